@@ -22,7 +22,7 @@ from contact_plant import Log, Plant, Push
 from disturbances import sines
 import numpy as np
 
-from robotid_ros.core.model.robot_dynamics import InverseDynamics
+from robotid_ros.core.model.robot_dynamics import RobotDynamics
 from robotid_ros.core.monitoring.contact_detector import (
     Contact,
     contact_thresholds,
@@ -62,7 +62,7 @@ class Watcher:
 
     plant: Plant
     configuration: Configuration
-    model: InverseDynamics
+    model: RobotDynamics
     thresholds: ContactThresholds
 
     def estimator(self) -> ExternalEffortEstimator:
@@ -85,7 +85,7 @@ class Watcher:
         return Watched(*map(np.array, zip(*rows, strict=True)), contacts)
 
 
-def estimator(model: InverseDynamics, configuration: Configuration) -> ExternalEffortEstimator:
+def estimator(model: RobotDynamics, configuration: Configuration) -> ExternalEffortEstimator:
     """Return one with a robot's settings."""
     settings = configuration.identification
     return ExternalEffortEstimator(model, settings.contact, settings.signals.standstill)
@@ -109,7 +109,7 @@ def identified(name: str) -> Watcher:
     result = identify(
         excitation.recording, robot, configuration.identification, validation.recording
     )
-    model = InverseDynamics(result.robot, result.standard.value)
+    model = RobotDynamics(result.robot, result.standard.value)
     seen = external_efforts([validation.recording], estimator(model, configuration))
     wanted = configuration.identification.contact.false_alarms
     return Watcher(plant, configuration, model, contact_thresholds(seen, wanted))

@@ -15,7 +15,7 @@ from robotid_ros.core.model import build_robot, regressor
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.filters import central_differences, lowpass
-from robotid_ros.core.signals.fourier_series import AveragePeriod
+from robotid_ros.core.signals.periodic import AveragePeriod
 from robotid_ros.core.signals.recording import Phase, Recording
 from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.plant.physics import Physics

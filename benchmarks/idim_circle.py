@@ -36,7 +36,7 @@ from robotid_ros.core.regression.observation_system import observe, System
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
-from robotid_ros.core.timing.delay_compensation import Delays, prepare_without_delay, remove_delay
+from robotid_ros.core.timing.delays import Delays, prepare_without_delay, remove_delay
 from robotid_ros.simulation_settings import SimulationSettings
 
 DIAMETER, SPEED, PERIODS = 0.1, 0.5, 2

@@ -15,7 +15,7 @@ from common import command_line, configured, verdict
 import numpy as np
 import pinocchio
 
-from robotid_ros.core.model.robot_dynamics import InverseDynamics
+from robotid_ros.core.model.robot_dynamics import RobotDynamics
 
 CALLS = 20000
 MOST = 20.0
@@ -32,7 +32,7 @@ def microseconds(call: Callable[..., object], *arguments: object) -> float:
 def costs(name: str) -> tuple[int, float, float, float, float]:
     """Return joints, and what RNEA, efforts, gravity and M(q) cost [µs]."""
     robot = configured(name)[1]
-    model, state = InverseDynamics(robot, robot.prior), np.random.default_rng(0)
+    model, state = RobotDynamics(robot, robot.prior), np.random.default_rng(0)
     q, dq, ddq = state.uniform(-1.0, 1.0, (3, robot.n))
     own = robot.model, robot.model.createData()
     return (

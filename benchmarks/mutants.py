@@ -32,12 +32,11 @@ T = TypeVar('T')
 # Where formulas are; searches, settings and texts are not.
 MODULES = tuple(
     """
-    friction_shapes
     model/base_parameters model/dynamics model/drive_torques model/friction model/inertial_columns
-    model/mimic_joints
-    parameters/cone_program parameters/essential parameters/physical_consistency
-    parameters/prior_pull parameters/standard
-    payload/drive_gains payload/payload payload/payload_identification
+    model/robot_description
+    parameters/essential parameters/physical_consistency
+    parameters/standard
+    payload/drive_gains payload/payload
     regression/block_bootstrap regression/block_sampling regression/covariance
     regression/estimators regression/gaussian_prior regression/goodness_of_fit
     regression/least_squares regression/model_error regression/observation_system
@@ -45,9 +44,8 @@ MODULES = tuple(
     replay/direct_model replay/iteration_step replay/prior_distribution replay/replay_problem
     replay/simulated_observation replay/simulation
     mixed/shrinkage mixed/folds elastic_joints/transmission
-    signals/filters signals/fourier_series signals/periodic
-    signals/preparation signals/usable_rows signals/zero_phase
-    timing/delay_compensation timing/delay_estimation
+    signals/filters signals/periodic signals/preparation
+    timing/delays
     """.split()
 )
 # Run for every module.

@@ -1,12 +1,19 @@
 """Mistakes that matter to an identification, by module: what is wrong, the text, and what by."""
 
 NAMED = {
-    'friction_shapes': (
+    'model/friction': (
         ('Stribeck effect without a sign',
          "['stribeck_velocity']) ** 2)) * np.sign(dq)", "['stribeck_velocity']) ** 2)) * 1.0"),
         ('play to one side alone', 'np.clip(q, -half, half)', 'np.clip(q, 0.0, half)'),
         ('a spring that slips forgets where it turned round',
          'z = min(max(z + step, -distance), distance)', 'z = min(max(step, -distance), distance)'),
+        ('load-dependent friction may be negative',
+         'positive=(True,),\n        load_dependent=True',
+         'positive=(False,),\n        load_dependent=True'),
+        ('load of friction without its size',
+         'size = 0.0 if load is None else np.abs(load)', 'size = 0.0 if load is None else load'),
+        ('friction by the temperature itself, not how far it is from the reference',
+         "temperature - self.constants['reference_temperature']", 'temperature'),
     ),
     'model/elastic_robot': (
         ('hysteresis pushes motor and link the same way',
@@ -19,29 +26,18 @@ NAMED = {
     'model/dynamics': (
         ('mimicked joints do not load their driver', 'jacobian[joint, driver] * values', 'values'),
     ),
-    'model/friction': (
-        ('load-dependent friction may be negative',
-         'lambda dq, _: (np.sign(dq),), positive=(True,), load_dependent=True',
-         'lambda dq, _: (np.sign(dq),), positive=(False,), load_dependent=True'),
-        ('load of friction without its size',
-         'size = 0.0 if load is None else np.abs(load)', 'size = 0.0 if load is None else load'),
-        ('friction by the temperature itself, not how far it is from the reference',
-         "temperature - self.constants['reference_temperature']", 'temperature'),
-    ),
-    'parameters/cone_program': (
+    'parameters/physical_consistency': (
         ('impossible bodies',
          'clarabel.PSDTriangleConeT(4)] * matrices', 'clarabel.PSDTriangleConeT(4)] * 0'),
+        ('centres of mass as sure as what is near them',
+         'W[block, block] @= _mean_metric(prior.value[block], prior.centre_sigma)', 'pass'),
     ),
     'parameters/essential': (
         ('F-test with correlated rows as independent',
          'return float(estimate.rows.sum() / max(ratio, 1.0))',
          'return float(estimate.rows.sum())'),
     ),
-    'parameters/physical_consistency': (
-        ('centres of mass as sure as what is near them',
-         'W[block, block] @= _mean_metric(prior[block], centre_sigma)', 'pass'),
-    ),
-    'parameters/prior_pull': (
+    'parameters/standard': (
         ('prior pulls a thousand times less',
          'looser * self.spread,', '1e3 * looser * self.spread,'),
         ('negative friction and rotor inertia allowed',
@@ -50,10 +46,8 @@ NAMED = {
     'payload/payload': (
         ('payload in a frame seen from the wrong side',
          'back @ pseudo_inertia(e) @ back.T', 'placement @ pseudo_inertia(e) @ placement.T'),
-    ),
-    'payload/payload_identification': (
         ('payload that no body can be',
-         'return consistent_parameters(', 'return free if True else consistent_parameters('),
+         'value = consistent_parameters(', 'value = free if True else consistent_parameters('),
         ('payload without the weights of the data',
          'root = np.linalg.cholesky(white + 1e-12 * np.diag(np.diag(white)))',
          'root = np.eye(len(white))'),
@@ -146,22 +140,18 @@ NAMED = {
          'np.where(shaped, every & inner[:, None], usable.moving)', 'usable.moving'),
         ('standstill kept for friction that jumps',
          'np.where(steps, usable.clear, usable.every)', 'usable.every'),
-    ),
-    'signals/usable_rows': (
         ('transients at the ends kept',
          'moving[:edge] = moving[len(moving) - edge :] = False', 'pass'),
         ('motors that turn with several joints may stand',
          'moving[:, coupling.ratios != 0.0] &= turning', 'pass'),
     ),
-    'timing/delay_compensation': (
+    'timing/delays': (
         ('delays of 1 σ removed',
          'SIGNIFICANT_SIGMAS, SIGNIFICANT_SHARE = ',
          'SIGNIFICANT_SIGMAS, SIGNIFICANT_SHARE = 0.2 * '),
         ('delays that explain nothing removed',
          'return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))', 'return True'),
         ('hold of a whole period', 'return (best - 0.5) * period', 'return best * period'),
-    ),
-    'timing/delay_estimation': (
         ('delay of the wrong sign',
          'np.interp(time + d, time, column)', 'np.interp(time - d, time, column)'),
         ('rows of reversals used for delays',
@@ -197,11 +187,11 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         'branch skipped: not robot.followers → False',
     ): 'without followers the matrix is the identity: this only saves the product',
     (
-        'friction_shapes',
+        'model/friction',
         'call dropped: np.diff(np.sign(np.diff(q))) → (np.sign(np.diff(q)))',
     ): 'samples between turning points count as some, which only takes longer',
     (
-        'friction_shapes',
+        'model/friction',
         'call dropped: np.sign(np.diff(q)) → (np.diff(q))',
     ): 'samples between turning points count as some, which only takes longer',
     (
@@ -216,7 +206,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         '((self.value) - (np.abs(self.undetermined).sum(axis=1)))',
     ): 'another body along the same directions, as far to the other side',
     (
-        'payload/payload_identification',
+        'payload/payload',
         'constant: 1.0 → 3.0',
     ): 'only the ratios of the lengths of columns count, and directions have no length',
 }

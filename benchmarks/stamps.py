@@ -36,11 +36,7 @@ from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.model_error import count_model_error
 from robotid_ros.core.signals.recording import Controller, Recording, Reference
 from robotid_ros.core.signals.samples import SignalSettings
-from robotid_ros.core.timing.delay_compensation import (
-    hold_delay,
-    prepare_without_delay,
-    remove_delay,
-)
+from robotid_ros.core.timing.delays import hold_delay, prepare_without_delay, remove_delay
 from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import StribeckSettings

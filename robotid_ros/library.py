@@ -176,8 +176,8 @@ def save_design(design: Design, robot: Robot | PathLike, path: PathLike, **setti
     return write_design_page(page, design, built, _configured(source, 'excitation', settings))
 
 
-class InverseDynamics(robot_dynamics.InverseDynamics):
-    """`core.model.robot_dynamics.InverseDynamics`, which says more, of an identification."""
+class InverseDynamics(robot_dynamics.RobotDynamics):
+    """`core.model.robot_dynamics.RobotDynamics`, which says more, of an identification."""
 
     @classmethod
     def load(cls, path: PathLike) -> 'InverseDynamics':

@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     with ProgressBar(STEPS) as progress:
         progress.step('reading')
         from ..core.payload import payload_from_recordings
-        from ..core.payload.payload_identification import stands_out
+        from ..core.payload.payload import stands_out
         from ..files.export.payload import write_payload
         from ..files.payload_input import open_payload
 

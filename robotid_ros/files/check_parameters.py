@@ -12,7 +12,7 @@ from ..core.pipeline.chunked_estimation import RecordingOrChunks
 from ..core.pipeline.validation import validate
 from ..core.regression.goodness_of_fit import Validation
 from ..core.signals.recording import Recording
-from ..core.timing.delay_compensation import remove_delay
+from ..core.timing.delays import remove_delay
 from ..core.verdict import conclude, JointError, Verdict
 from ..exceptions import UnknownNameError
 from .collect_results import recording_facts, residual_rows, torques

@@ -13,7 +13,7 @@ from ..regression.estimate import Estimate
 from ..regression.observation_system import System
 from ..signals.recording import Recording
 from ..signals.samples import Samples, STANDSTILL
-from ..timing.delay_compensation import Delays
+from ..timing.delays import Delays
 
 # A step between stamps that is so many times the usual one is a gap.
 GAP = 2.5

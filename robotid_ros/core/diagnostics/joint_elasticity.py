@@ -10,6 +10,7 @@ from ..arrays import Array
 from ..model.dynamics import inverse_dynamics
 from ..model.parameters import INERTIAL
 from ..model.robot import ElasticRobot, Robot
+from ..rank import PROJECTED
 from ..regression.estimate import Estimate
 from ..regression.least_squares import project_out
 from ..regression.observation_system import System
@@ -34,9 +35,9 @@ BANDS, LARGEST_BAND, ROWS_PER_BAND, OVERSAMPLING = 4.0, 0.4, 2.5, 16.0
 # ones; of rigid arms, with friction, delays, drifts or noise that the model lacks, and of three
 # real logs one half always stays below or the halves differ by 2.
 MIN_ELASTIC_SHARE, SAME_STIFFNESS, SIGNIFICANT = 0.1, 1.5, 3.0
-# Deflection for the derivative [rad or m], and the smallest singular value over the largest.
+# Deflection for the derivative [rad or m].
 # MAX_SAMPLES bounds the time that the test takes.
-DEFLECTION, RANK_TOLERANCE, MAX_SAMPLES = 1e-3, 1e-9, 40_000
+DEFLECTION, MAX_SAMPLES = 1e-3, 40_000
 # A second encoder of a joint: largest deflection over motion, least correlation of deflection and
 # effort, and what both are averaged over, which is longer than noise and shorter than motions [s].
 MAX_DEFLECTION_SHARE, MIN_CORRELATION, AVERAGING = 0.1, 0.7, 0.05
@@ -159,11 +160,11 @@ class _BandRows:
 
     def springs(self, rows: npt.NDArray[np.bool_]) -> tuple[Array, list[float]]:
         """Return compliances (n,) by some rows, and the share of its joint's error each saves."""
-        project = project_out(self.W[rows], RANK_TOLERANCE)
+        project = project_out(self.W[rows], PROJECTED)
         error, columns = project(self.error[rows]), project(self.deflected[rows])
 
         def left(chosen: Array) -> tuple[Array, Array]:
-            value = np.linalg.lstsq(chosen, error, rcond=RANK_TOLERANCE)[0]
+            value = np.linalg.lstsq(chosen, error, rcond=PROJECTED)[0]
             return np.asarray(value), np.square(error - chosen @ value)
 
         compliance, squares = left(columns)

@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 from ..arrays import Array
 from ..model.robot import Robot
+from ..rank import PREDICTED
 from ..regression.least_squares import scaled_least_squares
 from ..regression.observation_system import System
 from ..signals.samples import Samples
@@ -24,7 +25,6 @@ MIN_SHARE, MIN_RATIO = 0.02, 1.5
 MIN_EXCESS, MIN_OVER_USUAL, MIN_SPREAD_RATIO = 0.03, 2.0, 4.0
 # Rows of the crowd, after decimation, and others over the number of columns.
 MIN_ROWS, MIN_OTHERS = 5, 2
-RANK_TOLERANCE = 1e-3  # what other rows hardly determine must not predict these
 
 
 def saturation_warnings(robot: Robot, samples: Samples, system: System) -> list[Remark]:
@@ -71,7 +71,7 @@ def _cut_share(effort: Array, measured: Array, W: Array, valid: Mask, keep: int)
     if rows.sum() < MIN_ROWS or others.sum() < MIN_OTHERS * len(W[0]):
         return 0.0
     # The joint alone, without these rows: what is wrong with others does not count here.
-    expected = W @ scaled_least_squares(W[others], measured[others], RANK_TOLERANCE)
+    expected = W @ scaled_least_squares(W[others], measured[others], PREDICTED)
     excess = float(np.mean(expected[rows] - measured[rows]))
     spread = float(np.std(expected[rows]))
     usual = rms(expected[others] - measured[others])

@@ -18,9 +18,14 @@ from ..parameters.standard import basic_solution
 from ..regression.estimate import Estimate
 from ..regression.estimators import fit
 from ..regression.observation_system import System
-from ..signals.fourier_series import AveragePeriod
 from ..signals.invalid_samples import clipped_samples
-from ..signals.periodic import find_period, noise_between_periods, split_periods, TRANSIENT_PERIODS
+from ..signals.periodic import (
+    AveragePeriod,
+    find_period,
+    noise_between_periods,
+    split_periods,
+    TRANSIENT_PERIODS,
+)
 from ..signals.recording import Recording
 from ..signals.resampling import resample_uniformly
 from ..signals.samples import Samples, SignalSettings

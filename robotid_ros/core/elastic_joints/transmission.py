@@ -27,7 +27,7 @@ import numpy.typing as npt
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
 from ..model.elastic_robot import with_transmission
-from ..model.friction import FrictionTerm, make_terms
+from ..model.friction import FrictionTerm, make_terms, TERMS
 from ..model.parameters import INERTIAL
 from ..model.robot import ElasticRobot
 from ..regression.estimators import fit
@@ -44,7 +44,6 @@ FACTORS, SWEEPS = np.geomspace(0.25, 4.0, 13), 2
 # Contiguous parts that are predicted in turn. What is added has to save so much of their squared
 # error, and a torque of such a share: less than that no effort is known to.
 BLOCKS, LEAST_GAIN, NOTICEABLE = 8, 0.05, 2e-3
-NAMES = {'backlash': 'backlash_width', 'hysteresis': 'hysteresis_distance'}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,9 +164,14 @@ def _choose(rows: _Rows) -> tuple[FrictionTerm, ...]:
         if size <= 0.0 or not all(map(Score.is_clearly_less, found, before)):
             break
         constant = 2.0 * size if name == 'backlash' else distance
-        terms = _searched(rows, (*terms, *make_terms((name,), {NAMES[name]: constant})))
+        terms = _searched(rows, (*terms, _term(name, constant)))
         options = [new for new in options if new[0] != name]
     return terms
+
+
+def _term(name: str, size: float) -> FrictionTerm:
+    """Return a term with its one shape constant."""
+    return make_terms((name,), dict.fromkeys(TERMS[name].constants, size))[0]
 
 
 def _predicted(rows: _Rows, others: list[Array], name: str, distance: float) -> Array:
@@ -190,8 +194,9 @@ def _predicted(rows: _Rows, others: list[Array], name: str, distance: float) -> 
         if name == 'backlash':
             own = np.sign(wound)
         else:
-            (term,) = make_terms((name,), {NAMES[name]: distance})
-            own = -term.columns(predicted, np.gradient(predicted), successive=True)[0]
+            own = -_term(name, distance).columns(
+                predicted, np.gradient(predicted), successive=True
+            )[0]
         A = np.column_stack([without, own])
     return own
 

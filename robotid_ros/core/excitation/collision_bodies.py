@@ -95,7 +95,11 @@ def collision_model(
     _remove_ignored(geometry, settings.ignored_pairs)
     notes += _remove_inseparable(robot, model, geometry, settings.distance)
     for name, obstacle in settings.obstacles.items():
-        _add_surrounding(geometry, moving, _obstacle(name, obstacle))
+        check_obstacle(name, obstacle)
+        make = {'box': shapes.Box, 'sphere': shapes.Sphere, 'cylinder': shapes.Cylinder}
+        place = pin.SE3(pin.rpy.rpyToMatrix(np.array(obstacle.rpy)), np.array(obstacle.position))
+        body = pin.GeometryObject(name, 0, place, make[obstacle.shape](*obstacle.size))
+        _add_surrounding(geometry, moving, body)
     return geometry, notes, unchecked
 
 
@@ -184,13 +188,6 @@ def check_obstacle(name: str, obstacle: Obstacle) -> None:
         raise ConfigurationError(
             f"'excitation.workspace.obstacles.{name}.size' must be above zero"
         )
-
-
-def _obstacle(name: str, obstacle: Obstacle) -> Any:
-    check_obstacle(name, obstacle)
-    make = {'box': shapes.Box, 'sphere': shapes.Sphere, 'cylinder': shapes.Cylinder}
-    place = pin.SE3(pin.rpy.rpyToMatrix(np.array(obstacle.rpy)), np.array(obstacle.position))
-    return pin.GeometryObject(name, 0, place, make[obstacle.shape](*obstacle.size))
 
 
 def _link_name(body: Any) -> str:

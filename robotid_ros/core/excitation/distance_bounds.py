@@ -46,15 +46,9 @@ def _bounds_along(
     model: Any, tree: KinematicTree, ball: tuple[Array, float], up: list[int], down: list[int]
 ) -> Iterator[tuple[int, float]]:
     """
-    Yield the joints of a path with how fast each moves a ball, in the frames of what follows.
+    Yield the joints of a path with how fast each moves a ball (centre in the first frame, radius).
 
-    Parameters
-    ----------
-    model, tree : of the robot
-    ball : centre in the frame of the first joint, or in the base frame, and radius [m]
-    up : joints towards the base, from the base's side on
-    down : joints away from it, from the base's side on
-
+    The path goes by the joints `up` towards the base, then `down`, both listed from the base on.
     """
     centre, radius = ball
     for joint in (*reversed(up), *down):

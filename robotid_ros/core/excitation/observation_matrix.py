@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Array
-from ..model.friction import FrictionTerm, make_terms
+from ..model.friction import FrictionTerm, make_terms, SYMMETRIC
 from ..model.parameters import INERTIAL, PINOCCHIO_ORDER
 from ..model.robot import Robot
+from ..rank import DEPENDENT
 from .batch_kinematics import (
     body_regressor,
     body_regressor_gradient,
@@ -101,7 +102,10 @@ def drive_columns(robot: Robot, steepness: Array | None = None) -> tuple[DriveCo
         functions: list[tuple[str, Callable[[Array], Array] | None]] = []
         if has_inertia:
             functions.append(('ddq', None))
-        for term in (_smoothed(term, steepness, ratios) for term in friction):
+        for term in friction:
+            if term.kind.dry == SYMMETRIC and steepness is not None:
+                slope = float(np.abs(ratios) @ steepness / np.sum(np.abs(ratios)))
+                term = FrictionTerm('smooth_coulomb', {'tanh_steepness': slope})
             source = 'q' if term.kind.of_position else 'dq'
             count = len(term.kind.symbols)
             functions += [(source, partial(term_column, term, k)) for k in range(count)]
@@ -111,13 +115,6 @@ def drive_columns(robot: Robot, steepness: Array | None = None) -> tuple[DriveCo
         pairs = zip(names, functions, strict=True)
         result += [DriveColumn(name, joints, ratios[joints], *f) for name, f in pairs]
     return tuple(result)
-
-
-def _smoothed(term: FrictionTerm, steepness: Array | None, ratios: Array) -> FrictionTerm:
-    if term.name not in ('coulomb', 'presliding') or steepness is None:
-        return term
-    slope = float(np.abs(ratios) @ steepness / np.sum(np.abs(ratios)))
-    return FrictionTerm('smooth_coulomb', {'tanh_steepness': slope})
 
 
 class ObservationModel:
@@ -210,10 +207,10 @@ class ObservedMotion:
         return Motion(*(x.sum(axis=2) for x in (by_q, by_dq, screws * g)))
 
 
-def independent_columns(w: Array, tolerance: float = 1e-7) -> NDArray[np.intp]:
+def independent_columns(w: Array) -> NDArray[np.intp]:
     """Find the first independent columns of W (rows, columns) by QR without pivoting."""
     norms = np.linalg.norm(w, axis=0)
-    scaled = w / np.where(norms > tolerance * norms.max(), norms, 1.0)
-    scaled[:, norms <= tolerance * norms.max()] = 0.0
+    scaled = w / np.where(norms > DEPENDENT * norms.max(), norms, 1.0)
+    scaled[:, norms <= DEPENDENT * norms.max()] = 0.0
     diagonal = np.abs(np.diag(np.linalg.qr(scaled, mode='r')))
-    return np.flatnonzero(diagonal > tolerance)
+    return np.flatnonzero(diagonal > DEPENDENT)

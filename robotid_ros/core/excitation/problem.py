@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import astuple, replace
 from functools import partial
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,17 @@ def barrier(slack: Array) -> tuple[float, Array]:
     excess = np.minimum(slack - BARRIER_RELAXATION, 0.0) / BARRIER_RELAXATION
     value = np.sum(-np.log(inside) - excess + 0.5 * excess**2)
     return float(value), -1.0 / inside + excess / BARRIER_RELAXATION
+
+
+class _Evaluated(NamedTuple):
+    """Where `value` was last evaluated, and what its gradient needs of that."""
+
+    x: Array
+    seen: ObservedMotion
+    slope: Array
+    effort_slope: Array
+    q: Array
+    penalty_slope: Array
 
 
 class Problem:
@@ -166,7 +177,7 @@ class Problem:
         """Choose the weight of the collision penalty by the stage, and how sharp `value` is."""
         self.sharpness = sharpness
         self.penalty = PENALTY_WEIGHTS[min(stage, len(PENALTY_WEIGHTS) - 1)]
-        self._last: tuple[Any, ...] = (np.empty(0),)
+        self._last: _Evaluated | None = None
 
     def value(self, x: Array) -> float:
         """Evaluate the objective, barrier and penalty of efforts, and the scene's penalty."""
@@ -177,14 +188,15 @@ class Problem:
         effort, effort_slope = self._effort(seen.matrix)
         q = start + self.collision_basis @ c
         penalty, penalty_slope = self.scene.penalty(q)
-        self._last = (x.copy(), seen, slope, effort_slope, q, penalty_slope)
+        self._last = _Evaluated(x.copy(), seen, slope, effort_slope, q, penalty_slope)
         value = objective + effort + self.penalty / len(q) * penalty
         return value if np.isfinite(value) else 1e30
 
     def gradient(self, x: Array) -> Array:
         """Differentiate `value`, exactly."""
-        if not np.array_equal(self._last[0], x):
+        if self._last is None or not np.array_equal(self._last.x, x):
             self.value(x)
+        assert self._last is not None
         _, seen, slope, effort_slope, q, penalty_slope = self._last
         pulled = self._gradient_through_matrix(seen, slope, effort_slope)
         pushed = self.penalty / len(q) * self.scene.gradient(q, penalty_slope)

@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from .parameters import Parameter
     from .robot import Coupling, ElasticRobot, Limits, Robot
     from .robot_builder import build_robot
-    from .settings import CouplingSettings, RobotSettings
+    from .settings import CoupledMotorSettings, RobotSettings
 
 _NAMES = {
     'dynamics': ('inverse_dynamics', 'mass_matrix', 'model_with', 'regressor'),
     'parameters': ('Parameter',),
     'robot': ('Coupling', 'ElasticRobot', 'Limits', 'Robot'),
     'robot_builder': ('build_robot',),
-    'settings': ('CouplingSettings', 'RobotSettings'),
+    'settings': ('CoupledMotorSettings', 'RobotSettings'),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
+    'CoupledMotorSettings',
     'Coupling',
-    'CouplingSettings',
     'ElasticRobot',
     'Limits',
     'Parameter',

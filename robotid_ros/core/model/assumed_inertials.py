@@ -52,7 +52,12 @@ def with_inertials(urdf: str, mass: float) -> tuple[str, tuple[str, ...]]:
     model = build_model(root)
     if any(inertia.mass > 0.0 for inertia in model.inertias.tolist()[1:]):
         return urdf, ()
-    root, ends = parse_urdf(urdf), _ends(model)
+    carried: list[list[Array]] = [[] for _ in range(model.njoints)]
+    for k in range(1, model.njoints):
+        carried[model.parents[k]].append(model.jointPlacements[k].translation)
+    # The middle of the joints that each link carries, in its frame [m].
+    ends = [np.mean(places or [np.zeros(3)], axis=0) for places in carried]
+    root = parse_urdf(urdf)
     joints = {joint.get('name'): joint for joint in root.findall('joint')}
     links = {link.get('name'): link for link in root.findall('link')}
     for name, share, end in zip(model.names, _shares(model), ends, strict=True):
@@ -81,14 +86,6 @@ def _shares(model: pinocchio.Model) -> Array:
     whole = max(reach[0], RADIUS)
     products = (lengths + LEAST * whole) * (reach + LEAST * whole)
     return np.asarray(products / products.sum())
-
-
-def _ends(model: pinocchio.Model) -> list[Array]:
-    """Return the middle of the joints that each link carries, in its frame, (3,) each [m]."""
-    carried: list[list[Array]] = [[] for _ in range(model.njoints)]
-    for k in range(1, model.njoints):
-        carried[model.parents[k]].append(model.jointPlacements[k].translation)
-    return [np.mean(places or [np.zeros(3)], axis=0) for places in carried]
 
 
 def _rod(mass: float, end: Array) -> ElementTree.Element:

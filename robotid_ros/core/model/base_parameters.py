@@ -1,21 +1,17 @@
 """Base parameters: the combinations of standard parameters that torques depend on."""
 
-from collections.abc import Callable
 import dataclasses
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import qr
 
-from ...exceptions import UnknownNameError
 from ..arrays import Array, ReadOnlyArrays
+from ..rank import DEPENDENT
 from .dynamics import regressor
 from .friction import SHRUNK
 from .robot import Robot
 
-# Least part of a column, relative to its length, that is independent of those before: far above
-# the rounding of W, far below what a robot's geometry gives.
-RANK_TOLERANCE = 1e-6
 # Coefficients below this are rounding.
 ROUNDING = 1e-7
 # Random states see joints without limits over one turn, and speeds and accelerations up to these,
@@ -57,27 +53,19 @@ class BaseParameters(ReadOnlyArrays):
         return np.asarray(self.matrix @ standard)
 
 
-def base_parameters(robot: Robot, seed: int = 0, reduction: str = 'qr') -> BaseParameters:
+def base_parameters(robot: Robot, seed: int = 0) -> BaseParameters:
     """
     Find the base parameters of a robot numerically, χ_b = χ_L + B χ_K (STD II.B, Gautier 1991).
 
-    W of random states is reduced by QR, or to its row echelon form (STICTION eq. 10-14); of
-    dependent columns the first in the standard order stays, so that a link's parameters regroup
-    towards the base.
+    W of random states is reduced by QR; of dependent columns the first in the standard order
+    stays, so that a link's parameters regroup towards the base.
 
     Parameters
     ----------
     robot : the model
     seed : of the random states
-    reduction : 'qr' or 'rref', which agree
-
-    Raises
-    ------
-    UnknownNameError : there is no such reduction
 
     """
-    if reduction not in REDUCTIONS:
-        raise UnknownNameError('reduction', reduction, tuple(REDUCTIONS))
     rng = np.random.default_rng(seed)
     n = robot.n
     lower = np.maximum(robot.limits.lower, -np.pi)
@@ -86,20 +74,14 @@ def base_parameters(robot: Robot, seed: int = 0, reduction: str = 'qr') -> BaseP
     dq, ddq = rng.uniform(-MAX_STATE, MAX_STATE, (2, SAMPLES, n))
     W = regressor(robot, q, dq, ddq).reshape(n * SAMPLES, robot.p)
     shrunk = np.array([p.symbol in SHRUNK for p in robot.parameters])
-    columns, matrix = REDUCTIONS[reduction](W[:, ~shrunk])
-    return _describe(robot, *_with_shrunk(columns, matrix, shrunk))
-
-
-def _with_shrunk(
-    columns: np.ndarray, matrix: Array, shrunk: npt.NDArray[np.bool_]
-) -> tuple[np.ndarray, Array]:
-    """Add the columns that a mixed model shrinks: each is a base parameter of its own."""
+    columns, matrix = reduce_by_qr(W[:, ~shrunk])
+    # Each column that a mixed model shrinks is a base parameter of its own.
     kept = np.concatenate([np.flatnonzero(~shrunk)[columns], np.flatnonzero(shrunk)])
     full = np.zeros((len(kept), len(shrunk)))
     full[: len(columns), ~shrunk] = matrix
     full[len(columns) :, shrunk] = np.eye(int(shrunk.sum()))
     order = np.argsort(kept)
-    return kept[order], full[order]
+    return _describe(robot, kept[order], full[order])
 
 
 def reduce_by_qr(W: Array) -> tuple[np.ndarray, Array]:
@@ -111,75 +93,28 @@ def reduce_by_qr(W: Array) -> tuple[np.ndarray, Array]:
     columns (b,) of the first independent ones, and the matrix (b, p) with W = W[:, columns] matrix
 
     """
-    norms, R = _triangular(W)
+    norms = np.linalg.norm(W, axis=0)
+    norms[norms < DEPENDENT * norms.max()] = 0.0  # rounding only
+    R = np.array(np.linalg.qr(W / np.where(norms > 0.0, norms, np.inf), mode='r'))
     columns: list[int] = []
     basis = np.zeros((R.shape[0], 0))
     for column in range(W.shape[1]):
         rest = R[:, column] - basis @ (basis.T @ R[:, column])
         rest -= basis @ (basis.T @ rest)
         length = np.linalg.norm(rest)
-        if norms[column] > 0.0 and length > RANK_TOLERANCE:
+        if norms[column] > 0.0 and length > DEPENDENT:
             columns.append(column)
             basis = np.column_stack([basis, rest / length])
     kept = np.array(columns, dtype=np.intp)
     Q, upper = qr(R[:, kept], mode='economic')
     combination = np.linalg.solve(upper, Q.T @ R)
-    return kept, _unscale_and_round(combination, norms, kept)
-
-
-def row_echelon(W: Array) -> tuple[np.ndarray, Array]:
-    """
-    Reduce W (r, p) to its row echelon form, whose rows are the combinations (STICTION eq. 10-14).
-
-    Rows are exchanged for the largest pivot, columns never: what is dependent follows what it
-    depends on.
-
-    Returns
-    -------
-    as `reduce_by_qr`
-
-    """
-    norms, rows = _triangular(W)
-    columns: list[int] = []
-    for column in range(W.shape[1]):
-        top = len(columns)
-        if top == len(rows):
-            break
-        place = top + int(np.argmax(np.abs(rows[top:, column])))
-        if np.linalg.norm(rows[top:, column]) <= RANK_TOLERANCE:
-            rows[top:, column] = 0.0
-            continue
-        rows[[top, place]] = rows[[place, top]]
-        rows[top] /= rows[top, column]
-        others = np.arange(len(rows)) != top
-        rows[others] -= np.outer(rows[others, column], rows[top])
-        columns.append(column)
-    kept = np.array(columns, dtype=np.intp)
-    return kept, _unscale_and_round(rows[: len(kept)], norms, kept)
-
-
-REDUCTIONS: dict[str, Callable[[Array], tuple[np.ndarray, Array]]] = {
-    'qr': reduce_by_qr,
-    'rref': row_echelon,
-}
-
-
-def _triangular(W: Array) -> tuple[Array, Array]:
-    """Return the lengths of the columns, and R of W with columns of length one."""
-    norms = np.linalg.norm(W, axis=0)
-    norms[norms < RANK_TOLERANCE * norms.max()] = 0.0  # rounding only
-    scaled = W / np.where(norms > 0.0, norms, np.inf)
-    return norms, np.array(np.linalg.qr(scaled, mode='r'))
-
-
-def _unscale_and_round(combination: Array, norms: Array, kept: np.ndarray) -> Array:
-    """Undo the scaling and the rounding of combinations (b, p)."""
+    # Without the scaling, and without rounding.
     matrix = combination * norms / norms[kept][:, None]
     matrix[np.abs(combination) < ROUNDING] = 0.0
     near = np.round(matrix)
     matrix = np.where(np.abs(matrix - near) < ROUNDING, near, matrix)
     matrix[:, kept] = np.eye(kept.size)
-    return np.asarray(matrix)
+    return kept, np.asarray(matrix)
 
 
 def _describe(robot: Robot, columns: np.ndarray, matrix: Array) -> BaseParameters:
@@ -189,7 +124,11 @@ def _describe(robot: Robot, columns: np.ndarray, matrix: Array) -> BaseParameter
         others = [k for k in np.flatnonzero(row) if k != column]
         name = standard[column] + ('R' if others else '')
         names.append(name)
-        terms = ''.join(_term(row[k], standard[k]) for k in others)
+        terms = ''.join(
+            f' {"-" if row[k] < 0 else "+"} '
+            f'{"" if abs(row[k]) == 1.0 else f"{abs(row[k]):.6g}·"}{standard[k]}'
+            for k in others
+        )
         combinations.append(f'{name} = {standard[column]}{terms}' if others else name)
     classes = []
     for column in range(robot.p):
@@ -208,8 +147,3 @@ def _describe(robot: Robot, columns: np.ndarray, matrix: Array) -> BaseParameter
         columns,
         tuple(classes),
     )
-
-
-def _term(factor: float, name: str) -> str:
-    sign, size = ('-' if factor < 0 else '+'), abs(factor)
-    return f' {sign} {name}' if size == 1.0 else f' {sign} {size:.6g}·{name}'

@@ -170,19 +170,14 @@ def model_with(robot: Robot, chi: Array, armature: bool = True) -> Any:
     for k, j in enumerate(robot.order):
         start = robot.first_columns[j]
         dynamic = to_pinocchio(np.asarray(chi, dtype=float)[start : start + 10])
-        model.inertias[k + 1] = _pinocchio_inertia(dynamic)
+        # Pinocchio needs a mass for a first moment.
+        least = MIN_MASS_PER_MOMENT * float(np.abs(dynamic[1:4]).max())
+        if abs(dynamic[0]) < least or dynamic[0] == 0.0:
+            dynamic[0] = max(least, 1e-12)
+        model.inertias[k + 1] = pinocchio.Inertia.FromDynamicParameters(dynamic)
         driven = armature and robot.rotor_inertia and j < robot.n
         model.armature[k] = chi[start + 10] if driven else 0.0
     return model
-
-
-def _pinocchio_inertia(dynamic: Array) -> Any:
-    """Return Pinocchio's inertia of ten parameters, which needs a mass for a first moment."""
-    dynamic = dynamic.copy()
-    least = MIN_MASS_PER_MOMENT * float(np.abs(dynamic[1:4]).max())
-    if abs(dynamic[0]) < least or dynamic[0] == 0.0:
-        dynamic[0] = max(least, 1e-12)
-    return pinocchio.Inertia.FromDynamicParameters(dynamic)
 
 
 def mass_matrix(robot: Robot, chi: Array, q: Array) -> Array:

@@ -13,20 +13,108 @@ import numpy as np
 
 from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array
-from ..friction_shapes import (
-    backlash,
-    coldness,
-    load_columns,
-    low_speed_columns,
-    makkar,
-    maxwell_slip,
-    position_column,
-    ripple,
-    rounded_sign_columns,
-    slip_columns,
-    stiction,
-    stribeck,
-)
+
+# Of the columns that a mixed model shrinks: speeds over which friction fades or changes its sign,
+# as shares of the joint's fast ones, and ways of presliding [rad or m].
+SPEED_SHARES, SLIP_DISTANCES = (0.02, 0.06, 0.2), (0.001, 0.003, 0.01)
+
+
+def stiction(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """Stiction and Stribeck effect, 2/π·atan(K_v·dq) and 2/π·atan(δ·dq) (STICTION eq. 7-9)."""
+    scale = 2.0 / np.pi
+    return (
+        scale * np.arctan(constants['stiction_steepness'] * dq),
+        scale * np.arctan(constants['stribeck_slope'] * dq),
+    )
+
+
+def stribeck(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """Return static friction above Coulomb's, exp(−(dq/vs)²)·sign(dq) (Armstrong et al. 1994)."""
+    return (np.exp(-((dq / constants['stribeck_velocity']) ** 2)) * np.sign(dq),)
+
+
+def makkar(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """Stribeck bump tanh(γ2·dq) − tanh(γ3·dq) and Coulomb tanh(γ5·dq) (Makkar et al. 2005)."""
+    bump = np.tanh(constants['makkar_gamma2'] * dq) - np.tanh(constants['makkar_gamma3'] * dq)
+    return bump, np.tanh(constants['makkar_gamma5'] * dq)
+
+
+def ripple(order: str, q: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """Torque that comes back with the position, Rc cos(k q) + Rs sin(k q): cogging, gear teeth."""
+    return np.cos(constants[order] * q), np.sin(constants[order] * q)
+
+
+def backlash(q: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """
+    Return the deflection q, but no more than the play lets pass to either side.
+
+    A spring K with a dead zone of width w is K q + K_b clip(q, ±w/2) with K_b = −K; where it is
+    only softer there, as a harmonic drive, K_b is between that and 0.
+    """
+    half = 0.5 * constants['backlash_width']
+    return (np.clip(q, -half, half),)
+
+
+def maxwell_slip(
+    distance_name: str, q: Array, dq: Array, constants: Mapping[str, float]
+) -> tuple[Array, ...]:
+    """
+    Return the force of a Maxwell-slip element along a path (Al-Bender, Lampaert and Swevers 2005).
+
+    A spring that slips where its deflection z reaches the presliding distance Δ: z/Δ, with
+    dz = dq while |z| < Δ (the stop operator). Of each stretch between two turning points only
+    the ends of the stretches before count.
+    """
+    distance = constants[distance_name]
+    turns = np.flatnonzero(np.diff(np.sign(np.diff(q)))) + 1
+    ends = np.concatenate([[0], turns])
+    z = float(np.sign(dq[0])) * distance
+    states = [z]
+    for step in np.diff(q[ends]).tolist():
+        z = min(max(z + step, -distance), distance)
+        states.append(z)
+    stretch = np.searchsorted(turns, np.arange(len(q)), side='right')
+    start = np.array(states) - q[ends]
+    return (np.clip(start[stretch] + q, -distance, distance) / distance,)
+
+
+def low_speed_columns(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """Return sign(v) exp(−|v|/f) of v = dq/v95: friction that fades with the speed (Stribeck)."""
+    v = dq / constants['speed_scale']
+    return tuple(np.sign(v) * np.exp(-np.abs(v) / f) for f in SPEED_SHARES)
+
+
+def rounded_sign_columns(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """Return tanh(v/f) − sign(v): Coulomb friction that changes its sign over some speed."""
+    v = dq / constants['speed_scale']
+    return tuple(np.tanh(v / f) - np.sign(v) for f in SPEED_SHARES)
+
+
+def slip_columns(q: Array, dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """Return z/Δ − sign(dq) of Maxwell-slip elements: Coulomb friction that sets in over a way."""
+    return tuple(
+        maxwell_slip('', q, dq, {'': distance})[0] - np.sign(dq) for distance in SLIP_DISTANCES
+    )
+
+
+def load_columns(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """Return sign(v) and v, which stops growing where the fit has seen no higher speed."""
+    v = dq / constants['speed_scale']
+    return np.sign(v), np.clip(v, -1.0, 1.0)
+
+
+def position_column(q: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """Return q − mean within the range that the fit has seen, and its limit outside."""
+    inside = np.clip(q, constants['position_low'], constants['position_high'])
+    return (inside - constants['position_mean'],)
+
+
+def coldness(q: Array, way: float) -> Array:
+    """Return exp(−s/L) of the way s along a path (N,), shifted and scaled to go from 1 to 0."""
+    gone = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(q)))]) / way
+    span = -np.expm1(-gone[-1])
+    return np.asarray((np.exp(-gone) - np.exp(-gone[-1])) / max(float(span), 1e-300))
+
 
 Columns = Callable[[Array, Mapping[str, float]], tuple[Array, ...]]
 PathColumns = Callable[[Array, Array, Mapping[str, float]], tuple[Array, ...]]
@@ -34,16 +122,14 @@ PathColumns = Callable[[Array, Array, Mapping[str, float]], tuple[Array, ...]]
 # Units of a force-like and of a viscous parameter: {f} is N·m or N, {l} is rad or m.
 FORCE, VISCOUS, ROOT = '{f}', '{f}·s/{l}', '{f}·(s/{l})^⅓'
 STIFFNESS = '{f}/{l}'
-# A term for each order of ripple that a joint may have.
-RIPPLES = ('ripple', 'ripple_2', 'ripple_3')
-# Friction that a joint has besides while it is cold: what falls of it, and how steep its sign is.
-WARM_UPS, SIGN_STEEPNESS = ('viscous_warm_up', 'coulomb_warm_up'), 50.0
-# Friction that changes with the temperature of its joint.
-BY_TEMPERATURE = ('viscous_temperature', 'coulomb_temperature')
-# What a recording as a whole shows beside the robot as it then is.
-CHANGES = (*WARM_UPS, *BY_TEMPERATURE)
+# Plain friction, F_v dq + F_c sign(dq) + offset: of joints that the configuration leaves open.
+PLAIN = ('viscous', 'coulomb', 'offset')
+# How steep the sign is of friction that a cold joint has besides [s/rad].
+SIGN_STEEPNESS = 50.0
 # Default of a shape constant that no two robots share: the configuration has to give it.
 UNKNOWN = 0.0
+# Dry friction of one parameter, the same both ways; see `TermKind.dry`.
+SYMMETRIC = ((1.0,), (0.0,))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +153,14 @@ class TermKind:
         `reference_temperature` [°C]; they are zero where no temperature is known
     amplitude : natural amplitude of the columns of a term that a mixed model shrinks; of a spring
         half its range, 0: a term of least squares
+    searched : the shape constant that the data may choose, '' for none
+    jumps : whether it changes by a step where the joint turns round
+    dry : (2, parameters) torque F_c that holds the joint at rest, and constant torque, per
+        parameter, of dry friction that a simulation holds the joint with; empty: none
+    spring : whether it is a torque of a position that formats hold as it is, or say that they do
+        not, and no friction
+    of_recording : whether it is what a recording as a whole shows beside the robot as it then is
+    described : per parameter, the attribute of a URDF's `<dynamics>` that is its prior; '': none
 
     """
 
@@ -80,35 +174,57 @@ class TermKind:
     of_path: PathColumns | None = None
     by_temperature: bool = False
     amplitude: float = 0.0
+    searched: str = ''
+    jumps: bool = False
+    dry: tuple[tuple[float, ...], ...] = ()
+    spring: bool = False
+    of_recording: bool = False
+    described: tuple[str, ...] = ()
 
 
-def _warm_up(number: int, symbol: str, unit: str, shape: Callable[[Array], Array]) -> TermKind:
-    way = f'{WARM_UPS[number]}_way'
-
+def _warm_up(way: str, symbol: str, unit: str, shape: Callable[[Array], Array]) -> TermKind:
     def of_path(q: Array, dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
         return (coldness(q, constants[way]) * shape(dq),)
 
     # Where no path is known, the joint is warm.
     return TermKind(
-        (symbol,), (unit,), lambda dq, _: (0.0 * dq,), {way: UNKNOWN}, (True,), of_path=of_path
+        (symbol,),
+        (unit,),
+        lambda dq, _: (0.0 * dq,),
+        {way: UNKNOWN},
+        (True,),
+        of_path=of_path,
+        searched=way,
+        of_recording=True,
     )
 
 
 def _by_temperature(symbol: str, unit: str, columns: Columns) -> TermKind:
-    constants = {'reference_temperature': UNKNOWN}
-    return TermKind((symbol,), (unit,), columns, constants, (False,), by_temperature=True)
+    return TermKind(
+        (symbol,),
+        (unit,),
+        columns,
+        {'reference_temperature': UNKNOWN},
+        (False,),
+        by_temperature=True,
+        of_recording=True,
+    )
 
 
 def _smooth_sign(dq: Array) -> Array:
     return np.asarray(np.tanh(SIGN_STEEPNESS * dq))
 
 
-def _ripple(number: int) -> TermKind:
-    name = RIPPLES[number]
-    symbols = (f'R{number + 1}c', f'R{number + 1}s') if number else ('Rc', 'Rs')
-    order = name.replace('ripple', 'ripple_order')
-    waves = partial(ripple, order)
-    return TermKind(symbols, (FORCE,) * 2, waves, {order: UNKNOWN}, (False,) * 2, of_position=True)
+def _ripple(number: str, order: str) -> TermKind:
+    return TermKind(
+        (f'R{number}c', f'R{number}s'),
+        (FORCE, FORCE),
+        partial(ripple, order),
+        {order: UNKNOWN},
+        (False, False),
+        of_position=True,
+        searched=order,
+    )
 
 
 def _shrunk(
@@ -123,20 +239,34 @@ def _shrunk(
 LOAD_CONSTANTS = dict.fromkeys(('speed_scale', 'load_scale', 'load_low', 'load_high'), UNKNOWN)
 POSITION_CONSTANTS = dict.fromkeys(('position_low', 'position_high', 'position_mean'), UNKNOWN)
 TERMS: Mapping[str, TermKind] = {
-    'viscous': TermKind(('Fv',), (VISCOUS,), lambda dq, _: (dq,), positive=(True,)),
-    'coulomb': TermKind(('Fc',), (FORCE,), lambda dq, _: (np.sign(dq),), positive=(True,)),
+    'viscous': TermKind(
+        ('Fv',), (VISCOUS,), lambda dq, _: (dq,), positive=(True,), described=('damping',)
+    ),
+    'coulomb': TermKind(
+        ('Fc',),
+        (FORCE,),
+        lambda dq, _: (np.sign(dq),),
+        positive=(True,),
+        jumps=True,
+        dry=SYMMETRIC,
+        described=('friction',),
+    ),
     'offset': TermKind(('off',), (FORCE,), lambda dq, _: (np.ones_like(dq),), positive=(False,)),
     'asymmetric_coulomb': TermKind(
         ('Fcp', 'Fcm'),
         (FORCE, FORCE),
         lambda dq, _: ((dq > 0).astype(float), -(dq < 0).astype(float)),
         positive=(True, True),
+        jumps=True,
+        dry=((0.5, 0.5), (0.5, -0.5)),
+        described=('friction', 'friction'),
     ),
     'asymmetric_viscous': TermKind(
         ('Fvp', 'Fvm'),
         (VISCOUS, VISCOUS),
         lambda dq, _: (np.maximum(dq, 0.0), np.minimum(dq, 0.0)),
         positive=(True, True),
+        described=('damping', 'damping'),
     ),
     'stiction': TermKind(
         ('Fs', 'Fsc'),
@@ -144,9 +274,17 @@ TERMS: Mapping[str, TermKind] = {
         stiction,
         {'stiction_steepness': 1000.0, 'stribeck_slope': 20.0},
         (True, False),
+        searched='stribeck_slope',
+        described=('friction', ''),
     ),
     'stribeck': TermKind(
-        ('Fst',), (FORCE,), stribeck, {'stribeck_velocity': 0.1}, positive=(True,)
+        ('Fst',),
+        (FORCE,),
+        stribeck,
+        {'stribeck_velocity': 0.1},
+        positive=(True,),
+        searched='stribeck_velocity',
+        jumps=True,
     ),
     'smooth_coulomb': TermKind(
         ('Fc',),
@@ -154,6 +292,7 @@ TERMS: Mapping[str, TermKind] = {
         lambda dq, constants: (np.tanh(constants['tanh_steepness'] * dq),),
         {'tanh_steepness': 100.0},
         (True,),
+        described=('friction',),
     ),
     # Where no path is known, it is Coulomb friction.
     'presliding': TermKind(
@@ -163,6 +302,9 @@ TERMS: Mapping[str, TermKind] = {
         {'presliding_distance': 0.01},
         (True,),
         of_path=partial(maxwell_slip, 'presliding_distance'),
+        described=('friction',),
+        searched='presliding_distance',
+        dry=SYMMETRIC,
     ),
     # Of transmissions with a spring, by its deflection: play, and friction within it.
     'backlash': TermKind(
@@ -178,7 +320,12 @@ TERMS: Mapping[str, TermKind] = {
     ),
     # Friction of gears grows with the load: Fl |τ| sign(dq) (Hamon, Gautier and Garrec 2010).
     'load_coulomb': TermKind(
-        ('Fl',), ('1',), lambda dq, _: (np.sign(dq),), positive=(True,), load_dependent=True
+        ('Fl',),
+        ('1',),
+        lambda dq, _: (np.sign(dq),),
+        positive=(True,),
+        load_dependent=True,
+        jumps=True,
     ),
     # Lubricated gears: friction grows less than linearly with the speed.
     'root_viscous': TermKind(('Fr',), (ROOT,), lambda dq, _: (np.cbrt(dq),), positive=(False,)),
@@ -188,23 +335,31 @@ TERMS: Mapping[str, TermKind] = {
         makkar,
         {'makkar_gamma2': 100.0, 'makkar_gamma3': 10.0, 'makkar_gamma5': 100.0},
         (False, True),
+        searched='makkar_gamma3',
+        described=('', 'friction'),
     ),
     # A spring or counterbalance, Kq q; `offset` holds where it rests. Springs pull back: one that
     # pushes away would be gravity or geometry that the model has wrong.
     'spring': TermKind(
-        ('Kq',), (STIFFNESS,), lambda q, _: (q,), positive=(True,), of_position=True
+        ('Kq',), (STIFFNESS,), lambda q, _: (q,), positive=(True,), of_position=True, spring=True
     ),
     # Columns of the mixed model, zero on average beside plain friction: see `core.mixed`.
     'low_speed': _shrunk('Ds', 3, low_speed_columns, {'speed_scale': UNKNOWN}),
     'rounded_sign': _shrunk('Dr', 3, rounded_sign_columns, {'speed_scale': UNKNOWN}),
     'slip': _shrunk('Dp', 3, lambda dq, _: (0.0 * dq,) * 3, {}, of_path=slip_columns),
     'load': _shrunk('Dl', 2, load_columns, LOAD_CONSTANTS, load_dependent=True),
-    'position': _shrunk('Dq', 1, position_column, POSITION_CONSTANTS, of_position=True),
-    **{name: _ripple(number) for number, name in enumerate(RIPPLES)},
-    WARM_UPS[0]: _warm_up(0, 'Fvw', VISCOUS, lambda dq: dq),
-    WARM_UPS[1]: _warm_up(1, 'Fcw', FORCE, _smooth_sign),
-    BY_TEMPERATURE[0]: _by_temperature('Fvt', '{f}·s/({l}·K)', lambda dq, _: (dq,)),
-    BY_TEMPERATURE[1]: _by_temperature('Fct', '{f}/K', lambda dq, _: (_smooth_sign(dq),)),
+    'position': _shrunk(
+        'Dq', 1, position_column, POSITION_CONSTANTS, of_position=True, spring=True
+    ),
+    # A term for each order of ripple that a joint may have.
+    'ripple': _ripple('', 'ripple_order'),
+    'ripple_2': _ripple('2', 'ripple_order_2'),
+    'ripple_3': _ripple('3', 'ripple_order_3'),
+    # What falls of friction while a joint warms up, and what changes with its temperature.
+    'viscous_warm_up': _warm_up('viscous_warm_up_way', 'Fvw', VISCOUS, lambda dq: dq),
+    'coulomb_warm_up': _warm_up('coulomb_warm_up_way', 'Fcw', FORCE, _smooth_sign),
+    'viscous_temperature': _by_temperature('Fvt', '{f}·s/({l}·K)', lambda dq, _: (dq,)),
+    'coulomb_temperature': _by_temperature('Fct', '{f}/K', lambda dq, _: (_smooth_sign(dq),)),
 }
 # Symbols of torques that the position determines: no friction.
 OF_POSITION = frozenset(
@@ -213,10 +368,19 @@ OF_POSITION = frozenset(
 # Symbols of columns that a mixed model shrinks.
 SHRUNK = frozenset(s for kind in TERMS.values() if kind.amplitude for s in kind.symbols)
 
-# Terms that jump where the joint turns round; from this constant on others do, for a joint that is
-# slower than any filter resolves [s/rad].
+# Symbols whose prior a description gives, and by which attribute.
+DESCRIBED = {
+    symbol: attribute
+    for kind in TERMS.values()
+    for symbol, attribute in zip(kind.symbols, kind.described, strict=False)
+    if attribute
+}
+PLAIN_SYMBOLS = tuple(TERMS[name].symbols[0] for name in PLAIN)
+# Symbols of friction that can hold a joint where it is.
+DRY = frozenset(s for kind in TERMS.values() if kind.dry for s in kind.symbols)
+# Shape constant from which on a term jumps where the joint turns round, of a joint that is slower
+# than any filter resolves [s/rad].
 STEEP = 500.0
-STEPS = frozenset({'coulomb', 'asymmetric_coulomb', 'load_coulomb', 'stribeck'})
 # Appended to the symbol of a friction parameter that acts on the link instead of the motor.
 LINK_SIDE_SUFFIX = 'l'
 # And to one of a parameter that acts between both, by the deflection of the transmission.
@@ -247,7 +411,12 @@ class FrictionTerm:
         steepest = max(self.constants.values(), default=0.0)
         kind = self.kind
         of_speed = not (kind.of_position or kind.of_path or kind.by_temperature)
-        return self.name in STEPS or (steepest > STEEP and of_speed)
+        return kind.jumps or (steepest > STEEP and of_speed)
+
+    @property
+    def shaped_by_speed(self) -> bool:
+        """Whether shape constants say how it changes with the speed."""
+        return bool(self.constants) and not (self.kind.of_position or self.kind.by_temperature)
 
     @property
     def kind(self) -> TermKind:

@@ -182,19 +182,11 @@ def _link_tensors(frame: Array) -> tuple[Array, Array]:
 
 def _move(joint: _Joint, known: Array, motion: list[Array], out: Array, scratch: Array) -> None:
     """
-    Fill in the vectors of a link.
+    Fill in the vectors `out` (3, 3 + 2 m, N) of a link from those of its parent.
 
     They are s_v from its own joint down to the first one of its chain, the acceleration less
-    gravity, ω, its derivative, and s_ω from the first joint up to its own.
-
-    Parameters
-    ----------
-    joint : the last one of the chain
-    known : (3, 3 + 2 (m - 1), N) vectors of its parent
-    motion : position, velocity, acceleration (N,) of the joint
-    out : (3, 3 + 2 m, N) to fill
-    scratch : memory of twice that size
-
+    gravity, ω, its derivative, and s_ω from the first joint up to its own. `scratch` is memory of
+    twice that size.
     """
     (q, dq, ddq), m = motion, len(joint.chain)
     flat = known.reshape(3, -1)

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array
 from .friction import FrictionTerm
-from .mimic_joints import Follower
 from .parameters import Parameter
 
 
@@ -47,6 +46,16 @@ class Coupling:
     name: str
     number: str
     ratios: Array
+
+
+@dataclasses.dataclass(frozen=True)
+class Follower:
+    """A joint that moves with an identified one: q = ratio · q[leader] + offset."""
+
+    name: str
+    leader: int
+    ratio: float
+    offset: float
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,11 +10,11 @@ from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array, frozen
 from .assumed_inertials import with_inertials
 from .elastic_robot import elastic_robot
-from .friction import FrictionTerm, make_terms, TERMS
+from .friction import DESCRIBED, FrictionTerm, make_terms, PLAIN, TERMS
 from .parameters import drive_symbols, from_pinocchio, INERTIAL, numbered, Parameter
 from .robot import Coupling, Limits, Robot
 from .robot_description import Description, read_description
-from .settings import CouplingSettings, RobotSettings
+from .settings import CoupledMotorSettings, RobotSettings
 
 
 def build_robot(urdf: str, settings: RobotSettings) -> Robot:
@@ -79,14 +79,14 @@ def _friction(
     for name in (name for group in settings.friction_constants.values() for name in group):
         if name not in known:
             raise UnknownNameError('friction constant', name, known)
-    default = settings.friction.get('default', ('viscous', 'coulomb', 'offset'))
+    default = settings.friction.get('default', PLAIN)
     return tuple(
         make_terms(settings.friction.get(joint, default), settings.constants_of(joint))
         for joint in joints
     )
 
 
-def _coupling(name: str, settings: CouplingSettings, joints: tuple[str, ...]) -> Coupling:
+def _coupling(name: str, settings: CoupledMotorSettings, joints: tuple[str, ...]) -> Coupling:
     ratios = np.array(settings.ratios, dtype=float)
     if ratios.shape != (len(joints),) or np.count_nonzero(ratios) < 2:
         raise ConfigurationError(
@@ -129,11 +129,12 @@ def _prior(description: Description, parameters: tuple[Parameter, ...]) -> Array
 
 def _friction_prior(damping: Array, dry_friction: Array) -> dict[str, float]:
     """Return what a URDF's `<dynamics>` says of friction parameters, by name."""
-    values: dict[str, float] = {}
-    for j, (viscous, dry) in enumerate(zip(damping, dry_friction, strict=True), start=1):
-        values |= {f'{symbol}{j}': float(viscous) for symbol in ('Fv', 'Fvp', 'Fvm')}
-        values |= {f'{symbol}{j}': float(dry) for symbol in ('Fc', 'Fs', 'Fcp', 'Fcm')}
-    return values
+    given = {'damping': damping, 'friction': dry_friction}
+    return {
+        f'{symbol}{j}': float(value)
+        for symbol, attribute in DESCRIBED.items()
+        for j, value in enumerate(given[attribute], start=1)
+    }
 
 
 def with_friction(robot: Robot, friction: tuple[tuple[FrictionTerm, ...], ...]) -> Robot:

@@ -1,5 +1,8 @@
 """Reading a URDF: joints by name, locked ones merged into links, rounded angles made exact."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
 import dataclasses
 import math
 from typing import Any
@@ -11,7 +14,7 @@ import pinocchio
 
 from ...exceptions import ConfigurationError, ModelError, UnknownNameError
 from ..arrays import Array
-from .mimic_joints import find_followers, Follower, locked_position, Mimic, read_mimics
+from .robot import Follower
 from .settings import RobotSettings
 from .urdf_parsing import (
     check_tree,
@@ -67,7 +70,13 @@ def read_description(urdf: str, settings: RobotSettings) -> Description:
     joints = _select(movable_names(root), following, settings)
     _check_types(elements, joints, following)
     bounds = {'lower': -np.inf, 'upper': np.inf, 'velocity': np.inf, 'effort': np.inf}
-    limits = {key: _limit(elements, joints, key, bound) for key, bound in bounds.items()}
+    limits = {key: _attribute(elements, joints, 'limit', key, x) for key, x in bounds.items()}
+    continuous = np.array([elements[joint].get('type') == 'continuous' for joint in joints])
+    for key, bound in bounds.items():
+        none = np.abs(limits[key]) >= UNLIMITED
+        if key in ('lower', 'upper'):
+            none |= continuous
+        limits[key] = np.where(none, bound, limits[key])
     damping, dry_friction = (
         _attribute(elements, joints, 'dynamics', key, 0.0) for key in ('damping', 'friction')
     )
@@ -75,7 +84,11 @@ def read_description(urdf: str, settings: RobotSettings) -> Description:
     followers = find_followers(joints, settings.locked, following)
     moving = (*joints, *(follower.name for follower in followers))
     model = _reduce(build_model(root), moving, following, settings)
-    _check_inertia(model)
+    if not any(model.inertias[k + 1].mass > 0.0 for k in range(model.nv)):
+        raise ModelError(
+            'the URDF has no inertials: set robot.mass (--mass of robotid init) to what the data '
+            'sheet says of the whole robot, or give the links masses and inertias'
+        )
     order = np.array([moving.index(name) for name in list(model.names)[1:]], dtype=np.intp)
     return Description(
         name=name,
@@ -205,25 +218,6 @@ def _lock(full: Any, locked: list[str], q: Array) -> Any:
     return model
 
 
-def _check_inertia(model: Any) -> None:
-    masses = [model.inertias[k + 1].mass for k in range(model.nv)]
-    if not any(mass > 0.0 for mass in masses):
-        raise ModelError(
-            'the URDF has no inertials: set robot.mass (--mass of robotid init) to what the data '
-            'sheet says of the whole robot, or give the links masses and inertias'
-        )
-
-
-def _limit(
-    elements: dict[str, ElementTree.Element], joints: tuple[str, ...], key: str, default: float
-) -> Array:
-    values = _attribute(elements, joints, 'limit', key, default)
-    unbounded = np.array([elements[j].get('type') == 'continuous' for j in joints])
-    if key in ('lower', 'upper'):
-        values = np.where(unbounded, default, values)
-    return np.where(np.abs(values) >= UNLIMITED, default, values)
-
-
 def _attribute(
     elements: dict[str, ElementTree.Element],
     joints: tuple[str, ...],
@@ -244,3 +238,75 @@ def _attribute(
                 f"{tag} {key} of joint {joint} is '{text}': it must be a number"
             ) from error
     return np.array(result)
+
+
+@dataclasses.dataclass(frozen=True)
+class Mimic:
+    """A joint that follows another one: q = ratio · q_leader + offset."""
+
+    leader: str
+    ratio: float
+    offset: float
+
+
+def read_mimics(elements: dict[str, ElementTree.Element]) -> dict[str, Mimic]:
+    """
+    Read which movable joints mimic which.
+
+    Raises
+    ------
+    ModelError : a joint follows itself, what does not exist, or by no number
+
+    """
+    found = {}
+    for name, joint in elements.items():
+        mimic = joint.find('mimic')
+        if mimic is None or joint.get('type') not in MOVABLE_TYPES:
+            continue
+        leader = str(mimic.get('joint'))
+        known = leader in elements and elements[leader].get('type') in MOVABLE_TYPES
+        if not known or leader == name:
+            raise ModelError(
+                f"joint {name} mimics '{leader}', which is no other movable joint: repair the "
+                '<mimic> of the robot description'
+            )
+        try:
+            numbers = [float(mimic.get(key, d)) for key, d in (('multiplier', 1), ('offset', 0))]
+        except ValueError as error:
+            raise ModelError(
+                f'multiplier and offset of the <mimic> of joint {name} must be numbers'
+            ) from error
+        found[name] = Mimic(leader, *numbers)
+    for name in found:
+        leader = name
+        for _ in found:
+            leader = found[leader].leader if leader in found else leader
+        if leader in found:
+            raise ModelError(f'joint {name} mimics itself in the end: repair its <mimic>')
+    return found
+
+
+def find_followers(
+    joints: tuple[str, ...], locked: Mapping[str, float], following: Mapping[str, Mimic]
+) -> tuple[Follower, ...]:
+    """Return the joints that follow identified ones, be it over several others."""
+    found = []
+    for name in following:
+        leader, ratio, offset = name, 1.0, 0.0
+        while leader in following and leader not in locked:
+            mimic = following[leader]
+            offset, ratio = offset + ratio * mimic.offset, ratio * mimic.ratio
+            leader = mimic.leader
+        if leader in joints and leader != name:
+            found.append(Follower(name, joints.index(leader), ratio, offset))
+    return tuple(found)
+
+
+def locked_position(
+    name: str, locked: Mapping[str, float], following: Mapping[str, Mimic]
+) -> float:
+    """Return the position of a joint that is not identified: locked, or following its leader."""
+    if name in locked or name not in following:
+        return locked.get(name, 0.0)
+    mimic = following[name]
+    return mimic.ratio * locked_position(mimic.leader, locked, following) + mimic.offset

@@ -8,14 +8,11 @@ from ...exceptions import ConfigurationError
 from ..arrays import Array
 from .drive_torques import rotor_inertia
 from .dynamics import model_with
-from .friction import FrictionTerm
+from .friction import FrictionTerm, PLAIN
 from .robot import ElasticRobot, Robot
 
-# Terms that are vectors here; others are evaluated one by one.
-PLAIN_TERMS = ('viscous', 'coulomb', 'offset')
 
-
-class InverseDynamics:
+class RobotDynamics:
     """
     Inverse dynamics of a robot whose parameters are known.
 
@@ -147,7 +144,7 @@ class InverseDynamics:
 
     def _sort_friction(self) -> list[tuple[int, FrictionTerm, list[float]]]:
         """Fill the vectors of plain friction; return the other terms with their parameters."""
-        vectors = dict(zip(PLAIN_TERMS, (self._viscous, self._coulomb, self._offset), strict=True))
+        vectors = dict(zip(PLAIN, (self._viscous, self._coulomb, self._offset), strict=True))
         others = []
         for joint, terms in enumerate(self.robot.friction):
             for term in terms:

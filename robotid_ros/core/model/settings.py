@@ -6,7 +6,7 @@ from ...settings import setting
 
 
 @dataclasses.dataclass(frozen=True)
-class CouplingSettings:
+class CoupledMotorSettings:
     """A motor that turns with a combination of the joints' velocities, `ratios · dq`."""
 
     ratios: tuple[float, ...] = setting((), 'motor speed per joint speed, one per joint')
@@ -68,7 +68,7 @@ class RobotSettings:
         dict, "shape constants of the friction terms by joint name; 'default' for all"
     )
     rotor_inertia: bool = setting(True, 'identify a rotor inertia Ia for every joint')
-    couplings: dict[str, CouplingSettings] = setting(
+    couplings: dict[str, CoupledMotorSettings] = setting(
         dict, 'motors that drive several joints, by a name of your choice'
     )
     elastic: ElasticSettings = setting(ElasticSettings, 'joints with a spring in the transmission')

@@ -8,7 +8,7 @@ import numpy as np
 from ...exceptions import RecordingError
 from ..arrays import Array, ReadOnlyArrays
 from ..excitation.collision_bodies import tool_frame
-from ..model.robot_dynamics import InverseDynamics
+from ..model.robot_dynamics import RobotDynamics
 from .external_effort import ExternalEffort
 
 # Rows count for the size of the residual where friction is known to within this share of what it
@@ -204,7 +204,7 @@ class ExternalWrench:
 
     """
 
-    def __init__(self, model: InverseDynamics, frame: str, force: float, torque: float):
+    def __init__(self, model: RobotDynamics, frame: str, force: float, torque: float):
         self._model, self._frame = model, tool_frame(model.robot.model, frame)
         self.frame = str(model.robot.model.frames[self._frame].name)
         self._information = np.diag(np.repeat([force**-2, torque**-2], 3))

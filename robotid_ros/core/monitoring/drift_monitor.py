@@ -11,9 +11,16 @@ import numpy.typing as npt
 
 from ..arrays import Array
 from ..model.robot import Robot
-from .change_tests import ChangeTests, ForgettingLeastSquares
+from .change_tests import (
+    ChangeTests,
+    follow,
+    FollowedParameters,
+    ForgettingLeastSquares,
+    FRICTION,
+    ParameterGroup,
+    PAYLOAD,
+)
 from .filtered_states import FilteredStates
-from .followed_parameters import follow, FollowedParameters, FRICTION, ParameterGroup, PAYLOAD
 from .motion_rows import MotionRows, Row, RowNoise
 from .settings import DriftSettings
 
@@ -135,29 +142,21 @@ class ChangeTrial:
             group, *free = (each.group for each in found)
             value, sigma = self._tests.estimate(self.rows, noise, (group, *free))
             new = group != self.suspected or self._late_from is None
-            if new:
-                self._drop_older(value)
+            if new:  # some of the last rows may say that it was not there yet
+                rows, against = self._since_change(value, self._last)
+                if against > ENDED:
+                    self._restart(rows[0])
+                    for row in rows:
+                        self.add(row)
             if found[0].clear and not self._is_over(value):
-                if new:
-                    self._await(group, value, stamp)
+                if new:  # rows that come later have to confirm it
+                    self.suspected, self._value = group, value[list(group.members)]
+                    self._late_from = stamp + round(self._duration() * 1e9)
+                    self._early, self._late = self.rows.copy(np.inf), self._none()
                 elif self._tests.agree(group, free, self._early, self._late, noise):
                     return self._tell(group, value, sigma)
         self.ended = self._is_unconfirmed(stamp, noise)
         return None
-
-    def _drop_older(self, value: Array) -> None:
-        """Begin anew where some of the last rows say that parameters were not at a value (m,)."""
-        rows, against = self._since_change(value, self._last)
-        if against > ENDED:
-            self._restart(rows[0])
-            for row in rows:
-                self.add(row)
-
-    def _await(self, group: ParameterGroup, value: Array, stamp: int) -> None:
-        """Let rows that come later confirm a group, parameters at a value (m,)."""
-        self.suspected, self._value = group, value[list(group.members)]
-        self._late_from = stamp + round(self._duration() * 1e9)
-        self._early, self._late = self.rows.copy(np.inf), self._none()
 
     def _is_unconfirmed(self, stamp: int, noise: Array) -> bool:
         """Whether rows would show the change and do not, or had time enough."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ...exceptions import ConfigurationError
 from ..arrays import Array
-from ..model.robot_dynamics import InverseDynamics
+from ..model.robot_dynamics import RobotDynamics
 from ..signals.recording import Recording
 from .filtered_states import FilteredStates
 from .settings import ContactSettings
@@ -78,7 +78,7 @@ class MomentumObserver:
 
     def __init__(
         self,
-        model: InverseDynamics,
+        model: RobotDynamics,
         gain: Sequence[float],
         standstill: float,
         resolution: float = 0.0,
@@ -252,7 +252,7 @@ class ExternalEffortEstimator:
 
     """
 
-    def __init__(self, model: InverseDynamics, settings: ContactSettings, standstill: float):
+    def __init__(self, model: RobotDynamics, settings: ContactSettings, standstill: float):
         self._states = FilteredStates(model.robot.drive_gain, settings.cutoff, MAX_GAP)
         self._observer = MomentumObserver(
             model, settings.gain, standstill, RESOLUTION / settings.cutoff
@@ -314,13 +314,13 @@ def external_efforts(
     Arrays of N samples: stamps (N,), others (N, n); N may be 0
 
     """
-    found = (estimator.take(*sample) for sample in _samples(recordings))
+
+    def samples() -> Iterator[tuple[int, Array, Array]]:
+        for recording in recordings:
+            stamps = np.round(recording.time * 1e9).astype(np.int64).tolist()
+            yield from zip(stamps, recording.position, recording.effort, strict=True)
+
+    found = (estimator.take(*sample) for sample in samples())
     rows = [row for row in itertools.islice(found, MAX_SAMPLES) if row is not None]
     columns = zip(*rows, strict=True) if rows else ([] for _ in ExternalEffort._fields)
     return ExternalEffort(*map(np.array, columns))  # type: ignore[arg-type]
-
-
-def _samples(recordings: Iterable[Recording]) -> Iterator[tuple[int, Array, Array]]:
-    for recording in recordings:
-        stamps = np.round(recording.time * 1e9).astype(np.int64).tolist()
-        yield from zip(stamps, recording.position, recording.effort, strict=True)

@@ -111,7 +111,8 @@ def backward_elimination(
     value, classical, covariance = start.value, start.classical, start.covariance
     growth, path = 0.0, list[Step]()
     while len(kept) > 1:
-        percent = _percent(value, covariance)
+        sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        percent = 100.0 * sigma / np.maximum(np.abs(value), 1e-300)
         limit = max(bound, ratio * float(percent.min()))
         free = [k for k, name in enumerate(kept) if name not in held and percent[k] > limit]
         if not free:
@@ -140,11 +141,6 @@ def effective_sample_size(estimate: Estimate) -> float:
     """
     ratio = inflation(estimate.classical, estimate.noise_covariance)
     return float(estimate.rows.sum() / max(ratio, 1.0))
-
-
-def _percent(value: Array, covariance: Array) -> Array:
-    sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    return np.asarray(100.0 * sigma / np.maximum(np.abs(value), 1e-300))
 
 
 def _without(

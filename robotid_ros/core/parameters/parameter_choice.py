@@ -13,10 +13,9 @@ from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
 from ..regression.goodness_of_fit import Validation
 from ..regression.observation_system import System
-from .cone_program import SolverError
 from .essential import backward_elimination
-from .prior_pull import refit
-from .standard import Standard
+from .physical_consistency import SolverError
+from .standard import refit, Standard
 
 # By how much the squared error has to fall with other parameters to be advised.
 LEAST = 1.1

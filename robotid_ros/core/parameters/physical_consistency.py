@@ -15,15 +15,53 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
+from ...exceptions import ConfigurationError, RobotIdError
 from ..arrays import Array, ReadOnlyArrays
-from .cone_program import least_norm
 
+# Numbers whose squares are some still.
+LARGEST = 1e100
 # Of a link whose prior has no mass or an impossible inertia [kg], and its radius of gyration [m]:
 # small beside any link, so that the data decide; its σ_S is so many times that of the others.
 SMALLEST_MASS, SMALLEST_RADIUS = 1e-3, 1e-2
 UNKNOWN = 1e3
 UPPER = tuple((i, j) for j in range(4) for i in range(j + 1))  # column by column, as Clarabel
 IDENTITY = np.array([float(i == j) for i, j in UPPER])  # svec(I)
+
+
+class SolverError(RobotIdError, RuntimeError):
+    """The semidefinite program was not solved."""
+
+
+def least_norm(rows: Array, limits: Array, scalars: int, matrices: int) -> Array:
+    """Return the w of least ‖w‖ with `rows w + limits` in ℝ₊ (scalars) and 𝕊₊⁴ (matrices)."""
+    try:
+        import clarabel
+    except ImportError as error:
+        raise ConfigurationError(
+            "consistent parameters need the solver clarabel: 'pip install clarabel'"
+        ) from error
+    from scipy import sparse
+
+    remedy = 'raise identification.prior_spread or check the inertias of the URDF'
+    # The solver does not survive what overflows in it.
+    if not max(np.abs(rows).max(), np.abs(limits).max()) < LARGEST:
+        raise SolverError(f'consistent parameters were not found (no numbers): {remedy}')
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    # A possible body always exists, so what looks infeasible is only badly scaled.
+    settings.tol_infeas_abs = settings.tol_infeas_rel = 1e-14
+    solution = clarabel.DefaultSolver(
+        sparse.identity(rows.shape[1], format='csc'),
+        np.zeros(rows.shape[1]),
+        sparse.csc_matrix(-rows),
+        limits,
+        [clarabel.NonnegativeConeT(scalars)] * bool(scalars)
+        + [clarabel.PSDTriangleConeT(4)] * matrices,
+        settings,
+    ).solve()
+    if 'Solved' not in str(solution.status):
+        raise SolverError(f'consistent parameters were not found ({solution.status}): {remedy}')
+    return np.asarray(solution.x)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,18 +119,37 @@ def link_coordinates(prior: Array) -> Array:
     return T
 
 
+@dataclasses.dataclass(frozen=True)
+class BodyPrior:
+    """
+    Standard parameters before the data, how sure they are, and which of them bodies bound.
+
+    Attributes
+    ----------
+    value : χ_ref (p,)
+    links : column of XX of each link; nine more follow in the standard order
+    positive : columns of rotor inertias and friction coefficients
+    sigma : σ_ref (p,) of the columns outside the links, inf where there is no prior, None where
+        none has one
+    link_sigma : σ_S of the links' S: 0.2 says that the prior is right to about 20 %
+    margin : smallest allowed eigenvalue of S
+    free : links that need not be possible bodies
+    centre_sigma : by how much of its distance from the joint the prior's centre of mass may be off
+
+    """
+
+    value: Array
+    links: Sequence[int]
+    positive: Sequence[int] = ()
+    sigma: Array | None = None
+    link_sigma: float = 0.2
+    margin: float = 0.01
+    free: Sequence[int] = ()
+    centre_sigma: float = 0.0
+
+
 def consistent_parameters(
-    factor: Array,
-    target: Array,
-    prior: Array,
-    links: Sequence[int],
-    positive: Sequence[int] = (),
-    prior_sigma: npt.ArrayLike | None = None,
-    link_sigma: float = 0.2,
-    margin: float = 0.01,
-    noise: Array | None = None,
-    free: Sequence[int] = (),
-    centre_sigma: float = 0.0,
+    factor: Array, target: Array, prior: BodyPrior, noise: Array | None = None
 ) -> Consistent:
     """
     Solve min ‖F χ − g‖² + Σ_links ‖S − I‖²_F/σ_S² + Σ_others ((χ − χ_ref)/σ_ref)².
@@ -103,30 +160,25 @@ def consistent_parameters(
     Parameters
     ----------
     factor, target : F (b, p) and g (b,), whitened: ‖F χ − g‖² is the data's χ²
-    prior : χ_ref (p,)
-    links : column of XX of each link; nine more follow in the standard order
-    positive : columns of rotor inertias and friction coefficients
-    prior_sigma : σ_ref (p,) of the columns outside the links, inf where there is no prior, None
-        where none has one
-    link_sigma : σ_S of the links' S: 0.2 says that the prior is right to about 20 %
-    margin : smallest allowed eigenvalue of S
+    prior : what is known besides
     noise : (b, b) covariance of g, where whitening did not make it the identity; for `sigma`
-    free : links that need not be possible bodies
-    centre_sigma : by how much of its distance from the joint the prior's centre of mass may be off
 
     Raises
     ------
     SolverError : the program has no solution or the solver is missing
 
     """
-    T, origin, weight = scaled_coordinates(prior, links, prior_sigma, link_sigma)
+    T, origin, weight = scaled_coordinates(prior)
     F, W = np.asarray(factor), np.diag(weight)
-    for block in (slice(start, start + 10) for start in links if centre_sigma):
-        W[block, block] @= _mean_metric(prior[block], centre_sigma)
+    for block in (slice(start, start + 10) for start in prior.links if prior.centre_sigma):
+        W[block, block] @= _mean_metric(prior.value[block], prior.centre_sigma)
     least, root = _least_squares(np.vstack([F @ T, W]), [*target, *W @ origin])
-    bodies = [start for start in links if start not in free]
-    z = least + root @ _project(least, root, bodies, positive, margin)
-    return Consistent(T @ z, _standard_deviation(T @ root, F @ T @ root, W @ root, noise))
+    z = least + root @ _project(least, root, prior)
+    # √diag(R (Dᵀ C D + Pᵀ P) Rᵀ), R Rᵀ being the inverse of Dᵀ D + Pᵀ P.
+    data, known, root = F @ T @ root, W @ root, T @ root
+    covariance = data.T @ (data if noise is None else noise @ data) + known.T @ known
+    variance = np.sum((root @ covariance) * root, axis=1)
+    return Consistent(T @ z, np.sqrt(np.maximum(variance, 0.0)))
 
 
 def _is_known(P: Array) -> bool:
@@ -151,44 +203,34 @@ def _thickened(P: Array, least: float) -> Array:
     return thick
 
 
-def _no_needle(inertial: Array, slenderness: float) -> Array:
-    """Return the link (10,), its radii of gyration at least a share of the largest."""
-    P = _repair(pseudo_inertia(inertial))
-    scatter = P[:3, :3] - np.outer(P[:3, 3], P[:3, 3]) / P[3, 3]
-    largest = np.sqrt(np.linalg.eigvalsh(scatter)[-1] / P[3, 3])
-    return inertial_parameters(_thickened(P, slenderness * largest))
-
-
-def scaled_coordinates(
-    prior: Array,
-    links: Sequence[int],
-    prior_sigma: npt.ArrayLike | None,
-    link_sigma: float,
-    slenderness: float = 0.0,
-) -> tuple[Array, Array, Array]:
+def scaled_coordinates(prior: BodyPrior, slenderness: float = 0.0) -> tuple[Array, Array, Array]:
     """
     Return coordinates z of standard parameters χ = T z in which the prior is independent.
 
-    Parameters are those of `consistent_parameters`, and the least radius of gyration, over its
-    largest, by which a link is scaled: what is known of a rod's axis is no share of its thickness.
+    `slenderness` is the least radius of gyration, over its largest, by which a link is scaled:
+    what is known of a rod's axis is no share of its thickness.
 
     Returns
     -------
     T (p, p), the prior's z (p,), links made possible bodies, and 1/σ of each z (p,)
 
     """
-    p = len(prior)
-    T, origin = np.eye(p), np.array(prior, dtype=float)
-    weight = np.zeros(p) if prior_sigma is None else 1.0 / np.asarray(prior_sigma, dtype=float)
-    for start in links:
+    p = len(prior.value)
+    T, origin = np.eye(p), np.array(prior.value, dtype=float)
+    weight = np.zeros(p) if prior.sigma is None else 1.0 / np.asarray(prior.sigma, dtype=float)
+    for start in prior.links:
         block = slice(start, start + 10)
         known = _is_known(pseudo_inertia(origin[block]))
         T[block, block] = exact = link_coordinates(origin[block])
         origin[block] = IDENTITY
         if slenderness:
-            T[block, block] = link_coordinates(_no_needle(prior[block], slenderness))
+            P = _repair(pseudo_inertia(prior.value[block]))
+            scatter = P[:3, :3] - np.outer(P[:3, 3], P[:3, 3]) / P[3, 3]
+            largest = np.sqrt(np.linalg.eigvalsh(scatter)[-1] / P[3, 3])
+            thick = inertial_parameters(_thickened(P, slenderness * largest))
+            T[block, block] = link_coordinates(thick)
             origin[block] = np.linalg.solve(T[block, block], exact @ IDENTITY)
-        weight[block] = 1.0 / (link_sigma if known else UNKNOWN * link_sigma)
+        weight[block] = 1.0 / (prior.link_sigma if known else UNKNOWN * prior.link_sigma)
     return T, origin, weight
 
 
@@ -232,25 +274,17 @@ def _least_squares(rows: Array, target: npt.ArrayLike) -> tuple[Array, Array]:
     return root @ (U[:, kept].T @ np.asarray(target)), root
 
 
-def _standard_deviation(root: Array, data: Array, prior: Array, noise: Array | None) -> Array:
-    """Return √diag(R (Dᵀ C D + Pᵀ P) Rᵀ), R Rᵀ being the inverse of Dᵀ D + Pᵀ P."""
-    covariance = data.T @ (data if noise is None else noise @ data) + prior.T @ prior
-    return np.sqrt(np.maximum(np.sum((root @ covariance) * root, axis=1), 0.0))
-
-
-def _project(
-    free: Array, root: Array, links: Sequence[int], positive: Sequence[int], margin: float
-) -> Array:
+def _project(free: Array, root: Array, prior: BodyPrior) -> Array:
     """Return the w of least ‖w‖ for which `free + root w` is possible: in w, χ² is a sphere."""
-    bound = margin * IDENTITY
-    blocks = [slice(start, start + 10) for start in links]
-    if np.all(free[list(positive)] >= 0) and all(
+    positive, bound = list(prior.positive), prior.margin * IDENTITY
+    blocks = [slice(start, start + 10) for start in prior.links if start not in prior.free]
+    if np.all(free[positive] >= 0) and all(
         np.linalg.eigvalsh(_smat(free[block] - bound))[0] >= 0 for block in blocks
     ):
         return np.zeros(root.shape[1])
     # Stiffnesses and inertias differ by many decades.
-    sizes = np.maximum(np.linalg.norm(root[list(positive)], axis=1), 1e-300)
-    rows = np.vstack([root[list(positive)] / sizes[:, None], *(root[block] for block in blocks)])
-    limits = [free[list(positive)] / sizes, *(free[block] - bound for block in blocks)]
+    sizes = np.maximum(np.linalg.norm(root[positive], axis=1), 1e-300)
+    rows = np.vstack([root[positive] / sizes[:, None], *(root[block] for block in blocks)])
+    limits = [free[positive] / sizes, *(free[block] - bound for block in blocks)]
     unit = np.linalg.norm(rows, axis=0).max()
     return least_norm(rows / unit, np.concatenate(limits), len(positive), len(blocks)) / unit

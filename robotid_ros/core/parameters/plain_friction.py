@@ -14,17 +14,11 @@ import numpy as np
 
 from ..arrays import Array
 from ..model.dynamics import inverse_dynamics
-from ..model.friction import LINK_SIDE_SUFFIX
+from ..model.friction import LINK_SIDE_SUFFIX, PLAIN
 from ..model.parameters import INERTIAL
 from ..model.robot import ElasticRobot, Robot
 from ..signals.samples import STANDSTILL
 
-# Terms that are plain, in the order of F_v, F_c and the offset.
-PLAIN = ('viscous', 'coulomb', 'offset')
-# Terms that are no friction: formats hold a spring as it is, or say that they do not. They have no
-# ripple, which is therefore part of what plain friction misses.
-SPRING = 'spring'
-NO_FRICTION = (SPRING, 'position')
 # Relative difference that is rounding; relative difference below which nothing is missed.
 ROUNDING, EXACT = 1e-12, 1e-9
 # Random states where the recorded speeds are not known, each with both signs of the speeds, and
@@ -64,7 +58,7 @@ class PlainFriction:
         return self.relative <= EXACT
 
 
-class Motion(NamedTuple):
+class DriveMotion(NamedTuple):
     """
     Samples of a motion.
 
@@ -81,7 +75,7 @@ class Motion(NamedTuple):
     successive: bool = True
 
     @classmethod
-    def of(cls, time: Array, q: Array, dq: Array) -> 'Motion':
+    def of(cls, time: Array, q: Array, dq: Array) -> 'DriveMotion':
         """Return the motion of positions and velocities (N, n) at times (N,), N > 1."""
         return cls(q, dq, np.gradient(dq, time, axis=0))
 
@@ -137,7 +131,10 @@ def _rms(values: Array) -> float:
 
 
 def plain_friction(
-    robot: Robot, chi: Array, fitted: Sequence[Motion] = (), validation: Sequence[Motion] = ()
+    robot: Robot,
+    chi: Array,
+    fitted: Sequence[DriveMotion] = (),
+    validation: Sequence[DriveMotion] = (),
 ) -> dict[str, PlainFriction]:
     """
     Fit plain friction to the identified friction of each joint, and of each coupling's motor.
@@ -174,7 +171,7 @@ class _Drive(NamedTuple):
     plain: list[float]
 
 
-def _by_drive(robot: Robot, chi: Array, motions: Sequence[Motion]) -> dict[str, _Drive]:
+def _by_drive(robot: Robot, chi: Array, motions: Sequence[DriveMotion]) -> dict[str, _Drive]:
     """Return the friction of all motions, by the name of the joint or coupling."""
     parts: dict[str, list[_Drive]] = {}
     for motion in motions:
@@ -192,10 +189,13 @@ def _by_drive(robot: Robot, chi: Array, motions: Sequence[Motion]) -> dict[str, 
     }
 
 
-def _drives(robot: Robot, chi: Array, motion: Motion) -> Iterator[tuple[str, _Drive]]:
+def _drives(robot: Robot, chi: Array, motion: DriveMotion) -> Iterator[tuple[str, _Drive]]:
     """Yield the friction of each joint, without that of couplings, and of each coupling."""
     q, dq, _, successive = motion
-    loads = _load_torques(robot, chi, motion)
+    loads = None
+    if robot.load_dependent and not isinstance(robot, ElasticRobot):
+        links = [parameter.symbol in INERTIAL for parameter in robot.parameters]
+        loads = inverse_dynamics(robot, np.where(links, chi, 0.0), q, dq, motion.ddq)
     motors = robot.motors.tolist() if isinstance(robot, ElasticRobot) else range(robot.n)
     for j, motor in enumerate(motors):
         torque, plain = np.zeros(len(q)), [0.0, 0.0, 0.0]
@@ -205,7 +205,7 @@ def _drives(robot: Robot, chi: Array, motion: Motion) -> Iterator[tuple[str, _Dr
             sides[LINK_SIDE_SUFFIX] = robot.friction[j]
         load = None if loads is None else loads[:, j]
         for side, term in ((s, t) for s, terms in sides.items() for t in terms):
-            if term.name in NO_FRICTION:
+            if term.kind.spring:  # formats have no ripple, which plain friction therefore misses
                 continue
             columns = term.columns(q[:, motor], dq[:, motor], load, successive)
             for symbol, values in zip(term.kind.symbols, columns, strict=True):
@@ -221,15 +221,7 @@ def _drives(robot: Robot, chi: Array, motion: Motion) -> Iterator[tuple[str, _Dr
         yield coupling.name, _Drive(speed, torque, [Fv, Fc, 0.0])
 
 
-def _load_torques(robot: Robot, chi: Array, motion: Motion) -> Array | None:
-    """Return the torques (N, n) that the joints transmit to the links; None if not needed."""
-    if not robot.load_dependent or isinstance(robot, ElasticRobot):
-        return None
-    links = [parameter.symbol in INERTIAL for parameter in robot.parameters]
-    return inverse_dynamics(robot, np.where(links, chi, 0.0), motion.q, motion.dq, motion.ddq)
-
-
-def _states_within_limits(robot: Robot) -> Motion:
+def _states_within_limits(robot: Robot) -> DriveMotion:
     """Return random states whose speeds are spread evenly, without acceleration."""
     rng, limits = np.random.default_rng(0), robot.limits
     lower, upper = (
@@ -244,4 +236,4 @@ def _states_within_limits(robot: Robot) -> Motion:
     shares = (np.arange(STATES) + 0.5) / STATES
     dq = fastest * rng.permuted(np.tile(shares[:, None], robot.n), axis=0)
     q, dq = np.vstack([q, q]), np.vstack([dq, -dq])
-    return Motion(q, dq, np.zeros_like(q), successive=False)
+    return DriveMotion(q, dq, np.zeros_like(q), successive=False)

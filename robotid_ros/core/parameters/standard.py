@@ -1,22 +1,292 @@
-"""Standard parameters that explain the base parameters, and whether a body can have them."""
+"""
+Standard parameters that explain the base parameters, and whether a body can have them.
 
-from collections.abc import Mapping
+Consistent parameters are pulled to the prior as strongly as prediction allows. The pull only has
+to choose among standard parameters that predict alike: the strongest regularisation whose residual
+stays within a factor of what data and model leave is the discrepancy principle (Morozov 1966;
+Engl, Hanke and Neubauer 1996, section 4.3).
+"""
+
+from collections.abc import Callable, Mapping
 import dataclasses
 
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Array, ReadOnlyArrays
+from ..arrays import Array, diagonal_scale, ReadOnlyArrays
 from ..model.base_parameters import BaseParameters
+from ..model.friction import NONNEGATIVE, OF_POSITION
 from ..model.robot import Robot
 from ..regression.estimate import Estimate
 from ..regression.observation_system import System
-from .essential import Essential
-from .physical_consistency import mass_properties, pseudo_inertia
-from .prior_pull import choose_pull, consistency_notes
+from .essential import effective_sample_size, Essential
+from .physical_consistency import (
+    BodyPrior,
+    Consistent,
+    consistent_parameters,
+    mass_properties,
+    pseudo_inertia,
+    SolverError,
+)
 
+# Standard deviation of the prior of a rotor inertia or a friction coefficient, over its value, and
+# at least [SI]: descriptions know little of either, the prior only holds what no data determine.
+PRIOR_RELATIVE_SIGMA, MIN_PRIOR_SIGMA = 1.0, 1.0
+# The loosest pull, over the tightest: a link without inertial, of which the prior makes a small
+# body, may weigh kilograms. Halvings of the range between them, in decades: to a factor of 1.24.
+LOOSEST, HALVINGS = 1e3, 5
+# Smallest eigenvalue of S: simulators like no needles. Where nothing else predicts well, bodies
+# may be as thin as the second, which is as good as no bound.
+MARGIN, THIN = 0.01, 1e-4
+# A relative residual that is as good as none: noise-free data leave what the solver does.
+NEGLIGIBLE = 1e-5
+# Where no body that can exist predicts as well as wanted: so much worse than the best of them.
+SLACK = 0.02
 # Of the Cholesky factorisation of a link's inertia at its centre of mass (STD table III) [kg·m²].
 TOLERANCES = (0.0, -0.01, -0.02, -0.04)
+
+
+@dataclasses.dataclass(frozen=True)
+class Pull:
+    """
+    Consistent parameters with the pull that they were found with.
+
+    Attributes
+    ----------
+    found : the parameters
+    spread : σ_S of the links, relative standard deviation of the prior
+    residual, base : relative residual of these and of the base parameters, all joints; NaN without
+        a system
+    attainable : least residual of any consistent parameters; NaN where it is small enough
+    obstacle : where it is not, the joint or coupling without whose constraints least would be
+        left, and that residual; else None
+
+    """
+
+    found: Consistent
+    spread: float
+    residual: float = float('nan')
+    base: float = float('nan')
+    attainable: float = float('nan')
+    obstacle: tuple[str, float] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class _Data:
+    """F, g and the covariance of g, see `consistent_parameters`."""
+
+    factor: Array
+    target: Array
+    noise: Array
+
+
+@dataclasses.dataclass(frozen=True)
+class _ConsistentFit:
+    """Consistent parameters by one weighting of the data, for any pull."""
+
+    robot: Robot
+    data: _Data
+    spread: float
+    margin: float = MARGIN
+
+    def __call__(self, looser: float, without: str = '') -> Consistent:
+        """Find the parameters; the link and drive of `without` may be impossible."""
+        robot = self.robot
+        starts = dict(zip(robot.links, robot.first_columns.tolist(), strict=True))
+        positive = nonnegative_columns(robot)
+        prior = BodyPrior(
+            robot.prior,
+            robot.first_columns.tolist(),
+            [k for k in positive if robot.parameters[k].joint != without],
+            looser * _prior_sigma(robot),
+            looser * self.spread,
+            self.margin,
+            [starts[without]] if without in starts else [],
+            self.spread,
+        )
+        return consistent_parameters(self.data.factor, self.data.target, prior, self.data.noise)
+
+
+def choose_pull(
+    robot: Robot,
+    base: BaseParameters,
+    estimate: Estimate,
+    system: System | None,
+    spread: float,
+    tolerance: float,
+) -> Pull:
+    """
+    Return consistent parameters, pulled to the prior as strongly as their residual allows.
+
+    The data are weighted as the estimate weighted them. Where constraints are active this leaves
+    joints with large torques more than it has to: the unweighted sum of squares, which the
+    relative residual measures, takes over where only it stays within the tolerance, and after
+    it the same with bodies that may be thinner. What these leave is what is attainable.
+
+    Parameters
+    ----------
+    robot, base, estimate : the prior, and the base parameters
+    system : rows to predict; None: the pull stays at `spread`
+    spread : σ_S of the tightest pull
+    tolerance : largest increase of the residual over that of the base parameters, relative
+
+    """
+    weighted = _ConsistentFit(robot, _by_estimate(base, estimate), spread)
+    tight = weighted(1.0)
+    if system is None:
+        return Pull(tight, spread)
+    R = _triangular(system)
+
+    def left(fit: _ConsistentFit, looser: float = LOOSEST, without: str = '') -> float:
+        """Return the residual; inf where the solver finds nothing."""
+        try:
+            return _relative(R, base.of(fit(looser, without).value))
+        except SolverError:
+            return float('inf')
+
+    first, reference = _relative(R, base.of(tight.value)), _relative(R, estimate.value)
+    limit = max((1.0 + tolerance) * reference, NEGLIGIBLE)
+    if first <= limit:
+        return Pull(tight, spread, first, reference)
+    plain = dataclasses.replace(weighted, data=_unweighted(base, estimate, R))
+    thin = dataclasses.replace(plain, margin=THIN)
+    attainable, obstacle = float('nan'), None
+    for fit in (weighted, plain, thin):
+        if left(fit) <= limit:
+            break
+    else:
+        fit, attainable = weighted, min(left(plain), left(thin), first)
+        limit = (1.0 + SLACK) * left(weighted)
+        owners = dict.fromkeys(p.joint for p in robot.parameters)  # couplings too
+        without = {k: min(left(f, without=k) for f in (thin, weighted)) for k in owners}
+        obstacle = min(without.items(), key=lambda item: item[1])
+    looser = _least(lambda tried: left(fit, tried) <= limit)
+    found = fit(looser)
+    final = _relative(R, base.of(found.value))
+    return Pull(found, looser * spread, final, reference, attainable, obstacle)
+
+
+def _least(fits: Callable[[float], bool]) -> float:
+    """Bisect (in logarithms) between 1, which does not fit, and LOOSEST, which does."""
+    low, high = 0.0, float(np.log(LOOSEST))
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if fits(float(np.exp(middle))) else (middle, high)
+    return float(np.exp(high))
+
+
+def consistency_notes(robot: Robot, pull: Pull) -> tuple[str, ...]:
+    """Tell where no body that can exist explains the data."""
+    if pull.obstacle is None:
+        return ()
+    joint, without = pull.obstacle
+    left, base, least, rest = (
+        f'{100.0 * x:.3g} %' for x in (pull.residual, pull.base, pull.attainable, without)
+    )
+    return (
+        f'{robot.name}: identified.urdf leaves a residual of {left}, the base parameters {base}: '
+        f'no physically consistent bodies and friction leave less than {least}; in the way is '
+        f"the link or drive of '{joint}', without whose constraints {rest} would be left",
+    )
+
+
+def refit(
+    robot: Robot,
+    base: BaseParameters,
+    estimate: Estimate,
+    spreads: tuple[float, float],
+    normal: Array,
+    right: Array,
+) -> Array:
+    """
+    Return the base parameters (b,) of consistent ones, from normal equations of some rows.
+
+    Parameters
+    ----------
+    robot, base, estimate : as of `choose_pull`
+    spreads : its tightest σ_S, and the one that it found
+    normal, right : N (b, b) and r (b,) of rows over their σ, N χ = r
+
+    """
+    scale = diagonal_scale(normal)
+    values, vectors = np.linalg.eigh(normal / np.outer(scale, scale))
+    roots = np.sqrt(np.maximum(values, 1e-10 * values[-1]) / _inflation(estimate))
+    root = roots[:, None] * vectors.T * scale
+    target = roots / np.maximum(values, 1e-10 * values[-1]) * (vectors.T @ (right / scale))
+    fit = _ConsistentFit(robot, _data(root, base, target, estimate), spreads[0])
+    return base.of(fit(spreads[1] / spreads[0]).value)
+
+
+def nonnegative_columns(robot: Robot) -> list[int]:
+    """Columns of rotor inertias and friction coefficients that cannot be negative."""
+    return [k for k, p in enumerate(robot.parameters) if p.symbol in NONNEGATIVE]
+
+
+def _triangular(system: System) -> Array:
+    """Return R of all rows of [W Y], unweighted: ‖Y − W χ‖ = ‖R [−χ; 1]‖."""
+    R = np.zeros((0, len(system.names) + 1))
+    for joint in range(len(system.joints)):
+        W, Y = system.rows(joint)
+        R = np.asarray(np.linalg.qr(np.vstack([R, np.column_stack([W, Y])]), mode='r'))
+    return R
+
+
+def _relative(R: Array, chi: Array) -> float:
+    error = np.linalg.norm(R[:, -1] - R[:, :-1] @ chi)
+    return float(error / max(float(np.linalg.norm(R[:, -1])), 1e-300))
+
+
+def _by_estimate(base: BaseParameters, estimate: Estimate) -> _Data:
+    """
+    Whiten by the rows and weights of the estimate: its classical covariance is (WᵀΩ²W)⁻¹ σ².
+
+    Rows count as far as they are independent. The covariance that respects their correlation would
+    do as well without constraints; with them it gives way where residuals are large already.
+    """
+    scale = diagonal_scale(estimate.classical)
+    values, vectors = np.linalg.eigh(estimate.classical / np.outer(scale, scale))
+    root = (vectors / np.sqrt(np.maximum(values, 1e-10 * values[-1]))).T / scale
+    root = root / np.sqrt(_inflation(estimate))
+    return _data(root, base, root @ estimate.value, estimate)
+
+
+def _unweighted(base: BaseParameters, estimate: Estimate, R: Array) -> _Data:
+    squares = float(np.sum((R[:, -1] - R[:, :-1] @ estimate.value) ** 2))
+    freedom = max(float(estimate.rows.sum()) - len(estimate.value), 1.0)
+    sigma = max(float(np.sqrt(squares / freedom * _inflation(estimate))), 1e-300)
+    root = R[:, :-1] / sigma
+    return _data(root, base, R[:, -1] / sigma, estimate)
+
+
+def _data(root: Array, base: BaseParameters, target: Array, estimate: Estimate) -> _Data:
+    return _Data(root @ base.matrix, target, root @ estimate.covariance @ root.T)
+
+
+def _inflation(estimate: Estimate) -> float:
+    """
+    Return by how much more the variance of rows is than a white residual's.
+
+    Correlated rows count as far as they are independent, and none as more exact than NEGLIGIBLE:
+    the solver takes what is nearly an equation for infeasible.
+    """
+    exact = max(1.0, NEGLIGIBLE / max(estimate.total_residual, 1e-300))
+    return float(estimate.rows.sum()) / effective_sample_size(estimate) * exact**2
+
+
+def _prior_sigma(robot: Robot) -> Array:
+    """
+    Return the standard deviation of the prior of what is not a link's inertia.
+
+    A stiffness that the configuration does not give has no prior.
+    """
+    return np.array(
+        [
+            np.inf
+            if p.symbol in ('K', *OF_POSITION) and value == 0.0
+            else max(PRIOR_RELATIVE_SIGMA * abs(value), MIN_PRIOR_SIGMA)
+            for p, value in zip(robot.parameters, robot.prior, strict=True)
+        ]
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,8 +1,7 @@
 """Payload and drive gains, from two sessions with different loads."""
 
 from .drive_gains import DriveGains, identify_drive_gains
-from .payload import Payload
-from .payload_identification import identify_payload, KnownArm, payload_from_recordings
+from .payload import identify_payload, KnownArm, Payload, payload_from_recordings
 
 __all__ = [
     'DriveGains',

@@ -10,13 +10,14 @@ from ..arrays import Array, ReadOnlyArrays
 from ..model.base_parameters import base_parameters
 from ..model.dynamics import regressor
 from ..model.robot import Robot
+from ..rank import DEPENDENT
 from ..regression.estimators import fit
 from ..regression.least_squares import project_out
 from ..regression.observation_system import decimated_torque, observe, System
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
-from ..signals.samples import Samples, SignalSettings
-from .payload_identification import depends_on_links, RANK_TOLERANCE, SIGNIFICANT
+from ..signals.samples import SignalSettings
+from .payload import depends_on_links, SIGNIFICANT
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +68,12 @@ def identify_drive_gains(
     base = base_parameters(robot)
     samples = [prepare(recording, robot, settings) for recording in (empty, loaded)]
     systems = [observe(s, robot, base) for s in samples]
-    torque, bodies = _payload_torque(robot, samples[1], payload), depends_on_links(robot, base)
+    # W_L χ_L (n, N), through the decimation's filter.
+    start, moved = int(robot.first_columns[-1]), samples[1]
+    full = regressor(robot, moved.q, moved.dq, moved.ddq)
+    tau = full[:, :, start : start + 10] @ np.asarray(payload, dtype=float)
+    torque = decimated_torque(dataclasses.replace(moved, tau=tau.T))
+    bodies = depends_on_links(robot, base)
     value, sigma = np.zeros((2, robot.n))
     for j, joint in enumerate(robot.joints):
         (first, v1), (second, v2) = (system.rows(j) for system in systems)
@@ -87,17 +93,9 @@ def identify_drive_gains(
     return DriveGains(robot.joints, value, sigma)
 
 
-def _payload_torque(robot: Robot, samples: Samples, payload: Array) -> Array:
-    """Return W_L χ_L (n, N) through the decimation's filter."""
-    start = int(robot.first_columns[-1])
-    full = regressor(robot, samples.q, samples.dq, samples.ddq)
-    tau = full[:, :, start : start + 10] @ np.asarray(payload, dtype=float)
-    return decimated_torque(dataclasses.replace(samples, tau=tau.T))
-
-
 def _coefficient(W: Array, v: Array, p: Array, time: Array, band: float) -> tuple[float, float]:
     """Return the coefficient of p in the least squares of v on [W p], and its σ."""
-    own, target = map(project_out(W, RANK_TOLERANCE), (p, v))
+    own, target = map(project_out(W, DEPENDENT), (p, v))
     if float(own @ own) <= 1e-12 * max(float(p @ p), 1e-300):
         return 0.0, np.inf
     rows = np.ones((1, len(v)), dtype=bool)

@@ -15,9 +15,9 @@ from ..model.base_parameters import base_parameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimators import MIXED
 from ..signals.recording import Recording
+from ..signals.resampling import MIN_TRAVEL
 from ..signals.samples import SignalSettings
-from ..signals.uniform_recording import MIN_TRAVEL
-from ..timing.delay_compensation import prepare_without_delay, remove_delay
+from ..timing.delays import prepare_without_delay, remove_delay
 from .chunked_estimation import RecordingOrChunks
 from .several_logs import LogSet, longest_log
 

@@ -13,11 +13,10 @@ from ..regression.block_sampling import BlockSampler
 from ..regression.model_error import COLUMNS, ModelErrors
 from ..regression.observation_system import observe, System
 from ..regression.triangular_factors import TriangularFactors
-from ..signals.preparation import prepare
+from ..signals.preparation import EDGE_PERIODS, prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
-from ..signals.usable_rows import EDGE_PERIODS
-from ..timing.delay_compensation import Delays, prepare_without_delay, remove_delay
+from ..timing.delays import Delays, prepare_without_delay, remove_delay
 
 RecordingOrChunks = Recording | Iterable[Recording]
 # Rows of a chunk that a recording in memory is cut into: a minute at 1 kHz. Memory grows with it,

@@ -13,7 +13,7 @@ from ..identification_settings import IdentificationSettings, MODEL_ERROR, SIMUL
 from ..mixed.mixed_model import MixedModel
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
-from ..parameters.plain_friction import Motion
+from ..parameters.plain_friction import DriveMotion
 from ..regression.estimate import Estimate
 from ..regression.estimators import fit, MIXED
 from ..regression.goodness_of_fit import Validation
@@ -22,7 +22,7 @@ from ..regression.observation_system import System
 from ..replay.convergence_history import History
 from ..signals.recording import MAX_SAMPLES, Recording
 from ..signals.samples import Samples
-from ..timing.delay_compensation import Delays, prepare_without_delay
+from ..timing.delays import Delays, prepare_without_delay
 from .chunked_estimation import observe_chunks, RecordingOrChunks, split_into_chunks
 from .estimation_by_simulation import fit_by_instruments, fit_by_simulation, Fitted, Observed
 from .several_logs import LogSet, observe_logs
@@ -74,13 +74,13 @@ class Estimation:
         )
 
     @property
-    def motions(self) -> list[Motion]:
+    def motions(self) -> list[DriveMotion]:
         """Motions that the recording shows: of a long one, or of several, those in memory."""
         samples = self.samples
         if len(self.sampled_systems) == 1:
-            return [Motion(samples.q, samples.dq, samples.ddq)]
+            return [DriveMotion(samples.q, samples.dq, samples.ddq)]
         return [
-            Motion.of(rows.time, rows.q, rows.dq)
+            DriveMotion.of(rows.time, rows.q, rows.dq)
             for rows in self.sampled_systems
             if rows.q is not None and rows.dq is not None and len(rows.time) > 1
         ]

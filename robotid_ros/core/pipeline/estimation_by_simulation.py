@@ -15,8 +15,7 @@ from ..regression.estimators import fit
 from ..regression.instrumental_variables import add_reference_instruments
 from ..regression.observation_system import System
 from ..replay.convergence_history import History
-from ..replay.didim import describe_iteration, identify_closed_loop
-from ..replay.simulated_instruments import fit_with_simulated_instruments
+from ..replay.didim import describe_iteration, fit_with_simulated_instruments, identify_closed_loop
 from ..signals.recording import Recording
 from ..signals.samples import Samples
 

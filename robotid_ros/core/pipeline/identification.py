@@ -34,14 +34,14 @@ from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..parameters.essential import Essential, find_essential
 from ..parameters.parameter_choice import compare_on_motion, try_base, try_essential
-from ..parameters.plain_friction import Motion, plain_friction
+from ..parameters.plain_friction import DriveMotion, plain_friction
 from ..parameters.standard import basic_solution, Standard, standard_parameters
 from ..regression.estimators import MIXED
 from ..regression.goodness_of_fit import Validation
 from ..signals.periodic import find_period
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
-from ..timing.delay_compensation import Delays, remove_delay
+from ..timing.delays import Delays, remove_delay
 from .choices import choose_model
 from .chunked_estimation import RecordingOrChunks
 from .estimation import check_memory, estimate_base_parameters, Estimation, Progress
@@ -344,7 +344,7 @@ def _warnings(
 
 def _validate(
     inputs: _Inputs, delays: Delays, robot: Robot, chi: np.ndarray
-) -> tuple[Validation | None, list[Motion]]:
+) -> tuple[Validation | None, list[DriveMotion]]:
     """Predict the torques of the other recording; return its motion as well."""
     recording, settings = inputs.validation, inputs.settings
     if recording is None:
@@ -352,13 +352,13 @@ def _validate(
     if isinstance(recording, Recording):
         prompt = remove_delay(recording, delays, settings.signals.stamps)
         samples = prepare(prompt, robot, settings.signals)
-        motion = Motion(samples.q, samples.dq, samples.ddq)
+        motion = DriveMotion(samples.q, samples.dq, samples.ddq)
         return validate_samples(samples, robot, chi), [motion]
     found = validate((remove_delay(chunk, delays) for chunk in recording), robot, chi, settings)
     parts = found.parts
     if parts is None or len(found.time) < 2:
         return found, []
-    return found, [Motion.of(found.time, parts.position, parts.velocity)]
+    return found, [DriveMotion.of(found.time, parts.position, parts.velocity)]
 
 
 def _identify_by_wls_and_didim(inputs: _Inputs) -> Identification:

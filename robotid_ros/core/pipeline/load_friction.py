@@ -16,7 +16,7 @@ from ..regression.estimate import Estimate
 from ..regression.estimators import fit
 from ..regression.observation_system import observe
 from ..signals.recording import Recording
-from ..timing.delay_compensation import prepare_without_delay
+from ..timing.delays import prepare_without_delay
 
 # Most iterations, and the relative change of the links' torques that ends them: each step is some
 # ten times less than the one before, and no torque is known so well.

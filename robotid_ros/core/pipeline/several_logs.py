@@ -23,7 +23,7 @@ from ..regression.random_effects import agreement
 from ..regression.triangular_factors import joined, split, triangular_factor
 from ..signals.recording import MAX_SAMPLES, Recording
 from ..signals.samples import SignalSettings
-from ..timing.delay_compensation import Delays, prepare_without_delay
+from ..timing.delays import Delays, prepare_without_delay
 from .chunked_estimation import ChunkedSystem, observe_chunks, RecordingOrChunks, split_into_chunks
 
 # Methods that simulate or instrument one motion.

@@ -7,25 +7,17 @@ import numpy as np
 from ..arrays import Array
 from ..elastic_joints.transmission import minimum_near_grid
 from ..model.base_parameters import base_parameters
-from ..model.friction import FrictionTerm, RIPPLES, TERMS, WARM_UPS
+from ..model.friction import FrictionTerm
 from ..model.robot import ElasticRobot, Robot
+from ..rank import PROJECTED
 from ..regression.least_squares import project_out
 from ..regression.observation_system import decimate, observe
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
 
-RANK_TOLERANCE = 1e-10  # smallest singular value over the largest
-# Constant of a term that is searched [s/rad, rad/s, rad, 1/rad], by which factor around the
-# configured one, and the points of the first grid: 8 to a decade, for the residual has several
-# minima.
-SHAPE_CONSTANTS = {
-    'stiction': 'stribeck_slope',
-    'makkar': 'makkar_gamma3',
-    'stribeck': 'stribeck_velocity',
-    'presliding': 'presliding_distance',
-    **{name: constant for name in (*RIPPLES, *WARM_UPS) for constant in TERMS[name].constants},
-}
+# By which factor around the configured one a constant is searched, and the points of the first
+# grid: 8 to a decade, for the residual has several minima.
 SEARCH_FACTOR, GRID_POINTS = 30.0, 25
 
 
@@ -49,9 +41,7 @@ def search_shape_constants(
     """
     if isinstance(robot, ElasticRobot):
         return robot, []
-    searched = [
-        [k for k, t in enumerate(own) if t.name in SHAPE_CONSTANTS] for own in robot.friction
-    ]
+    searched = [[k for k, t in enumerate(own) if t.kind.searched] for own in robot.friction]
     if not any(searched):
         return robot, []
     samples, base = prepare(recording, robot, settings), base_parameters(robot)
@@ -67,7 +57,7 @@ def search_shape_constants(
                 continue
             factor = _factor(term, samples.q[samples.valid[:, j], j])
             best = _search(term, samples, j, W[:, others], Y, factor)
-            constant = SHAPE_CONSTANTS[term.name]
+            constant = term.kind.searched
             found = FrictionTerm(term.name, {**term.constants, constant: best})
             friction[j] = (*friction[j][:place], found, *friction[j][place + 1 :])
             notes.append(
@@ -79,8 +69,8 @@ def search_shape_constants(
 
 def _factor(term: FrictionTerm, q: Array) -> float:
     """Return the factor by which a constant may change."""
-    if term.name in RIPPLES:  # half a period more or less over the joint's way
-        return 1.0 + float(np.pi / (np.ptp(q) * term.constants[SHAPE_CONSTANTS[term.name]]))
+    if term.kind.of_position:  # half a period more or less over the joint's way
+        return 1.0 + float(np.pi / (np.ptp(q) * term.constants[term.kind.searched]))
     return SEARCH_FACTOR
 
 
@@ -93,20 +83,20 @@ def _search(
     factor: float,
 ) -> float:
     """Return the constant of least residual."""
-    project, keep = project_out(others, RANK_TOLERANCE), samples.decimation
+    project, keep = project_out(others, PROJECTED), samples.decimation
     target = project(Y)
     valid = samples.valid[::keep, joint]
 
     def squares(logarithm: float) -> float:
-        constants = {**term.constants, SHAPE_CONSTANTS[term.name]: float(np.exp(logarithm))}
+        constants = {**term.constants, term.kind.searched: float(np.exp(logarithm))}
         other = FrictionTerm(term.name, constants)
         columns = other.columns(samples.q[:, joint], samples.dq[:, joint], successive=True)
         own = project(decimate(np.column_stack(columns)[None], keep)[0][valid])
         return float(
-            np.sum((target - own @ np.linalg.lstsq(own, target, rcond=RANK_TOLERANCE)[0]) ** 2)
+            np.sum((target - own @ np.linalg.lstsq(own, target, rcond=PROJECTED)[0]) ** 2)
         )
 
-    centre = np.log(term.constants[SHAPE_CONSTANTS[term.name]])
+    centre = np.log(term.constants[term.kind.searched])
     grid = centre + np.linspace(-np.log(factor), np.log(factor), GRID_POINTS)
     best = minimum_near_grid(squares, grid)
     return float(np.exp(best if squares(best) < squares(centre) else centre))

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...exceptions import RecordingError
 from ..arrays import Array
-from ..model.friction import BY_TEMPERATURE, CHANGES, FrictionTerm
+from ..model.friction import FrictionTerm
 from ..model.robot import ElasticRobot, Robot
 from ..model.robot_builder import with_friction
 from ..regression.estimate import Estimate
@@ -21,9 +21,9 @@ def fit_warm(
     """
     Fit a system together with what the joints' friction changes by along the recording.
 
-    Y = W χ + W_w χ_w + ρ with the columns W_w of `CHANGES`, which are zero at the end, or at the
-    reference temperature. What is returned is of χ: the covariance is that of both together, the
-    torque without W_w χ_w.
+    Y = W χ + W_w χ_w + ρ with the columns W_w of terms `of_recording`, which are zero at the end,
+    or at the reference temperature. What is returned is of χ: the covariance is that of both
+    together, the torque without W_w χ_w.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def fit_warm(
 
 def warm_robot(robot: Robot) -> Robot:
     """Return the robot as warm as it ended, without terms of what changed."""
-    terms = tuple(tuple(t for t in own if t.name not in CHANGES) for own in robot.friction)
+    terms = tuple(tuple(t for t in own if not t.kind.of_recording) for own in robot.friction)
     if isinstance(robot, ElasticRobot) or terms == robot.friction:
         return robot
     warm, load = with_friction(robot, terms), robot.load_parameters
@@ -85,7 +85,7 @@ def _changing(robot: Robot) -> list[tuple[int, FrictionTerm]]:
     """Return the terms of what changes, with the numbers of their joints."""
     if isinstance(robot, ElasticRobot):
         return []
-    return [(j, t) for j, terms in enumerate(robot.friction) for t in terms if t.name in CHANGES]
+    return [(j, t) for j, terms in enumerate(robot.friction) for t in terms if t.kind.of_recording]
 
 
 def _column(samples: Samples, joint: int, term: FrictionTerm) -> Array:
@@ -102,7 +102,7 @@ def _column(samples: Samples, joint: int, term: FrictionTerm) -> Array:
 
 
 def _note(joint: str, term: FrictionTerm, value: str) -> str:
-    if term.name in BY_TEMPERATURE:
+    if term.kind.by_temperature:
         reference = term.constants['reference_temperature']
         return (
             f'friction of {joint} changes by {value} per K: the parameters are those at '

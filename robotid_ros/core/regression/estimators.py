@@ -9,6 +9,7 @@ import numpy as np
 
 from ...exceptions import ConfigurationError, RankDeficientError, RecordingError, UnknownNameError
 from ..arrays import Array
+from ..rank import SINGULAR
 from .covariance import cluster_products, inflation, jackknife, largest, propagated, widened
 from .estimate import Estimate
 from .gaussian_prior import GaussianPrior
@@ -18,7 +19,6 @@ from .observation_system import System
 
 __all__ = ['WHITEN', 'Estimate', 'fit']
 
-RANK_TOLERANCE = 1e-12  # smallest singular value over the largest, columns scaled to length one
 HUBER = 1.345  # residual over σ from which a row counts less: 95 % efficient on Gaussian noise
 MAD_TO_SIGMA = 1.4826  # σ over the median absolute deviation of Gaussian noise
 # Least σ of rows without torque (a link behind a spring), over the largest of their terms: rows
@@ -228,7 +228,7 @@ def _solve(
     else:
         solution = (total_least_squares if method == 'tls' else least_squares)(W, Y)
     s = solution.singular
-    if len(Y) < W.shape[1] or not s[-1] >= RANK_TOLERANCE * s[0]:
+    if len(Y) < W.shape[1] or not s[-1] >= SINGULAR * s[0]:
         weak = np.abs(solution.weakest)
         names = tuple(n for n, v in zip(system.names, weak, strict=True) if v > WEAK * weak.max())
         raise RankDeficientError(names, tuple(s))

@@ -13,8 +13,8 @@ from ..model.dynamics import regressor
 from ..model.elastic_robot import deflection_paths
 from ..model.friction import SHRUNK
 from ..model.robot import ElasticRobot, Robot
+from ..signals.filters import filter_without_phase
 from ..signals.samples import Samples
-from ..signals.zero_phase import filter_without_phase
 from .gaussian_prior import GaussianPrior
 from .shrinkage import Penalty
 from .timing_error import TimingError

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 from typing import Any, NamedTuple
 
@@ -373,8 +373,12 @@ def make_control_law(
     """
     if controller.type not in LAWS:
         raise UnknownNameError('control law', controller.type, tuple(LAWS))
-    if '/' in controller.type:
-        _check_command(controller)
+    if '/' in controller.type and tuple(controller.command_interfaces) != ('effort',):
+        raise ControllerError(
+            f'{controller.name} commands {", ".join(controller.command_interfaces) or "nothing"}, '
+            'not efforts, so the law that makes the torque is unknown: identify by WLS, or give '
+            "law, rate and gains of the drives under 'identification.replay'"
+        )
     missing = [joint for joint in joints if not controller.gains.get(joint)]
     if missing:
         raise ControllerError(
@@ -384,97 +388,71 @@ def make_control_law(
         )
     if controller.rate <= 0.0:
         raise ControllerError('the update rate of the controller is unknown: record it')
-    return LAWS[controller.type](controller, _gain_arrays(controller.gains, joints), drive_gain)
+    gains = [controller.gains[joint] for joint in joints]
+    return LAWS[controller.type](controller.rate, _Gains(gains), drive_gain)
 
 
-def _check_command(controller: Controller) -> None:
-    if tuple(controller.command_interfaces) != ('effort',):
-        raise ControllerError(
-            f'{controller.name} commands {", ".join(controller.command_interfaces) or "nothing"}, '
-            'not efforts, so the law that makes the torque is unknown: identify by WLS, or give '
-            "law, rate and gains of the drives under 'identification.replay'"
-        )
+class _Gains:
+    """Recorded gains of joints: arrays (n,) by name, with a default where a joint has none."""
+
+    def __init__(self, rows: Sequence[Mapping[str, float]]) -> None:
+        self._rows, self.names = rows, {name for row in rows for name in row}
+
+    def __call__(self, name: str, default: float = 0.0) -> Array:
+        values = np.array([float(row.get(name, np.nan)) for row in self._rows])
+        return np.where(np.isnan(values), default, values)
 
 
-def _gain_arrays(
-    gains: Mapping[str, Mapping[str, float]], joints: tuple[str, ...]
-) -> dict[str, Any]:
-    """Turn gains per joint into arrays (n,) per name, NaN where a joint has none of that name."""
-    names = {name: None for joint in joints for name in gains[joint]}
-    return {
-        name: np.array([float(gains[joint].get(name, np.nan)) for joint in joints])
-        for name in names
-    }
-
-
-def _gain(columns: dict[str, Any], name: str, default: float = 0.0) -> Array:
-    values = np.asarray(columns.get(name, np.nan), dtype=float)
-    return np.where(np.isnan(values), default, values)
-
-
-def _trajectory_controller(
-    controller: Controller, columns: dict[str, Any], drive_gain: Array
-) -> ControlLaw:
+def _trajectory_controller(rate: float, gain: _Gains, drive_gain: Array) -> ControlLaw:
     # A bound that is not given is that of the deprecated i_clamp.
-    clamp = _gain(columns, 'i_clamp', np.inf)
-    low, high = _gain(columns, 'i_clamp_min', -np.inf), _gain(columns, 'i_clamp_max', np.inf)
-    p, i, d = (_gain(columns, name) for name in ('p', 'i', 'd'))
-    integrates_after, tracking_rate, conditional = _antiwindup(columns, p, i, d)
+    clamp = gain('i_clamp', np.inf)
+    low, high = gain('i_clamp_min', -np.inf), gain('i_clamp_max', np.inf)
     return JointTrajectoryEffort(
-        controller.rate,
-        p,
-        i,
-        d,
-        _gain(columns, 'ff_velocity_scale'),
-        np.where(np.isfinite(low), low, -clamp),
-        np.where(np.isfinite(high), high, clamp),
-        _gain(columns, 'u_clamp_min', -np.inf),
-        _gain(columns, 'u_clamp_max', np.inf),
-        _gain(columns, 'error_deadband'),
-        integrates_after,
-        tracking_rate,
-        conditional,
+        rate,
+        **{name: gain(name) for name in ('p', 'i', 'd', 'ff_velocity_scale', 'error_deadband')},
+        i_clamp_min=np.where(np.isfinite(low), low, -clamp),
+        i_clamp_max=np.where(np.isfinite(high), high, clamp),
+        u_clamp_min=gain('u_clamp_min', -np.inf),
+        u_clamp_max=gain('u_clamp_max', np.inf),
+        **_antiwindup(gain),
         gain=drive_gain,
     )
 
 
-def _antiwindup(
-    columns: dict[str, Any], p: Array, i: Array, d: Array
-) -> tuple[Array, Array, Array]:
+def _antiwindup(gain: _Gains) -> dict[str, Array]:
     """
     Return `integrates_after`, `tracking_rate`, `conditional` of `JointTrajectoryEffort`, (n,).
 
     A strategy is a gain of 1 by the name 'antiwindup_' and its own; without one it is 'legacy'.
     """
-    names = [name.removeprefix(ANTIWINDUP) for name in columns if name.startswith(ANTIWINDUP)]
+    names = [name.removeprefix(ANTIWINDUP) for name in gain.names if name.startswith(ANTIWINDUP)]
     for name in names:
         if name not in STRATEGIES:
             raise UnknownNameError('anti-windup strategy', name, STRATEGIES)
-    none, back, conditional = (_gain(columns, ANTIWINDUP + name) for name in STRATEGIES[1:])
-    given = _gain(columns, 'tracking_time_constant')
-    usual = recommended_tracking_time(p, i, d)
-    active = (back != 0.0) & (i != 0.0)
-    tracking_rate = np.where(active, 1.0 / np.where(given > 0.0, given, usual), 0.0)
-    return np.maximum(np.maximum(none, back), conditional), tracking_rate, conditional
+    none, back, conditional = (gain(ANTIWINDUP + name) for name in STRATEGIES[1:])
+    given, integral = gain('tracking_time_constant'), gain('i')
+    usual = recommended_tracking_time(gain('p'), integral, gain('d'))
+    active = (back != 0.0) & (integral != 0.0)
+    return {
+        'integrates_after': np.maximum(np.maximum(none, back), conditional),
+        'tracking_rate': np.where(active, 1.0 / np.where(given > 0.0, given, usual), 0.0),
+        'conditional': conditional,
+    }
 
 
-def _cascade(controller: Controller, columns: dict[str, Any], drive_gain: Array) -> ControlLaw:
+def _cascade(rate: float, gain: _Gains, drive_gain: Array) -> ControlLaw:
+    names = ('kp', 'kv', 'ki', 'velocity_feedforward', 'acceleration_feedforward', 'resolution')
     return CascadeControl(
-        controller.rate,
-        _gain(columns, 'kp'),
-        _gain(columns, 'kv'),
-        _gain(columns, 'ki'),
-        _gain(columns, 'velocity_feedforward'),
-        _gain(columns, 'acceleration_feedforward'),
-        bool(np.any(_gain(columns, 'differences'))),
-        _gain(columns, 'integral_limit', np.inf),
+        rate,
+        **{name: gain(name) for name in names},
+        differences=bool(np.any(gain('differences'))),
+        integral_limit=gain('integral_limit', np.inf),
         gain=drive_gain,
-        limit=_gain(columns, 'limit', np.inf),
-        resolution=_gain(columns, 'resolution'),
+        limit=gain('limit', np.inf),
     )
 
 
-LAWS: dict[str, Callable[[Controller, dict[str, Any], Array], ControlLaw]] = {
+LAWS: dict[str, Callable[[float, _Gains, Array], ControlLaw]] = {
     'joint_trajectory_controller/JointTrajectoryController': _trajectory_controller,
     'cascade': _cascade,
 }

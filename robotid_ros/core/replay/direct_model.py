@@ -27,9 +27,6 @@ from ..model.robot import Robot
 MAX_SWEEPS = 50
 # Change of a friction sign, of order 1, at which the sweeps end.
 TOLERANCE = 1e-12
-# Friction that remembers its path is simulated as Coulomb's.
-SYMMETRIC = ('coulomb', 'presliding')
-DRY_FRICTION = (*SYMMETRIC, 'asymmetric_coulomb')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,21 +74,13 @@ class DirectModel:
 
     def rigid_acceleration(self) -> Callable[[Array, Array, Array], Array]:
         """Return q̈ (q, q̇, τ) without friction: ABA, or by M where it has coupled motors."""
-        model, data, extra, order = (
-            self.model,
-            self.model.createData(),
-            self.coupled_inertia,
-            self.order,
-        )
-        aba, bias = pinocchio.aba, pinocchio.nonLinearEffects
+        model, data, order, aba = self.model, self.model.createData(), self.order, pinocchio.aba
 
         def coupled(q: Array, dq: Array, tau: Array) -> Array:
-            force = bias(model, data, *self._ordered(q, dq))
-            force = force if order is None else force[np.argsort(order)]
-            _, result, failed = dposv(self.mass_matrix(data, q), tau - force)
+            _, result, failed = dposv(self.mass_matrix(data, q), tau - self.bias(data, q, dq))
             return np.full_like(dq, np.nan) if failed else result
 
-        if extra is not None:
+        if self.coupled_inertia is not None:
             return coupled
         if order is None:
             return lambda q, dq, tau: aba(model, data, q, dq, tau)
@@ -100,6 +89,11 @@ class DirectModel:
 
     def _ordered(self, *vectors: Array) -> tuple[Array, ...]:
         return vectors if self.order is None else tuple(v[self.order] for v in vectors)
+
+    def bias(self, data: pinocchio.Data, q: Array, dq: Array) -> Array:
+        """Return the torque (n,) of Coriolis, centrifugal forces and gravity [N·m or N]."""
+        force = pinocchio.nonLinearEffects(self.model, data, *self._ordered(q, dq))
+        return np.asarray(force if self.order is None else force[np.argsort(self.order)])
 
     def mass_matrix(self, data: pinocchio.Data, q: Array) -> Array:
         """Return M(q), (n, n), with the coupled motors' inertia [kg·m² or kg]."""
@@ -112,8 +106,7 @@ class DirectModel:
     def inverse_dynamics(self, q: Array, dq: Array, ddq: Array) -> Array:
         """Return the torque (n,) of one state [N·m or N]; dry friction at rest is 0."""
         data = self.model.createData()
-        bias = pinocchio.nonLinearEffects(self.model, data, *self._ordered(q, dq)).copy()
-        bias = bias if self.order is None else bias[np.argsort(self.order)]
+        bias = self.bias(data, q, dq).copy()
         dry = self.slip_directions.T @ (self.coulomb * np.sign(self.slip_directions @ dq))
         smooth_friction = 0.0 if self.smooth_friction is None else self.smooth_friction(q, dq)
         return np.asarray(
@@ -219,15 +212,13 @@ def direct_model(robot: Robot, chi: Array) -> DirectModel:
     for j, terms in enumerate(robot.friction):
         for term in terms:
             values = [value[f'{symbol}{j + 1}'] for symbol in term.kind.symbols]
-            if term.name == 'viscous':
+            if term.kind.dry:  # of friction that remembers its path too
+                dry, constant = np.array(term.kind.dry) @ values
+                coulomb[j], offset[j] = coulomb[j] + dry, offset[j] + constant
+            elif term.name == 'viscous':
                 viscous[j] = values[0]
             elif term.name == 'offset':
                 offset[j] += values[0]
-            elif term.name in SYMMETRIC:
-                coulomb[j] = values[0]
-            elif term.name == 'asymmetric_coulomb':
-                coulomb[j] += (values[0] + values[1]) / 2.0
-                offset[j] += (values[0] - values[1]) / 2.0
             else:
                 smooth.append((j, term, values))
     damping, coupled_inertia = _with_couplings(robot, value, viscous)
@@ -286,15 +277,12 @@ def slip_columns(robot: Robot, slip: Array) -> list[tuple[int, Array]]:
     directions, row = slip_directions(robot), 0
     for j, terms in enumerate(robot.friction):
         for term in terms:
-            if term.name not in DRY_FRICTION:
+            if not term.kind.dry:
                 continue
             sign = slip[:, [row]] * directions[row]
-            column = robot.column(f'{term.kind.symbols[0]}{j + 1}')
-            if term.name in SYMMETRIC:
-                result.append((column, sign))
-            else:
-                result.append((column, (directions[row] + sign) / 2.0))
-                result.append((column + 1, (sign - directions[row]) / 2.0))
+            for symbol, dry, constant in zip(term.kind.symbols, *term.kind.dry, strict=True):
+                column = robot.column(f'{symbol}{j + 1}')
+                result.append((column, dry * sign + constant * directions[row]))
             row += 1
     for coupling in robot.couplings:
         result.append((robot.column(f'Fc{coupling.number}'), slip[:, [row]] * directions[row]))
@@ -303,7 +291,7 @@ def slip_columns(robot: Robot, slip: Array) -> list[tuple[int, Array]]:
 
 
 def _has_dry_friction(robot: Robot, joint: int) -> bool:
-    return any(term.name in DRY_FRICTION for term in robot.friction[joint])
+    return any(term.kind.dry for term in robot.friction[joint])
 
 
 def _summed(

@@ -9,7 +9,8 @@ import numpy as np
 
 from ...exceptions import DivergenceError
 from ..arrays import Array
-from ..parameters.cone_program import SolverError
+from ..model.friction import DRY
+from ..parameters.physical_consistency import SolverError
 from ..regression.estimators import Estimate, fit
 from ..regression.gaussian_prior import GaussianPrior
 from ..regression.observation_system import System
@@ -26,8 +27,6 @@ ANDERSON_DEPTH, MAX_MIXING_WEIGHT = 2, 3.0
 MAX_ERROR_GROWTH = 1.2
 # How often a refused step is halved before the iteration gives up.
 MAX_HALVINGS = 4
-# Friction that can hold a joint where it is.
-HOLDING = ('Fc', 'Fcp', 'Fcm')
 
 
 def anderson_mixing(values: Array, fits: Array, sigma: Array) -> Array | None:
@@ -232,7 +231,7 @@ def _with_friction_that_holds(replay: ReplayProblem, system: System, value: Arra
     joints = {replay.robot.joints[j] for j in np.flatnonzero(~seen)}
     owners = [replay.robot.parameters[column] for column in replay.base.columns]
     held = [k for k, owner in enumerate(owners)
-            if owner.joint in joints and owner.symbol in HOLDING]  # fmt: skip
+            if owner.joint in joints and owner.symbol in DRY]  # fmt: skip
     moved = np.zeros(len(value))
     moved[held] = value[held] - system.prior.mean[held]
     prior = GaussianPrior(system.prior.mean + moved, system.prior.covariance + np.diag(moved**2))

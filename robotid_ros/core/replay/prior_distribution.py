@@ -16,8 +16,8 @@ from ..arrays import Array
 from ..model.dynamics import inverse_dynamics
 from ..model.parameters import INERTIAL
 from ..model.robot import Robot
-from ..parameters.physical_consistency import consistent_parameters, scaled_coordinates
-from ..parameters.prior_pull import nonnegative_columns
+from ..parameters.physical_consistency import BodyPrior, consistent_parameters, scaled_coordinates
+from ..parameters.standard import nonnegative_columns
 from ..regression.estimate import Estimate
 from ..regression.gaussian_prior import GaussianPrior
 from ..regression.observation_system import decimate, System
@@ -150,14 +150,14 @@ def prior_distribution(replay: ReplayProblem) -> GaussianPrior:
     what the description says.
     """
     robot, matrix = replay.robot, replay.base.matrix
-    inertia, drive_sigma = estimate_a_priori_inertia(replay), _drive_sigma(replay)
-    T, origin, weight = scaled_coordinates(
+    inertia = estimate_a_priori_inertia(replay)
+    prior = BodyPrior(
         prior_parameters(replay),
         robot.first_columns.tolist(),
-        drive_sigma,
-        LINK_SIGMA,
-        SLENDERNESS,
+        sigma=_drive_sigma(replay),
+        link_sigma=LINK_SIGMA,
     )
+    T, origin, weight = scaled_coordinates(prior, SLENDERNESS)
     root = T / weight
     if not robot.rotor_inertia:
         rotors = np.eye(robot.p)[:, own_inertia_columns(robot)] * inertia
@@ -185,16 +185,15 @@ def consistent_fit(replay: ReplayProblem, system: System, estimate: Estimate) ->
     triangle = np.asarray(np.linalg.qr(np.vstack(rows), mode='r'))
     factor, least = triangle[:-1, :-1] @ replay.base.matrix, np.zeros(robot.p)
     least[own_inertia_columns(robot)] = MIN_INERTIA_SHARE * estimate_a_priori_inertia(replay)
-    found = consistent_parameters(
-        factor,
-        triangle[:-1, -1] - factor @ least,
+    prior = BodyPrior(
         prior_parameters(replay),
         robot.first_columns.tolist(),
         nonnegative_columns(robot),
         _drive_sigma(replay),
         LINK_SIGMA,
     )
-    return found.value + least
+    target = triangle[:-1, -1] - factor @ least
+    return consistent_parameters(factor, target, prior).value + least
 
 
 def _drive_sigma(replay: ReplayProblem) -> Array:

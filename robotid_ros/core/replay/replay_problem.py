@@ -16,7 +16,7 @@ from ..model.robot import Robot
 from ..regression.gaussian_prior import GaussianPrior
 from ..signals.recording import Controller, Recording, Reference
 from ..signals.samples import Samples
-from ..timing.delay_compensation import hold_delay
+from ..timing.delays import hold_delay
 from .control_laws import ControlLaw, Desired, make_control_law, RecordedTorque
 from .direct_model import direct_model
 from .settings import ReplaySettings

@@ -126,16 +126,13 @@ def _reversal(direct: DirectModel, h: float, advance: Advance) -> Integrate:
         free = slip @ accelerate(q, dq, tau - offset)
         s = mean_signs(speed, free, direct.delassus_matrix(data, q), coulomb, h)
         q1, dq1, ddq = advance(q, dq, tau - offset - dry_torque @ s)
-        stuck = (np.abs(s) < 1.0) & (np.abs(slip @ dq1) < _rest_speed(speed, free, h))
+        # What a fourth-order step may leave where friction stopped a slip.
+        rest = 1e-3 * (np.abs(speed) + np.abs(free) * h) + 1e-15
+        stuck = (np.abs(s) < 1.0) & (np.abs(slip @ dq1) < rest)
         dq1[joints[stuck & (joints >= 0)]] = 0.0
         return IntegrationStep(q1, dq1, ddq, s)
 
     return step
-
-
-def _rest_speed(speed: Array, free: Array, h: float) -> Array:
-    """Return the speeds (m,) that a fourth-order step may leave where friction stopped a slip."""
-    return 1e-3 * (np.abs(speed) + np.abs(free) * h) + 1e-15
 
 
 def _smooth_step(direct: DirectModel, h: float, tableau: Tableau) -> Advance:

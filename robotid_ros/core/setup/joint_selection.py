@@ -2,18 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 import dataclasses
+import re
+from xml.etree import ElementTree
 
-from ...exceptions import ModelError
-from ..model.missing_joints import (
-    lock_missing,
-    matching_names,
-    no_joint_in_common,
-    PositionRange,
-    rename,
-)
+from ...exceptions import FEW, ModelError, shortened
 from ..model.settings import RobotSettings
-from ..model.urdf_parsing import movable_joints
+from ..model.urdf_parsing import link_at, movable_joints, parse_urdf
 
+# A joint that travels less is at rest [rad or m]: more than two steps of an encoder of 12 bits,
+# less than any motion.
+MIN_TRAVEL = 3.5e-3
+# A joint without effort may travel so far and count as locked [rad or m]: fingers open, and the
+# centre of mass of a link of 1 m moves by a few centimetres, as URDFs are wrong anyway.
+MAX_LOCKED_TRAVEL = 0.05
 # Settings with one value per joint: where one is given, all free joints are identified.
 PER_JOINT_SETTINGS = (
     'lower',
@@ -25,6 +26,177 @@ PER_JOINT_SETTINGS = (
     'drive_gain',
     'couplings',
 )
+
+
+@dataclasses.dataclass(frozen=True)
+class PositionRange:
+    """Lowest and highest recorded position of a joint [rad or m]."""
+
+    lower: float
+    upper: float
+
+    @property
+    def moves(self) -> bool:
+        """Whether the joint moved at all."""
+        return self.travel > MIN_TRAVEL
+
+    @property
+    def travel(self) -> float:
+        """Distance between both [rad or m]."""
+        return self.upper - self.lower
+
+    @property
+    def middle(self) -> float:
+        """Position of a joint at rest [rad or m]."""
+        return 0.5 * (self.lower + self.upper)
+
+
+def lock_missing(
+    urdf: str,
+    settings: RobotSettings,
+    joints: Sequence[str],
+    missing: Sequence[str],
+    left_out: Mapping[str, PositionRange],
+) -> tuple[dict[str, float], list[str]]:
+    """
+    Place the joints that cannot be identified: where they stood, else at the URDF's zero.
+
+    Parameters
+    ----------
+    urdf : the URDF's text
+    settings : the configuration
+    joints : to identify
+    missing : to place
+    left_out : position ranges of the joints that were recorded without effort
+
+    Returns
+    -------
+    Their positions, zero being clipped into the limits, and notes on them
+
+    Raises
+    ------
+    ModelError : a joint without effort moves others, or is moved by them
+
+    """
+    elements = {str(j.get('name')): j for j in parse_urdf(urdf).findall('joint')}
+    known = [name for name in missing if name in left_out]
+    absent = [name for name in missing if name not in left_out]
+    locked = {name: left_out[name].middle for name in known}
+    locked |= {name: _zero(elements[name]) for name in absent}
+    moved = [name for name in known if left_out[name].travel > MAX_LOCKED_TRAVEL]
+    checked = [] if settings.joints else moved
+    above = {k: _ancestors(k, elements) for k in (*checked, *joints)} if checked else {}
+    for name in checked:
+        # It carries one of the others, or is carried by it.
+        if any(joint in above[name] or name in above[joint] for joint in joints):
+            raise ModelError(
+                f'the recording has no effort of {name} that changes while it moves (from '
+                f'{left_out[name].lower:.4g} to {left_out[name].upper:.4g}): record it with '
+                'the others or at rest, or ask for all by --joints where another publisher has '
+                f'it, or set robot.locked.{name} where it hardly matters'
+            )
+    notes = []
+    if known:
+        places = [
+            f'{name} {"moved around" if name in moved else "stood at"} {locked[name]:.4g}'
+            for name in known
+        ]
+        notes.append(
+            f'{shortened(places, FEW)}, without efforts beside those of the others: taken as '
+            'locked there'
+        )
+    if absent:
+        places = [f'{name} at {locked[name]:.4g}' for name in absent]
+        notes.append(
+            f'the recording lacks {shortened(places, FEW)}: taken as locked there; where that is '
+            'wrong, set robot.locked'
+        )
+    return locked, notes
+
+
+def no_joint_in_common(names: Sequence[str], recorded: Sequence[str]) -> ModelError:
+    """Return the error for a description and a recording whose joints have different names."""
+    text = (
+        f'the recording has the joints {shortened(recorded, FEW)}, the robot description '
+        f'{shortened(names, FEW)}: '
+    )
+    shorter = without_beginning(recorded)
+    pairs = matching_names(names, recorded)
+    pairs = pairs or [(name, shorter[rest]) for name, rest in matching_names(names, [*shorter])]
+    if not pairs:
+        return ModelError(text + 'give the description of the robot that was recorded')
+    return ModelError(f'{text}rename {rename(pairs)} in the description')
+
+
+def rename(pairs: Sequence[tuple[str, str]]) -> str:
+    """List names with those that they get."""
+    return shortened([f'{name} to {other}' for name, other in pairs], FEW)
+
+
+def matching_names(names: Sequence[str], recorded: Sequence[str]) -> list[tuple[str, str]]:
+    """
+    Return names of a description and of a recording that are the same but for one affix.
+
+    The affix is a prefix or a suffix, the same for all pairs; that names differ in case does not
+    count.
+    """
+    found: dict[tuple[str, str, bool], list[tuple[str, str]]] = {}
+    for name in names:
+        for other in recorded:
+            for key in _affixes(name, other):
+                found.setdefault(key, []).append((name, other))
+    return max(found.values(), key=len, default=[])
+
+
+def without_beginning(names: Sequence[str]) -> dict[str, str]:
+    """Return names {without the words that all begin with: name}."""
+    begin = re.match(r'.*[^A-Za-z0-9]|', beginning(names))
+    start = begin.end() if begin is not None and len(names) > 1 else 0
+    return {name[start:]: name for name in names}
+
+
+def beginning(names: Sequence[str]) -> str:
+    """Return what all names begin with, which is what the first and the last sorted one do."""
+    first, last = min(names, default=''), max(names, default='')
+    same = (a == b for a, b in zip(first, last, strict=False))
+    return first[: next((k for k, equal in enumerate(same) if not equal), len(first))]
+
+
+def _affixes(name: str, other: str) -> list[tuple[str, str, bool]]:
+    """Return by what a name is longer than another one, where, and which is the longer one."""
+    long, short = (name, other) if len(name) > len(other) else (other, name)
+    rest, found = len(long) - len(short), list[tuple[str, str, bool]]()
+    if rest == 0:
+        return [('prefix', '', False)] if long.lower() == short.lower() else []
+    # joint12 is neither joint1 nor 2.
+    if long.lower().endswith(short.lower()) and not long[rest - 1 : rest + 1].isdigit():
+        found.append(('prefix', long[:rest], long is name))
+    if long.lower().startswith(short.lower()) and not long[-rest - 1 :][:2].isdigit():
+        found.append(('suffix', long[-rest:], long is name))
+    return found
+
+
+def _ancestors(name: str, elements: Mapping[str, ElementTree.Element]) -> set[str]:
+    """Return the joints between a joint and the base."""
+    parents = {link_at(joint, 'child'): key for key, joint in elements.items()}
+    found = set[str]()
+    above = parents.get(link_at(elements[name], 'parent'))
+    while above is not None and above not in found:
+        found.add(above)
+        above = parents.get(link_at(elements[above], 'parent'))
+    return found
+
+
+def _zero(joint: ElementTree.Element) -> float:
+    """Return the position of a joint that is nearest to zero [rad or m]."""
+    limit = joint.find('limit')
+    if limit is None or joint.get('type') == 'continuous':
+        return 0.0
+    try:
+        lower, upper = (float(limit.get(key, 0.0)) for key in ('lower', 'upper'))
+    except ValueError:
+        return 0.0  # the robot's own limits are read, and refused, elsewhere
+    return min(max(0.0, lower), upper) if lower <= upper else 0.0
 
 
 def select_joints(

@@ -10,6 +10,7 @@ from ..arrays import Array
 from ..excitation.collision_scene import CollisionScene
 from ..excitation.settings import ExcitationSettings, Margins, Workspace
 from ..model.dynamics import inverse_dynamics, mass_matrix
+from ..model.friction import PLAIN_SYMBOLS
 from ..model.robot import Limits, Robot
 from ..model.robot_builder import build_robot
 from ..model.settings import RobotSettings
@@ -26,8 +27,6 @@ UNKNOWN_MASSES, LEAST_EFFORT = 2.0, 0.05
 # Random states whose efforts are the load of the drives.
 STATES = 200
 Mask = npt.NDArray[np.bool_]
-# Symbols of the friction that a model has by default.
-FRICTION_SYMBOLS = ('Fv', 'Fc', 'off')
 # Natural frequencies of the loops, shares of the update rate [rad/s over Hz]: several times the
 # motion's, far below what a discrete loop and a cascade of joints bear. The first is wanted, the
 # second is what a stiff joint may have.
@@ -88,7 +87,7 @@ def measure_load(robot: Robot, velocity: Array, acceleration: Array, amplitude: 
     rng = np.random.default_rng(0)
     lower = np.maximum(robot.limits.lower, -amplitude)
     upper = np.minimum(robot.limits.upper, amplitude)
-    chi = np.where([p.symbol in FRICTION_SYMBOLS for p in robot.parameters], 0.0, robot.prior)
+    chi = np.where([p.symbol in PLAIN_SYMBOLS for p in robot.parameters], 0.0, robot.prior)
     q = rng.uniform(np.minimum(lower, upper), upper, (STATES, robot.n))
     dq, ddq = (rng.choice((-1.0, 1.0), q.shape) * x for x in (velocity, acceleration))
     effort = np.abs(inverse_dynamics(robot, chi, q, dq, ddq)).max(axis=0)
@@ -329,7 +328,10 @@ def set_up_robot(
     facts = facts or KnownFacts()
     tree = JointTree(urdf)
     arm = choose_arm(tree, joints or facts.joints, tip)
-    settings = RobotSettings(joints=arm.joints, locked=_locked(tree, arm.joints), mass=facts.mass)
+    # Where joints stand that are left out and cannot be at 0.
+    others = [tree.joints[n] for n in tree.movable if n not in (*arm.joints, *tree.mimics)]
+    locked = {joint.name: joint.rest for joint in others if joint.rest != 0.0}
+    settings = RobotSettings(joints=arm.joints, locked=locked, mass=facts.mass)
     robot, following = build_robot(urdf, settings), tuple[str, ...]()
     if robot.followers:  # cylinders beside an arm, that no motion can be planned with
         names = [follower.name for follower in robot.followers]
@@ -365,10 +367,3 @@ def set_up_robot(
         CollisionScene(robot, excitation.workspace).unchecked,
         (*robot.warnings, *following, *notes),
     )
-
-
-def _locked(tree: JointTree, chosen: tuple[str, ...]) -> dict[str, float]:
-    """Return where joints stand that are left out and cannot be at 0."""
-    others = [tree.joints[n] for n in tree.movable if n not in (*chosen, *tree.mimics)]
-    places = {joint.name: joint.rest for joint in others}
-    return {name: place for name, place in places.items() if place != 0.0}

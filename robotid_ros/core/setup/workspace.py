@@ -135,7 +135,12 @@ def place_robot(
     TrajectoryError : no pose is free, or none can be held
 
     """
-    ground, notes = _ground(robot, settings.workspace)
+    ground: float | None = ground_height(robot, settings.workspace)
+    notes: tuple[str, ...] = ()
+    try:
+        CollisionScene(robot, dataclasses.replace(settings.workspace, ground=ground))
+    except ConfigurationError as error:  # links are below it in every pose
+        ground, notes = None, (f'no ground is set, the arm seems to hang ({error})',)
     standing = dataclasses.replace(settings.workspace, ground=ground)
     reason = None
     for workspace, loosened in _ever_looser(robot, standing):
@@ -183,16 +188,6 @@ def _roomiest(
     _, start, workspace, notes = max(found, key=lambda each: each[0])
     placed = dataclasses.replace(settings, start=tuple(start.tolist()), workspace=workspace)
     return placed, notes
-
-
-def _ground(robot: Robot, workspace: Workspace) -> tuple[float | None, tuple[str, ...]]:
-    """Return the height of the ground; None where links are below it in every pose."""
-    height = ground_height(robot, workspace)
-    try:
-        CollisionScene(robot, dataclasses.replace(workspace, ground=height))
-    except ConfigurationError as error:
-        return None, (f'no ground is set, the arm seems to hang ({error})',)
-    return height, ()
 
 
 def ground_height(robot: Robot, workspace: Workspace) -> float:

@@ -67,9 +67,11 @@ def undo_clock_jumps(
     if unbroken or kept.sum() < (1.0 - MAX_ODD_SHARE) * stamp.size:
         return stamp, np.ones(stamp.size, dtype=bool), np.zeros(0), []
     time, jumps, notes = stamp.copy(), [], []
-    shift = 0.0
+    shift, offset = 0.0, stamp - received
     for early, late in itertools.pairwise(parts):
-        jump = _clock_jump(stamp - received, early, late)
+        before_jump = offset[early.stop - OFFSET_SAMPLES : early.stop]
+        after_jump = offset[late.start : late.start + OFFSET_SAMPLES]
+        jump = float(np.median(after_jump) - np.median(before_jump))
         if abs(jump) > MAX_STEP_BACK:
             shift -= jump
             if _position_jumps(position, early.stop - 1, late.start):
@@ -92,12 +94,6 @@ def _continuous_parts(stamp: Array, received: Array) -> list[slice]:
     odd = (step < -MAX_STEP_BACK) | (step - np.diff(received) > MAX_STEP_AHEAD)
     edges = np.concatenate([[0], np.flatnonzero(odd) + 1, [stamp.size]])
     return [slice(a, b) for a, b in itertools.pairwise(edges) if b - a >= MIN_PART_SAMPLES]
-
-
-def _clock_jump(offset: Array, early: slice, late: slice) -> float:
-    """Return by how much the offset of the stamps jumps between two parts [s]."""
-    before = np.median(offset[early.stop - OFFSET_SAMPLES : early.stop])
-    return float(np.median(offset[late.start : late.start + OFFSET_SAMPLES]) - before)
 
 
 def _position_jumps(position: Array, last: int, first: int) -> bool:
@@ -245,9 +241,12 @@ def _even_stretch(time: Array, step: float) -> tuple[Array, npt.NDArray[np.int64
     late stamps make uncertain. The clock's course is that of the phase, second by second.
     """
     local, order = time - time[0], np.arange(time.size)
-    for slope in (_median_slope, _mean_slope):
+    for robust in (True, False):
         centre, phase, _ = _phases(local, step, MIN_STRETCH)
-        step *= 1.0 + step * slope(centre, phase) if len(centre) > 2 else 1.0
+        if len(centre) > 2:
+            slopes = np.diff(phase) / np.diff(centre)
+            slope = np.median(slopes) if robust else np.polyfit(centre, phase, 1)[0]
+            step *= 1.0 + step * float(slope)
     length = max(MIN_STRETCH, round(STRETCH / step))
     centre, phase, concentration = _phases(local, step, length)
     if np.median(concentration) < MIN_CONCENTRATION:
@@ -277,14 +276,6 @@ def _lost_before(excess: Array) -> npt.NDArray[np.int64]:
         split = int(np.argmin(np.concatenate([[0.0], np.cumsum(worse)])))
         lost[window][:split], lost[window][split:] = before, after
     return lost
-
-
-def _median_slope(x: Array, y: Array) -> float:
-    return float(np.median(np.diff(y) / np.diff(x)))
-
-
-def _mean_slope(x: Array, y: Array) -> float:
-    return float(np.polyfit(x, y, 1)[0])
 
 
 def _phases(local: Array, step: float, length: int) -> tuple[Array, Array, Array]:

@@ -56,11 +56,11 @@ def refuse_derived_efforts(
     """
     if len(position) < MIN_ROWS:
         return
-    known = [(what, order, position) for order, what in enumerate(ORDERS)]
-    known += [] if velocity is None else [('the velocities', 0, velocity)]
+    signals = [(what, order, position) for order, what in enumerate(ORDERS)]
+    signals += [] if velocity is None else [('the velocities', 0, velocity)]
     said: dict[str, str] = {}
-    for what, order, signals in known:
-        alike = unlikeness(signals, effort, order, MAX_DELAY * rate) < ALIKE
+    for what, order, values in signals:
+        alike = unlikeness(values, effort, order, MAX_DELAY * rate) < ALIKE
         for k in np.flatnonzero(alike.any(axis=0)):
             said.setdefault(joints[k], what)
     with np.errstate(all='ignore'), warnings.catch_warnings():
@@ -68,7 +68,13 @@ def refuse_derived_efforts(
         moving = np.nanmax(position, axis=0) - np.nanmin(position, axis=0) > MIN_TRAVEL
     derived = [k for k in np.flatnonzero(moving) if joints[k] in said]
     if len(derived) < np.count_nonzero(moving):
-        derived = [k for k in derived if _is_copied(effort[:, k], position, velocity)]
+        known = [position] if velocity is None else [position, velocity]
+        columns = [column for values in known for column in values.T]
+        derived = [
+            k
+            for k in derived
+            if any(np.array_equal(effort[:, k], x, equal_nan=True) for x in columns)
+        ]
     if derived:
         groups: dict[str, list[str]] = {}
         for k in derived:
@@ -78,12 +84,6 @@ def refuse_derived_efforts(
             f'{where}{": " if where else ""}the efforts {each} times a constant, so they are no '
             "torques: give those that were measured, of a table as in --columns 'effort=NAME'"
         )
-
-
-def _is_copied(column: Array, *signals: Array | None) -> bool:
-    """Tell whether a column (N,) is one of signals (N, n)."""
-    known = [s for s in signals if s is not None]
-    return any(np.array_equal(column, other, equal_nan=True) for s in known for other in s.T)
 
 
 def unlikeness(

@@ -1,27 +1,39 @@
 """From a recording to samples: repaired, filtered, differentiated, with the rows to use."""
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
+from scipy.ndimage import minimum_filter1d
 
 from ...exceptions import StandstillError
 from ..arrays import Array
-from ..model.friction import FrictionTerm
 from ..model.robot import Robot
-from .analytic_derivatives import fit_and_differentiate
 from .filters import lowpass, motion_bandwidth, with_derivatives
-from .periodic import extend_periodically
+from .periodic import extend_periodically, fit_and_differentiate
 from .recording import Recording
+from .resampling import resample, UniformRecording
 from .samples import Samples, SignalSettings
-from .uniform_recording import resample, UniformRecording
-from .usable_rows import (
-    away_from_ends,
-    away_from_gaps,
-    EDGE_PERIODS,
-    measured_rows,
-    Rows,
-    usable_rows,
-    UsableRows,
-)
 
+# Periods of the lowest filter's cut-off that its transient takes at the ends of a recording.
+EDGE_PERIODS = 3.0
+# Those after which it is below 3 % (the slowest pole of the positions' filter falls by e^-2.4 a
+# period): after one period it is 9 %, which turned the sign of a slow joint's speed and biased a
+# parameter of arm3 by 0.3 σ of 1 % noise.
+INNER_PERIODS = 1.5
+# A joint that moves for less of the time is at rest.
+MIN_MOVING_SHARE = 0.01
+# Standstill is a share of an axis' high speed where that is less (a linear axis never passes a
+# tenth of a metre in a second), but not far below what encoders resolve.
+FASTEST, SLOW_SHARE, SLOW_FACTOR = 0.99, 0.05, 0.1
+# The samples of a kept row to either side that standstill must not lie in, this part of them all.
+# Half of them cost real logs up to a per cent, none left simulated ones, whose friction is as
+# sharp as its model, residuals twice as large (benchmarks/foreign.py, the demos).
+CLEAR = 3
+# Relative: a rate that stamps give is never exact.
+ROUNDING = 1e-6
+
+Rows = npt.NDArray[np.bool_]
 # Automatic cut-off over the motion's bandwidth: lower distorts accelerations, higher lets noise of
 # the encoders pass; and the least one [Hz], for recordings of a slow motion.
 CUTOFF_FACTOR, MIN_CUTOFF = 10.0, 5.0
@@ -29,8 +41,95 @@ CUTOFF_FACTOR, MIN_CUTOFF = 10.0, 5.0
 MAX_CUTOFF_SHARE = 0.4
 # Where less of a recording lies away from gaps, these are why no row is left.
 MIN_MEASURED_SHARE = 0.5
-# Relative: a rate that stamps give is never exact.
-ROUNDING = 1e-6
+
+
+class UsableRows(NamedTuple):
+    """
+    Rows (N, n) that may be used, by the setting `rows`.
+
+    Attributes
+    ----------
+    every : all that were measured, of the joints that move at all
+    clear : those of them that no standstill lies in, for friction that jumps when a joint turns
+        round: the samples that weigh most in a kept row, the middle two thirds of those that it
+        stands for, are to have the same sign
+    moving : measured, moving, away from ends, gaps and clipping
+
+    """
+
+    every: Rows
+    clear: Rows
+    moving: Rows
+
+
+def usable_rows(
+    even: UniformRecording,
+    robot: Robot,
+    dq: Array,
+    band: float,
+    decimation: int,
+    settings: SignalSettings,
+) -> UsableRows:
+    """Return the rows of a recording that is filtered to a band [Hz] and decimated."""
+    turning = _is_moving(robot, dq, settings)
+    # Noise of a joint that never moves has a sign too.
+    every = measured_rows(even, band) & (turning.mean(axis=0) > MIN_MOVING_SHARE)
+    edge = _edge_samples(even, band)
+    moving = away_from_gaps(even, band)[:, None] & ~even.clipped & turning
+    # Only a decimation mixes more than neighbours.
+    guard = int(np.ceil(settings.guard * decimation)) if decimation > 1 else 1
+    moving = _erode(moving, guard)
+    moving[:edge] = moving[len(moving) - edge :] = False
+    return UsableRows(every, every & _erode(turning, decimation // CLEAR), moving)
+
+
+def away_from_gaps(even: UniformRecording, band: float) -> Rows:
+    """Return the rows (N,) that no transient of a filter for this band [Hz] reaches."""
+    return _erode(even.measured, _edge_samples(even, band))
+
+
+def away_from_ends(even: UniformRecording, band: float) -> Rows:
+    """Return the rows (N,) that hardly any transient of the recording's ends reaches."""
+    short, row = int(INNER_PERIODS * even.rate / band), np.arange(even.measured.size)
+    return np.asarray((row >= short) & (row < row.size - short))
+
+
+def _edge_samples(even: UniformRecording, band: float) -> int:
+    return int(np.ceil(EDGE_PERIODS * even.rate / band - ROUNDING))
+
+
+def measured_rows(even: UniformRecording, band: float) -> Rows:
+    """
+    Return the rows (N, n) that hold what was measured, after a filter for this band [Hz].
+
+    What was made up to bridge a gap, what was clipped, and the ends of the recording reach a
+    period of that frequency far.
+    """
+    edge = int(even.rate / band)
+    good = even.measured[:, None] & ~even.clipped
+    good[:1] = good[-1:] = False
+    return _erode(good, edge)
+
+
+def _is_moving(robot: Robot, dq: Array, settings: SignalSettings) -> Rows:
+    """Return where a joint moves, and every motor that it shares with another one, (N, n)."""
+    moving = _is_turning(dq, settings.standstill)
+    for coupling in robot.couplings:
+        turning = _is_turning(dq @ coupling.ratios[:, None], settings.standstill)
+        moving[:, coupling.ratios != 0.0] &= turning
+    return moving
+
+
+def _is_turning(dq: Array, standstill: float) -> Rows:
+    """Return where joints are faster than standstill, which is less for a slow axis, (N, n)."""
+    fastest = np.quantile(np.abs(dq), FASTEST, axis=0)
+    least = np.clip(SLOW_SHARE * fastest, SLOW_FACTOR * standstill, standstill)
+    return np.asarray(np.abs(dq) >= np.where(fastest > standstill, least, standstill))
+
+
+def _erode(valid: Rows, reach: int) -> Rows:
+    """Leave out the rows within `reach` of others: the decimation's filter mixes them."""
+    return np.asarray(minimum_filter1d(valid, 2 * reach + 1, axis=0, mode='nearest'))
 
 
 def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Samples:
@@ -53,9 +152,19 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
 
     """
     even = resample(recording.select(robot.joints), robot, settings)
-    cutoff, band = _cutoff_and_band(even, settings)
+    cutoff = settings.cutoff or max(
+        MIN_CUTOFF, CUTOFF_FACTOR * motion_bandwidth(even.recording.position, even.rate)
+    )
+    cutoff = min(cutoff, MAX_CUTOFF_SHARE * even.rate)
+    band = min(settings.band or cutoff, cutoff)
     decimation = settings.decimation or decimation_of(even.rate, band)
-    q, dq, ddq = _differentiate(even, cutoff, settings)
+    position = even.recording.position
+    if even.trajectory is None:
+        filtered = lowpass(position, cutoff, even.rate, settings.order)
+        q, dq, ddq = with_derivatives(filtered, even.rate)
+    else:
+        one = fit_and_differentiate(position[even.measured], even.rate, even.trajectory, cutoff)
+        q, dq, ddq = map(extend_periodically, one)
     usable = usable_rows(even, robot, dq, band, decimation, settings)
     valid = _chosen_rows(usable, away_from_ends(even, band), robot, settings)
     if not valid.any():
@@ -78,29 +187,9 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
     )
 
 
-def _cutoff_and_band(even: UniformRecording, settings: SignalSettings) -> tuple[float, float]:
-    cutoff = settings.cutoff or max(
-        MIN_CUTOFF, CUTOFF_FACTOR * motion_bandwidth(even.recording.position, even.rate)
-    )
-    cutoff = min(cutoff, MAX_CUTOFF_SHARE * even.rate)
-    return cutoff, min(settings.band or cutoff, cutoff)
-
-
 def decimation_of(rate: float, band: float) -> int:
     """Return the decimation whose filter passes what is below `band` [Hz]."""
     return max(1, int(MAX_CUTOFF_SHARE * rate / band + ROUNDING))
-
-
-def _differentiate(
-    even: UniformRecording, cutoff: float, settings: SignalSettings
-) -> tuple[Array, Array, Array]:
-    """Return positions, velocities, accelerations (N, n)."""
-    position = even.recording.position
-    if even.trajectory is not None:
-        one = fit_and_differentiate(position[even.measured], even.rate, even.trajectory, cutoff)
-        q, dq, ddq = map(extend_periodically, one)
-        return q, dq, ddq
-    return with_derivatives(lowpass(position, cutoff, even.rate, settings.order), even.rate)
 
 
 def _chosen_rows(usable: UsableRows, inner: Rows, robot: Robot, settings: SignalSettings) -> Rows:
@@ -114,13 +203,8 @@ def _chosen_rows(usable: UsableRows, inner: Rows, robot: Robot, settings: Signal
         return every
     # A friction's shape at low speed shows in the slow rows alone: without those beside standstill
     # the variance of its parameters is some twenty to two hundred times as large (arm3).
-    shaped = np.array([any(_has_shape(term) for term in terms) for terms in robot.friction])
+    shaped = np.array([any(t.shaped_by_speed for t in terms) for terms in robot.friction])
     return np.where(shaped, every & inner[:, None], usable.moving)
-
-
-def _has_shape(term: FrictionTerm) -> bool:
-    """Tell whether shape constants say how a term changes with the speed."""
-    return bool(term.constants) and not (term.kind.of_position or term.kind.by_temperature)
 
 
 def _refuse(even: UniformRecording, band: float, settings: SignalSettings) -> None:

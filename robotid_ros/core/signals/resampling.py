@@ -1,13 +1,16 @@
 """From a recording as published to uniform samples, with notes on what was repaired."""
 
+from __future__ import annotations
+
 import dataclasses
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from ...exceptions import RecordingError
+from ...exceptions import RecordingError, StandstillError
 from ..arrays import Array
-from .akima import interpolate
+from ..model.robot import ElasticRobot, Robot
 from .clock_correction import (
     MAX_GRID_GAP,
     sampling_times,
@@ -15,11 +18,32 @@ from .clock_correction import (
     shorten_gaps,
     spread_equal_stamps,
 )
-from .invalid_samples import find_usable_samples, unwrap_angles
+from .derived_efforts import refuse_derived_efforts
+from .filters import motion_bandwidth
+from .invalid_samples import (
+    clipped_samples,
+    find_usable_samples,
+    quantization_steps,
+    unwrap_angles,
+)
+from .periodic import average_periods, find_period, noise_between_periods, repeated_trajectory
 from .recording import Recording
 from .samples import SignalSettings
-from .sparse_recordings import longest_bridged_gap
 
+if TYPE_CHECKING:
+    from ..excitation.trajectory import Trajectory
+
+
+# Of the largest change of a slope: where those to both sides change less, they are alike.
+ALIKE = 1e-9
+# Messages are missing all over where gaps that could be bridged are so many, and so large a share
+# of the time: elsewhere a gap is an interruption, and what lies in it is not missed.
+MIN_GAPS, MIN_SHARE = 10, 0.1
+# Longest gap that is bridged, of a period of the fastest motion: at a fifth of it, positions
+# between samples are right to a few per mille of the motion; and in any case [s].
+SHARE_OF_PERIOD, MAX_BRIDGED = 0.2, 0.5
+# Share of the power of the speeds that makes the motion: what interpolation distorts is not of it.
+POWER_SHARE = 0.95
 # Fewer usable samples identify nothing.
 MIN_SAMPLES = 100
 # Stamps that lie closer to a uniform grid than this share of a sample need no interpolation.
@@ -28,6 +52,90 @@ GRID_TOLERANCE = 1e-3
 MAX_LISTED_GAPS = 3
 # So many gaps that take so large a share of the time are losses and no interruptions.
 MANY_GAPS, LARGE_SHARE = 10, 0.5
+# A joint that travels less is at rest [rad or m].
+MIN_TRAVEL = 1e-3
+# Share of clipped samples from which a note is worth reading.
+MIN_CLIPPED_SHARE = 0.001
+
+
+def interpolate(time: Array, values: Array, at: Array) -> Array:
+    """
+    Interpolate values by piecewise cubics (Akima 1970).
+
+    A polynomial's slope at a sample is the mean of those of the straight lines before and after
+    it, each weighted with how much the other side's changes. It is what SciPy's
+    `Akima1DInterpolator` gives, whose import takes longer.
+
+    Parameters
+    ----------
+    time : (N,) increasing, two at least
+    values : (N, n)
+    at : (M,) within `time`
+
+    Returns
+    -------
+    (M, n)
+
+    """
+    step = np.diff(time)[:, None]
+    line = np.diff(values, axis=0) / step
+    if len(time) == 2:
+        return np.asarray(values[:1] + (at - time[0])[:, None] * line)
+    # Two lines more at either end, by parabolas.
+    before = [2.0 * line[0] - line[1], 3.0 * line[0] - 2.0 * line[1]]
+    after = [2.0 * line[-1] - line[-2], 3.0 * line[-1] - 2.0 * line[-2]]
+    lines = np.vstack([before[1], before[0], line, after[0], after[1]])
+    change = np.abs(np.diff(lines, axis=0))
+    weight = change[2:] + change[:-2]
+    slope = 0.5 * (lines[3:] + lines[:-3])
+    known = weight > ALIKE * weight.max(initial=0.0)
+    mean = change[2:] * lines[1:-2] + change[:-2] * lines[2:-1]
+    slope[known] = mean[known] / weight[known]
+    place = np.clip(np.searchsorted(time, at, side='right') - 1, 0, len(step) - 1)
+    share = (at - time[place])[:, None]
+    h, first, last, mid = step[place], slope[place], slope[place + 1], line[place]
+    cubic = (first + last - 2.0 * mid) / h**2
+    square = (3.0 * mid - 2.0 * first - last) / h
+    return np.asarray(values[place] + share * (first + share * (square + share * cubic)))
+
+
+def longest_bridged_gap(
+    time: Array, position: Array, usual: float, longest: float
+) -> tuple[float, list[str]]:
+    """
+    Return the longest gap to bridge: a longer one where messages are missing all over.
+
+    Parameters
+    ----------
+    time, position : (N,) [s], (N, n) of the samples
+    usual : time between neighbours [s]
+    longest : gap that is bridged anyway [s]
+
+    Returns
+    -------
+    The longest gap to bridge [s], and a note where it is another one
+
+    """
+    steps = np.diff(time)
+    if not _missing_all_over(steps, longest, MAX_BRIDGED):
+        return longest, []
+    squeezed = np.concatenate([[0.0], np.cumsum(np.minimum(steps, MAX_BRIDGED))])
+    grid = np.arange(0.0, squeezed[-1], usual)
+    motion = interpolate(squeezed, position, grid)
+    bandwidth = motion_bandwidth(motion, 1.0 / usual, POWER_SHARE)
+    bridged = min(MAX_BRIDGED, SHARE_OF_PERIOD / max(bandwidth, 1e-3))
+    if not _missing_all_over(steps, longest, bridged):
+        return longest, []
+    rate = np.count_nonzero(steps <= bridged) / steps[steps <= bridged].sum()
+    return bridged, [
+        f'messages are missing all over, {rate:.3g} come in a second: gaps of up to {bridged:.2f} '
+        's were interpolated, record without losses for better accelerations'
+    ]
+
+
+def _missing_all_over(steps: Array, longest: float, bridged: float) -> bool:
+    gaps = (steps > longest) & (steps <= bridged)
+    return bool(gaps.sum() >= MIN_GAPS and steps[gaps].sum() > MIN_SHARE * steps.sum())
 
 
 def resample_uniformly(
@@ -46,9 +154,12 @@ def resample_uniformly(
     RecordingError : too short, too many missing values, or stamps that jump back
 
     """
-    recording, spread = _with_distinct_stamps(recording)
+    values = np.column_stack([recording.position, recording.effort])
+    stamps, spread = spread_equal_stamps(recording.time, values)
+    if spread:
+        recording = dataclasses.replace(recording, time=stamps)
     kept, notes = find_usable_samples(recording, settings.max_gap)
-    notes = [*recording.notes, *spread, *notes]
+    notes = [*recording.notes, *([spread] if spread else []), *notes]
     if kept.sum() < MIN_SAMPLES:
         raise RecordingError(
             f'{recording.source or "the recording"} has {int(kept.sum())} usable samples: record '
@@ -71,7 +182,10 @@ def resample_uniformly(
         # Smooth for the position, which is differentiated; without overshoot for the effort.
         position = interpolate(short, position, np.clip(grid, short[0], short[-1]))
         effort = np.column_stack([np.interp(grid, short, column) for column in effort.T])
-    covered = _covered(grid, short, np.flatnonzero(np.diff(time) > longest))
+    covered = np.ones(grid.size, dtype=bool)
+    for gap in np.flatnonzero(np.diff(time) > longest):
+        first = np.searchsorted(grid, short[gap], 'right')
+        covered[first : np.searchsorted(grid, short[gap + 1])] = False
     stamps = grid if short[-1] == time[-1] else np.interp(grid, short, time)
     temperature = recording.temperature
     if temperature is not None:
@@ -113,22 +227,6 @@ def with_sampling_times(recording: Recording) -> Recording:
     return dataclasses.replace(recording, time=time, notes=(*recording.notes, times.note))
 
 
-def _with_distinct_stamps(recording: Recording) -> tuple[Recording, list[str]]:
-    """Return the recording with a time for each sample, and a note where it had none."""
-    values = np.column_stack([recording.position, recording.effort])
-    time, note = spread_equal_stamps(recording.time, values)
-    return (dataclasses.replace(recording, time=time), [note]) if note else (recording, [])
-
-
-def _covered(grid: Array, time: Array, gaps: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-    """Return which times of the grid do not lie in gaps, given by the samples before them."""
-    covered = np.ones(grid.size, dtype=bool)
-    first = np.searchsorted(grid, time[gaps], 'right')
-    for start, stop in zip(first, np.searchsorted(grid, time[gaps + 1]), strict=True):
-        covered[start:stop] = False
-    return covered
-
-
 def _temperatures_at(grid: Array, time: Array, values: Array) -> Array:
     """Interpolate temperatures (N, n) between those that are numbers; NaN of a joint without."""
     found = np.full((len(grid), values.shape[1]), np.nan)
@@ -168,3 +266,109 @@ def _gap_notes(time: Array, longest: float, usual: float) -> list[str]:
     if missing > 0:
         notes.append(f'{missing} of {time.size + missing} samples are missing: interpolated')
     return notes
+
+
+@dataclasses.dataclass(frozen=True)
+class UniformRecording:
+    """
+    A recording on a uniform time grid, before it is filtered.
+
+    Attributes
+    ----------
+    recording : positions and efforts, as published
+    rate : [Hz]
+    measured : (N,) True where samples lie in no gap, and in the one period of averages
+    clipped : (N, n) True where efforts are at their limit
+    noise : (n,) of the torques, from the differences between periods, or None
+    trajectory : that averaged periods follow, where its basis is to be fitted
+    notes : what was repaired
+
+    """
+
+    recording: Recording
+    rate: float
+    measured: npt.NDArray[np.bool_]
+    clipped: npt.NDArray[np.bool_]
+    noise: Array | None
+    trajectory: Trajectory | None
+    notes: tuple[str, ...]
+
+
+def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> UniformRecording:
+    """Put a recording on a uniform time grid, averaged over periods where that is set."""
+    if isinstance(robot, ElasticRobot):
+        recording = dataclasses.replace(recording, effort=robot.motor_efforts(recording.effort))
+    even, rate, measured, notes = resample_uniformly(recording, settings)
+    _check_efforts(even, robot)
+    efforts_of_rows = (recording.position, recording.effort, recording.velocity)
+    refuse_derived_efforts(recording.joints, *efforts_of_rows, where=recording.source)
+    refuse_derived_efforts(
+        even.joints, even.position, even.effort, rate=rate, where=recording.source
+    )
+    with np.errstate(divide='ignore'):  # a link on a spring has no drive
+        largest = robot.limits.effort / np.abs(robot.drive_gain)
+    cut = clipped_samples(even.effort, largest)
+    notes += [
+        f'the effort of {joint} is clipped in {100 * share:.1f} % of the samples: left out, run a '
+        'slower trajectory'
+        for joint, share in zip(robot.joints, cut.mean(axis=0), strict=True)
+        if share >= MIN_CLIPPED_SHARE
+    ]
+    notes += [
+        f'the effort of {joint} comes in steps of {step:.3g}: rounding is no noise, errors may be '
+        'larger than σ says'
+        for joint, step in zip(robot.joints, quantization_steps(even.effort), strict=True)
+        if step > 0.0
+    ]
+    period, noise, trajectory = find_period(recording), None, None
+    if period is not None:
+        noise = noise_between_periods(even.effort * robot.drive_gain, rate, period)
+    if settings.averaging and period is not None and measured.all() and not cut.any():
+        even, rate, measured = average_periods(even, rate, period)
+        trajectory = _trajectory_of_joints(recording) if settings.analytic else None
+        cut = np.zeros(even.position.shape, dtype=bool)
+        notes.append(f'the periods of {period:g} s were averaged')
+    if settings.analytic and trajectory is None:
+        notes.append(
+            'derivatives come from differences: signals.analytic needs signals.averaging, and two '
+            'periods or more of a recorded trajectory of all joints'
+        )
+    return UniformRecording(even, rate, measured, cut, noise, trajectory, tuple(notes))
+
+
+def _trajectory_of_joints(recording: Recording) -> Trajectory | None:
+    """Return the trajectory of the recording's joints, or None where it does not move them all."""
+    trajectory = repeated_trajectory(recording)
+    if trajectory is None or not set(recording.joints) <= set(trajectory.joints):
+        return None
+    order = [trajectory.joints.index(joint) for joint in recording.joints]
+    return dataclasses.replace(
+        trajectory,
+        joints=recording.joints,
+        start=trajectory.start[order],
+        coefficients=trajectory.coefficients[:, order],
+    )
+
+
+def _check_efforts(recording: Recording, robot: Robot) -> None:
+    """Raise an error where an effort never changes although its joint moves."""
+    dead = np.ptp(recording.effort, axis=0) == 0.0
+    still = np.ptp(recording.position, axis=0) <= MIN_TRAVEL
+    where = recording.source or 'the recording'
+    if dead.all() and still.all():
+        raise StandstillError(
+            f'neither positions nor efforts of {where} change, as with brakes on: record a motion'
+        )
+    if dead.all():
+        raise RecordingError(
+            f'{where} has no effort that changes: give the joint_state_broadcaster the effort '
+            'interfaces'
+        )
+    for j in np.flatnonzero(dead):
+        unactuated = isinstance(robot, ElasticRobot) and robot.unactuated[j]
+        if not unactuated and not still[j]:
+            raise RecordingError(
+                f'the effort of {robot.joints[j]} never changes while it moves, its channel is '
+                'dead: repair it and record again, or record with this joint at rest and name it '
+                'in robot.locked'
+            )

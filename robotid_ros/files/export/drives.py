@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.model.robot import ElasticRobot, Robot
-from ...core.parameters.plain_friction import NO_FRICTION, PlainFriction, SPRING
+from ...core.parameters.plain_friction import PlainFriction
 from ...exceptions import shortened
 
 if TYPE_CHECKING:
@@ -110,9 +110,7 @@ def friction_terms(robot: Robot, joint: int) -> list[str]:
     if joint >= robot.n:  # one that mimics another
         return []
     rows = {int(robot.motors[joint]), joint} if isinstance(robot, ElasticRobot) else {joint}
-    return [
-        t.name for row in sorted(rows) for t in robot.friction[row] if t.name not in NO_FRICTION
-    ]
+    return [t.name for row in sorted(rows) for t in robot.friction[row] if not t.kind.spring]
 
 
 def describe_difference(robot: Robot, drive: str, plain: PlainFriction) -> str:
@@ -164,8 +162,8 @@ def _friction_losses(model: 'IdentifiedModel', kept: Set[str]) -> list[str]:
     springs = [
         joint
         for joint, terms in zip(robot.joints, robot.friction, strict=True)
-        if any(term.name == SPRING for term in terms)
+        if any(term.name == 'spring' for term in terms)
     ]
     if springs and SPRINGS not in kept:
-        found.append(f'springs of the joints ({SPRING}) are left out: {shortened(springs)}')
+        found.append(f'springs of the joints (spring) are left out: {shortened(springs)}')
     return found

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import re
 import unicodedata
 
-from ...core.model.missing_joints import beginning, matching_names, without_beginning
+from ...core.setup.joint_selection import beginning, matching_names, without_beginning
 from .units import canonical, CURRENTS, FACTORS, quantity_of, unit_in_name
 
 WORDS: Mapping[str, frozenset[str]] = {

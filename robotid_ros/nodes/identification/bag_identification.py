@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...core.model.robot import ElasticRobot, Robot
-from ...core.model.robot_dynamics import InverseDynamics
+from ...core.model.robot_dynamics import RobotDynamics
 from ...core.monitoring.contact_detector import contact_thresholds, ContactThresholds
 from ...core.monitoring.external_effort import external_efforts, ExternalEffortEstimator
 from ...core.pipeline.identification import identify
@@ -149,7 +149,7 @@ def _thresholds(
     pieces = [recording] if isinstance(recording, Recording) else recording
     try:
         estimator = ExternalEffortEstimator(
-            InverseDynamics(robot, standard), settings.contact, settings.signals.standstill
+            RobotDynamics(robot, standard), settings.contact, settings.signals.standstill
         )
         seen = external_efforts((piece.select(robot.joints) for piece in pieces), estimator)
         return contact_thresholds(seen, settings.contact.false_alarms)

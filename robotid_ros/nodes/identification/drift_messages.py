@@ -8,8 +8,8 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from std_msgs.msg import Header
 
+from ...core.monitoring.change_tests import FRICTION, OFFSET, ParameterGroup, PAYLOAD
 from ...core.monitoring.drift_monitor import DriftChange, DriftMonitor
-from ...core.monitoring.followed_parameters import FRICTION, OFFSET, ParameterGroup, PAYLOAD
 from ..common.messages import format_seconds, format_value, status
 
 # A joint that has not moved for so long is said to lack motion [s].

@@ -10,7 +10,7 @@ from std_msgs.msg import Header
 
 from ...core.arrays import Array
 from ...core.model import Robot
-from ...core.model.robot_dynamics import InverseDynamics
+from ...core.model.robot_dynamics import RobotDynamics
 from ...core.monitoring.contact_detector import (
     Contact,
     ContactDetector,
@@ -102,7 +102,7 @@ class _Live:
         thresholds: ContactThresholds,
         configuration: Configuration,
     ):
-        settings, model = configuration.identification, InverseDynamics(robot, chi)
+        settings, model = configuration.identification, RobotDynamics(robot, chi)
         contact = settings.contact
         self.estimator = ExternalEffortEstimator(model, contact, settings.signals.standstill)
         self.detector = ContactDetector(robot.joints, thresholds)

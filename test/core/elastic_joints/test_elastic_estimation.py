@@ -11,7 +11,7 @@ from robotid_ros.core.elastic_joints.elastic_estimation import fit_with_instrume
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, inverse_dynamics, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
-from robotid_ros.core.model.settings import CouplingSettings, ElasticSettings
+from robotid_ros.core.model.settings import CoupledMotorSettings, ElasticSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe
@@ -244,7 +244,11 @@ def test_an_elastic_model_of_a_rigid_robot_is_told_so():
             UnknownNameError,
             'joint_2',
         ),
-        ({'couplings': {'wrist': CouplingSettings((1.0, 1.0))}}, ConfigurationError, 'couplings'),
+        (
+            {'couplings': {'wrist': CoupledMotorSettings((1.0, 1.0))}},
+            ConfigurationError,
+            'couplings',
+        ),
     ],
 )
 def test_bad_settings_are_refused_with_a_remedy(changes, error, text):

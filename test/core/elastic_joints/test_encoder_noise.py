@@ -18,7 +18,7 @@ from robotid_ros.core.parameters.essential import restrict
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe
-from robotid_ros.core.signals.fourier_series import AveragePeriod
+from robotid_ros.core.signals.periodic import AveragePeriod
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.exceptions import UnknownNameError
 

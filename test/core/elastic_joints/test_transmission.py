@@ -17,7 +17,7 @@ from robotid_ros.core.elastic_joints.transmission import (
 )
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, RobotSettings
-from robotid_ros.core.model.friction import make_terms
+from robotid_ros.core.model.friction import make_terms, TERMS
 from robotid_ros.core.model.settings import ElasticSettings
 from robotid_ros.core.parameters.standard import basic_solution
 from robotid_ros.core.pipeline.identification import identify
@@ -205,7 +205,7 @@ def rows_of(shape=None, size=0.0, keep=1):
 @pytest.mark.parametrize('start', [0.13, 0.8, 1.0, 1.17, 2.9, 7.0])
 @pytest.mark.parametrize('name', ['backlash', 'hysteresis'])
 def test_width_and_distance_are_found_from_far(name, start):
-    constant, true = transmission.NAMES[name], 4e-4
+    (constant,), true = TERMS[name].constants, 4e-4
     (shape,) = make_terms((name,), {constant: true})
     rows = rows_of(shape, -STIFFNESS if name == 'backlash' else FRICTION, keep=2)
     (found,) = _searched(rows, make_terms((name,), {constant: start * true}))

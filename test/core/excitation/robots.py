@@ -9,7 +9,7 @@ import numpy as np
 from robotid_ros.core.excitation import ExcitationSettings, motion_limits
 from robotid_ros.core.excitation.settings import ValidationSettings, Workspace
 from robotid_ros.core.model import build_robot, inverse_dynamics, Robot, RobotSettings
-from robotid_ros.core.model.settings import CouplingSettings
+from robotid_ros.core.model.settings import CoupledMotorSettings
 
 URDF = Path(__file__).resolve().parents[3] / 'urdf'
 CONFIG = URDF.parent / 'config'
@@ -17,7 +17,7 @@ NONE = ValidationSettings(kind='none')
 FREE = Workspace(self_collision=False)
 SPRINGS = {'default': ('viscous', 'coulomb', 'spring', 'ripple')}
 ORDERS = {'default': {'ripple_order': 7.0}}
-WRIST = {'wrist': CouplingSettings((0.0, 0.0, 0.0, 0.0, 1.0, 1.0))}
+WRIST = {'wrist': CoupledMotorSettings((0.0, 0.0, 0.0, 0.0, 1.0, 1.0))}
 
 
 @lru_cache

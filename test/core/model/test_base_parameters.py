@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.model import inverse_dynamics, regressor
-from robotid_ros.core.model.base_parameters import base_parameters, reduce_by_qr, row_echelon
+from robotid_ros.core.model.base_parameters import base_parameters, reduce_by_qr
 
 from .arms import arm
 
@@ -79,15 +79,14 @@ def test_reduction_is_exact(rank, seed):
     np.testing.assert_allclose(W[:, columns] @ matrix, W, atol=1e-7 * max(1.0, np.abs(W).max()))
 
 
-@pytest.mark.parametrize('reduction', [reduce_by_qr, row_echelon])
 @pytest.mark.parametrize('unit', [1e-9, 1e9])
-def test_unit_of_the_torque_does_not_matter(reduction, unit):
+def test_unit_of_the_torque_does_not_matter(unit):
     rng = np.random.default_rng(4)
     W = rng.normal(size=(30, 4)) @ rng.integers(-2, 3, size=(4, 8))
     W[:, 5] = 1e-15 * rng.normal(size=30)  # rounding
-    columns, matrix = reduction(W)
+    columns, matrix = reduce_by_qr(W)
     assert 5 not in columns and not matrix[:, 5].any()
-    again, other = reduction(unit * W)
+    again, other = reduce_by_qr(unit * W)
     np.testing.assert_array_equal(again, columns)
     np.testing.assert_allclose(other, matrix, atol=1e-9)
 

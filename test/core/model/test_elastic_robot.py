@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from robotid_ros.core.friction_shapes import maxwell_slip
 from robotid_ros.core.model import build_robot, inverse_dynamics, regressor, RobotSettings
+from robotid_ros.core.model.friction import maxwell_slip
 from robotid_ros.core.model.settings import ElasticSettings
 from robotid_ros.exceptions import ConfigurationError, UnknownNameError
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from robotid_ros.core.model import build_robot, CouplingSettings, RobotSettings
+from robotid_ros.core.model import build_robot, CoupledMotorSettings, RobotSettings
 from robotid_ros.core.model.parameters import from_pinocchio, to_pinocchio
 from robotid_ros.exceptions import ConfigurationError, ModelError, UnknownNameError
 
@@ -107,7 +107,7 @@ MIMIC = '<mimic joint="slide" multiplier="1"/>'
         (urdf(), {'velocity': (1.0,)}, ConfigurationError, 'one per joint'),
         (urdf(), {'gravity': (1.0,)}, ConfigurationError, 'three'),
         (urdf(), {'lower': (3.0,) * 4}, ConfigurationError, 'no room'),
-        (urdf(), {'couplings': {'w': CouplingSettings((1.0,))}}, ConfigurationError, 'ratio'),
+        (urdf(), {'couplings': {'w': CoupledMotorSettings((1.0,))}}, ConfigurationError, 'ratio'),
     ],
 )
 def test_bad_input_is_one_sentence(text, settings, error, words):

@@ -9,7 +9,7 @@ import pytest
 
 from robotid_ros.core.model import build_robot, mass_matrix
 from robotid_ros.core.model.dynamics import inverse_dynamics
-from robotid_ros.core.model.robot_dynamics import InverseDynamics
+from robotid_ros.core.model.robot_dynamics import RobotDynamics
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.configuration import load, read_urdf
 
@@ -43,7 +43,7 @@ def test_agrees_with_the_model_for_many_states(kind):
     for k, parameter in enumerate(robot.parameters):
         if parameter.symbol.startswith(('F', 'Ia', 'off', 'K')):
             chi[k] = rng.uniform(0.05, 2.0)
-    model = InverseDynamics(robot, chi)
+    model = RobotDynamics(robot, chi)
     q, dq, ddq = rng.uniform(-2.0, 2.0, (3, 20, robot.n))
     dq[0] = 0.0
     still = np.zeros_like(q)
@@ -70,7 +70,7 @@ def test_agrees_with_the_model_for_many_states(kind):
 def test_joints_that_mimic_others_bear_on_them():
     robot, rng = build_robot(MIMIC_ARM, MIMIC_SETTINGS), np.random.default_rng(2)
     assert robot.followers
-    model, states = InverseDynamics(robot, robot.prior), rng.uniform(-1.0, 1.0, (3, 5, robot.n))
+    model, states = RobotDynamics(robot, robot.prior), rng.uniform(-1.0, 1.0, (3, 5, robot.n))
     many = inverse_dynamics(robot, robot.prior, *states)
     for k in range(5):
         one = model.efforts(*(x[k] for x in states))
@@ -82,10 +82,10 @@ def test_joints_that_mimic_others_bear_on_them():
 def test_what_has_no_model_is_refused():
     robot = configured('scara')
     with pytest.raises(ConfigurationError, match='no mass'):
-        InverseDynamics(robot, np.zeros(robot.p))
+        RobotDynamics(robot, np.zeros(robot.p))
     elastic = configured('planar_2r_elastic').elastic
     with pytest.raises(ConfigurationError, match='springs'):
-        InverseDynamics(elastic, elastic.prior)
+        RobotDynamics(elastic, elastic.prior)
 
 
 def with_drives(robot):
@@ -100,7 +100,7 @@ def with_drives(robot):
 @pytest.mark.parametrize('kind', [*ROBOTS, 'mimic'])
 def test_the_momentum_changes_by_what_is_not_inertia_of_acceleration(kind):
     robot = build_robot(MIMIC_ARM, MIMIC_SETTINGS) if kind == 'mimic' else ROBOTS[kind]()
-    model, rng = InverseDynamics(robot, with_drives(robot)), np.random.default_rng(4)
+    model, rng = RobotDynamics(robot, with_drives(robot)), np.random.default_rng(4)
     still, h = np.zeros(robot.n), 1e-6
     for q, dq in rng.uniform(-1.0, 1.0, (10, 2, robot.n)):
         # Cᵀ dq − g = Ṁ dq − (C dq + g), by finite differences of M along the motion.
@@ -115,7 +115,7 @@ def test_the_momentum_changes_by_what_is_not_inertia_of_acceleration(kind):
 @pytest.mark.parametrize('kind', ['other order', 'mimic'])
 def test_the_jacobian_is_the_frame_s_velocity(kind):
     robot = build_robot(MIMIC_ARM, MIMIC_SETTINGS) if kind == 'mimic' else ROBOTS[kind]()
-    model, rng, h = InverseDynamics(robot, robot.prior), np.random.default_rng(4), 1e-6
+    model, rng, h = RobotDynamics(robot, robot.prior), np.random.default_rng(4), 1e-6
     frame, data = len(robot.model.frames) - 1, robot.model.createData()
 
     def pose(q):
@@ -129,6 +129,6 @@ def test_the_jacobian_is_the_frame_s_velocity(kind):
 
 def test_plain_lists_are_vectors():
     robot = ROBOTS['other order']()
-    model = InverseDynamics(robot, with_drives(robot))
+    model = RobotDynamics(robot, with_drives(robot))
     q, dq = np.random.default_rng(9).uniform(-1.0, 1.0, (2, robot.n))
     np.testing.assert_array_equal(model.friction(q.tolist(), dq.tolist()), model.friction(q, dq))

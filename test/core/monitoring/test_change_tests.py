@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chi2
 
-from robotid_ros.core.monitoring.change_tests import ChangeTests, Evidence, ForgettingLeastSquares
-from robotid_ros.core.monitoring.followed_parameters import FRICTION, ParameterGroup
+from robotid_ros.core.monitoring.change_tests import (
+    ChangeTests,
+    Evidence,
+    ForgettingLeastSquares,
+    FRICTION,
+    ParameterGroup,
+)
 
 GROUPS = (ParameterGroup(FRICTION, 'a', (0, 1), (0,)), ParameterGroup(FRICTION, 'b', (2,), (1,)))
 VARIANCE, WIDE = np.array([0.04, 0.01, 0.09]), np.array([25.0, 16.0, 9.0])

@@ -7,8 +7,8 @@ import pytest
 from scipy.signal import lfilter
 
 from robotid_ros.core.model import inverse_dynamics
+from robotid_ros.core.monitoring.change_tests import FRICTION, OFFSET, PAYLOAD
 from robotid_ros.core.monitoring.drift_monitor import DriftMonitor
-from robotid_ros.core.monitoring.followed_parameters import FRICTION, OFFSET, PAYLOAD
 from robotid_ros.core.monitoring.settings import DriftSettings
 
 from ..conftest import motion

@@ -3,15 +3,15 @@
 import numpy as np
 
 from robotid_ros.core.model import build_robot, regressor, RobotSettings
-from robotid_ros.core.model.settings import CouplingSettings
-from robotid_ros.core.monitoring.followed_parameters import follow, FRICTION
+from robotid_ros.core.model.settings import CoupledMotorSettings
+from robotid_ros.core.monitoring.change_tests import follow, FRICTION
 
 from ..conftest import URDF
 
 
 def test_drives_offsets_and_the_load_are_followed():
     friction = {'default': ('viscous', 'coulomb', 'offset'), 'j2': ('stiction', 'spring')}
-    wrist = {'wrist': CouplingSettings(ratios=(0.0, 1.0, 1.0))}
+    wrist = {'wrist': CoupledMotorSettings(ratios=(0.0, 1.0, 1.0))}
     robot = build_robot(URDF, RobotSettings(friction=friction, couplings=wrist))
     followed = follow(robot, robot.prior + 0.1)
     names = {

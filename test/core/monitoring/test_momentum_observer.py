@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.model import build_robot, inverse_dynamics
-from robotid_ros.core.model.robot_dynamics import InverseDynamics
+from robotid_ros.core.model.robot_dynamics import RobotDynamics
 from robotid_ros.core.monitoring.external_effort import FilteredMotion, MomentumObserver
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.configuration import load, read_urdf
@@ -41,7 +41,7 @@ def test_the_residual_is_the_first_order_response_to_a_step(robot, truth, jitter
         time[1:-1] += jitter * np.random.default_rng(3).uniform(-1.0, 1.0, count - 1) / count
         q, dq, ddq = motion(time, seed=1)
         tau = inverse_dynamics(robot, chi, q, dq, ddq) - PUSH
-        model = InverseDynamics(robot, chi)
+        model = RobotDynamics(robot, chi)
         seen = observe(model, (q, dq, ddq, tau), time, GAIN, standstill=0.0)
         expected = PUSH * (1.0 - np.exp(-np.outer(time, GAIN)))
         errors.append(np.abs(seen[:, 0] - expected).max())
@@ -63,7 +63,7 @@ def test_what_friction_may_hide_at_rest_is_within_the_bounds():
     for size, joint in zip(dry, ('1', '2', '3', '4', '5', '6', '56'), strict=False):
         names = [p.name for p in robot.parameters]
         chi[names.index(f'Fc{joint}' if f'Fc{joint}' in names else names[-1])] = size
-    model = InverseDynamics(robot, chi)
+    model = RobotDynamics(robot, chi)
     q, still = rng.uniform(-1.0, 1.0, 6), np.zeros(6)
     hold = model.gravity(q) + model.friction(q, still)
     largest = np.zeros(6)
@@ -79,7 +79,7 @@ def test_what_friction_may_hide_at_rest_is_within_the_bounds():
 
 
 def test_after_a_slide_friction_keeps_its_direction(robot, truth):
-    model, h = InverseDynamics(robot, truth), 0.002
+    model, h = RobotDynamics(robot, truth), 0.002
     time = np.arange(0.0, 1.5, h)
     # Joint 2 slides down until 0.5 s and sticks there while a push lasts.
     speed = np.where(time < 0.5, -0.4 * np.sin(2.0 * np.pi * time) ** 2, 0.0)
@@ -98,4 +98,4 @@ def test_after_a_slide_friction_keeps_its_direction(robot, truth):
 
 def test_the_wrong_number_of_gains_is_refused(robot, truth):
     with pytest.raises(ConfigurationError, match='has 2 values: give one, or one per joint'):
-        MomentumObserver(InverseDynamics(robot, truth), (10.0, 20.0), 0.01)
+        MomentumObserver(RobotDynamics(robot, truth), (10.0, 20.0), 0.01)

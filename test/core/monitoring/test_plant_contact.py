@@ -6,7 +6,7 @@ import numpy as np
 from plant_recording import arm, D, JOINTS, P, START, URDF
 import pytest
 
-from robotid_ros.core.model.robot_dynamics import InverseDynamics
+from robotid_ros.core.model.robot_dynamics import RobotDynamics
 from robotid_ros.core.monitoring.contact_detector import ExternalWrench
 from robotid_ros.core.monitoring.external_effort import ExternalEffortEstimator
 from robotid_ros.core.monitoring.settings import ContactSettings
@@ -28,7 +28,7 @@ def run(moving):
     truth = {joint.name: joint.values for joint in physics.true_parameters()}
     robot = arm()
     chi = np.array([truth[p.joint].get(p.symbol, 0.0) for p in robot.parameters])
-    model, push = InverseDynamics(robot, chi), AppliedWrench(physics)
+    model, push = RobotDynamics(robot, chi), AppliedWrench(physics)
     time = np.arange(round(SECONDS * 1000)) * 1e-3
     w = 2.0 * np.pi * np.array([0.5, 0.4, 0.6]) * moving
     q_ref = START + 0.5 * (1.0 - np.cos(np.outer(time, w)))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robotid_ros.core.parameters.cone_program import least_norm, SolverError
+from robotid_ros.core.parameters.physical_consistency import least_norm, SolverError
 
 pytest.importorskip('clarabel')
 

@@ -8,8 +8,12 @@ from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.parameters.essential import find_essential
 from robotid_ros.core.parameters.parameter_choice import try_base, try_essential
-from robotid_ros.core.parameters.prior_pull import choose_pull, refit
-from robotid_ros.core.parameters.standard import basic_solution, standard_parameters
+from robotid_ros.core.parameters.standard import (
+    basic_solution,
+    choose_pull,
+    refit,
+    standard_parameters,
+)
 from robotid_ros.core.pipeline.estimation import estimate_base_parameters
 from robotid_ros.core.signals.samples import SignalSettings
 

@@ -6,6 +6,7 @@ import pytest
 from scipy.linalg import eigh
 
 from robotid_ros.core.parameters.physical_consistency import (
+    BodyPrior,
     consistent_parameters,
     inertial_parameters,
     link_coordinates,
@@ -44,7 +45,7 @@ def test_sharp_data_win_over_the_prior(seed):
     truth = np.concatenate([body(rng), [0.4, 2.0]])
     prior = np.concatenate([body(rng, 1.3), [0.1, 0.0]])
     factor = rng.normal(size=(40, 12)) * 1e5
-    result = consistent_parameters(factor, factor @ truth, prior, [0], [10, 11])
+    result = consistent_parameters(factor, factor @ truth, BodyPrior(prior, [0], [10, 11]))
     assert np.allclose(result.value, truth, rtol=1e-5, atol=1e-6)
 
 
@@ -53,7 +54,7 @@ def test_sharp_data_win_over_the_prior(seed):
 def test_silent_data_leave_the_prior(seed):
     rng = np.random.default_rng(seed)
     prior = np.concatenate([body(rng), body(rng)])
-    result = consistent_parameters(np.zeros((1, 20)), np.zeros(1), prior, [0, 10])
+    result = consistent_parameters(np.zeros((1, 20)), np.zeros(1), BodyPrior(prior, [0, 10]))
     assert np.allclose(result.value, prior, rtol=1e-6, atol=1e-7)
 
 
@@ -63,7 +64,9 @@ def test_impossible_data_give_a_possible_body(seed):
     rng = np.random.default_rng(seed)
     prior = body(rng)
     wanted = prior * rng.uniform(-1.5, 1.5, 10)
-    result = consistent_parameters(np.eye(10) * 1e3, wanted * 1e3, prior, [0], margin=0.01)
+    result = consistent_parameters(
+        np.eye(10) * 1e3, wanted * 1e3, BodyPrior(prior, [0], margin=0.01)
+    )
     eigenvalues = np.linalg.eigvalsh(pseudo_inertia(result.value))
     assert eigenvalues[0] > 0
     assert smallest_eigenvalue(result.value, prior) >= 0.01 - 1e-6
@@ -78,7 +81,9 @@ def test_no_body_is_thinner_than_the_margin_and_no_friction_pushes():
     for least, friction in ((0.5, -0.3), (1e-3, 0.3), (1e-3, -0.3)):
         thin = link_coordinates(prior[:10]) @ np.array([least, 0, 1, 0, 0, 1, 0, 0, 0, 1.0])
         wanted = 1e3 * np.append(thin, friction)
-        found = consistent_parameters(1e3 * np.eye(11), wanted, prior, [0], [10], margin=0.01)
+        found = consistent_parameters(
+            1e3 * np.eye(11), wanted, BodyPrior(prior, [0], [10], margin=0.01)
+        )
         assert smallest_eigenvalue(found.value[:10], prior[:10]) >= 0.01 - 1e-6
         assert found.value[10] >= -1e-6
 
@@ -94,15 +99,8 @@ def test_value_and_uncertainty_are_those_of_the_posterior():
     precision[:10, :10] = scaled.T @ scaled / 0.1**2
     inverse = np.linalg.inv(factor.T @ factor + precision)
     target = factor @ prior + 0.1 * rng.normal(size=5)
-    found = consistent_parameters(
-        factor,
-        target,
-        prior,
-        [0],
-        prior_sigma=[*[np.inf] * 10, *spread],
-        link_sigma=0.1,
-        noise=noise,
-    )
+    known = BodyPrior(prior, [0], sigma=[*[np.inf] * 10, *spread], link_sigma=0.1)
+    found = consistent_parameters(factor, target, known, noise)
     value = inverse @ (factor.T @ target + precision @ prior)
     covariance = inverse @ (factor.T @ noise @ factor + precision) @ inverse
     np.testing.assert_allclose(found.value, value, rtol=1e-7, atol=1e-9)
@@ -114,13 +112,13 @@ def test_unit_of_mass_and_length_do_not_change_the_body():
     truth, prior = body(rng), body(rng)
     factor = rng.normal(size=(4, 10)) * 30
     gram = np.array([1e6] * 6 + [1e3] * 3 + [1.0])  # m to mm
-    one = consistent_parameters(factor, factor @ truth, prior, [0])
-    other = consistent_parameters(factor / gram, factor @ truth, prior * gram, [0])
+    one = consistent_parameters(factor, factor @ truth, BodyPrior(prior, [0]))
+    other = consistent_parameters(factor / gram, factor @ truth, BodyPrior(prior * gram, [0]))
     assert np.allclose(other.value / gram, one.value, rtol=1e-5, atol=1e-7)
 
 
 def test_a_massless_prior_becomes_a_small_body():
-    result = consistent_parameters(np.zeros((1, 10)), np.zeros(1), np.zeros(10), [0])
+    result = consistent_parameters(np.zeros((1, 10)), np.zeros(1), BodyPrior(np.zeros(10), [0]))
     assert result.value[9] > 0
     assert np.linalg.eigvalsh(pseudo_inertia(result.value))[0] > 0
 
@@ -146,6 +144,6 @@ def test_the_scale_of_a_needle_is_that_of_a_body_of_some_thickness():
         P[:3, 3] = P[3, :3] = mass * centre
         return P
 
-    T = scaled_coordinates(inertial_parameters(rod(1e-6)), [0], None, 0.2, slenderness=0.25)[0]
+    T = scaled_coordinates(BodyPrior(inertial_parameters(rod(1e-6)), [0]), slenderness=0.25)[0]
     identity = np.array([1, 0, 1, 0, 0, 1, 0, 0, 0, 1.0])
     np.testing.assert_allclose(pseudo_inertia(T @ identity), rod(0.25 * along), rtol=1e-6)

@@ -8,7 +8,7 @@ import pytest
 
 from robotid_ros.core.model import build_robot, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
-from robotid_ros.core.model.settings import CouplingSettings
+from robotid_ros.core.model.settings import CoupledMotorSettings
 from robotid_ros.core.parameters.essential import effective_sample_size
 from robotid_ros.core.parameters.physical_consistency import (
     inertial_parameters,
@@ -17,16 +17,16 @@ from robotid_ros.core.parameters.physical_consistency import (
     pseudo_inertia,
     UPPER,
 )
-from robotid_ros.core.parameters.prior_pull import (
+from robotid_ros.core.parameters.standard import (
     _by_estimate,
-    _Fit,
+    _ConsistentFit,
     _least,
     _triangular,
     _unweighted,
     choose_pull,
     LOOSEST,
+    standard_parameters,
 )
-from robotid_ros.core.parameters.standard import standard_parameters
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import System
 
@@ -96,7 +96,9 @@ def test_a_wrong_prior_gives_way_and_no_more_than_it_has_to(robot, method):
     assert pull.residual == pytest.approx(system.total_residual(base.of(pull.found.value)))
     assert pull.residual <= limit
     # A prior that is trusted a quarter more, as finely as the bisection tells, costs too much.
-    tighter = _Fit(robot, _by_estimate(base, estimate), SPREAD)(pull.spread / SPREAD / 1.25)
+    tighter = _ConsistentFit(robot, _by_estimate(base, estimate), SPREAD)(
+        pull.spread / SPREAD / 1.25
+    )
     assert system.total_residual(base.of(tighter.value)) > limit
 
 
@@ -144,7 +146,7 @@ def test_where_none_can_the_prior_gives_way_while_that_helps(robot, truth):
     chi[robot.first_columns[2] : robot.first_columns[2] + 10] *= -0.3
     base, system, estimate = measured(robot, chi)
     pull = choose_pull(robot, base, estimate, system, SPREAD, COST)
-    attempt = _Fit(robot, _by_estimate(base, estimate), SPREAD)
+    attempt = _ConsistentFit(robot, _by_estimate(base, estimate), SPREAD)
     loosest, tighter = (
         system.total_residual(base.of(attempt(looser).value))
         for looser in (LOOSEST, pull.spread / SPREAD / 1.25)
@@ -217,7 +219,7 @@ def test_friction_that_drives_is_in_the_way(robot, truth):
 
 
 def test_a_coupling_is_in_the_way(truth):
-    couplings = {'pair': CouplingSettings((0.0, 1.0, 1.0))}
+    couplings = {'pair': CoupledMotorSettings((0.0, 1.0, 1.0))}
     coupled = build_robot(URDF, RobotSettings(couplings=couplings))
     extra = dict.fromkeys(('Fv23', 'Fc23'), 0.5) | {'Ia23': -1.0}
     chi = np.concatenate([truth, [extra[p.name] for p in coupled.parameters[len(truth) :]]])

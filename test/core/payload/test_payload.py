@@ -13,12 +13,13 @@ from robotid_ros.core.model import build_robot, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.parameters.physical_consistency import pseudo_inertia
 from robotid_ros.core.payload.drive_gains import identify_drive_gains
-from robotid_ros.core.payload.payload import _product, Payload
-from robotid_ros.core.payload.payload_identification import (
+from robotid_ros.core.payload.payload import (
     _payload_settings,
+    _product,
     depends_on_links,
     identify_payload,
     KnownArm,
+    Payload,
     payload_from_recordings,
     payload_notes,
 )

@@ -15,7 +15,7 @@ from robotid_ros.core.pipeline.validation import validate
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import System
 from robotid_ros.core.signals.samples import SignalSettings
-from robotid_ros.core.timing.delay_compensation import prepare_without_delay
+from robotid_ros.core.timing.delays import prepare_without_delay
 from robotid_ros.exceptions import RankDeficientError, UnknownNameError
 
 from ..conftest import motion, RATE, URDF

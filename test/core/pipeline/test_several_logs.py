@@ -15,7 +15,7 @@ from robotid_ros.core.pipeline.several_logs import LogSet, observe_logs, short_n
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
-from robotid_ros.core.timing.delay_compensation import remove_delay
+from robotid_ros.core.timing.delays import remove_delay
 from robotid_ros.exceptions import ConfigurationError, RecordingError
 
 from ..conftest import URDF

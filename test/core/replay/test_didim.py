@@ -11,7 +11,7 @@ from robotid_ros.core.diagnostics.identifiability import disagreement_warnings
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot_builder import build_robot
-from robotid_ros.core.model.settings import CouplingSettings, RobotSettings
+from robotid_ros.core.model.settings import CoupledMotorSettings, RobotSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.replay.control_laws import Desired, JointTrajectoryEffort
 from robotid_ros.core.replay.didim import didim, identify_closed_loop
@@ -50,7 +50,7 @@ def case_of(
     settings=TIGHT, coupled=False, noise=0.0, law=None, duration=8.0, speed=1.0, friction=None
 ):
     """Return a replay of torques that the package itself simulated, and the true parameters."""
-    couplings = {'wrist': CouplingSettings((1.0, 1.0))} if coupled else {}
+    couplings = {'wrist': CoupledMotorSettings((1.0, 1.0))} if coupled else {}
     robot = build_robot(
         planar_urdf(),
         RobotSettings(

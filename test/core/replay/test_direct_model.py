@@ -6,7 +6,7 @@ import pytest
 
 from robotid_ros.core.model.dynamics import inverse_dynamics, regressor
 from robotid_ros.core.model.robot_builder import build_robot
-from robotid_ros.core.model.settings import CouplingSettings, RobotSettings
+from robotid_ros.core.model.settings import CoupledMotorSettings, RobotSettings
 from robotid_ros.core.replay.control_laws import Desired, JointTrajectoryEffort
 from robotid_ros.core.replay.direct_model import direct_model, slip_columns
 from robotid_ros.core.replay.simulation import simulate
@@ -25,7 +25,7 @@ FRICTIONS = [
 
 
 def robot_of(friction=FRICTIONS[0], coupled=False, joints=()):
-    couplings = {'wrist': CouplingSettings((1.0, 1.0))} if coupled else {}
+    couplings = {'wrist': CoupledMotorSettings((1.0, 1.0))} if coupled else {}
     settings = RobotSettings(
         friction={'default': friction},
         friction_constants={'default': {'ripple_order': 12.0}},

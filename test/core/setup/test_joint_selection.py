@@ -5,9 +5,8 @@ import pinocchio as pin
 import pytest
 
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
-from robotid_ros.core.model.missing_joints import matching_names, PositionRange
 from robotid_ros.core.model.urdf_parsing import movable_joints
-from robotid_ros.core.setup.joint_selection import select_joints
+from robotid_ros.core.setup.joint_selection import matching_names, PositionRange, select_joints
 from robotid_ros.exceptions import ModelError
 
 LINK = (

@@ -5,8 +5,8 @@ import pytest
 from scipy.interpolate import Akima1DInterpolator
 from scipy.optimize import nnls
 
-from robotid_ros.core.signals.akima import interpolate
 from robotid_ros.core.signals.filters import _nonnegative
+from robotid_ros.core.signals.resampling import interpolate
 
 
 @pytest.mark.parametrize('count', [2, 3, 4, 50, 3000])

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.trajectory import FAMILIES, Trajectory
-from robotid_ros.core.signals.analytic_derivatives import fit_and_differentiate
 from robotid_ros.core.signals.filters import central_differences, lowpass
-from robotid_ros.core.signals.periodic import extend_periodically, find_period
+from robotid_ros.core.signals.periodic import (
+    extend_periodically,
+    find_period,
+    fit_and_differentiate,
+)
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Phase, Recording
 from robotid_ros.core.signals.samples import SignalSettings

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robotid_ros.core.signals.fourier_series import (
+from robotid_ros.core.signals.periodic import (
     AveragePeriod,
     count_harmonics,
     fourier_bases,

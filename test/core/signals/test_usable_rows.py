@@ -8,13 +8,12 @@ import pytest
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.friction import TERMS
-from robotid_ros.core.model.settings import CouplingSettings
+from robotid_ros.core.model.settings import CoupledMotorSettings
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe
-from robotid_ros.core.signals.preparation import prepare
+from robotid_ros.core.signals.preparation import EDGE_PERIODS, prepare
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
-from robotid_ros.core.signals.usable_rows import EDGE_PERIODS
 
 from ..conftest import motion, URDF
 
@@ -125,7 +124,7 @@ def test_only_joints_with_such_friction_keep_them():
 
 def test_a_motor_of_two_joints_that_stands_has_no_sign_of_friction():
     """They turn against each other, so that their common motor rests; the first is not its."""
-    couplings = {'pair': CouplingSettings((0.0, 1.0, 1.0))}
+    couplings = {'pair': CoupledMotorSettings((0.0, 1.0, 1.0))}
     robot = build_robot(URDF, RobotSettings(couplings=couplings))
     recording = moved()
     position = recording.position[:, :1] * [1.0, 1.0, -1.0]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.signal import butter, sosfiltfilt
 
-from robotid_ros.core.signals.zero_phase import BLOCK, filter_without_phase
+from robotid_ros.core.signals.filters import BLOCK, filter_without_phase
 
 # Of the signal: SciPy's own recursion is off by some 1e-12 of it where the cut-off is low.
 ROUNDING = 1e-10

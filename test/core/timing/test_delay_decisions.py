@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.signals.recording import Controller
-from robotid_ros.core.timing.delay_compensation import _is_less, hold_delay, is_significant
-from robotid_ros.core.timing.delay_estimation import _reject_outliers, LONGEST_DELAY
+from robotid_ros.core.timing.delays import (
+    _is_less,
+    _reject_outliers,
+    hold_delay,
+    is_significant,
+    LONGEST_DELAY,
+)
 
 from .test_hold_delay import recording
 

@@ -14,8 +14,7 @@ from robotid_ros.core.signals.periodic import noise_between_periods, split_perio
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Reference
 from robotid_ros.core.signals.samples import SignalSettings
-from robotid_ros.core.timing.delay_compensation import prepare_without_delay, remove_delay
-from robotid_ros.core.timing.delay_estimation import estimate_delays
+from robotid_ros.core.timing.delays import estimate_delays, prepare_without_delay, remove_delay
 from robotid_ros.exceptions import RecordingError
 
 from ..conftest import motion

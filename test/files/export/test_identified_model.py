@@ -8,7 +8,7 @@ import pytest
 
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import inverse_dynamics
-from robotid_ros.core.model.robot_dynamics import InverseDynamics
+from robotid_ros.core.model.robot_dynamics import RobotDynamics
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.export.identified_model import read_identified_model
 from robotid_ros.files.results_file import write_results
@@ -20,7 +20,7 @@ FRICTION = {'default': ['viscous', 'stribeck', 'coulomb', 'spring'], 'joint_2': 
 def test_a_folder_alone_gives_the_model(tmp_path):
     """Couplings, friction, gravity and limits come from parameters.yaml."""
     model = of_configuration(tmp_path, 'tx40', friction=FRICTION, gravity=[0.0, 9.81, 0.0])
-    robot, other = model.robot, InverseDynamics(model.robot, model.chi)
+    robot, other = model.robot, RobotDynamics(model.robot, model.chi)
     assert [c.name for c in robot.couplings] == ['wrist'] and robot.gravity.tolist()[1] == 9.81
     read = Library.load(tmp_path / 'parameters.yaml')
     q, dq, ddq = np.random.default_rng(2).uniform(-1.0, 1.0, (3, 6))

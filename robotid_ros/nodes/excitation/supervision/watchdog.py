@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....core.arrays import Array
-from ....core.model.missing_joints import MAX_LOCKED_TRAVEL
 from ....core.model.robot import Robot
+from ....core.setup.joint_selection import MAX_LOCKED_TRAVEL
 from ....exceptions import ConfigurationError, RobotStateError, SilentRobotError, TrackingError
 from ....node_settings import ExcitationNodeSettings
 from ...common.joint_states import JointStateArrays, stamps_to_nanoseconds

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from robotid_ros.core.friction_shapes import (
+from robotid_ros.core.model.friction import (
     backlash,
     coldness,
     makkar,
