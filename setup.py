@@ -50,6 +50,7 @@ setup(
         'pin>=3',
         'protobuf>=3.20',
         'PyYAML',
+        'rich>=13',
         'rosbags>=0.11',
         'scipy>=1.11',
     ],

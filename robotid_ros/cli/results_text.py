@@ -3,13 +3,12 @@
 import math
 from typing import Any, TYPE_CHECKING
 
-from .tables import format_table, SHORT
-from .text import format_number, print_paragraph
+from .terminal import format_number, print_paragraph, print_table, SHORT, show
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from ...files.results import Residual, Results
+    from ..files.results import Entry, Residual, Results
 
 # What a verdict's level and a finding's severity look like.
 STYLES = {'good': 'good', 'fair': 'doubtful', 'poor': 'bad', 'unusable': 'bad'}
@@ -20,8 +19,8 @@ TOLD = 10.0
 
 def results_data(results: 'Results') -> dict[str, Any]:
     """Return what was found as an object of JSON."""
-    from ...files.results import total_residual
-    from ...files.verdict_text import verdict_data
+    from ..files.results import total_residual
+    from ..files.verdict_text import verdict_data
 
     names = (
         *('robot', 'method', 'joints', 'identification', 'validation', 'warnings'),
@@ -40,7 +39,7 @@ def results_data(results: 'Results') -> dict[str, Any]:
 
 def print_results(results: 'Results', written: 'Sequence[str]', *, every: bool) -> None:
     """Print what was found, why it was chosen so, warnings and, last, the verdict."""
-    from ...files.results import prediction_text
+    from ..files.results import prediction_text
 
     print_found(results, every=every)
     for text in (prediction_text(results), str(results.selection.get('summary', ''))):
@@ -63,8 +62,8 @@ def print_findings(results: 'Results') -> None:
 
 def print_verdict(results: 'Results') -> None:
     """Print what is expected of other motions, and the verdict."""
-    from ...files.results import verdict_of
-    from ...files.verdict_text import next_step, sentences, TITLES
+    from ..files.results import verdict_of
+    from ..files.verdict_text import next_step, sentences, TITLES
 
     verdict = verdict_of(results)
     if any(not math.isnan(joint.from_parameters) for joint in verdict.joints):
@@ -79,7 +78,8 @@ def print_verdict(results: 'Results') -> None:
             for joint in verdict.joints
         ]
         head = ('expected on other motions [%]', 'parameters', 'model', 'together')
-        print(f'\n{format_table(head, rows, "<>>>")}\n')
+        show()
+        print_table(head, rows, '<>>>')
     style = STYLES[verdict.level]
     print_paragraph(f'{TITLES[verdict.level]}. {" ".join(sentences(results))}', style=style)
     if step := next_step(verdict):
@@ -90,99 +90,85 @@ def print_found(results: 'Results', *, every: bool) -> None:
     """Print parameters and residuals; long tables where every line is asked for."""
     short = every or len(results.base) <= SHORT
     if short:
-        print(f'{base_table(results)}\n')
+        print_parameters(results)
     else:
         told = sum(entry.percent <= TOLD for entry in results.base)
         print_paragraph(
             f'{len(results.base)} base parameters, {told} of them with σ up to {TOLD:g} % of '
             'their value: --all and parameters.yaml show them'
         )
-        print()
+        show()
     if results.compared and short:
-        print(f'{comparison_table(results)}\n')
-    print(f'{residual_tables(results) if every else residual_table(results)}\n')
+        other = results.compared
+        names = results.method.upper(), other.method.upper()
+        print_differences(names, results.base, other.base)
+    groups = {'fit [%]': results.identification, 'validation [%]': results.validation}
+    groups = {name: rows for name, rows in groups.items() if rows}
+    for each in [{name: rows} for name, rows in groups.items()] if every else [groups]:
+        print_residuals(each, every=every)
 
 
-def comparison_table(results: 'Results') -> str:
-    """Lay out the base parameters of two methods side by side."""
-    from ...files.comparison.differences import differences
+def print_differences(
+    names: tuple[str, str], first: 'Sequence[Entry]', second: 'Sequence[Entry]'
+) -> None:
+    """Print the base parameters of two results side by side."""
+    from ..files.comparison.differences import differences
 
-    other = results.compared
-    assert other is not None
-    first, second = results.method.upper(), other.method.upper()
     rows = [
-        [
-            each.name,
-            format_number(each.first, 5),
-            format_number(each.second, 5),
-            format_number(math.nan if each.normalised is None else each.normalised, 3),
+        (
+            *(each.name, format_number(each.first, 5), format_number(each.second, 5)),
+            format_number(each.difference, 3),
+            '' if each.normalised is None else f'{each.normalised:+.2f}',
             each.unit,
-        ]
-        for each in differences(results.base, other.base)
+        )
+        for each in differences(first, second)
     ]
-    return format_table(['parameter', first, second, 'difference/σ', 'unit'], rows, '<>>><')
+    if rows:
+        head = ('parameter', *names, 'difference', 'over its σ', 'unit')
+        print_table(head, rows, '<>>>><')
+    else:
+        print_paragraph(f'{names[0]} and {names[1]} have no base parameter in common')
 
 
-def base_table(results: 'Results') -> str:
-    """Lay out the base parameters, with the true values where there are any."""
+def print_parameters(results: 'Results') -> None:
+    """Print the base parameters, with the true values where there are any."""
     known = any(entry.true is not None for entry in results.base)
-    headers = ['parameter', 'value', 'σ', '%σ', *(['true', 'error/σ'] if known else []), 'unit']
+    head = ['parameter', 'value', 'σ', '%σ', *(['true', 'error/σ'] if known else []), 'unit']
     rows = []
     for entry in results.base:
-        row = [entry.name, format_number(entry.value, 5), format_number(entry.sigma, 3)]
-        row.append(format_number(entry.percent, 3))
+        figures = [(entry.value, 5), (entry.sigma, 3), (entry.percent, 3)]
         if known:
-            row.append(format_number(float('nan') if entry.true is None else entry.true, 5))
-            row.append(format_number(entry.error, 3))
-        rows.append([*row, entry.unit])
-    return format_table(headers, rows, '<' + '>' * (len(headers) - 2) + '<')
+            figures += [(math.nan if entry.true is None else entry.true, 5), (entry.error, 3)]
+        rows.append([entry.name, *(format_number(*each) for each in figures), entry.unit])
+    print_table(head, rows, '<' + '>' * (len(head) - 2) + '<')
 
 
-def residual_table(results: 'Results') -> str:
-    """Lay out what is left of each joint's effort by the fit and on the other motion."""
-    from ...files.results import total_residual
+def print_residuals(groups: 'Mapping[str, Sequence[Residual]]', *, every: bool = False) -> None:
+    """
+    Print the residuals of each joint, and of all where they add up.
 
-    groups = [group for group in (results.identification, results.validation) if group]
-    judged = groups[-1]
+    Parameters
+    ----------
+    groups : residuals of the same joints by the header of their column; of the last one there are
+        further figures
+    every : the measured torque, too
+
+    """
+    from ..files.results import total_residual
+
     rows = [
         [
             last.joint,
             *(f'{100 * row.relative:.2f}' for row in same),
             *(f'{100 * last.moving:.2f}', f'{last.r2:.4f}', format_number(last.rms, 3)),
+            *([format_number(last.torque, 3)] if every else []),
             last.unit,
         ]
-        for same, last in zip(zip(*groups, strict=True), judged, strict=True)
+        for *same, last in ((*each, each[-1]) for each in zip(*groups.values(), strict=True))
     ]
-    totals = [total_residual(group) for group in groups]
+    totals = [total_residual(group) for group in groups.values()]
     if len(rows) > 1 and not math.isnan(totals[-1]):  # not of N and N·m together
-        rows.append(['all', *(f'{100 * total:.2f}' for total in totals), *[''] * 4])
-    names = ['fit [%]', 'validation [%]'][: len(groups)]
-    headers = ['joint', *names, 'moving [%]', 'R²', 'RMS', 'unit']
-    return format_table(headers, rows, '<' + '>' * (len(headers) - 2) + '<')
-
-
-def residual_tables(results: 'Results') -> str:
-    """Lay out all figures of the fit, then those of the validation."""
-    names = ('fit', 'validation')
-    groups = (results.identification, results.validation)
-    return '\n\n'.join(
-        rows_table(rows, f'{name} [%]') for name, rows in zip(names, groups, strict=True) if rows
-    )
-
-
-def rows_table(rows: 'Sequence[Residual]', name: str) -> str:
-    """Lay out the residuals of each joint and of all together, for `name` in the header."""
-    from ...files.results import total_residual
-
-    lines: list[tuple[str, ...]] = [
-        (
-            *(r.joint, f'{100 * r.relative:.2f}', f'{100 * r.moving:.2f}', f'{r.r2:.4f}'),
-            *(format_number(r.rms, 3), format_number(r.torque, 3), r.unit),
-        )
-        for r in rows
-    ]
-    total = total_residual(rows)
-    if len(rows) > 1 and not math.isnan(total):
-        lines.append(('all', f'{100 * total:.2f}', *[''] * 5))
-    head = ('joint', name, 'moving', 'R²', 'RMS', 'torque RMS', 'unit')
-    return format_table(head, lines, '<>>>>><')
+        rows.append(['all', *(f'{100 * total:.2f}' for total in totals), *[''] * (4 + every)])
+    figures = ('moving [%]', 'R²', 'RMS', *(['torque RMS'] if every else []), 'unit')
+    head = ('joint', *groups, *figures)
+    print_table(head, rows, '<' + '>' * (len(head) - 2) + '<')

@@ -250,7 +250,7 @@ def test_help_needs_no_numerics():
         'import sys\n'
         'from robotid_ros.cli.main import main\n'
         'main(["--help"])\n'
-        'heavy = {"numpy", "scipy", "pinocchio", "matplotlib", "rclpy", "jinja2"}\n'
+        'heavy = {"numpy", "scipy", "pinocchio", "matplotlib", "rclpy", "jinja2", "rich"}\n'
         'heavy &= set(sys.modules)\n'
         'sys.exit(f"imported {heavy}" if heavy else 0)\n'
     )
