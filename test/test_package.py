@@ -62,7 +62,7 @@ LAYERS = (
         'files.payload_input',
     ),
     *('fleet.sources', 'fleet.model', 'fleet.session', 'fleet.engine', 'fleet.store'),
-    *('fleet.rows', 'fleet.pooling', 'fleet.run', 'fleet'),
+    *('fleet.pooling', 'fleet.run', 'fleet'),
     *('simulated_session', 'logs', 'library'),
     *('entry', 'nodes.common', 'nodes.demo', 'nodes.recorder'),
     'nodes.identification.gain_proposal',

@@ -137,7 +137,7 @@ def _judge(work: 'Run', locations: list[str]) -> tuple[dict[str, str], bool]:
 def _watch(args: argparse.Namespace) -> Outcome:
     """Print each recording when it has been added, until interrupted."""
     from ..fleet.pooling import pool
-    from ..fleet.watch import arrivals
+    from ..fleet.sources import arrivals
 
     with ProgressBar(1) as progress:
         work, engine = _start(args, progress)

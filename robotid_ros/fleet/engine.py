@@ -1,6 +1,7 @@
 """Work handed to the workers of a Dask scheduler, a bounded number of tasks at a time."""
 
 from collections.abc import Callable, Hashable, Iterator
+import contextlib
 import dataclasses
 import itertools
 import time
@@ -142,16 +143,13 @@ class Engine:
     def _outcome(self, future: Any) -> Any:
         """Return the value of a future, `Lost` without one, None where it was forgotten."""
         if future.status == 'finished':
-            try:
+            forgotten = (self._distributed.client.FutureCancelledError, OSError, TimeoutError)
+            with contextlib.suppress(*forgotten):
                 return future.result()
-            except (self._distributed.client.FutureCancelledError, OSError, TimeoutError):
-                return None
-        if future.status == 'error':
+        elif future.status == 'error':
             error = future.exception()
             if isinstance(error, self._distributed.scheduler.KilledWorker):
-                return Lost(
-                    'the workers that had it died: it may need more memory than fleet.memory'
-                )
+                return Lost('its workers died: it may need more memory than fleet.memory')
             return Lost(f'{type(error).__name__}: {error}')
         return None
 

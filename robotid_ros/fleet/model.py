@@ -40,20 +40,6 @@ class FleetModel:
     type: str
     content: str
 
-    @classmethod
-    def of(
-        cls, type: str, urdf: str, robot: RobotSettings, settings: IdentificationSettings
-    ) -> 'FleetModel':
-        """Gather what a model consists of."""
-        plain = dataclasses.asdict(settings)
-        groups = {
-            'urdf': urdf,
-            'robot': dataclasses.asdict(dataclasses.replace(robot, urdf='')),
-            # Those of a node have more, which say nothing of the results.
-            'identification': {name: plain[name] for name in _FIELDS},
-        }
-        return cls(type, json.dumps(groups, sort_keys=True))
-
     @property
     def hash(self) -> str:
         """Hash of all that a result depends on besides its bag."""
@@ -112,8 +98,15 @@ def load_models(configurations: Sequence[str]) -> tuple[dict[str, FleetModel], F
         if urdf is None:
             raise ConfigurationError(f"'{file}' names no robot description: add robot.urdf")
         robot = configuration.robot
-        model = FleetModel.of(named, urdf, robot, configuration.identification)
-        model = dataclasses.replace(model, type=named or robot.name or model.build()[0].name)
+        settings = dataclasses.asdict(configuration.identification)
+        groups = {
+            'urdf': urdf,
+            'robot': dataclasses.asdict(dataclasses.replace(robot, urdf='')),
+            # Those of a node have more, which say nothing of the results.
+            'identification': {name: settings[name] for name in _FIELDS},
+        }
+        model = FleetModel(named or robot.name, json.dumps(groups, sort_keys=True))
+        model = dataclasses.replace(model, type=model.type or model.build()[0].name)
         model.build()  # what is wrong with it is said before the work begins
         if model.type in models:
             raise ConfigurationError(
