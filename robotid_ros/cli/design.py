@@ -4,13 +4,19 @@ import argparse
 import contextlib
 import dataclasses
 from functools import partial
-import math
 from pathlib import Path
 import time
 from typing import Any, TYPE_CHECKING
 
 from ..exceptions import ConfigurationError, MissingPackageError
-from .shared_options import add_output_option, EXIT_POOR, expect_new, Outcome, page_written
+from .shared_options import (
+    above_zero,
+    add_output_option,
+    EXIT_POOR,
+    expect_new,
+    Outcome,
+    page_written,
+)
 from .terminal import format_number, print_paragraph, print_table, ProgressBar, show
 
 if TYPE_CHECKING:
@@ -45,11 +51,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         replaces='existing files',
     )
     parser.add_argument('--seed', type=int, metavar='N', help="default: the configuration's")
-    parser.add_argument('--time-limit', type=float, metavar='SECONDS', help='of all, likewise')
+    parser.add_argument(
+        '--time-limit', type=above_zero, metavar='SECONDS', help='of all, likewise'
+    )
     parser.add_argument('--solver', choices=('gradient', 'genetic', 'hybrid'), help='likewise')
     parser.add_argument(
         '--payload',
-        type=float,
+        type=above_zero,
         metavar='KG',
         help='a short motion instead, which tells payloads up to this mass',
     )
@@ -99,14 +107,10 @@ def _apply_options(
 ) -> 'ExcitationNodeSettings':
     given = {'seed': args.seed, 'time_limit': args.time_limit, 'solver': args.solver}
     if args.payload is not None:
-        if not 0.0 < args.payload < math.inf:
-            raise ConfigurationError('--payload must be a mass above zero')
         heaviest = dataclasses.replace(settings.payload, mass=args.payload)
         settings = dataclasses.replace(settings, payload=heaviest)
     if args.seed is not None and args.seed < 0:
         raise ConfigurationError('--seed must be zero or more')
-    if args.time_limit is not None and not 0.0 < args.time_limit < math.inf:
-        raise ConfigurationError('--time-limit must be a number of seconds above zero')
     chosen = {key: value for key, value in given.items() if value is not None}
     return dataclasses.replace(settings, **chosen)
 

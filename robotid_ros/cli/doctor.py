@@ -7,9 +7,8 @@ from functools import partial
 import sys
 from typing import TYPE_CHECKING
 
-from ..exceptions import ConfigurationError
 from .demo import expect_ros
-from .shared_options import EXIT_ERROR, Outcome
+from .shared_options import above_zero, EXIT_ERROR, Outcome
 from .terminal import LABELS, print_paragraph, ProgressBar, show, wrapped
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ examples:
 """
 # Columns of the severity in front.
 MARGIN = 9
-MAX_DURATION = 600.0
 # Longest wait for what is not discovered, or does not answer [s]: DDS announces every 3 s.
 TIMEOUT = 10.0
 
@@ -45,16 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument('--namespace', metavar='NS', default='/', help='of the robot, as /arm1')
     parser.add_argument(
-        '--duration', metavar='SECONDS', type=float, default=5.0, help='how long to listen'
+        '--duration', metavar='SECONDS', type=above_zero, default=5.0, help='how long to listen'
     )
 
 
 def run(args: argparse.Namespace) -> Outcome:
     """Find what is in the way, the worst first; fail when one finding is an error."""
-    if not 0.0 < args.duration <= MAX_DURATION:
-        raise ConfigurationError(
-            f'--duration is {args.duration:g} s: give more than 0 and at most {MAX_DURATION:g}'
-        )
     expect_ros('the doctor')
     from ..files.configuration import Configuration, load
     from ..nodes.doctor.diagnose import diagnose

@@ -13,13 +13,13 @@ from .shared_options import (
     add_part_options,
     add_robot_options,
     default_output,
+    description,
     expect_new,
     judged,
     LOG,
-    make_part,
-    open_logs,
     Outcome,
     parse_part,
+    read_options,
     selected_part,
 )
 from .terminal import ProgressBar
@@ -91,16 +91,17 @@ def run(args: argparse.Namespace) -> Outcome:
     """Identify and write the files."""
     with ProgressBar(STEPS) as progress:
         progress.step('reading')
-        from ..files.identification_input import split_all
+        from ..files.identification_input import open_input, split_all
         from ..files.results_file import RESULT_FILES
 
         folder = Path(args.output or default_output(args.bag[0], 'identified'))
         expect_new([folder / name for name in RESULT_FILES], args.force)
-        part, validation = selected_part(args), make_part(args.validation_part)
-        session = open_logs(args, args.bag, progress)
-        fitted, other = split_all(session.recordings, part, validation)
+        options, urdf, share = read_options(args), description(args), progress.share
+        session = open_input(args.bag, args.config, urdf, options=options, progress=share)
+        validation = args.validation_part
+        fitted, other = split_all(session.recordings, selected_part(args), validation)
         if args.validation:
-            other = session.read(args.validation, progress.share)
+            other = session.read(args.validation, share)
             other = validation.of(other) if validation else other
         from ..core.identification_settings import METHODS
         from ..core.pipeline.identification import identify

@@ -149,6 +149,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not words:
         sys.stderr.write(WELCOME.format(description=parser.description))
         return EXIT_USAGE
+    limit_blas_threads()  # verbs import NumPy
     try:
         args = parser.parse_args(argv)
     except SystemExit as usage:
@@ -179,7 +180,6 @@ def _interruptible() -> Iterator[threading.Event]:
 
 def _run(args: argparse.Namespace, interrupted: threading.Event) -> int:
     """Run a verb and print its outcome, or one sentence on what went wrong."""
-    limit_blas_threads()  # verbs import NumPy
     try:
         outcome = args.run(args)
         print_json(outcome.data) if args.json else outcome.show()

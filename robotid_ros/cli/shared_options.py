@@ -5,18 +5,15 @@ from collections.abc import Callable, Iterable, Sequence
 import dataclasses
 import math
 from pathlib import Path
-from typing import Any, TYPE_CHECKING
+from typing import Any, cast, TYPE_CHECKING
 
 from ..exceptions import ConfigurationError, FileError, MissingPackageError
 
 if TYPE_CHECKING:
     from ..files.formats.read_options import ReadOptions
-    from ..files.identification_input import Input, Part
+    from ..files.identification_input import Part
     from ..files.results import Results
-    from .terminal import ProgressBar
 
-# start, stop, whether they are fractions: the parser must not import what the work needs.
-PartBounds = tuple[float, float, bool]
 EFFORT_KINDS = ('auto', 'joint_torque', 'without_gravity')
 # Exit codes. POOR and UNUSABLE: a command did its work, and says that its result is of no use.
 EXIT_ERROR, EXIT_USAGE, EXIT_POOR, EXIT_UNUSABLE, EXIT_INTERRUPTED = 1, 2, 3, 4, 130
@@ -147,14 +144,6 @@ def read_options(args: argparse.Namespace, *, described: bool = False) -> 'ReadO
     )
 
 
-def open_logs(args: argparse.Namespace, bags: Sequence[str], progress: 'ProgressBar') -> 'Input':
-    """Open recordings of one robot as the options say."""
-    from ..files.identification_input import open_input
-
-    given = read_options(args)
-    return open_input(bags, args.config, description(args), options=given, progress=progress.share)
-
-
 def description(args: argparse.Namespace) -> str | None:
     """Return the text of the robot description that `--urdf` names, None without."""
     from ..files.robot_description import read_description
@@ -225,8 +214,10 @@ def add_part_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--to', dest='stop', type=float, metavar='S', help='use up to here [s]')
 
 
-def parse_part(text: str) -> PartBounds:
+def parse_part(text: str) -> 'Part':
     """Read 'START:STOP': fractions of the recording, or seconds when one ends in 's'."""
+    from ..files.identification_input import Part
+
     ends = text.split(':')
     fraction = not any(end.endswith('s') for end in ends)
     try:
@@ -234,14 +225,12 @@ def parse_part(text: str) -> PartBounds:
         low = float(start or 0.0)
         high = float(stop or (1.0 if fraction else math.inf))
     except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"'{text}' is no part: write 0:0.5 for the first half, 2s:8.5s for seconds"
-        ) from None
+        low = high = math.nan
     if not 0.0 <= low < high or (fraction and high > 1.0):
         raise argparse.ArgumentTypeError(
-            f"'{text}' is no part: the start comes first, and fractions end at 1 (seconds: 2s:8s)"
+            f"'{text}' is no part: write 0:0.5 for the first half, 2s:8.5s for seconds"
         )
-    return low, high, fraction
+    return Part(low, high, fraction)
 
 
 def selected_part(args: argparse.Namespace) -> 'Part | None':
@@ -254,16 +243,22 @@ def selected_part(args: argparse.Namespace) -> 'Part | None':
 
     """
     if args.start is None and args.stop is None:
-        return make_part(args.part)
+        return cast('Part | None', args.part)
+    from ..files.identification_input import Part
+
     start = 0.0 if args.start is None else args.start
     stop = math.inf if args.stop is None else args.stop
     if args.part is not None or not 0.0 <= start < stop:
         raise ConfigurationError('give either --part, or --from and --to with the start first')
-    return make_part((start, stop, False))
+    return Part(start, stop)
 
 
-def make_part(values: PartBounds | None) -> 'Part | None':
-    """Turn what the parser read into a part."""
-    from ..files.identification_input import Part
-
-    return None if values is None else Part(*values)
+def above_zero(text: str) -> float:
+    """Read a number above zero."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f'{text} must be a number above zero')
+    return value
