@@ -25,15 +25,8 @@ def write_mjcf(
     """
     Write the model: one body per moving body, drives as armature, damping and friction loss.
 
-    A drive behind a spring is a rotor of its own, see `rotor_name`; rotors come last.
-
-    Parameters
-    ----------
-    bodies : parents first
-    drives : true drives, one value per body, and motors that drive several joints
-    gravity : in the base frame [m/s²]
-    timestep : of the integration [s]
-
+    A drive behind a spring is a rotor of its own, see `rotor_name`; rotors come last. Gravity is
+    in the base frame [m/s²], the time step in seconds.
     """
     root = ET.Element('mujoco')
     ET.SubElement(root, 'compiler', angle='radian', balanceinertia='false', fusestatic='false')

@@ -74,22 +74,10 @@ def place_of_link(
     root: ET.Element, bodies: Sequence[Body], link: str, locked: dict[str, float] | None = None
 ) -> tuple[int, Array]:
     """
-    Find the body that a link is part of.
+    Return the index of the body that a link is part of, and the link's frame in it (4, 4).
 
-    Parameters
-    ----------
-    root : parsed URDF
-    bodies, locked : as made of it, see `moving_bodies`
-    link : its name
-
-    Returns
-    -------
-    index of the body, and the link's frame in the body's (4, 4)
-
-    Raises
-    ------
-    UnknownNameError : a link that the URDF does not have, or one that does not move
-
+    `bodies` and `locked` are those of `moving_bodies`; a link that does not move is an
+    UnknownNameError.
     """
     joints = read_joints(root)
     index = {body.joint.name: k for k, body in enumerate(bodies)}
@@ -107,14 +95,7 @@ def place_of_link(
 def initial_positions(
     bodies: Sequence[Body], joints: Sequence[str], positions: Sequence[float]
 ) -> list[float]:
-    """
-    Return where each body starts: as given for `joints`, else at 0 or the nearest limit.
-
-    Raises
-    ------
-    ConfigurationError : the wrong number of positions, or one outside of its limits
-
-    """
+    """Return where each body starts: as given for `joints`, else at 0 or the nearest limit."""
     if positions and len(positions) != len(joints):
         raise ConfigurationError(
             f"'simulation.initial_positions' has {len(positions)} values: give {len(joints)}"

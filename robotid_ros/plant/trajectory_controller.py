@@ -53,14 +53,7 @@ def integral_bounds(gains: GainSettings) -> tuple[float, float]:
 
 
 class Pid:
-    """
-    One joint's PID; the integral term is a torque, so new gains do not rescale it.
-
-    Parameters
-    ----------
-    gains : see `GainSettings`
-
-    """
+    """One joint's PID; the integral term is a torque, so new gains do not rescale it."""
 
     def __init__(self, gains: GainSettings):
         self.set_gains(gains)
@@ -69,15 +62,7 @@ class Pid:
     def set_gains(self, gains: GainSettings) -> None:
         """Use other gains from the next call on; the integral term stays."""
         self.gains = gains
-        self._p, self._i, self._d = gains.p, gains.i, gains.d
         self._upper, self._lower = integral_bounds(gains)
-        self._maximum, self._minimum = gains.u_clamp_max, gains.u_clamp_min
-        self._deadband = gains.error_deadband
-        self._strategy = gains.antiwindup_strategy
-
-    def reset(self) -> None:
-        """Set the integral term to zero."""
-        self.integral = 0.0
 
     def compute(self, error: float, error_dot: float, dt: float) -> float:
         """
@@ -87,12 +72,13 @@ class Pid:
         """
         if not (math.isfinite(error) and math.isfinite(error_dot)):
             return math.nan
-        legacy = self._strategy == 'legacy'
-        integrates = abs(error) > self._deadband
+        gains = self.gains
+        legacy = gains.antiwindup_strategy == 'legacy'
+        integrates = abs(error) > gains.error_deadband
         if legacy and integrates:
-            self.integral = self._bounded(self.integral + self._i * dt * error)
-        unclamped = self._p * error + self.integral + self._d * error_dot
-        command = min(max(unclamped, self._minimum), self._maximum)
+            self.integral = self._bounded(self.integral + gains.i * dt * error)
+        unclamped = gains.p * error + self.integral + gains.d * error_dot
+        command = min(max(unclamped, gains.u_clamp_min), gains.u_clamp_max)
         if integrates and not legacy:
             self.integral = self._bounded(
                 self.integral + self._integral_change(error, unclamped, command, dt)
@@ -103,32 +89,20 @@ class Pid:
         return min(max(value, self._lower), self._upper)
 
     def _integral_change(self, error: float, unclamped: float, command: float, dt: float) -> float:
-        if self._strategy == 'back_calculation':
-            if self._i == 0.0:
+        p, i, d = self.gains.p, self.gains.i, self.gains.d
+        strategy = self.gains.antiwindup_strategy
+        if strategy == 'back_calculation':
+            if i == 0.0:
                 return 0.0
-            constant = self.gains.tracking_time_constant or self._recommended_time()
-            return dt * (self._i * error + (command - unclamped) / constant)
-        if self._strategy == 'conditional_integration' and unclamped != command:
-            return 0.0 if error * unclamped > 0.0 else dt * self._i * error
-        return dt * self._i * error
-
-    def _recommended_time(self) -> float:
-        if self._d != 0.0:
-            return math.sqrt(abs(self._d / self._i))
-        return abs(self._p / self._i) or 1.0
+            recommended = math.sqrt(abs(d / i)) if d != 0.0 else abs(p / i) or 1.0
+            constant = self.gains.tracking_time_constant or recommended
+            return dt * (i * error + (command - unclamped) / constant)
+        saturated = unclamped != command and error * unclamped > 0.0
+        return 0.0 if strategy == 'conditional_integration' and saturated else dt * i * error
 
 
 class CommandLaw:
-    """
-    Efforts or velocities of a PID and feed-forwards per joint; positions as they are.
-
-    Parameters
-    ----------
-    joints : names, the order of every list here
-    gains : by joint, zero where not given
-    interface : 'effort', 'velocity' or 'position'
-
-    """
+    """Efforts or velocities of a PID and feed-forwards per joint; positions as they are."""
 
     def __init__(self, joints: Sequence[str], gains: Mapping[str, GainSettings], interface: str):
         self._joints, self._interface = joints, interface
@@ -149,7 +123,7 @@ class CommandLaw:
     def reset(self) -> None:
         """Set the integral terms to zero."""
         for pid in self._pids:
-            pid.reset()
+            pid.integral = 0.0
 
     @property
     def first_command(self) -> Values:
@@ -181,14 +155,7 @@ class CommandLaw:
 
 
 class TrajectoryController:
-    """
-    The controller; every method may be called from any thread.
-
-    Parameters
-    ----------
-    settings : its parameters
-
-    """
+    """The controller; every method may be called from any thread."""
 
     def __init__(self, settings: ControllerSettings):
         self.settings = settings
