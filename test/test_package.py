@@ -63,7 +63,7 @@ LAYERS = (
     ),
     *('fleet.sources', 'fleet.model', 'fleet.session', 'fleet.engine', 'fleet.store'),
     *('fleet.pooling', 'fleet.run', 'fleet'),
-    *('simulated_session', 'logs', 'library'),
+    *('simulated_session', 'library'),
     *('entry', 'nodes.common', 'nodes.demo', 'nodes.recorder'),
     'nodes.identification.gain_proposal',
     *('nodes.excitation.supervision', 'nodes.excitation'),

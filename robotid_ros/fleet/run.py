@@ -14,7 +14,7 @@ from ..files.provenance import versions
 from ..files.remote.remote_file import hash_of, is_url, RemoteFile
 from .engine import Engine, Job, Lost
 from .model import FleetModel
-from .session import identify_session, LOST, put_together, Row, Session, session_row, Task
+from .session import BagSession, identify_session, LOST, put_together, Row, session_row, Task
 from .settings import FleetSettings
 from .sources import Source
 from .store import COSTS, FORMAT, SESSIONS, Store
@@ -28,7 +28,7 @@ WHOLE = 'whole'
 
 
 @dataclasses.dataclass(frozen=True)
-class Bag:
+class HashedBag:
     """A source with the hash of its content, its size [bytes], and its model."""
 
     source: Source
@@ -104,8 +104,8 @@ class Run:
         self._progress, self._total = progress, 0
         self._plan: dict[str, str] = {}
         self._costs: list[Row] = []
-        self._bags: dict[str, Bag] = {}
-        self._pieces: dict[str, list[Session | None]] = {}
+        self._bags: dict[str, HashedBag] = {}
+        self._pieces: dict[str, list[BagSession | None]] = {}
         self._more: deque[Job] = deque()
 
     def work(self, sources: Sequence[Source], engine: Engine) -> None:
@@ -148,7 +148,7 @@ class Run:
         for source in sources:
             model = self._model_of(source)
             try:
-                bag = Bag(source, *hash_bag(source.location), model)
+                bag = HashedBag(source, *hash_bag(source.location), model)
             except (FileError, ValueError) as error:
                 self._add_unread(source, model, str(error), there)
                 continue
@@ -166,14 +166,14 @@ class Run:
             self._count(LOST)
         else:
             nothing = hashlib.sha256(source.location.encode()).hexdigest()
-            self._add(Bag(source, nothing, 0, model), Session(LOST, reason))
+            self._add(HashedBag(source, nothing, 0, model), BagSession(LOST, reason))
 
     def _job(self, key: str, task: Task) -> Job:
         return Job(key, identify_session, (task, self.settings.piece))
 
-    def _take(self, job: Job, outcome: Session | Lost) -> None:
+    def _take(self, job: Job, outcome: BagSession | Lost) -> None:
         """Add a session, or hand out the pieces of a long one, and then to put them together."""
-        session = Session(LOST, outcome.reason) if isinstance(outcome, Lost) else outcome
+        session = BagSession(LOST, outcome.reason) if isinstance(outcome, Lost) else outcome
         key, _, number = job.key.partition('-')
         bag = self._bags[key]
         if session.windows:
@@ -191,7 +191,7 @@ class Run:
         else:
             self._add(bag, session)
 
-    def _add(self, bag: Bag, session: Session) -> None:
+    def _add(self, bag: HashedBag, session: BagSession) -> None:
         row = session_row(session, bag.source, bag.labels, bag.size)
         self.store.add_session(row, bag.model.type, bag.source.robot)
         size = 8 * (len(row.get('factors', ())) + len(row.get('batches', ())))
@@ -201,7 +201,7 @@ class Run:
             self.reasons[bag.source.location] = session.reason
         self._remember(bag, session.status)
 
-    def _remember(self, bag: Bag, status: str) -> None:
+    def _remember(self, bag: HashedBag, status: str) -> None:
         key = bag.labels['key']
         if self.store.planned.get(bag.source.location) != key:
             self._plan[bag.source.location] = key

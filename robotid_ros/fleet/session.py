@@ -51,7 +51,7 @@ class Task:
 
 
 @dataclasses.dataclass(frozen=True)
-class Session:
+class BagSession:
     """
     What a bag says.
 
@@ -86,7 +86,7 @@ class Session:
     windows: tuple[Window, ...] = ()
 
 
-def identify_session(task: Task, piece_seconds: float) -> Session:
+def identify_session(task: Task, piece_seconds: float) -> BagSession:
     """Identify one bag, or say into which pieces of so many seconds to cut it; never raises."""
     began = time.process_time()
     try:
@@ -94,21 +94,23 @@ def identify_session(task: Task, piece_seconds: float) -> Session:
     except RobotIdError as error:
         # An address that does not answer says nothing about what is there.
         gone = isinstance(error, FileError) and is_url(task.location)
-        session = Session(LOST if gone else FAILED, str(error))
+        session = BagSession(LOST if gone else FAILED, str(error))
     except (OSError, MemoryError) as error:
-        session = Session(LOST, f'{type(error).__name__}: {error}')
+        session = BagSession(LOST, f'{type(error).__name__}: {error}')
     except Exception as error:
-        session = Session(FAILED, f'{type(error).__name__}: {error}; the bag is damaged, or a bug')
+        session = BagSession(
+            FAILED, f'{type(error).__name__}: {error}; the bag is damaged, or a bug'
+        )
     return dataclasses.replace(session, seconds=time.process_time() - began)
 
 
-def _identify(task: Task, piece_seconds: float) -> Session:
+def _identify(task: Task, piece_seconds: float) -> BagSession:
     robot, base, settings = task.model.build()
     joints, options = robot.recorded_joints, ReadOptions(urdf=task.model.urdf)
     if task.window == UNBOUNDED and task.pieces == 1:
         windows = pieces_of(task.location, joints, piece_seconds, options=options)
         if len(windows) > 1:
-            return Session(LOST, 'its pieces were not put together', windows=tuple(windows))
+            return BagSession(LOST, 'its pieces were not put together', windows=tuple(windows))
         log = split(open_recording(task.location, joints, options=options))[0]
     else:
         log = read_recording(task.location, joints, options=options, window=task.window)
@@ -122,7 +124,7 @@ def _identify(task: Task, piece_seconds: float) -> Session:
     elif estimate is not None:
         warnings = data_warnings(robot, base, observed.samples, observed.sampled_systems, estimate)
         most = min(most, count_blocks(system, estimate.value)) if whole else most
-    return Session(
+    return BagSession(
         UNDETERMINED if estimate is None else IDENTIFIED,
         reason,
         # Without what only rows in memory have.
@@ -148,7 +150,7 @@ def _fitted(system: System, settings: IdentificationSettings) -> tuple[Estimate 
         return None, str(error)
 
 
-def put_together(pieces: Sequence[Session], model: FleetModel) -> Session:
+def put_together(pieces: Sequence[BagSession], model: FleetModel) -> BagSession:
     """Return the session whose pieces these are, in their order; those that failed are noted."""
     _, _, settings = model.build()
     used = [piece for piece in pieces if piece.system is not None]
@@ -162,7 +164,7 @@ def put_together(pieces: Sequence[Session], model: FleetModel) -> Session:
     notes = [f'a long recording: the factors of {len(used)} pieces were merged']
     notes += [f'{len(failed)} pieces were left out: {why}' for why in failed[:1]]
     joints = {joint for piece in used for joint in piece.delays}
-    return Session(
+    return BagSession(
         UNDETERMINED if estimate is None else IDENTIFIED,
         reason,
         system,
@@ -178,7 +180,7 @@ def put_together(pieces: Sequence[Session], model: FleetModel) -> Session:
     )
 
 
-def session_row(session: Session, source: Source, labels: Row, size: int) -> Row:
+def session_row(session: BagSession, source: Source, labels: Row, size: int) -> Row:
     """
     Return the row of a session in the store.
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..exceptions import ConfigurationError, UnknownNameError
 from ..simulation_settings import per_joint, SimulationSettings
-from .moving_bodies import Body
+from .moving_bodies import MovingBody
 from .urdf_reading import inertial_at_origin
 
 Values = tuple[float, ...]
@@ -34,7 +34,7 @@ class Drives:
 
 
 def build_drives(
-    settings: SimulationSettings, bodies: Sequence[Body], joints: Sequence[str]
+    settings: SimulationSettings, bodies: Sequence[MovingBody], joints: Sequence[str]
 ) -> Drives:
     """
     Assign the settings, which are in the order of `joints`, to the bodies.
@@ -120,7 +120,7 @@ class TrueParameters:
 
 
 def true_parameters(
-    bodies: Sequence[Body], drives: Drives, order: Sequence[int]
+    bodies: Sequence[MovingBody], drives: Drives, order: Sequence[int]
 ) -> tuple[TrueParameters, ...]:
     """List true parameters joint by joint in this order of bodies, then of coupled motors."""
     found = []
