@@ -72,16 +72,7 @@ class Robots:
 
 
 def read_robots(store: Store, type_: str, pooled: Sequence[Row]) -> Robots | None:
-    """
-    Gather the robots of a type, None where none was identified.
-
-    Parameters
-    ----------
-    store : where from
-    type_ : which
-    pooled : what `pooling.pool` returned
-
-    """
+    """Gather the robots of a type among pooled rows, None where none was identified."""
     rows = [row for row in pooled if row['level'] == ROBOT and row['type'] == type_]
     if not rows:
         return None

@@ -51,14 +51,7 @@ class FleetModel:
         return str(json.loads(self.content)['urdf'])
 
     def build(self) -> tuple[Robot, BaseParameters, IdentificationSettings]:
-        """
-        Build the robot, once a process.
-
-        Raises
-        ------
-        RobotIdError : description and settings do not fit, or a fleet cannot be identified so
-
-        """
+        """Build the robot, once a process; RobotIdError: a fleet cannot be identified so."""
         return _build(self.content)
 
 
@@ -77,18 +70,7 @@ def _build(content: str) -> tuple[Robot, BaseParameters, IdentificationSettings]
 
 
 def load_models(configurations: Sequence[str]) -> tuple[dict[str, FleetModel], FleetSettings]:
-    """
-    Read configurations, each a file or TYPE=FILE, and the fleet settings of the first.
-
-    Returns
-    -------
-    {type: its model}, and the settings
-
-    Raises
-    ------
-    RobotIdError : a configuration or description cannot be used, or two are of one type
-
-    """
+    """Read configurations, each a file or TYPE=FILE: models by type, and settings of the first."""
     models: dict[str, FleetModel] = {}
     first = FleetSettings()
     for number, text in enumerate(configurations):

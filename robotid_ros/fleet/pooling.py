@@ -62,16 +62,8 @@ def pool(store: Store) -> list[Row]:
     """
     Pool the sessions that are in a store now, and add what came out to it.
 
-    One robot is in memory at a time.
-
-    Returns
-    -------
-    Rows of the table `pooled`: of each robot, then of its type
-
-    Raises
-    ------
-    FileError : the store cannot be read or written
-
+    Returns rows of the table `pooled`: of each robot, then of its type. One robot is in memory at
+    a time.
     """
     pooled: list[Row] = []
     for type_ in store.names():

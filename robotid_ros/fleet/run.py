@@ -52,14 +52,7 @@ def version() -> str:
 
 
 def hash_bag(location: str) -> tuple[str, int]:
-    """
-    Return a hash of the content of a bag, and its size [bytes].
-
-    Raises
-    ------
-    FileError, RecordingError : it cannot be read
-
-    """
+    """Return a hash of the content of a bag, and its size [bytes]."""
     if is_url(location):
         remote = RemoteFile(location)
         return remote.fingerprint(), remote.stat().st_size
@@ -76,14 +69,7 @@ def hash_bag(location: str) -> tuple[str, int]:
 
 class Run:
     """
-    One run.
-
-    Parameters
-    ----------
-    store : where rows go
-    models : by type
-    settings : pieces
-    progress : see `Progress`
+    One run into a store, with the models of each type.
 
     Attributes
     ----------
@@ -109,14 +95,7 @@ class Run:
         self._more: deque[Job] = deque()
 
     def work(self, sources: Sequence[Source], engine: Engine) -> None:
-        """
-        Add the sessions of sources that are not there yet.
-
-        Raises
-        ------
-        RobotIdError : a source has no model, the disk is full, the scheduler is gone
-
-        """
+        """Add the sessions of sources that are not there yet."""
         for source in sources:
             self._model_of(source)
         for model in self.models.values():

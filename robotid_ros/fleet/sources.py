@@ -50,21 +50,13 @@ class Source:
 
 def find_sources(places: Sequence[str], manifest: str | None = None) -> list[Source]:
     """
-    Find recordings.
+    Find recordings, each once and sorted; where no manifest names the robot, it is the folder.
 
     Parameters
     ----------
     places : bags, folders that hold any at any depth, patterns, URLs
     manifest : CSV or Parquet file with the columns `source` and, each optional, `robot`, `type`,
         `time`, `tags` (words) and `temperature` [°C]; sources are URLs, or paths from its folder
-
-    Returns
-    -------
-    Each recording once, sorted; of robots that the manifest does not name, the robot is the folder
-
-    Raises
-    ------
-    RobotIdError : there are none, or the manifest is not as it should be
 
     """
     found = {source.location: source for source in _read_manifest(manifest)}
@@ -174,18 +166,8 @@ def arrivals(folder: Path, wait: Callable[[float], None], every: float) -> Itera
     """
     Yield the recordings that are complete and were not yielded as they are now, endlessly.
 
-    A recording is complete when nothing of it has changed from one look to the next.
-
-    Parameters
-    ----------
-    folder : where they arrive, at any depth; their robots are the folders that they are in
-    wait : lets so many seconds pass
-    every : time between two looks [s]
-
-    Raises
-    ------
-    FileError : there is no such folder
-
+    A recording is complete when nothing of it has changed from one look to the next; `wait` lets
+    the seconds between them pass. It may arrive at any depth, its robot is the folder it is in.
     """
     if not folder.is_dir():
         raise FileError(f"there is no folder '{folder}' to watch: make it, or name another")

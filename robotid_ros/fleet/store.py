@@ -31,14 +31,7 @@ PARTITIONS = ('type', 'robot')
 
 @lru_cache
 def schemas() -> Mapping[str, Any]:
-    """
-    Return the Arrow schema of each table; docs/fleet.md says what the columns mean.
-
-    Raises
-    ------
-    FileError : pyarrow is not installed
-
-    """
+    """Return the Arrow schema of each table; docs/fleet.md says what the columns mean."""
     pa = optional_package('pyarrow', 'a fleet')
     text, real, count = pa.string(), pa.float64(), pa.int64()
     words, numbers = pa.list_(text), pa.list_(real)
@@ -78,14 +71,7 @@ class Store:
 
     @classmethod
     def open(cls, folder: str | Path, *, create: bool = False) -> 'Store':
-        """
-        Open a store, or make one.
-
-        Raises
-        ------
-        FileError : there is none, it is of another version, or the folder holds something else
-
-        """
+        """Open a store, or make one."""
         folder = Path(folder)
         head = folder / HEAD
         if not head.exists():
@@ -140,18 +126,9 @@ class Store:
         of: Sequence[str] = (),
     ) -> list[dict[str, Any]]:
         """
-        Read a table as rows; of sessions, with `type` and `robot`.
+        Read a table as rows, some of its columns or all; of sessions, with `type` and `robot`.
 
-        Parameters
-        ----------
-        table : its name
-        columns : that are wanted, None for all
-        of : type, or type and robot, of sessions
-
-        Raises
-        ------
-        FileError : a file of it is damaged, or pyarrow is missing
-
+        `of` is a type, or type and robot, of sessions.
         """
         folder = self.folder / table
         dataset = optional_package('pyarrow.dataset', str(folder))

@@ -26,23 +26,7 @@ COLOURS = ('#c0392b', '#2471a3', '#1e8449', '#b7950b', '#7d3c98', '#566573')
 
 
 def write_fleet_report(folder: str | Path, target: str | Path) -> list[Finding]:
-    """
-    Write the page on a store.
-
-    Parameters
-    ----------
-    folder : of the store
-    target : the page
-
-    Returns
-    -------
-    What is wrong, in the order of the page
-
-    Raises
-    ------
-    FileError : the store cannot be read, there is nothing in it, or the page cannot be written
-
-    """
+    """Write the page on a store; return what is wrong, in its order."""
     store = Store.open(folder)
     pooled = pool(store)
     types = [read_robots(store, name, pooled) for name in store.names()]
