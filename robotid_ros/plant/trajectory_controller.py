@@ -262,17 +262,43 @@ class TrajectoryController:
         with self._lock:
             if not self.active:
                 return self.command
-            if self.settings is not self._applied:
-                self._apply(self.settings)
-            trajectory, first = self._update_trajectory(now, dt, position, velocity)
+            settings = self.settings
+            if settings is not self._applied:
+                self._apply(settings)
+            # What runs, and how far its own time is.
+            trajectory = self._trajectory
+            if trajectory is None:
+                assert self._pending is not None
+                trajectory = self._trajectory = RunningTrajectory(self._pending)
+            elif self._pending is not None and self._pending is not trajectory.goal:
+                trajectory.replace(self._pending)
+            current = self._current = self._measured(position, velocity)
+            first = not trajectory.started
+            if first:
+                trajectory.set_point_before_trajectory(now, current, settings.wraparound)
+                self._time = now
+            else:
+                self._time += round(dt * 1e9 * self.speed_scaling)
+            # Errors of now, feed-forwards of the next update.
             desired, _ = trajectory.sample(self._time)
-            next_point, index = trajectory.sample(self._time + self.settings.period)
-            self._compute_errors(desired, now - trajectory.start)
-            off_path, off_goal = self._check_tolerances(index, len(trajectory.goal.points), first)
-            ended = index == len(trajectory.goal.points)
-            overtime = (self._time - trajectory.start - trajectory.goal.points[-1].time) * 1e-9
-            limit = self._tolerances.goal_time
-            timed_out = off_goal and limit != 0.0 and overtime > limit
+            next_point, index = trajectory.sample(self._time + settings.period)
+            current.time = now - trajectory.start
+            error, error_velocity = state_errors(desired, current, settings.wraparound)
+            if settings.command_interface == 'position':
+                error_velocity = [0.0] * len(self.joints)
+            self.state = ControllerState(
+                desired, current, error, error_velocity, self.state.output, self.speed_scaling
+            )
+            points, tolerances, checked = (
+                trajectory.goal.points,
+                self._tolerances,
+                not self._holding,
+            )
+            ended = index == len(points)
+            off_path = checked and (first or not ended) and not self._within(tolerances.path)
+            off_goal = checked and ended and not self._within(tolerances.goal)
+            overtime = (self._time - trajectory.start - points[-1].time) * 1e-9
+            timed_out = off_goal and 0.0 != tolerances.goal_time < overtime
             if not off_path and not timed_out:
                 self.command = self._law.command(self.state, next_point, dt)
             self._finish_cycle(off_path, ended, off_goal, timed_out, overtime)
@@ -280,48 +306,11 @@ class TrajectoryController:
                 self.state.output = list(self.command)
             return self.command
 
-    def _update_trajectory(
-        self, now: int, dt: float, position: Values, velocity: Values
-    ) -> tuple[RunningTrajectory, bool]:
-        if self._trajectory is None:
-            assert self._pending is not None
-            self._trajectory = RunningTrajectory(self._pending)
-        elif self._pending is not None and self._pending is not self._trajectory.goal:
-            self._trajectory.replace(self._pending)
-        self._current = self._measured(position, velocity)
-        first = not self._trajectory.started
-        if first:
-            self._trajectory.set_point_before_trajectory(
-                now, self._current, self.settings.wraparound
-            )
-            self._time = now
-        else:
-            self._time += round(dt * 1e9 * self.speed_scaling)
-        return self._trajectory, first
-
     def _measured(self, position: Values, velocity: Values) -> Point:
         efforts = list(self.command) if self.settings.command_interface == 'effort' else []
         return Point(0, list(position), list(velocity), [], efforts)
 
-    def _compute_errors(self, desired: Point, elapsed: int) -> None:
-        current = self._current
-        current.time = elapsed
-        errors = state_errors(desired, current, self.settings.wraparound)
-        if self.settings.command_interface == 'position':
-            errors = errors[0], [0.0] * len(self.joints)
-        self.state = ControllerState(
-            desired, current, *errors, self.state.output, self.speed_scaling
-        )
-
-    def _check_tolerances(self, index: int, count: int, first: bool) -> tuple[bool, bool]:
-        """Whether the path, and whether the goal tolerances are violated."""
-        if self._holding:
-            return False, False
-        off_path = (index < count or first) and not self._within_tolerances(self._tolerances.path)
-        off_goal = index == count and not self._within_tolerances(self._tolerances.goal)
-        return off_path, off_goal
-
-    def _within_tolerances(self, tolerances: Sequence[Tolerance]) -> bool:
+    def _within(self, tolerances: Sequence[Tolerance]) -> bool:
         errors = zip(tolerances, self.state.error, self.state.error_velocity, strict=True)
         return all(tolerance.allows(e, de) for tolerance, e, de in errors)
 
