@@ -162,7 +162,10 @@ def _print_design(design: 'Design', robot: 'Robot', written: dict[str, str]) -> 
     for sentence in design.unchecked:
         print_paragraph(sentence, 'warning')
     for label, text in written.items():
-        print_paragraph(text, label)
+        if label == 'warning':
+            print_paragraph(text, label)
+        else:
+            show(f'{label}: {text}')
     number = format_number(numbers['normalised'])
     style = 'doubtful' if design.shortcomings or design.unchecked else 'good'
     print_paragraph(f'The design is {design.verdict}: condition number {number}.', style=style)

@@ -289,16 +289,14 @@ class TrajectoryController:
             self.state = ControllerState(
                 desired, current, error, error_velocity, self.state.output, self.speed_scaling
             )
-            points, tolerances, checked = (
-                trajectory.goal.points,
-                self._tolerances,
-                not self._holding,
-            )
+            points, tolerances = trajectory.goal.points, self._tolerances
+            checked = not self._holding
             ended = index == len(points)
             off_path = checked and (first or not ended) and not self._within(tolerances.path)
             off_goal = checked and ended and not self._within(tolerances.goal)
             overtime = (self._time - trajectory.start - points[-1].time) * 1e-9
-            timed_out = off_goal and 0.0 != tolerances.goal_time < overtime
+            limit = tolerances.goal_time  # 0: none
+            timed_out = off_goal and limit != 0.0 and overtime > limit
             if not off_path and not timed_out:
                 self.command = self._law.command(self.state, next_point, dt)
             self._finish_cycle(off_path, ended, off_goal, timed_out, overtime)
