@@ -1,6 +1,7 @@
 """What holds for every verb, those to come included: its help, and its output."""
 
 import argparse
+import importlib
 import json
 import os
 import re
@@ -13,6 +14,7 @@ from waiting import PATIENCE
 
 from robotid_ros import __version__
 from robotid_ros.cli.main import build_parser, VERBS
+from robotid_ros.cli.shared_options import Outcome
 
 from .conftest import unwrapped
 
@@ -62,6 +64,13 @@ def test_every_verb_can_answer_in_json(verb):
     parser = parsers(build_parser())[verb]
     if not any(isinstance(a, argparse._SubParsersAction) for a in parser._actions):
         assert '--json' in parser.format_help()
+
+
+@pytest.mark.parametrize('verb', VERBS)
+def test_every_verb_reports_in_one_way(verb):
+    """By an outcome, of which `main` makes output, errors and exit code."""
+    run = importlib.import_module(f'robotid_ros.cli.{verb}').run
+    assert run.__annotations__['return'] is Outcome
 
 
 @pytest.fixture(scope='module')
