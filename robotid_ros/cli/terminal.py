@@ -273,7 +273,12 @@ class ProgressBar:
             from rich.progress import BarColumn, Progress, TextColumn
             from rich.table import Column
 
-            self._opened.enter_context(self._lines_above())
+            sys.stderr.flush()
+            encoding, errors = sys.stderr.encoding, 'backslashreplace'
+            terminal = open(os.dup(2), 'w', encoding=encoding, errors=errors)
+            self._opened.enter_context(terminal)
+            self._opened.callback(setattr, self, '_console', None)
+            self._console = _console(terminal)
             one_line = Column(no_wrap=True, overflow='ellipsis')
             self._bar = Progress(
                 BarColumn(BAR_WIDTH),
@@ -286,34 +291,35 @@ class ProgressBar:
                 refresh_per_second=4,
             )
             self._opened.enter_context(self._bar).add_task('', total=1.0)
+            self._opened.enter_context(self._lines_above(terminal.fileno()))
         return self
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()
 
     @contextlib.contextmanager
-    def _lines_above(self) -> Iterator[None]:
+    def _lines_above(self, terminal: int) -> Iterator[None]:
         """Take what goes to standard error, and print it above the bar."""
-        sys.stderr.flush()
-        terminal = os.dup(2)
         source, sink = os.pipe()
-        with open(
-            terminal, 'w', encoding=sys.stderr.encoding, errors='backslashreplace'
-        ) as direct:
-            self._console = _console(direct)
-            reader = threading.Thread(target=self._copy, args=(source,), name='log', daemon=True)
-            os.dup2(sink, 2)
+        end = os.urandom(16).hex()  # processes that go on may keep the pipe open
+        reader = threading.Thread(target=self._copy, args=(source, end), name='log', daemon=True)
+        os.dup2(sink, 2)
+        reader.start()
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            os.dup2(terminal, 2)
+            os.write(sink, f'{end}\n'.encode())
             os.close(sink)
-            reader.start()
-            try:
-                yield
-            finally:
-                sys.stderr.flush()
-                os.dup2(terminal, 2)
-                reader.join(0.2)  # processes that go on may keep the pipe open
-                self._bar = self._console = None
+            reader.join()
 
-    def _copy(self, source: int) -> None:
+    def _copy(self, source: int, end: str) -> None:
         with open(source, errors='backslashreplace') as lines:
             for line in lines:
-                self.print_line(line.rstrip('\n'))
+                text, last, _ = line.rstrip('\n').partition(end)
+                if text or not last:
+                    with contextlib.suppress(OSError):  # no terminal any more
+                        self.print_line(text)
+                if last:
+                    return

@@ -1,7 +1,6 @@
 """Work handed to the workers of a Dask scheduler, a bounded number of tasks at a time."""
 
 from collections.abc import Callable, Hashable, Iterator
-import contextlib
 import dataclasses
 import itertools
 import time
@@ -128,10 +127,11 @@ class Engine:
     def _outcome(self, future: Any) -> Any:
         """Return the value of a future, `Lost` without one, None where it was forgotten."""
         if future.status == 'finished':
-            forgotten = (self._distributed.client.FutureCancelledError, OSError, TimeoutError)
-            with contextlib.suppress(*forgotten):
+            try:
                 return future.result()
-        elif future.status == 'error':
+            except (self._distributed.client.FutureCancelledError, OSError, TimeoutError):
+                return None
+        if future.status == 'error':
             error = future.exception()
             if isinstance(error, self._distributed.scheduler.KilledWorker):
                 return Lost('its workers died: it may need more memory than fleet.memory')
