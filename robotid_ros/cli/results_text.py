@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 STYLES = {'good': 'good', 'fair': 'doubtful', 'poor': 'bad', 'unusable': 'bad'}
 SEVERITIES = {'serious': 'error', 'warning': 'warning', 'note': 'note'}
 # σ that a summary counts as well known [%].
-TOLD = 10.0
+WELL_KNOWN = 10.0
 
 
 def results_data(results: 'Results') -> dict[str, Any]:
@@ -92,10 +92,10 @@ def print_found(results: 'Results', *, every: bool) -> None:
     if short:
         print_parameters(results)
     else:
-        told = sum(entry.percent <= TOLD for entry in results.base)
+        known = sum(entry.percent <= WELL_KNOWN for entry in results.base)
         print_paragraph(
-            f'{len(results.base)} base parameters, {told} of them with σ up to {TOLD:g} % of '
-            'their value: --all and parameters.yaml show them'
+            f'{len(results.base)} base parameters, {known} of them with σ up to {WELL_KNOWN:g} % '
+            'of their value: --all and parameters.yaml show them'
         )
         show()
     if results.compared and short:
