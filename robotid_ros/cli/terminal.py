@@ -36,7 +36,7 @@ _CONTROL = re.compile(
     '[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]'
 )
 STYLES = {'good': 'green', 'doubtful': 'yellow', 'bad': 'red', 'heading': 'bold'}
-LABELS = {'error': 'bad', 'warning': 'doubtful', 'note': 'heading', 'ok': 'good'}
+LABELS = dict(error='bad', warning='doubtful', note='heading', info='heading', ok='good')
 
 
 def printable(text: str, longest: int = MAX_LINE) -> str:
