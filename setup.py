@@ -49,6 +49,7 @@ setup(
         'numpy>=1.26',
         'pin>=3',
         'PyYAML',
+        'rich>=13',
         'rosbags>=0.11',
         'scipy>=1.11',
     ],

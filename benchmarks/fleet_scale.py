@@ -24,9 +24,8 @@ from robotid_ros.files.bags import BagWriter
 from robotid_ros.fleet.engine import Engine, Job
 from robotid_ros.fleet.model import load_models
 from robotid_ros.fleet.pooling import merge
-from robotid_ros.fleet.rows import factors_of, session_row
 from robotid_ros.fleet.run import hash_bag
-from robotid_ros.fleet.session import identify_session, put_together, Task
+from robotid_ros.fleet.session import factors_of, identify_session, put_together, session_row, Task
 from robotid_ros.fleet.settings import FleetSettings
 from robotid_ros.fleet.sources import Source
 from robotid_ros.fleet.store import Store

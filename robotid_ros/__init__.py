@@ -17,10 +17,9 @@ __version__ = '0.1.0'
 
 # Names of the library, by the module that has them.
 _NAMES = {
-    'logs': ('load', 'from_arrays'),
     'library': (
-        *('load_robot', 'identify', 'validate', 'design', 'save', 'plot', 'save_design'),
-        'InverseDynamics',
+        *('load', 'from_arrays', 'load_robot', 'identify', 'validate', 'design', 'save'),
+        *('plot', 'save_design', 'InverseDynamics'),
     ),
     'simulated_session': ('simulate',),
     'core.model.robot': ('Robot',),
@@ -44,15 +43,16 @@ if TYPE_CHECKING:
     from .exceptions import RobotIdError as RobotIdError
     from .library import (
         design as design,
+        from_arrays as from_arrays,
         identify as identify,
         InverseDynamics as InverseDynamics,
+        load as load,
         load_robot as load_robot,
         plot as plot,
         save as save,
         save_design as save_design,
         validate as validate,
     )
-    from .logs import from_arrays as from_arrays, load as load
     from .simulated_session import simulate as simulate
 
 

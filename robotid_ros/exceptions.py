@@ -48,16 +48,7 @@ class ModelError(RobotIdError, ValueError):
 
 
 class UnknownNameError(RobotIdError, KeyError):
-    """
-    A name is not among the ones that exist; the text lists them.
-
-    Parameters
-    ----------
-    kind : what was looked up, for example 'joint'
-    name : the name that was asked for
-    valid : the names that exist
-
-    """
+    """The name of, for example, a joint is not among the valid ones; the text lists them."""
 
     def __init__(self, kind: str, name: str, valid: tuple[str, ...]):
         self.kind, self.name, self.valid = kind, name, tuple(valid)
@@ -89,15 +80,9 @@ class TrajectoryError(RobotIdError, ValueError):
 
 class LimitError(TrajectoryError):
     """
-    A trajectory leaves a limit.
+    A joint leaves a limit of its position, velocity, acceleration, jerk or effort.
 
-    Parameters
-    ----------
-    joint : joint name
-    quantity : 'position', 'velocity', 'acceleration', 'jerk' or 'effort'
-    time : when, from the trajectory's start [s]
-    value, limit : the value reached and the limit [SI units of the joint]
-
+    Value and limit are in SI units of the joint, the time [s] is from the trajectory's start.
     """
 
     def __init__(self, joint: str, quantity: str, time: float, value: float, limit: float):
@@ -115,14 +100,9 @@ class CollisionError(TrajectoryError):
 
 class RankDeficientError(RobotIdError, ArithmeticError):
     """
-    The data cannot tell some columns apart.
+    The data cannot tell some columns of the observation matrix apart.
 
-    Parameters
-    ----------
-    names : columns of the observation matrix that are involved
-    singular_values : of the (scaled) observation matrix, descending
-    joints : that they belong to, where that is known
-
+    Its singular values (scaled, descending) and, where that is known, the joints stand beside.
     """
 
     def __init__(
@@ -141,16 +121,7 @@ class RankDeficientError(RobotIdError, ArithmeticError):
 
 
 class DivergenceError(RobotIdError, ArithmeticError):
-    """
-    An iteration does not converge; the last good estimate is kept.
-
-    Parameters
-    ----------
-    message : what happened and the remedy, one sentence
-    iteration : number of the iteration that failed, from 1
-    estimate : the last good one, or None
-
-    """
+    """An iteration, counted from 1, does not converge; the last good estimate, if any, is kept."""
 
     def __init__(self, message: str, iteration: int, estimate: object = None):
         self.iteration, self.estimate = iteration, estimate
@@ -170,15 +141,7 @@ class TrackingError(RobotStateError):
 
 
 class SilentRobotError(RobotStateError):
-    """
-    States of a robot or its controller have stopped: controller_manager may know why.
-
-    Parameters
-    ----------
-    message : what has stopped
-    joints : of the robot
-
-    """
+    """States of a robot or its controller have stopped: controller_manager may know why."""
 
     def __init__(self, message: str, joints: Sequence[str]):
         self.joints = tuple(joints)

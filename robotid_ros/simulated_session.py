@@ -13,7 +13,6 @@ from .core.signals.recording import Controller, Phase, Recording, Reference
 from .exceptions import ConfigurationError, ControllerError, RobotIdError
 from .files.configuration import Configuration, from_mapping, read_mapping, read_urdf
 from .files.identification_input import EXCITING, VALIDATING
-from .simulation_settings import SimulationSettings
 
 # Rest behind each motion [s], speed and acceleration of the way to the next [rad/s, rad/s²].
 REST, APPROACH_VELOCITY, APPROACH_ACCELERATION = 0.5, 0.3, 0.3
@@ -63,46 +62,42 @@ class _Session:
             raise RobotIdError(
                 f"a simulation needs MuJoCo ({error}): pip install 'robotid_ros[sim]'"
             ) from error
+        from .plant.controller_types import ControllerSettings
         from .plant.sensors import Sensors
+        from .plant.trajectory_controller import TrajectoryController
 
-        self.urdf, self.settings = urdf, _settings(configuration)
-        self.rate = configuration.excitation.rate
-        self.periods = configuration.excitation.periods
-        self.joints = joints
+        settings = configuration.simulation
+        if settings.command_interface != 'effort':
+            raise ConfigurationError(
+                f"simulation.command_interface is '{settings.command_interface}': only 'effort' "
+                "is simulated without ROS, 'robotid demo' simulates all"
+            )
+        gravity = settings.gravity or configuration.robot.gravity
+        self.settings = dataclasses.replace(settings, gravity=gravity)
+        self.urdf, self.joints, self.excitation = urdf, joints, configuration.excitation
         self.physics = Physics(urdf, self.settings, joints, configuration.robot.locked)
         if self.physics.joint_state_names != self.physics.joints:
             raise ConfigurationError(
                 "joints are elastic: their motors are recorded by 'robotid demo' alone"
             )
         self.sensors = Sensors(self.settings, joints)
-        self.rows: list[tuple[Any, ...]] = []
-        self._start_controller()
-
-    def _start_controller(self) -> None:
-        from .plant.controller_types import ControllerSettings
-        from .plant.trajectory_controller import TrajectoryController
-
-        self.period = round(1e9 / self.settings.update_rate)
+        self.period = round(1e9 / settings.update_rate)
         self.controller = TrajectoryController(
-            ControllerSettings(
-                self.joints, self.physics.wraparound, self.period, self.settings.gains
-            )
+            ControllerSettings(joints, self.physics.wraparound, self.period, settings.gains)
         )
-        state = self.physics.position.tolist(), self.physics.velocity.tolist()
-        self.controller.activate(*state)
-        self.goal, self.effort = self.physics.position.copy(), [0.0] * len(self.joints)
+        self.rows: list[tuple[Any, ...]] = []
+        self.goal, self.effort = self.physics.position.copy(), [0.0] * len(joints)
+        self.controller.activate(self.goal.tolist(), self.physics.velocity.tolist())
 
     def phases(self, design: Design) -> Iterator[Phase]:
         """Run the motions of a design, each from rest to rest; give when each was run."""
-        motions = [(EXCITING, design.trajectory, self.periods)]
+        motions = [(EXCITING, design.trajectory, self.excitation.periods)]
         if design.validation is not None:
             motions.append((VALIDATING, design.validation, 1))
-        bounds = (
-            np.full(len(self.joints), APPROACH_VELOCITY),
-            np.full(len(self.joints), APPROACH_ACCELERATION),
-        )
+        size = len(self.joints)
+        bounds = np.full(size, APPROACH_VELOCITY), np.full(size, APPROACH_ACCELERATION)
         for name, trajectory, periods in motions:
-            points = waypoints(trajectory, self.rate, periods)
+            points = waypoints(trajectory, self.excitation.rate, periods)
             self._run(point_to_point(self.joints, self.goal, points.q[0], *bounds))
             start = self.time
             self._run(points)
@@ -169,14 +164,3 @@ class _Session:
             urdf=self.urdf,
             configuration=values,
         )
-
-
-def _settings(configuration: Configuration) -> SimulationSettings:
-    settings = configuration.simulation
-    if settings.command_interface != 'effort':
-        raise ConfigurationError(
-            f"simulation.command_interface is '{settings.command_interface}': only 'effort' is "
-            "simulated without ROS, 'robotid demo' simulates all"
-        )
-    gravity = settings.gravity or configuration.robot.gravity
-    return dataclasses.replace(settings, gravity=gravity)

@@ -63,7 +63,7 @@ class ConstraintSettings:
 
 
 @dataclass(frozen=True)
-class CouplingSettings:
+class MotorSettings:
     """Motors that turn with a combination of joint velocities, `dq_m = N dq`."""
 
     matrix: tuple[float, ...] = setting((), 'N, row by row: one row of joints per motor')
@@ -203,7 +203,7 @@ class SimulationSettings:
         (1.0,), 'of all of these, for wear and temperature', minimum=0.0, dynamic=True
     )
     offset: tuple[float, ...] = setting((0.0,), 'constant torque of the drive', unit='N·m')
-    coupling: CouplingSettings = setting(CouplingSettings, 'motors between joints')
+    coupling: MotorSettings = setting(MotorSettings, 'motors between joints')
     elastic: ElasticDriveSettings = setting(ElasticDriveSettings, 'springs in the joints')
     inertial_error: float = setting(
         0.0, "relative deviation of the true links from the URDF's", minimum=0.0, maximum=0.5

@@ -2,14 +2,11 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from ..exceptions import ConfigurationError, MissingPackageError
-from .shared_options import add_force_option, add_output_options, expect_new, judged
-from .terminal import format_number, format_table, print_error, print_json, print_paragraph
-
-if TYPE_CHECKING:
-    from ..files.results import Results
+from ..exceptions import ConfigurationError
+from .results_text import print_differences
+from .shared_options import add_output_option, EXIT_UNUSABLE, expect_new, Outcome, page_written
+from .terminal import format_number, print_paragraph, print_table
 
 # Width of the names of results in the tables.
 NAME_WIDTH = 12
@@ -32,101 +29,62 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         'parameters', nargs='+', help='parameters.yaml of each, or the folder that holds it'
     )
-    parser.add_argument(
-        '-o', '--output', metavar='FILE', default='comparison.html', help='default: %(default)s'
+    add_output_option(
+        parser, 'default: %(default)s', default='comparison.html', replaces='an existing page'
     )
-    add_force_option(parser, 'an existing page')
-    add_output_options(parser)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Print the differences, write the page."""
+def run(args: argparse.Namespace) -> Outcome:
+    """Compute the differences, write the page."""
     from ..files.comparison import differences
     from ..files.report.page import write_comparison
+    from ..files.results import of_other_method, total_residual, verdict_of
+    from ..files.results_file import read_results, results_folder
     from ..files.verdict_text import unusable_note, verdict_data
 
-    expect_new(Path(args.output), args.force)
-    results = _read(args.parameters)
+    expect_new([Path(args.output)], args.force)
+    results = {}
+    for given in args.parameters:
+        path = Path(given).absolute()
+        each, name = read_results(path), results_folder(path).name
+        name = given if name in results else name
+        results[name] = each
+        if each.compared is not None:
+            results[f'{name}, {each.compared.method.upper()}'] = of_other_method(each)
     if len(results) < 2:
         raise ConfigurationError(
             f"'{args.parameters[0]}' has one result: give another one, or identify with "
             '--method both'
         )
-    try:
-        written, label = (
-            str(write_comparison(results, args.output, overwrite=args.force)),
-            'written',
-        )
-    except MissingPackageError as error:
-        written, label = str(error), 'warning'
+    written = page_written(lambda: write_comparison(results, args.output, overwrite=args.force))
     first, *others = results
-    if args.json:
-        found = {name: differences(results[first].base, results[name].base) for name in others}
-        verdicts = {name: verdict_data(each) for name, each in results.items()}
-        data = {'first': first, 'differences': found, 'verdicts': verdicts}
-        print_json({**data, label: written})
-    else:
+
+    def show() -> None:
         for name in others:
-            print(f'{_table(first, name, results)}\n')
-        print(f'{_residuals(results)}\n')
-        print_paragraph(written, label)
-    for name, each in results.items():
-        if text := unusable_note(each):
-            print_error(f'robotid: {name}: {text}')
-    return max(judged(each, quiet=True) for each in results.values())
+            names = _short(first), _short(name)
+            print_differences(names, results[first].base, results[name].base)
+        rows = [
+            (
+                name,
+                format_number(100 * total_residual(each.identification), 3),
+                format_number(100 * total_residual(each.validation), 3),
+                verdict_of(each).level,
+            )
+            for name, each in results.items()
+        ]
+        print_table(('residual, all joints', 'fit [%]', 'validation [%]', 'verdict'), rows, '<>><')
+        for label, text in written.items():
+            print_paragraph(text, label)
 
-
-def _read(paths: list[str]) -> dict[str, 'Results']:
-    """Read results by the names of their folders, and what other methods found beside them."""
-    from ..files.results import of_other_method
-    from ..files.results_file import read_results, results_folder
-
-    found = dict[str, 'Results']()
-    for given in paths:
-        path = Path(given).absolute()
-        results = read_results(path)
-        name = results_folder(path).name
-        name = name if name not in found else str(given)
-        found[name] = results
-        if results.compared is not None:
-            found[f'{name}, {results.compared.method.upper()}'] = of_other_method(results)
-    return found
-
-
-def _table(first: str, second: str, results: dict[str, 'Results']) -> str:
-    from ..files.comparison import differences
-
-    found = differences(results[first].base, results[second].base)
-    if not found:
-        return f'{first} and {second} have no base parameter in common'
-    rows = [
-        (
-            *(each.name, format_number(each.first, 5), format_number(each.second, 5)),
-            format_number(each.difference, 3),
-            '' if each.normalised is None else f'{each.normalised:+.2f}',
-            each.unit,
-        )
-        for each in found
-    ]
-    names = (_short(first), _short(second))
-    head = ('parameter', *names, 'difference', 'over its σ', 'unit')
-    return format_table(head, rows, '<>>>><')
-
-
-def _residuals(results: dict[str, 'Results']) -> str:
-    from ..files.results import total_residual, verdict_of
-
-    rows = [
-        (
-            name,
-            format_number(100 * total_residual(each.identification), 3),
-            format_number(100 * total_residual(each.validation), 3),
-            verdict_of(each).level,
-        )
-        for name, each in results.items()
-    ]
-    head = ('residual, all joints', 'fit [%]', 'validation [%]', 'verdict')
-    return format_table(head, rows, '<>><')
+    notes = {name: unusable_note(each) for name, each in results.items()}
+    errors = [f'{name}: {note}' for name, note in notes.items() if note]
+    data = {
+        'first': first,
+        'differences': {n: differences(results[first].base, results[n].base) for n in others},
+        'verdicts': {name: verdict_data(each) for name, each in results.items()},
+        **written,
+    }
+    return Outcome(data, show, errors, EXIT_UNUSABLE if errors else 0)
 
 
 def _short(name: str) -> str:

@@ -5,12 +5,12 @@ import argparse
 from .shared_options import (
     add_joints_option,
     add_log_options,
-    add_output_options,
     add_urdf_option,
     LOG,
+    Outcome,
     read_options,
 )
-from .terminal import print_json, print_paragraph, ProgressBar
+from .terminal import print_paragraph, ProgressBar
 
 HELP = 'write any log as a bag'
 DESCRIPTION = (
@@ -36,26 +36,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, 'names of the columns; default: those of the robot description, or joint_1, …'
     )
     add_log_options(parser)
-    add_output_options(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Outcome:
     """Write the bag and say what is in it."""
     from ..files.convert import convert
 
     with ProgressBar(1) as progress:
         progress.step('converting')
-        found = convert(
-            args.source, args.output, read_options(args, described=True), progress.share
+        options = read_options(args, described=True)
+        found = convert(args.source, args.output, options, progress.share)
+
+    def show() -> None:
+        for note in found.notes:
+            print_paragraph(note, 'note')
+        print_paragraph(
+            f'{found.path}, {found.count} joint states of {", ".join(found.joints)} '
+            f'in {found.duration:.2f} s',
+            'written',
         )
-    if args.json:
-        print_json(found)
-        return 0
-    for note in found.notes:
-        print_paragraph(note, 'note')
-    print_paragraph(
-        f'{found.path}, {found.count} joint states of {", ".join(found.joints)} '
-        f'in {found.duration:.2f} s',
-        'written',
-    )
-    return 0
+
+    return Outcome(found, show)

@@ -1,22 +1,14 @@
 """`robotid demo [ROBOT]`: a whole session on the simulated robot, over services and topics."""
 
 import argparse
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError, RobotIdError, UnknownNameError
-from .shared_options import add_output_options, judged
-from .terminal import (
-    format_number,
-    format_table,
-    lines_above,
-    print_error,
-    print_json,
-    print_paragraph,
-    ProgressBar,
-)
-from .terminal.results_text import print_found, print_verdict, results_data
+from .results_text import print_found, print_verdict, results_data
+from .shared_options import add_all_option, add_output_option, EXIT_ERROR, judged, Outcome
+from .terminal import format_number, print_paragraph, print_table, ProgressBar
 
 if TYPE_CHECKING:
     from ..files.results import Results
@@ -46,27 +38,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         'robot', nargs='?', default='tx40', help='a robot of config/, or a configuration file'
     )
-    parser.add_argument(
-        '-o', '--output', metavar='DIR', default='demo', help='folder of the recording and results'
-    )
+    add_output_option(parser, 'folder of the recording and results', 'DIR', 'demo')
     parser.add_argument(
         '--verbose', action='store_true', help='show what the nodes log, not only their warnings'
     )
-    add_output_options(parser, 'all parameters and figures, however many there are')
+    add_all_option(parser)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Run the session, print the tables; success only if the robot was found again."""
+def run(args: argparse.Namespace) -> Outcome:
+    """Run the session; success only if the robot was found again."""
     config = find_config(args.robot)
     expect_ros('the demo')
+    from ..files.report.page import page_beside
+    from ..files.results_file import REPORT
     from ..nodes.demo.demo import Demo, VERIFICATIONS
 
     log_level = 'info' if args.verbose else 'warn'
     session = Demo(config, Path(args.output), log_level, VERIFICATIONS)
-    with ProgressBar() as progress, lines_above(progress), session as demo:
+    with ProgressBar() as progress, session as demo:
         results = demo.run(progress.show, TIME_LIMIT)
-    pages = written_pages(demo.folder, demo.design)
-    return report(results, demo.folder, pages, demo.unverified, every=args.all, as_json=args.json)
+    paths = {'report': demo.folder / REPORT, 'motion': page_beside(demo.design)}
+    pages = {name: path for name, path in paths.items() if path.is_file()}
+    return report(results, demo.folder, pages, demo.unverified, every=args.all)
 
 
 def expect_ros(what: str) -> None:
@@ -109,26 +102,16 @@ def find_config(name: str) -> Path:
     return path
 
 
-def written_pages(folder: Path, design: Path) -> dict[str, Path]:
-    """Return the pages of a session by what they show, as far as they could be written."""
-    from ..files.report.page import page_beside
-    from ..files.results_file import REPORT
-
-    pages = {'report': folder / REPORT, 'motion': page_beside(design)}
-    return {name: page for name, page in pages.items() if page.is_file()}
-
-
 def report(
     results: 'Results',
     folder: Path,
-    pages: Mapping[str, Path],
+    pages: dict[str, Path],
     unverified: str = '',
     *,
     every: bool = False,
-    as_json: bool = False,
-) -> int:
+) -> Outcome:
     """
-    Print residuals and parameters, where more is, and the verdict; return the exit code.
+    Return what a session found: residuals and parameters, where more is, and the verdict.
 
     `unverified` says why the results could not be verified on the robot, if they could not: a
     busy machine may be the reason, so that it does not change the exit code.
@@ -136,30 +119,33 @@ def report(
     from ..nodes.demo.recovery import MAX_RESIDUAL, MIN_SHARE_WITHIN, recovery_of
 
     recovery = recovery_of(results)
-    if as_json:
-        data = {**results_data(results), 'verification': results.verification}
-        recovered = {
-            'passed': recovery.passed,
-            'recovery': str(recovery),
-            'unverified': unverified,
-        }
-        print_json({**data, **recovered, 'folder': folder, 'pages': pages})
-    else:
+
+    def show() -> None:
         print_found(results, every=every)
         print_verification(results)
         print_verdict(results)
         for name, path in {'written': folder, **pages}.items():
             print_paragraph(str(path), name)
         print_paragraph(f'{recovery}.', style='good' if recovery.passed else 'bad')
-    if unverified:
-        print_error(f'robotid: identified, but not verified on the robot: {unverified}')
+
+    data = {
+        **results_data(results),
+        'verification': results.verification,
+        'passed': recovery.passed,
+        'recovery': str(recovery),
+        'unverified': unverified,
+        'folder': folder,
+        'pages': pages,
+    }
+    notes = [f'identified, but not verified on the robot: {unverified}'] if unverified else []
+    outcome = judged(data, show, results)
     if recovery.passed:
-        return judged(results)
-    print_error(
-        f'robotid: the robot was not found again: at least {MIN_SHARE_WITHIN:.0%} within ±3σ and '
+        return replace(outcome, errors=(*notes, *outcome.errors))
+    error = (
+        f'the robot was not found again: at least {MIN_SHARE_WITHIN:.0%} within ±3σ and '
         f'at most {MAX_RESIDUAL:.0%} residual are asked for'
     )
-    return 1
+    return Outcome(data, show, (*notes, error), EXIT_ERROR)
 
 
 def print_verification(results: 'Results') -> None:
@@ -181,7 +167,7 @@ def print_verification(results: 'Results') -> None:
             for row in rows
         ]
         head = ('tracking error, RMS', 'before', f'with {name}', 'times smaller', 'unit')
-        print(f'{format_table(head, cells, "<>>><")}\n')
+        print_table(head, cells, '<>>><')
     for text in (found.reason, found.gains.sentence if found.gains is not None else ''):
         if text:
             print_paragraph(text)

@@ -3,30 +3,27 @@
 import argparse
 import contextlib
 import dataclasses
-import math
+from functools import partial
 from pathlib import Path
 import time
 from typing import Any, TYPE_CHECKING
 
 from ..exceptions import ConfigurationError, MissingPackageError
-from .shared_options import add_force_option, add_output_options, expect_new
-from .terminal import (
-    format_number,
-    format_table,
-    print_error,
-    print_json,
-    print_paragraph,
-    ProgressBar,
-    wrapped,
+from .shared_options import (
+    above_zero,
+    add_output_option,
+    EXIT_POOR,
+    expect_new,
+    Outcome,
+    page_written,
 )
+from .terminal import format_number, print_paragraph, print_table, ProgressBar, show
 
 if TYPE_CHECKING:
     from ..core.excitation import Design, Progress
     from ..core.model import Robot
     from ..node_settings import ExcitationNodeSettings
 
-# A design that is written, but poor.
-EXIT_POOR = 3
 # Writing the page takes about so many times as long as importing what draws it.
 PAGE_SHARE = 2.0
 HELP = 'design the trajectory that excites the parameters'
@@ -47,38 +44,36 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument('config', help="the robot's configuration file")
-    parser.add_argument(
-        '-o',
-        '--output',
-        metavar='FILE',
+    add_output_option(
+        parser,
+        'default: %(default)s; the page has its name, too, and ends in .html',
         default='trajectory.yaml',
-        help='default: %(default)s; the page has its name, too, and ends in .html',
+        replaces='existing files',
     )
     parser.add_argument('--seed', type=int, metavar='N', help="default: the configuration's")
-    parser.add_argument('--time-limit', type=float, metavar='SECONDS', help='of all, likewise')
+    parser.add_argument(
+        '--time-limit', type=above_zero, metavar='SECONDS', help='of all, likewise'
+    )
     parser.add_argument('--solver', choices=('gradient', 'genetic', 'hybrid'), help='likewise')
     parser.add_argument(
         '--payload',
-        type=float,
+        type=above_zero,
         metavar='KG',
         help='a short motion instead, which tells payloads up to this mass',
     )
-    add_force_option(parser, 'existing files')
-    add_output_options(parser)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Design, write, and print what was reached; what is imported for it takes its time, too."""
+def run(args: argparse.Namespace) -> Outcome:
+    """Design and write; what is imported for it takes its time, too."""
     begin = time.monotonic()
     from ..core.excitation import design
     from ..core.model import build_robot
     from ..files.configuration import load, read_urdf
-    from ..files.report.page import page_beside, write_design_page
+    from ..files.report.page import check_plotting, page_beside, write_design_page
     from ..files.trajectory_file import write_design
 
     page = page_beside(args.output)
-    for path in (Path(args.output), page):
-        expect_new(path, args.force)
+    expect_new((Path(args.output), page), args.force)
     configuration = load(args.config)
     urdf = read_urdf(configuration)
     if urdf is None:
@@ -86,34 +81,25 @@ def run(args: argparse.Namespace) -> int:
     robot = build_robot(urdf, configuration.robot)
     settings = _apply_options(configuration.excitation, args)
     used = dataclasses.replace(configuration, excitation=settings)
-    end = begin + settings.time_limit - _prepare_page()
-    remaining = max(0.0, end - time.monotonic())
-    settings = dataclasses.replace(settings, time_limit=remaining)
-    with ProgressBar(1) as bar:
-        result = design(robot, settings, lambda progress: _show_progress(bar, progress))
-    write_design(args.output, result, overwrite=args.force)
-    try:
-        write_design_page(page, result, robot, used, args.command_line, overwrite=args.force)
-        shown = {'page': str(page)}
-    except MissingPackageError as error:
-        shown = {'warning': str(error)}
-    if args.json:
-        print_json({**_design_data(result, args), **shown})
-    else:
-        _print_design(result, robot, args.output, shown)
-    if result.shortcomings:
-        print_error(f'the design is poor: {"; ".join(result.shortcomings)}')
-    return EXIT_POOR if result.shortcomings else 0
-
-
-def _prepare_page() -> float:
-    """Import what draws the page; return how long writing it will take about [s]."""
-    from ..files.report.page import check_plotting
-
-    begin = time.monotonic()
+    importing = time.monotonic()
     with contextlib.suppress(MissingPackageError):
         check_plotting()
-    return PAGE_SHARE * (time.monotonic() - begin)
+    now = time.monotonic()
+    remaining = begin + settings.time_limit - PAGE_SHARE * (now - importing) - now
+    settings = dataclasses.replace(settings, time_limit=max(0.0, remaining))
+    with ProgressBar(1) as bar:
+        result = design(robot, settings, partial(_show_progress, bar))
+    write_design(args.output, result, overwrite=args.force)
+    force, command = args.force, args.command_line
+    shown = page_written(
+        lambda: write_design_page(page, result, robot, used, command, overwrite=force), 'page'
+    )
+    data = {**_design_data(result), 'written': args.output, **shown}
+    show_all = partial(_print_design, result, robot, {'written': args.output, **shown})
+    if not result.shortcomings:
+        return Outcome(data, show_all)
+    error = f'the design is poor: {"; ".join(result.shortcomings)}'
+    return Outcome(data, show_all, [error], EXIT_POOR)
 
 
 def _apply_options(
@@ -121,14 +107,10 @@ def _apply_options(
 ) -> 'ExcitationNodeSettings':
     given = {'seed': args.seed, 'time_limit': args.time_limit, 'solver': args.solver}
     if args.payload is not None:
-        if not 0.0 < args.payload < math.inf:
-            raise ConfigurationError('--payload must be a mass above zero')
         heaviest = dataclasses.replace(settings.payload, mass=args.payload)
         settings = dataclasses.replace(settings, payload=heaviest)
     if args.seed is not None and args.seed < 0:
         raise ConfigurationError('--seed must be zero or more')
-    if args.time_limit is not None and not 0.0 < args.time_limit < math.inf:
-        raise ConfigurationError('--time-limit must be a number of seconds above zero')
     chosen = {key: value for key, value in given.items() if value is not None}
     return dataclasses.replace(settings, **chosen)
 
@@ -138,7 +120,7 @@ def _show_progress(bar: ProgressBar, progress: 'Progress') -> None:
     bar.show(progress.fraction, f'{progress.phase}{best}, {progress.evaluations} evaluations')
 
 
-def _design_data(design: 'Design', args: argparse.Namespace) -> dict[str, Any]:
+def _design_data(design: 'Design') -> dict[str, Any]:
     names = (
         *('criterion', 'value', 'condition_numbers', 'usage', 'limits', 'seed', 'solver'),
         *('evaluations', 'elapsed', 'notes', 'unchecked', 'shortcomings', 'verdict'),
@@ -150,43 +132,40 @@ def _design_data(design: 'Design', args: argparse.Namespace) -> dict[str, Any]:
             **{name: getattr(trajectory, name) for name in ('family', 'hash', 'period', 'order')},
             'joints': trajectory.joints,
         },
-        'written': args.output,
     }
 
 
-def _print_design(design: 'Design', robot: 'Robot', output: str, shown: dict[str, str]) -> None:
-    print(_format_summary(design, robot))
-    for note in design.notes:
-        print_paragraph(note, 'note')
-    for sentence in design.unchecked:
-        print_paragraph(sentence, 'warning')
-    print(f'written: {output}')
-    if 'page' in shown:
-        print(f'page: {shown["page"]}')
-    else:
-        print_paragraph(shown['warning'], 'warning')
-    number = format_number(design.condition_numbers['normalised'])
-    style = 'doubtful' if design.shortcomings or design.unchecked else 'good'
-    print_paragraph(f'The design is {design.verdict}: condition number {number}.', style=style)
-
-
-def _format_summary(design: 'Design', robot: 'Robot') -> str:
-    """Show the figures, and the share of every limit that each joint uses."""
-    trajectory = design.trajectory
-    lines = [
+def _print_design(design: 'Design', robot: 'Robot', written: dict[str, str]) -> None:
+    """Print the figures, the share of every limit that each joint uses, and the verdict."""
+    trajectory, numbers = design.trajectory, design.condition_numbers
+    print_paragraph(
         f'{trajectory.family} {trajectory.hash}: period {trajectory.period:g} s, '
         f'order {trajectory.order}, seed {design.seed}, {design.solver}, '
-        f'{design.evaluations} evaluations in {design.elapsed:.1f} s',
+        f'{design.evaluations} evaluations in {design.elapsed:.1f} s'
+    )
+    print_paragraph(
         f'{design.criterion.replace("_", " ")}: {format_number(design.value)}; condition numbers '
         f'of {len(design.columns)} columns: '
-        + ', '.join(f'{k} {format_number(v)}' for k, v in design.condition_numbers.items()),
-    ]
+        + ', '.join(f'{name} {format_number(value)}' for name, value in numbers.items())
+    )
     if design.usage.distance is not None:
-        lines.append(f'smallest distance between bodies: {design.usage.distance:.3f} m')
+        print_paragraph(f'smallest distance between bodies: {design.usage.distance:.3f} m')
     names = ('position', 'velocity', 'acceleration', 'jerk', 'effort')
     rows = [
         (joint, *(f'{100 * getattr(design.usage, name)[j]:.0f} %' for name in names))
         for j, joint in enumerate(robot.joints)
     ]
-    table = format_table(('share of limit', *names), rows, '<>>>>>')
-    return '\n'.join([*map(wrapped, lines), '', table, ''])
+    show()
+    print_table(('share of limit', *names), rows, '<>>>>>')
+    for note in design.notes:
+        print_paragraph(note, 'note')
+    for sentence in design.unchecked:
+        print_paragraph(sentence, 'warning')
+    for label, text in written.items():
+        if label == 'warning':
+            print_paragraph(text, label)
+        else:
+            show(f'{label}: {text}')
+    number = format_number(numbers['normalised'])
+    style = 'doubtful' if design.shortcomings or design.unchecked else 'good'
+    print_paragraph(f'The design is {design.verdict}: condition number {number}.', style=style)

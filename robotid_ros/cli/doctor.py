@@ -3,20 +3,13 @@
 import argparse
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
+import sys
 from typing import TYPE_CHECKING
 
-from ..exceptions import ConfigurationError
 from .demo import expect_ros
-from .shared_options import add_output_options
-from .terminal import (
-    LABELS,
-    lines_above,
-    print_json,
-    print_paragraph,
-    print_styled,
-    ProgressBar,
-    wrapped,
-)
+from .shared_options import above_zero, EXIT_ERROR, Outcome
+from .terminal import LABELS, print_paragraph, ProgressBar, show, wrapped
 
 if TYPE_CHECKING:
     from ..nodes.doctor.findings import Finding
@@ -35,7 +28,6 @@ examples:
 """
 # Columns of the severity in front.
 MARGIN = 9
-MAX_DURATION = 600.0
 # Longest wait for what is not discovered, or does not answer [s]: DDS announces every 3 s.
 TIMEOUT = 10.0
 
@@ -51,17 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument('--namespace', metavar='NS', default='/', help='of the robot, as /arm1')
     parser.add_argument(
-        '--duration', metavar='SECONDS', type=float, default=5.0, help='how long to listen'
+        '--duration', metavar='SECONDS', type=above_zero, default=5.0, help='how long to listen'
     )
-    add_output_options(parser)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Print the findings, the worst first; fail when one is an error."""
-    if not 0.0 < args.duration <= MAX_DURATION:
-        raise ConfigurationError(
-            f'--duration is {args.duration:g} s: give more than 0 and at most {MAX_DURATION:g}'
-        )
+def run(args: argparse.Namespace) -> Outcome:
+    """Find what is in the way, the worst first; fail when one finding is an error."""
     expect_ros('the doctor')
     from ..files.configuration import Configuration, load
     from ..nodes.doctor.diagnose import diagnose
@@ -72,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     controller = args.controller
     if args.config and not controller:
         controller = configuration.excitation.controller
-    with ProgressBar() as progress, lines_above(progress):
+    with ProgressBar() as progress:
         progress.step('listening to the ROS graph')
         snapshot = snapshot_of_graph(
             configuration,
@@ -82,11 +69,9 @@ def run(args: argparse.Namespace) -> int:
             timeout=TIMEOUT,
         )
     findings = diagnose(snapshot)
-    if args.json:
-        print_json([finding.to_dict() for finding in findings])
-    else:
-        print_findings(findings)
-    return int(any(finding.severity == Severity.ERROR for finding in findings))
+    failed = any(finding.severity == Severity.ERROR for finding in findings)
+    data = [finding.to_dict() for finding in findings]
+    return Outcome(data, partial(print_findings, findings), code=EXIT_ERROR if failed else 0)
 
 
 def print_findings(findings: Sequence['Finding']) -> None:
@@ -109,6 +94,4 @@ def print_findings(findings: Sequence['Finding']) -> None:
 
 
 def _print_finding(word: str, text: str) -> None:
-    head = f'{word:<{MARGIN}}'
-    print_styled(head, LABELS[word])
-    print(wrapped(head + text, MARGIN)[MARGIN:])
+    show(wrapped(f'{word:<{MARGIN}}{text}', sys.stdout, MARGIN), LABELS[word], MARGIN)

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 from ..exceptions import ConfigurationError
 from ..files.export.export import FORMATS
 from .shared_options import (
-    add_force_option,
     add_log_options,
-    add_output_options,
+    add_output_option,
     add_part_options,
     expect_new,
     LOG,
+    Outcome,
     read_options,
     selected_part,
 )
-from .terminal import print_json, print_paragraph, ProgressBar
+from .terminal import print_paragraph, ProgressBar, show
 
 if TYPE_CHECKING:
     from ..files.export.identified_model import IdentifiedModel
@@ -44,10 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument('results', help='parameters.yaml, or the folder that holds it')
     parser.add_argument('--format', required=True, choices=tuple(FORMATS))
-    parser.add_argument(
-        '-o', '--output', metavar='FILE', help="default: the robot's name, beside the results"
-    )
-    add_force_option(parser, 'existing files')
+    text = "default: the robot's name, beside the results"
+    add_output_option(parser, text, replaces='existing files')
     parser.add_argument(
         '--mesh-folder',
         action='append',
@@ -69,52 +67,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_part_options(parser)
     add_log_options(parser)
-    add_output_options(parser)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Write the files, print what they lack."""
+def run(args: argparse.Namespace) -> Outcome:
+    """Write the files, and say what they lack."""
     if args.regressor and not FORMATS[args.format].table:
         tables = ', '.join(name for name, each in FORMATS.items() if each.table)
         raise ConfigurationError(f'--regressor is for tables: choose one of {tables}')
     from ..files.atomic import write_bytes
     from ..files.export.export import write
     from ..files.export.identified_model import read_identified_model
-    from ..files.results_file import read_results
+    from ..files.results_file import read_results, results_folder
     from ..files.verdict_text import unusable_note
 
     model = read_identified_model(args.results)
-    output = _output(args, model.robot.name)
+    name = re.sub(r'[^\w.-]+', '_', model.robot.name).lstrip('.') or 'robot'
+    beside = results_folder(args.results) / f'{name}{FORMATS[args.format].suffix}'
+    output = Path(args.output) if args.output else beside
     table = output.with_name(f'{output.stem}_regressor{output.suffix}')
-    for path in (output, table) if args.regressor else (output,):
-        expect_new(path, args.force)
-    results = read_results(args.results)
+    written = [output, table] if args.regressor else [output]
+    expect_new(written, args.force)
+    marked = unusable_note(read_results(args.results))
     content, notes = write(args.format, model, folders=args.mesh_folder, like=args.like)
-    if text := unusable_note(results):
-        notes = [text, *notes]
-    written = [output]
     if args.regressor:
         notes = [*notes, *_write_regressor(args, model, table)]
-        written.append(table)
     write_bytes(output, content, overwrite=args.force)
-    if args.json:
-        print_json({'written': written, 'notes': notes})
-        return 0
-    for text in notes:
-        print_paragraph(text, 'warning' if text == unusable_note(results) else 'note')
-    for path in written:
-        print(f'written: {path}')
-    return 0
 
+    def print_all() -> None:
+        if marked:
+            print_paragraph(marked, 'warning')
+        for text in notes:
+            print_paragraph(text, 'note')
+        for path in written:
+            show(f'written: {path}')
 
-def _output(args: argparse.Namespace, robot: str) -> Path:
-    """Return the file to write: as named, else by the robot's name beside the results."""
-    if args.output:
-        return Path(args.output)
-    from ..files.results_file import results_folder
-
-    name = re.sub(r'[^\w.-]+', '_', robot).lstrip('.') or 'robot'
-    return results_folder(args.results) / f'{name}{FORMATS[args.format].suffix}'
+    return Outcome({'written': written, 'notes': [*filter(None, [marked]), *notes]}, print_all)
 
 
 def _write_regressor(args: argparse.Namespace, model: 'IdentifiedModel', path: Path) -> list[str]:

@@ -2,11 +2,12 @@
 
 import argparse
 from pathlib import Path
+import sys
 import time
 from typing import TYPE_CHECKING
 
-from .shared_options import add_output_options, EXIT_UNUSABLE, LOG
-from .terminal import format_table, print_json, print_paragraph, ProgressBar
+from .shared_options import add_output_option, EXIT_UNUSABLE, LOG, Outcome
+from .terminal import print_json, print_paragraph, print_table, ProgressBar, show
 
 if TYPE_CHECKING:
     from ..fleet.engine import Engine
@@ -53,10 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         _add_run_options(each)
     report = actions.add_parser('report', help='one page on a store')
     report.add_argument('store', metavar='STORE', help='folder of fleet run -o')
-    report.add_argument('-o', '--output', metavar='FILE', help='default: report.html in the store')
-    for each in actions.choices.values():  # also behind the action
-        add_output_options(each)
-        each.add_argument('--debug', action='store_true', default=argparse.SUPPRESS)
+    add_output_option(report, 'default: report.html in the store')
 
 
 def _add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -77,12 +75,12 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Outcome:
     """Do what was asked for."""
     return {'run': _run, 'watch': _watch, 'report': _report}[args.action](args)
 
 
-def _run(args: argparse.Namespace) -> int:
+def _run(args: argparse.Namespace) -> Outcome:
     from ..fleet.pooling import pool
     from ..fleet.sources import find_sources
 
@@ -94,18 +92,29 @@ def _run(args: argparse.Namespace) -> int:
             if progress.shown:
                 progress.print_line(f'dashboard: {engine.dashboard}')
             work.work(sources, engine)
-    pooled = pool(work.store)
+    pooled = len(pool(work.store))
     unusable, usable = _judge(work, [source.location for source in sources])
-    if args.json:
-        found = {'counts': work.counts, 'reasons': work.reasons, 'pooled': len(pooled)}
-        verdict = {'usable': usable, 'unusable': unusable}
-        print_json({**found, 'store': args.output, 'verdict': verdict})
-    else:
-        _print_summary(work)
+
+    def print_all() -> None:
+        counts = [(status, str(count)) for status, count in sorted(work.counts.items())]
+        print_table(('bags', 'count'), counts)
+        for location, reason in sorted(work.reasons.items())[:MOST_REASONS]:
+            print_paragraph(reason, location)
+        more = len(work.reasons) - MOST_REASONS
+        if more > 0:
+            print_paragraph(f'… and {more} more: see status and reason in the store')
         for location, text in sorted(unusable.items())[:MOST_REASONS]:
             print_paragraph(text, location)
-        print_paragraph(f'{len(pooled)} pooled estimates of robots and types', 'written')
-    return 0 if usable else EXIT_UNUSABLE
+        print_paragraph(f'{pooled} pooled estimates of robots and types', 'written')
+
+    data = {
+        'counts': work.counts,
+        'reasons': work.reasons,
+        'pooled': pooled,
+        'store': args.output,
+        'verdict': {'usable': usable, 'unusable': unusable},
+    }
+    return Outcome(data, print_all, code=0 if usable else EXIT_UNUSABLE)
 
 
 def _judge(work: 'Run', locations: list[str]) -> tuple[dict[str, str], bool]:
@@ -125,9 +134,10 @@ def _judge(work: 'Run', locations: list[str]) -> tuple[dict[str, str], bool]:
     return unusable, not known or len(unusable) < known
 
 
-def _watch(args: argparse.Namespace) -> int:
+def _watch(args: argparse.Namespace) -> Outcome:
+    """Print each recording when it has been added, until interrupted."""
     from ..fleet.pooling import pool
-    from ..fleet.watch import arrivals
+    from ..fleet.sources import arrivals
 
     with ProgressBar(1) as progress:
         work, engine = _start(args, progress)
@@ -142,22 +152,23 @@ def _watch(args: argparse.Namespace) -> int:
                     if args.json:
                         print_json({'source': source.location, 'reason': reason})
                     else:
-                        print(f'{source.location}: {reason or "added"}', flush=True)
-    return 0
+                        show(f'{source.location}: {reason or "added"}')
+                    sys.stdout.flush()
+    return Outcome(None, lambda: None)  # never: recordings go on to arrive
 
 
-def _report(args: argparse.Namespace) -> int:
+def _report(args: argparse.Namespace) -> Outcome:
     from ..fleet.report.page import write_fleet_report
 
     target = Path(args.output or Path(args.store) / 'report.html')
     findings = write_fleet_report(args.store, target)
-    if args.json:
-        print_json({'findings': findings, 'written': target})
-        return 0
-    for finding in findings:
-        print_paragraph(str(finding))
-    print_paragraph(str(target), 'written')
-    return 0
+
+    def print_all() -> None:
+        for finding in findings:
+            print_paragraph(str(finding))
+        print_paragraph(str(target), 'written')
+
+    return Outcome({'findings': findings, 'written': target}, print_all)
 
 
 def _start(args: argparse.Namespace, progress: ProgressBar) -> tuple['Run', 'Engine']:
@@ -181,13 +192,3 @@ def _start(args: argparse.Namespace, progress: ProgressBar) -> tuple['Run', 'Eng
         progress.show(done / max(total, 1), text + f', {failed} failed' * bool(failed))
 
     return Run(store, models, settings, show), Engine(settings, args.scheduler)
-
-
-def _print_summary(work: 'Run') -> None:
-    counts = [(k, str(n)) for k, n in sorted(work.counts.items())]
-    print(f'{format_table(("bags", "count"), counts)}\n')
-    for location, reason in sorted(work.reasons.items())[:MOST_REASONS]:
-        print_paragraph(reason, location)
-    more = len(work.reasons) - MOST_REASONS
-    if more > 0:
-        print_paragraph(f'… and {more} more: see status and reason in the store')

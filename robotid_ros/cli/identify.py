@@ -3,30 +3,26 @@
 import argparse
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..exceptions import UnknownNameError
+from .results_text import print_results, results_data
 from .shared_options import (
-    add_force_option,
+    add_all_option,
     add_log_options,
-    add_output_options,
+    add_output_option,
     add_part_options,
     add_robot_options,
     default_output,
-    expect_no_results,
+    description,
+    expect_new,
     judged,
     LOG,
-    make_part,
-    open_logs,
+    Outcome,
     parse_part,
+    read_options,
     selected_part,
 )
-from .terminal import print_json, ProgressBar
-from .terminal.results_text import print_results, results_data
-
-if TYPE_CHECKING:
-    from ..core.identification_settings import IdentificationSettings
-    from ..files.identification_input import AnyRecording, Input
+from .terminal import ProgressBar
 
 # Labels of the steps with the share of the time that each takes, of 8 s of a six-axis arm at
 # 5 kHz; along a simulation the estimation takes nearly all.
@@ -67,10 +63,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'bag', nargs='+', help=f'{LOG}; several of one robot are identified together'
     )
     add_robot_options(parser)
-    parser.add_argument(
-        '-o', '--output', metavar='DIR', help='default: <BAG>_identified, of the first one'
+    add_output_option(
+        parser,
+        'default: <BAG>_identified, of the first one',
+        'DIR',
+        replaces='existing results',
     )
-    add_force_option(parser, 'existing results')
     parser.add_argument(
         '--method',
         metavar='METHOD',
@@ -86,25 +84,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument('--validation', metavar='BAG', help='validate on another recording')
     add_log_options(parser)
-    add_output_options(parser, 'all parameters and figures, however many there are')
+    add_all_option(parser)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Identify, write the files, print the tables."""
+def run(args: argparse.Namespace) -> Outcome:
+    """Identify and write the files."""
     with ProgressBar(STEPS) as progress:
         progress.step('reading')
-        from ..files.identification_input import split_all
+        from ..files.identification_input import open_input, split_all
+        from ..files.results_file import RESULT_FILES
 
         folder = Path(args.output or default_output(args.bag[0], 'identified'))
-        expect_no_results(folder, args.force)
-        part, validation = selected_part(args), make_part(args.validation_part)
-        session = open_logs(args, args.bag, progress)
-        fitted, other = split_all(session.recordings, part, validation)
+        expect_new([folder / name for name in RESULT_FILES], args.force)
+        options, urdf, share = read_options(args), description(args), progress.share
+        session = open_input(args.bag, args.config, urdf, options=options, progress=share)
+        validation = args.validation_part
+        fitted, other = split_all(session.recordings, selected_part(args), validation)
         if args.validation:
-            other = _read_validation(args, session, progress)
+            other = session.read(args.validation, share)
+            other = validation.of(other) if validation else other
+        from ..core.identification_settings import METHODS
         from ..core.pipeline.identification import identify
 
-        settings = _settings(session, args.method)
+        settings = session.configuration.identification
+        if args.method is not None:
+            if args.method not in METHODS:
+                raise UnknownNameError('method', args.method, METHODS)
+            settings = dataclasses.replace(settings, method=args.method)
         progress.plan(steps(settings.method))
         found = identify(fitted, session.robot, settings, other, progress.step)
         progress.step('writing the results')
@@ -112,30 +118,9 @@ def run(args: argparse.Namespace) -> int:
 
         results = save(found, fitted, folder, session.settings, args.command_line)
     files = sorted(file.name for file in folder.iterdir())
-    if args.json:
-        print_json({**results_data(results), 'folder': folder, 'files': files})
-    else:
-        print_results(results, [f'{folder}: {", ".join(files)}'], every=args.all)
-    return judged(results)
-
-
-def _settings(session: 'Input', method: str | None) -> 'IdentificationSettings':
-    from ..core.identification_settings import METHODS
-
-    settings = session.configuration.identification
-    if method is None:
-        return settings
-    if method not in METHODS:
-        raise UnknownNameError('method', method, METHODS)
-    return dataclasses.replace(settings, method=method)
-
-
-def _read_validation(
-    args: argparse.Namespace, session: 'Input', progress: ProgressBar
-) -> 'AnyRecording':
-    recording = session.read(args.validation, progress.share)
-    part = make_part(args.validation_part)
-    return recording if part is None else part.of(recording)
+    data = {**results_data(results), 'folder': folder, 'files': files}
+    written = [f'{folder}: {", ".join(files)}']
+    return judged(data, lambda: print_results(results, written, every=args.all), results)
 
 
 def steps(method: str) -> list[tuple[str, float]]:

@@ -2,14 +2,14 @@
 
 import argparse
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 import re
-import sys
 from typing import TYPE_CHECKING
 
 from .demo import expect_ros
-from .shared_options import add_force_option, add_joints_option, add_output_options, expect_new
-from .terminal import lines_above, print_json, print_paragraph, ProgressBar
+from .shared_options import add_joints_option, add_output_option, expect_new, Outcome
+from .terminal import print_paragraph, ProgressBar, show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,9 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='of the robot that is up; default: its only one',
     )
     parser.add_argument('--namespace', metavar='NS', default='/', help='likewise, as /arm1')
-    parser.add_argument(
-        '-o', '--output', metavar='FILE', help="default: the robot's name with .yaml, here"
-    )
+    text = "default: the robot's name with .yaml, here"
+    add_output_option(parser, text, replaces='an existing configuration')
     add_joints_option(parser, 'identify these; default: the longest chain of driven joints')
     parser.add_argument('--tip', metavar='LINK', help='link that the arm moves, of several arms')
     parser.add_argument(
@@ -60,15 +59,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=0.0,
         help='of the robot in its data sheet, where the description has no inertials',
     )
-    add_force_option(parser, 'an existing configuration')
     parser.add_argument('--keys', action='store_true', help='explain every key, and write nothing')
-    add_output_options(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Outcome:
     """Write the configuration, and say what was chosen."""
     if args.keys:
-        return _explain_keys(args.json)
+        from ..files.configuration_text import settings_reference
+        from ..files.yaml import parse_yaml
+
+        text = settings_reference()
+        return Outcome(parse_yaml(text, 'the settings'), partial(show, text.rstrip()))
     from ..core.model.urdf_parsing import parse_urdf
     from ..core.setup.arm_choice import left_out_sentences
     from ..core.setup.robot_setup import KnownFacts, set_up_robot
@@ -89,8 +90,7 @@ def run(args: argparse.Namespace) -> int:
         description = read_description(source)
         output = Path(args.output or f'{source.name.split(".")[0]}.yaml')
     written = (output,) if facts is None else (output, source)
-    for path in written:
-        expect_new(path, args.force)
+    expect_new(written, args.force)
     folders = mesh_folders(source.absolute())
     tip = args.tip or ''
     known = replace(facts or KnownFacts(), mass=args.mass)
@@ -101,25 +101,14 @@ def run(args: argparse.Namespace) -> int:
     write_text(output, text, overwrite=args.force)
     load(output)
     sentences = (*left_out_sentences(setup.arm), *setup.rules.values(), *setup.notes)
-    if args.json:
-        found = {'joints': setup.arm.joints, 'tool': setup.arm.tip}
-        unchecked = {'unchecked': setup.unchecked}
-        print_json({**found, 'notes': sentences, **unchecked, 'written': written})
-    else:
-        _print_setup(setup, sentences, written)
-    return 0
-
-
-def _explain_keys(as_json: bool) -> int:
-    from ..files.configuration_text import settings_reference
-    from ..files.yaml import parse_yaml
-
-    text = settings_reference()
-    if as_json:
-        print_json(parse_yaml(text, 'the settings'))
-    else:
-        sys.stdout.write(text)
-    return 0
+    data = {
+        'joints': setup.arm.joints,
+        'tool': setup.arm.tip,
+        'notes': sentences,
+        'unchecked': setup.unchecked,
+        'written': written,
+    }
+    return Outcome(data, partial(_print_setup, setup, sentences, written))
 
 
 def _print_setup(
@@ -130,11 +119,11 @@ def _print_setup(
     for sentence in sentences:
         print_paragraph(sentence)
     if setup.unchecked:
-        print('\nBefore a real robot moves, make these checkable, or accept them:')
+        show('\nBefore a real robot moves, make these checkable, or accept them:')
         for sentence in setup.unchecked.values():
             print_paragraph(f'- {sentence}')
-        print(f'  excitation.accept_unchecked: [{", ".join(setup.unchecked)}]')
-    print(f'\nwritten: {", ".join(map(str, written))}')
+        show(f'  excitation.accept_unchecked: [{", ".join(setup.unchecked)}]')
+    show(f'\nwritten: {", ".join(map(str, written))}')
 
 
 def _ask_robot(controller: str, namespace: str, mass: float) -> 'tuple[str, KnownFacts]':
@@ -146,7 +135,7 @@ def _ask_robot(controller: str, namespace: str, mass: float) -> 'tuple[str, Know
     from ..nodes.doctor.take_snapshot import snapshot_of_graph
 
     place = f'/{namespace.strip("/")}'
-    with ProgressBar() as progress, lines_above(progress):
+    with ProgressBar() as progress:
         progress.step('asking the robot')
         snapshot = snapshot_of_graph(
             Configuration(robot=RobotSettings(mass=mass)),

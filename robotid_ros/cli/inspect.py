@@ -6,13 +6,13 @@ from typing import Any, TYPE_CHECKING
 
 from .shared_options import (
     add_log_options,
-    add_output_options,
     add_urdf_option,
     EXIT_UNUSABLE,
     LOG,
+    Outcome,
     read_options,
 )
-from .terminal import format_number, format_table, print_json, print_paragraph, SHORT
+from .terminal import format_number, print_paragraph, print_table, SHORT, show
 
 if TYPE_CHECKING:
     from ..files.bags.summary import BagSummary
@@ -40,26 +40,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_urdf_option(parser)
     add_log_options(parser)
-    add_output_options(parser, 'every topic with its type')
+    parser.add_argument('--all', action='store_true', help='show every topic with its type')
 
 
-def run(args: argparse.Namespace) -> int:
-    """Print the summary."""
+def run(args: argparse.Namespace) -> Outcome:
+    """Summarise, after a repair where that is asked for."""
     from ..files.bags import repair_bag
     from ..files.bags.summary import summarise
 
     lost = repair_bag(args.bag) if args.repair else ()
     summary = summarise(args.bag, read_options(args, described=True))
-    if args.json:
-        print_json({**summary_data(summary), 'repaired': lost})
-    else:
+
+    def print_all() -> None:
         _print_summary(summary, every_topic=args.all)
         for note in lost:
             print_paragraph(note, 'repaired')
         for use in summary.suitability:
             word = f'{use.purpose}: {"yes" if use.possible else f"no, {use.reason}"}'
             print_paragraph(word, style='good' if use.possible else 'doubtful')
-    return 0 if summary.usable else EXIT_UNUSABLE
+
+    data = {**summary_data(summary), 'repaired': lost}
+    return Outcome(data, print_all, code=0 if summary.usable else EXIT_UNUSABLE)
 
 
 def summary_data(summary: 'BagSummary') -> dict[str, Any]:
@@ -82,17 +83,17 @@ def _print_summary(summary: 'BagSummary', *, every_topic: bool) -> None:
     columns = 4 if every_topic else 3
     shown = topics if every_topic else topics[:SHORT]
     head = ('topic', 'messages', 'rate [Hz]', 'type')[:columns]
-    print(f'\n{format_table(head, [row[:columns] for row in shown], "<>><"[:columns])}')
+    show()
+    print_table(head, [row[:columns] for row in shown], '<>><'[:columns])
     if len(shown) < len(topics):
-        print(f'… and {len(topics) - len(shown)} more: --all shows them')
+        show(f'… and {len(topics) - len(shown)} more: --all shows them\n')
     channels = [
         (c.joint, format_number(c.travel), c.position, c.velocity, c.effort)
         for c in summary.channels
     ]
-    head = ('joint', 'travel', 'position', 'velocity', 'effort')
-    print(f'\n{format_table(head, channels, "<><<<")}\n')
+    print_table(('joint', 'travel', 'position', 'velocity', 'effort'), channels, '<><<<')
     if summary.phases:
         phases = [(p.name, f'{p.start:.2f}', f'{p.stop:.2f}') for p in summary.phases]
-        print(f'{format_table(("phase", "from [s]", "to [s]"), phases)}\n')
+        print_table(('phase', 'from [s]', 'to [s]'), phases)
     for note in summary.notes:
         print_paragraph(note, 'note')

@@ -1,7 +1,7 @@
 """`robotid`: one verb a module, each with its texts, `add_arguments(parser)` and `run(args)`."""
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 import contextlib
 from importlib import import_module
 import io
@@ -15,19 +15,21 @@ from typing import Any, NoReturn
 from .. import __version__
 from ..exceptions import RobotIdError, use_one_of
 from ..threads import limit_blas_threads
-from .terminal import HelpFormatter, print_error, PrintableStream
+from .shared_options import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_USAGE
+from .terminal import print_error, print_json
 
 VERBS = (
     *('demo', 'design', 'identify', 'validate', 'compare', 'payload', 'report', 'inspect'),
     *('convert', 'doctor', 'init', 'export', 'fleet'),
 )
-EXIT_USAGE, EXIT_INTERRUPTED = 2, 130
-EXAMPLES = """\
-examples:
+FIRST_STEPS = """\
   robotid demo                               # a session on a simulated robot
   robotid identify arm.csv --urdf arm.urdf   # any log of positions and efforts
   robotid init arm.urdf                      # a configuration for your own arm
-
+"""
+EXAMPLES = f"""\
+examples:
+{FIRST_STEPS}
 Exit codes: 0 success, 1 error, 2 wrong usage, 3 poor design, 4 unusable result or
 log (what was found is written all the same), 130 interrupted.
 
@@ -35,17 +37,21 @@ Each command has its own help and examples: 'robotid identify --help'.
 Completion of commands and options, where the package argcomplete is installed:
   eval "$(register-python-argcomplete robotid)"
 """
+WELCOME = f"""\
+{{description}} A log of a moving robot and its URDF are enough.
 
-
-WELCOME = """\
-{description} A log of a moving robot and its URDF are enough.
-
-  robotid demo                               # a session on a simulated robot
-  robotid identify arm.csv --urdf arm.urdf   # any log of positions and efforts
-  robotid init arm.urdf                      # a configuration for your own arm
-
+{FIRST_STEPS}
 All commands: robotid --help. Of one: robotid identify --help.
 """
+
+
+class HelpFormatter(argparse.HelpFormatter):
+    """Wraps descriptions, keeps the lines of examples."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if text.startswith('examples:'):
+            return text
+        return super()._fill_text(text, width, indent)
 
 
 class Parser(argparse.ArgumentParser):
@@ -53,7 +59,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print a sentence and exit with code 2."""
-        print_error(f'robotid: {message}; {self.prog} --help shows what there is')
+        print_error(f'{message}; {self.prog} --help shows what there is')
         self.exit(EXIT_USAGE)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -66,14 +72,21 @@ class Parser(argparse.ArgumentParser):
         found, unknown = self.parse_known_args(args, namespace)
         if unknown:
             word, parser = unknown[0].split('=')[0], self
-            while parser._subparsers:  # that of the command
-                actions: Any = parser._subparsers._group_actions[0]
-                parser = actions.choices[getattr(found, actions.dest)]
+            for name in ('verb', 'action'):
+                parser = _commands_of(parser).get(getattr(found, name, ''), parser)
             if word.startswith('-'):
                 options = [o for o in parser._option_string_actions if o.startswith('--')]
                 parser.error(f"there is no option '{word}': {use_one_of(word, options)}")
             parser.error(f"there is no place for '{word}'")
         return found
+
+
+def _commands_of(parser: argparse.ArgumentParser) -> Mapping[str, Any]:
+    """Return the parsers of a parser's own commands by name."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return action.choices
+    return {}
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -100,10 +113,13 @@ def build_parser() -> argparse.ArgumentParser:
             formatter_class=HelpFormatter,
         )
         module.add_arguments(subparser)
-        subparser.set_defaults(run=module.run)
-        subparser.add_argument(
-            '--debug', action='store_true', help='show the traceback of an error'
-        )
+        subparser.set_defaults(run=module.run, json=False, debug=False)
+        for each in (subparser, *_commands_of(subparser).values()):
+            for name, text in (
+                ('--json', 'print what was found as JSON, and nothing else'),
+                ('--debug', 'show the traceback of an error'),
+            ):
+                each.add_argument(name, action='store_true', default=argparse.SUPPRESS, help=text)
     return parser
 
 
@@ -117,31 +133,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     is unusable, 130 after Ctrl-C.
 
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
+    for name in ('stdout', 'stderr'):
+        stream = getattr(sys, name)
+        if stream is None:  # closed
+            setattr(sys, name, open(os.devnull, 'w', encoding='utf-8'))
+        elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors='backslashreplace')  # no σ and N·m; names that are not UTF-8
     parser = build_parser()
     if '_ARGCOMPLETE' in os.environ:
-        _complete(parser)
+        with contextlib.suppress(ImportError):
+            import argcomplete
+
+            argcomplete.autocomplete(parser)
     words = sys.argv[1:] if argv is None else argv
     if not words:
         sys.stderr.write(WELCOME.format(description=parser.description))
         return EXIT_USAGE
+    limit_blas_threads()  # verbs import NumPy
     try:
         args = parser.parse_args(argv)
-        args.command_line = shlex.join(['robotid', *words])
     except SystemExit as usage:
         return usage.code if isinstance(usage.code, int) else EXIT_USAGE
-    with _interruptible() as interrupted, contextlib.redirect_stdout(PrintableStream(sys.stdout)):
+    args.command_line = shlex.join(['robotid', *words])
+    with _interruptible() as interrupted:
         return _run(args, interrupted)
-
-
-def _complete(parser: argparse.ArgumentParser) -> None:
-    """Answer a shell that asks how a line goes on, and end; not where argcomplete is missing."""
-    with contextlib.suppress(ImportError):
-        import argcomplete
-
-        argcomplete.autocomplete(parser)
 
 
 @contextlib.contextmanager
@@ -164,39 +179,45 @@ def _interruptible() -> Iterator[threading.Event]:
 
 
 def _run(args: argparse.Namespace, interrupted: threading.Event) -> int:
-    limit_blas_threads()  # verbs import NumPy
+    """Run a verb and print its outcome, or one sentence on what went wrong."""
     try:
-        code = int(args.run(args))
+        outcome = args.run(args)
+        print_json(outcome.data) if args.json else outcome.show()
         sys.stdout.flush()
-        return code
-    except KeyboardInterrupt:
-        return _fail('interrupted', EXIT_INTERRUPTED)
+        for text in outcome.errors:
+            print_error(text)
+        return int(outcome.code)
     except BrokenPipeError:
         # The reader of our output is gone (a pager, head): nobody would read a message.
         _discard_output()
-        return 1
-    except RobotIdError as error:
+        return EXIT_ERROR
+    except (Exception, KeyboardInterrupt) as error:
+        # Libraries turn an interrupt of their import into other errors.
+        if isinstance(error, KeyboardInterrupt) or interrupted.is_set():
+            print_error('interrupted')
+            return EXIT_INTERRUPTED
         if args.debug:
             raise
-        return _fail(str(error), 1)
-    except Exception as error:
-        if interrupted.is_set():  # libraries turn an interrupt of their import into other errors
-            return _fail('interrupted', EXIT_INTERRUPTED)
-        if args.debug:
-            raise
-        if isinstance(error, OSError) and error.errno:
-            where = f" '{error.filename}'" if error.filename else ' the output'
-            if not error.filename:
-                _discard_output()
-            return _fail(
-                f'cannot read or write{where}: {(error.strerror or str(error)).lower()}', 1
-            )
-        if isinstance(error, MemoryError):
-            return _fail('there is not enough memory: choose a part with --from and --to', 1)
-        files = ', '.join(f"'{path}'" for path in _inputs(args))
-        what = f'{files} is damaged, or this is' if files else 'this is'
-        text = f'{type(error).__name__}: {error}; {what} a bug: run again with --debug'
-        return _fail(text, 1)
+        print_error(' '.join(_sentence(error, args).split()))
+        return EXIT_ERROR
+
+
+def _sentence(error: Exception, args: argparse.Namespace) -> str:
+    """Say what went wrong, with the remedy where it is known."""
+    if isinstance(error, RobotIdError):
+        return str(error)
+    if isinstance(error, OSError) and error.errno:
+        where = f"'{error.filename}'" if error.filename else 'the output'
+        if not error.filename:
+            _discard_output()
+        return f'cannot read or write {where}: {(error.strerror or str(error)).lower()}'
+    if isinstance(error, MemoryError):
+        return 'there is not enough memory: choose a part with --from and --to'
+    values = [v if isinstance(v, list) else [v] for v in vars(args).values()]
+    words = [word for each in values for word in each if isinstance(word, str)]
+    files = ', '.join(f"'{word}'" for word in words if os.path.exists(word))
+    what = f'{files} is damaged, or this is' if files else 'this is'
+    return f'{type(error).__name__}: {error}; {what} a bug: run again with --debug'
 
 
 def _discard_output() -> None:
@@ -205,16 +226,3 @@ def _discard_output() -> None:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _inputs(args: argparse.Namespace) -> list[str]:
-    """Return the files and folders among the arguments, which an unforeseen error may be of."""
-    values = (
-        v for value in vars(args).values() for v in (value if isinstance(value, list) else [value])
-    )
-    return [value for value in values if isinstance(value, str) and os.path.exists(value)]
-
-
-def _fail(text: str, code: int) -> int:
-    print_error(f'robotid: {" ".join(text.split())}')
-    return code

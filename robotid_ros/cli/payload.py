@@ -4,31 +4,22 @@ import argparse
 import dataclasses
 import math
 from pathlib import Path
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from .shared_options import (
-    add_force_option,
     add_log_options,
-    add_output_options,
+    add_output_option,
     add_robot_options,
     default_output,
     description,
     EXIT_UNUSABLE,
     expect_new,
+    Outcome,
     read_options,
 )
-from .terminal import (
-    format_number,
-    format_table,
-    print_error,
-    print_json,
-    print_paragraph,
-    ProgressBar,
-)
+from .terminal import format_number, print_paragraph, print_table, ProgressBar, show
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ..core.payload import Payload
 
 # Reading and identifying each recording, writing.
@@ -61,23 +52,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the last joint's",
     )
     add_robot_options(parser, 'EMPTY')
-    parser.add_argument('-o', '--output', metavar='FILE', help='default: <LOADED>_payload.yaml')
-    add_force_option(parser, 'an existing file')
+    add_output_option(parser, 'default: <LOADED>_payload.yaml', replaces='an existing file')
     add_log_options(parser)
-    add_output_options(parser)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Identify both, write the file, print the table."""
+def run(args: argparse.Namespace) -> Outcome:
+    """Identify both, and write the file."""
     with ProgressBar(STEPS) as progress:
         progress.step('reading')
         from ..core.payload import payload_from_recordings
         from ..core.payload.payload import stands_out
-        from ..files.export.payload import write_payload
+        from ..files.export.payload import maker_lines, write_payload
         from ..files.payload_input import open_payload
 
         output = Path(args.output or default_output(args.loaded, 'payload.yaml'))
-        expect_new(output, args.force)
+        expect_new([output], args.force)
         given = open_payload(
             args.empty,
             args.loaded,
@@ -96,60 +85,45 @@ def run(args: argparse.Namespace) -> int:
         path = write_payload(
             output, payload, facts, warnings, given.frame.body, overwrite=args.force
         )
-    usable = stands_out(payload)
-    if args.json:
-        verdict = {'usable': usable, 'reason': None if usable else 'mass_within_sigma'}
-        found = {**_payload_data(payload), 'verdict': verdict}
-        print_json({**found, 'warnings': warnings, 'written': path})
-    else:
-        print(f'{_format_payload(payload)}\n')
+    rows, lines, usable = _parameters(payload), maker_lines(payload), stands_out(payload)
+
+    def print_all() -> None:
+        show(f'in {payload.frame}: mass, centre, inertia at the centre; then moments at the frame')
+        show()
+        cells = [
+            (name, format_number(value, 5) * math.isfinite(sigma), format_number(sigma, 3), unit)
+            for name, value, sigma, unit in rows
+        ]
+        print_table(('parameter', 'value', 'σ', 'unit'), cells, '<>><')
+        show(f"to paste, if {payload.frame} is the maker's flange frame:")
+        for maker, line in lines.items():
+            show(f'{maker}: {line or "wants what the motion does not tell"}')
+        show()
         for text in warnings:
             print_paragraph(text, 'warning')
-        print(f'written: {path}')
-    if not usable:
-        print_error('robotid: the payload is unusable: its mass does not stand out of its σ')
-    return 0 if usable else EXIT_UNUSABLE
+        show(f'written: {path}')
 
-
-def _payload_data(payload: 'Payload') -> dict[str, Any]:
-    from ..files.export.payload import maker_lines
-
-    return {
+    data = {
         'frame': payload.frame,
         'parameters': [
-            {'name': name, 'value': value, 'sigma': sigma, 'unit': unit}
-            for name, value, sigma, unit in _parameters(payload)
+            dict(zip(('name', 'value', 'sigma', 'unit'), row, strict=True)) for row in rows
         ],
-        'controllers': maker_lines(payload),
+        'controllers': lines,
+        'verdict': {'usable': usable, 'reason': None if usable else 'mass_within_sigma'},
+        'warnings': warnings,
+        'written': path,
     }
+    if usable:
+        return Outcome(data, print_all)
+    error = 'the payload is unusable: its mass does not stand out of its σ'
+    return Outcome(data, print_all, [error], EXIT_UNUSABLE)
 
 
-def _parameters(payload: 'Payload') -> 'Iterator[tuple[str, float, float, str]]':
-    """Give name, value, σ and unit: at the centre of mass, then at the frame."""
+def _parameters(payload: 'Payload') -> list[tuple[str, float, float, str]]:
+    """Return name, value, σ and unit: at the centre of mass, then at the frame."""
     from ..core.payload.payload import CENTRAL, CENTRAL_UNITS
 
-    yield from zip(CENTRAL, payload.central, payload.central_sigma, CENTRAL_UNITS, strict=True)
-    yield from zip(payload.names, payload.value, payload.sigma, payload.units, strict=True)
-
-
-def _format_payload(payload: 'Payload') -> str:
-    from ..files.export.payload import maker_lines
-
-    rows = [
-        (name, format_number(value, 5) * math.isfinite(sigma), format_number(sigma, 3), unit)
-        for name, value, sigma, unit in _parameters(payload)
+    return [
+        *zip(CENTRAL, payload.central, payload.central_sigma, CENTRAL_UNITS, strict=True),
+        *zip(payload.names, payload.value, payload.sigma, payload.units, strict=True),
     ]
-    lines = [
-        f'{maker}: {line or "wants what the motion does not tell"}'
-        for maker, line in maker_lines(payload).items()
-    ]
-    return '\n'.join(
-        [
-            f'in {payload.frame}: mass, centre, inertia at the centre; then moments at the frame',
-            '',
-            format_table(('parameter', 'value', 'σ', 'unit'), rows, '<>><'),
-            '',
-            f"to paste, if {payload.frame} is the maker's flange frame:",
-            *lines,
-        ]
-    )

@@ -1,11 +1,12 @@
 """`robotid report DIR`: the report of an identification, anew."""
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from ..exceptions import FileError, RobotIdError
-from .shared_options import add_output_options
-from .terminal import print_json
+from .shared_options import add_output_option, Outcome
+from .terminal import show
 
 HELP = 'write the report of an identification anew'
 DESCRIPTION = (
@@ -22,11 +23,10 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument('parameters', help='parameters.yaml, or the folder that holds it')
-    parser.add_argument('-o', '--output', metavar='FILE', help='default: report.html beside it')
-    add_output_options(parser)
+    add_output_option(parser, 'default: report.html beside it')
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> Outcome:
     """Write the page."""
     from ..files.report.page import write_report
     from ..files.results_file import read_results, REPORT, results_folder
@@ -43,8 +43,4 @@ def run(args: argparse.Namespace) -> int:
         raise FileError(
             f"'{path}' cannot be drawn ({error}): it was edited or is damaged, identify again"
         ) from error
-    if args.json:
-        print_json({'report': page})
-    else:
-        print(page)
-    return 0
+    return Outcome({'report': page}, partial(show, str(page)))

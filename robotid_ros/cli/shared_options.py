@@ -1,30 +1,48 @@
-"""Options that several verbs share: the robot, parts of a recording."""
+"""What verbs share: their outcome with its exit code, and options: robot, log, part, output."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+import dataclasses
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, cast, TYPE_CHECKING
 
-from ..exceptions import ConfigurationError
+from ..exceptions import ConfigurationError, FileError, MissingPackageError
 
 if TYPE_CHECKING:
     from ..files.formats.read_options import ReadOptions
-    from ..files.identification_input import Input, Part
+    from ..files.identification_input import Part
     from ..files.results import Results
-    from .terminal import ProgressBar
 
-# start, stop, whether they are fractions: the parser must not import what the work needs.
-PartBounds = tuple[float, float, bool]
 EFFORT_KINDS = ('auto', 'joint_torque', 'without_gravity')
-# Of a command that judges: it did its work, and the result is marked unusable.
-EXIT_UNUSABLE = 4
+# Exit codes. POOR and UNUSABLE: a command did its work, and says that its result is of no use.
+EXIT_ERROR, EXIT_USAGE, EXIT_POOR, EXIT_UNUSABLE, EXIT_INTERRUPTED = 1, 2, 3, 4, 130
 LOG = (
     'rosbag2 folder, .mcap or .db3 file; .bag of ROS 1; .csv, .xlsx, .json, .npz, .mat, .h5, '
     '.parquet'
 )
 COLUMNS_EXAMPLE = 'time=t position=q{i} effort=tau{i}'
 UNITS_EXAMPLE = 'time=ms position=deg effort=A*0.12'
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """
+    What a verb has done: `main` prints one of its two forms, then the errors.
+
+    Attributes
+    ----------
+    data : for `--json`
+    show : prints it for people
+    errors : sentences for standard error
+    code : exit code
+
+    """
+
+    data: Any
+    show: Callable[[], object]
+    errors: Sequence[str] = ()
+    code: int = 0
 
 
 def add_robot_options(
@@ -77,12 +95,25 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_output_options(parser: argparse.ArgumentParser, tables: str = '') -> None:
-    """Add `--json`, and `--all` where a verb has long tables, which `tables` names."""
-    if tables:
-        parser.add_argument('--all', action='store_true', help=f'show {tables}')
+def add_output_option(
+    parser: argparse.ArgumentParser,
+    text: str,
+    metavar: str = 'FILE',
+    default: str | None = None,
+    replaces: str = '',
+) -> None:
+    """Add `--output`, and `--force` where a verb does not replace files unasked: `expect_new`."""
+    parser.add_argument('-o', '--output', metavar=metavar, default=default, help=text)
+    if replaces:
+        parser.add_argument('--force', action='store_true', help=f'replace {replaces}')
+
+
+def add_all_option(parser: argparse.ArgumentParser) -> None:
+    """Add `--all`."""
     parser.add_argument(
-        '--json', action='store_true', help='print what was found as JSON, and nothing else'
+        '--all',
+        action='store_true',
+        help='show all parameters and figures, however many there are',
     )
 
 
@@ -113,14 +144,6 @@ def read_options(args: argparse.Namespace, *, described: bool = False) -> 'ReadO
     )
 
 
-def open_logs(args: argparse.Namespace, bags: Sequence[str], progress: 'ProgressBar') -> 'Input':
-    """Open recordings of one robot as the options say."""
-    from ..files.identification_input import open_input
-
-    given = read_options(args)
-    return open_input(bags, args.config, description(args), options=given, progress=progress.share)
-
-
 def description(args: argparse.Namespace) -> str | None:
     """Return the text of the robot description that `--urdf` names, None without."""
     from ..files.robot_description import read_description
@@ -128,17 +151,22 @@ def description(args: argparse.Namespace) -> str | None:
     return read_description(args.urdf) if args.urdf else None
 
 
-def judged(results: 'Results', *, quiet: bool = False) -> int:
-    """Return the exit code of results, with a sentence on standard error for unusable ones."""
+def judged(data: Any, show: Callable[[], None], results: 'Results') -> Outcome:
+    """Return the outcome of a verb whose results have a verdict."""
     from ..files.results import verdict_of
     from ..files.verdict_text import unusable_note
-    from .terminal import print_error
 
-    if verdict_of(results).usable:
-        return 0
-    if not quiet:
-        print_error(f'robotid: {unusable_note(results)}')
-    return EXIT_UNUSABLE
+    usable = verdict_of(results).usable
+    errors = () if usable else (unusable_note(results),)
+    return Outcome(data, show, errors, 0 if usable else EXIT_UNUSABLE)
+
+
+def page_written(write: Callable[[], object], label: str = 'written') -> dict[str, str]:
+    """Write a page: its path under a label; or why not, where what draws it is not installed."""
+    try:
+        return {label: str(write())}
+    except MissingPackageError as error:
+        return {'warning': str(error)}
 
 
 def default_output(bag: str, suffix: str) -> Path:
@@ -149,47 +177,21 @@ def default_output(bag: str, suffix: str) -> Path:
     return path.with_name(f'{path.stem if path.is_file() else path.name}_{suffix}')
 
 
-def add_force_option(parser: argparse.ArgumentParser, what: str) -> None:
-    """Let the user replace what is there: `expect_new`, `expect_no_results`."""
-    parser.add_argument('--force', action='store_true', help=f'replace {what}')
-
-
-def expect_no_results(folder: Path, force: bool) -> None:
+def expect_new(paths: Iterable[Path], force: bool) -> None:
     """
-    Check that results can be written to a folder, and replace none unless asked to.
+    Check, before the work, that files can be written, and replace none unless asked to.
 
     Raises
     ------
-    FileError : it holds results, and not to be replaced; or it cannot be written
+    FileError : one is there, and not to be replaced; or its folder cannot be written
 
     """
-    from ..exceptions import FileError
-    from ..files.atomic import expect_writable
-    from ..files.results_file import RESULT_FILES
-
-    expect_writable(folder)
-    there = [name for name in RESULT_FILES if (folder / name).exists()]
-    if there and not force:
-        raise FileError(
-            f"'{folder}' holds {there[0]} already: name another folder by -o, or add --force"
-        )
-
-
-def expect_new(path: Path, force: bool) -> None:
-    """
-    Check that a file can be written, and replaces nothing that somebody may miss.
-
-    Raises
-    ------
-    FileError : it is there, and not to be replaced; or its folder cannot be written
-
-    """
-    from ..exceptions import FileError
     from ..files.atomic import expect_writable
 
-    if path.exists() and not force:
-        raise FileError(f"'{path}' exists already: name another file or add --force")
-    expect_writable(path.parent)
+    for path in paths:
+        if path.exists() and not force:
+            raise FileError(f"'{path}' exists already: name another output by -o, or add --force")
+        expect_writable(path.parent)
 
 
 def parse_names(text: str) -> tuple[str, ...]:
@@ -212,8 +214,10 @@ def add_part_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--to', dest='stop', type=float, metavar='S', help='use up to here [s]')
 
 
-def parse_part(text: str) -> PartBounds:
+def parse_part(text: str) -> 'Part':
     """Read 'START:STOP': fractions of the recording, or seconds when one ends in 's'."""
+    from ..files.identification_input import Part
+
     ends = text.split(':')
     fraction = not any(end.endswith('s') for end in ends)
     try:
@@ -221,14 +225,12 @@ def parse_part(text: str) -> PartBounds:
         low = float(start or 0.0)
         high = float(stop or (1.0 if fraction else math.inf))
     except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"'{text}' is no part: write 0:0.5 for the first half, 2s:8.5s for seconds"
-        ) from None
+        low = high = math.nan
     if not 0.0 <= low < high or (fraction and high > 1.0):
         raise argparse.ArgumentTypeError(
-            f"'{text}' is no part: the start comes first, and fractions end at 1 (seconds: 2s:8s)"
+            f"'{text}' is no part: write 0:0.5 for the first half, 2s:8.5s for seconds"
         )
-    return low, high, fraction
+    return Part(low, high, fraction)
 
 
 def selected_part(args: argparse.Namespace) -> 'Part | None':
@@ -241,16 +243,22 @@ def selected_part(args: argparse.Namespace) -> 'Part | None':
 
     """
     if args.start is None and args.stop is None:
-        return make_part(args.part)
+        return cast('Part | None', args.part)
+    from ..files.identification_input import Part
+
     start = 0.0 if args.start is None else args.start
     stop = math.inf if args.stop is None else args.stop
     if args.part is not None or not 0.0 <= start < stop:
         raise ConfigurationError('give either --part, or --from and --to with the start first')
-    return make_part((start, stop, False))
+    return Part(start, stop)
 
 
-def make_part(values: PartBounds | None) -> 'Part | None':
-    """Turn what the parser read into a part."""
-    from ..files.identification_input import Part
-
-    return None if values is None else Part(*values)
+def above_zero(text: str) -> float:
+    """Read a number above zero."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f'{text} must be a number above zero')
+    return value

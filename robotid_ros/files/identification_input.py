@@ -8,10 +8,8 @@ from typing import Any
 
 from ..core.model import build_robot, Robot, RobotSettings
 from ..core.model.assumed_inertials import ASSUMED_MASS, lacks_inertials
-from ..core.model.missing_joints import MIN_TRAVEL
-from ..core.setup.joint_selection import PositionRange
 from ..core.pipeline.several_logs import LogSet
-from ..core.setup.joint_selection import select_joints
+from ..core.setup.joint_selection import MIN_TRAVEL, PositionRange, select_joints
 from ..core.signals.recording import range_of_positions, Recording
 from ..exceptions import ConfigurationError, RecordingError
 from .bags import ChunkedRecording, open_recording

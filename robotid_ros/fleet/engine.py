@@ -49,16 +49,6 @@ class Engine:
 
     A scheduler that is started again finds its work handed out again; workers that die are
     replaced by whoever started them (here: Dask's nannies), and their tasks go to others.
-
-    Parameters
-    ----------
-    settings : number and memory of the workers of this machine, jobs in flight
-    scheduler : address, 'tcp://host:8786'; empty: workers of this machine
-
-    Raises
-    ------
-    EngineError : Dask is missing, or nobody answers at the address
-
     """
 
     def __init__(self, settings: FleetSettings, scheduler: str = ''):
@@ -106,12 +96,7 @@ class Engine:
         Yield each job with its value, or `Lost`, as they are done.
 
         Jobs are taken from the iterator no faster than workers need them; it may be fed with more
-        of them while it runs.
-
-        Raises
-        ------
-        EngineError : the scheduler is gone for good
-
+        of them while it runs. It ends with an `EngineError` where the scheduler is gone for good.
         """
         waiting: dict[Hashable, tuple[Job, int]] = {}
         done = self._distributed.as_completed(loop=self.client.loop, raise_errors=False)
@@ -149,9 +134,7 @@ class Engine:
         if future.status == 'error':
             error = future.exception()
             if isinstance(error, self._distributed.scheduler.KilledWorker):
-                return Lost(
-                    'the workers that had it died: it may need more memory than fleet.memory'
-                )
+                return Lost('its workers died: it may need more memory than fleet.memory')
             return Lost(f'{type(error).__name__}: {error}')
         return None
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 import dataclasses
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +13,7 @@ from ..core.model.parameters import INERTIAL
 from ..core.model.robot import Robot
 from ..core.regression.observation_system import System
 from .pooling import main_group, merge, ROBOT, sessions_of, table_of
-from .rows import factors_of
-from .session import IDENTIFIED
+from .session import factors_of, IDENTIFIED, Row
 from .store import Store
 
 SESSION_COLUMNS = (
@@ -73,23 +71,14 @@ class Robots:
         return np.flatnonzero(self.owner == robot)
 
 
-def read_robots(store: Store, type_: str, pooled: Sequence[dict[str, Any]]) -> Robots | None:
-    """
-    Gather the robots of a type, None where none was identified.
-
-    Parameters
-    ----------
-    store : where from
-    type_ : which
-    pooled : what `pooling.pool` returned
-
-    """
+def read_robots(store: Store, type_: str, pooled: Sequence[Row]) -> Robots | None:
+    """Gather the robots of a type among pooled rows, None where none was identified."""
     rows = [row for row in pooled if row['level'] == ROBOT and row['type'] == type_]
     if not rows:
         return None
     group = main_group(store, type_)
     model, base, _ = store.model(type_, group[0]).build()
-    sessions: list[dict[str, Any]] = []
+    sessions: list[Row] = []
     owner: list[int] = []
     for place, row in enumerate(rows):
         own = sessions_of(store, (type_, row['name']), group, SESSION_COLUMNS)

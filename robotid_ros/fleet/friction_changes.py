@@ -50,16 +50,10 @@ class Change:
 
 def find_changes(robots: Robots, kept: Sequence[int]) -> list[Change]:
     """
-    Return the likeliest change of each friction parameter of each robot.
+    Return the likeliest change of each friction parameter of each robot that is kept.
 
     Sessions are compared with how much those of one robot differ anyway: σ of successive
     differences, by their median over the robots of the type, which few that change do not move.
-
-    Parameters
-    ----------
-    robots : of one type
-    kept : places of those that are looked at
-
     """
     places = [robots.of(robot) for robot in kept]
     places = [own for own in places if len(own) >= FEWEST_SESSIONS]
@@ -75,11 +69,9 @@ def find_changes(robots: Robots, kept: Sequence[int]) -> list[Change]:
         sigma = max(sigma, floor)
         slope_sigma = sigma * _slope_error(kelvin, places)
         for own in places:
-            best = _largest_step(values[own], kelvin[own], sigma, slope_sigma, freedom)
-            number, before, step, z, p = best
-            since = robots.times[own[number]]
-            robot = int(robots.owner[own[0]])
-            found.append(Change(robot, int(parameter), since, number, before, step, z, p))
+            number, *step = _largest_step(values[own], kelvin[own], sigma, slope_sigma, freedom)
+            since, robot = robots.times[own[number]], int(robots.owner[own[0]])
+            found.append(Change(robot, int(parameter), since, number, *step))
     return found
 
 

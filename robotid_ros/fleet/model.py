@@ -40,20 +40,6 @@ class FleetModel:
     type: str
     content: str
 
-    @classmethod
-    def of(
-        cls, type: str, urdf: str, robot: RobotSettings, settings: IdentificationSettings
-    ) -> 'FleetModel':
-        """Gather what a model consists of."""
-        plain = dataclasses.asdict(settings)
-        groups = {
-            'urdf': urdf,
-            'robot': dataclasses.asdict(dataclasses.replace(robot, urdf='')),
-            # Those of a node have more, which say nothing of the results.
-            'identification': {name: plain[name] for name in _FIELDS},
-        }
-        return cls(type, json.dumps(groups, sort_keys=True))
-
     @property
     def hash(self) -> str:
         """Hash of all that a result depends on besides its bag."""
@@ -65,14 +51,7 @@ class FleetModel:
         return str(json.loads(self.content)['urdf'])
 
     def build(self) -> tuple[Robot, BaseParameters, IdentificationSettings]:
-        """
-        Build the robot, once a process.
-
-        Raises
-        ------
-        RobotIdError : description and settings do not fit, or a fleet cannot be identified so
-
-        """
+        """Build the robot, once a process; RobotIdError: a fleet cannot be identified so."""
         return _build(self.content)
 
 
@@ -91,18 +70,7 @@ def _build(content: str) -> tuple[Robot, BaseParameters, IdentificationSettings]
 
 
 def load_models(configurations: Sequence[str]) -> tuple[dict[str, FleetModel], FleetSettings]:
-    """
-    Read configurations, each a file or TYPE=FILE, and the fleet settings of the first.
-
-    Returns
-    -------
-    {type: its model}, and the settings
-
-    Raises
-    ------
-    RobotIdError : a configuration or description cannot be used, or two are of one type
-
-    """
+    """Read configurations, each a file or TYPE=FILE: models by type, and settings of the first."""
     models: dict[str, FleetModel] = {}
     first = FleetSettings()
     for number, text in enumerate(configurations):
@@ -112,8 +80,15 @@ def load_models(configurations: Sequence[str]) -> tuple[dict[str, FleetModel], F
         if urdf is None:
             raise ConfigurationError(f"'{file}' names no robot description: add robot.urdf")
         robot = configuration.robot
-        model = FleetModel.of(named, urdf, robot, configuration.identification)
-        model = dataclasses.replace(model, type=named or robot.name or model.build()[0].name)
+        settings = dataclasses.asdict(configuration.identification)
+        groups = {
+            'urdf': urdf,
+            'robot': dataclasses.asdict(dataclasses.replace(robot, urdf='')),
+            # Those of a node have more, which say nothing of the results.
+            'identification': {name: settings[name] for name in _FIELDS},
+        }
+        model = FleetModel(named or robot.name, json.dumps(groups, sort_keys=True))
+        model = dataclasses.replace(model, type=model.type or model.build()[0].name)
         model.build()  # what is wrong with it is said before the work begins
         if model.type in models:
             raise ConfigurationError(

@@ -2,9 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-import contextlib
 import hashlib
-from typing import Any
 
 import numpy as np
 
@@ -16,11 +14,9 @@ from ..core.regression.observation_system import System
 from ..core.regression.random_effects import agreement
 from ..core.regression.triangular_factors import compress
 from ..exceptions import RankDeficientError
-from .rows import estimate_columns, factors_of, joint_rows
-from .session import IDENTIFIED, UNDETERMINED
-from .store import Store
+from .session import estimate_columns, factors_of, IDENTIFIED, Row, UNDETERMINED
+from .store import POOLED, Store
 
-Row = dict[str, Any]
 ROBOT, TYPE = 'robot', 'type'
 # Batches of a pool, from whose scores σ follow; factors that are merged at once.
 MOST_BATCHES, AT_ONCE = 512, 32
@@ -66,16 +62,8 @@ def pool(store: Store) -> list[Row]:
     """
     Pool the sessions that are in a store now, and add what came out to it.
 
-    One robot is in memory at a time.
-
-    Returns
-    -------
-    Rows of the table `pooled`: of each robot, then of its type
-
-    Raises
-    ------
-    FileError : the store cannot be read or written
-
+    Returns rows of the table `pooled`: of each robot, then of its type. One robot is in memory at
+    a time.
     """
     pooled: list[Row] = []
     for type_ in store.names():
@@ -89,7 +77,7 @@ def pool(store: Store) -> list[Row]:
         for row in rows:
             row |= {'key': key, 'type': type_, 'configuration': configuration, 'version': version}
         if rows:
-            store.add_pooled(key, rows)
+            store.add(POOLED, rows, key)
         pooled += rows
     return pooled
 
@@ -104,33 +92,26 @@ def _pool_type(
             own = sessions_of(store, (type_, robot), group)
             system = merge(map(factors_of, own))
             if system is not None:
-                rows.extend(_pooled_row(ROBOT, robot, own, system, settings))
-                every.extend(session['key'] for session in own)
+                keys = [session['key'] for session in own]
+                row = _pooled_row(ROBOT, robot, keys, system, settings)
+                rows.extend([{**each, **_agreement(own)} for each in row])
+                every.extend(keys)
                 yield system
 
     total = merge(robots())
-    if total is not None:
-        sessions = [{'key': key} for key in every]
-        rows += _pooled_row(TYPE, type_, sessions, total, settings)
-    return rows
+    return rows if total is None else [*rows, *_pooled_row(TYPE, type_, every, total, settings)]
 
 
 def _pooled_row(
-    level: str,
-    name: str,
-    sessions: Sequence[Row],
-    system: System,
-    settings: IdentificationSettings,
+    level: str, name: str, keys: Sequence[str], system: System, settings: IdentificationSettings
 ) -> list[Row]:
     """Return the row of a pool; none where all its sessions do not determine the parameters."""
-    with contextlib.suppress(RankDeficientError):
+    try:
         estimate = fit(as_asked(system, settings), settings.method, settings.iterations)
-        row = {'level': level, 'name': name, 'sessions': [s['key'] for s in sessions]}
-        row |= estimate_columns(estimate) | {'joints': joint_rows(system, estimate)}
-        if level == ROBOT:
-            row |= _agreement(sessions)
-        return [row]
-    return []
+    except RankDeficientError:
+        return []
+    row = {'level': level, 'name': name, 'sessions': list(keys)}
+    return [row | estimate_columns(system, estimate)]
 
 
 def _agreement(sessions: Sequence[Row]) -> Row:
@@ -138,8 +119,7 @@ def _agreement(sessions: Sequence[Row]) -> Row:
     own = [session for session in sessions if session['status'] == IDENTIFIED]
     if len(own) < 2:
         return {}
-    values, sigmas = (table_of(own, column) for column in ('value', 'sigma'))
-    found = agreement(values, sigmas)
+    found = agreement(table_of(own, 'value'), table_of(own, 'sigma'))
     return {
         'agreement_p': found.p,
         'agreement_parameter': own[0]['parameters'][found.parameter]['name'],

@@ -3,9 +3,9 @@
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 import dataclasses
+from functools import cached_property, lru_cache
 import hashlib
 from pathlib import Path
-from typing import Any
 
 from ..exceptions import ConfigurationError, FileError
 from ..files.atomic import open_regular
@@ -14,11 +14,10 @@ from ..files.provenance import versions
 from ..files.remote_file import hash_of, is_url, RemoteFile
 from .engine import Engine, Job, Lost
 from .model import FleetModel
-from .rows import session_row
-from .session import identify_session, LOST, put_together, Session, Task
+from .session import BagSession, identify_session, LOST, put_together, Row, session_row, Task
 from .settings import FleetSettings
 from .sources import Source
-from .store import FORMAT, SESSIONS, Store
+from .store import COSTS, FORMAT, SESSIONS, Store
 
 # Called with how many bags are done, how many there are, and how many of the done failed.
 Progress = Callable[[int, int, int], None]
@@ -29,66 +28,31 @@ WHOLE = 'whole'
 
 
 @dataclasses.dataclass(frozen=True)
-class Bag:
-    """A source with the hash of its content, its size [bytes], its model and its key."""
+class HashedBag:
+    """A source with the hash of its content, its size [bytes], and its model."""
 
     source: Source
     hash: str
     size: int
     model: FleetModel
-    version: str
 
-    @property
-    def key(self) -> str:
-        """Hash of all that the row depends on."""
-        parts = (self.hash, self.model.type, self.model.hash, self.version, self.source.labels)
-        return hashlib.sha256('\0'.join(parts).encode()).hexdigest()
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """Columns of the row that say what it is of."""
-        configuration = self.model.hash
-        return {
-            'key': self.key,
-            'bag': self.hash,
-            'configuration': configuration,
-            'version': self.version,
-        }
+    @cached_property
+    def labels(self) -> Row:
+        """Columns of the row that say what it is of; `key` is a hash of all that it depends on."""
+        model = self.model.hash
+        parts = (self.hash, self.model.type, model, version(), self.source.labels)
+        key = hashlib.sha256('\0'.join(parts).encode()).hexdigest()
+        return {'key': key, 'bag': self.hash, 'configuration': model, 'version': version()}
 
 
+@lru_cache
 def version() -> str:
     """Return what a row is made by: version of the package and format of the store."""
     return f'{versions().get("robotid_ros", "unknown")}/{FORMAT}'
 
 
-def model_of(source: Source, models: Mapping[str, FleetModel]) -> FleetModel:
-    """
-    Return the model of a source.
-
-    Raises
-    ------
-    ConfigurationError : its type has no configuration
-
-    """
-    if not source.type and len(models) == 1:
-        return next(iter(models.values()))
-    if source.type not in models:
-        raise ConfigurationError(
-            f"'{source.location}' is of type '{source.type}', there are configurations of "
-            f'{", ".join(models)}: name its type in the manifest, or add -c TYPE=FILE'
-        )
-    return models[source.type]
-
-
 def hash_bag(location: str) -> tuple[str, int]:
-    """
-    Return a hash of the content of a bag, and its size [bytes].
-
-    Raises
-    ------
-    FileError, RecordingError : it cannot be read
-
-    """
+    """Return a hash of the content of a bag, and its size [bytes]."""
     if is_url(location):
         remote = RemoteFile(location)
         return remote.fingerprint(), remote.stat().st_size
@@ -105,14 +69,7 @@ def hash_bag(location: str) -> tuple[str, int]:
 
 class Run:
     """
-    One run.
-
-    Parameters
-    ----------
-    store : where rows go
-    models : by type
-    settings : pieces
-    progress : see `Progress`
+    One run into a store, with the models of each type.
 
     Attributes
     ----------
@@ -126,33 +83,25 @@ class Run:
         store: Store,
         models: Mapping[str, FleetModel],
         settings: FleetSettings,
-        progress: Progress | None = None,
+        progress: Progress = lambda *_: None,
     ):
         self.store, self.models, self.settings = store, models, settings
         self.counts, self.reasons = Counter[str](), dict[str, str]()
-        self._progress = progress or (lambda *_: None)
-        self._version, self._total = version(), 0
+        self._progress, self._total = progress, 0
         self._plan: dict[str, str] = {}
-        self._costs: list[dict[str, Any]] = []
-        self._bags: dict[str, Bag] = {}
-        self._pieces: dict[str, list[Session | None]] = {}
+        self._costs: list[Row] = []
+        self._bags: dict[str, HashedBag] = {}
+        self._pieces: dict[str, list[BagSession | None]] = {}
         self._more: deque[Job] = deque()
 
     def work(self, sources: Sequence[Source], engine: Engine) -> None:
-        """
-        Add the sessions of sources that are not there yet.
-
-        Raises
-        ------
-        RobotIdError : a source has no model, the disk is full, the scheduler is gone
-
-        """
+        """Add the sessions of sources that are not there yet."""
         for source in sources:
-            model_of(source, self.models)
+            self._model_of(source)
         for model in self.models.values():
             self.store.add_model(model)
         rows = self.store.rows(SESSIONS, ('key', 'status'))
-        there = {row['key']: row['status'] for row in rows}
+        there = {row['key'] for row in rows if row['status'] != LOST}
         self._total += len(sources)
         try:
             for job, outcome in engine.run(_Feed(self._more, self._jobs(sources, there))):
@@ -160,43 +109,50 @@ class Run:
         finally:
             self._write_plan()
             if self._costs:
-                self.store.add_costs(self._costs)
+                self.store.add(COSTS, self._costs)
                 self._costs = []
 
-    def _jobs(self, sources: Sequence[Source], there: dict[str, str]) -> Iterator[Job]:
+    def _model_of(self, source: Source) -> FleetModel:
+        if not source.type and len(self.models) == 1:
+            return next(iter(self.models.values()))
+        if source.type not in self.models:
+            raise ConfigurationError(
+                f"'{source.location}' is of type '{source.type}', there are configurations of "
+                f'{", ".join(self.models)}: name its type in the manifest, or add -c TYPE=FILE'
+            )
+        return self.models[source.type]
+
+    def _jobs(self, sources: Sequence[Source], there: set[str]) -> Iterator[Job]:
         """Yield what is missing; hash each bag when its turn comes."""
         for source in sources:
-            model = model_of(source, self.models)
+            model = self._model_of(source)
             try:
-                content, size = hash_bag(source.location)
+                bag = HashedBag(source, *hash_bag(source.location), model)
             except (FileError, ValueError) as error:
                 self._add_unread(source, model, str(error), there)
                 continue
-            bag = Bag(source, content, size, model, self._version)
-            if there.get(bag.key, LOST) != LOST or bag.key in self._bags:
+            key = bag.labels['key']
+            if key in there or key in self._bags:
                 self._remember(bag, 'kept')
                 continue
-            self._bags[bag.key] = bag
-            yield self._job(bag.key, Task(source.location, model))
+            self._bags[key] = bag
+            yield self._job(key, Task(source.location, model))
 
-    def _add_unread(
-        self, source: Source, model: FleetModel, reason: str, there: Mapping[str, str]
-    ) -> None:
+    def _add_unread(self, source: Source, model: FleetModel, reason: str, there: set[str]) -> None:
         """Say that a bag cannot be read, in a row unless an earlier run knew what is in it."""
-        known = self.store.planned.get(source.location, '')
-        if there.get(known, LOST) == LOST:
+        if self.store.planned.get(source.location, '') in there:
+            self.reasons[source.location] = reason
+            self._count(LOST)
+        else:
             nothing = hashlib.sha256(source.location.encode()).hexdigest()
-            self._add(Bag(source, nothing, 0, model, self._version), Session(LOST, reason))
-            return
-        self.reasons[source.location] = reason
-        self._count(LOST)
+            self._add(HashedBag(source, nothing, 0, model), BagSession(LOST, reason))
 
     def _job(self, key: str, task: Task) -> Job:
         return Job(key, identify_session, (task, self.settings.piece))
 
-    def _take(self, job: Job, outcome: Any) -> None:
+    def _take(self, job: Job, outcome: BagSession | Lost) -> None:
         """Add a session, or hand out the pieces of a long one, and then to put them together."""
-        session = Session(LOST, outcome.reason) if isinstance(outcome, Lost) else outcome
+        session = BagSession(LOST, outcome.reason) if isinstance(outcome, Lost) else outcome
         key, _, number = job.key.partition('-')
         bag = self._bags[key]
         if session.windows:
@@ -205,30 +161,29 @@ class Run:
             for k, window in enumerate(session.windows):
                 task = Task(bag.source.location, bag.model, window, count)
                 self._more.append(self._job(f'{key}-{k}', task))
-            return
-        if number and number != WHOLE:
+        elif number and number != WHOLE:
             pieces = self._pieces[key]
             pieces[int(number)] = session
-            found = [piece for piece in pieces if piece is not None]
-            if len(found) == len(pieces):
+            if None not in pieces:
+                self._more.append(Job(f'{key}-{WHOLE}', put_together, (pieces, bag.model)))
                 del self._pieces[key]
-                self._more.append(Job(f'{key}-{WHOLE}', put_together, (found, bag.model)))
-            return
-        self._add(bag, session)
+        else:
+            self._add(bag, session)
 
-    def _add(self, bag: Bag, session: Session) -> None:
+    def _add(self, bag: HashedBag, session: BagSession) -> None:
         row = session_row(session, bag.source, bag.labels, bag.size)
         self.store.add_session(row, bag.model.type, bag.source.robot)
         size = 8 * (len(row.get('factors', ())) + len(row.get('batches', ())))
-        cost = {'key': bag.key, 'seconds': session.seconds, 'bytes': bag.size}
+        cost = {'key': row['key'], 'seconds': session.seconds, 'bytes': bag.size}
         self._costs.append({**cost, 'result_bytes': size})
         if session.system is None:
             self.reasons[bag.source.location] = session.reason
         self._remember(bag, session.status)
 
-    def _remember(self, bag: Bag, status: str) -> None:
-        if self.store.planned.get(bag.source.location) != bag.key:
-            self._plan[bag.source.location] = bag.key
+    def _remember(self, bag: HashedBag, status: str) -> None:
+        key = bag.labels['key']
+        if self.store.planned.get(bag.source.location) != key:
+            self._plan[bag.source.location] = key
         if len(self._plan) >= PLAN_EVERY:
             self._write_plan()
         self._count(status)
@@ -239,8 +194,7 @@ class Run:
 
     def _write_plan(self) -> None:
         if self._plan:
-            rows = [{'source': source, 'key': key} for source, key in self._plan.items()]
-            self.store.add_plan(rows)
+            self.store.add_plan(self._plan)
             self._plan = {}
 
 

@@ -1,22 +1,24 @@
-"""One bag, or a piece of one: what a worker makes of it. Nothing here writes or remembers."""
+"""One bag, or a piece of one: what a worker makes of it, and its row in the store."""
 
 from collections.abc import Sequence
 import dataclasses
+from datetime import datetime, timezone
 import time
+from typing import Any
 
 import numpy as np
 
 from ..core.arrays import Array
 from ..core.diagnostics.assumptions import data_warnings
 from ..core.identification_settings import IdentificationSettings
-from ..core.pipeline.chunked_estimation import ChunkedSystem
 from ..core.pipeline.estimation import as_asked
 from ..core.pipeline.several_logs import observe_log, stack_factors
 from ..core.regression.covariance import count_blocks
 from ..core.regression.estimate import Estimate
 from ..core.regression.estimators import fit
+from ..core.regression.model_error import COLUMNS
 from ..core.regression.observation_system import System
-from ..core.regression.triangular_factors import compress
+from ..core.regression.triangular_factors import compress, joined
 from ..core.signals.recording import Recording
 from ..exceptions import FileError, RankDeficientError, RobotIdError
 from ..files.bags.recording import open_recording, pieces_of, read_recording
@@ -25,6 +27,10 @@ from ..files.formats.read_options import ReadOptions
 from ..files.identification_input import split
 from ..files.remote_file import is_url
 from .model import FleetModel
+from .sources import Source
+
+# A row of a table of the store.
+Row = dict[str, Any]
 
 # Of a bag: σ of a pool of K bags come from so many times K batches.
 MOST_BATCHES = 16
@@ -45,7 +51,7 @@ class Task:
 
 
 @dataclasses.dataclass(frozen=True)
-class Session:
+class BagSession:
     """
     What a bag says.
 
@@ -80,56 +86,55 @@ class Session:
     windows: tuple[Window, ...] = ()
 
 
-def identify_session(task: Task, piece_seconds: float) -> Session:
-    """
-    Identify one bag, or say into which pieces to cut it; never raises.
-
-    Parameters
-    ----------
-    task : what to do
-    piece_seconds : length of a piece of a bag that is too long for memory
-
-    """
+def identify_session(task: Task, piece_seconds: float) -> BagSession:
+    """Identify one bag, or say into which pieces of so many seconds to cut it; never raises."""
     began = time.process_time()
     try:
         session = _identify(task, piece_seconds)
     except RobotIdError as error:
         # An address that does not answer says nothing about what is there.
         gone = isinstance(error, FileError) and is_url(task.location)
-        session = Session(LOST if gone else FAILED, str(error))
+        session = BagSession(LOST if gone else FAILED, str(error))
     except (OSError, MemoryError) as error:
-        session = Session(LOST, f'{type(error).__name__}: {error}')
+        session = BagSession(LOST, f'{type(error).__name__}: {error}')
     except Exception as error:
-        session = Session(FAILED, f'{type(error).__name__}: {error}; the bag is damaged, or a bug')
+        session = BagSession(
+            FAILED, f'{type(error).__name__}: {error}; the bag is damaged, or a bug'
+        )
     return dataclasses.replace(session, seconds=time.process_time() - began)
 
 
-def _identify(task: Task, piece_seconds: float) -> Session:
+def _identify(task: Task, piece_seconds: float) -> BagSession:
     robot, base, settings = task.model.build()
     joints, options = robot.recorded_joints, ReadOptions(urdf=task.model.urdf)
     if task.window == UNBOUNDED and task.pieces == 1:
         windows = pieces_of(task.location, joints, piece_seconds, options=options)
         if len(windows) > 1:
-            return Session(LOST, 'its pieces were not put together', windows=tuple(windows))
+            return BagSession(LOST, 'its pieces were not put together', windows=tuple(windows))
         log = split(open_recording(task.location, joints, options=options))[0]
     else:
         log = read_recording(task.location, joints, options=options, window=task.window)
     whole = isinstance(log, Recording)
     observed = observe_log(log, robot, base, settings.signals, whole)
-    most = max(1, MOST_BATCHES * 2 // task.pieces) if task.pieces > 1 else MOST_BATCHES
-    system = observed.system
+    system, most = observed.system, MOST_BATCHES
     estimate, reason = _fitted(system, settings)
-    warnings = _warnings(task, observed, estimate)
-    if estimate is not None and whole and task.pieces == 1:
-        most = min(most, count_blocks(system, estimate.value))
-    return Session(
+    warnings: Sequence[str] = ()
+    if task.pieces > 1:
+        most = max(1, 2 * MOST_BATCHES // task.pieces)
+    elif estimate is not None:
+        warnings = data_warnings(robot, base, observed.samples, observed.sampled_systems, estimate)
+        most = min(most, count_blocks(system, estimate.value)) if whole else most
+    return BagSession(
         UNDETERMINED if estimate is None else IDENTIFIED,
         reason,
-        plain(compress(system, most)),
+        # Without what only rows in memory have.
+        dataclasses.replace(
+            compress(system, most), noise=None, measured=None, moving=None, Z=None
+        ),
         estimate,
         dict(observed.delays),
         tuple(dict.fromkeys([*log.notes, *observed.notes])),
-        warnings,
+        tuple(warnings),
         log.origin if log.origin > CLOCK_SET * 10**9 else 0,
         log.duration,
         log.rate,
@@ -145,14 +150,7 @@ def _fitted(system: System, settings: IdentificationSettings) -> tuple[Estimate 
         return None, str(error)
 
 
-def _warnings(task: Task, observed: ChunkedSystem, estimate: Estimate | None) -> tuple[str, ...]:
-    if estimate is None or task.pieces > 1:
-        return ()
-    robot, base, _ = task.model.build()
-    return tuple(data_warnings(robot, base, observed.samples, observed.sampled_systems, estimate))
-
-
-def put_together(pieces: Sequence[Session], model: FleetModel) -> Session:
+def put_together(pieces: Sequence[BagSession], model: FleetModel) -> BagSession:
     """Return the session whose pieces these are, in their order; those that failed are noted."""
     _, _, settings = model.build()
     used = [piece for piece in pieces if piece.system is not None]
@@ -166,7 +164,7 @@ def put_together(pieces: Sequence[Session], model: FleetModel) -> Session:
     notes = [f'a long recording: the factors of {len(used)} pieces were merged']
     notes += [f'{len(failed)} pieces were left out: {why}' for why in failed[:1]]
     joints = {joint for piece in used for joint in piece.delays}
-    return Session(
+    return BagSession(
         UNDETERMINED if estimate is None else IDENTIFIED,
         reason,
         system,
@@ -182,42 +180,110 @@ def put_together(pieces: Sequence[Session], model: FleetModel) -> Session:
     )
 
 
-def plain(system: System) -> System:
-    """Return the system of factors without what only rows in memory have."""
-    return dataclasses.replace(system, noise=None, measured=None, moving=None, Z=None)
-
-
-def system_of_factors(
-    columns: tuple[Sequence[str], Sequence[str]],
-    joints: Sequence[str],
-    factors: Array,
-    batches: Array,
-    counts: Array,
-) -> System:
+def session_row(session: BagSession, source: Source, labels: Row, size: int) -> Row:
     """
-    Make a system of the factors of a store.
+    Return the row of a session in the store.
 
     Parameters
     ----------
-    columns : names and units of the b base parameters
-    joints : n
-    factors : (n, b + d + 1, b + d + 1) of [W D Y]
-    batches : (n, K, b + 1, b + 1) of [W Y]
-    counts : (n,) equations
+    session : what was found
+    source : where, with the labels that a user gave
+    labels : key, bag, configuration, version
+    size : of the bag [bytes]
 
     """
-    names, units = map(tuple, columns)
-    n, size, _ = factors.shape
-    b = len(names)
+    time = datetime.fromisoformat(source.time) if source.time else None
+    if time is None and session.origin:
+        time = datetime.fromtimestamp(session.origin * 1e-9, timezone.utc)
+    row = {
+        **labels,
+        'source': source.location,
+        'time': time,
+        'tags': list(source.tags),
+        'temperature': source.temperature,
+        'status': session.status,
+        'reason': session.reason,
+        'notes': list(session.notes),
+        'warnings': list(session.warnings),
+        'bytes': size,
+        'samples': session.samples,
+        'duration': session.duration,
+        'rate': session.rate,
+        'joints': [],
+        'parameters': [],
+    }
+    if session.system is not None:
+        row |= estimate_columns(session.system, session.estimate)
+        for joint in row['joints']:
+            joint['delay'] = session.delays.get(joint['name'], 0.0)
+        factors = joined(session.system)
+        row |= {
+            'factor_size': factors.shape[-1],
+            'factors': _packed(factors),
+            'batches': _packed(np.asarray(session.system.batches)),
+        }
+    return row
+
+
+def estimate_columns(system: System, estimate: Estimate | None) -> Row:
+    """Return the columns that say what was estimated of a system, and how well."""
+    joints = {'name': system.joints, 'rows': system.equations.tolist()}
+    # Of one that is not determined, names and units still belong to the factors.
+    parameters = {'name': system.names, 'unit': system.units}
+    row: Row = {}
+    if estimate is not None:
+        joints['residual'] = estimate.residual.tolist()
+        joints['sigma_torque'] = estimate.sigma_torque.tolist()
+        parameters |= {'value': estimate.value.tolist(), 'sigma': estimate.sigma.tolist()}
+        row['residual'] = float(estimate.total_residual)
+        row['condition'] = float(estimate.condition_number)
+    for name, columns in (('joints', joints), ('parameters', parameters)):
+        values = zip(*columns.values(), strict=True)
+        row[name] = [dict(zip(columns, each, strict=True)) for each in values]
+    return row
+
+
+def _packed(factors: Array) -> Array:
+    """Return the upper triangles of (…, b, b), row by row."""
+    rows, columns = np.triu_indices(factors.shape[-1])
+    return np.asarray(factors[..., rows, columns].ravel())
+
+
+def _unpacked(values: Any, joints: int, size: int) -> Array:
+    """Return (joints, K, size, size) upper triangular matrices."""
+    rows, columns = np.triu_indices(size)
+    flat = np.asarray(values, dtype=float).reshape(joints, -1, len(rows))
+    factors = np.zeros((*flat.shape[:2], size, size))
+    factors[..., rows, columns] = flat
+    return factors
+
+
+def factors_of(row: Row) -> System:
+    """
+    Return the triangular factors of a session's row.
+
+    Raises
+    ------
+    FileError : a program that counted the model's errors otherwise wrote it
+
+    """
+    joints, parameters = row['joints'], row['parameters']
+    n, b, size = len(joints), len(parameters), int(row['factor_size'])
+    if size != b + COLUMNS + 1:
+        raise FileError(
+            f'the store is of robotid_ros {row["version"]}, which this one cannot merge: run the '
+            'fleet into a new store'
+        )
+    factors = _unpacked(row['factors'], n, size)[:, 0]
     return System(
-        names,
-        units,
-        tuple(joints),
+        tuple(str(each['name']) for each in parameters),
+        tuple(str(each['unit']) for each in parameters),
+        tuple(str(joint['name']) for joint in joints),
         np.arange(size, dtype=float),
         factors[:, :, :b],
         factors[:, :, -1],
         np.ones((n, size), dtype=bool),
-        counts=counts.astype(np.intp),
-        batches=batches,
-        D=factors[:, :, b:-1] if size > b + 1 else None,
+        counts=np.array([joint['rows'] for joint in joints], dtype=np.intp),
+        batches=_unpacked(row['batches'], n, b + 1),
+        D=factors[:, :, b:-1],
     )

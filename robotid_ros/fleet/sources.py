@@ -1,6 +1,6 @@
-"""Where the recordings of a fleet are, and which robot each is of."""
+"""Where the recordings of a fleet are or arrive, and which robot each is of."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 import csv
 import dataclasses
 from datetime import datetime, timezone
@@ -10,7 +10,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from ..exceptions import ConfigurationError, RecordingError
+from ..exceptions import ConfigurationError, FileError, RecordingError
 from ..files.atomic import read_text
 from ..files.formats.read_options import BAG_SUFFIXES
 from ..files.formats.table import optional_package
@@ -50,21 +50,13 @@ class Source:
 
 def find_sources(places: Sequence[str], manifest: str | None = None) -> list[Source]:
     """
-    Find recordings.
+    Find recordings, each once and sorted; where no manifest names the robot, it is the folder.
 
     Parameters
     ----------
     places : bags, folders that hold any at any depth, patterns, URLs
     manifest : CSV or Parquet file with the columns `source` and, each optional, `robot`, `type`,
         `time`, `tags` (words) and `temperature` [°C]; sources are URLs, or paths from its folder
-
-    Returns
-    -------
-    Each recording once, sorted; of robots that the manifest does not name, the robot is the folder
-
-    Raises
-    ------
-    RobotIdError : there are none, or the manifest is not as it should be
 
     """
     found = {source.location: source for source in _read_manifest(manifest)}
@@ -121,14 +113,14 @@ def _read_manifest(manifest: str | None) -> Iterator[Source]:
         manifest.rpartition('/')[0] if is_url(manifest) else str(Path(manifest).absolute().parent)
     )
     for row in rows:
-        text = str(row['source'])
+        text, tags = str(row['source']), row.get('tags') or ''
         location = text if is_url(text) or text.startswith('/') else f'{folder}/{text}'
         yield Source(
             location,
             str(row.get('robot') or _folder(location)),
             str(row.get('type') or ''),
             _time(row.get('time'), manifest),
-            _tags(row.get('tags')),
+            tuple(tags if isinstance(tags, list) else str(tags).replace(',', ' ').split()),
             _temperature(row.get('temperature'), manifest),
         )
 
@@ -158,11 +150,6 @@ def _time(value: Any, manifest: str) -> str:
     return (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).isoformat()
 
 
-def _tags(value: Any) -> tuple[str, ...]:
-    words = value if isinstance(value, list) else str(value or '').replace(',', ' ').split()
-    return tuple(map(str, words))
-
-
 def _temperature(value: Any, manifest: str) -> float | None:
     if value in (None, ''):
         return None
@@ -173,3 +160,37 @@ def _temperature(value: Any, manifest: str) -> float | None:
     if not math.isfinite(number):
         raise ConfigurationError(f"'{manifest}' has the temperature '{value}': write a number")
     return number
+
+
+def arrivals(folder: Path, wait: Callable[[float], None], every: float) -> Iterator[list[Source]]:
+    """
+    Yield the recordings that are complete and were not yielded as they are now, endlessly.
+
+    A recording is complete when nothing of it has changed from one look to the next; `wait` lets
+    the seconds between them pass. It may arrive at any depth, its robot is the folder it is in.
+    """
+    if not folder.is_dir():
+        raise FileError(f"there is no folder '{folder}' to watch: make it, or name another")
+    seen: dict[Path, list[tuple[str, int, int]]] = {}
+    given: dict[Path, list[tuple[str, int, int]]] = {}
+    while True:
+        now = {bag: _state(bag) for bag in bags_below(folder.absolute()) if bag != folder}
+        ready = [b for b, state in now.items() if seen.get(b) == state and given.get(b) != state]
+        seen = now
+        given |= {bag: now[bag] for bag in ready}
+        if ready:
+            yield [Source(str(bag), bag.parent.name) for bag in ready]
+        wait(every)
+
+
+def _state(bag: Path) -> list[tuple[str, int, int]]:
+    """Return name, size and time of change of the files of a recording."""
+    files = sorted(bag.rglob('*')) if bag.is_dir() else [bag]
+    found = []
+    for file in files:
+        try:
+            stat = file.stat()
+        except FileNotFoundError:
+            continue  # renamed between two looks
+        found.append((file.name, stat.st_size, stat.st_mtime_ns))
+    return found

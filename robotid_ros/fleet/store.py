@@ -31,65 +31,36 @@ PARTITIONS = ('type', 'robot')
 
 @lru_cache
 def schemas() -> Mapping[str, Any]:
-    """
-    Return the Arrow schema of each table; docs/fleet.md says what the columns mean.
-
-    Raises
-    ------
-    FileError : pyarrow is not installed
-
-    """
+    """Return the Arrow schema of each table; docs/fleet.md says what the columns mean."""
     pa = optional_package('pyarrow', 'a fleet')
-    text, real, words, numbers = (
-        pa.string(),
-        pa.float64(),
-        pa.list_(pa.string()),
-        pa.list_(pa.float64()),
-    )
-    parameters = pa.list_(
-        pa.struct([('name', text), ('unit', text), ('value', real), ('sigma', real)])
-    )
-    joints = [('name', text), ('residual', real), ('sigma_torque', real), ('rows', pa.int64())]
-    factors = [('factor_size', pa.int32()), ('factors', numbers), ('batches', numbers)]
-    stamp = pa.timestamp('us', tz='UTC')
-    labels = [(name, text) for name in ('key', 'source', 'bag', 'configuration', 'version')]
-    return {
-        SESSIONS: pa.schema(
-            [
-                *labels,
-                *(('time', stamp), ('tags', words), ('temperature', real)),
-                *(('status', text), ('reason', text), ('notes', words), ('warnings', words)),
-                *(
-                    ('bytes', pa.int64()),
-                    ('samples', pa.int64()),
-                    ('duration', real),
-                    ('rate', real),
-                ),
-                *(('residual', real), ('condition', real)),
-                ('joints', pa.list_(pa.struct([*joints, ('delay', real)]))),
-                ('parameters', parameters),
-                *factors,
-            ]
-        ),
-        POOLED: pa.schema(
-            [
-                *(('key', text), ('level', text), ('name', text), ('type', text)),
-                *(('configuration', text), ('version', text), ('sessions', words)),
-                *(('residual', real), ('condition', real)),
-                ('joints', pa.list_(pa.struct(joints))),
-                ('parameters', parameters),
-                *(('agreement_p', real), ('agreement_parameter', text)),
-                ('agreement_session', text),
-            ]
-        ),
-        PLANS: pa.schema([('source', text), ('key', text)]),
-        COSTS: pa.schema(
-            [
-                *(('key', text), ('seconds', real), ('bytes', pa.int64())),
-                ('result_bytes', pa.int64()),
-            ]
-        ),
+    text, real, count = pa.string(), pa.float64(), pa.int64()
+    words, numbers = pa.list_(text), pa.list_(real)
+    joint = [('name', text), ('residual', real), ('sigma_torque', real), ('rows', count)]
+    parameter = [('name', text), ('unit', text), ('value', real), ('sigma', real)]
+    sessions = {
+        **dict.fromkeys(('key', 'source', 'bag', 'configuration', 'version'), text),
+        **{'time': pa.timestamp('us', tz='UTC'), 'tags': words, 'temperature': real},
+        **{'status': text, 'reason': text, 'notes': words, 'warnings': words},
+        **{'bytes': count, 'samples': count, 'duration': real, 'rate': real},
+        **{'residual': real, 'condition': real},
+        'joints': pa.list_(pa.struct([*joint, ('delay', real)])),
+        'parameters': pa.list_(pa.struct(parameter)),
+        **{'factor_size': pa.int32(), 'factors': numbers, 'batches': numbers},
     }
+    pooled = {
+        **dict.fromkeys(('key', 'level', 'name', 'type', 'configuration', 'version'), text),
+        **{'sessions': words, 'residual': real, 'condition': real},
+        'joints': pa.list_(pa.struct(joint)),
+        'parameters': pa.list_(pa.struct(parameter)),
+        **{'agreement_p': real, 'agreement_parameter': text, 'agreement_session': text},
+    }
+    tables = {
+        SESSIONS: sessions,
+        POOLED: pooled,
+        PLANS: {'source': text, 'key': text},
+        COSTS: {'key': text, 'seconds': real, 'bytes': count, 'result_bytes': count},
+    }
+    return {name: pa.schema(list(columns.items())) for name, columns in tables.items()}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,14 +71,7 @@ class Store:
 
     @classmethod
     def open(cls, folder: str | Path, *, create: bool = False) -> 'Store':
-        """
-        Open a store, or make one.
-
-        Raises
-        ------
-        FileError : there is none, it is of another version, or the folder holds something else
-
-        """
+        """Open a store, or make one."""
         folder = Path(folder)
         head = folder / HEAD
         if not head.exists():
@@ -122,31 +86,20 @@ class Store:
         return cls(folder)
 
     def add_session(self, row: Mapping[str, Any], type: str, robot: str) -> None:
-        """
-        Add the row of a session.
-
-        Raises
-        ------
-        FileError : the disk is full, no permission
-
-        """
+        """Add the row of a session."""
         folder = _partition(self.folder / SESSIONS, (type, robot))
         self._write(folder / f'{row["key"]}.parquet', SESSIONS, [row])
 
-    def add_pooled(self, key: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add the pooled estimates of a set of sessions, once."""
-        path = self.folder / POOLED / f'{key}.parquet'
+    def add(self, table: str, rows: Sequence[Mapping[str, Any]], name: str = '') -> None:
+        """Add a file of rows to a table; one that has a name, once."""
+        path = self.folder / table / f'{name or _now()}.parquet'
         if not path.exists():
-            self._write(path, POOLED, rows)
+            self._write(path, table, rows)
 
-    def add_plan(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add which session each source has from now on."""
-        self._write(self.folder / PLANS / f'{_now()}.parquet', PLANS, rows)
-        self.planned.update({row['source']: row['key'] for row in rows})
-
-    def add_costs(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add what a run's sessions took."""
-        self._write(self.folder / COSTS / f'{_now()}.parquet', COSTS, rows)
+    def add_plan(self, plan: Mapping[str, str]) -> None:
+        """Add the key of the session that each source has from now on."""
+        self.add(PLANS, [{'source': source, 'key': key} for source, key in plan.items()])
+        self.planned.update(plan)
 
     def add_model(self, model: FleetModel) -> None:
         """Keep a model, which the report needs again."""
@@ -155,14 +108,7 @@ class Store:
             write_text(path, model.content)
 
     def model(self, type: str, configuration: str) -> FleetModel:
-        """
-        Return a model by its hash.
-
-        Raises
-        ------
-        FileError : it is missing
-
-        """
+        """Return a model by its hash."""
         return FleetModel(type, read_text(self.folder / MODELS / f'{configuration}.json'))
 
     def _write(self, path: Path, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -180,18 +126,9 @@ class Store:
         of: Sequence[str] = (),
     ) -> list[dict[str, Any]]:
         """
-        Read a table as rows; of sessions, with `type` and `robot`.
+        Read a table as rows, some of its columns or all; of sessions, with `type` and `robot`.
 
-        Parameters
-        ----------
-        table : its name
-        columns : that are wanted, None for all
-        of : type, or type and robot, of sessions
-
-        Raises
-        ------
-        FileError : a file of it is damaged, or pyarrow is missing
-
+        `of` is a type, or type and robot, of sessions.
         """
         folder = self.folder / table
         dataset = optional_package('pyarrow.dataset', str(folder))

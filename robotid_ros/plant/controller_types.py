@@ -59,47 +59,35 @@ def default_tolerances(settings: ConstraintSettings, joints: Sequence[str]) -> T
 def goal_tolerances(
     default: Tolerances, requested: GoalTolerances, joints: Sequence[str]
 ) -> tuple[Tolerances, str]:
-    """
-    Merge a goal's tolerances with the defaults.
+    """Merge a goal's tolerances with the defaults; these, and a warning, if it has wrong ones."""
 
-    Returns
-    -------
-    The tolerances, and a warning where the defaults were taken because the goal's are invalid
+    def merged(
+        own: tuple[Tolerance, ...], wanted: Sequence[tuple[str, Tolerance]]
+    ) -> tuple[Tolerance, ...]:
+        by_joint = dict(zip(joints, own, strict=True))
+        for joint, tolerance in wanted:
+            if joint not in by_joint:
+                raise ValueError(f"joint '{joint}' of the goal's tolerances does not exist")
+            pairs = zip(astuple(by_joint[joint]), astuple(tolerance), strict=True)
+            by_joint[joint] = Tolerance(*(_resolve(*pair) for pair in pairs))
+        return tuple(by_joint.values())
 
-    """
     try:
         return Tolerances(
-            _merged(default.path, requested.path, joints),
-            _merged(default.goal, requested.goal, joints),
+            merged(default.path, requested.path),
+            merged(default.goal, requested.goal),
             _resolve(default.goal_time, requested.goal_time),
         ), ''
     except ValueError as error:
         return default, f'{error}: using the default tolerances'
 
 
-def _merged(
-    default: tuple[Tolerance, ...],
-    requested: Sequence[tuple[str, Tolerance]],
-    joints: Sequence[str],
-) -> tuple[Tolerance, ...]:
-    merged = list(default)
-    for joint, tolerance in requested:
-        if joint not in joints:
-            raise ValueError(f"joint '{joint}' of the goal's tolerances does not exist")
-        index = list(joints).index(joint)
-        pairs = zip(astuple(default[index]), astuple(tolerance), strict=True)
-        merged[index] = Tolerance(*(_resolve(*pair) for pair in pairs))
-    return tuple(merged)
-
-
 def _resolve(default: float, requested: float) -> float:
-    if requested > 0.0:
-        return requested
     if abs(requested + 1.0) < EPSILON:
         return 0.0
     if requested < 0.0:
         raise ValueError(f'illegal tolerance {requested}')
-    return default
+    return requested if requested > 0.0 else default
 
 
 @dataclass(frozen=True)
@@ -129,27 +117,22 @@ def rejection_reason(goal: Goal, joints: Sequence[str], now: int, rules: Accepta
         return 'the velocity of the last point is not zero'
     if goal.stamp and goal.stamp + goal.points[-1].time < now:
         return 'the trajectory ends in the past'
-    return _invalid_points(goal, rules)
-
-
-def _invalid_points(goal: Goal, rules: AcceptanceRules) -> str:
-    count = len(goal.joints)
     for index, point in enumerate(goal.points):
         if index and point.time <= goal.points[index - 1].time:
             return f'the times of points {index - 1} and {index} do not increase'
+        if point.effort and not rules.effort:
+            return f'point {index} has efforts, which are not commanded'
         fields = {
             'positions': point.positions,
             'velocities': point.velocities,
             'accelerations': point.accelerations,
         }
-        if point.effort and not rules.effort:
-            return f'point {index} has efforts, which are not commanded'
         if rules.integration and not any(fields.values()):
             return f'point {index} is empty'
         for name, values in fields.items():
             required = name == 'positions' and not rules.integration
-            if len(values) != count and (required or values):
-                return f'point {index} has {len(values)} {name} for {count} joints'
+            if len(values) != len(goal.joints) and (required or values):
+                return f'point {index} has {len(values)} {name} for {len(goal.joints)} joints'
     return ''
 
 

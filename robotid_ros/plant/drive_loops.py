@@ -54,12 +54,7 @@ class PositionCommand:
     """
     Position commands as a drive takes them: interpolated linearly over the controller's period.
 
-    Parameters
-    ----------
-    position : held until the first command (n,)
-    steps : of the loops in that period
-    dt : period of the loops [s]
-
+    That has so many steps of the loops, of dt [s]; `position` (n,) is held until the first one.
     """
 
     def __init__(self, position: Sequence[float], steps: int, dt: float):
@@ -84,28 +79,12 @@ class PositionCommand:
 def build_drives_of(
     settings: SimulationSettings, build_physics: Callable[[SimulationSettings], Physics]
 ) -> tuple[Physics, Step]:
-    """
-    Build the physics and what commands them.
-
-    Parameters
-    ----------
-    settings : the command interface, rates and loops
-    build_physics : builds the robot that steps at the rate of settings
-
-    Returns
-    -------
-    Physics, and a step of the hardware's period for commands (n,)
-
-    """
+    """Build the physics, and a step of the hardware's period for commands (n,)."""
     if settings.command_interface == 'effort':
         physics = build_physics(settings)
         return physics, physics.step
     ratio = max(1, math.ceil(settings.drive_loops.rate / settings.update_rate))
     physics = build_physics(replace(settings, update_rate=settings.update_rate * ratio))
-    return physics, _step(physics, settings, ratio)
-
-
-def _step(physics: Physics, settings: SimulationSettings, ratio: int) -> Step:
     loops = [
         DriveLoop(settings.drive_loops, inertia, limit, physics.period)
         for inertia, limit in zip(physics.drive_inertia, physics.effort_limit, strict=True)
@@ -113,22 +92,17 @@ def _step(physics: Physics, settings: SimulationSettings, ratio: int) -> Step:
     held = round(settings.update_rate / (settings.controller_rate or settings.update_rate))
     command = PositionCommand(physics.position.tolist(), ratio * held, physics.period)
 
-    def efforts_for_velocity(velocity: Sequence[float]) -> Values:
-        wanted = [v if v == v else 0.0 for v in velocity]
-        rows = zip(loops, wanted, physics.velocity.tolist(), strict=True)
-        return [loop.follow_velocity(*row) for loop, *row in rows]
-
-    def efforts_for_position(position: Sequence[float]) -> Values:
-        command.advance(position)
+    def efforts(values: Sequence[float]) -> Values:
         q, dq = physics.position.tolist(), physics.velocity.tolist()
-        rows = zip(loops, command.value, command.slope, q, dq, strict=True)
-        return [loop.follow_position(*row) for loop, *row in rows]
-
-    position = settings.command_interface == 'position'
-    efforts = efforts_for_position if position else efforts_for_velocity
+        if settings.command_interface == 'position':
+            command.advance(values)
+            rows = zip(loops, command.value, command.slope, q, dq, strict=True)
+            return [loop.follow_position(*row) for loop, *row in rows]
+        wanted = [v if v == v else 0.0 for v in values]
+        return [loop.follow_velocity(*row) for loop, *row in zip(loops, wanted, dq, strict=True)]
 
     def step(values: Sequence[float]) -> Values:
         applied = [physics.step(efforts(values)) for _ in range(ratio)]
         return [sum(column) / ratio for column in zip(*applied, strict=True)]
 
-    return step
+    return physics, step

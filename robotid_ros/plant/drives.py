@@ -7,7 +7,7 @@ import numpy as np
 
 from ..exceptions import ConfigurationError, UnknownNameError
 from ..simulation_settings import per_joint, SimulationSettings
-from .moving_bodies import Body
+from .moving_bodies import MovingBody
 from .urdf_reading import inertial_at_origin
 
 Values = tuple[float, ...]
@@ -34,7 +34,7 @@ class Drives:
 
 
 def build_drives(
-    settings: SimulationSettings, bodies: Sequence[Body], joints: Sequence[str]
+    settings: SimulationSettings, bodies: Sequence[MovingBody], joints: Sequence[str]
 ) -> Drives:
     """
     Assign the settings, which are in the order of `joints`, to the bodies.
@@ -57,35 +57,33 @@ def build_drives(
         by_name = dict(zip(joints, per_joint(values, count, name), strict=True))
         return tuple(by_name.get(body, 0.0) for body in names)
 
-    velocity = by_body(settings.stribeck.velocity or (0.05,), 'stribeck.velocity')
     drives = Drives(
         by_body(settings.rotor_inertia, 'rotor_inertia'),
         by_body(settings.viscous, 'viscous', tuple(b.joint.damping for b in bodies)),
         by_body(settings.coulomb, 'coulomb', tuple(b.joint.friction for b in bodies)),
         by_body(settings.stribeck.extra, 'stribeck.extra'),
-        tuple(value or 1.0 for value in velocity),
+        tuple(
+            value or 1.0
+            for value in by_body(settings.stribeck.velocity or (0.05,), 'stribeck.velocity')
+        ),
         by_body(settings.offset, 'offset'),
         by_body(settings.elastic.stiffness, 'elastic.stiffness'),
         _motors(settings, joints, names),
     )
-    _check_springs(drives, bodies)
-    return drives
-
-
-def _check_springs(drives: Drives, bodies: Sequence[Body]) -> None:
     if not any(drives.stiffness):
-        return
+        return drives
     if drives.motors or any(body.joint.mimic is not None for body in bodies):
         raise ConfigurationError(
             "'simulation.elastic' does not go with couplings or mimic joints: take one out"
         )
-    for body, stiffness, inertia in zip(
-        bodies, drives.stiffness, drives.rotor_inertia, strict=True
+    for name, stiffness, inertia in zip(
+        names, drives.stiffness, drives.rotor_inertia, strict=True
     ):
         if stiffness and inertia <= 0.0:
             raise ConfigurationError(
-                f'{body.joint.name} is elastic: give its motor a simulation.rotor_inertia'
+                f'{name} is elastic: give its motor a simulation.rotor_inertia'
             )
+    return drives
 
 
 def _motors(
@@ -122,38 +120,30 @@ class TrueParameters:
 
 
 def true_parameters(
-    bodies: Sequence[Body], drives: Drives, order: Sequence[int]
+    bodies: Sequence[MovingBody], drives: Drives, order: Sequence[int]
 ) -> tuple[TrueParameters, ...]:
     """List true parameters joint by joint in this order of bodies, then of coupled motors."""
-    joints = [TrueParameters(bodies[i].joint.name, _joint(bodies[i], drives, i)) for i in order]
-    motors = [
-        TrueParameters(
-            f'motor_{number}',
-            {'Ia': inertia, 'Fv': viscous, 'Fc': coulomb},
-            tuple(ratios[i] for i in order),
-        )
-        for number, (ratios, inertia, viscous, coulomb) in enumerate(drives.motors)
-    ]
-    return (*joints, *motors)
-
-
-def _joint(body: Body, drives: Drives, index: int) -> dict[str, float]:
-    mass, first, inertia = inertial_at_origin(body.inertial)
-    names = ('XX', 'XY', 'XZ', 'YY', 'YZ', 'ZZ', 'MX', 'MY', 'MZ')
-    moments = (*inertia[np.triu_indices(3)].tolist(), *first.tolist())
-    values = dict(zip(names, moments, strict=True))
-    values |= {
-        'M': mass,
-        'Ia': drives.rotor_inertia[index],
-        'Fv': drives.viscous[index],
-        'Fc': drives.coulomb[index],
-        'off': drives.offset[index],
-    }
-    extra = drives.static[index]
-    if extra > 0.0:
-        # In the terms of STICTION eq. 7-9: all of it at rest, and what sliding takes away again.
-        values |= {'Fs': drives.coulomb[index] + extra, 'Fsc': -extra, 'Fst': extra}
-        values['vs'] = drives.stribeck_velocity[index]
-    if drives.stiffness[index] > 0.0:
-        values['K'] = drives.stiffness[index]
-    return values
+    found = []
+    for k in order:
+        mass, first, inertia = inertial_at_origin(bodies[k].inertial)
+        names = ('XX', 'XY', 'XZ', 'YY', 'YZ', 'ZZ', 'MX', 'MY', 'MZ')
+        moments = (*inertia[np.triu_indices(3)].tolist(), *first.tolist())
+        values = dict(zip(names, moments, strict=True)) | {
+            'M': mass,
+            'Ia': drives.rotor_inertia[k],
+            'Fv': drives.viscous[k],
+            'Fc': drives.coulomb[k],
+            'off': drives.offset[k],
+        }
+        if (extra := drives.static[k]) > 0.0:
+            # In the terms of STICTION eq. 7-9: all of it at rest, and what sliding takes away.
+            values |= {'Fs': drives.coulomb[k] + extra, 'Fsc': -extra, 'Fst': extra}
+            values['vs'] = drives.stribeck_velocity[k]
+        if drives.stiffness[k] > 0.0:
+            values['K'] = drives.stiffness[k]
+        found.append(TrueParameters(bodies[k].joint.name, values))
+    for number, (ratios, *own) in enumerate(drives.motors):
+        values = dict(zip(('Ia', 'Fv', 'Fc'), own, strict=True))
+        turned = tuple(ratios[k] for k in order)
+        found.append(TrueParameters(f'motor_{number}', values, turned))
+    return tuple(found)

@@ -7,7 +7,7 @@ import mujoco
 import numpy as np
 
 from .drives import Drives
-from .moving_bodies import Body
+from .moving_bodies import MovingBody
 from .urdf_reading import Array, inertial_at_com, JOINT_TYPES
 
 # For bodies without inertia, such as shafts of wrists, which MuJoCo refuses [kg, kg·m²].
@@ -20,20 +20,13 @@ FRICTION_IMPEDANCE = '0.9999 0.9999 0.001 0.5 2'
 
 
 def write_mjcf(
-    bodies: Sequence[Body], drives: Drives, gravity: Sequence[float], timestep: float
+    bodies: Sequence[MovingBody], drives: Drives, gravity: Sequence[float], timestep: float
 ) -> str:
     """
     Write the model: one body per moving body, drives as armature, damping and friction loss.
 
-    A drive behind a spring is a rotor of its own, see `rotor_name`; rotors come last.
-
-    Parameters
-    ----------
-    bodies : parents first
-    drives : true drives, one value per body, and motors that drive several joints
-    gravity : in the base frame [m/s²]
-    timestep : of the integration [s]
-
+    A drive behind a spring is a rotor of its own, see `rotor_name`; rotors come last. Gravity is
+    in the base frame [m/s²], the time step in seconds.
     """
     root = ET.Element('mujoco')
     ET.SubElement(root, 'compiler', angle='radian', balanceinertia='false', fusestatic='false')
@@ -61,7 +54,7 @@ def _drive(inertia: float, viscous: float, dry: float, solref: str) -> dict[str,
     return {**text, 'solreffriction': solref, 'solimpfriction': FRICTION_IMPEDANCE}
 
 
-def _add_body(parent: ET.Element, body: Body, drive: dict[str, str]) -> ET.Element:
+def _add_body(parent: ET.Element, body: MovingBody, drive: dict[str, str]) -> ET.Element:
     element = ET.SubElement(
         parent,
         'body',
@@ -94,7 +87,9 @@ def _add_body(parent: ET.Element, body: Body, drive: dict[str, str]) -> ET.Eleme
     return element
 
 
-def _add_motors(root: ET.Element, bodies: Sequence[Body], drives: Drives, solref: str) -> None:
+def _add_motors(
+    root: ET.Element, bodies: Sequence[MovingBody], drives: Drives, solref: str
+) -> None:
     if not len(drives.motors):
         return
     tendons = ET.SubElement(root, 'tendon')
@@ -106,7 +101,7 @@ def _add_motors(root: ET.Element, bodies: Sequence[Body], drives: Drives, solref
                 ET.SubElement(fixed, 'joint', joint=body.joint.name, coef=repr(ratio))
 
 
-def _add_mimics(root: ET.Element, bodies: Sequence[Body], solref: str) -> None:
+def _add_mimics(root: ET.Element, bodies: Sequence[MovingBody], solref: str) -> None:
     for body in bodies:
         if body.joint.mimic is not None:
             leader, multiplier, offset = body.joint.mimic
@@ -128,7 +123,7 @@ def rotor_name(joint: str) -> str:
 
 def _add_springs(
     root: ET.Element,
-    bodies: Sequence[Body],
+    bodies: Sequence[MovingBody],
     drives: Sequence[dict[str, str]],
     stiffnesses: Sequence[float],
 ) -> None:

@@ -11,7 +11,7 @@ from .urdf_reading import Array, Joint, JOINT_TYPES, read_inertials, read_joints
 
 
 @dataclass(frozen=True)
-class Body:
+class MovingBody:
     """
     A moving body in the frame of the joint that carries it.
 
@@ -27,7 +27,7 @@ class Body:
 
 def moving_bodies(
     root: ET.Element, joints: tuple[str, ...] = (), locked: dict[str, float] | None = None
-) -> tuple[Body, ...]:
+) -> tuple[MovingBody, ...]:
     """
     Combine the links of a URDF into moving bodies, depth first: the order of MuJoCo's rows.
 
@@ -47,7 +47,7 @@ def moving_bodies(
     moving = _moving_joints(all_joints, joints, locked or {})
     positions = _locked_positions(all_joints, moving, locked or {})
     inertials = read_inertials(root)
-    bodies: list[Body] = []
+    bodies: list[MovingBody] = []
 
     def attach(link: str, index: int, place: Array) -> None:
         """Attach what a link carries to body `index`; `place` (4, 4) is the link's frame in it."""
@@ -56,7 +56,7 @@ def moving_bodies(
                 raise ModelError(f"joint '{joint.name}' carries no link: correct the URDF")
             inertial = inertials[joint.child]
             if joint.name in moving:
-                bodies.append(Body(joint, index, place @ joint.origin, inertial.copy()))
+                bodies.append(MovingBody(joint, index, place @ joint.origin, inertial.copy()))
                 attach(joint.child, len(bodies) - 1, np.eye(4))
                 continue
             fixed = place @ joint.origin @ _joint_transform(joint, positions.get(joint.name, 0.0))
@@ -71,25 +71,16 @@ def moving_bodies(
 
 
 def place_of_link(
-    root: ET.Element, bodies: Sequence[Body], link: str, locked: dict[str, float] | None = None
+    root: ET.Element,
+    bodies: Sequence[MovingBody],
+    link: str,
+    locked: dict[str, float] | None = None,
 ) -> tuple[int, Array]:
     """
-    Find the body that a link is part of.
+    Return the index of the body that a link is part of, and the link's frame in it (4, 4).
 
-    Parameters
-    ----------
-    root : parsed URDF
-    bodies, locked : as made of it, see `moving_bodies`
-    link : its name
-
-    Returns
-    -------
-    index of the body, and the link's frame in the body's (4, 4)
-
-    Raises
-    ------
-    UnknownNameError : a link that the URDF does not have, or one that does not move
-
+    `bodies` and `locked` are those of `moving_bodies`; a link that does not move is an
+    UnknownNameError.
     """
     joints = read_joints(root)
     index = {body.joint.name: k for k, body in enumerate(bodies)}
@@ -105,16 +96,9 @@ def place_of_link(
 
 
 def initial_positions(
-    bodies: Sequence[Body], joints: Sequence[str], positions: Sequence[float]
+    bodies: Sequence[MovingBody], joints: Sequence[str], positions: Sequence[float]
 ) -> list[float]:
-    """
-    Return where each body starts: as given for `joints`, else at 0 or the nearest limit.
-
-    Raises
-    ------
-    ConfigurationError : the wrong number of positions, or one outside of its limits
-
-    """
+    """Return where each body starts: as given for `joints`, else at 0 or the nearest limit."""
     if positions and len(positions) != len(joints):
         raise ConfigurationError(
             f"'simulation.initial_positions' has {len(positions)} values: give {len(joints)}"

@@ -276,15 +276,7 @@ class Physics:
 
 
 class AppliedWrench:
-    """
-    Pushes a robot, until told otherwise.
-
-    Parameters
-    ----------
-    physics : whose bodies are pushed
-    locked : positions of joints that are fixed
-
-    """
+    """Pushes a robot, whose joints `locked` are fixed, until told otherwise."""
 
     def __init__(self, physics: Physics, locked: dict[str, float] | None = None):
         self._physics, self._locked = physics, locked
@@ -294,16 +286,8 @@ class AppliedWrench:
         """
         Let a wrench act from now on, in place of another one; call `apply` before each period.
 
-        Parameters
-        ----------
-        link : name of the link with which its axes turn and at whose origin it acts
-        wrench : force and torque (6,) [N, N·m]; all zero: none
-
-        Raises
-        ------
-        UnknownNameError : no such link, or it does not move
-        ConfigurationError : a number that is none
-
+        Force and torque (6,) [N, N·m] act at the origin of a link and turn with its axes; all
+        zero: none.
         """
         if not np.isfinite(wrench).all():
             raise ConfigurationError('a wrench has six finite numbers')

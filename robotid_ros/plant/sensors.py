@@ -16,15 +16,7 @@ NAN_FAULTS = ('nan_joint_state', 'nan_velocity', 'nan_effort')
 
 
 class Fault:
-    """
-    A fault that begins at its configured time, or when `begin` says.
-
-    Parameters
-    ----------
-    settings : what and when
-    joints : names, one of which may be meant
-
-    """
+    """A fault of one of the joints that begins at its configured time, or when `begin` says."""
 
     def __init__(self, settings: FaultSettings, joints: Sequence[str]):
         if settings.joint and settings.joint not in joints:
@@ -43,15 +35,7 @@ class Fault:
 
 
 class Sensors:
-    """
-    Positions, velocities and efforts as the hardware reports them.
-
-    Parameters
-    ----------
-    settings : noise, resolution and the fault
-    joints : names, the order of every list here
-
-    """
+    """Positions, velocities and efforts of joints (n,) as the hardware reports them."""
 
     def __init__(self, settings: SimulationSettings, joints: Sequence[str]):
         noise, count = settings.noise, len(joints)

@@ -55,7 +55,7 @@ class RunningTrajectory:
         self.goal, self.start, self.started = goal, goal.stamp, False
         self._times = [point.time for point in goal.points]
         self._before: Point | None = None
-        self._segment = -1
+        self._segment, self._begin = -1, 0
         self._polynomials: Polynomials = []
 
     def set_point_before_trajectory(
@@ -93,23 +93,13 @@ class RunningTrajectory:
             return self._final_point(elapsed), len(points)
         index = bisect_right(self._times, elapsed)
         if index != self._segment:
-            self._enter_segment(index)
-        begin = self._segment_begin(index)
-        return _evaluate(self._polynomials, (elapsed - begin) * 1e-9, elapsed), index
-
-    def _segment_begin(self, index: int) -> int:
-        if index:
-            return self.goal.points[index - 1].time
-        assert self._before is not None
-        return self._before.time - self.start
-
-    def _enter_segment(self, index: int) -> None:
-        points = self.goal.points
-        first = points[index - 1] if index else self._before
-        assert first is not None
-        duration = (points[index].time - self._segment_begin(index)) * 1e-9
-        deduce_from_derivatives(first, points[index], duration)
-        self._segment, self._polynomials = index, _polynomials(first, points[index], duration)
+            first = points[index - 1] if index else self._before
+            assert first is not None
+            self._begin = first.time - (0 if index else self.start)
+            duration = (points[index].time - self._begin) * 1e-9
+            deduce_from_derivatives(first, points[index], duration)
+            self._segment, self._polynomials = index, _polynomials(first, points[index], duration)
+        return _evaluate(self._polynomials, (elapsed - self._begin) * 1e-9, elapsed), index
 
     def _final_point(self, elapsed: int) -> Point:
         points = self.goal.points
@@ -258,14 +248,9 @@ def decelerations(constraints: ConstraintSettings, joints: Sequence[str]) -> lis
 
 def stopping_points(state: Point, decelerations: Sequence[float], period: int) -> list[Point]:
     """
-    Points that bring each joint to rest at its constant deceleration, one per update.
+    Points that bring each joint to rest from a measured state, one per update.
 
-    Parameters
-    ----------
-    state : measured positions and velocities
-    decelerations : per joint [rad/s²]
-    period : of the updates [ns]
-
+    Each joint has its constant deceleration [rad/s²]; `period` is that of the updates [ns].
     """
     rows = list(zip(state.positions, state.velocities, decelerations, strict=True))
     longest = max(abs(v) / a for _, v, a in rows)

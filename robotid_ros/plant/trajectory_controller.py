@@ -53,14 +53,7 @@ def integral_bounds(gains: GainSettings) -> tuple[float, float]:
 
 
 class Pid:
-    """
-    One joint's PID; the integral term is a torque, so new gains do not rescale it.
-
-    Parameters
-    ----------
-    gains : see `GainSettings`
-
-    """
+    """One joint's PID; the integral term is a torque, so new gains do not rescale it."""
 
     def __init__(self, gains: GainSettings):
         self.set_gains(gains)
@@ -69,15 +62,7 @@ class Pid:
     def set_gains(self, gains: GainSettings) -> None:
         """Use other gains from the next call on; the integral term stays."""
         self.gains = gains
-        self._p, self._i, self._d = gains.p, gains.i, gains.d
         self._upper, self._lower = integral_bounds(gains)
-        self._maximum, self._minimum = gains.u_clamp_max, gains.u_clamp_min
-        self._deadband = gains.error_deadband
-        self._strategy = gains.antiwindup_strategy
-
-    def reset(self) -> None:
-        """Set the integral term to zero."""
-        self.integral = 0.0
 
     def compute(self, error: float, error_dot: float, dt: float) -> float:
         """
@@ -87,12 +72,13 @@ class Pid:
         """
         if not (math.isfinite(error) and math.isfinite(error_dot)):
             return math.nan
-        legacy = self._strategy == 'legacy'
-        integrates = abs(error) > self._deadband
+        gains = self.gains
+        legacy = gains.antiwindup_strategy == 'legacy'
+        integrates = abs(error) > gains.error_deadband
         if legacy and integrates:
-            self.integral = self._bounded(self.integral + self._i * dt * error)
-        unclamped = self._p * error + self.integral + self._d * error_dot
-        command = min(max(unclamped, self._minimum), self._maximum)
+            self.integral = self._bounded(self.integral + gains.i * dt * error)
+        unclamped = gains.p * error + self.integral + gains.d * error_dot
+        command = min(max(unclamped, gains.u_clamp_min), gains.u_clamp_max)
         if integrates and not legacy:
             self.integral = self._bounded(
                 self.integral + self._integral_change(error, unclamped, command, dt)
@@ -103,32 +89,20 @@ class Pid:
         return min(max(value, self._lower), self._upper)
 
     def _integral_change(self, error: float, unclamped: float, command: float, dt: float) -> float:
-        if self._strategy == 'back_calculation':
-            if self._i == 0.0:
+        p, i, d = self.gains.p, self.gains.i, self.gains.d
+        strategy = self.gains.antiwindup_strategy
+        if strategy == 'back_calculation':
+            if i == 0.0:
                 return 0.0
-            constant = self.gains.tracking_time_constant or self._recommended_time()
-            return dt * (self._i * error + (command - unclamped) / constant)
-        if self._strategy == 'conditional_integration' and unclamped != command:
-            return 0.0 if error * unclamped > 0.0 else dt * self._i * error
-        return dt * self._i * error
-
-    def _recommended_time(self) -> float:
-        if self._d != 0.0:
-            return math.sqrt(abs(self._d / self._i))
-        return abs(self._p / self._i) or 1.0
+            recommended = math.sqrt(abs(d / i)) if d != 0.0 else abs(p / i) or 1.0
+            constant = self.gains.tracking_time_constant or recommended
+            return dt * (i * error + (command - unclamped) / constant)
+        saturated = unclamped != command and error * unclamped > 0.0
+        return 0.0 if strategy == 'conditional_integration' and saturated else dt * i * error
 
 
 class CommandLaw:
-    """
-    Efforts or velocities of a PID and feed-forwards per joint; positions as they are.
-
-    Parameters
-    ----------
-    joints : names, the order of every list here
-    gains : by joint, zero where not given
-    interface : 'effort', 'velocity' or 'position'
-
-    """
+    """Efforts or velocities of a PID and feed-forwards per joint; positions as they are."""
 
     def __init__(self, joints: Sequence[str], gains: Mapping[str, GainSettings], interface: str):
         self._joints, self._interface = joints, interface
@@ -149,7 +123,7 @@ class CommandLaw:
     def reset(self) -> None:
         """Set the integral terms to zero."""
         for pid in self._pids:
-            pid.reset()
+            pid.integral = 0.0
 
     @property
     def first_command(self) -> Values:
@@ -181,14 +155,7 @@ class CommandLaw:
 
 
 class TrajectoryController:
-    """
-    The controller; every method may be called from any thread.
-
-    Parameters
-    ----------
-    settings : its parameters
-
-    """
+    """The controller; every method may be called from any thread."""
 
     def __init__(self, settings: ControllerSettings):
         self.settings = settings
@@ -295,16 +262,40 @@ class TrajectoryController:
         with self._lock:
             if not self.active:
                 return self.command
-            if self.settings is not self._applied:
-                self._apply(self.settings)
-            trajectory, first = self._update_trajectory(now, dt, position, velocity)
+            settings = self.settings
+            if settings is not self._applied:
+                self._apply(settings)
+            # What runs, and how far its own time is.
+            trajectory = self._trajectory
+            if trajectory is None:
+                assert self._pending is not None
+                trajectory = self._trajectory = RunningTrajectory(self._pending)
+            elif self._pending is not None and self._pending is not trajectory.goal:
+                trajectory.replace(self._pending)
+            current = self._current = self._measured(position, velocity)
+            first = not trajectory.started
+            if first:
+                trajectory.set_point_before_trajectory(now, current, settings.wraparound)
+                self._time = now
+            else:
+                self._time += round(dt * 1e9 * self.speed_scaling)
+            # Errors of now, feed-forwards of the next update.
             desired, _ = trajectory.sample(self._time)
-            next_point, index = trajectory.sample(self._time + self.settings.period)
-            self._compute_errors(desired, now - trajectory.start)
-            off_path, off_goal = self._check_tolerances(index, len(trajectory.goal.points), first)
-            ended = index == len(trajectory.goal.points)
-            overtime = (self._time - trajectory.start - trajectory.goal.points[-1].time) * 1e-9
-            limit = self._tolerances.goal_time
+            next_point, index = trajectory.sample(self._time + settings.period)
+            current.time = now - trajectory.start
+            error, error_velocity = state_errors(desired, current, settings.wraparound)
+            if settings.command_interface == 'position':
+                error_velocity = [0.0] * len(self.joints)
+            self.state = ControllerState(
+                desired, current, error, error_velocity, self.state.output, self.speed_scaling
+            )
+            points, tolerances = trajectory.goal.points, self._tolerances
+            checked = not self._holding
+            ended = index == len(points)
+            off_path = checked and (first or not ended) and not self._within(tolerances.path)
+            off_goal = checked and ended and not self._within(tolerances.goal)
+            overtime = (self._time - trajectory.start - points[-1].time) * 1e-9
+            limit = tolerances.goal_time  # 0: none
             timed_out = off_goal and limit != 0.0 and overtime > limit
             if not off_path and not timed_out:
                 self.command = self._law.command(self.state, next_point, dt)
@@ -313,48 +304,11 @@ class TrajectoryController:
                 self.state.output = list(self.command)
             return self.command
 
-    def _update_trajectory(
-        self, now: int, dt: float, position: Values, velocity: Values
-    ) -> tuple[RunningTrajectory, bool]:
-        if self._trajectory is None:
-            assert self._pending is not None
-            self._trajectory = RunningTrajectory(self._pending)
-        elif self._pending is not None and self._pending is not self._trajectory.goal:
-            self._trajectory.replace(self._pending)
-        self._current = self._measured(position, velocity)
-        first = not self._trajectory.started
-        if first:
-            self._trajectory.set_point_before_trajectory(
-                now, self._current, self.settings.wraparound
-            )
-            self._time = now
-        else:
-            self._time += round(dt * 1e9 * self.speed_scaling)
-        return self._trajectory, first
-
     def _measured(self, position: Values, velocity: Values) -> Point:
         efforts = list(self.command) if self.settings.command_interface == 'effort' else []
         return Point(0, list(position), list(velocity), [], efforts)
 
-    def _compute_errors(self, desired: Point, elapsed: int) -> None:
-        current = self._current
-        current.time = elapsed
-        errors = state_errors(desired, current, self.settings.wraparound)
-        if self.settings.command_interface == 'position':
-            errors = errors[0], [0.0] * len(self.joints)
-        self.state = ControllerState(
-            desired, current, *errors, self.state.output, self.speed_scaling
-        )
-
-    def _check_tolerances(self, index: int, count: int, first: bool) -> tuple[bool, bool]:
-        """Whether the path, and whether the goal tolerances are violated."""
-        if self._holding:
-            return False, False
-        off_path = (index < count or first) and not self._within_tolerances(self._tolerances.path)
-        off_goal = index == count and not self._within_tolerances(self._tolerances.goal)
-        return off_path, off_goal
-
-    def _within_tolerances(self, tolerances: Sequence[Tolerance]) -> bool:
+    def _within(self, tolerances: Sequence[Tolerance]) -> bool:
         errors = zip(tolerances, self.state.error, self.state.error_velocity, strict=True)
         return all(tolerance.allows(e, de) for tolerance, e, de in errors)
 

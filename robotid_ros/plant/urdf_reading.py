@@ -40,10 +40,7 @@ def make_consistent(pseudo: Array) -> tuple[Array, float]:
     """
     Make an inertial physically consistent: its second moments must not be negative.
 
-    Returns
-    -------
-    The inertial, and the negative second moment at the com, relative to the trace.
-
+    Also returns the negative second moment at the com, relative to the trace.
     """
     mass, com, inertia = inertial_at_com(pseudo)
     second = 0.5 * np.trace(inertia) * np.eye(3) - inertia
@@ -91,14 +88,7 @@ class Joint:
 
 
 def parse_urdf(text: str) -> ET.Element:
-    """
-    Parse a URDF.
-
-    Raises
-    ------
-    ModelError : not XML, or not a URDF
-
-    """
+    """Parse a URDF; anything else is a ModelError."""
     try:
         root = ET.fromstring(text)
     except ET.ParseError as error:
@@ -109,14 +99,7 @@ def parse_urdf(text: str) -> ET.Element:
 
 
 def read_joints(root: ET.Element) -> tuple[Joint, ...]:
-    """
-    Read every joint of a URDF.
-
-    Raises
-    ------
-    ModelError : a joint type that no controller drives, or a number that is none
-
-    """
+    """Read every joint of a URDF; one that no controller drives is a ModelError."""
     try:
         return tuple(_joint(element) for element in root.findall('joint'))
     except (ValueError, AttributeError, KeyError) as error:
@@ -124,14 +107,7 @@ def read_joints(root: ET.Element) -> tuple[Joint, ...]:
 
 
 def root_link(root: ET.Element, joints: tuple[Joint, ...]) -> str:
-    """
-    Name of the one link that no joint carries.
-
-    Raises
-    ------
-    ModelError : none, or several
-
-    """
+    """Name of the one link that no joint carries."""
     children = {joint.child for joint in joints}
     names = [link.get('name', '') for link in root.findall('link')]
     roots = [name for name in names if name not in children]
@@ -154,16 +130,8 @@ def true_urdf(
     """
     Write the true inertials into a URDF: perturbed, physically consistent, with the payload.
 
-    Parameters
-    ----------
-    text : URDF
-    error : relative deviation of the links, seeded with `seed`
-    payload : further body, fixed to a link
-
-    Returns
-    -------
-    URDF text and the links whose inertia was not physically consistent; these are corrected.
-
+    Links deviate by about `error`, relative, seeded with `seed`. Also returns the links whose
+    inertia was not physically consistent; these are corrected.
     """
     root = parse_urdf(text)
     random = np.random.default_rng([seed, 0x11])

@@ -1,13 +1,12 @@
 """The demo's verdict, and what it is told wrongly; the session itself is in test/session."""
 
 import dataclasses
-import json
 from pathlib import Path
 import re
 
 import pytest
 
-from robotid_ros.cli.demo import find_config, report, written_pages
+from robotid_ros.cli.demo import find_config, report
 from robotid_ros.exceptions import ConfigurationError, UnknownNameError
 from robotid_ros.files.results import count_within_sigma, Entry, Residual, Results
 from robotid_ros.files.verification import GainTrial, TrackingRow, Verification
@@ -43,42 +42,39 @@ def test_parameters_inside_three_sigma_are_counted():
 def test_success_only_when_the_robot_was_found(
     errors: list[float], moving: float, code: int, capsys: pytest.CaptureFixture[str]
 ):
-    assert report(results(errors, moving), Path('demo'), {}) == code
-    captured = capsys.readouterr()
-    assert 'lie within ±3σ' in captured.out
-    assert ('was not found again' in captured.err) == bool(code)
+    outcome = report(results(errors, moving), Path('demo'), {})
+    outcome.show()
+    assert outcome.code == code
+    assert 'lie within ±3σ' in capsys.readouterr().out
+    assert ('was not found again' in str(outcome.errors)) == bool(code)
 
 
 def test_tracking_errors_are_printed_where_there_are_some(capsys: pytest.CaptureFixture[str]):
     plain = results([0.0] * 10, 0.01)
-    report(plain, Path('demo'), {})
+    report(plain, Path('demo'), {}).show()
     assert 'tracking error' not in capsys.readouterr().out
     row = TrackingRow('a', 'rad', 2.5e-3, 1e-4, 6e-3, 2e-4)
     trial = GainTrial(False, 'they are not better', {}, {}, (row,))
     found = Verification('now', tracking=(row,), gains=trial)
-    report(dataclasses.replace(plain, verification=found), Path('demo'), {})
+    report(dataclasses.replace(plain, verification=found), Path('demo'), {}).show()
     out = capsys.readouterr().out
     assert 'with feed-forward' in out and 'with proposed gains' in out
     assert out.count('25.0') == 2 and 'they are not better' in out
     found = Verification('now', reason='it takes no efforts')
-    report(dataclasses.replace(plain, verification=found), Path('demo'), {})
+    report(dataclasses.replace(plain, verification=found), Path('demo'), {}).show()
     assert 'it takes no efforts' in capsys.readouterr().out
 
 
 def test_its_pages_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    design = tmp_path / 'scara_trajectory.yaml'
-    assert written_pages(tmp_path, design) == {}
-    (tmp_path / 'report.html').touch()
-    design.with_suffix('.html').touch()
-    pages = written_pages(tmp_path, design)
-    report(results([0.0] * 10, 0.01), tmp_path, pages)
+    pages = {'report': tmp_path / 'report.html', 'motion': tmp_path / 'trajectory.html'}
+    outcome = report(results([0.0] * 10, 0.01), tmp_path, pages)
+    outcome.show()
     # Each on a line of its own, as far as it fits there; the verdict is last.
     *_, first, second, last = re.split(r'\n(?! )', capsys.readouterr().out.strip())
     assert re.sub(r'\s', '', first) == f'report:{pages["report"]}'
     assert re.sub(r'\s', '', second) == f'motion:{pages["motion"]}'
     assert 'lie within' in last
-    report(results([0.0] * 10, 0.01), tmp_path, pages, as_json=True)
-    assert json.loads(capsys.readouterr().out)['pages']['report'].endswith('report.html')
+    assert outcome.data['pages'] == pages
 
 
 def test_several_motions_make_one_progress():

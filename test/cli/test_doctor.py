@@ -46,7 +46,7 @@ def test_an_empty_graph_is_an_error(run, domain, monkeypatch):
 
 
 def test_wrong_arguments_are_told(run, monkeypatch):
-    assert 'give more than 0' in run('doctor', '--duration', '0')[2]
+    assert 'a number above zero' in run('doctor', '--duration', '0')[2]
     assert 'does not start' in run('doctor', '--namespace', '/a b')[2]
     assert "'a b' cannot be a controller" in run('doctor', '--controller', 'a b')[2]
     monkeypatch.setenv('ROS_DOMAIN_ID', 'abc')

@@ -1,6 +1,7 @@
 """What holds for every verb, those to come included: its help, and its output."""
 
 import argparse
+import importlib
 import json
 import os
 import re
@@ -8,11 +9,12 @@ import subprocess
 import sys
 
 import pytest
+from rich.cells import cell_len
 from waiting import PATIENCE
 
 from robotid_ros import __version__
 from robotid_ros.cli.main import build_parser, VERBS
-from robotid_ros.cli.terminal import display_width
+from robotid_ros.cli.shared_options import Outcome
 
 from .conftest import unwrapped
 
@@ -39,7 +41,7 @@ def test_help_fits_a_terminal_and_ends_with_examples(run, monkeypatch, verb):
     monkeypatch.setenv('COLUMNS', '80')
     code, out, _ = run(*verb.split(), '--help')
     assert code == 0
-    assert [line for line in out.splitlines() if display_width(line) > 80] == []
+    assert [line for line in out.splitlines() if cell_len(line) > 80] == []
     # What a verb can be told to do has its examples there.
     assert ' ' in verb or f'\nexamples:\n  robotid {verb}' in out
 
@@ -62,6 +64,13 @@ def test_every_verb_can_answer_in_json(verb):
     parser = parsers(build_parser())[verb]
     if not any(isinstance(a, argparse._SubParsersAction) for a in parser._actions):
         assert '--json' in parser.format_help()
+
+
+@pytest.mark.parametrize('verb', VERBS)
+def test_every_verb_reports_in_one_way(verb):
+    """By an outcome, of which `main` makes output, errors and exit code."""
+    run = importlib.import_module(f'robotid_ros.cli.{verb}').run
+    assert run.__annotations__['return'] is Outcome
 
 
 @pytest.fixture(scope='module')
@@ -110,7 +119,7 @@ def test_output_fits_a_terminal(run, bag, loaded, identified, tmp_path, verb):
     _, out, _ = run(verb, *arguments)
     # A path, or a line to paste, is one word whatever its length.
     pasted = re.compile(r'/|set_target_payload|setLoad|LOAD_DATA|SetTool|Payload')
-    wide = [x for x in out.splitlines() if display_width(x) > 80 and not pasted.search(x)]
+    wide = [x for x in out.splitlines() if cell_len(x) > 80 and not pasted.search(x)]
     assert wide == []
 
 
@@ -141,7 +150,7 @@ def test_the_bar_knows_the_steps_of_an_identification(run, bag, tmp_path, monkey
 
 
 def test_long_tables_are_shown_when_asked_for(run, bag, identified, tmp_path, monkeypatch):
-    monkeypatch.setattr('robotid_ros.cli.terminal.results_text.SHORT', 3)
+    monkeypatch.setattr('robotid_ros.cli.results_text.SHORT', 3)
     _, short, _ = run('identify', bag, '-o', tmp_path / 'x')
     assert 'Fc1' not in short and 'base parameters, ' in short and '--all' in short
     _, long, _ = run('identify', bag, '-o', tmp_path / 'y', '--all')

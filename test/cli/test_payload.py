@@ -77,5 +77,5 @@ def test_a_motion_for_no_mass_is_refused(run, tmp_path):
     config = Path(__file__).resolve().parents[2] / 'config' / 'scara.yaml'
     for mass in ('0', '-1', 'nan', 'inf'):
         code, _, err = run('design', config, '--payload', mass, '-o', tmp_path / 'motion.yaml')
-        assert code == 1 and '--payload must be a mass above zero' in err
+        assert code == 2 and '--payload' in err and 'must be a number above zero' in err
     assert not (tmp_path / 'motion.yaml').exists()

@@ -86,7 +86,7 @@ def test_results_are_replaced_only_when_asked(run, bag, tmp_path):
     (out / 'parameters.yaml').write_text('precious')
     code, text, err = run('identify', bag, '-o', out, '--method', 'ols')
     assert (code, text) == (1, '') and err.count('\n') == 1
-    assert f"'{out}' holds parameters.yaml already" in err and '--force' in err
+    assert f"'{out}/parameters.yaml' exists already" in err and '--force' in err
     assert [path.name for path in out.iterdir()] == ['parameters.yaml']
     assert (out / 'parameters.yaml').read_text() == 'precious'
     assert run('identify', bag, '-o', out, '--method', 'ols', '--force')[0] == 0

@@ -19,8 +19,7 @@ from robotid_ros.fleet.findings import (
     unlike_the_others,
 )
 from robotid_ros.fleet.fleet_table import Robots
-from robotid_ros.fleet.rows import factors_of
-from robotid_ros.fleet.session import IDENTIFIED
+from robotid_ros.fleet.session import factors_of, IDENTIFIED
 
 ROBOTS, SESSIONS = 8, 6
 START = datetime(2025, 1, 1, tzinfo=timezone.utc)

@@ -12,8 +12,7 @@ from robotid_ros.core.regression.estimators import fit
 from robotid_ros.files.bags import read_recording
 from robotid_ros.fleet.model import load_models
 from robotid_ros.fleet.pooling import merge, pool, ROBOT, TYPE
-from robotid_ros.fleet.rows import factors_of
-from robotid_ros.fleet.session import IDENTIFIED, UNDETERMINED
+from robotid_ros.fleet.session import factors_of, IDENTIFIED, UNDETERMINED
 
 
 def value_of(row):

@@ -3,7 +3,7 @@
 import pytest
 
 from robotid_ros.exceptions import FileError
-from robotid_ros.fleet.watch import arrivals
+from robotid_ros.fleet.sources import arrivals
 
 
 def test_a_recording_is_yielded_once_when_it_no_longer_grows(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from robotid_ros.exceptions import ConfigurationError, ModelError, RobotStateError
 from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import (
-    CouplingSettings,
+    MotorSettings,
     NoiseSettings,
     PayloadSettings,
     SimulationSettings,
@@ -128,7 +128,7 @@ def test_offset_and_effort_limit_and_nan():
 
 
 def test_coupled_motor_turns_with_both_joints():
-    coupling = CouplingSettings(matrix=(1.0, 1.0), Ia=(0.3,), Fv=(0.6,), Fc=(1.8,))
+    coupling = MotorSettings(matrix=(1.0, 1.0), Ia=(0.3,), Fv=(0.6,), Fc=(1.8,))
     plain = Physics(ARM, settled(gravity=(0.0, 0.0, 0.0)))
     coupled = Physics(ARM, settled(gravity=(0.0, 0.0, 0.0), coupling=coupling))
     N = np.array([[1.0, 1.0]])

@@ -25,7 +25,7 @@ def test_what_was_identified_outlives_a_verification_that_fails(
     assert read_results(demo.folder).base == results.base
     assert any(entry.true is not None for entry in results.base)
     capsys.readouterr()
-    assert report(results, demo.folder, {}, demo.unverified) == 0
-    out, err = capsys.readouterr()
-    assert 'lie within ±3σ' in out
-    assert 'identified, but not verified on the robot: nobody serves' in err
+    outcome = report(results, demo.folder, {}, demo.unverified)
+    outcome.show()
+    assert outcome.code == 0 and 'lie within ±3σ' in capsys.readouterr().out
+    assert 'identified, but not verified on the robot: nobody serves' in outcome.errors[0]

@@ -26,23 +26,7 @@ COLOURS = ('#c0392b', '#2471a3', '#1e8449', '#b7950b', '#7d3c98', '#566573')
 
 
 def write_fleet_report(folder: str | Path, target: str | Path) -> list[Finding]:
-    """
-    Write the page on a store.
-
-    Parameters
-    ----------
-    folder : of the store
-    target : the page
-
-    Returns
-    -------
-    What is wrong, in the order of the page
-
-    Raises
-    ------
-    FileError : the store cannot be read, there is nothing in it, or the page cannot be written
-
-    """
+    """Write the page on a store; return what is wrong, in its order."""
     store = Store.open(folder)
     pooled = pool(store)
     types = [read_robots(store, name, pooled) for name in store.names()]
@@ -114,28 +98,26 @@ def _within(robots: Robots, kept: Sequence[int]) -> np.ndarray:
 
 def _charts(robots: Robots, own: Sequence[Finding]) -> Iterator[dict[str, Any]]:
     """Yield a chart of each friction parameter of all robots over time, as polylines."""
+    dated = [k for k, time in enumerate(robots.times) if time is not None]
+    if not dated:
+        return
+    times = np.array([time.timestamp() for time in robots.times if time is not None])
+    owner = robots.owner[dated]
     for parameter in np.flatnonzero(robots.friction):
-        title = robots.base.names[parameter]
+        title, values = robots.base.names[parameter], robots.sessions[dated, parameter]
         accused = sorted({finding.robot for finding in own if finding.where == title})
-        series = {}
-        for place, name in enumerate(robots.names):
-            dated = [(t, k) for k in robots.of(place) if (t := robots.times[k]) is not None]
-            times = np.array([t.timestamp() for t, _ in dated])
-            series[name] = times, robots.sessions[[k for _, k in dated], parameter]
-        times, values = (np.concatenate(each) for each in zip(*series.values(), strict=True))
-        if not values.size:
-            continue
-        t, v = ((x.min(), x.max() if np.ptp(x) else x.min() + 1.0) for x in (times, values))
+        x, y = (
+            np.interp(each, (each.min(), each.max() if np.ptp(each) else each.min() + 1.0), to)
+            for each, to in ((times, (0.0, WIDTH)), (values, (HEIGHT, 0.0)))
+        )
         lines = []
-        for name in sorted(series, key=lambda name: (name in accused, name)):
-            x = np.interp(series[name][0], t, [0.0, WIDTH])
-            y = np.interp(series[name][1], v, [HEIGHT, 0.0])
-            points = ' '.join(f'{a:.1f},{b:.1f}' for a, b in zip(x, y, strict=True))
+        for name in sorted(robots.names, key=lambda name: (name in accused, name)):
+            place = owner == robots.names.index(name)
+            pairs = zip(x[place], y[place], strict=True)
+            points = ' '.join(f'{a:.1f},{b:.1f}' for a, b in pairs)
             colour = COLOURS[accused.index(name) % len(COLOURS)] if name in accused else ''
             lines.append({'name': name, 'colour': colour, 'points': points})
-        first, last = (
-            datetime.fromtimestamp(x).strftime('%Y-%m-%d') for x in (times.min(), times.max())
-        )
+        first, last = (f'{datetime.fromtimestamp(t):%Y-%m-%d}' for t in (times.min(), times.max()))
         yield {
             'title': title,
             'unit': robots.base.units[parameter],

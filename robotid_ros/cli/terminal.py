@@ -1,0 +1,325 @@
+"""What the command line prints: paragraphs, tables, errors and progress by rich, and JSON."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+import contextlib
+import dataclasses
+import io
+import json
+import math
+import os
+import re
+import shutil
+import sys
+import textwrap
+import threading
+from typing import Any, TextIO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# Columns of paragraphs; a narrower terminal has fewer.
+WIDTH = 80
+# Characters of a line: what one can still look at. Of an error: a sentence, not a page.
+MAX_LINE, MAX_ERROR = 4000, 1000
+# So much of the end of what is cut is kept: the remedy stands there.
+KEPT_END = 400
+# Rows of a table: what one can still look at; what is shown unasked fits on a screen.
+MAX_ROWS, SHORT = 500, 20
+# Columns of a text in a narrow table.
+MIN_TEXT_WIDTH = 8
+# Characters of the progress bar: room is left for a label on a terminal of 80 columns.
+BAR_WIDTH = 24
+# Of a step whose iterations nobody can count, each leaves so much of what was left.
+LEFT_BY_ITERATION = 0.7
+# What a terminal acts upon, and what cannot be encoded.
+_CONTROL = re.compile(
+    '[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]'
+)
+STYLES = {'good': 'green', 'doubtful': 'yellow', 'bad': 'red', 'heading': 'bold'}
+LABELS = dict(error='bad', warning='doubtful', note='heading', info='heading', ok='good')
+
+
+def printable(text: str, longest: int = MAX_LINE) -> str:
+    """Escape what a terminal acts upon, and cut lines that nobody reads."""
+    text = _CONTROL.sub(lambda match: ascii(match.group())[1:-1], text)
+    return '\n'.join(
+        line
+        if len(line) <= longest
+        else f'{line[: longest - KEPT_END]} … {len(line) - longest} characters more … '
+        f'{line[-KEPT_END:]}'
+        for line in text.split('\n')
+    )
+
+
+def show(
+    text: str = '', style: str = '', head: int | None = None, stream: TextIO | None = None
+) -> None:
+    """
+    Print a text. All that the command line prints goes through here or `print_json`.
+
+    Parameters
+    ----------
+    text : of any origin: only what is `printable` of it reaches the terminal
+    style : one of `STYLES`, for terminals that show colours
+    head : characters that have the style; all by default
+    stream : standard output by default
+
+    """
+    stream, text = stream or sys.stdout, printable(text)
+    if not style or not stream.isatty():
+        print(text, file=stream)
+        return
+    from rich.text import Text
+
+    styled = Text(text)
+    styled.stylize(STYLES[style], 0, head)
+    _console(stream).print(styled, soft_wrap=True)
+
+
+def _console(stream: TextIO) -> 'Console':
+    from rich.console import Console
+
+    # Without colours (no-color.org) bold goes, too: a terminal may show it as a colour.
+    return Console(file=stream, color_system=None if os.environ.get('NO_COLOR') else 'auto')
+
+
+def print_paragraph(text: str, label: str = '', style: str = '', indent: int = 2) -> None:
+    """
+    Print a paragraph, on a terminal with its label in colour, or all of it.
+
+    Parameters
+    ----------
+    text : without line breaks
+    label : one of `LABELS`, or another word in front of a colon
+    style : of the whole text, one of `STYLES`
+    indent : of all lines but the first
+
+    """
+    whole = wrapped(f'{label}: {text}' if label else text, sys.stdout, indent)
+    if label and not style:
+        show(whole, LABELS.get(label, 'heading'), len(label) + 1)
+    else:
+        show(whole, style)
+
+
+def wrapped(text: str, stream: TextIO, indent: int = 2) -> str:
+    """Break a paragraph into lines for a stream. No word is broken: paths can be copied."""
+    width = min(shutil.get_terminal_size().columns, WIDTH) if stream.isatty() else WIDTH
+    return textwrap.fill(
+        printable(text),
+        width,
+        subsequent_indent=' ' * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def print_error(text: str) -> None:
+    """Print a sentence on standard error: a line, broken between words on a terminal."""
+    text = printable(f'robotid: {text}', MAX_ERROR)
+    show(wrapped(text, sys.stderr) if sys.stderr.isatty() else text, 'bad', stream=sys.stderr)
+
+
+def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: str = '') -> None:
+    """
+    Print rows in columns below their headers, and an empty line.
+
+    Parameters
+    ----------
+    headers : one per column
+    rows : texts
+    align : '<' or '>' for each column; left out: text left, numbers right
+
+    """
+    show(format_table(headers, rows, align) + '\n')
+
+
+def format_table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: str = '') -> str:
+    """Lay out a table as `print_table` does: texts wrap on a terminal, no number is cut."""
+    from rich.box import SIMPLE_HEAD
+    from rich.cells import cell_len
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    body = [[printable(str(cell)) for cell in row] for row in rows]
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    least = 2 * len(headers)
+    for k, header in enumerate(headers):
+        cells = [row[k] for row in body[:MAX_ROWS]]
+        right = align[k] == '>' if align else bool(cells) and all(map(_is_number, cells))
+        needed = max(map(cell_len, [header, *cells]))
+        least += needed if right else min(needed, MIN_TEXT_WIDTH)
+        table.add_column(
+            Text(header), justify='right' if right else 'left', no_wrap=right, overflow='fold'
+        )
+    for row in body[:MAX_ROWS]:
+        table.add_row(*map(Text, row))
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else MAX_LINE
+    console = Console(file=io.StringIO(), width=max(room, least), color_system=None)
+    with console.capture() as captured:
+        console.print(table)
+    lines = [line.rstrip() for line in captured.get().splitlines()]
+    more = len(body) - MAX_ROWS
+    return '\n'.join([*lines, f'… and {more} more'] if more > 0 else lines)
+
+
+def _is_number(text: str) -> bool:
+    return not text or text[0] in '+-−0123456789.—∞' or text in ('nan', 'inf')
+
+
+def format_number(value: float, digits: int = 4) -> str:
+    """Show a value with so many significant digits, '—' when there is none."""
+    if not math.isfinite(value):
+        return '—' if math.isnan(value) else '∞' if value > 0 else '-∞'
+    text = f'{value:.{digits}g}'
+    return f'{value:.{digits - 1}e}' if 'e' in text else text
+
+
+def print_json(value: Any) -> None:
+    """Print a value, for which `plain` says what becomes of it."""
+    print(json.dumps(plain(value), indent=2, allow_nan=False))
+
+
+def plain(value: Any) -> Any:
+    """
+    Turn a value into those of JSON.
+
+    Dataclasses become objects with their fields, arrays lists, paths texts; numbers that are
+    none or not finite become null, since JSON has no word for them.
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, str | bool | int) or value is None:
+        return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if hasattr(value, 'tolist'):  # of NumPy, which is not imported for this
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(entry) for entry in value]
+    raise TypeError(f'{type(value).__name__} has no form in JSON')
+
+
+class ProgressBar:
+    """
+    Steps of a long work on one line of a terminal; silent where standard error is no terminal.
+
+    The bar never goes back, and is full only when the work is done. What this process, C
+    functions and processes that it starts write to standard error meanwhile, as ROS logs,
+    stands above the bar.
+
+    Parameters
+    ----------
+    steps : how many there will be; or their labels, with the share of the time that each takes
+
+    """
+
+    def __init__(self, steps: int | Sequence[tuple[str, float]] = 1):
+        self.plan([('', 1.0)] * steps if isinstance(steps, int) else steps)
+        self._step, self._within = -1, 0.0
+        self.fraction, self.label = 0.0, ''
+        self.shown = sys.stderr.isatty()
+        self._opened = contextlib.ExitStack()
+        self._console: Console | None = None
+        self._bar: Any = None
+
+    def plan(self, steps: Sequence[tuple[str, float]]) -> None:
+        """Take other steps, of which the one that is being done stands where it stood."""
+        self._plan = list(steps)
+        self._total = sum(weight for _, weight in self._plan)
+
+    def step(self, label: str) -> None:
+        """Begin the next step of this label; any other label says how the present one goes."""
+        later = range(self._step + 1, len(self._plan))
+        found = next((k for k in later if self._plan[k][0] in ('', label)), None)
+        if found is None:
+            self._within = 1.0 - LEFT_BY_ITERATION * (1.0 - self._within)
+        else:
+            self._step, self._within = found, 0.0
+        self.label = label
+        self.show(self._share_of_steps(), label)
+
+    def share(self, part: float) -> None:
+        """Show how much of the present step is done."""
+        self._within = min(max(part, 0.0), 1.0)
+        self.show(self._share_of_steps(), f'{self.label}, {100 * self._within:.0f} %')
+
+    def _share_of_steps(self) -> float:
+        before = sum(weight for _, weight in self._plan[: max(self._step, 0)])
+        present = self._plan[self._step][1] if self._step >= 0 else 0.0
+        return (before + present * self._within) / self._total
+
+    def show(self, fraction: float, label: str) -> None:
+        """Draw the bar at a fraction of the whole, not before where it was; '': the old label."""
+        self.fraction = max(self.fraction, min(max(fraction, 0.0), 1.0))
+        if self._bar is not None:
+            text = {'description': printable(label)} if label else {}
+            self._bar.update(0, completed=self.fraction, **text)
+
+    def print_line(self, text: str) -> None:
+        """Print a line above the bar."""
+        if self._console is None:
+            show(text, stream=sys.stderr)
+        else:
+            self._console.print(printable(text), soft_wrap=True, markup=False, highlight=False)
+
+    def __enter__(self) -> 'ProgressBar':
+        if self.shown:
+            from rich.progress import BarColumn, Progress, TextColumn
+            from rich.table import Column
+
+            sys.stderr.flush()
+            encoding, errors = sys.stderr.encoding, 'backslashreplace'
+            terminal = open(os.dup(2), 'w', encoding=encoding, errors=errors)
+            self._opened.enter_context(terminal)
+            self._opened.callback(setattr, self, '_console', None)
+            self._console = _console(terminal)
+            one_line = Column(no_wrap=True, overflow='ellipsis')
+            self._bar = Progress(
+                BarColumn(BAR_WIDTH),
+                TextColumn('{task.elapsed:4.0f} s', markup=False),
+                TextColumn('{task.description}', markup=False, table_column=one_line),
+                console=self._console,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+                refresh_per_second=4,
+            )
+            self._opened.enter_context(self._bar).add_task('', total=1.0)
+            self._opened.enter_context(self._lines_above(terminal.fileno()))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
+
+    @contextlib.contextmanager
+    def _lines_above(self, terminal: int) -> Iterator[None]:
+        """Take what goes to standard error, and print it above the bar."""
+        source, sink = os.pipe()
+        end = os.urandom(16).hex()  # processes that go on may keep the pipe open
+        reader = threading.Thread(target=self._copy, args=(source, end), name='log', daemon=True)
+        os.dup2(sink, 2)
+        reader.start()
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            os.dup2(terminal, 2)
+            os.write(sink, f'{end}\n'.encode())
+            os.close(sink)
+            reader.join()
+
+    def _copy(self, source: int, end: str) -> None:
+        with open(source, errors='backslashreplace') as lines:
+            for line in lines:
+                text, last, _ = line.rstrip('\n').partition(end)
+                if text or not last:
+                    with contextlib.suppress(OSError):  # no terminal any more
+                        self.print_line(text)
+                if last:
+                    return
