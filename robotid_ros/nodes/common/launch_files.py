@@ -1,12 +1,16 @@
-"""What the launch files open to look at a session: RViz, PlotJuggler, Foxglove."""
+"""What the launch files share: the choice of a robot, its session, nodes, and views of them."""
 
+from collections.abc import Sequence
 import dataclasses
 import os
 from pathlib import Path
+from typing import Any
 
 from ament_index_python.packages import get_package_prefix, PackageNotFoundError
 from launch import Action
-from launch.actions import LogInfo
+from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, LogInfo, Shutdown
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
@@ -17,13 +21,14 @@ from ...files.atomic import write_text
 from ...files.configuration import Configuration, load, read_urdf, resolve
 from ...files.setup.view_layouts import foxglove_layout, normal_namespace, plotjuggler_layout
 
+# Whose keys a process has, where security is enabled: see docs/security.md.
+ENCLAVE = 'ROS_SECURITY_ENCLAVE_OVERRIDE'
 RVIZ_VIEW = 'package://robotid_ros/config/views/session.rviz'
 # The bridge to Foxglove listens to this machine alone, and nobody publishes, sets parameters or
 # calls a service through it. It keeps a whole validation, which is published at once.
-FOXGLOVE_ADDRESS, FOXGLOVE_PORT = '127.0.0.1', 8765
 FOXGLOVE = {
-    'address': FOXGLOVE_ADDRESS,
-    'port': FOXGLOVE_PORT,
+    'address': '127.0.0.1',
+    'port': 8765,
     'capabilities': ['connectionGraph'],
     'max_qos_depth': 20000,
 }
@@ -33,6 +38,46 @@ PROGRAMS = {
     'plotjuggler': ('plotjuggler', 'plotjuggler-ros'),
     'foxglove': ('foxglove_bridge', 'foxglove-bridge'),
 }
+
+
+def robot_arguments(folder: Path) -> list[DeclareLaunchArgument]:
+    """Arguments `robot`, a configuration in a folder, and `config`, the file of another robot."""
+    robots = sorted(path.stem for path in folder.glob('*.yaml'))
+    return [
+        DeclareLaunchArgument(
+            'robot', default_value='tx40', choices=robots, description='a robot of this package'
+        ),
+        DeclareLaunchArgument(
+            'config',
+            default_value=[str(folder), '/', LaunchConfiguration('robot'), '.yaml'],
+            description='configuration file of another robot',
+        ),
+    ]
+
+
+def include_session(folder: Path) -> IncludeLaunchDescription:
+    """Include identify.launch.py of a folder; its further arguments are those of the launch."""
+    return IncludeLaunchDescription(
+        PythonLaunchDescriptionSource(str(folder / 'identify.launch.py')),
+        launch_arguments={'config': LaunchConfiguration('config')}.items(),
+    )
+
+
+def package_node(name: str, parameters: Sequence[Any], log_level: Any) -> Node:
+    """Start a node of this package in `namespace`; when it ends, the launch does."""
+    # No `name`: it would rename every node of a process, the simulated robot's controller too.
+    return Node(
+        package='robotid_ros',
+        executable=name,
+        namespace=LaunchConfiguration('namespace'),
+        output='both',
+        emulate_tty=True,
+        parameters=list(parameters),
+        ros_arguments=['--log-level', log_level],
+        # A variable and no argument: children of the node have it too.
+        additional_env={ENCLAVE: os.environ.get(ENCLAVE) or f'/robotid/{name}'},
+        on_exit=Shutdown(reason=f'{name} ended'),
+    )
 
 
 def view_actions(
@@ -55,7 +100,10 @@ def view_actions(
     """
     check_installed(kind)
     try:
-        configuration = _with_controller(load(config), controller)
+        configuration = load(config)
+        if controller:
+            excitation = dataclasses.replace(configuration.excitation, controller=controller)
+            configuration = dataclasses.replace(configuration, excitation=excitation)
         urdf = read_urdf(configuration)
         if urdf is None:
             raise RobotIdError(f"{kind}:=true needs a description: set robot.urdf in '{config}'")
@@ -81,12 +129,6 @@ def check_installed(kind: str) -> None:
         raise RuntimeError(
             f'{kind}:=true needs the package {package}: apt install {name}'
         ) from None
-
-
-def _with_controller(configuration: Configuration, name: str) -> Configuration:
-    controller = name or configuration.excitation.controller
-    excitation = dataclasses.replace(configuration.excitation, controller=controller)
-    return dataclasses.replace(configuration, excitation=excitation)
 
 
 def _rviz(configuration: Configuration, urdf: str, place: str) -> list[Action]:
@@ -140,7 +182,8 @@ def _foxglove(configuration: Configuration, urdf: str, place: str) -> list[Actio
     controller = configuration.excitation.controller
     text = foxglove_layout(robot.joints, controller, place)
     layout = _write(text, 'foxglove.json', robot.name, place, controller)
-    sentence = f"Foxglove: open ws://localhost:{FOXGLOVE_PORT}, and import the layout '{layout}'"
+    port = FOXGLOVE['port']
+    sentence = f"Foxglove: open ws://localhost:{port}, and import the layout '{layout}'"
     bridge = Node(package='foxglove_bridge', executable='foxglove_bridge', parameters=[FOXGLOVE])
     return [bridge, LogInfo(msg=sentence)]
 

@@ -13,27 +13,26 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.task import Future
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
+from visualization_msgs.msg import MarkerArray
 
 from ...core.excitation.settings import payload_settings
+from ...core.model import Robot
 from ...core.model.urdf_parsing import root_link
 from ...exceptions import ModelError, RobotIdError, SilentRobotError, TrajectoryError
 from ...files.configuration import read_urdf
 from ...node_settings import ExcitationNodeSettings
 from ..common import runtime
-from ..common.controller_client import ControllerClient
+from ..common.controller import ControllerClient
 from ..common.messages import format_seconds, one_line, State
-from ..common.runtime import LATCHED
+from ..common.runtime import LATCHED, WorkerNode
 from ..common.waiting import wait_until
-from ..common.worker_node import WorkerNode
-from .design_process import check_design
-from .preview import Preview
 from .rehearsal import Rehearsals
-from .session import ExcitationSession
-from .session_design import SessionDesign
-from .supervised_robot import SupervisedRobot
+from .session import Session
+from .session_design import check_design, SessionDesign
+from .supervisor import SessionContext
 from .trajectory_goal import TrajectoryActionClient
-from .verification.verifications import Verifications
-from .workspace_markers import WorkspaceMarkers
+from .verifications import Verifications
+from .views import Preview, workspace_markers
 
 # How often a state in which the robot moves is repeated, waits included [s].
 HEARTBEAT_PERIOD = 0.1
@@ -63,7 +62,8 @@ class Excitation(WorkerNode):
         self.busy = False
         self._lock = threading.Lock()
         self._design = SessionDesign(self, self.settings, self._publish_session_state, self._stop)
-        self._workspace = WorkspaceMarkers(self, self.settings.workspace)
+        self._workspace = self.create_publisher(MarkerArray, '~/workspace', LATCHED)
+        self._workspace_frame = ''
         self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
         name, timeout = self.settings.controller, self.settings.timeout
         self._controller = ControllerClient(self, name, timeout)
@@ -109,8 +109,10 @@ class Excitation(WorkerNode):
         """Show where the robot may go, as soon as its base is known."""
         try:
             urdf = urdf or read_urdf(self.configuration)
-            if urdf:
-                self._workspace.publish(root_link(urdf))
+            frame = root_link(urdf) if urdf else ''
+            if frame != self._workspace_frame:
+                self._workspace_frame = frame
+                self._workspace.publish(workspace_markers(self.settings.workspace, frame))
         except RobotIdError as error:
             self.get_logger().warning(f'~/workspace is not shown: {one_line(error)}')
 
@@ -220,8 +222,7 @@ class Excitation(WorkerNode):
         plan = self._design.find()
         if plan is not None:
             check_design(plan)
-        session = ExcitationSession(self, robot, self.settings, *self._supervision)
-        with closing(session):
+        with closing(Session(self._context(robot))) as session:
             session.prepare(accept)
             if plan is None:
                 plan = self._design.make(urdf)
@@ -239,20 +240,26 @@ class Excitation(WorkerNode):
                 'set excitation.trajectory; excitation.validation.kind must not be none'
             )
         urdf = self._urdf()
-        robot = self._design.build(urdf)
-        supervised = SupervisedRobot(self, robot, self.settings, *self._supervision)
+        context = self._context(self._design.build(urdf))
         self._publish_session_state(State.DESIGNING, 'checking the robot', {})
-        with closing(supervised):
+        with closing(Session(context)) as session:
             text = self._verifications.run(
-                kind, supervised, plan.validation, urdf, self._design.placed, accept
+                kind, session, plan.validation, urdf, self._design.placed, accept
             )
         return State.DONE, text
 
-    @property
-    def _supervision(self) -> tuple[Any, ...]:
-        """What a `SupervisedRobot` needs of this node, from `publish_state` on."""
-        publish = self._publish_session_state
-        return publish, self._session, self._stop, self._controller, self._action
+    def _context(self, robot: Robot) -> SessionContext:
+        """Make the context of the job that runs."""
+        return SessionContext(
+            node=self,
+            robot=robot,
+            settings=self.settings,
+            publish_state=self._publish_session_state,
+            session=self._session,
+            stop=self._stop,
+            controller=self._controller,
+            action=self._action,
+        )
 
     def _urdf(self) -> str:
         """Take the configuration's description, else the published one."""

@@ -1,16 +1,25 @@
 """
-The guardian's own process: it reads the excitation's pipe and cancels the motion in need.
+The process that stops the robot when the excitation dies, is suspended or does not watch it.
 
-It also sets the controller's parameters back that were on trial. It lives in a session of its own
-and takes no signal meant for the terminal's processes.
+A controller goes on with its goal when the client is gone. The guardian holds the other end of a
+pipe: it reads each goal before the goal is sent (`goal <uuid>`), signs of life from the loop that
+watches the robot (`beat`), and when the goal has ended (`done`). When the pipe closes while a goal
+runs, or the excitation is suspended (SIGSTOP) or silent, it says why and calls the action's cancel
+service until the controller confirms. Parameters of the controller that are on trial (`restore
+<name> <value>`, until `keep`) are set back after that, and whenever the pipe closes.
+
+`Guardian` is the excitation's end of the pipe; `main` is the process, in a session of its own,
+that takes no signal meant for the terminal's processes. It imports nothing that is slow.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 import contextlib
 import os
 import select
 import signal
+import subprocess
 import sys
+import threading
 import time
 from typing import Any
 import uuid
@@ -22,13 +31,25 @@ from rclpy.client import Client
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from ...common.processes import exit_after, is_suspended, prefer_threads
-from .silence import Silence
+from ...exceptions import ControllerError
+from ..common.processes import child_environment, exit_after, is_suspended, prefer_threads
+from ..common.waiting import Silence
 
 # What it tells the excitation: that it could cancel a goal; why it has cancelled one.
 READY, SUSPENDED, SILENT = 'ready', 'suspended', 'silent'
 # Nobody reads that any more, but it is logged.
 GONE = 'gone, or its own request was not confirmed'
+_REASONS = {
+    SUSPENDED: 'this process was suspended for {:.1f} s: the guardian cancelled the motion',
+    SILENT: 'this process did not watch the robot for {:.1f} s: the guardian cancelled the '
+    'motion, give this machine less to do',
+}
+# How long the first guardian may take to reach the controller, the next ones twice as long each
+# [s]: 3 are usual, and 15 on a busy machine, but some hung for two minutes where many nodes joined
+# the graph at once.
+FIRST_ATTEMPT = 15.0
+# How often a sign of life is given at the most [s].
+BEAT_PERIOD = 0.05
 # How long the guardian looks for the controller's cancel service before it gives up [s].
 SERVICE_TIMEOUT = 30.0
 # How often it looks whether the excitation is suspended [s].
@@ -40,12 +61,146 @@ LONGEST_SILENCE = 1.0
 # may still be on its way to the controller. How long each answer and the next try may take [s].
 CANCEL_RETRY_TIME = 5.0
 ANSWER_TIMEOUT, RETRY_PERIOD = 0.2, 0.02
-# Of an action that is called after its controller.
-CANCEL_SERVICE = '/follow_joint_trajectory/_action/cancel_goal'
 # How long it may take to leave the graph [s]: whoever ends without that is missed for 20 s.
 LEAVE_TIMEOUT = 1.0
 # More than waits in a pipe: lines are read whole [B].
 PIPE_BUFFER = 1 << 20
+
+
+class Guardian:
+    """
+    The excitation's end of the pipe.
+
+    Parameters
+    ----------
+    cancel, set_parameters : full names of the controller's services
+    domain : ROS domain of the node
+
+    """
+
+    def __init__(self, cancel: str, set_parameters: str, domain: int):
+        self._arguments, self._domain = (cancel, set_parameters, str(os.getpid())), domain
+        self._process = self._start()
+        self._beat = self._checked = self._longest_gap = 0.0
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it still watches."""
+        return self._process.poll() is None
+
+    def wait_ready(self, timeout: float) -> None:
+        """
+        Wait until it could cancel a goal; one that hangs gives way to another.
+
+        Raises
+        ------
+        ControllerError : it has ended, or cannot reach the controller
+
+        """
+        attempt, now = FIRST_ATTEMPT, time.monotonic()
+        again, end = now + attempt, now + timeout
+        while READY not in self._read():
+            if time.monotonic() > again:
+                self.close()
+                self._process.kill()
+                self._process, attempt = self._start(), 2.0 * attempt
+                again = time.monotonic() + attempt
+            if not self.is_running or time.monotonic() > end:
+                raise ControllerError(
+                    'the guardian, which stops the robot should this node die, cannot reach the '
+                    'controller: nothing was moved, try again'
+                )
+            time.sleep(0.01)
+
+    def set_goal(self, goal_id: uuid.UUID) -> None:
+        """
+        Name the goal that is about to be sent.
+
+        Raises
+        ------
+        ControllerError : the guardian has ended
+
+        """
+        self._checked, self._longest_gap = time.monotonic(), 0.0
+        self._send_line(f'goal {goal_id.hex}')
+
+    def check(self) -> None:
+        """
+        Give a sign of life, and check that the guardian still watches.
+
+        Raises
+        ------
+        ControllerError : it does not, or it has cancelled the motion, and why
+
+        """
+        now = time.monotonic()
+        self._longest_gap, self._checked = max(self._longest_gap, now - self._checked), now
+        for word in self._read().split():
+            if word in _REASONS:
+                raise ControllerError(_REASONS[word].format(self._longest_gap))
+        if not self.is_running:
+            raise ControllerError('the guardian died: a robot without it is not moved')
+        if now - self._beat < BEAT_PERIOD:
+            return
+        self._beat = now
+        self._send_line('beat')
+        if is_suspended(self.pid):
+            raise ControllerError('the guardian is suspended: a robot without it is not moved')
+
+    def clear_goal(self) -> None:
+        """Say that no goal runs any more."""
+        self._send_line('done')
+
+    def protect(self, parameters: Mapping[str, float]) -> None:
+        """Name parameters of the controller that are about to be changed on trial."""
+        for name, value in parameters.items():
+            self._send_line(f'restore {name} {value!r}')
+
+    def release(self) -> None:
+        """Say that the controller's parameters stay as they are."""
+        self._send_line('keep')
+
+    def close(self) -> None:
+        """Close the pipe, which cancels a goal that still runs, and let it end by itself."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+        # Nobody waits for it: a state 'failed' must not come late.
+        threading.Thread(target=self._process.wait, daemon=True).start()
+
+    def _start(self) -> 'subprocess.Popen[bytes]':
+        # Unbuffered and non-blocking: a guardian that does not read must not hold up anything.
+        process = subprocess.Popen(
+            [sys.executable, '-m', __name__, *self._arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            bufsize=0,
+            env=child_environment(ROS_DOMAIN_ID=str(self._domain)),
+        )
+        for pipe in (process.stdin, process.stdout):
+            assert pipe is not None
+            os.set_blocking(pipe.fileno(), False)
+        return process
+
+    def _read(self) -> str:
+        """Read what the guardian has said since the last call."""
+        assert self._process.stdout is not None
+        return (self._process.stdout.read() or b'').decode()
+
+    def _send_line(self, line: str) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(f'{line}\n'.encode())
+        except (BrokenPipeError, ValueError) as error:
+            raise ControllerError(
+                'the guardian, which stops the robot should this node die, is gone: start again'
+            ) from error
 
 
 def main() -> None:
@@ -60,7 +215,8 @@ def main() -> None:
         enable_rosout=False,
         start_parameter_services=False,
     )
-    code = _guard(node)
+    _, cancel, set_parameters, excitation = sys.argv
+    code = _guard(node, cancel, set_parameters, int(excitation))
     sys.stderr.flush()
     exit_after(LEAVE_TIMEOUT)
     node.destroy_node()
@@ -68,11 +224,10 @@ def main() -> None:
     os._exit(code)
 
 
-def _guard(node: Node) -> int:
-    """Watch, and cancel in need; return the exit code."""
-    client = node.create_client(CancelGoal, sys.argv[1])
-    controller = sys.argv[1].removesuffix(CANCEL_SERVICE)
-    setter = node.create_client(SetParametersAtomically, f'{controller}/set_parameters_atomically')
+def _guard(node: Node, cancel: str, set_parameters: str, excitation: int) -> int:
+    """Watch a process, and cancel in need; return the exit code."""
+    client = node.create_client(CancelGoal, cancel)
+    setter = node.create_client(SetParametersAtomically, set_parameters)
     end = time.monotonic() + SERVICE_TIMEOUT
     while not client.wait_for_service(timeout_sec=LOOK_PERIOD):
         if time.monotonic() > end or _read_lines(0.0) is None:
@@ -80,40 +235,37 @@ def _guard(node: Node) -> int:
     prefer_threads(True)
     _say(READY)
     trial: dict[str, float] = {}
-    goal, reason = _watch(int(sys.argv[2]), trial)
+    goal, reason = _watch(excitation, trial)
     _say(reason)
-    code = 0 if goal is None else _cancel(node, client, goal, reason)
-    return max(code, _restore(node, setter, trial, reason)) if trial else code
+    done = True
+    if goal is not None:
+        request = CancelGoal.Request()
+        request.goal_info.goal_id.uuid = list(goal.bytes)
+        # A goal that is unknown may still be on its way.
+        ended = CancelGoal.Response.ERROR_NONE, CancelGoal.Response.ERROR_GOAL_TERMINATED
+        done = _ask_until(node, client, request, lambda answer: answer.return_code in ended)
+        _log(node, reason, done, 'its motion was cancelled', 'its motion could not be cancelled')
+    if trial:
+        parameters = [Parameter(k, Parameter.Type.DOUBLE, v) for k, v in trial.items()]
+        back = SetParametersAtomically.Request()
+        back.parameters = [parameter.to_parameter_msg() for parameter in parameters]
+        are_back = _ask_until(node, setter, back, lambda answer: answer.result.successful)
+        gains = "the controller's gains are"
+        _log(node, reason, are_back, f'{gains} back', f'{gains} not back')
+        done = done and are_back
+    return 0 if done else 1
+
+
+def _log(node: Node, reason: str, done: bool, good: str, bad: str) -> None:
+    if done:
+        node.get_logger().warn(f'the excitation is {reason}: {good}')
+    else:
+        node.get_logger().fatal(f'the excitation is {reason}, {bad}')
 
 
 def _say(word: str) -> None:
     with contextlib.suppress(BrokenPipeError):  # the excitation is gone, or nothing runs any more
         os.write(sys.stdout.fileno(), f'{word}\n'.encode())
-
-
-def _cancel(node: Node, client: Client, goal: uuid.UUID, reason: str) -> int:
-    """Cancel a goal until the controller confirms; return the exit code."""
-    request = CancelGoal.Request()
-    request.goal_info.goal_id.uuid = list(goal.bytes)
-    # A goal that is unknown may still be on its way.
-    ended = CancelGoal.Response.ERROR_NONE, CancelGoal.Response.ERROR_GOAL_TERMINATED
-    if _ask_until(node, client, request, lambda answer: answer.return_code in ended):
-        node.get_logger().warn(f'the excitation is {reason}: its motion was cancelled')
-        return 0
-    node.get_logger().fatal(f'the excitation is {reason}, its motion could not be cancelled')
-    return 1
-
-
-def _restore(node: Node, client: Client, values: dict[str, float], reason: str) -> int:
-    """Set parameters of the controller back until it confirms; return the exit code."""
-    parameters = [Parameter(k, Parameter.Type.DOUBLE, v) for k, v in values.items()]
-    request = SetParametersAtomically.Request()
-    request.parameters = [parameter.to_parameter_msg() for parameter in parameters]
-    if _ask_until(node, client, request, lambda answer: answer.result.successful):
-        node.get_logger().warn(f"the excitation is {reason}: the controller's gains are back")
-        return 0
-    node.get_logger().fatal(f"the excitation is {reason}, the controller's gains are not back")
-    return 1
 
 
 def _ask_until(node: Node, client: Client, request: Any, confirms: Callable[[Any], bool]) -> bool:

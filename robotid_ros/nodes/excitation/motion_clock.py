@@ -1,4 +1,4 @@
-"""When a motion began, from the controller's own reference; no ROS in here."""
+"""When a motion began and how far it is, by the controller's own states; no ROS in here."""
 
 from collections.abc import Sequence
 import math
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from ...core.arrays import Array
 from ...core.excitation import Waypoints
 from ...exceptions import RobotStateError
-from ..common.joint_states import reference_positions, stamps_to_nanoseconds
-from .supervision.silence import Silence
-from .supervision.speed_scaling import MIN_SPEED, SpeedScaling
+from ..common.controller import MIN_SPEED, reference_positions, SpeedScaling
+from ..common.messages import stamps_to_nanoseconds
+from ..common.waiting import Silence
 
 # The reference moves at all: above rounding errors of the controller's interpolation [rad or m].
 MOVED = 1e-9
@@ -177,7 +177,9 @@ def estimate_start(points: Waypoints, stamp: NDArray[np.int64], reference: Array
     rows = slice(first, None)
     t = (stamp[rows] - stamp[first]) * 1e-9
     start = -FIRST_GUESS if first == 0 else (stamp[first - 1] - stamp[first]) * 1e-9
-    start -= _resting_time(points)
+    # Before it moves, a motion may stand still.
+    leaves = (points.q != points.q[0]).any(axis=1)
+    start -= float(points.time[max(int(np.argmax(leaves)) - 1, 0)])
     for _ in range(MAX_ITERATIONS):
         motion = points.sample(np.clip(t - start, 0.0, points.duration))
         residual = motion.q - reference[rows]
@@ -186,9 +188,3 @@ def estimate_start(points: Waypoints, stamp: NDArray[np.int64], reference: Array
         if abs(step) < STEP_TOLERANCE:
             return int(stamp[first]) + round(start * 1e9)
     return int(stamp[first])
-
-
-def _resting_time(points: Waypoints) -> float:
-    """For how long a motion stands still before it moves [s]."""
-    moved = (points.q != points.q[0]).any(axis=1)
-    return float(points.time[max(int(np.argmax(moved)) - 1, 0)])

@@ -10,18 +10,14 @@ from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
-from ....core.arrays import Array
-from ....core.signals.recording import Recording
-from ....core.timing.update_rate import observed_update_rate
-from ....core.verification.tracking import Tracking
-from ....exceptions import RobotStateError
-from ...common.batched_subscription import BatchedSubscription
-from ...common.joint_states import (
-    is_well_formed,
-    is_well_formed_state,
-    stack_joint_states,
-    stamps_to_nanoseconds,
-)
+from ...core.arrays import Array
+from ...core.signals.recording import Recording
+from ...core.timing.update_rate import observed_update_rate
+from ...core.verification.tracking import Tracking
+from ...exceptions import RobotStateError
+from ..common.batched_subscription import BatchedSubscription
+from ..common.controller import by_joint, is_well_formed_state, subscribe_states
+from ..common.messages import is_well_formed, stack_joint_states, stamps_to_nanoseconds
 
 # Messages that may wait: 5 s at 1 kHz, should Python be late.
 DEPTH = 5000
@@ -56,9 +52,8 @@ class MotionLog:
 
     def __init__(self, node: Node, controller: str, joints: Sequence[str]):
         self._joints = tuple(joints)
-        states = f'{controller}/controller_state'
         self._streams = (
-            BatchedSubscription(node, JointTrajectoryControllerState, states, depth=DEPTH),
+            subscribe_states(node, controller, depth=DEPTH),
             BatchedSubscription(node, JointState, 'joint_states', depth=DEPTH),
         )
         self._kept: tuple[list[bytes], list[bytes]] = ([], [])
@@ -84,14 +79,7 @@ class MotionLog:
 
 
 class MotionMessages:
-    """
-    Messages of a motion as arrays.
-
-    Parameters
-    ----------
-    raw : as they were kept
-
-    """
+    """Messages of a motion as arrays, from what was kept."""
 
     def __init__(self, raw: RawMotion):
         self._joints, self._start, self._stop = raw.joints, raw.start, raw.stop
@@ -116,15 +104,12 @@ class MotionMessages:
                 f'only {len(rows)} states of the controller are there of a whole motion: give '
                 'this machine less to do'
             )
-        error = self._columns([self._states[row].error.positions for row in rows])
+        states = [self._states[row] for row in rows]
+        error = np.array([by_joint(m, m.error.positions, self._joints) for m in states], float)
         return Tracking(self._joints, _seconds(self._stamp[rows] - self._start), error)
 
     def recording(self) -> Recording:
-        """
-        Return positions and efforts.
-
-        Where joint states hold no efforts, those that the controller commanded count.
-        """
+        """Return positions and efforts, see `_samples`."""
         stamp, position, effort = self._samples()
         rows = (stamp >= self._start) & (stamp <= self._stop)
         time = _seconds(stamp[rows] - self._start)
@@ -154,26 +139,20 @@ class MotionMessages:
         return found
 
     def _samples(self) -> tuple[NDArray[np.int64], Array, Array]:
+        """Stamps, positions, efforts: commanded ones where joint states hold none."""
         measured = self._measured
         if np.nan_to_num(measured.effort).any():
             return measured.stamp, measured.position, measured.effort
-        rows = [
-            m
-            for m in self._states
-            if len(m.joint_names) == len(m.output.effort) == len(m.feedback.positions)
-        ]
+        rows = []
+        for message in self._states:
+            position = by_joint(message, message.feedback.positions, self._joints)
+            effort = by_joint(message, message.output.effort, self._joints)
+            if position is not None and effort is not None:
+                rows.append((message, position, effort))
         if not rows:
             return measured.stamp, measured.position, measured.effort
-        position = self._columns([m.feedback.positions for m in rows])
-        return (
-            stamps_to_nanoseconds(rows),
-            position,
-            self._columns([m.output.effort for m in rows]),
-        )
-
-    def _columns(self, rows: Sequence[Any]) -> Array:
-        names = self._states[0].joint_names
-        return np.array(rows, float)[:, [names.index(joint) for joint in self._joints]]
+        messages, positions, efforts = zip(*rows, strict=True)
+        return stamps_to_nanoseconds(messages), np.array(positions), np.array(efforts)
 
 
 def _decode(messages: Sequence[bytes], message_type: type) -> list[Any]:

@@ -16,14 +16,14 @@ from ...core.setup.robot_setup import drives_for_gains, SimulatedDrives
 from ...exceptions import ControllerError, RobotIdError, shortened
 from ...node_settings import ExcitationNodeSettings
 from ...simulation_settings import SimulationSettings
-from ..common.controller_client import ControllerClient, ControllerDescription
+from ..common.controller import check_controller, ControllerClient, ControllerDescription
 from ..common.messages import one_line, status
 from ..common.runtime import LATCHED
 from ..common.worker_process import run_in_process
 from ..demo.recovery import Recovery, recovery_of
 from ..demo.twin import write_twin
-from .preflight import check_controller, read_positions
-from .supervision.watchdog import expand_per_joint
+from .checks import expand_per_joint
+from .session_design import read_positions
 
 # What a rehearsal may take beside the motions themselves [s]: start, approaches and identification
 # on a machine with other work.
@@ -110,7 +110,8 @@ class Rehearsals:
             controller = self._controller.describe()
             verdict = self._rehearse(design, robot, urdf, controller, progress)
         except RobotIdError as error:
-            self._publish(one_line(error), values, DiagnosticStatus.ERROR)
+            message = status('rehearsal', one_line(error), values, level=DiagnosticStatus.ERROR)
+            self._publisher.publish(message)
             raise
         self._passed[motions] = controller.values
         values |= {
@@ -119,7 +120,7 @@ class Rehearsals:
             'known': verdict.known,
             'validation_residual': verdict.residual,
         }
-        self._publish(f'on the twin {verdict}', values, DiagnosticStatus.OK)
+        self._publisher.publish(status('rehearsal', f'on the twin {verdict}', values))
         return f'rehearsed: {verdict}'
 
     def _rehearse(
@@ -140,13 +141,12 @@ class Rehearsals:
         motion = design.trajectory.period * self._settings.periods
         if design.validation is not None:
             motion += design.validation.period
+        locked = {'locked': dict(robot.locked)} if robot.locked else {}
+        values = {**self._values, 'robot': {**self._values.get('robot', {}), **locked}}
+        drives = self._guess_drives(robot, controller)
         with tempfile.TemporaryDirectory(prefix='robotid_rehearsal_') as name:
             folder = Path(name)
-            config = write_twin(
-                folder,
-                {**self._values, 'robot': {**self._values.get('robot', {}), **_locked(robot)}},
-                *(urdf, design, controller, positions, self._guess_drives(robot, controller)),
-            )
+            config = write_twin(folder, values, urdf, design, controller, positions, drives)
             verdict: Recovery = run_in_process(
                 rehearse,
                 *(config, folder, motion + GRACE),
@@ -163,14 +163,6 @@ class Rehearsals:
         error = expand_per_joint(self._settings.tracking_error, robot.joints, 'tracking_error')
         rate = controller.rate or SimulationSettings.update_rate
         return drives_for_gains(robot, self._settings, (p, d), rate, error)
-
-    def _publish(self, text: str, values: Mapping[str, Any], level: bytes) -> None:
-        message = status('rehearsal', text, values, level=level)
-        self._publisher.publish(message)
-
-
-def _locked(robot: Robot) -> dict[str, Any]:
-    return {'locked': dict(robot.locked)} if robot.locked else {}
 
 
 def _motions(design: Design) -> tuple[str, ...]:

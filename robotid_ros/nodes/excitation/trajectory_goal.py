@@ -18,10 +18,9 @@ from unique_identifier_msgs.msg import UUID
 
 from ...core.excitation import Waypoints
 from ...exceptions import ControllerError, RobotStateError, TrajectoryError
-from ..common.hardware_client import HardwareClient
+from ..common.controller import ACTION, CANCEL, DEACTIVATED, HardwareClient
 from ..common.waiting import result_of, wait_until
 
-ACTION = 'follow_joint_trajectory'
 _STATUS_TEXTS = {
     GoalStatus.STATUS_ABORTED: 'aborted',
     GoalStatus.STATUS_CANCELED: 'cancelled by somebody else',
@@ -30,8 +29,6 @@ _ERROR_TEXTS = {
     FollowJointTrajectory.Result.PATH_TOLERANCE_VIOLATED: 'a joint left its path tolerance',
     FollowJointTrajectory.Result.GOAL_TOLERANCE_VIOLATED: 'a joint did not reach its goal',
 }
-# What the controller says when it is deactivated, by hand or because its hardware failed.
-_DEACTIVATED = 'deactivate transition'
 
 
 def trajectory_message(points: Waypoints) -> JointTrajectory:
@@ -92,12 +89,7 @@ class TrajectoryActionClient:
         self.name, self.timeout = f'{controller}/{ACTION}', timeout
         self._client = ActionClient(node, FollowJointTrajectory, self.name)
         self.hardware = HardwareClient(node, controller)
-        self._cancel = node.create_client(CancelGoal, f'{self.name}/_action/cancel_goal')
-
-    @property
-    def cancel_service(self) -> str:
-        """Full name of the service that cancels."""
-        return str(self._cancel.service_name)
+        self._cancel = node.create_client(CancelGoal, f'{controller}/{CANCEL}')
 
     def wait_for_server(self) -> None:
         """
@@ -144,15 +136,14 @@ class TrajectoryActionClient:
             goal_time_tolerance=duration_message(goal_time),
         )
         message = UUID(uuid=list(goal_id.bytes))
-        return TrajectoryGoal(
-            self,
-            points.joints,
-            lambda: self._client.send_goal_async(goal, goal_uuid=message),
-            {
-                FollowJointTrajectory.Result.PATH_TOLERANCE_VIOLATED: path,
-                FollowJointTrajectory.Result.GOAL_TOLERANCE_VIOLATED: end,
-            },
+        tolerances = {
+            FollowJointTrajectory.Result.PATH_TOLERANCE_VIOLATED: path,
+            FollowJointTrajectory.Result.GOAL_TOLERANCE_VIOLATED: end,
+        }
+        handle = self.call_in_executor(
+            lambda: self._client.send_goal_async(goal, goal_uuid=message)
         )
+        return TrajectoryGoal(self, points.joints, handle, tolerances)
 
     def call_in_executor(self, function: Callable[[], Any]) -> Any:
         """
@@ -185,7 +176,7 @@ class TrajectoryGoal:
     ----------
     action : its action
     joints : that it moves
-    send : sends it and returns the future of its handle
+    handle : future of its handle
     tolerances : (n,) by the error code of their violation
 
     Attributes
@@ -199,13 +190,13 @@ class TrajectoryGoal:
         self,
         action: TrajectoryActionClient,
         joints: Sequence[str],
-        send: Callable[[], Any],
+        handle: Any,
         tolerances: Mapping[int, Sequence[float]],
     ):
         self._action, self._joints, self._tolerances = action, joints, tolerances
         self.violated: Sequence[float] | None = None
         self.violated_at_end = False
-        self._handle = action.call_in_executor(send)
+        self._handle = handle
         self._result: Any = None
 
     def accepted(self) -> bool:
@@ -244,7 +235,7 @@ class TrajectoryGoal:
             return True
         code, text = answer.result.error_code, answer.result.error_string
         why = ''
-        if _DEACTIVATED in text:
+        if DEACTIVATED in text:
             why = self._action.hardware.explain_deactivation(self._joints)
         if answer.status == GoalStatus.STATUS_ABORTED:
             text = text or _ERROR_TEXTS.get(code, '')

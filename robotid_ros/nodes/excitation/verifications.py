@@ -1,29 +1,33 @@
 """Verifies on the robot what was identified; what came of it is on a topic and in files."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 import dataclasses
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 import threading
+from typing import Any
 
+from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from std_msgs.msg import Header
 
-from ....core.excitation import Trajectory
-from ....core.model import RobotSettings
-from ....core.verification.static_postures import evaluate_postures
-from ....exceptions import RobotIdError
-from ....files.verification.values import (
+from ...core.excitation import Trajectory
+from ...core.model import RobotSettings
+from ...core.verification.static_postures import evaluate_postures, JointStatics
+from ...exceptions import ControllerError, RobotIdError
+from ...files.verification.values import (
     EffortRow,
     FEED_FORWARD,
     GainTrial,
     NEW_GAINS,
     PRESENT,
     tracking_rows,
+    TrackingRow,
     Verification,
 )
-from ....files.verification.verification_file import (
+from ...files.verification.verification_file import (
     GAINS,
     GAINS_BEFORE,
     read_verification,
@@ -31,15 +35,12 @@ from ....files.verification.verification_file import (
     write_gains,
     write_verification,
 )
-from ...common.messages import values_of
-from ...common.runtime import ConfiguredNode, LATCHED
-from ...common.worker_process import run_in_process
-from ...identification.gain_proposal import Gains
-from ..supervised_robot import SupervisedRobot
-from .identified_model import find_results, IdentifiedModel, load_model
-from .messages import verification_message
-from .runs import VerificationRuns, why_no_feed_forward, WORKER_TIME
-from .worker_jobs import renew_report
+from ..common.messages import status, values_of
+from ..common.runtime import ConfiguredNode, LATCHED
+from ..common.worker_process import run_in_process
+from ..identification.gain_proposal import Gains
+from .session import Session
+from .verification_runs import IdentifiedModel, load_model, VerificationRuns, WORKER_TIME
 
 # What a kind of verification is given: the runs, and what is verified already, to which it adds.
 Work = Callable[[VerificationRuns, Verification], Verification]
@@ -65,16 +66,16 @@ class Verifications:
         node.create_subscription(
             DiagnosticStatus, 'identification/state', self._on_identification, LATCHED
         )
-        self._kinds: dict[str, Work] = {
-            'verify': self._verify_motion,
-            'verify_gains': self._verify_gains,
-            'verify_static': self._verify_static,
+        self._kinds: dict[str, tuple[Work, Callable[[Verification], str]]] = {
+            'verify': (self._verify_motion, _motion_sentence),
+            'verify_gains': (self._verify_gains, _gains_sentence),
+            'verify_static': (self._verify_static, _static_sentence),
         }
 
     def run(
         self,
         kind: str,
-        robot: SupervisedRobot,
+        session: Session,
         motion: Trajectory,
         urdf: str,
         settings: RobotSettings,
@@ -86,7 +87,7 @@ class Verifications:
         Parameters
         ----------
         kind : 'verify', 'verify_gains' or 'verify_static'
-        robot : not prepared yet
+        session : not prepared yet
         motion : to verify on
         urdf, settings : of the robot that is here
         accept : called once all that needs no other node is checked
@@ -100,32 +101,31 @@ class Verifications:
         RobotIdError : why the robot was not moved, or was stopped
 
         """
-        model = load_model(self._find_results(), urdf, settings)
-        found = read_verification(model.folder / VERIFICATION)
-        if found is None or found.results != model.results.created:
-            found = Verification(model.results.created)
-        robot.prepare(accept)
-        with closing(VerificationRuns(self._node, robot, model, motion, self._stop)) as runs:
-            found = self._kinds[kind](runs, found)
-        found = dataclasses.replace(
-            found,
-            created=datetime.now(timezone.utc).isoformat(timespec='seconds'),
-            controller=robot.controller.name,
-            trajectory=motion.hash,
-        )
-        write_verification(model.folder, found)
-        self._publisher.publish(verification_message(found, self._node.get_clock().now().to_msg()))
-        self._renew_report(model.folder)
-        return _SENTENCES[kind](found)
-
-    def _find_results(self) -> Path:
         identification = self._configuration.identification
         folders = (
             self._configuration.recorder.folder,
             *identification.folders,
             identification.output_dir,
         )
-        return find_results(self._settings.results, self._told, folders)
+        folder = find_results(self._settings.results, self._told, folders)
+        model = load_model(folder, urdf, settings)
+        found = read_verification(model.folder / VERIFICATION)
+        if found is None or found.results != model.results.created:
+            found = Verification(model.results.created)
+        session.prepare(accept)
+        work, sentence = self._kinds[kind]
+        with closing(VerificationRuns(session, model, motion)) as runs:
+            found = work(runs, found)
+        found = dataclasses.replace(
+            found,
+            created=datetime.now(timezone.utc).isoformat(timespec='seconds'),
+            controller=session.context.controller.name,
+            trajectory=motion.hash,
+        )
+        write_verification(model.folder, found)
+        self._publisher.publish(verification_message(found, self._node.get_clock().now().to_msg()))
+        self._renew_report(model.folder)
+        return sentence(found)
 
     def _on_identification(self, message: DiagnosticStatus) -> None:
         values = values_of(message)
@@ -142,7 +142,13 @@ class Verifications:
         )
         series = {k: v for k, v in found.series.items() if k == NEW_GAINS}
         series = {PRESENT: run.tracking, **series}
-        reason = why_no_feed_forward(runs.controller) or self._why_not_predicted(efforts)
+        worst, bound = max(efforts, key=lambda row: row.relative), self._settings.largest_residual
+        reason = runs.controller.why_no_feed_forward
+        if not reason and worst.relative > bound:
+            reason = (
+                f'{100 * worst.relative:.0f} % of the effort of {worst.joint} is not predicted, '
+                f'more than {100 * bound:.0f} %: such efforts are not commanded, identify again'
+            )
         found = dataclasses.replace(
             found, efforts=efforts, tracking=(), reason=reason, series=series
         )
@@ -157,20 +163,10 @@ class Verifications:
             series={PRESENT: run.tracking, FEED_FORWARD: after, **series},
         )
 
-    def _why_not_predicted(self, efforts: tuple[EffortRow, ...]) -> str:
-        worst = max(efforts, key=lambda row: row.relative)
-        if worst.relative <= self._settings.largest_residual:
-            return ''
-        return (
-            f'{100 * worst.relative:.0f} % of the effort of {worst.joint} is not predicted, more '
-            f'than {100 * self._settings.largest_residual:.0f} %: such efforts are not commanded, '
-            'identify again'
-        )
-
     def _verify_gains(self, runs: VerificationRuns, found: Verification) -> Verification:
         """Try the proposed gains; what was kept is written as a file for the controller."""
         runs.controller.check_gains_are_torques()
-        controller = self._node.resolve_topic_name(runs.robot.controller.name)
+        controller = self._node.resolve_topic_name(runs.controller.name)
         model = runs.model
         path, before_path = model.folder / GAINS, model.folder / GAINS_BEFORE
         old, new, before, after, kept = runs.try_gains(
@@ -239,8 +235,78 @@ def _gains_sentence(found: Verification) -> str:
     return found.gains.sentence
 
 
-_SENTENCES: dict[str, Callable[[Verification], str]] = {
-    'verify': _motion_sentence,
-    'verify_gains': _gains_sentence,
-    'verify_static': _static_sentence,
-}
+def renew_report(folder: Path) -> None:
+    """Write the report of a folder's results again; for a process of its own."""
+    from ...files.report.page import write_report
+    from ...files.results_file import read_results, REPORT
+
+    write_report(read_results(folder), folder / REPORT)
+
+
+def find_results(configured: str, told: str, folders: Sequence[str]) -> Path:
+    """
+    Find the folder of the results to verify.
+
+    Parameters
+    ----------
+    configured : `excitation.verification.results`, '' for none
+    told : by the identification, which may be anybody on the network; '' for none yet
+    folders : below one of which that must be, links followed
+
+    Raises
+    ------
+    ControllerError : there are none, or they are elsewhere
+
+    """
+    if configured:
+        path = Path(configured).expanduser()
+        return path.parent if path.is_file() else path
+    if not told:
+        raise ControllerError(
+            'nothing is identified yet: run a session, or name results in '
+            'excitation.verification.results'
+        )
+    path = Path(told).resolve()
+    allowed = [Path(folder).expanduser().resolve() for folder in folders if folder]
+    if not any(folder in path.parents for folder in allowed):
+        raise ControllerError(
+            "the identification's results are in none of recorder.folder, identification.folders "
+            'and identification.output_dir of this node: name them in '
+            'excitation.verification.results'
+        )
+    return path
+
+
+def verification_message(found: Verification, stamp: Time) -> DiagnosticArray:
+    """One status a joint for each thing that was verified, `tracking <joint>` and so on."""
+    return DiagnosticArray(header=Header(stamp=stamp), status=list(_statuses(found)))
+
+
+def _statuses(found: Verification) -> Iterator[DiagnosticStatus]:
+    yield from _tracking('tracking', 'with feed-forward', found.tracking)
+    if found.reason:
+        yield status('feed-forward', found.reason, {}, level=DiagnosticStatus.WARN)
+    for effort in found.efforts:
+        text = f'{100 * effort.relative:.2f} % of the effort is not predicted'
+        values = {'relative_residual': effort.relative, 'rms': effort.rms, 'unit': effort.unit}
+        yield status(f'effort {effort.joint}', text, values)
+    if found.gains is not None:
+        values = {'kept': found.gains.kept}
+        yield status('gains', found.gains.sentence, values)
+        yield from _tracking('gains', 'with the proposed gains', found.gains.tracking)
+    for row in found.static:
+        text = (
+            f'gravity {row.gravity_error:.3g} {row.unit} off, stiction {row.stiction:.3g} '
+            f'{row.unit}'
+        )
+        yield status(f'static {row.joint}', text, _values(row))
+
+
+def _tracking(kind: str, how: str, rows: Iterable[TrackingRow]) -> Iterator[DiagnosticStatus]:
+    for row in rows:
+        text = f'tracking error {how}: {row.ratio:.3g} times smaller'
+        yield status(f'{kind} {row.joint}', text, {**_values(row), 'ratio': row.ratio})
+
+
+def _values(row: TrackingRow | JointStatics) -> dict[str, Any]:
+    return {name: value for name, value in vars(row).items() if name != 'joint'}

@@ -10,7 +10,7 @@ from rclpy.node import Node
 
 from ...exceptions import ControllerError
 from ..common.batched_subscription import BatchedSubscription
-from ..common.joint_states import stamps_to_nanoseconds
+from ..common.messages import stamps_to_nanoseconds
 
 # How long the robot is watched, by its own clock [s].
 OBSERVED_TIME = 0.3

@@ -16,7 +16,7 @@ from rclpy.serialization import serialize_message
 from ...exceptions import RobotIdError
 from ...files.bags import BagWriter
 from ...files.bags.schema.session_header import SESSION_TOPIC
-from ..common.controller_client import ControllerClient
+from ..common.controller import ControllerClient
 from ..common.processes import prefer_threads
 from ..common.runtime import ConfiguredNode
 from ..common.waiting import run_in_executor

@@ -9,7 +9,7 @@ import rclpy
 from robotid_ros.core.replay.control_laws import make_control_law
 from robotid_ros.core.signals.recording import Controller
 from robotid_ros.exceptions import ControllerError
-from robotid_ros.nodes.common.controller_client import _description, ControllerClient
+from robotid_ros.nodes.common.controller import ControllerClient, ControllerDescription
 
 
 def test_gains_and_their_strategy_reach_the_replay():
@@ -22,7 +22,7 @@ def test_gains_and_their_strategy_reach_the_replay():
         'gains.a.i': 5,
         'gains.a.antiwindup_strategy': 'conditional_integration',
     }
-    known = _description('arm', values).to_dict()
+    known = ControllerDescription.from_parameters('arm', values).to_dict()
     assert known['gains'] == {
         'a': {'p': 10.0, 'i': 5.0, 'antiwindup_conditional_integration': 1.0}
     }

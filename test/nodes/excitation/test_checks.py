@@ -8,13 +8,9 @@ import pytest
 
 from robotid_ros.exceptions import ConfigurationError, RobotStateError, TrackingError
 from robotid_ros.node_settings import ExcitationNodeSettings
-from robotid_ros.nodes.common.joint_states import is_well_formed, stack_joint_states
-from robotid_ros.nodes.excitation.supervision.speed_scaling import MAX_PAUSE
-from robotid_ros.nodes.excitation.supervision.watchdog import (
-    describe_violation,
-    expand_per_joint,
-    Watchdog,
-)
+from robotid_ros.nodes.common.controller import MAX_PAUSE
+from robotid_ros.nodes.common.messages import is_well_formed, stack_joint_states
+from robotid_ros.nodes.excitation.checks import describe_violation, expand_per_joint, Watchdog
 
 JOINTS = ('a', 'b')
 SETTINGS = ExcitationNodeSettings(effort_time=0.02, effort_share=0.9, stale_after=0.25)

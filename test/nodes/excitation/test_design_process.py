@@ -7,7 +7,7 @@ from waiting import wait_until
 
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.trajectory_file import read_design
-from robotid_ros.nodes.excitation.design_process import write_page
+from robotid_ros.nodes.excitation.session_design import write_page
 
 CONFIG = Path(__file__).resolve().parents[3] / 'config'
 

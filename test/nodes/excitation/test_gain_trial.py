@@ -10,7 +10,7 @@ from robotid_ros.core.excitation import point_to_point
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.exceptions import ControllerError, RobotStateError
 from robotid_ros.node_settings import GainSettings
-from robotid_ros.nodes.excitation.verification.gain_trial import gains_for_motion, on_trial
+from robotid_ros.nodes.excitation.verification_runs import gains_for_motion, on_trial
 
 OLD, NEW = {'gains.a.p': 10.0, 'gains.a.d': 1.0}, {'gains.a.p': 20.0, 'gains.a.d': 2.0}
 

@@ -10,7 +10,7 @@ from rclpy.parameter import Parameter
 from waiting import wait_until
 
 from robotid_ros.exceptions import RobotStateError
-from robotid_ros.nodes.excitation.supervision.gain_watch import GainWatch
+from robotid_ros.nodes.excitation.checks import GainWatch
 
 pytestmark = pytest.mark.ros
 GAIN, BOUND, LIMIT = 'gains.joint_1.p', 'gains.joint_1.i_clamp_min', 'gains.joint_1.u_clamp_max'

@@ -13,13 +13,15 @@ from waiting import wait_until
 
 from robotid_ros.exceptions import ControllerError
 from robotid_ros.nodes.common.processes import is_suspended
-from robotid_ros.nodes.excitation.supervision import guardian as guardian_module
-from robotid_ros.nodes.excitation.supervision.guardian import Guardian
-from robotid_ros.nodes.excitation.supervision.guardian_process import LONGEST_SILENCE
+from robotid_ros.nodes.excitation import guardian as guardian_module
+from robotid_ros.nodes.excitation.guardian import Guardian, LONGEST_SILENCE
 
-from ..conftest import Controller
+from .conftest import Controller
 
-CANCEL = '/arm_controller/follow_joint_trajectory/_action/cancel_goal'
+SERVICES = (
+    '/arm_controller/follow_joint_trajectory/_action/cancel_goal',
+    '/arm_controller/set_parameters_atomically',
+)
 
 
 def test_a_suspended_process_is_told_from_one_that_waits():
@@ -37,7 +39,7 @@ def test_a_suspended_process_is_told_from_one_that_waits():
 def test_a_session_that_is_refused_ends_its_guardian_without_a_word(
     domain: int, capfd: pytest.CaptureFixture
 ):
-    guardian = Guardian('/nobody/_action/cancel_goal', domain)
+    guardian = Guardian('/nobody/_action/cancel_goal', '/nobody/set_parameters_atomically', domain)
     guardian.close()
     # Sooner than it would give up on the service that nobody serves.
     wait_until(lambda: not guardian.is_running, 'the guardian ends', deadline=25.0)
@@ -49,7 +51,7 @@ def test_a_guardian_that_hangs_gives_way_to_another(
     domain: int, controller: Controller, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(guardian_module, 'FIRST_ATTEMPT', 2.0)
-    guardian = Guardian(CANCEL, domain)
+    guardian = Guardian(*SERVICES, domain)
     hanging = guardian.pid
     os.kill(hanging, signal.SIGSTOP)
     guardian.wait_ready(120.0)
@@ -61,7 +63,7 @@ def test_a_guardian_that_hangs_gives_way_to_another(
 
 @pytest.mark.ros
 def test_a_client_that_does_not_watch_is_told_so(domain: int, controller: Controller):
-    guardian = Guardian(CANCEL, domain)
+    guardian = Guardian(*SERVICES, domain)
     guardian.wait_ready(120.0)
     guardian.set_goal(uuid.uuid4())
     # A trajectory may be long to send: nobody is silent before the first sign of life.
@@ -82,7 +84,7 @@ def test_gains_on_trial_are_set_back_when_the_pipe_closes(
     old = {'gains.joint_1.p': 1.0 / 3.0, 'gains.joint_1.d': 20.0}
     for name in old:
         controller.declare_parameter(name, 7.0)
-    guardian = Guardian(CANCEL, domain)
+    guardian = Guardian(*SERVICES, domain)
     guardian.wait_ready(120.0)
     guardian.protect(old)
     if said == 'keep':

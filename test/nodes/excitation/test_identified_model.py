@@ -9,11 +9,11 @@ from robotid_ros.exceptions import ControllerError, FileError
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.results import Entry, Results
 from robotid_ros.files.results_file import PARAMETERS, write_results
-from robotid_ros.nodes.common.controller_client import ControllerDescription
-from robotid_ros.nodes.excitation.verification.identified_model import find_results, load_model
-from robotid_ros.nodes.excitation.verification.runs import why_no_feed_forward
+from robotid_ros.nodes.common.controller import ControllerDescription
+from robotid_ros.nodes.excitation.verification_runs import load_model
+from robotid_ros.nodes.excitation.verifications import find_results
 
-CONFIG = Path(__file__).resolve().parents[4] / 'config' / 'scara.yaml'
+CONFIG = Path(__file__).resolve().parents[3] / 'config' / 'scara.yaml'
 
 
 def test_configured_results_come_first(tmp_path: Path):
@@ -63,5 +63,5 @@ def test_parameters_are_put_on_the_model_by_name(tmp_path: Path):
 )
 def test_efforts_are_for_controllers_that_command_them_alone(commands, says: str):
     controller = ControllerDescription('arm', (), commands, (), 0.0, {}, {})
-    assert bool(why_no_feed_forward(controller)) == bool(says)
-    assert says in why_no_feed_forward(controller)
+    assert bool(controller.why_no_feed_forward) == bool(says)
+    assert says in controller.why_no_feed_forward

@@ -10,7 +10,7 @@ from waiting import PATIENCE
 
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.exceptions import ControllerError
-from robotid_ros.nodes.excitation.preflight import place_locked_joints, read_positions
+from robotid_ros.nodes.excitation.session_design import place_locked_joints, read_positions
 
 URDF = (Path(__file__).resolve().parents[3] / 'urdf' / 'ur10.urdf').read_text()
 ARM = ('shoulder_pan_joint', 'shoulder_lift_joint', 'elbow_joint')

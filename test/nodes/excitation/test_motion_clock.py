@@ -9,7 +9,7 @@ import pytest
 
 from robotid_ros.core.excitation import point_to_point, Trajectory, Waypoints, waypoints
 from robotid_ros.exceptions import RobotStateError
-from robotid_ros.nodes.excitation.motion_start import estimate_start, MotionClock
+from robotid_ros.nodes.excitation.motion_clock import estimate_start, MotionClock
 
 ORIGIN = 1_700_000_000_000_000_000
 

@@ -18,7 +18,7 @@ from waiting import PATIENCE, wait_until
 from robotid_ros.exceptions import ControllerError
 from robotid_ros.nodes.common.batched_subscription import BatchedSubscription
 from robotid_ros.nodes.common.waiting import result_of
-from robotid_ros.nodes.excitation.other_clients import OtherClients
+from robotid_ros.nodes.excitation.checks import OtherClients
 
 from .conftest import Controller
 

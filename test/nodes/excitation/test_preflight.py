@@ -13,10 +13,14 @@ from robotid_ros.exceptions import (
     TrajectoryError,
 )
 from robotid_ros.node_settings import ExcitationNodeSettings
-from robotid_ros.nodes.common.controller_client import ControllerDescription
-from robotid_ros.nodes.common.joint_states import reference_positions
-from robotid_ros.nodes.excitation.design_process import check_design
-from robotid_ros.nodes.excitation.preflight import check_accepted, check_controller, check_states
+from robotid_ros.nodes.common.controller import (
+    check_controller,
+    ControllerDescription,
+    reference_positions,
+)
+from robotid_ros.nodes.excitation.session import check_accepted
+from robotid_ros.nodes.excitation.session_design import check_design
+from robotid_ros.nodes.excitation.supervisor import check_states
 
 ROBOT = SimpleNamespace(joints=('a', 'b'))
 GOOD = ControllerDescription(

@@ -7,8 +7,8 @@ from waiting import PATIENCE, wait_until
 
 from robotid_ros.exceptions import ControllerError, RecordingError
 from robotid_ros.nodes.common.messages import status
-from robotid_ros.nodes.excitation.supervision.recorder_watch import RecorderWatch
-from robotid_ros.nodes.excitation.supervision.silence import Silence
+from robotid_ros.nodes.common.waiting import Silence
+from robotid_ros.nodes.excitation.checks import RecorderWatch
 
 SESSION = 'the session that is watched'
 
@@ -52,7 +52,7 @@ def test_no_recorder_is_said_with_the_remedy(node: Node):
 def test_it_waits_until_the_recorder_writes_and_notices_its_failure(node: Node, recorder):
     watch = RecorderWatch(node, SESSION)
     heard(watch, recorder, 'idle')
-    watch.wait_present(PATIENCE, nothing)
+    watch.wait_present(PATIENCE, lambda: recorder('idle'))
     watch.wait_recording(PATIENCE, lambda: recorder('recording'))
     watch.check()
     recorder('failed', 'the disk is full')

@@ -10,7 +10,7 @@ from robotid_ros.core.excitation import check_trajectory, ExcitationSettings, po
 from robotid_ros.core.model import build_robot, Robot
 from robotid_ros.exceptions import LimitError, RobotStateError
 from robotid_ros.files.configuration import load, read_urdf
-from robotid_ros.nodes.excitation.supervised_robot import let_in
+from robotid_ros.nodes.excitation.session import let_in
 
 CONFIG = Path(__file__).resolve().parents[3] / 'config' / 'scara.yaml'
 TOLERANCE = np.full(2, 0.02)

@@ -1,9 +1,10 @@
 """What is watched over topics: floods of malformed states neither blind nor end a session."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 import threading
 import time
-from types import SimpleNamespace
+from typing import Any
 
 from control_msgs.msg import JointTrajectoryControllerState
 import numpy as np
@@ -18,9 +19,9 @@ from robotid_ros.core.model import build_robot, Robot
 from robotid_ros.exceptions import ControllerError, RobotStateError, SilentRobotError
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.node_settings import ExcitationNodeSettings
+from robotid_ros.nodes.common.controller import ControllerClient
 from robotid_ros.nodes.common.messages import State
-from robotid_ros.nodes.excitation.robot_monitor import RobotMonitor
-from robotid_ros.nodes.excitation.supervised_goals import SupervisedGoals
+from robotid_ros.nodes.excitation.supervisor import SessionContext, Supervisor
 from robotid_ros.nodes.excitation.trajectory_goal import TrajectoryActionClient
 
 pytestmark = pytest.mark.ros
@@ -84,16 +85,38 @@ def driver(node: Node):
     driver.close()
 
 
-def watching(node: Node, robot: Robot) -> RobotMonitor:
-    settings = ExcitationNodeSettings(timeout=PATIENCE, require_recorder=False, stale_after=0.5)
-    others = SimpleNamespace(check=lambda: None, check_messages=lambda: None)
-    monitor = RobotMonitor(node, robot, settings, threading.Event(), others, others, '')
-    monitor.check_ready()
-    return monitor
+@pytest.fixture
+def supervise(node: Node, robot: Robot) -> Iterator[Callable[..., Supervisor]]:
+    """Supervise the robot, which is ready to move."""
+    made: list[Supervisor] = []
+
+    def make(**changed: Any) -> Supervisor:
+        settings = ExcitationNodeSettings(require_recorder=False, **changed)
+        context = SessionContext(
+            node=node,
+            robot=robot,
+            settings=settings,
+            publish_state=lambda *_: None,
+            session='session',
+            stop=threading.Event(),
+            controller=ControllerClient(node, settings.controller, PATIENCE),
+            action=TrajectoryActionClient(node, settings.controller, PATIENCE),
+        )
+        made.append(Supervisor(context))
+        made[-1].check_ready()
+        return made[-1]
+
+    yield make
+    for supervisor in made:
+        supervisor.close()
 
 
-def test_garbage_among_the_joint_states_is_passed_over(node: Node, robot: Robot, driver: Driver):
-    monitor = watching(node, robot)
+@pytest.fixture
+def monitor(supervise: Callable[..., Supervisor], driver: Driver) -> Supervisor:
+    return supervise(timeout=PATIENCE, stale_after=0.5)
+
+
+def test_garbage_among_the_joint_states_is_passed_over(monitor: Supervisor, driver: Driver):
     monitor.begin()
     driver.garbage = 25
     end = driver._count + 200
@@ -105,8 +128,7 @@ def test_garbage_among_the_joint_states_is_passed_over(node: Node, robot: Robot,
     wait_until(seen, 'the robot is watched for a while')
 
 
-def test_nothing_but_garbage_is_said(node: Node, robot: Robot, driver: Driver):
-    monitor = watching(node, robot)
+def test_nothing_but_garbage_is_said(monitor: Supervisor, driver: Driver):
     monitor.begin()
     driver.garbage, driver.good = 1, False
     with pytest.raises(RobotStateError, match='only malformed joint states'):
@@ -114,10 +136,9 @@ def test_nothing_but_garbage_is_said(node: Node, robot: Robot, driver: Driver):
 
 
 def test_a_reference_is_seen_to_rest_where_states_arrive_faster_than_they_are_decoded(
-    node: Node, robot: Robot, driver: Driver
+    monitor: Supervisor, driver: Driver
 ):
-    monitor = watching(node, robot)
-    stream, decoded = monitor._controller_states, []
+    stream, decoded = monitor._states, []
     decode = stream.decode
 
     def decode_slowly(sample):
@@ -130,8 +151,7 @@ def test_a_reference_is_seen_to_rest_where_states_arrive_faster_than_they_are_de
     assert len(decoded) <= 5
 
 
-def test_no_motion_begins_while_the_reference_moves(node: Node, robot: Robot, driver: Driver):
-    monitor = watching(node, robot)
+def test_no_motion_begins_while_the_reference_moves(monitor: Supervisor, driver: Driver):
     assert monitor.wait_for_reference()[1].tolist() == [0.0, 0.0]
     driver.drift = 1e-6
     with pytest.raises(ControllerError, match='moves joint_1 though no motion of this session'):
@@ -139,33 +159,26 @@ def test_no_motion_begins_while_the_reference_moves(node: Node, robot: Robot, dr
 
 
 def test_a_controller_that_falls_silent_at_rest_is_told_at_once(
-    node: Node, robot: Robot, driver: Driver
+    monitor: Supervisor, driver: Driver
 ):
-    monitor = watching(node, robot)
     driver.active = False
     # Not after `timeout`, as a controller that was never there.
     with pytest.raises(SilentRobotError, match=r'stopped publishing its state 0\.5') as caught:
         monitor.wait_for_reference()
-    assert caught.value.joints == robot.joints
+    assert caught.value.joints == tuple(JOINTS)
 
 
 def test_a_controller_that_was_deactivated_before_a_motion_is_told_from_one_that_refuses(
-    node: Node, robot: Robot, driver: Driver, controller
+    supervise: Callable[..., Supervisor], robot: Robot, driver: Driver, controller
 ):
-    stop, settings = threading.Event(), ExcitationNodeSettings(require_recorder=False)
-    action = TrajectoryActionClient(node, settings.controller, PATIENCE)
-    goals = SupervisedGoals(node, robot, settings, lambda *_: None, 'session', stop, action)
-    goals.monitor.check_ready()
-    goals.guardian.wait_ready(PATIENCE)
     controller.accepts = False
     points = point_to_point(robot.joints, *np.eye(2), np.ones(2), np.ones(2))
+    supervisor = supervise()
+    supervisor.guardian.wait_ready(PATIENCE)
     with pytest.raises(ControllerError, match='refused the trajectory'):
-        goals.run(State.APPROACHING, points, 1, '')
-    goals.close()
-    goals = SupervisedGoals(node, robot, settings, lambda *_: None, 'session', stop, action)
-    goals.monitor.check_ready()
-    goals.guardian.wait_ready(PATIENCE)
+        supervisor.run(State.APPROACHING, points, 1, '')
+    supervisor = supervise()
+    supervisor.guardian.wait_ready(PATIENCE)
     driver.active = False
     with pytest.raises(ControllerError, match='publishes no state any more: it was deactivated'):
-        goals.run(State.APPROACHING, points, 1, '')
-    goals.close()
+        supervisor.run(State.APPROACHING, points, 1, '')
