@@ -112,13 +112,6 @@ class BatchedSubscription:
         messages = (self.decode(sample) for sample in self.take_serialized())
         return (message for message in messages if message is not None)
 
-    def take_latest(self) -> Any | None:
-        """Take everything and decode only the newest message; None when nothing has arrived."""
-        newest = None
-        for sample in self.take_serialized():
-            newest = sample
-        return newest and self.decode(newest)
-
     def decode(self, sample: SerializedMessage) -> Any | None:
         """Return a message, None of one that does not follow its type."""
         try:
@@ -148,7 +141,7 @@ class BatchedSubscription:
 
     def take_newest(
         self,
-        is_usable: Callable[[Any], bool],
+        is_usable: Callable[[Any], bool] = lambda _: True,
         count: int = NEWEST,
         time_limit: float = DECODING_TIME,
     ) -> tuple[list[Any], int]:

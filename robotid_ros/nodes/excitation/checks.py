@@ -92,14 +92,7 @@ _QUANTITIES = {'positions': 'position', 'velocities': 'velocity', 'effort': 'eff
 
 
 def expand_per_joint(values: Sequence[float], joints: Sequence[str], name: str) -> Array:
-    """
-    Expand one value of a setting to all joints, or take one per joint.
-
-    Raises
-    ------
-    ConfigurationError : neither
-
-    """
+    """Expand one value of a setting to all joints, or take one per joint."""
     if len(values) not in (1, len(joints)):
         raise ConfigurationError(
             f"'excitation.{name}' has {len(values)} values: give one, or one per joint "
@@ -163,10 +156,6 @@ class Watchdog:
         now : time [s]
         malformed : messages that cannot
 
-        Raises
-        ------
-        RobotStateError : which joint, what, how much
-
         """
         # A repeated stamp brings nothing new: it counts as silence.
         heard = bool(len(states.stamp)) and int(states.stamp[-1]) != self._stamp
@@ -203,10 +192,6 @@ class Watchdog:
         ----------
         messages : sensor_msgs/JointState, well formed; some of them need not name these joints
 
-        Raises
-        ------
-        RobotStateError : which one, where it stands, and where it should
-
         """
         for message in messages if self._locked else ():
             for name, position in zip(message.name, message.position, strict=False):
@@ -221,14 +206,7 @@ class Watchdog:
                     )
 
     def check_controller_state(self, message: Any | None, now: float) -> None:
-        """
-        Check the controller's last state, None when nothing has arrived since the last call.
-
-        Raises
-        ------
-        RobotStateError : which joint, what, how much
-
-        """
+        """Check the controller's last state, None when nothing has arrived since the last call."""
         if message is not None:
             error = by_joint(message, message.error.positions, self.joints)
             assert error is not None
@@ -320,7 +298,7 @@ class Watchdog:
 
 
 def describe_violation(
-    states: Sequence[Any], joints: Sequence[str], tolerance: Sequence[float], end: Array | None
+    states: Sequence[Any], joints: Sequence[str], tolerance: Array, end: Array | None
 ) -> str:
     """
     Say which joint left its tolerance, by states of the controller that has stopped a motion.
@@ -349,7 +327,7 @@ def describe_violation(
         ][-1:]
     if not states:
         return 'no state of the controller that arrived here shows which joint'
-    shares = np.stack([np.abs(values(s.error, s)) for s in states]) / np.asarray(tolerance)
+    shares = np.stack([np.abs(values(s.error, s)) for s in states]) / tolerance
     largest = shares.max(axis=1)
     row = int(np.argmax(largest > 1.0)) if (largest > 1.0).any() else int(np.argmax(largest))
     k = int(np.argmax(shares[row]))
@@ -393,10 +371,6 @@ class ReferenceWatch:
         clock : time within the motion
         now : time [s, any monotonic clock]
 
-        Raises
-        ------
-        RobotStateError : another motion is followed
-
         """
         # At another speed than the planned one the time within the motion is not exact.
         known = clock.start is not None and clock.exact and not clock.speed
@@ -436,14 +410,7 @@ class GainWatch:
         self._expected |= {k: v for k, v in values.items() if k.startswith(GAINS)}
 
     def check(self) -> None:
-        """
-        Check what has been changed since the last call: a session is recorded with one set.
-
-        Raises
-        ------
-        RobotStateError : a gain; says which, from what and to what
-
-        """
+        """Check what has been changed since the last call: a session is recorded with one set."""
         for event in self._events.take_messages():
             if event.node != self._controller:
                 continue
@@ -520,11 +487,11 @@ class RecorderWatch:
 
     def _read(self) -> bool:
         """Take what has arrived; whether anything has."""
-        latest = self._heartbeats.take_latest()
-        if latest is not None:
-            self._values = values_of(latest)
-            self._state, self._message = self._values.get('state', ''), latest.message
-        return latest is not None
+        newest = self._heartbeats.take_newest(count=1)[0]
+        for message in newest:
+            self._values = values_of(message)
+            self._state, self._message = self._values.get('state', ''), message.message
+        return bool(newest)
 
     def _is_alive(self) -> bool:
         """Whether the recorder is known to run: on another machine it is not."""
@@ -572,14 +539,7 @@ class OtherClients:
         self._own_goals.add(goal_id.bytes)
 
     def check_alone(self) -> None:
-        """
-        Check that nobody else is there, before anything moves; call from a worker thread.
-
-        Raises
-        ------
-        ControllerError : who is
-
-        """
+        """Check that nobody else is there, before anything moves; call from a worker thread."""
         # This session's own publisher is one of them, perhaps of a node with the same name.
         rivals = self._node.count_publishers(self._reservation.topic_name) > 1
         if rivals and wait_until(
@@ -596,18 +556,10 @@ class OtherClients:
             )
         # What others did meanwhile is past, what of it still runs is told by the newest message.
         list(self._commands.take_serialized())
-        newest = self._goals.take_latest()
-        self._check_goals([] if newest is None else [newest])
+        self._check_goals(self._goals.take_newest(count=1)[0])
 
     def check_messages(self) -> None:
-        """
-        Check what has arrived since the last call.
-
-        Raises
-        ------
-        ControllerError : somebody else commands the robot
-
-        """
+        """Check what has arrived since the last call."""
         self._check_goals(self._goals.take_messages())
         for _ in self._commands.take_serialized():
             raise ControllerError(

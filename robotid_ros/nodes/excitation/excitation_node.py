@@ -7,7 +7,7 @@ import threading
 from typing import Any
 import uuid
 
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.callback_groups import CallbackGroup, MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.task import Future
@@ -74,31 +74,32 @@ class Excitation(WorkerNode):
             self, self.settings, self.values, self._controller, self._stop
         )
         self._verifications = Verifications(self, self._stop)
-        verifying = [
-            (kind, partial(self._on_job, partial(self._run_verification, kind), 'verifying'))
-            for kind in ('verify', 'verify_gains', 'verify_static')
-        ]
-        jobs = [
-            *verifying,
-            ('design', partial(self._on_job, self._run_design, 'designing')),
-            ('rehearse', partial(self._on_job, self._run_rehearsal, 'rehearsing')),
-            ('start', partial(self._on_job, self._run_session, 'started')),
-        ]
-        # A request that waits for its answer holds up those of its own service alone.
-        services = [(*job, MutuallyExclusiveCallbackGroup()) for job in jobs]
-        quick = ('stop', self._on_stop, group), ('show', self._on_show, group)
-        for name, callback, own in (*services, *quick):
-            self.create_service(
-                Trigger, f'~/{name}', callback, qos_profile=SERVICE_QUEUE, callback_group=own
-            )
+        jobs = {
+            'design': (self._run_design, 'designing'),
+            'rehearse': (self._run_rehearsal, 'rehearsing'),
+            'start': (self._run_session, 'started'),
+        }
+        for kind in self._verifications.kinds:
+            jobs[kind] = partial(self._run_verification, kind), 'verifying'
+        for name, (job, what) in jobs.items():
+            # A request that waits for its answer holds up those of its own service alone.
+            own = MutuallyExclusiveCallbackGroup()
+            self._serve(name, partial(self._on_job, job, what), own)
+        self._serve('stop', self._on_stop, group)
+        self._serve('show', self._on_show, group)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._moving: tuple[Any, ...] | None = None
+        self._moving: tuple[str, str, dict[str, Any]] | None = None
         self._publish_lock = threading.Lock()
         self.create_timer(HEARTBEAT_PERIOD, self._on_timer, group, clock=steady)
         self._publish_session_state(State.IDLE, 'call ~/start', {})
         self._show_workspace()
         if self.settings.auto_start:
             self._start_job(self._run_session)
+
+    def _serve(self, name: str, callback: Callable[..., Any], group: CallbackGroup) -> None:
+        self.create_service(
+            Trigger, f'~/{name}', callback, qos_profile=SERVICE_QUEUE, callback_group=group
+        )
 
     def _on_description(self, message: String) -> None:
         self._description = message.data
@@ -222,7 +223,7 @@ class Excitation(WorkerNode):
         plan = self._design.find()
         if plan is not None:
             check_design(plan)
-        with closing(Session(self._context(robot))) as session:
+        with closing(Session(self._session_context(robot))) as session:
             session.prepare(accept)
             if plan is None:
                 plan = self._design.make(urdf)
@@ -240,7 +241,7 @@ class Excitation(WorkerNode):
                 'set excitation.trajectory; excitation.validation.kind must not be none'
             )
         urdf = self._urdf()
-        context = self._context(self._design.build(urdf))
+        context = self._session_context(self._design.build(urdf))
         self._publish_session_state(State.DESIGNING, 'checking the robot', {})
         with closing(Session(context)) as session:
             text = self._verifications.run(
@@ -248,7 +249,7 @@ class Excitation(WorkerNode):
             )
         return State.DONE, text
 
-    def _context(self, robot: Robot) -> SessionContext:
+    def _session_context(self, robot: Robot) -> SessionContext:
         """Make the context of the job that runs."""
         return SessionContext(
             node=self,

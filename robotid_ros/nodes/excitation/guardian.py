@@ -69,7 +69,7 @@ PIPE_BUFFER = 1 << 20
 
 class Guardian:
     """
-    The excitation's end of the pipe.
+    The excitation's end of the pipe; its methods raise `ControllerError` where nobody guards.
 
     Parameters
     ----------
@@ -94,14 +94,7 @@ class Guardian:
         return self._process.poll() is None
 
     def wait_ready(self, timeout: float) -> None:
-        """
-        Wait until it could cancel a goal; one that hangs gives way to another.
-
-        Raises
-        ------
-        ControllerError : it has ended, or cannot reach the controller
-
-        """
+        """Wait until it could cancel a goal; one that hangs gives way to another."""
         attempt, now = FIRST_ATTEMPT, time.monotonic()
         again, end = now + attempt, now + timeout
         while READY not in self._read():
@@ -118,26 +111,12 @@ class Guardian:
             time.sleep(0.01)
 
     def set_goal(self, goal_id: uuid.UUID) -> None:
-        """
-        Name the goal that is about to be sent.
-
-        Raises
-        ------
-        ControllerError : the guardian has ended
-
-        """
+        """Name the goal that is about to be sent."""
         self._checked, self._longest_gap = time.monotonic(), 0.0
         self._send_line(f'goal {goal_id.hex}')
 
     def check(self) -> None:
-        """
-        Give a sign of life, and check that the guardian still watches.
-
-        Raises
-        ------
-        ControllerError : it does not, or it has cancelled the motion, and why
-
-        """
+        """Give a sign of life, and check that the guardian still watches."""
         now = time.monotonic()
         self._longest_gap, self._checked = max(self._longest_gap, now - self._checked), now
         for word in self._read().split():

@@ -35,6 +35,8 @@ class Session:
     """
     Moves a robot: `prepare` first, and `close` in any case.
 
+    Its methods raise `RobotIdError`: why the robot could not be moved, or was stopped.
+
     Parameters
     ----------
     context : what moves, how, and who is told
@@ -58,10 +60,6 @@ class Session:
         Parameters
         ----------
         accept : called once all that needs no other node is checked
-
-        Raises
-        ------
-        RobotIdError : why the robot could not be moved
 
         """
         context = self.context
@@ -101,14 +99,7 @@ class Session:
         check_trajectory(self.context.robot, motion, self.context.settings, scene=self._scene)
 
     def run(self, design: Design) -> None:
-        """
-        Run the excitation, then the validation, each after an approach and a rest.
-
-        Raises
-        ------
-        RobotIdError : why the robot was not moved, or was stopped
-
-        """
+        """Run the excitation, then the validation, each after an approach and a rest."""
         settings = self.context.settings
         motions = [(State.EXCITING, design.trajectory, settings.periods)]
         if design.validation is not None:
@@ -180,10 +171,6 @@ def check_accepted(
     settings : what was accepted
     logger : of the node
 
-    Raises
-    ------
-    ConfigurationError : what was not accepted, and how it is
-
     """
     for sentence in unchecked.values():
         logger.warning(sentence)
@@ -207,10 +194,6 @@ def let_in(robot: Robot, start: Array, goal: Array, tolerance: Array) -> Robot:
     robot : with its limits
     start, goal : (n,) of the approach [rad or m]
     tolerance : (n,) how far beyond its limits a joint may be, as while it moves [rad or m]
-
-    Raises
-    ------
-    RobotStateError : a joint is further beyond; says which and what to do
 
     """
     limits = robot.limits

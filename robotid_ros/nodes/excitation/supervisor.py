@@ -56,7 +56,7 @@ from .checks import (
 )
 from .guardian import Guardian
 from .motion_clock import MotionClock, MOVED
-from .trajectory_goal import TrajectoryActionClient, TrajectoryGoal
+from .trajectory_goal import END_VIOLATED, TrajectoryActionClient, TrajectoryGoal
 
 # How often the states of a moving robot are checked [s]: well below `stale_after`.
 POLL_PERIOD = 0.01
@@ -202,11 +202,6 @@ class Supervisor:
         -------
         Its stamp [ns] and the positions (n,).
 
-        Raises
-        ------
-        ControllerError : it moves, though no motion of this session runs
-        SilentRobotError : it says nothing any more
-
         """
         states: list[Any] = []
         name, silence = self._context.controller.name, Silence(time.monotonic())
@@ -214,7 +209,7 @@ class Supervisor:
         def seen_long_enough() -> bool:
             self.raise_if_stopped()
             # The newest alone: a busy machine decodes fewer than arrive.
-            newest = self._states.take_newest(lambda _: True, 1)[0]
+            newest = self._states.take_newest(count=1)[0]
             silent = silence.update(time.monotonic(), heard=bool(newest))
             if silent > self._settings.stale_after:
                 raise SilentRobotError(
@@ -472,12 +467,12 @@ class Supervisor:
         self, error: RobotStateError, goal: TrajectoryGoal, points: Waypoints
     ) -> RobotStateError:
         """Add the joint to what the controller says of a violated tolerance."""
-        assert goal.violated is not None
         list(self._states.take_serialized())
         decoded = (self._states.decode(sample) for sample in list(self._states.recent))
         states = [s for s in decoded if s is not None and is_well_formed_state(s, self._joints)]
-        end = points.q[-1] if goal.violated_at_end else None
-        why = describe_violation(states, self._joints, goal.violated, end)
+        at_end = goal.violated == END_VIOLATED
+        tolerance = self._context.per_joint('goal_tolerance') if at_end else self._tracking
+        why = describe_violation(states, self._joints, tolerance, points.q[-1] if at_end else None)
         return RobotStateError(f'{error}; {why}')
 
     def _is_silent(self) -> bool:
@@ -500,7 +495,7 @@ class Supervisor:
         """
         end, states = time.monotonic() + REASON_TIMEOUT, list[Any]()
         while len(states) < HOLDING_STATES and time.monotonic() < end:
-            states += self._states.take_newest(lambda _: True, HOLDING_STATES)[0]
+            states += self._states.take_newest(count=HOLDING_STATES)[0]
             time.sleep(REASON_POLL_PERIOD / 2)
         known = [s for s in states if is_well_formed_state(s, self._joints)]
         for joint in self._joints if known else ():
@@ -525,10 +520,6 @@ def check_states(
     -------
     Whether the joint states report efforts. Where they do not, or say exactly 0 for all joints
     while the controller commands others, as with gz_ros2_control, those that it commands count.
-
-    Raises
-    ------
-    ControllerError, RobotStateError : what is missing
 
     """
     states, controller_states = streams

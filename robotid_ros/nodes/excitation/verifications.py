@@ -55,6 +55,10 @@ class Verifications:
     node : whose executor spins
     stop : set from outside to stop the robot
 
+    Attributes
+    ----------
+    kinds : how each service verifies, and the sentence on what came of it
+
     """
 
     def __init__(self, node: ConfiguredNode, stop: threading.Event):
@@ -66,7 +70,7 @@ class Verifications:
         node.create_subscription(
             DiagnosticStatus, 'identification/state', self._on_identification, LATCHED
         )
-        self._kinds: dict[str, tuple[Work, Callable[[Verification], str]]] = {
+        self.kinds: dict[str, tuple[Work, Callable[[Verification], str]]] = {
             'verify': (self._verify_motion, _motion_sentence),
             'verify_gains': (self._verify_gains, _gains_sentence),
             'verify_static': (self._verify_static, _static_sentence),
@@ -86,7 +90,7 @@ class Verifications:
 
         Parameters
         ----------
-        kind : 'verify', 'verify_gains' or 'verify_static'
+        kind : one of `kinds`
         session : not prepared yet
         motion : to verify on
         urdf, settings : of the robot that is here
@@ -113,7 +117,7 @@ class Verifications:
         if found is None or found.results != model.results.created:
             found = Verification(model.results.created)
         session.prepare(accept)
-        work, sentence = self._kinds[kind]
+        work, sentence = self.kinds[kind]
         with closing(VerificationRuns(session, model, motion)) as runs:
             found = work(runs, found)
         found = dataclasses.replace(

@@ -231,7 +231,7 @@ def test_nan_tracking_error_is_seen():
 
 
 def test_the_joint_that_left_its_tolerance_is_named_by_the_state_that_ended_the_motion():
-    tolerance = (0.02, 0.5)
+    tolerance = np.array([0.02, 0.5])
     assert 'no state' in describe_violation([], JOINTS, tolerance, None)
     errors = [(0.019, 0.09), (-0.03, 0.095), *[(0.0, 0.0)] * 60]
     # Then the controller holds what it measured, which the other joint leaves while it brakes.
@@ -253,7 +253,7 @@ def test_the_joint_that_did_not_reach_the_end_is_named():
         controller_state((0.01, 0.06), reference=point((1.0, 2.0))),
         controller_state((0.0, 0.0), reference=point((0.99, 1.94))),
     ]
-    said = describe_violation(states, JOINTS, (0.05, 0.05), end)
+    said = describe_violation(states, JOINTS, np.full(2, 0.05), end)
     assert said.endswith('b was 0.06 away from its reference, more than 0.05')
 
 

@@ -113,8 +113,8 @@ def test_goals_that_ended_before_a_motion_are_past(node: Node, controller: Contr
     controller.end.set_result(None)
 
     def ended() -> bool:
-        newest = witness.take_latest()
-        ends = [status.status for status in newest.status_list] if newest else []
+        newest = witness.take_newest(count=1)[0]
+        ends = [status.status for message in newest for status in message.status_list]
         return ends == [GoalStatus.STATUS_SUCCEEDED]
 
     wait_until(ended, 'the goal has ended')
