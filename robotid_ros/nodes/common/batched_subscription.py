@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import time
 from typing import Any, NamedTuple
 
-from rclpy.callback_groups import CallbackGroup
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
@@ -33,17 +33,11 @@ class SerializedMessage(NamedTuple):
     published: int
 
 
-class _NeverExecutedGroup(CallbackGroup):
+class _NeverExecutedGroup(ReentrantCallbackGroup):
     """Keeps an executor from waiting for a subscription."""
 
     def can_execute(self, entity: object) -> bool:
         return False
-
-    def beginning_execution(self, entity: object) -> bool:
-        return False
-
-    def ending_execution(self, entity: object) -> None:
-        pass
 
 
 class BatchedSubscription:
@@ -122,14 +116,7 @@ class BatchedSubscription:
     def wait_for_latest(
         self, timeout: float, what: str, is_usable: Callable[[Any], bool] = lambda _: True
     ) -> Any:
-        """
-        Wait in a worker thread until something usable has arrived; return the newest of it.
-
-        Raises
-        ------
-        ControllerError : nothing arrived in time; `what` is its text
-
-        """
+        """Wait until something usable has arrived; return the newest, or raise `what`."""
         found: list[Any] = []
 
         def arrived() -> bool:

@@ -26,6 +26,7 @@ from .batched_subscription import BatchedSubscription
 from .waiting import answer_of, result_of, Silence, wait_until
 
 JTC = 'joint_trajectory_controller/JointTrajectoryController'
+STATE_TYPE = JointTrajectoryControllerState
 # Below a controller's name: its state, trajectories for it, an action and parts of that.
 STATE, COMMANDS = 'controller_state', 'joint_trajectory'
 ACTION = 'follow_joint_trajectory'
@@ -119,14 +120,7 @@ class ControllerDescription:
         )
 
     def check_gains_are_torques(self) -> None:
-        """
-        Check that gains are torques per error, which follow from the inertia.
-
-        Raises
-        ------
-        ControllerError : the controller commands something else
-
-        """
+        """Check that gains are torques per error, which follow from the inertia."""
         if self.command_interfaces != ('effort',):
             raise ControllerError(
                 f"'{self.name}' commands {', '.join(self.command_interfaces)}: gains follow from "
@@ -185,6 +179,10 @@ class ControllerClient:
     name : of the controller, relative to the node's namespace
     timeout : longest wait [s]
 
+    Raises
+    ------
+    ControllerError : it is not there, does not answer, or not what was asked; says what
+
     """
 
     def __init__(self, node: Node, name: str, timeout: float):
@@ -192,14 +190,7 @@ class ControllerClient:
         self._parameters = AsyncParameterClient(node, name)
 
     def describe(self) -> ControllerDescription:
-        """
-        Read the controller's parameters.
-
-        Raises
-        ------
-        ControllerError : there is no such controller, or it is not a trajectory controller
-
-        """
+        """Read the parameters of the controller, which must follow trajectories."""
         wait_until(
             self._parameters.services_are_ready,
             self.timeout,
@@ -217,14 +208,7 @@ class ControllerClient:
         return ControllerDescription.from_parameters(self.name, values)
 
     def get(self, names: list[str]) -> dict[str, Any]:
-        """
-        Read parameters.
-
-        Raises
-        ------
-        ControllerError : no answer, or one of the names is unknown
-
-        """
+        """Read parameters; all of them must be known."""
         answer = self._answer(lambda: self._parameters.get_parameters(names))
         if len(answer.values) != len(names):
             # One unknown name empties the whole answer.
@@ -232,14 +216,7 @@ class ControllerClient:
         return dict(zip(names, map(parameter_value_to_python, answer.values), strict=True))
 
     def set(self, values: Mapping[str, float]) -> None:
-        """
-        Set numbers all at once or not at all, and read them back.
-
-        Raises
-        ------
-        ControllerError : no number, refused, or not what was set; says what was answered
-
-        """
+        """Set numbers all at once or not at all, and read them back."""
         if wrong := [name for name, value in values.items() if not math.isfinite(value)]:
             raise ControllerError(f'{wrong[0]} would not be a number: nothing was set')
         parameters = [
@@ -264,7 +241,7 @@ class ControllerClient:
 def subscribe_states(node: Node, controller: str, **options: Any) -> BatchedSubscription:
     """Subscribe to the states of a controller; options of `BatchedSubscription`."""
     topic = f'{controller}/{STATE}'
-    return BatchedSubscription(node, JointTrajectoryControllerState, topic, **options)
+    return BatchedSubscription(node, STATE_TYPE, topic, **options)
 
 
 def is_well_formed_state(message: Any, joints: Sequence[str]) -> bool:
@@ -319,14 +296,7 @@ class SpeedScaling:
         return factor if self._known else 1.0
 
     def check(self, message: Any, now: float, max_pause: float = MAX_PAUSE) -> None:
-        """
-        Check that the robot is neither faster than the design nor slow for long.
-
-        Raises
-        ------
-        RobotStateError : the factor, and what to do
-
-        """
+        """Check that the robot is neither faster than the design nor slow for long."""
         factor = self.read(message)
         if factor > 1.0 + ROUNDING:
             raise RobotStateError(

@@ -73,19 +73,7 @@ def answer_of(
     Wait for the answer to a request that does no harm when it is repeated.
 
     A service may know a client later than the client knows it, and its first answers are lost: it
-    is asked again.
-
-    Parameters
-    ----------
-    ask : sends the request
-    timeout : longest wait in all [s]
-    what : who is asked
-    period : from one request to the next [s]
-
-    Raises
-    ------
-    ControllerError : no answer in time
-
+    is asked again after a `period`. No answer within `timeout` in all [s] is a `ControllerError`.
     """
     done, end = threading.Event(), time.monotonic() + timeout
     futures: list[Future] = []

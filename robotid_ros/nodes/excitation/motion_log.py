@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from control_msgs.msg import JointTrajectoryControllerState
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.node import Node
@@ -16,7 +15,7 @@ from ...core.timing.update_rate import observed_update_rate
 from ...core.verification.tracking import Tracking
 from ...exceptions import RobotStateError
 from ..common.batched_subscription import BatchedSubscription
-from ..common.controller import by_joint, is_well_formed_state, subscribe_states
+from ..common.controller import by_joint, is_well_formed_state, STATE_TYPE, subscribe_states
 from ..common.messages import is_well_formed, stack_joint_states, stamps_to_nanoseconds
 
 # Messages that may wait: 5 s at 1 kHz, should Python be late.
@@ -83,7 +82,7 @@ class MotionMessages:
 
     def __init__(self, raw: RawMotion):
         self._joints, self._start, self._stop = raw.joints, raw.start, raw.stop
-        states = _decode(raw.states, JointTrajectoryControllerState)
+        states = _decode(raw.states, STATE_TYPE)
         self._states = [m for m in states if is_well_formed_state(m, raw.joints)]
         self._stamp = stamps_to_nanoseconds(self._states)
         joint_states = _decode(raw.joint_states, JointState)

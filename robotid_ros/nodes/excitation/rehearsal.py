@@ -63,11 +63,6 @@ class Rehearsals:
         Refuse to go on where a rehearsal is required and this design had none that went well.
 
         A controller whose parameters were changed since is another one.
-
-        Raises
-        ------
-        ControllerError : says what to call
-
         """
         if not self._settings.require_rehearsal:
             return
@@ -182,10 +177,6 @@ def rehearse(
     folder : of its recording and results
     time_limit : longest time [s]
     progress : called with the share that is done and what is being done
-
-    Raises
-    ------
-    RobotIdError : the session was stopped or failed, or its identification did not find the twin
 
     """
     # Only the worker imports what it needs, the node starts without.

@@ -54,14 +54,7 @@ class Session:
         self._scene = CollisionScene(context.robot, context.settings.workspace)
 
     def prepare(self, accept: Callable[[], None] = lambda: None) -> None:
-        """
-        Check all that can be checked without a design, which takes long.
-
-        Parameters
-        ----------
-        accept : called once all that needs no other node is checked
-
-        """
+        """Check all that needs no design; `accept` is called once what needs no other node is."""
         context = self.context
         check_accepted(self._scene.unchecked, context.settings, context.node.get_logger())
         accept()
@@ -162,16 +155,7 @@ class Session:
 def check_accepted(
     unchecked: Mapping[str, str], settings: ExcitationNodeSettings, logger: Any
 ) -> None:
-    """
-    Warn of what is not checked; check that the user has accepted it.
-
-    Parameters
-    ----------
-    unchecked : sentences, by the names of `accept_unchecked`
-    settings : what was accepted
-    logger : of the node
-
-    """
+    """Warn of what is not checked, by the names of `accept_unchecked`; the user accepts it."""
     for sentence in unchecked.values():
         logger.warning(sentence)
     missing = [name for name in unchecked if name not in settings.accept_unchecked]

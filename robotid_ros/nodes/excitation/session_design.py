@@ -53,13 +53,6 @@ class SessionDesign:
     """
     The design that sessions run, on `~/reference` and `~/trajectory` once there is one.
 
-    Parameters
-    ----------
-    node : whose topics these are
-    settings : of the session
-    publish_state : called with each state, a sentence and values
-    stop : set from outside to stop the search
-
     Attributes
     ----------
     plan : the design, or None
@@ -155,14 +148,7 @@ class SessionDesign:
 
 
 def check_design(plan: Design) -> None:
-    """
-    Refuse to run a poor design.
-
-    Raises
-    ------
-    TrajectoryError : says what is poor
-
-    """
+    """Refuse to run a poor design."""
     if plan.shortcomings:
         raise TrajectoryError(f'the design is poor: {"; ".join(plan.shortcomings)}')
 
@@ -184,14 +170,9 @@ def write_page(
     file: Path, plan: Design, urdf: str, configuration: Configuration, log: RcutilsLogger
 ) -> None:
     """
-    Write the page of a saved design beside it, while whoever called goes on.
+    Write the page of a design beside its file, while whoever called goes on.
 
-    Parameters
-    ----------
-    file : of the design; a page that is there stays
-    plan, urdf, configuration : see `write_design_page`
-    log : where to say that it is there, or why it is not
-
+    A page that is there stays; the log says that it is there, or why it is not.
     """
     page = page_beside(file)
     if page.exists():
@@ -230,16 +211,12 @@ def read_positions(
     ----------
     node : that subscribes
     joints : that must be heard
-    timeout : longest wait for them [s]
+    timeout : longest wait for them [s]; else a `ControllerError`
     listening : how long others may take [s]
 
     Returns
     -------
     Finite positions by joint, of all that were heard.
-
-    Raises
-    ------
-    ControllerError : one of the joints was not heard
 
     """
     states = BatchedSubscription(node, JointState, 'joint_states')

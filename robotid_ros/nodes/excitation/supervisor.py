@@ -198,10 +198,7 @@ class Supervisor:
         """
         Wait for the reference that is held: a motion from there starts without a jump.
 
-        Returns
-        -------
-        Its stamp [ns] and the positions (n,).
-
+        Returns its stamp [ns] and the positions (n,).
         """
         states: list[Any] = []
         name, silence = self._context.controller.name, Silence(time.monotonic())
@@ -257,10 +254,6 @@ class Supervisor:
         what : is being done
         poll : called at every turn
 
-        Returns
-        -------
-        When it began and ended.
-
         """
         goal_id = uuid.uuid4()
         self._discard()
@@ -303,14 +296,7 @@ class Supervisor:
         """
         Check everything that has arrived since the last call.
 
-        Parameters
-        ----------
-        every_state : decode every state of the controller, else only the newest
-
-        Returns
-        -------
-        The controller's states, oldest first.
-
+        Returns the controller's states, oldest first: every one, or only the newest.
         """
         self.raise_if_stopped()
         if self._recorder is not None:

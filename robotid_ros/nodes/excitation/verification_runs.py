@@ -107,11 +107,10 @@ def load_model(folder: Path, urdf: str, settings: RobotSettings) -> IdentifiedMo
 
 class PresentRun(NamedTuple):
     """
-    The robot as it is.
+    The robot as it is: its tracking errors, and how well its efforts are predicted.
 
     Parameters
     ----------
-    tracking : its errors
     relative, rms : (n,) residual of the predicted efforts, relative while a joint moves (0 where
         it does not), and root mean square
     points : the motion with feed-forward
@@ -125,16 +124,7 @@ class PresentRun(NamedTuple):
 
 
 class VerificationRuns:
-    """
-    Moves a robot along a motion, as it is or with what was identified.
-
-    Parameters
-    ----------
-    session : prepared
-    model : what was identified
-    motion : to verify on
-
-    """
+    """Moves a robot, whose session is prepared, along a motion: as it is or as identified."""
 
     def __init__(self, session: Session, model: IdentifiedModel, motion: Trajectory):
         context = session.context
@@ -177,16 +167,8 @@ class VerificationRuns:
         """
         Run the motion with present and with proposed gains; keep these only if they are better.
 
-        Parameters
-        ----------
-        settings : of the proposal
-        save_old : called before the new gains are set
-        save_new : called before they are kept
-
-        Returns
-        -------
-        Old and new gains, errors with them, and whether the new ones were kept.
-
+        `save_old` is called before the new gains are set, `save_new` before they are kept. Returns
+        old and new gains, errors with them, and whether the new ones were kept.
         """
         model, supervisor = self.model, self._session.supervisor
         old, new = gains_for_motion(
@@ -208,15 +190,8 @@ class VerificationRuns:
         """
         Rest in postures of the motion, after coming from below and from above.
 
-        Parameters
-        ----------
-        count : of postures; those that cannot be reached on straight lines are left out
-        distance : from which each joint comes [rad or m]
-
-        Raises
-        ------
-        TrajectoryError : none can be reached
-
+        Those that cannot be reached on straight lines are left out; `TrajectoryError`: all of
+        them. Each joint comes from a `distance` [rad or m].
         """
         pairs, error = [], None
         postures = static_postures(self._motion, self._context.robot, count, distance)
@@ -247,8 +222,8 @@ class VerificationRuns:
         return position, np.asarray(effort * self._context.robot.drive_gain)
 
     def _track(self, what: str, points: Waypoints) -> Tracking:
-        tracking: Tracking = self._in_worker(read_tracking, self._run(what, points))
-        return tracking
+        found: Tracking = self._in_worker(read_tracking, self._run(what, points))
+        return found
 
     def _run(self, what: str, points: Waypoints) -> RawMotion:
         """Run the motion between its rests."""
@@ -283,18 +258,8 @@ def read_present_run(
     """
     Read a motion without feed-forward, predict its efforts, and add the feed-forward.
 
-    Parameters
-    ----------
-    raw : messages
-    rate : of the controller by its parameter, 0 where that does not say [Hz]
-    points : the motion
-    model : that predicts
-    settings : of the signals
-
-    Raises
-    ------
-    RobotIdError : the motion was recorded too poorly
-
+    `rate` is that of the controller by its parameter, 0 where that does not say [Hz]. A motion
+    that was recorded too poorly is a `RobotIdError`.
     """
     from ...core.pipeline.validation import validate
 
@@ -326,10 +291,6 @@ def gains_for_motion(
     present : gains of the controller, by joint
     settings : of the proposal
 
-    Raises
-    ------
-    ControllerError : the parameters are those of no bodies
-
     """
     inertia = largest_inertia(robot, chi, motion.q, MAX_POSES)
     if not (inertia > 0.0).all():
@@ -350,17 +311,8 @@ def on_trial(
     """
     Set parameters of a controller, and set them back at the end unless what is yielded was called.
 
-    The guardian does that should this process die, or not get an answer.
-
-    Parameters
-    ----------
-    guardian, controller : of the robot that is moved
-    old, new : values by name
-
-    Raises
-    ------
-    ControllerError : refused, or not set back; says what was not
-
+    The guardian does that should this process die, or not get an answer. `ControllerError`: they
+    were refused, or not set back.
     """
     kept = False
 

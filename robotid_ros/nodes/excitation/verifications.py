@@ -86,7 +86,7 @@ class Verifications:
         accept: Callable[[], None],
     ) -> str:
         """
-        Verify with a robot that is prepared here; it rests afterwards.
+        Verify on a motion; return what came of it, a sentence. The robot rests afterwards.
 
         Parameters
         ----------
@@ -95,14 +95,6 @@ class Verifications:
         motion : to verify on
         urdf, settings : of the robot that is here
         accept : called once all that needs no other node is checked
-
-        Returns
-        -------
-        What came of it, a sentence.
-
-        Raises
-        ------
-        RobotIdError : why the robot was not moved, or was stopped
 
         """
         identification = self._configuration.identification
@@ -256,10 +248,6 @@ def find_results(configured: str, told: str, folders: Sequence[str]) -> Path:
     configured : `excitation.verification.results`, '' for none
     told : by the identification, which may be anybody on the network; '' for none yet
     folders : below one of which that must be, links followed
-
-    Raises
-    ------
-    ControllerError : there are none, or they are elsewhere
 
     """
     if configured:

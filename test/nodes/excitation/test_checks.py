@@ -11,6 +11,7 @@ from robotid_ros.node_settings import ExcitationNodeSettings
 from robotid_ros.nodes.common.controller import MAX_PAUSE
 from robotid_ros.nodes.common.messages import is_well_formed, stack_joint_states
 from robotid_ros.nodes.excitation.checks import describe_violation, expand_per_joint, Watchdog
+from robotid_ros.nodes.excitation.supervisor import check_states
 
 JOINTS = ('a', 'b')
 SETTINGS = ExcitationNodeSettings(effort_time=0.02, effort_share=0.9, stale_after=0.25)
@@ -333,3 +334,64 @@ def test_commands_that_are_left_out_are_told_with_the_remedy():
     dog.check_controller_state(controller_state(effort=(1.0, 1.0)), 0.0)
     with pytest.raises(RobotStateError, match=r'no commands any more: .* cleaned up, configured'):
         dog.check_controller_state(controller_state(effort=()), 0.1)
+
+
+def streams(effort=(), output='effort', speed=1.0, command=(0.0, 0.0)):
+    """Give topics on which joint states and a controller's states arrive."""
+    header = SimpleNamespace(stamp=SimpleNamespace(sec=1, nanosec=0))
+    names, zeros = list(JOINTS), [0.0, 0.0]
+    states = SimpleNamespace(
+        header=header, name=names, position=zeros, velocity=zeros, effort=list(effort)
+    )
+    fields = {'positions': [], 'velocities': [], 'effort': [], output: list(command)}
+    controller = SimpleNamespace(
+        joint_names=names, output=SimpleNamespace(**fields), speed_scaling_factor=speed
+    )
+    return (
+        SimpleNamespace(topic='joint_states', wait_for_latest=lambda *_: states),
+        SimpleNamespace(topic='controller_state', wait_for_latest=lambda *_: controller),
+    )
+
+
+def check_ready(**given):
+    limits = SimpleNamespace(lower=-np.ones(2), upper=np.ones(2), effort=np.full(2, 10.0))
+    robot = SimpleNamespace(joints=JOINTS, limits=limits, drive_gain=np.ones(2), locked={})
+    return check_states(streams(**given), robot, ExcitationNodeSettings())
+
+
+@pytest.mark.parametrize('output', ['positions', 'velocities', 'effort'])
+@pytest.mark.parametrize('effort', [(), (0.1, 0.2), (np.nan, np.nan)])
+def test_torques_are_reported_or_commanded_or_nothing_moves(output, effort):
+    reported = bool(effort) and not np.isnan(effort).any()
+    if reported or output == 'effort':
+        assert check_ready(effort=effort, output=output) == reported
+    else:
+        with pytest.raises(RobotStateError, match='nothing tells the torques'):
+            check_ready(effort=effort, output=output)
+
+
+@pytest.mark.parametrize(
+    ('effort', 'output', 'command', 'reported'),
+    [
+        ((0.0, 0.0), 'effort', (0.0, 3.0), False),
+        ((0.0, 1e-9), 'effort', (0.0, 3.0), True),
+        ((0.0, np.nan), 'effort', (0.0, 3.0), False),
+        # At rest without weight: nothing tells yet.
+        ((0.0, 0.0), 'effort', (0.0, 0.0), True),
+        ((0.0, 0.0), 'positions', (0.0, 3.0), True),
+    ],
+)
+def test_zeros_beside_commands_are_no_efforts(effort, output, command, reported):
+    assert check_ready(effort=effort, output=output, command=command) == reported
+
+
+# A controller that leaves its factor at 0 may know none.
+@pytest.mark.parametrize('speed', [0.0, 0.1, 1.0])
+def test_a_session_may_be_slow(speed):
+    assert check_ready(effort=(0.1, 0.2), speed=speed)
+
+
+@pytest.mark.parametrize('speed', [0.03, 1.5])
+def test_a_session_is_neither_creeping_nor_faster_than_designed(speed):
+    with pytest.raises(RobotStateError, match='the speed scaling is'):
+        check_ready(effort=(0.1, 0.2), speed=speed)

@@ -9,7 +9,6 @@ from robotid_ros.exceptions import ControllerError, FileError
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.results import Entry, Results
 from robotid_ros.files.results_file import PARAMETERS, write_results
-from robotid_ros.nodes.common.controller import ControllerDescription
 from robotid_ros.nodes.excitation.verification_runs import load_model
 from robotid_ros.nodes.excitation.verifications import find_results
 
@@ -50,18 +49,3 @@ def test_parameters_are_put_on_the_model_by_name(tmp_path: Path):
     write_results(results('joint_2', 'joint_1'), tmp_path)
     with pytest.raises(FileError, match='is about joint_2, joint_1, the robot has joint_1'):
         load_model(tmp_path, urdf, configuration.robot)
-
-
-@pytest.mark.parametrize(
-    ('commands', 'says'),
-    [
-        (('effort',), ''),
-        (('position',), 'takes no efforts'),
-        (('velocity',), 'takes no efforts'),
-        (('position', 'effort'), 'not known here'),
-    ],
-)
-def test_efforts_are_for_controllers_that_command_them_alone(commands, says: str):
-    controller = ControllerDescription('arm', (), commands, (), 0.0, {}, {})
-    assert bool(controller.why_no_feed_forward) == bool(says)
-    assert says in controller.why_no_feed_forward

@@ -1,16 +1,18 @@
-"""An approach may begin a little outside the limits, and leads inside."""
+"""An approach may begin a little outside the limits; what is not checked has to be accepted."""
 
 import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from robotid_ros.core.excitation import check_trajectory, ExcitationSettings, point_to_point
 from robotid_ros.core.model import build_robot, Robot
-from robotid_ros.exceptions import LimitError, RobotStateError
+from robotid_ros.exceptions import ConfigurationError, LimitError, RobotStateError
 from robotid_ros.files.configuration import load, read_urdf
-from robotid_ros.nodes.excitation.session import let_in
+from robotid_ros.node_settings import ExcitationNodeSettings
+from robotid_ros.nodes.excitation.session import check_accepted, let_in
 
 CONFIG = Path(__file__).resolve().parents[3] / 'config' / 'scara.yaml'
 TOLERANCE = np.full(2, 0.02)
@@ -46,3 +48,16 @@ def test_limits_are_those_of_the_robot_where_it_is_inside(robot: Robot):
     assert dataclasses.asdict(same.limits).keys() == dataclasses.asdict(robot.limits).keys()
     for bound in ('lower', 'upper'):
         assert (getattr(same.limits, bound) == getattr(robot.limits, bound)).all()
+
+
+def test_what_is_not_checked_is_a_warning_and_has_to_be_accepted():
+    unchecked = {'ground': 'no ground', 'collision_geometry': 'no mesh'}
+    warnings: list[str] = []
+    logger = SimpleNamespace(warning=warnings.append)
+    settings = ExcitationNodeSettings(accept_unchecked=('ground',))
+    with pytest.raises(ConfigurationError) as refusal:
+        check_accepted(unchecked, settings, logger)
+    remedy = 'accept it by excitation.accept_unchecked: [ground, collision_geometry]'
+    assert str(refusal.value) == f'no mesh; or {remedy}'
+    check_accepted(unchecked, ExcitationNodeSettings(accept_unchecked=tuple(unchecked)), logger)
+    assert warnings == 2 * ['no ground', 'no mesh']
