@@ -70,10 +70,8 @@ class Excitation(WorkerNode):
         self._action = TrajectoryActionClient(self, name, timeout)
         group = MutuallyExclusiveCallbackGroup()
         self._preview = Preview(self, group)
-        self._rehearsals = Rehearsals(
-            self, self.settings, self.values, self._controller, self._stop
-        )
-        self._verifications = Verifications(self, self._stop)
+        self._rehearsals = Rehearsals(self, self._controller)
+        self._verifications = Verifications(self)
         jobs = {
             'design': (self._run_design, 'designing'),
             'rehearse': (self._run_rehearsal, 'rehearsing'),
@@ -206,13 +204,8 @@ class Excitation(WorkerNode):
             plan = self._design.make(urdf)
         check_design(plan)
         accept()
-
-        def show(share: float, text: str) -> None:
-            values = {'progress': round(share, 4)}
-            self._publish_session_state(State.REHEARSING, f'on the twin: {text}', values)
-
-        show(0.0, 'reading the robot')
-        return State.IDLE, f'{self._rehearsals.run(plan, robot, urdf, show)}: call ~/start'
+        verdict = self._rehearsals.run(self._session_context(robot), plan, urdf)
+        return State.IDLE, f'{verdict}: call ~/start'
 
     def _run_session(self, accept: Accept) -> tuple[State, str]:
         """Check what can be checked, design where there is no design yet, and move."""

@@ -1,11 +1,10 @@
-"""What robot and controller say during a motion: kept as it came, and read afterwards."""
+"""What robot and controller said during a motion: kept as it came, and read afterwards."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
@@ -14,67 +13,26 @@ from ...core.signals.recording import Recording
 from ...core.timing.update_rate import observed_update_rate
 from ...core.verification.tracking import Tracking
 from ...exceptions import RobotStateError
-from ..common.batched_subscription import BatchedSubscription
-from ..common.controller import by_joint, is_well_formed_state, STATE_TYPE, subscribe_states
+from ..common.controller import by_joint, is_well_formed_state, STATE_TYPE
 from ..common.messages import is_well_formed, stack_joint_states, stamps_to_nanoseconds
 
-# Messages that may wait: 5 s at 1 kHz, should Python be late.
-DEPTH = 5000
 # States of a motion that must be there: lost ones are no reason to doubt a root mean square.
 LEAST_STATES = 50
 
 
 class RawMotion(NamedTuple):
-    """Serialised messages, and the stamps between which they count, on the robot's clock [ns]."""
+    """
+    Serialised messages, and the stamps between which they count, on the robot's clock [ns].
+
+    To read those of a motion takes seconds, in which the robot has to be watched: that is for a
+    process of its own.
+    """
 
     joints: tuple[str, ...]
     states: list[bytes]
     joint_states: list[bytes]
     start: int = 0
     stop: int = 1 << 62
-
-
-class MotionLog:
-    """
-    Keeps the messages of robot and controller from one call of `poll` to the next.
-
-    They stay serialised: to read those of a motion takes seconds, in which this process has to
-    watch the robot and to say that it is alive.
-
-    Parameters
-    ----------
-    node : that subscribes
-    controller : its name
-    joints : in the order of every array
-
-    """
-
-    def __init__(self, node: Node, controller: str, joints: Sequence[str]):
-        self._joints = tuple(joints)
-        self._streams = (
-            subscribe_states(node, controller, depth=DEPTH),
-            BatchedSubscription(node, JointState, 'joint_states', depth=DEPTH),
-        )
-        self._kept: tuple[list[bytes], list[bytes]] = ([], [])
-
-    def begin(self) -> None:
-        """Forget what has arrived so far."""
-        self.poll()
-        self._kept = ([], [])
-
-    def poll(self) -> None:
-        """Take what has arrived."""
-        for stream, kept in zip(self._streams, self._kept, strict=True):
-            kept += (message.data for message in stream.take_serialized())
-
-    def raw(self) -> RawMotion:
-        """Return what was kept."""
-        return RawMotion(self._joints, *self._kept)
-
-    def close(self) -> None:
-        """Unsubscribe."""
-        for stream in self._streams:
-            stream.close()
 
 
 class MotionMessages:

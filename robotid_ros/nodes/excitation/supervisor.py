@@ -9,6 +9,7 @@ error goes on to whoever called.
 Called from a worker thread: each call returns when it has ended well.
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import closing, ExitStack
 from dataclasses import dataclass
@@ -71,8 +72,8 @@ CANCEL_TIMEOUT = 0.2
 # How long a goal's result may take to arrive after the motion's duration and its goal time [s]: of
 # this node's own time, which simulated time may outrun.
 GOAL_END_GRACE = 1.0
-# States that may wait in the queue: 5 s of a controller at 1 kHz, should Python be late.
-CONTROLLER_STATE_DEPTH = 5000
+# Messages that may wait in a queue: 5 s at 1 kHz, should Python be late.
+DEPTH = 5000
 # States of the controller that are kept to tell which joint left its tolerance: the last second at
 # 1 kHz, of which a result takes 0.05 s and a busy machine some more.
 KEPT_STATES = 1000
@@ -151,11 +152,9 @@ class Supervisor:
             if self._settings.require_recorder:
                 watch = RecorderWatch(node, context.session)
                 self._recorder = ends.enter_context(closing(watch))
-            joint_states = BatchedSubscription(node, JointState, 'joint_states')
+            joint_states = BatchedSubscription(node, JointState, 'joint_states', depth=DEPTH)
             self._joint_states = ends.enter_context(closing(joint_states))
-            states = subscribe_states(
-                node, controller, depth=CONTROLLER_STATE_DEPTH, kept=KEPT_STATES
-            )
+            states = subscribe_states(node, controller, depth=DEPTH, kept=KEPT_STATES)
             self._states = ends.enter_context(closing(states))
             # The last to begin is the first to end, and cancels what runs.
             guardian = Guardian(cancel, set_parameters, node.context.get_domain_id())
@@ -241,7 +240,6 @@ class Supervisor:
         points: Waypoints,
         periods: int,
         what: str,
-        poll: Callable[[], object] = lambda: None,
     ) -> MotionClock:
         """
         Run one goal to its end under watch; cancel it on any trouble.
@@ -252,7 +250,6 @@ class Supervisor:
         points : the motion
         periods : how many of them it has
         what : is being done
-        poll : called at every turn
 
         """
         goal_id = uuid.uuid4()
@@ -262,7 +259,7 @@ class Supervisor:
         goal: TrajectoryGoal | None = None
         try:
             goal = self._send(goal_id, points)
-            clock = self._follow(goal, state, points, periods, what, poll)
+            clock = self._follow(goal, state, points, periods, what)
         except BaseException as error:
             self._cancel(goal_id)
             if isinstance(error, TrackingError) and goal is not None:
@@ -276,16 +273,28 @@ class Supervisor:
         self.guardian.clear_goal()
         return clock
 
-    def wait_at_rest(
-        self, duration: float | None = None, poll: Callable[[], object] = lambda: None
-    ) -> None:
+    def wait_at_rest(self, duration: float | None = None) -> None:
         """Stand still for a while [s], by default until the robot has come to rest; watch it."""
         self.begin()
         end = time.monotonic() + (self._settings.settle if duration is None else duration)
         while time.monotonic() < end:
             self.check()
-            poll()
             time.sleep(POLL_PERIOD)
+
+    def keep_messages(self) -> None:
+        """Keep all messages of robot and controller from now on, until a motion begins."""
+        for subscription in (self._joint_states, self._states):
+            subscription.recent = deque()
+        self._discard()
+
+    @property
+    def kept_messages(self) -> tuple[list[bytes], list[bytes]]:
+        """Serialised states of the controller and of the joints that were kept."""
+        states, joint_states = (
+            [message.data for message in stream.recent]
+            for stream in (self._states, self._joint_states)
+        )
+        return states, joint_states
 
     def begin(self) -> None:
         """Begin to watch: what is out of date counts from now."""
@@ -335,7 +344,7 @@ class Supervisor:
         """Forget the states that have arrived so far."""
         for subscription in (self._joint_states, self._states):
             list(subscription.take_serialized())
-        self._states.recent.clear()
+            subscription.recent.clear()
 
     def _send(self, goal_id: uuid.UUID, points: Waypoints) -> TrajectoryGoal:
         """Send a goal, and wait until it is accepted."""
@@ -371,7 +380,6 @@ class Supervisor:
         points: Waypoints,
         periods: int,
         what: str,
-        poll: Callable[[], object],
     ) -> MotionClock:
         """Watch until the goal has ended; publish the phase once its start is known."""
         clock = MotionClock(points, self._settings.goal_time, GOAL_END_GRACE)
@@ -387,7 +395,6 @@ class Supervisor:
                 # A goal that was ended, which a busy machine may tell late, says by whom.
                 self._has_finished(goal, points)
                 raise
-            poll()
             now = time.monotonic()
             if clock.start is not None and now - published > PROGRESS_PERIOD:
                 published = now
@@ -454,7 +461,8 @@ class Supervisor:
     ) -> RobotStateError:
         """Add the joint to what the controller says of a violated tolerance."""
         list(self._states.take_serialized())
-        decoded = (self._states.decode(sample) for sample in list(self._states.recent))
+        last = list(self._states.recent)[-KEPT_STATES:]
+        decoded = (self._states.decode(sample) for sample in last)
         states = [s for s in decoded if s is not None and is_well_formed_state(s, self._joints)]
         at_end = goal.violated == END_VIOLATED
         tolerance = self._context.per_joint('goal_tolerance') if at_end else self._tracking

@@ -45,7 +45,7 @@ from ..identification.gain_proposal import (
     propose_for_joints,
 )
 from .guardian import Guardian
-from .motion_log import MotionLog, MotionMessages, RawMotion
+from .motion_log import MotionMessages, RawMotion
 from .session import Session
 
 # How long the last stretch to a posture takes [s]: braking must need less than friction, or joints
@@ -132,17 +132,12 @@ class VerificationRuns:
         self.model, self._motion = model, motion
         self.points = with_rests(waypoints(motion, context.settings.rate))
         session.check_motion(self.points)
-        self._log = MotionLog(context.node, context.controller.name, context.robot.joints)
 
     @property
     def controller(self) -> ControllerDescription:
         """What the controller of the robot, which is prepared, says about itself."""
         assert self._session.description is not None
         return self._session.description
-
-    def close(self) -> None:
-        """Unsubscribe."""
-        self._log.close()
 
     def present(self, settings: IdentificationSettings) -> PresentRun:
         """Run the motion as it is; `settings` of the signals."""
@@ -216,9 +211,11 @@ class VerificationRuns:
         # A quintic's largest speed is 15/8 of its mean.
         speed = 1.875 * float(np.abs(posture - start).max()) / CREEP_TIME
         self._session.move_to(State.VERIFYING, posture, what, speed)
-        self._log.begin()
-        self._session.supervisor.wait_at_rest(MEASURING_TIME, self._log.poll)
-        position, effort = MotionMessages(self._log.raw()).means()
+        supervisor = self._session.supervisor
+        supervisor.keep_messages()
+        supervisor.wait_at_rest(MEASURING_TIME)
+        raw = RawMotion(self._context.robot.joints, *supervisor.kept_messages)
+        position, effort = MotionMessages(raw).means()
         return position, np.asarray(effort * self._context.robot.drive_gain)
 
     def _track(self, what: str, points: Waypoints) -> Tracking:
@@ -227,15 +224,16 @@ class VerificationRuns:
 
     def _run(self, what: str, points: Waypoints) -> RawMotion:
         """Run the motion between its rests."""
-        session, supervisor, log = self._session, self._session.supervisor, self._log
+        session, supervisor = self._session, self._session.supervisor
         session.check()
         session.move_to(State.VERIFYING, points.q[0], 'moving to the start')
-        log.begin()
-        clock = supervisor.run(State.VERIFYING, points, 1, what, log.poll)
+        supervisor.keep_messages()
+        clock = supervisor.run(State.VERIFYING, points, 1, what)
         supervisor.publish_standing(State.VERIFYING, 1.0)
-        supervisor.wait_at_rest(poll=log.poll)
+        supervisor.wait_at_rest()
         rest = round(REST * 1e9 / clock.speed.get('speed', 1.0))
-        return log.raw()._replace(start=clock.known_start + rest, stop=clock.end - rest)
+        start, stop = clock.known_start + rest, clock.end - rest
+        return RawMotion(self._context.robot.joints, *supervisor.kept_messages, start, stop)
 
     def _in_worker(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return run_in_process(

@@ -1,12 +1,10 @@
 """Verifies on the robot what was identified; what came of it is on a topic and in files."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
 import dataclasses
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-import threading
 from typing import Any
 
 from builtin_interfaces.msg import Time
@@ -50,19 +48,14 @@ class Verifications:
     """
     Verifies on the robot, and publishes `~/verification`.
 
-    Parameters
-    ----------
-    node : whose executor spins
-    stop : set from outside to stop the robot
-
     Attributes
     ----------
     kinds : how each service verifies, and the sentence on what came of it
 
     """
 
-    def __init__(self, node: ConfiguredNode, stop: threading.Event):
-        self._node, self._stop = node, stop
+    def __init__(self, node: ConfiguredNode):
+        self._node = node
         self._configuration = node.configuration
         self._settings = node.configuration.excitation.verification
         self._told = ''
@@ -110,8 +103,7 @@ class Verifications:
             found = Verification(model.results.created)
         session.prepare(accept)
         work, sentence = self.kinds[kind]
-        with closing(VerificationRuns(session, model, motion)) as runs:
-            found = work(runs, found)
+        found = work(VerificationRuns(session, model, motion), found)
         found = dataclasses.replace(
             found,
             created=datetime.now(timezone.utc).isoformat(timespec='seconds'),
@@ -120,7 +112,13 @@ class Verifications:
         )
         write_verification(model.folder, found)
         self._publisher.publish(verification_message(found, self._node.get_clock().now().to_msg()))
-        self._renew_report(model.folder)
+        try:
+            # A verification is worth something without its picture.
+            run_in_process(
+                *(renew_report, model.folder), stop=session.context.stop, time_limit=WORKER_TIME
+            )
+        except RobotIdError as error:
+            self._node.get_logger().error(f'the report is as it was before: {error}')
         return sentence(found)
 
     def _on_identification(self, message: DiagnosticStatus) -> None:
@@ -186,13 +184,6 @@ class Verifications:
         pairs = runs.rest_pairs(self._settings.postures, self._settings.distance)
         rows = evaluate_postures(runs.model.robot, runs.model.chi, pairs)
         return dataclasses.replace(found, static=rows, postures=len(pairs))
-
-    def _renew_report(self, folder: Path) -> None:
-        """Write the report again; a verification is worth something without its picture."""
-        try:
-            run_in_process(renew_report, folder, stop=self._stop, time_limit=WORKER_TIME)
-        except RobotIdError as error:
-            self._node.get_logger().error(f'the report is as it was before: {error}')
 
 
 def _units(model: IdentifiedModel, names: tuple[str, str] = ('rad', 'm')) -> dict[str, str]:
