@@ -51,11 +51,7 @@ class BatchedSubscription:
     topic : relative to the node, remappable
     depth : messages that may wait
     latched : ask for what was published before, where the publisher keeps it
-    kept : how many of the messages that were taken last stay in `recent`
-
-    Attributes
-    ----------
-    recent : messages that were taken, decoded or not, oldest first
+    kept : how many of the messages that were taken last stay in `recent`, oldest first
 
     """
 

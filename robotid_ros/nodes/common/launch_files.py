@@ -32,6 +32,7 @@ FOXGLOVE = {
     'capabilities': ['connectionGraph'],
     'max_qos_depth': 20000,
 }
+RVIZ_TOPICS = ('/robot_description', '/preview/robot_description', '/excitation/workspace')
 # Programs of each view, by package, and what Debian packages of ROS 2 they come in.
 PROGRAMS = {
     'rviz': ('rviz2', 'rviz2'),
@@ -113,14 +114,7 @@ def view_actions(
 
 
 def check_installed(kind: str) -> None:
-    """
-    Check that a view can be opened, before anything else is started.
-
-    Raises
-    ------
-    RuntimeError : what to install
-
-    """
+    """Check that a view can be opened, before anything else is started: `RuntimeError`."""
     package, debian = PROGRAMS[kind]
     try:
         get_package_prefix(package)
@@ -133,18 +127,13 @@ def check_installed(kind: str) -> None:
 
 def _rviz(configuration: Configuration, urdf: str, place: str) -> list[Action]:
     """Show the robot, and beside it the one that `excitation/show` moves."""
-    root = root_link(urdf)
+    root, description = root_link(urdf), ParameterValue(urdf, value_type=str)
     return [
         Node(
             package='robot_state_publisher',
             executable='robot_state_publisher',
             namespace=f'{place}/preview',
-            parameters=[
-                {
-                    'robot_description': ParameterValue(urdf, value_type=str),
-                    'frame_prefix': 'preview/',
-                }
-            ],
+            parameters=[{'robot_description': description, 'frame_prefix': 'preview/'}],
             remappings=[('joint_states', f'{place}/excitation/preview')],
         ),
         Node(
@@ -156,14 +145,7 @@ def _rviz(configuration: Configuration, urdf: str, place: str) -> list[Action]:
             package='rviz2',
             executable='rviz2',
             arguments=['-d', str(resolve(RVIZ_VIEW)), '-f', root],
-            remappings=[
-                (name, f'{place}{name}')
-                for name in (
-                    '/robot_description',
-                    '/preview/robot_description',
-                    '/excitation/workspace',
-                )
-            ],
+            remappings=[(name, f'{place}{name}') for name in RVIZ_TOPICS],
         ),
     ]
 
@@ -196,8 +178,4 @@ def _write(text: str, name: str, *of: str) -> Path:
     return write_text(home / '_'.join([*words, name]), text)
 
 
-VIEWS = {
-    'rviz': _rviz,
-    'plotjuggler': _plotjuggler,
-    'foxglove': _foxglove,
-}
+VIEWS = {'rviz': _rviz, 'plotjuggler': _plotjuggler, 'foxglove': _foxglove}

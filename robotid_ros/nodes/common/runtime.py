@@ -147,12 +147,7 @@ def publish_diagnostics(node: Node, task: str, current: Callable[[], DiagnosticS
     """
     Publish a node's status on `/diagnostics` once a second, as REP 107 asks for.
 
-    Parameters
-    ----------
-    node : whose executor publishes; the status is named `<node>: <task>`, namespace included
-    task : what the status is about
-    current : makes its status of now; called in the executor's thread
-
+    It is named `<node>: <task>`, namespace included; `current` makes it, in the executor's thread.
     """
     name = f'{node.get_fully_qualified_name().lstrip("/")}: {task}'
     publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
@@ -256,7 +251,12 @@ def _serve(node: Node, stop: threading.Event) -> int:
     exit_after(CLOSE_TIMEOUT)
     if hasattr(node, 'close'):
         node.close()
-    _await_delivery(node)
+    # Others must have what was published: with the process goes what they still lack.
+    end = time.monotonic() + DELIVERY_TIMEOUT
+    for publisher in node.publishers:
+        # Not every middleware can tell, and a publisher may be gone by now.
+        with contextlib.suppress(RCLError, InvalidHandle):
+            publisher.wait_for_all_acked(Duration(seconds=max(0.0, end - time.monotonic())))
     spinning.end()
     for failure in spinning.failures:
         node.get_logger().fatal(one_line(failure))
@@ -266,28 +266,11 @@ def _serve(node: Node, stop: threading.Event) -> int:
     return 1 if spinning.failures else 0
 
 
-def _await_delivery(node: Node) -> None:
-    """Wait until others have what was published: with the process goes what they still lack."""
-    end = time.monotonic() + DELIVERY_TIMEOUT
-    for publisher in node.publishers:
-        # Not every middleware can tell, and a publisher may be gone by now.
-        with contextlib.suppress(RCLError, InvalidHandle):
-            publisher.wait_for_all_acked(Duration(seconds=max(0.0, end - time.monotonic())))
-
-
 class SpinThread:
     """
-    An executor that spins in a thread of its own.
+    An executor that spins in a thread of its own; `stop` is set when it ends.
 
-    Parameters
-    ----------
-    executor : with its nodes
-    stop : set when it ends, by itself or by `end`; default: one of its own
-
-    Attributes
-    ----------
-    failures : what a callback raised, which ends the spinning
-
+    `failures` holds what a callback raised, which ends the spinning.
     """
 
     def __init__(self, executor: Executor, stop: threading.Event | None = None) -> None:

@@ -98,10 +98,7 @@ class MotionClock:
         """
         Take in the controller's states that have arrived: all until the start is known.
 
-        Raises
-        ------
-        RobotStateError : a state holds no reference, or the motion does not end
-
+        `RobotStateError`: a state holds no reference, or the motion does not end.
         """
         for stamp, message in zip(stamps_to_nanoseconds(messages).tolist(), messages, strict=True):
             self._advance(stamp, self._scaling.read(message))

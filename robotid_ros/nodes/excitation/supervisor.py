@@ -234,13 +234,7 @@ class Supervisor:
 
     # While it moves, and stands
 
-    def run(
-        self,
-        state: State,
-        points: Waypoints,
-        periods: int,
-        what: str,
-    ) -> MotionClock:
+    def run(self, state: State, points: Waypoints, periods: int, what: str) -> MotionClock:
         """
         Run one goal to its end under watch; cancel it on any trouble.
 
@@ -282,7 +276,7 @@ class Supervisor:
             time.sleep(POLL_PERIOD)
 
     def keep_messages(self) -> None:
-        """Keep all messages of robot and controller from now on, until a motion begins."""
+        """Keep all messages of robot and controller; a motion forgets those before it."""
         for subscription in (self._joint_states, self._states):
             subscription.recent = deque()
         self._discard()

@@ -29,13 +29,7 @@ class Preview:
     """
     Plays a design's motions in real time, as joint states that a robot_state_publisher can show.
 
-    They are on `~/preview`, which moves nothing.
-
-    Parameters
-    ----------
-    node : whose executor publishes
-    group : callbacks that never run at the same time as it
-
+    They are on `~/preview`, which moves nothing. Callbacks of `group` run one at a time.
     """
 
     def __init__(self, node: Node, group: CallbackGroup):
@@ -47,21 +41,9 @@ class Preview:
 
     def play(self, design: Design, rate: float) -> float:
         """
-        Begin with one period of the excitation; the validation follows.
+        Play a period of the excitation, then the validation, at a rate [Hz].
 
-        Parameters
-        ----------
-        design : what to show
-        rate : messages per second [Hz]
-
-        Returns
-        -------
-        How long it takes [s].
-
-        Raises
-        ------
-        RobotStateError : the topic is that of a robot's joint states
-
+        Returns how long it takes [s]. `RobotStateError`: the topic is that of a robot.
         """
         topic = self._publisher.topic_name
         robot = {'/joint_states', self._node.resolve_topic_name('joint_states')}
@@ -103,10 +85,7 @@ def workspace_markers(settings: Workspace, frame: str) -> MarkerArray:
     """
     Draw a workspace in a frame; what an earlier message drew is deleted.
 
-    Raises
-    ------
-    ConfigurationError : an obstacle of the wrong size, a box that is none
-
+    `ConfigurationError`: an obstacle of the wrong size, a box that is none.
     """
     markers = [Marker(action=Marker.DELETEALL), *_shapes(settings)]
     for number, marker in enumerate(markers):
