@@ -1,6 +1,7 @@
 """An approach may begin a little outside the limits; what is not checked has to be accepted."""
 
 import dataclasses
+import inspect
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +13,8 @@ from robotid_ros.core.model import build_robot, Robot
 from robotid_ros.exceptions import ConfigurationError, LimitError, RobotStateError
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.node_settings import ExcitationNodeSettings
-from robotid_ros.nodes.excitation.session import check_accepted, let_in
+from robotid_ros.nodes.excitation.session import check_accepted, let_in, Session
+from robotid_ros.nodes.excitation.supervisor import Supervisor
 
 CONFIG = Path(__file__).resolve().parents[3] / 'config' / 'scara.yaml'
 TOLERANCE = np.full(2, 0.02)
@@ -61,3 +63,13 @@ def test_what_is_not_checked_is_a_warning_and_has_to_be_accepted():
     assert str(refusal.value) == f'no mesh; or {remedy}'
     check_accepted(unchecked, ExcitationNodeSettings(accept_unchecked=tuple(unchecked)), logger)
     assert warnings == 2 * ['no ground', 'no mesh']
+
+
+@pytest.mark.parametrize('owner', [Session, Supervisor])
+def test_an_owner_of_a_session_takes_its_context_alone(owner: type):
+    assert list(inspect.signature(owner).parameters) == ['context']
+
+
+def test_nothing_untyped_is_handed_on():
+    modules = Path(inspect.getfile(Session)).parent.glob('*.py')
+    assert not [path.name for path in modules if 'tuple[Any, ...]' in path.read_text()]
