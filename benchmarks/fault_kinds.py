@@ -26,7 +26,8 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robotid_ros.exceptions import RobotIdError
-from robotid_ros.nodes.common.runtime import child_environment, LATCHED
+from robotid_ros.nodes.common.processes import child_environment
+from robotid_ros.nodes.common.runtime import LATCHED
 from robotid_ros.nodes.common.waiting import answer_of, result_of
 from robotid_ros.simulation_settings import FAULTS
 

@@ -22,7 +22,7 @@ from robotid_ros.core.verification.feed_forward import REST, with_feed_forward, 
 from robotid_ros.core.verification.tracking import REPEATABILITY, Tracking, tracks_better
 from robotid_ros.files.configuration import Configuration
 from robotid_ros.files.trajectory_file import read_design
-from robotid_ros.nodes.excitation.verification.gain_trial import gains_for_motion
+from robotid_ros.nodes.excitation.verification_runs import gains_for_motion
 from robotid_ros.simulation_settings import SimulationSettings
 
 # How many times smaller the error of each joint has to become; noise of the sensors is in it.

@@ -30,8 +30,12 @@ from launch_ros.substitutions import FindPackageShare
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.configuration import Configuration, load
 from robotid_ros.files.export.gazebo import BROADCASTER, prepare_gazebo
-from robotid_ros.nodes.common.launch_actions import include_session, robot_arguments
-from robotid_ros.nodes.common.launch_views import check_installed, VIEWS
+from robotid_ros.nodes.common.launch_files import (
+    check_installed,
+    include_session,
+    robot_arguments,
+    VIEWS,
+)
 
 HERE = Path(__file__).parent
 

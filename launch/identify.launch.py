@@ -9,8 +9,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.parameter_descriptions import Parameter
 
 from robotid_ros.node_settings import UNCHECKED
-from robotid_ros.nodes.common.launch_actions import package_node
-from robotid_ros.nodes.common.launch_views import view_actions, VIEWS
+from robotid_ros.nodes.common.launch_files import package_node, view_actions, VIEWS
 
 # Texts, empty by default, and what is off by default.
 TEXTS = {

@@ -8,7 +8,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import Parameter
 
-from robotid_ros.nodes.common.launch_actions import include_session, package_node, robot_arguments
+from robotid_ros.nodes.common.launch_files import include_session, package_node, robot_arguments
 
 HERE = Path(__file__).parent
 

@@ -15,7 +15,7 @@ def robotid() -> int:
 def run_node(name: str, *args: list[str]) -> int:
     """Run a node; without arguments those of the process are its own."""
     # A launch that ends while the rest is imported is noticed, too.
-    import_module('.nodes.common.launcher', __package__)
+    import_module('.nodes.common.processes', __package__)
     code = _run(f'nodes.{name}.{name}_node', *args)
     # All is closed by now. The interpreter's own end takes seconds where others need the
     # processor, and a signal that arrives meanwhile passes for the node's death.

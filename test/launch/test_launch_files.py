@@ -25,7 +25,7 @@ from rclpy.node import Node  # noqa: E402
 from waiting import PATIENCE, wait_until  # noqa: E402
 import yaml  # noqa: E402
 
-from robotid_ros.nodes.common.launch_views import FOXGLOVE, view_actions  # noqa: E402
+from robotid_ros.nodes.common.launch_files import FOXGLOVE, view_actions  # noqa: E402
 
 FOLDER = Path(__file__).resolve().parents[2] / 'launch'
 CONFIG = FOLDER.parent / 'config'

@@ -15,7 +15,8 @@ from waiting import wait_until
 
 from robotid_ros.core.excitation import point_to_point
 from robotid_ros.nodes.common.messages import values_of
-from robotid_ros.nodes.common.runtime import child_environment, LATCHED
+from robotid_ros.nodes.common.processes import child_environment
+from robotid_ros.nodes.common.runtime import LATCHED
 from robotid_ros.nodes.excitation.trajectory_goal import TrajectoryActionClient
 
 from .conftest import LONG, Session, SLOW

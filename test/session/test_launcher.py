@@ -11,7 +11,7 @@ from loopback import loopback_environment
 import pytest
 from waiting import PATIENCE, wait_until
 
-from robotid_ros.nodes.common.runtime import child_environment
+from robotid_ros.nodes.common.processes import child_environment
 
 from .conftest import Session
 from .test_deaths import dead

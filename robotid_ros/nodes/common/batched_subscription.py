@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import time
 from typing import Any, NamedTuple
 
-from rclpy.callback_groups import CallbackGroup
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
@@ -33,17 +33,11 @@ class SerializedMessage(NamedTuple):
     published: int
 
 
-class _NeverExecutedGroup(CallbackGroup):
+class _NeverExecutedGroup(ReentrantCallbackGroup):
     """Keeps an executor from waiting for a subscription."""
 
     def can_execute(self, entity: object) -> bool:
         return False
-
-    def beginning_execution(self, entity: object) -> bool:
-        return False
-
-    def ending_execution(self, entity: object) -> None:
-        pass
 
 
 class BatchedSubscription:
@@ -57,11 +51,7 @@ class BatchedSubscription:
     topic : relative to the node, remappable
     depth : messages that may wait
     latched : ask for what was published before, where the publisher keeps it
-    kept : how many of the messages that were taken last stay in `recent`
-
-    Attributes
-    ----------
-    recent : messages that were taken, decoded or not, oldest first
+    kept : how many of the messages that were taken last stay in `recent`, oldest first
 
     """
 
@@ -112,13 +102,6 @@ class BatchedSubscription:
         messages = (self.decode(sample) for sample in self.take_serialized())
         return (message for message in messages if message is not None)
 
-    def take_latest(self) -> Any | None:
-        """Take everything and decode only the newest message; None when nothing has arrived."""
-        newest = None
-        for sample in self.take_serialized():
-            newest = sample
-        return newest and self.decode(newest)
-
     def decode(self, sample: SerializedMessage) -> Any | None:
         """Return a message, None of one that does not follow its type."""
         try:
@@ -129,14 +112,7 @@ class BatchedSubscription:
     def wait_for_latest(
         self, timeout: float, what: str, is_usable: Callable[[Any], bool] = lambda _: True
     ) -> Any:
-        """
-        Wait in a worker thread until something usable has arrived; return the newest of it.
-
-        Raises
-        ------
-        ControllerError : nothing arrived in time; `what` is its text
-
-        """
+        """Wait until something usable has arrived; return the newest, or raise `what`."""
         found: list[Any] = []
 
         def arrived() -> bool:
@@ -148,7 +124,7 @@ class BatchedSubscription:
 
     def take_newest(
         self,
-        is_usable: Callable[[Any], bool],
+        is_usable: Callable[[Any], bool] = lambda _: True,
         count: int = NEWEST,
         time_limit: float = DECODING_TIME,
     ) -> tuple[list[Any], int]:

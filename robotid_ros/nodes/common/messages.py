@@ -1,12 +1,16 @@
-"""What the nodes' messages hold; when they are sent is the nodes' matter."""
+"""What the nodes' messages hold, and joint states as arrays; nodes say when they are sent."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+import numpy as np
+from numpy.typing import NDArray
 
+from ...core.arrays import Array
 from ...exceptions import RobotIdError
 
 
@@ -76,3 +80,50 @@ def format_seconds(nanoseconds: int) -> str:
 def to_nanoseconds(time: Time) -> int:
     """Nanoseconds of a stamp."""
     return int(time.sec) * 10**9 + int(time.nanosec)
+
+
+@dataclass(frozen=True)
+class JointStateArrays:
+    """
+    Joint states by name: rows are messages, columns joints; what a message lacks is NaN.
+
+    Parameters
+    ----------
+    stamp : (N,) [ns]
+    position, velocity, effort : (N, n)
+
+    """
+
+    stamp: NDArray[np.int64]
+    position: Array
+    velocity: Array
+    effort: Array
+
+
+def is_well_formed(message: Any) -> bool:
+    """Whether a sensor_msgs/JointState names each joint once, with one value or none of a kind."""
+    count = len(message.name)
+    lengths = (len(message.position), len(message.velocity), len(message.effort))
+    return len(set(message.name)) == count and all(n in (0, count) for n in lengths)
+
+
+def stack_joint_states(messages: Sequence[Any], joints: Sequence[str]) -> JointStateArrays:
+    """Pick `joints` out of sensor_msgs/JointState messages that have all of them."""
+    rows = [m for m in messages if set(joints) <= set(m.name)]
+    stamp = stamps_to_nanoseconds(rows)
+    arrays = {}
+    for field in ('position', 'velocity', 'effort'):
+        arrays[field] = np.full((len(rows), len(joints)), np.nan)
+    for row, message in enumerate(rows):
+        index = [message.name.index(joint) for joint in joints]
+        for field, target in arrays.items():
+            values = getattr(message, field)
+            if len(values) == len(message.name):
+                target[row] = np.asarray(values)[index]
+    return JointStateArrays(stamp, **arrays)
+
+
+def stamps_to_nanoseconds(messages: Sequence[Any]) -> NDArray[np.int64]:
+    """Return the stamps of messages, (N,) [ns]."""
+    stamps = [m.header.stamp for m in messages]
+    return np.array([s.sec * 10**9 + s.nanosec for s in stamps], np.int64)

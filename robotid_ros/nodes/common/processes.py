@@ -1,7 +1,7 @@
 """
-Whether a process runs, is suspended or dead, and the end of this one by force.
+Processes: whether one runs, is suspended or dead, who started this one, and its end by force.
 
-No ROS here, for the guardian starts quickly.
+No ROS here: the guardian starts quickly, and a node looks for its launch before all else.
 """
 
 from collections.abc import Mapping
@@ -17,6 +17,39 @@ _NOWHERE = open(os.devnull, 'w')
 WATCHING_PRIORITY = 1
 # How many ask for it in this process.
 _preferring, _PREFERRING_LOCK = 0, threading.Lock()
+# Id of the process that a child ends with, as children of `ros2 launch` and `ros2 run` do.
+ENDS_WITH = 'ROBOTID_ENDS_WITH'
+
+
+def is_ros2(pid: int) -> bool:
+    """Whether a process is the command `ros2`, a script of some interpreter."""
+    try:
+        words = Path(f'/proc/{pid}/cmdline').read_bytes().split(b'\0')
+    except OSError:
+        return False
+    return any(Path(os.fsdecode(word)).name == 'ros2' for word in words[:2])
+
+
+# As this module is imported: before all that takes long, see `entry.run_node`.
+_GIVEN = os.environ.pop(ENDS_WITH, '')
+PARENT = int(_GIVEN or os.getppid())
+IS_LAUNCHED = bool(_GIVEN) or is_ros2(PARENT)
+
+
+def launcher_is_gone() -> bool:
+    """
+    Whether the program that started this process, and could have ended it, has ended.
+
+    A process that was started by anything else, a shell or a service manager, goes on without it.
+    """
+    return IS_LAUNCHED and os.getppid() != PARENT
+
+
+def child_environment(**variables: str) -> dict[str, str]:
+    """Environment in which a child process finds this package, installed or not."""
+    root = str(Path(__file__).parents[3])
+    path = os.pathsep.join(filter(None, (root, os.environ.get('PYTHONPATH'))))
+    return {**os.environ, 'PYTHONPATH': path, **variables}
 
 
 def own_process() -> dict[str, str | int]:

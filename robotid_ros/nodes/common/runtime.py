@@ -1,14 +1,15 @@
 """
-What every node shares: start, signals, bounded waits, shutdown.
+What every node shares: its configuration, start, signals, state, worker thread and shutdown.
 
 The executor spins in a thread of its own, so that the main thread can take signals at once; work
 that waits runs in further threads and never blocks the executor.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 import contextlib
+import functools
 import itertools
-import os
 from pathlib import Path
 import signal
 import sys
@@ -17,8 +18,10 @@ import time
 import traceback
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import rclpy
 from rclpy._rclpy_pybind11 import RCLError
+from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 from rclpy.exceptions import InvalidHandle
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
@@ -27,10 +30,8 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 
 from ...exceptions import RobotIdError
-from .launcher import launcher_is_gone
-from .message_guard import MessageGuard
-from .messages import one_line
-from .processes import cancel_exit, exit_after
+from .messages import one_line, status, values_of
+from .processes import cancel_exit, exit_after, launcher_is_gone, own_process
 from .ros_parameters import configuration_from_overrides, declare_settings
 
 LATCHED = QoSProfile(
@@ -49,6 +50,48 @@ DELIVERY_TIMEOUT = 1.0
 SPIN_END_TIMEOUT = 0.5
 # How often a node looks whether its launch is still there [s].
 LAUNCHER_PERIOD = 0.1
+# How long `close` waits for a worker [s], less than `CLOSE_TIMEOUT`: what cannot end is a daemon
+# thread, and ends with the process.
+JOIN_TIMEOUT = 2.0
+# From one status on `/diagnostics` to the next, as REP 107 has it [s].
+DIAGNOSTICS_PERIOD = 1.0
+
+
+class MessageGuard:
+    """
+    No message ends a node: what a callback cannot use is passed over, counted and told.
+
+    `counts` holds the messages that were passed over, by topic; `warn` is called with a sentence.
+    """
+
+    def __init__(self, warn: Callable[[str], Any]):
+        self.counts: Counter[str] = Counter()
+        self._warn = warn
+
+    @property
+    def total(self) -> int:
+        """Messages that were passed over."""
+        return self.counts.total()
+
+    def add(self, topic: str, reason: str, count: int = 1) -> None:
+        """Count messages; tell of the first, and then whenever there are twice as many."""
+        before = self.counts[topic]
+        self.counts[topic] = after = before + count
+        if before.bit_length() != after.bit_length():
+            self._warn(f"a message on '{topic}' was passed over, {after} so far: {reason}")
+
+    def wrap(self, topic: str, callback: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a callback of a subscription that passes over what this one cannot use."""
+
+        @functools.wraps(callback)
+        def guarded(*arguments: Any) -> None:
+            try:
+                callback(*arguments)
+            except Exception as error:
+                # Whatever the content leads to: it may come from anybody on the network.
+                self.add(topic, one_line(error))
+
+        return guarded
 
 
 class ConfiguredNode(Node):
@@ -100,6 +143,75 @@ class ConfiguredNode(Node):
         """Let work in progress end in good order; the executor still spins meanwhile."""
 
 
+def publish_diagnostics(node: Node, task: str, current: Callable[[], DiagnosticStatus]) -> None:
+    """
+    Publish a node's status on `/diagnostics` once a second, as REP 107 asks for.
+
+    It is named `<node>: <task>`, namespace included; `current` makes it, in the executor's thread.
+    """
+    name = f'{node.get_fully_qualified_name().lstrip("/")}: {task}'
+    publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
+
+    def publish() -> None:
+        message = DiagnosticArray(status=[current()])
+        message.status[0].name = name
+        message.header.stamp = node.get_clock().now().to_msg()
+        publisher.publish(message)
+
+    # A paused simulation must not silence its diagnostics.
+    node.create_timer(DIAGNOSTICS_PERIOD, publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+
+class WorkerNode(ConfiguredNode):
+    """
+    A configured node that publishes `~/state` and works in one thread beside its executor.
+
+    The last state is repeated on `/diagnostics`, with WARN where messages were passed over.
+    """
+
+    def __init__(self, name: str, groups: Sequence[str], **options: Any):
+        super().__init__(name, groups, **options)
+        self._status_name = name
+        self._stop = threading.Event()
+        self._worker: threading.Thread | None = None
+        self._state = self.create_publisher(DiagnosticStatus, '~/state', LATCHED)
+        self._last = self._make_status('starting', {})
+        publish_diagnostics(self, 'state', self._diagnose)
+
+    def close(self) -> None:
+        """Ask the worker to stop, and wait for it a moment."""
+        self._stop.set()
+        if self._worker is not None:
+            self._worker.join(JOIN_TIMEOUT)
+
+    def start_worker(self, function: Callable[..., None], *arguments: Any) -> None:
+        """Call a function in the worker thread."""
+        self._worker = threading.Thread(target=function, args=arguments, daemon=True)
+        self._worker.start()
+
+    def publish_state(
+        self, state: str, message: str, values: Mapping[str, Any] | None = None
+    ) -> None:
+        """Publish a state, a sentence and values; the state 'failed' has the level ERROR."""
+        level = DiagnosticStatus.ERROR if state == 'failed' else DiagnosticStatus.OK
+        values = {'state': state, **own_process(), **(values or {})}
+        self._last = self._make_status(message, values, level)
+        self._state.publish(self._last)
+
+    def _diagnose(self) -> DiagnosticStatus:
+        """Return the last state, with what was passed over since the node's start."""
+        last, passed_over = self._last, self.guard.total
+        level = DiagnosticStatus.WARN if passed_over else DiagnosticStatus.OK
+        values = {**values_of(last), 'messages_passed_over': passed_over}
+        return self._make_status(last.message, values, max(level, last.level))
+
+    def _make_status(
+        self, message: str, values: Mapping[str, Any], level: bytes = DiagnosticStatus.OK
+    ) -> DiagnosticStatus:
+        hardware = self.configuration.robot.name
+        return status(self._status_name, message, values, hardware=hardware, level=level)
+
+
 def run(make: Callable[[], Node], args: Sequence[str] | None = None) -> int:
     """
     Run one node until it is asked to stop; the `main` of every executable.
@@ -139,7 +251,12 @@ def _serve(node: Node, stop: threading.Event) -> int:
     exit_after(CLOSE_TIMEOUT)
     if hasattr(node, 'close'):
         node.close()
-    _await_delivery(node)
+    # Others must have what was published: with the process goes what they still lack.
+    end = time.monotonic() + DELIVERY_TIMEOUT
+    for publisher in node.publishers:
+        # Not every middleware can tell, and a publisher may be gone by now.
+        with contextlib.suppress(RCLError, InvalidHandle):
+            publisher.wait_for_all_acked(Duration(seconds=max(0.0, end - time.monotonic())))
     spinning.end()
     for failure in spinning.failures:
         node.get_logger().fatal(one_line(failure))
@@ -149,28 +266,11 @@ def _serve(node: Node, stop: threading.Event) -> int:
     return 1 if spinning.failures else 0
 
 
-def _await_delivery(node: Node) -> None:
-    """Wait until others have what was published: with the process goes what they still lack."""
-    end = time.monotonic() + DELIVERY_TIMEOUT
-    for publisher in node.publishers:
-        # Not every middleware can tell, and a publisher may be gone by now.
-        with contextlib.suppress(RCLError, InvalidHandle):
-            publisher.wait_for_all_acked(Duration(seconds=max(0.0, end - time.monotonic())))
-
-
 class SpinThread:
     """
-    An executor that spins in a thread of its own.
+    An executor that spins in a thread of its own; `stop` is set when it ends.
 
-    Parameters
-    ----------
-    executor : with its nodes
-    stop : set when it ends, by itself or by `end`; default: one of its own
-
-    Attributes
-    ----------
-    failures : what a callback raised, which ends the spinning
-
+    `failures` holds what a callback raised, which ends the spinning.
     """
 
     def __init__(self, executor: Executor, stop: threading.Event | None = None) -> None:
@@ -220,10 +320,3 @@ def params_file_folder(argv: Sequence[str]) -> Path | None:
         if flag == '--params-file':
             return Path(value).absolute().parent
     return None
-
-
-def child_environment(**variables: str) -> dict[str, str]:
-    """Environment in which a child process finds this package, installed or not."""
-    root = str(Path(__file__).parents[3])
-    path = os.pathsep.join(filter(None, (root, os.environ.get('PYTHONPATH'))))
-    return {**os.environ, 'PYTHONPATH': path, **variables}

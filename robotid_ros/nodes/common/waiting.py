@@ -1,4 +1,4 @@
-"""Bounded waits of worker threads for what the executor's thread brings about."""
+"""Bounded waits of worker threads, and how long a source has been silent."""
 
 from collections.abc import Callable
 import threading
@@ -12,6 +12,22 @@ from ...exceptions import ControllerError
 
 # How long an answer is waited for before it is asked for again [s]: most take far less.
 REPEAT_PERIOD = 1.0
+# What one look can add to a silence [s]: a process that had no processor for longer has not
+# listened meanwhile. Five such looks are needed for the default of `stale_after`.
+LONGEST_STEP = 0.05
+
+
+class Silence:
+    """Adds up the time in which a source was listened to in vain, since `now` [s, monotonic]."""
+
+    def __init__(self, now: float):
+        self._last, self._silence = now, 0.0
+
+    def update(self, now: float, *, heard: bool) -> float:
+        """Look at a time, at which something was heard or not; return the silence [s]."""
+        step, self._last = min(now - self._last, LONGEST_STEP), now
+        self._silence = 0.0 if heard else self._silence + step
+        return self._silence
 
 
 def run_in_executor(node: Node, function: Callable[[], object]) -> None:
@@ -31,16 +47,9 @@ def wait_until(
     condition: Callable[[], bool], timeout: float, *, period: float = 0.005, what: str = ''
 ) -> bool:
     """
-    Wait in a worker thread for something that the executor's thread brings about.
+    Wait for something that the executor's thread brings about; return whether it came in time.
 
-    Returns
-    -------
-    Whether it came true in time; with `what` given, running out of time is an error instead.
-
-    Raises
-    ------
-    ControllerError : it did not come true, and `what` says how to put it
-
+    With `what` given, running out of time is a `ControllerError` of that text instead.
     """
     end = time.monotonic() + timeout
     while not condition():
@@ -53,14 +62,7 @@ def wait_until(
 
 
 def result_of(future: Future, timeout: float, what: str) -> Any:
-    """
-    Wait in a worker thread for the result of a service call or a goal.
-
-    Raises
-    ------
-    ControllerError : no answer in time; `what` says from whom
-
-    """
+    """Wait for the result of a service call or a goal, see `answer_of`."""
     return answer_of(lambda: future, timeout, what, period=timeout)
 
 
@@ -68,22 +70,10 @@ def answer_of(
     ask: Callable[[], Future], timeout: float, what: str, period: float = REPEAT_PERIOD
 ) -> Any:
     """
-    Wait in a worker thread for the answer to a request that does no harm when it is repeated.
+    Wait for the answer to a request that does no harm when it is repeated.
 
     A service may know a client later than the client knows it, and its first answers are lost: it
-    is asked again.
-
-    Parameters
-    ----------
-    ask : sends the request
-    timeout : longest wait in all [s]
-    what : who is asked
-    period : from one request to the next [s]
-
-    Raises
-    ------
-    ControllerError : no answer in time
-
+    is asked again after a `period`. No answer within `timeout` in all [s] is a `ControllerError`.
     """
     done, end = threading.Event(), time.monotonic() + timeout
     futures: list[Future] = []

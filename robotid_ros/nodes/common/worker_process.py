@@ -35,15 +35,11 @@ def run_in_process(
 
     Parameters
     ----------
-    function : a module's function
+    function : a module's function; its `RobotIdError` is raised here
     arguments : values that can be pickled
     progress : called here with what the function reports, to one more argument that it then has
     stop : ends the process when set
     time_limit : longest time [s]
-
-    Raises
-    ------
-    RobotIdError : the function's own, or it was stopped, took too long or died
 
     """
     process, receiver = _start(function, arguments, progress is not None)

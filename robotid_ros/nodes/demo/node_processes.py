@@ -10,8 +10,7 @@ import sys
 from typing import Any
 
 from ...exceptions import RobotIdError
-from ..common.launcher import ENDS_WITH
-from ..common.runtime import child_environment
+from ..common.processes import child_environment, ENDS_WITH
 
 # From the one that moves the robot to the robot itself: ended in this order.
 SHUTDOWN_ORDER = ('excitation', 'recorder', 'identification', 'simulated_robot')

@@ -17,7 +17,7 @@ from ...simulation_settings import (
     JointConstraintSettings,
     SimulationSettings,
 )
-from ..common.controller_client import ControllerDescription
+from ..common.controller import ControllerDescription
 
 # How far the twin's bodies are from the URDF's, where the configuration does not say: an
 # identification has to find them.

@@ -6,8 +6,7 @@ import numpy as np
 
 from ...core.model.robot import Robot
 from ...exceptions import ControllerError, shortened
-from ..common.controller_client import ControllerDescription
-from ..excitation.preflight import check_controller
+from ..common.controller import check_controller, ControllerDescription
 from .findings import error, Finding, fine, note, split_remedy, warning
 from .graph_snapshot import GraphSnapshot
 

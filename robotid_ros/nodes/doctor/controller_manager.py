@@ -8,7 +8,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 
 from ...exceptions import ControllerError
-from ..common.controller_client import ControllerClient
+from ..common.controller import ControllerClient
 from ..common.messages import values_of
 from ..common.waiting import answer_of
 from .graph_snapshot import ManagerState

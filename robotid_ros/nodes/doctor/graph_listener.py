@@ -18,12 +18,10 @@ from std_msgs.msg import String
 from ...exceptions import ControllerError
 from ...files.formats.joint_table import JointTable
 from ..common.batched_subscription import BatchedSubscription, SerializedMessage
-from ..common.controller_client import ControllerClient, ControllerDescription
-from ..common.joint_states import is_well_formed, stack_joint_states
-from ..common.messages import to_nanoseconds
+from ..common.controller import ACTION, ControllerClient, ControllerDescription
+from ..common.messages import is_well_formed, stack_joint_states, to_nanoseconds
 from ..common.waiting import wait_until
-from ..excitation.other_clients import RESERVATION, RUNNING
-from ..excitation.trajectory_goal import ACTION
+from ..excitation.checks import RESERVATION, RUNNING
 from .controller_manager import ask_manager, MANAGER
 from .graph_snapshot import ControllerStates, Endpoint, ManagerState, Topic
 

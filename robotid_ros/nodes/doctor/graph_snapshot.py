@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ...files.configuration import Configuration
 from ...files.formats.joint_table import JointTable
-from ..common.controller_client import ControllerDescription
+from ..common.controller import ControllerDescription
 
 Stamps = NDArray[np.int64]
 

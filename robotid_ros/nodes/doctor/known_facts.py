@@ -6,7 +6,7 @@ from typing import Any
 from ...core.setup.robot_setup import KnownFacts
 from ...exceptions import ControllerError, ModelError
 from ...simulation_settings import GainSettings
-from ..common.controller_client import ControllerDescription
+from ..common.controller import ControllerDescription
 from .graph_snapshot import GraphSnapshot
 from .weight_checks import effort_kind
 

@@ -7,33 +7,32 @@ import threading
 from typing import Any
 import uuid
 
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.callback_groups import CallbackGroup, MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.task import Future
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
+from visualization_msgs.msg import MarkerArray
 
 from ...core.excitation.settings import payload_settings
+from ...core.model import Robot
 from ...core.model.urdf_parsing import root_link
 from ...exceptions import ModelError, RobotIdError, SilentRobotError, TrajectoryError
 from ...files.configuration import read_urdf
 from ...node_settings import ExcitationNodeSettings
 from ..common import runtime
-from ..common.controller_client import ControllerClient
+from ..common.controller import ControllerClient
 from ..common.messages import format_seconds, one_line, State
-from ..common.runtime import LATCHED
+from ..common.runtime import LATCHED, WorkerNode
 from ..common.waiting import wait_until
-from ..common.worker_node import WorkerNode
-from .design_process import check_design
-from .preview import Preview
 from .rehearsal import Rehearsals
-from .session import ExcitationSession
-from .session_design import SessionDesign
-from .supervised_robot import SupervisedRobot
+from .session import Session
+from .session_design import check_design, SessionDesign
+from .supervisor import SessionContext
 from .trajectory_goal import TrajectoryActionClient
-from .verification.verifications import Verifications
-from .workspace_markers import WorkspaceMarkers
+from .verifications import Verifications
+from .views import Preview, workspace_markers
 
 # How often a state in which the robot moves is repeated, waits included [s].
 HEARTBEAT_PERIOD = 0.1
@@ -63,42 +62,42 @@ class Excitation(WorkerNode):
         self.busy = False
         self._lock = threading.Lock()
         self._design = SessionDesign(self, self.settings, self._publish_session_state, self._stop)
-        self._workspace = WorkspaceMarkers(self, self.settings.workspace)
+        self._workspace = self.create_publisher(MarkerArray, '~/workspace', LATCHED)
+        self._workspace_frame = ''
         self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
         name, timeout = self.settings.controller, self.settings.timeout
         self._controller = ControllerClient(self, name, timeout)
         self._action = TrajectoryActionClient(self, name, timeout)
         group = MutuallyExclusiveCallbackGroup()
         self._preview = Preview(self, group)
-        self._rehearsals = Rehearsals(
-            self, self.settings, self.values, self._controller, self._stop
-        )
-        self._verifications = Verifications(self, self._stop)
-        verifying = [
-            (kind, partial(self._on_job, partial(self._run_verification, kind), 'verifying'))
-            for kind in ('verify', 'verify_gains', 'verify_static')
-        ]
-        jobs = [
-            *verifying,
-            ('design', partial(self._on_job, self._run_design, 'designing')),
-            ('rehearse', partial(self._on_job, self._run_rehearsal, 'rehearsing')),
-            ('start', partial(self._on_job, self._run_session, 'started')),
-        ]
-        # A request that waits for its answer holds up those of its own service alone.
-        services = [(*job, MutuallyExclusiveCallbackGroup()) for job in jobs]
-        quick = ('stop', self._on_stop, group), ('show', self._on_show, group)
-        for name, callback, own in (*services, *quick):
-            self.create_service(
-                Trigger, f'~/{name}', callback, qos_profile=SERVICE_QUEUE, callback_group=own
-            )
+        self._rehearsals = Rehearsals(self, self._controller)
+        self._verifications = Verifications(self)
+        jobs = {
+            'design': (self._run_design, 'designing'),
+            'rehearse': (self._run_rehearsal, 'rehearsing'),
+            'start': (self._run_session, 'started'),
+        }
+        for kind in self._verifications.kinds:
+            jobs[kind] = partial(self._run_verification, kind), 'verifying'
+        for name, (job, what) in jobs.items():
+            # A request that waits for its answer holds up those of its own service alone.
+            own = MutuallyExclusiveCallbackGroup()
+            self._serve(name, partial(self._on_job, job, what), own)
+        self._serve('stop', self._on_stop, group)
+        self._serve('show', self._on_show, group)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._moving: tuple[Any, ...] | None = None
+        self._moving: tuple[str, str, dict[str, Any]] | None = None
         self._publish_lock = threading.Lock()
         self.create_timer(HEARTBEAT_PERIOD, self._on_timer, group, clock=steady)
         self._publish_session_state(State.IDLE, 'call ~/start', {})
         self._show_workspace()
         if self.settings.auto_start:
             self._start_job(self._run_session)
+
+    def _serve(self, name: str, callback: Callable[..., Any], group: CallbackGroup) -> None:
+        self.create_service(
+            Trigger, f'~/{name}', callback, qos_profile=SERVICE_QUEUE, callback_group=group
+        )
 
     def _on_description(self, message: String) -> None:
         self._description = message.data
@@ -109,8 +108,10 @@ class Excitation(WorkerNode):
         """Show where the robot may go, as soon as its base is known."""
         try:
             urdf = urdf or read_urdf(self.configuration)
-            if urdf:
-                self._workspace.publish(root_link(urdf))
+            frame = root_link(urdf) if urdf else ''
+            if frame != self._workspace_frame:
+                self._workspace_frame = frame
+                self._workspace.publish(workspace_markers(self.settings.workspace, frame))
         except RobotIdError as error:
             self.get_logger().warning(f'~/workspace is not shown: {one_line(error)}')
 
@@ -203,13 +204,8 @@ class Excitation(WorkerNode):
             plan = self._design.make(urdf)
         check_design(plan)
         accept()
-
-        def show(share: float, text: str) -> None:
-            values = {'progress': round(share, 4)}
-            self._publish_session_state(State.REHEARSING, f'on the twin: {text}', values)
-
-        show(0.0, 'reading the robot')
-        return State.IDLE, f'{self._rehearsals.run(plan, robot, urdf, show)}: call ~/start'
+        verdict = self._rehearsals.run(self._session_context(robot), plan, urdf)
+        return State.IDLE, f'{verdict}: call ~/start'
 
     def _run_session(self, accept: Accept) -> tuple[State, str]:
         """Check what can be checked, design where there is no design yet, and move."""
@@ -220,8 +216,7 @@ class Excitation(WorkerNode):
         plan = self._design.find()
         if plan is not None:
             check_design(plan)
-        session = ExcitationSession(self, robot, self.settings, *self._supervision)
-        with closing(session):
+        with closing(Session(self._session_context(robot))) as session:
             session.prepare(accept)
             if plan is None:
                 plan = self._design.make(urdf)
@@ -239,20 +234,26 @@ class Excitation(WorkerNode):
                 'set excitation.trajectory; excitation.validation.kind must not be none'
             )
         urdf = self._urdf()
-        robot = self._design.build(urdf)
-        supervised = SupervisedRobot(self, robot, self.settings, *self._supervision)
+        context = self._session_context(self._design.build(urdf))
         self._publish_session_state(State.DESIGNING, 'checking the robot', {})
-        with closing(supervised):
+        with closing(Session(context)) as session:
             text = self._verifications.run(
-                kind, supervised, plan.validation, urdf, self._design.placed, accept
+                kind, session, plan.validation, urdf, self._design.placed, accept
             )
         return State.DONE, text
 
-    @property
-    def _supervision(self) -> tuple[Any, ...]:
-        """What a `SupervisedRobot` needs of this node, from `publish_state` on."""
-        publish = self._publish_session_state
-        return publish, self._session, self._stop, self._controller, self._action
+    def _session_context(self, robot: Robot) -> SessionContext:
+        """Make the context of the job that runs."""
+        return SessionContext(
+            node=self,
+            robot=robot,
+            settings=self.settings,
+            publish_state=self._publish_session_state,
+            session=self._session,
+            stop=self._stop,
+            controller=self._controller,
+            action=self._action,
+        )
 
     def _urdf(self) -> str:
         """Take the configuration's description, else the published one."""

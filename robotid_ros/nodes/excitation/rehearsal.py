@@ -3,27 +3,23 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 import tempfile
-import threading
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
-from rclpy.node import Node
 
 from ...core.excitation import Design
-from ...core.model.robot import Robot
-from ...core.setup.robot_setup import drives_for_gains, SimulatedDrives
+from ...core.setup.robot_setup import drives_for_gains
 from ...exceptions import ControllerError, RobotIdError, shortened
-from ...node_settings import ExcitationNodeSettings
 from ...simulation_settings import SimulationSettings
-from ..common.controller_client import ControllerClient, ControllerDescription
-from ..common.messages import one_line, status
-from ..common.runtime import LATCHED
+from ..common.controller import check_controller, ControllerClient, ControllerDescription
+from ..common.messages import one_line, State, status
+from ..common.runtime import ConfiguredNode, LATCHED
 from ..common.worker_process import run_in_process
 from ..demo.recovery import Recovery, recovery_of
 from ..demo.twin import write_twin
-from .preflight import check_controller, read_positions
-from .supervision.watchdog import expand_per_joint
+from .session_design import read_positions
+from .supervisor import SessionContext
 
 # What a rehearsal may take beside the motions themselves [s]: start, approaches and identification
 # on a machine with other work.
@@ -32,28 +28,17 @@ GRACE = 300.0
 
 class Rehearsals:
     """
-    Runs sessions on twins and remembers of which motions that went well.
+    Runs sessions on twins and remembers of which motions that went well, on `~/rehearsal`.
 
     Parameters
     ----------
-    node : whose executor spins; it publishes `~/rehearsal`
-    settings : of the sessions
-    values : groups of the robot's configuration, as given
+    node : whose executor spins
     controller : the one that moves the robot
-    stop : set from outside to end a rehearsal
 
     """
 
-    def __init__(
-        self,
-        node: Node,
-        settings: ExcitationNodeSettings,
-        values: Mapping[str, Any],
-        controller: ControllerClient,
-        stop: threading.Event,
-    ):
-        self._node, self._settings, self._values = node, settings, values
-        self._controller, self._stop = controller, stop
+    def __init__(self, node: ConfiguredNode, controller: ControllerClient):
+        self._node, self._controller = node, controller
         # The controller's parameters with which each motion went well, by the motions' hashes.
         self._passed: dict[tuple[str, ...], Mapping[str, Any]] = {}
         self._publisher = node.create_publisher(DiagnosticStatus, '~/rehearsal', LATCHED)
@@ -63,13 +48,8 @@ class Rehearsals:
         Refuse to go on where a rehearsal is required and this design had none that went well.
 
         A controller whose parameters were changed since is another one.
-
-        Raises
-        ------
-        ControllerError : says what to call
-
         """
-        if not self._settings.require_rehearsal:
+        if not self._node.configuration.excitation.require_rehearsal:
             return
         before = self._passed.get(_motions(design)) if design is not None else None
         if before is None:
@@ -87,16 +67,9 @@ class Rehearsals:
                 f"'{self._controller.name}' changed: call ~/rehearse again"
             )
 
-    def run(
-        self, design: Design, robot: Robot, urdf: str, progress: Callable[[float, str], None]
-    ) -> str:
+    def run(self, context: SessionContext, design: Design, urdf: str) -> str:
         """
-        Run the very session on a twin of the present robot, and publish what came of it.
-
-        Parameters
-        ----------
-        design, robot, urdf : what would move, and how
-        progress : called with the share that is done and what is being done
+        Run the very session on a twin of the present robot; publish and return what came of it.
 
         Raises
         ------
@@ -108,9 +81,10 @@ class Rehearsals:
         values = {'trajectory': motions[0], 'passed': False}
         try:
             controller = self._controller.describe()
-            verdict = self._rehearse(design, robot, urdf, controller, progress)
+            verdict = self._rehearse(context, design, urdf, controller)
         except RobotIdError as error:
-            self._publish(one_line(error), values, DiagnosticStatus.ERROR)
+            message = status('rehearsal', one_line(error), values, level=DiagnosticStatus.ERROR)
+            self._publisher.publish(message)
             raise
         self._passed[motions] = controller.values
         values |= {
@@ -119,58 +93,51 @@ class Rehearsals:
             'known': verdict.known,
             'validation_residual': verdict.residual,
         }
-        self._publish(f'on the twin {verdict}', values, DiagnosticStatus.OK)
+        self._publisher.publish(status('rehearsal', f'on the twin {verdict}', values))
         return f'rehearsed: {verdict}'
 
     def _rehearse(
         self,
+        context: SessionContext,
         design: Design,
-        robot: Robot,
         urdf: str,
         controller: ControllerDescription,
-        progress: Callable[[float, str], None],
     ) -> Recovery:
-        check_controller(controller, robot)
-        positions = read_positions(self._node, robot.joints, self._settings.timeout)
-        # The simulated joints stop at their limits, a real one may rest a little beyond.
-        stands = np.clip(
-            [positions[joint] for joint in robot.joints], robot.limits.lower, robot.limits.upper
-        )
-        positions = dict(zip(robot.joints, stands.tolist(), strict=True))
-        motion = design.trajectory.period * self._settings.periods
-        if design.validation is not None:
-            motion += design.validation.period
-        with tempfile.TemporaryDirectory(prefix='robotid_rehearsal_') as name:
-            folder = Path(name)
-            config = write_twin(
-                folder,
-                {**self._values, 'robot': {**self._values.get('robot', {}), **_locked(robot)}},
-                *(urdf, design, controller, positions, self._guess_drives(robot, controller)),
-            )
-            verdict: Recovery = run_in_process(
-                rehearse,
-                *(config, folder, motion + GRACE),
-                progress=lambda value: progress(*value),
-                stop=self._stop,
-                time_limit=motion + GRACE,
-            )
-        return verdict
+        robot, settings, limits = context.robot, context.settings, context.robot.limits
 
-    def _guess_drives(self, robot: Robot, controller: ControllerDescription) -> SimulatedDrives:
-        """Guess rotors and friction from the robot's size and its controller's gains."""
+        def show(share: float, text: str) -> None:
+            values = {'progress': round(share, 4)}
+            context.publish_state(State.REHEARSING, f'on the twin: {text}', values)
+
+        show(0.0, 'reading the robot')
+        check_controller(controller, robot)
+        positions = read_positions(self._node, robot.joints, settings.timeout)
+        # The simulated joints stop at their limits, a real one may rest a little beyond.
+        stands = np.clip([positions[joint] for joint in robot.joints], limits.lower, limits.upper)
+        positions = dict(zip(robot.joints, stands.tolist(), strict=True))
+        # Rotors and friction are guessed from the robot's size and its controller's gains.
         rows = [controller.gains.get(joint, {}) for joint in robot.joints]
         p, d = (np.array([row.get(name, 0.0) for row in rows]) for name in 'pd')
-        error = expand_per_joint(self._settings.tracking_error, robot.joints, 'tracking_error')
         rate = controller.rate or SimulationSettings.update_rate
-        return drives_for_gains(robot, self._settings, (p, d), rate, error)
-
-    def _publish(self, text: str, values: Mapping[str, Any], level: bytes) -> None:
-        message = status('rehearsal', text, values, level=level)
-        self._publisher.publish(message)
-
-
-def _locked(robot: Robot) -> dict[str, Any]:
-    return {'locked': dict(robot.locked)} if robot.locked else {}
+        error = context.per_joint('tracking_error')
+        drives = drives_for_gains(robot, settings, (p, d), rate, error)
+        locked = {'locked': dict(robot.locked)} if robot.locked else {}
+        values = self._node.values
+        values = {**values, 'robot': {**values.get('robot', {}), **locked}}
+        limit = design.trajectory.period * settings.periods + GRACE
+        if design.validation is not None:
+            limit += design.validation.period
+        with tempfile.TemporaryDirectory(prefix='robotid_rehearsal_') as name:
+            folder = Path(name)
+            config = write_twin(folder, values, urdf, design, controller, positions, drives)
+            verdict: Recovery = run_in_process(
+                rehearse,
+                *(config, folder, limit),
+                progress=lambda value: show(*value),
+                stop=context.stop,
+                time_limit=limit,
+            )
+        return verdict
 
 
 def _motions(design: Design) -> tuple[str, ...]:
@@ -190,10 +157,6 @@ def rehearse(
     folder : of its recording and results
     time_limit : longest time [s]
     progress : called with the share that is done and what is being done
-
-    Raises
-    ------
-    RobotIdError : the session was stopped or failed, or its identification did not find the twin
 
     """
     # Only the worker imports what it needs, the node starts without.

@@ -1,23 +1,99 @@
-"""One session of the excitation: approach, excite, approach, validate."""
+"""
+A session: the robot is checked, approaches each motion, and runs it under supervision.
 
-from ...core.excitation import Design, Waypoints, waypoints
+Its methods are called from a worker thread, in one straight line: each step returns when it is
+done and raises when the robot must not move on, whose motion is cancelled then.
+"""
+
+from collections.abc import Callable, Mapping
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from ...core.arrays import Array
+from ...core.excitation import check_trajectory, Design, point_to_point, Waypoints, waypoints
+from ...core.excitation.collision_scene import CollisionScene
+from ...core.model.robot import Robot
+from ...exceptions import ConfigurationError, RobotStateError
+from ...node_settings import ExcitationNodeSettings
+from ..common.controller import check_controller, ControllerDescription
 from ..common.messages import State
-from .supervised_robot import SupervisedRobot
+from ..common.processes import prefer_threads
+from .supervisor import SessionContext, Supervisor
+
+# A process that starts Python and joins the graph, on a machine that is busy [s].
+GUARDIAN_START_TIMEOUT = 45.0
+# Speed that an approach takes for the limit of joints that have none, or a higher one [rad/s].
+MAX_APPROACH_VELOCITY = 10.0
+# What may lie between the position that is held and the first one of a motion [rad or m]: the
+# torque steps by so much times the gain.
+MAX_STEP = 1e-4
 
 
-class ExcitationSession(SupervisedRobot):
-    """Runs a design on the robot: `prepare`, then `run`, and `close` in any case."""
+class Session:
+    """
+    Moves a robot: `prepare` first, and `close` in any case.
+
+    Its methods raise `RobotIdError`: why the robot could not be moved, or was stopped.
+
+    Parameters
+    ----------
+    context : what moves, how, and who is told
+
+    Attributes
+    ----------
+    description : what the controller said when it was checked last
+
+    """
+
+    def __init__(self, context: SessionContext):
+        self.context = context
+        self.description: ControllerDescription | None = None
+        self._supervisor: Supervisor | None = None
+        self._scene = CollisionScene(context.robot, context.settings.workspace)
+
+    def prepare(self, accept: Callable[[], None] = lambda: None) -> None:
+        """Check all that needs no design; `accept` is called once what needs no other node is."""
+        context = self.context
+        check_accepted(self._scene.unchecked, context.settings, context.node.get_logger())
+        accept()
+        self._supervisor = Supervisor(context)
+        # From here on: robot and controller are discovered in these threads, too.
+        prefer_threads(True)
+        self.check()
+        self._supervisor.guardian.wait_ready(max(context.settings.timeout, GUARDIAN_START_TIMEOUT))
+
+    def close(self) -> None:
+        """Let go of everything; a goal that still runs is cancelled by the guardian."""
+        if self._supervisor is not None:
+            self._supervisor.close()
+            prefer_threads(False)
+        self._supervisor = None
+
+    @property
+    def supervisor(self) -> Supervisor:
+        """What runs motions and watches, once it is prepared."""
+        assert self._supervisor is not None
+        return self._supervisor
+
+    def check(self) -> None:
+        """Check robot, controller, recorder and other clients as they are now."""
+        context = self.context
+        self.supervisor.check_alone()
+        self.description = context.controller.describe()
+        self.supervisor.gains.expect(self.description.values)
+        check_controller(self.description, context.robot)
+        context.action.wait_for_server()
+        self.supervisor.check_ready()
+
+    def check_motion(self, motion: Waypoints) -> None:
+        """Check a motion between its points too; raises `TrajectoryError`."""
+        check_trajectory(self.context.robot, motion, self.context.settings, scene=self._scene)
 
     def run(self, design: Design) -> None:
-        """
-        Run the excitation, then the validation.
-
-        Raises
-        ------
-        RobotIdError : why the robot was not moved, or was stopped
-
-        """
-        settings = self.settings
+        """Run the excitation, then the validation, each after an approach and a rest."""
+        settings = self.context.settings
         motions = [(State.EXCITING, design.trajectory, settings.periods)]
         if design.validation is not None:
             motions.append((State.VALIDATING, design.validation, 1))
@@ -27,13 +103,94 @@ class ExcitationSession(SupervisedRobot):
         # Again: a design takes minutes, and by now who began in the same instant is known, too.
         self.check()
         for motion, (state, _, periods) in zip(points, motions, strict=True):
-            self._run_phase(state, motion, periods)
+            self.move_to(State.APPROACHING, motion.q[0], f'moving to the start of {state.value}')
+            self.supervisor.run(state, motion, periods, state.value)
+            # What follows is not part of the phase any more, though the robot still settles.
+            self.supervisor.publish_standing(State.APPROACHING, 1.0)
+            self.supervisor.wait_at_rest()
 
-    def _run_phase(self, state: State, motion: Waypoints, periods: int) -> None:
-        """Approach the start of a motion, rest, run it."""
-        what = f'moving to the start of {state.value}'
-        self.move_to(State.APPROACHING, motion.q[0], what)
-        self.goals.run(state, motion, periods, state.value)
-        # What follows is not part of the phase any more, though the robot still settles.
-        self.goals.publish_standing(State.APPROACHING, 1.0)
-        self.goals.wait_at_rest()
+    def move_to(self, state: State, goal: Array, what: str, speed: float = np.inf) -> None:
+        """
+        Move on a straight line in joint space, and rest there.
+
+        Parameters
+        ----------
+        state : that is published meanwhile
+        goal : (n,) positions, such as those with which a motion begins [rad or m]
+        what : is being done
+        speed : largest of any joint, below that of approaches [rad/s or m/s]
+
+        """
+        stamp, start = self.supervisor.wait_for_reference()
+        self.supervisor.publish_standing(state, 0.0, stamp)
+        self.supervisor.wait_recording()
+        self._approach(state, start, goal, what, speed)
+        # Where another position is held, as by a controller that was restarted, what follows would
+        # begin with a step.
+        _, held = self.supervisor.wait_for_reference()
+        away = np.abs(held - goal)
+        if away.max() <= MAX_STEP:
+            return
+        joint = self.context.robot.joints[int(np.argmax(away))]
+        self.context.node.get_logger().warning(
+            f'the controller holds {joint} {away.max():.4g} away from where the motion begins, as '
+            'if it had been restarted: moving there again'
+        )
+        self._approach(state, held, goal, what, speed)
+
+    def _approach(self, state: State, start: Array, goal: Array, what: str, speed: float) -> None:
+        robot, settings = self.context.robot, self.context.settings
+        share = settings.approach_speed
+        velocity = share * np.minimum(robot.limits.velocity, MAX_APPROACH_VELOCITY)
+        velocity = np.minimum(velocity, speed)
+        # Slow in acceleration too: from rest to that speed in a second.
+        acceleration = np.minimum(velocity, share * robot.limits.acceleration)
+        motion = point_to_point(robot.joints, start, goal, velocity, acceleration)
+        widened = let_in(robot, start, goal, self.context.per_joint('position_tolerance'))
+        check_trajectory(widened, motion, settings, scene=self._scene)
+        self.supervisor.run(state, motion, 1, what)
+        self.supervisor.wait_at_rest()
+
+
+def check_accepted(
+    unchecked: Mapping[str, str], settings: ExcitationNodeSettings, logger: Any
+) -> None:
+    """Warn of what is not checked, by the names of `accept_unchecked`; the user accepts it."""
+    for sentence in unchecked.values():
+        logger.warning(sentence)
+    missing = [name for name in unchecked if name not in settings.accept_unchecked]
+    if missing:
+        raise ConfigurationError(
+            f'{"; ".join(unchecked[name] for name in missing)}; or accept it by '
+            f'excitation.accept_unchecked: [{", ".join((*settings.accept_unchecked, *missing))}]'
+        )
+
+
+def let_in(robot: Robot, start: Array, goal: Array, tolerance: Array) -> Robot:
+    """
+    Widen limits to where an approach begins, if it is a little outside and leads inside.
+
+    Joints rest beyond a limit by what calibrations, stops and gravity make of it. An approach is a
+    straight line in joint space: from there each joint moves towards its limits only.
+
+    Parameters
+    ----------
+    robot : with its limits
+    start, goal : (n,) of the approach [rad or m]
+    tolerance : (n,) how far beyond its limits a joint may be, as while it moves [rad or m]
+
+    """
+    limits = robot.limits
+    beyond = np.maximum(limits.lower - start, start - limits.upper)
+    worst = int(np.argmax(beyond - tolerance))
+    if beyond[worst] > tolerance[worst]:
+        raise RobotStateError(
+            f'{robot.joints[worst]} is held at {start[worst]:.4f}, {beyond[worst]:.2g} beyond its '
+            f'limits [{limits.lower[worst]:.4f}, {limits.upper[worst]:.4f}], more than the '
+            f'{tolerance[worst]:.2g} of excitation.position_tolerance: jog it back, or see that '
+            'its limits are right'
+        )
+    inward = (goal >= limits.lower) & (goal <= limits.upper)
+    lower = np.where(inward, np.minimum(limits.lower, start), limits.lower)
+    upper = np.where(inward, np.maximum(limits.upper, start), limits.upper)
+    return dataclasses.replace(robot, limits=dataclasses.replace(limits, lower=lower, upper=upper))

@@ -1,42 +1,57 @@
-"""The design of a session: read where the settings name one, else made; published and saved."""
+"""
+The design of a session: read where the settings name one, else made; published and saved.
 
+It is made in a process of its own, and its page in another one, at leisure. Joints that do not
+take part are locked where they stand, whoever publishes them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+import dataclasses
+import os
 from pathlib import Path
 import threading
+import time
 from typing import Any
 
+import numpy as np
+from rclpy.impl.rcutils_logger import RcutilsLogger
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
-from ...core.excitation import Design, Progress, waypoints
-from ...core.model import build_robot, Robot
-from ...exceptions import ControllerError
+from ...core.excitation import Design, design, Progress, waypoints
+from ...core.model import build_robot, Robot, RobotSettings
+from ...core.model.urdf_parsing import movable_joints
+from ...exceptions import ControllerError, RobotIdError, TrajectoryError
 from ...files.atomic import expect_writable
+from ...files.configuration import Configuration
+from ...files.report.page import page_beside, write_design_page
 from ...files.trajectory_file import dump_design, read_design, save_design
 from ...node_settings import ExcitationNodeSettings
-from ..common.messages import State
+from ..common.batched_subscription import BatchedSubscription
+from ..common.messages import is_well_formed, one_line, State
 from ..common.runtime import ConfiguredNode, LATCHED
-from .design_process import design_in_process, write_page
-from .preflight import place_locked_joints, read_positions
-from .supervised_goals import PublishState
+from ..common.waiting import wait_until
+from ..common.worker_process import run_in_process
+from .supervisor import PublishState
 from .trajectory_goal import trajectory_message
 
 # What a recording needs at the most [bytes/s]: seven joints and their controller at 1 kHz; and how
 # long a session may last besides its excitation [s].
 RECORDING_RATE, OTHER_MOTIONS = 2e6, 60.0
+# How long a design that does not keep its time limit may go on before it is killed [s].
+GRACE = 60.0
+# How long its page may take on a machine that does other things first, and how it gives way.
+PAGE_LIMIT, LOWEST_PRIORITY = 600.0, 19
+# How long other publishers of joint states, such as a gripper's, are listened to [s].
+LISTENING = 0.3
 
 
 class SessionDesign:
     """
     The design that sessions run, on `~/reference` and `~/trajectory` once there is one.
-
-    Parameters
-    ----------
-    node : whose topics these are
-    settings : of the session
-    publish_state : called with each state, a sentence and values
-    stop : set from outside to stop the search
 
     Attributes
     ----------
@@ -86,7 +101,15 @@ class SessionDesign:
         robot, settings = self.placed, self._settings
         seconds = settings.periods * settings.period + OTHER_MOTIONS
         expect_writable(folder, round(seconds * RECORDING_RATE))
-        plan = design_in_process(urdf, robot, settings, self._on_progress, self._stop)
+        # The start of its process counts.
+        end = time.monotonic() + settings.time_limit
+        plan: Design = run_in_process(
+            _design_until,
+            *(urdf, robot, settings, end),
+            progress=self._on_progress,
+            stop=self._stop,
+            time_limit=settings.time_limit + GRACE,
+        )
         self._publish(plan)
         file = save_design(folder, robot.name, plan)
         self.file = str(file)
@@ -96,7 +119,8 @@ class SessionDesign:
             log.info(sentence)
         for sentence in (*plan.unchecked, *plan.shortcomings):
             log.warning(sentence)
-        write_page(file, plan, urdf, replace(self._node.configuration, robot=robot), log)
+        configuration = dataclasses.replace(self._node.configuration, robot=robot)
+        write_page(file, plan, urdf, configuration, log)
         return plan
 
     def values(self) -> dict[str, Any]:
@@ -121,3 +145,107 @@ class SessionDesign:
         motion = waypoints(plan.trajectory, settings.rate, settings.periods)
         self._reference.publish(trajectory_message(motion))
         self._trajectory.publish(String(data=dump_design(plan)))
+
+
+def check_design(plan: Design) -> None:
+    """Refuse to run a poor design."""
+    if plan.shortcomings:
+        raise TrajectoryError(f'the design is poor: {"; ".join(plan.shortcomings)}')
+
+
+def _design_until(
+    urdf: str,
+    robot: RobotSettings,
+    settings: ExcitationNodeSettings,
+    end: float,
+    progress: Callable[[Progress], None],
+) -> Design:
+    """Design until `end`, on the clock that all processes of a machine share."""
+    built = build_robot(urdf, robot)
+    remaining = max(0.0, end - time.monotonic())
+    return design(built, dataclasses.replace(settings, time_limit=remaining), progress)
+
+
+def write_page(
+    file: Path, plan: Design, urdf: str, configuration: Configuration, log: RcutilsLogger
+) -> None:
+    """
+    Write the page of a design beside its file, while whoever called goes on.
+
+    A page that is there stays; the log says that it is there, or why it is not.
+    """
+    page = page_beside(file)
+    if page.exists():
+        return
+
+    def wait() -> None:
+        try:
+            run_in_process(
+                _draw_page,
+                *(page, plan, urdf, configuration),
+                stop=threading.Event(),
+                time_limit=PAGE_LIMIT,
+            )
+        except RobotIdError as error:
+            log.warning(f'the design has no page: {one_line(error)}')
+        else:
+            log.info(f"the arm along its motion: '{page}'")
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def _draw_page(page: Path, plan: Design, urdf: str, configuration: Configuration) -> None:
+    """Draw with what the robot and its guards leave of the machine."""
+    os.nice(LOWEST_PRIORITY)
+    robot = build_robot(urdf, configuration.robot)
+    write_design_page(page, plan, robot, configuration, overwrite=False)
+
+
+def read_positions(
+    node: Node, joints: Sequence[str], timeout: float, listening: float = LISTENING
+) -> dict[str, float]:
+    """
+    Listen to the joint states, also those of several publishers.
+
+    Parameters
+    ----------
+    node : that subscribes
+    joints : that must be heard
+    timeout : longest wait for them [s]; else a `ControllerError`
+    listening : how long others may take [s]
+
+    Returns
+    -------
+    Finite positions by joint, of all that were heard.
+
+    """
+    states = BatchedSubscription(node, JointState, 'joint_states')
+    positions: dict[str, float] = {}
+    end = time.monotonic() + listening
+
+    def heard() -> bool:
+        for message in states.take_newest(is_well_formed)[0]:
+            pairs = zip(message.name, message.position, strict=False)
+            positions.update({name: q for name, q in pairs if np.isfinite(q)})
+        return set(joints) <= positions.keys() and time.monotonic() > end
+
+    try:
+        wait_until(
+            heard,
+            timeout + listening,
+            what=f"no joint states of every joint on '{states.topic}': start the "
+            'joint_state_broadcaster',
+        )
+    finally:
+        states.close()
+    return positions
+
+
+def place_locked_joints(
+    urdf: str, settings: RobotSettings, positions: Mapping[str, float]
+) -> RobotSettings:
+    """Lock joints that are neither identified nor locked by the configuration where they stand."""
+    names, followers = movable_joints(urdf)
+    others = set(names) - followers - set(settings.joints)
+    standing = {name: positions[name] for name in names if name in others and name in positions}
+    return dataclasses.replace(settings, locked={**standing, **settings.locked})

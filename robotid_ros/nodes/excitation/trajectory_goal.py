@@ -1,6 +1,6 @@
 """One goal of FollowJointTrajectory: send, accept, watch, cancel; every wait is bounded."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 import math
 from typing import Any
 import uuid
@@ -18,31 +18,23 @@ from unique_identifier_msgs.msg import UUID
 
 from ...core.excitation import Waypoints
 from ...exceptions import ControllerError, RobotStateError, TrajectoryError
-from ..common.hardware_client import HardwareClient
+from ..common.controller import ACTION, CANCEL, DEACTIVATED, HardwareClient
 from ..common.waiting import result_of, wait_until
 
-ACTION = 'follow_joint_trajectory'
 _STATUS_TEXTS = {
     GoalStatus.STATUS_ABORTED: 'aborted',
     GoalStatus.STATUS_CANCELED: 'cancelled by somebody else',
 }
+PATH_VIOLATED = FollowJointTrajectory.Result.PATH_TOLERANCE_VIOLATED
+END_VIOLATED = FollowJointTrajectory.Result.GOAL_TOLERANCE_VIOLATED
 _ERROR_TEXTS = {
-    FollowJointTrajectory.Result.PATH_TOLERANCE_VIOLATED: 'a joint left its path tolerance',
-    FollowJointTrajectory.Result.GOAL_TOLERANCE_VIOLATED: 'a joint did not reach its goal',
+    PATH_VIOLATED: 'a joint left its path tolerance',
+    END_VIOLATED: 'a joint did not reach its goal',
 }
-# What the controller says when it is deactivated, by hand or because its hardware failed.
-_DEACTIVATED = 'deactivate transition'
 
 
 def trajectory_message(points: Waypoints) -> JointTrajectory:
-    """
-    Turn waypoints into a message that starts as soon as it is received (stamp 0).
-
-    Raises
-    ------
-    TrajectoryError : a value is not finite, or the end is not exactly at rest
-
-    """
+    """Turn waypoints into a message that starts as soon as it is received (stamp 0)."""
     if not all(np.isfinite(a).all() for a in (points.time, points.q, points.dq, points.ddq)):
         raise TrajectoryError('the trajectory holds values that are not finite: design it again')
     if points.dq[-1].any():
@@ -77,7 +69,7 @@ def duration_message(seconds: float) -> Duration:
 
 class TrajectoryActionClient:
     """
-    Action client of a controller.
+    Action client of a controller; its waits, and those of its goals, end in `ControllerError`.
 
     Parameters
     ----------
@@ -92,22 +84,10 @@ class TrajectoryActionClient:
         self.name, self.timeout = f'{controller}/{ACTION}', timeout
         self._client = ActionClient(node, FollowJointTrajectory, self.name)
         self.hardware = HardwareClient(node, controller)
-        self._cancel = node.create_client(CancelGoal, f'{self.name}/_action/cancel_goal')
-
-    @property
-    def cancel_service(self) -> str:
-        """Full name of the service that cancels."""
-        return str(self._cancel.service_name)
+        self._cancel = node.create_client(CancelGoal, f'{controller}/{CANCEL}')
 
     def wait_for_server(self) -> None:
-        """
-        Wait for the action server.
-
-        Raises
-        ------
-        ControllerError : nobody serves the action
-
-        """
+        """Wait for the action server."""
         wait_until(
             lambda: self._client.server_is_ready() and self._cancel.service_is_ready(),
             self.timeout,
@@ -144,15 +124,10 @@ class TrajectoryActionClient:
             goal_time_tolerance=duration_message(goal_time),
         )
         message = UUID(uuid=list(goal_id.bytes))
-        return TrajectoryGoal(
-            self,
-            points.joints,
-            lambda: self._client.send_goal_async(goal, goal_uuid=message),
-            {
-                FollowJointTrajectory.Result.PATH_TOLERANCE_VIOLATED: path,
-                FollowJointTrajectory.Result.GOAL_TOLERANCE_VIOLATED: end,
-            },
+        handle = self.call_in_executor(
+            lambda: self._client.send_goal_async(goal, goal_uuid=message)
         )
+        return TrajectoryGoal(self, points.joints, handle)
 
     def call_in_executor(self, function: Callable[[], Any]) -> Any:
         """
@@ -185,38 +160,21 @@ class TrajectoryGoal:
     ----------
     action : its action
     joints : that it moves
-    send : sends it and returns the future of its handle
-    tolerances : (n,) by the error code of their violation
+    handle : future of its handle
 
     Attributes
     ----------
-    violated : (n,) tolerances by which the controller has stopped it, else None
-    violated_at_end : whether these are the tolerances of its end
+    violated : PATH_ or END_VIOLATED where the controller has stopped it by a tolerance, else None
 
     """
 
-    def __init__(
-        self,
-        action: TrajectoryActionClient,
-        joints: Sequence[str],
-        send: Callable[[], Any],
-        tolerances: Mapping[int, Sequence[float]],
-    ):
-        self._action, self._joints, self._tolerances = action, joints, tolerances
-        self.violated: Sequence[float] | None = None
-        self.violated_at_end = False
-        self._handle = action.call_in_executor(send)
+    def __init__(self, action: TrajectoryActionClient, joints: Sequence[str], handle: Any):
+        self._action, self._joints, self._handle = action, joints, handle
         self._result: Any = None
+        self.violated: int | None = None
 
     def accepted(self) -> bool:
-        """
-        Return whether the controller has accepted it; False while there is no answer.
-
-        Raises
-        ------
-        ControllerError : refused
-
-        """
+        """Return whether the controller has accepted it; False while there is no answer."""
         if self._result is None and self._handle.done():
             handle = self._handle.result()
             if not handle.accepted:
@@ -228,14 +186,7 @@ class TrajectoryGoal:
         return self._result is not None
 
     def finished(self) -> bool:
-        """
-        Return whether the motion has succeeded.
-
-        Raises
-        ------
-        RobotStateError : it ended otherwise; says how
-
-        """
+        """Return whether the motion has succeeded."""
         if self._result is None or not self._result.done():
             return False
         answer = self._result.result()
@@ -244,12 +195,11 @@ class TrajectoryGoal:
             return True
         code, text = answer.result.error_code, answer.result.error_string
         why = ''
-        if _DEACTIVATED in text:
+        if DEACTIVATED in text:
             why = self._action.hardware.explain_deactivation(self._joints)
         if answer.status == GoalStatus.STATUS_ABORTED:
             text = text or _ERROR_TEXTS.get(code, '')
-            self.violated = self._tolerances.get(code)
-            self.violated_at_end = code == FollowJointTrajectory.Result.GOAL_TOLERANCE_VIOLATED
+            self.violated = code if code in _ERROR_TEXTS else None
         end = _STATUS_TEXTS.get(answer.status, f'ended with status {answer.status}')
         # What the controller itself says comes first.
         details = ': '.join(part for part in (end, text, why) if part)

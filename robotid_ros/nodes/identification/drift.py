@@ -7,9 +7,8 @@ from rclpy.node import Node
 from ...core.model import Robot
 from ...core.monitoring.drift_monitor import DriftMonitor
 from ...node_settings import IdentificationNodeSettings
-from ..common.diagnostics import Diagnostics
-from ..common.joint_states import JointStateArrays
-from ..common.runtime import LATCHED
+from ..common.messages import JointStateArrays
+from ..common.runtime import LATCHED, publish_diagnostics
 from .drift_messages import change_text, drift_message, summary_status
 from .outcome import IdentificationOutcome
 
@@ -33,7 +32,7 @@ class DriftTopics:
         if settings.drift.active:
             self._publisher = node.create_publisher(DiagnosticArray, '~/drift', LATCHED)
             node.create_timer(PERIOD, self._publish)
-            Diagnostics(node, 'drift', self._diagnose)
+            publish_diagnostics(node, 'drift', self._diagnose)
 
     def start(self, robot: Robot, outcome: IdentificationOutcome) -> None:
         """Follow the parameters of a new model from now on."""

@@ -21,8 +21,7 @@ from ...core.monitoring.contact_detector import (
 from ...core.monitoring.external_effort import ExternalEffort, ExternalEffortEstimator
 from ...exceptions import RecordingError, RobotIdError
 from ...files.configuration import Configuration
-from ..common.joint_states import JointStateArrays
-from ..common.messages import format_seconds, one_line, status
+from ..common.messages import format_seconds, JointStateArrays, one_line, status
 from ..common.runtime import LATCHED
 from .outcome import IdentificationOutcome
 from .result_messages import effort_message, to_time

@@ -10,7 +10,7 @@ from ...core.model import Robot
 from ...exceptions import ControllerError, FEW
 from ...files.verification import read_verification, VERIFICATION
 from ...node_settings import GainSettings
-from ..common.controller_client import ControllerClient
+from ..common.controller import ControllerClient
 from ..common.messages import State, values_of
 from ..common.runtime import ConfiguredNode, LATCHED
 from .gain_proposal import gain_parameters, Gains, propose_for_joints

@@ -17,10 +17,8 @@ from ...exceptions import RecordingError, RobotIdError
 from ...node_settings import IdentificationNodeSettings
 from ..common import runtime
 from ..common.batched_subscription import BatchedSubscription
-from ..common.joint_states import is_well_formed, stack_joint_states
-from ..common.messages import one_line
-from ..common.runtime import LATCHED
-from ..common.worker_node import WorkerNode
+from ..common.messages import is_well_formed, one_line, stack_joint_states
+from ..common.runtime import LATCHED, WorkerNode
 from ..common.worker_process import run_in_process
 from .drift import DriftTopics
 from .external_effort import ExternalEffortTopics

@@ -10,8 +10,7 @@ from std_srvs.srv import Trigger
 from ...exceptions import RobotIdError
 from ...node_settings import IdentificationNodeSettings
 from ..common.messages import one_line
-from ..common.runtime import LATCHED
-from ..common.worker_node import WorkerNode
+from ..common.runtime import LATCHED, WorkerNode
 from ..common.worker_process import run_in_process
 from .payload_messages import inertia_message, payload_message, PayloadOutcome
 

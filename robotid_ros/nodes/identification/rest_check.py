@@ -4,13 +4,12 @@ from collections.abc import Sequence
 import time
 from typing import Any
 
-from control_msgs.msg import JointTrajectoryControllerState
 import numpy as np
 from rclpy.node import Node
 
 from ...exceptions import ControllerError
-from ..common.batched_subscription import BatchedSubscription
-from ..common.joint_states import stamps_to_nanoseconds
+from ..common.controller import subscribe_states
+from ..common.messages import stamps_to_nanoseconds
 
 # How long the robot is watched, by its own clock [s].
 OBSERVED_TIME = 0.3
@@ -29,8 +28,7 @@ def check_at_rest(node: Node, controller: str, timeout: float) -> None:
     ControllerError : the robot moves, or nobody knows
 
     """
-    topic = f'{controller}/controller_state'
-    stream = BatchedSubscription(node, JointTrajectoryControllerState, topic)
+    stream = subscribe_states(node, controller)
     states: list[Any] = []
     try:
         end = time.monotonic() + timeout

@@ -16,7 +16,7 @@ from rclpy.serialization import serialize_message
 from ...exceptions import RobotIdError
 from ...files.bags import BagWriter
 from ...files.bags.session import SESSION_TOPIC
-from ..common.controller_client import ControllerClient
+from ..common.controller import CANCEL, ControllerClient
 from ..common.processes import prefer_threads
 from ..common.runtime import ConfiguredNode
 from ..common.waiting import run_in_executor
@@ -78,8 +78,7 @@ class BagWriterLoop:
         self._clock = SystemClock()
         self._watch = SessionWatch(lambda: node.get_clock().now().nanoseconds)
         self._subscriptions = subscribe(node, controller.name)
-        cancel = f'{controller.name}/follow_joint_trajectory/_action/cancel_goal'
-        self._cancel = node.create_client(CancelGoal, cancel)
+        self._cancel = node.create_client(CancelGoal, f'{controller.name}/{CANCEL}')
         try:
             self._writer = BagWriter(Path(node.settings.folder).expanduser().absolute(), name)
         except RobotIdError:

@@ -16,10 +16,9 @@ from ...exceptions import RobotIdError
 from ...files.yaml import parse_yaml
 from ...node_settings import RecorderSettings
 from ..common import runtime
-from ..common.controller_client import ControllerClient
+from ..common.controller import ControllerClient
 from ..common.messages import one_line, State, values_of
-from ..common.runtime import LATCHED, LATCHED_HISTORY
-from ..common.worker_node import WorkerNode
+from ..common.runtime import LATCHED, LATCHED_HISTORY, WorkerNode
 from .bag_writer_loop import BagWriterLoop
 from .heartbeat import Heartbeat
 from .session_watch import ENDED, MOVING, ReceivedState, STATES

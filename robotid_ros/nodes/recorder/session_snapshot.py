@@ -10,7 +10,7 @@ from rclpy.exceptions import InvalidHandle
 from ...exceptions import ControllerError
 from ...files.bags import dump_session, Session
 from ...files.provenance import versions
-from ..common.controller_client import ControllerClient
+from ..common.controller import ControllerClient
 from ..common.runtime import ConfiguredNode
 
 

@@ -2,13 +2,13 @@
 
 import importlib
 
-from control_msgs.msg import JointTrajectoryControllerState
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
 from ...exceptions import UnknownNameError
 from ..common.batched_subscription import BatchedSubscription
+from ..common.controller import subscribe_states
 from ..common.runtime import ConfiguredNode
 
 
@@ -21,10 +21,10 @@ def subscribe(node: ConfiguredNode, controller: str) -> list[BatchedSubscription
     UnknownNameError : nobody publishes a topic of the settings
 
     """
-    depth, state = node.configuration.recorder.depth, f'{controller}/controller_state'
+    depth = node.configuration.recorder.depth
     subscriptions = [
         BatchedSubscription(node, JointState, 'joint_states', depth=depth),
-        BatchedSubscription(node, JointTrajectoryControllerState, state, depth=depth),
+        subscribe_states(node, controller, depth=depth),
         BatchedSubscription(node, String, 'robot_description', depth=1, latched=True),
         BatchedSubscription(node, JointTrajectory, 'excitation/reference', depth=10, latched=True),
     ]

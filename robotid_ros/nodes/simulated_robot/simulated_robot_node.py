@@ -26,9 +26,8 @@ from ...plant.drive_loops import build_drives_of, Step
 from ...plant.drives import TrueParameters
 from ...plant.physics import AppliedWrench, Physics
 from ...plant.sensors import Sensors
-from ..common.diagnostics import Diagnostics
 from ..common.messages import status
-from ..common.runtime import ConfiguredNode, LATCHED, run, SpinThread
+from ..common.runtime import ConfiguredNode, LATCHED, publish_diagnostics, run, SpinThread
 from .control_loop import ControlLoop, Outputs
 from .controller import SimulatedController
 from .message_templates import JointStateTemplate, MessageTemplate
@@ -60,7 +59,7 @@ class SimulatedRobot(ConfiguredNode):
             raise
         self._publish_descriptions()
         self.create_timer(REPORT_PERIOD, self._report)
-        Diagnostics(self, 'control loop', self._diagnose)
+        publish_diagnostics(self, 'control loop', self._diagnose)
         self.create_service(Trigger, '~/break', self._on_break)
         self._late = 0
         sys.setswitchinterval(SWITCH_INTERVAL)

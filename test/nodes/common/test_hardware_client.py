@@ -8,7 +8,7 @@ import pytest
 from rclpy.expand_topic_name import expand_topic_name
 from rclpy.task import Future
 
-from robotid_ros.nodes.common.hardware_client import HardwareClient
+from robotid_ros.nodes.common.controller import HardwareClient
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import inspect
 
 from robotid_ros.exceptions import RobotIdError
-from robotid_ros.nodes.common.message_guard import MessageGuard
+from robotid_ros.nodes.common.runtime import MessageGuard
 
 
 def test_a_flood_of_failures_is_told_seldom():

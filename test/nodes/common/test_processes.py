@@ -8,8 +8,7 @@ import time
 
 from waiting import PATIENCE
 
-from robotid_ros.nodes.common.processes import prefer_threads
-from robotid_ros.nodes.common.runtime import child_environment
+from robotid_ros.nodes.common.processes import child_environment, prefer_threads
 
 # A regular expression that takes ages, in C, with the lock held as Fast DDS does.
 SCRIPT = """

@@ -9,7 +9,7 @@ from three_joint_robot import three_joint_urdf
 
 from robotid_ros.files.configuration import Configuration
 from robotid_ros.files.formats.joint_table import JointTable
-from robotid_ros.nodes.common.controller_client import ControllerDescription
+from robotid_ros.nodes.common.controller import ControllerDescription
 from robotid_ros.nodes.doctor.diagnose import diagnose
 from robotid_ros.nodes.doctor.findings import Finding
 from robotid_ros.nodes.doctor.graph_snapshot import (

@@ -18,7 +18,7 @@ from waiting import PATIENCE, wait_until
 from robotid_ros.exceptions import ControllerError
 from robotid_ros.nodes.common.batched_subscription import BatchedSubscription
 from robotid_ros.nodes.common.waiting import result_of
-from robotid_ros.nodes.excitation.other_clients import OtherClients
+from robotid_ros.nodes.excitation.checks import OtherClients
 
 from .conftest import Controller
 
@@ -113,8 +113,8 @@ def test_goals_that_ended_before_a_motion_are_past(node: Node, controller: Contr
     controller.end.set_result(None)
 
     def ended() -> bool:
-        newest = witness.take_latest()
-        ends = [status.status for status in newest.status_list] if newest else []
+        newest = witness.take_newest(count=1)[0]
+        ends = [status.status for message in newest for status in message.status_list]
         return ends == [GoalStatus.STATUS_SUCCEEDED]
 
     wait_until(ended, 'the goal has ended')

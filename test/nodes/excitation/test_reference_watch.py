@@ -7,7 +7,7 @@ import pytest
 
 from robotid_ros.core.excitation import point_to_point
 from robotid_ros.exceptions import RobotStateError
-from robotid_ros.nodes.excitation.reference_watch import LATE, PERSISTENCE, ReferenceWatch
+from robotid_ros.nodes.excitation.checks import LATE, PERSISTENCE, ReferenceWatch
 
 JOINTS = ('a', 'b')
 POINTS = point_to_point(

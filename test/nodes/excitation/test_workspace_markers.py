@@ -15,7 +15,7 @@ from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.urdf_parsing import root_link
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.configuration import load, read_urdf
-from robotid_ros.nodes.excitation.workspace_markers import workspace_markers
+from robotid_ros.nodes.excitation.views import workspace_markers
 
 CONFIG = Path(__file__).resolve().parents[3] / 'config' / 'scara.yaml'
 numbers = st.floats(-2.0, 2.0)

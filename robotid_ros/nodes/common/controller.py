@@ -1,0 +1,370 @@
+"""
+All that differs between controllers: names, interfaces, gains, states, speed, hardware.
+
+A session moves a joint_trajectory_controller of ros2_control, or one that is built on it, such as
+the scaled ones of Universal Robots. Whoever adds another kind of controller begins here: its
+topics and services, what its parameters say, how its states read, and why it was deactivated.
+Sending a trajectory is in `excitation/trajectory_goal.py`.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+import importlib
+import math
+from typing import Any
+
+from control_msgs.msg import JointTrajectoryControllerState
+import numpy as np
+from rclpy.node import Node
+from rclpy.parameter import Parameter, parameter_value_to_python
+from rclpy.parameter_client import AsyncParameterClient
+
+from ...core.arrays import Array
+from ...core.model.robot import Robot
+from ...exceptions import ControllerError, RobotStateError
+from .batched_subscription import BatchedSubscription
+from .waiting import answer_of, result_of, Silence, wait_until
+
+JTC = 'joint_trajectory_controller/JointTrajectoryController'
+STATE_TYPE = JointTrajectoryControllerState
+# Below a controller's name: its state, trajectories for it, an action and parts of that.
+STATE, COMMANDS = 'controller_state', 'joint_trajectory'
+ACTION = 'follow_joint_trajectory'
+GOALS, CANCEL = f'{ACTION}/_action/status', f'{ACTION}/_action/cancel_goal'
+SET_PARAMETERS = 'set_parameters_atomically'
+# It leaves its commands out for good once one of them was not a number.
+NO_COMMANDS = (
+    'after one that was not a number it does not before it is cleaned up, configured and activated'
+)
+# What it says when it is deactivated, by hand or because its hardware failed.
+DEACTIVATED = 'deactivate transition'
+# A slower session says little: accelerations go with the square of the speed. Waits for the end of
+# a motion become longer by no more than its inverse.
+MIN_SPEED = 0.1
+# How long a robot may be slower on its way, as while somebody stands near it [s].
+MAX_PAUSE = 5.0
+# Rounding of a speed scaling that a driver hands on as a percentage.
+ROUNDING = 1e-6
+# How long controller_manager's answer may take [s]: 'failed' is not published before.
+HARDWARE_TIMEOUT = 0.1
+_HARDWARE = 'controller_manager/list_hardware_components'
+
+
+@dataclass(frozen=True)
+class ControllerDescription:
+    """
+    What a controller says about itself.
+
+    Parameters
+    ----------
+    name : as the controller manager knows it
+    joints : in the controller's order
+    command_interfaces, state_interfaces : for example ('effort',), ('position', 'velocity')
+    rate : its update rate [Hz], 0 when it does not say
+    gains : {joint: {p, i, d, ff_velocity_scale, …}}
+    values : all its parameters
+
+    """
+
+    name: str
+    joints: tuple[str, ...]
+    command_interfaces: tuple[str, ...]
+    state_interfaces: tuple[str, ...]
+    rate: float
+    gains: Mapping[str, Mapping[str, float]]
+    values: Mapping[str, Any]
+
+    @classmethod
+    def from_parameters(cls, name: str, values: Mapping[str, Any]) -> 'ControllerDescription':
+        """Read a controller's parameters, by name."""
+        gains: dict[str, dict[str, float]] = {}
+        for key, value in values.items():
+            joint, _, gain = key.removeprefix('gains.').rpartition('.')
+            if not key.startswith('gains.'):
+                continue
+            if gain == 'antiwindup_strategy':
+                # Gains are numbers: a strategy is one by its name, which the replay knows.
+                gains.setdefault(joint, {})[f'antiwindup_{value}'] = 1.0
+            elif isinstance(value, int | float):
+                gains.setdefault(joint, {})[gain] = float(value)
+        return cls(
+            name=name,
+            joints=tuple(values['joints']),
+            command_interfaces=tuple(values['command_interfaces']),
+            state_interfaces=tuple(values.get('state_interfaces') or ()),
+            rate=float(values.get('update_rate') or 0.0),
+            gains=gains,
+            values=values,
+        )
+
+    @property
+    def followed_interface(self) -> str:
+        """Of the interfaces that it commands, the one that the drives follow."""
+        order = ('position', 'velocity', 'effort')
+        return next((name for name in order if name in self.command_interfaces), 'effort')
+
+    @property
+    def why_no_feed_forward(self) -> str:
+        """Why it is sent no efforts beside a motion, '' where it takes them."""
+        commands = ', '.join(self.command_interfaces)
+        if self.command_interfaces == ('effort',):
+            return ''
+        if 'effort' in self.command_interfaces:
+            return (
+                f"'{self.name}' commands {commands}: what its drives make of efforts beside these "
+                'is not known here, so none are sent'
+            )
+        return (
+            f"'{self.name}' commands {commands} and takes no efforts: its command_interfaces "
+            'would have to be [effort]'
+        )
+
+    def check_gains_are_torques(self) -> None:
+        """Check that gains are torques per error, which follow from the inertia."""
+        if self.command_interfaces != ('effort',):
+            raise ControllerError(
+                f"'{self.name}' commands {', '.join(self.command_interfaces)}: gains follow from "
+                'the inertia only where efforts are commanded'
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the controller by plain values, as a recording keeps it."""
+        return {
+            'name': self.name,
+            'type': JTC,
+            'rate': self.rate,
+            'joints': list(self.joints),
+            'command_interfaces': list(self.command_interfaces),
+            'state_interfaces': list(self.state_interfaces),
+            'gains': {joint: dict(gains) for joint, gains in self.gains.items()},
+        }
+
+
+def check_controller(controller: ControllerDescription, robot: Robot) -> None:
+    """
+    Check that a controller can run a session of a robot.
+
+    Raises
+    ------
+    ControllerError : it has other joints, other interfaces, or a gain of zero
+
+    """
+    who, commands = f"controller '{controller.name}'", controller.command_interfaces
+    if set(controller.joints) != set(robot.joints):
+        raise ControllerError(
+            f'{who} controls {", ".join(controller.joints)}, the configuration names '
+            f'{", ".join(robot.joints)}: let robot.joints and the controller agree'
+        )
+    needed = {'position'} if commands == ('position',) else {'position', 'velocity'}
+    if missing := needed - set(controller.state_interfaces):
+        raise ControllerError(
+            f'{who} lacks the state interface {" and ".join(sorted(missing))}: add it to its '
+            'state_interfaces'
+        )
+    if commands in (('effort',), ('velocity',)):
+        idle = [joint for joint in robot.joints if not controller.gains.get(joint, {}).get('p')]
+        if idle:
+            raise ControllerError(
+                f'{who} has no proportional gain for {", ".join(idle)}: set gains.{idle[0]}.p'
+            )
+
+
+class ControllerClient:
+    """
+    Parameter services of one controller; every call waits, so call from a worker thread.
+
+    Parameters
+    ----------
+    node : whose executor spins
+    name : of the controller, relative to the node's namespace
+    timeout : longest wait [s]
+
+    Raises
+    ------
+    ControllerError : it is not there, does not answer, or not what was asked; says what
+
+    """
+
+    def __init__(self, node: Node, name: str, timeout: float):
+        self.name, self.timeout = name, timeout
+        self._parameters = AsyncParameterClient(node, name)
+
+    def describe(self) -> ControllerDescription:
+        """Read the parameters of the controller, which must follow trajectories."""
+        wait_until(
+            self._parameters.services_are_ready,
+            self.timeout,
+            what=f"there is no controller '{self.name}': start it, or set excitation.controller "
+            "to one of those that 'ros2 control list_controllers' shows",
+        )
+        listed = self._answer(lambda: self._parameters.list_parameters([], 0))
+        values = self.get(sorted(listed.result.names))
+        if not values.get('joints') or 'command_interfaces' not in values:
+            raise ControllerError(
+                f"'{self.name}' has no parameters joints and command_interfaces: it must be a "
+                'joint_trajectory_controller, scaled or not, and none that passes trajectories '
+                'through'
+            )
+        return ControllerDescription.from_parameters(self.name, values)
+
+    def get(self, names: list[str]) -> dict[str, Any]:
+        """Read parameters; all of them must be known."""
+        answer = self._answer(lambda: self._parameters.get_parameters(names))
+        if len(answer.values) != len(names):
+            # One unknown name empties the whole answer.
+            raise ControllerError(f"'{self.name}' lacks one of the parameters {', '.join(names)}")
+        return dict(zip(names, map(parameter_value_to_python, answer.values), strict=True))
+
+    def set(self, values: Mapping[str, float]) -> None:
+        """Set numbers all at once or not at all, and read them back."""
+        if wrong := [name for name, value in values.items() if not math.isfinite(value)]:
+            raise ControllerError(f'{wrong[0]} would not be a number: nothing was set')
+        parameters = [
+            Parameter(name, Parameter.Type.DOUBLE, float(value)) for name, value in values.items()
+        ]
+        answer = self._answer(lambda: self._parameters.set_parameters_atomically(parameters))
+        if not answer.result.successful:
+            raise ControllerError(
+                f"'{self.name}' refused the new parameters: {answer.result.reason or 'no reason'}"
+            )
+        found = self.get(list(values))
+        for name, value in values.items():
+            if found[name] != float(value):
+                raise ControllerError(
+                    f"'{self.name}' says {name} is {found[name]} after it was set to {value}"
+                )
+
+    def _answer(self, ask: Callable[[], Any]) -> Any:
+        return answer_of(ask, self.timeout, f"controller '{self.name}'")
+
+
+def subscribe_states(node: Node, controller: str, **options: Any) -> BatchedSubscription:
+    """Subscribe to the states of a controller; options of `BatchedSubscription`."""
+    topic = f'{controller}/{STATE}'
+    return BatchedSubscription(node, STATE_TYPE, topic, **options)
+
+
+def is_well_formed_state(message: Any, joints: Sequence[str]) -> bool:
+    """Whether a controller's state names each of its joints once, with reference and error."""
+    names = message.joint_names
+    lengths = (len(set(names)), len(message.reference.positions), len(message.error.positions))
+    return set(joints) <= set(names) and all(n == len(names) for n in lengths)
+
+
+def by_joint(message: Any, values: Sequence[float], joints: Sequence[str]) -> Array | None:
+    """Values (n,) of a controller's state in the order of `joints`, None where it has none."""
+    if len(values) != len(message.joint_names):
+        return None
+    index = [message.joint_names.index(joint) for joint in joints]
+    return np.asarray(values, dtype=float)[index]
+
+
+def reference_positions(message: Any, joints: Sequence[str]) -> Array:
+    """
+    Read the reference positions (n,) of a controller's state, in the order of `joints`.
+
+    Raises
+    ------
+    RobotStateError : a joint is missing, or its reference is not a number
+
+    """
+    known = set(joints) <= set(message.joint_names)
+    reference = by_joint(message, message.reference.positions, joints) if known else None
+    if reference is None:
+        raise RobotStateError('the controller publishes no reference of every joint: activate it')
+    if not np.isfinite(reference).all():
+        raise RobotStateError("the controller's reference is not a number: activate it again")
+    return reference
+
+
+class SpeedScaling:
+    """
+    Reads and checks the share of the designed speed at which a controller runs its trajectory.
+
+    Controllers of old leave it at 0, so that 0 counts as 1 until something else was seen. `now` is
+    when it begins [s, any monotonic clock].
+    """
+
+    def __init__(self, now: float = 0.0):
+        self._known = False
+        self._pause = Silence(now)
+
+    def read(self, message: Any) -> float:
+        """Return the factor of a controller's state."""
+        factor = max(0.0, message.speed_scaling_factor)
+        self._known = self._known or factor > 0.0
+        return factor if self._known else 1.0
+
+    def check(self, message: Any, now: float, max_pause: float = MAX_PAUSE) -> None:
+        """Check that the robot is neither faster than the design nor slow for long."""
+        factor = self.read(message)
+        if factor > 1.0 + ROUNDING:
+            raise RobotStateError(
+                f'the speed scaling is {factor:.0%}: limits were checked for 100 %, lower it'
+            )
+        pause = self._pause.update(now, heard=factor >= MIN_SPEED)
+        if factor < MIN_SPEED and pause >= max_pause:
+            raise RobotStateError(
+                f'the speed scaling is {factor:.1%}: raise it to {MIN_SPEED:.0%} at least, at the '
+                "robot's speed slider, and let its program run"
+            )
+
+
+class HardwareClient:
+    """
+    Asks controller_manager for the state of its hardware, where its interfaces are installed.
+
+    Parameters
+    ----------
+    node : whose executor spins
+    controller : its name; controller_manager is in the same namespace
+
+    """
+
+    def __init__(self, node: Node, controller: str):
+        self._client = None
+        try:
+            services = importlib.import_module('controller_manager_msgs.srv')
+        except ImportError:
+            return
+        self._type = services.ListHardwareComponents
+        namespace = ''.join(controller.rpartition('/')[:2])
+        self._client = node.create_client(self._type, f'{namespace}{_HARDWARE}')
+
+    def explain_deactivation(self, joints: Collection[str]) -> str:
+        """Say which hardware of these joints has failed; where nobody answers, who knows."""
+        failed = self._failed(joints)
+        if failed is None:
+            return (
+                'it was deactivated, perhaps because its hardware failed '
+                "('ros2 control list_hardware_components' and controller_manager's log say which)"
+            )
+        if not failed:
+            return 'somebody deactivated it, its hardware is active'
+        return f'it was deactivated because its hardware failed: {failed}'
+
+    def explain_silence(self, joints: Collection[str]) -> str:
+        """Say which hardware of these joints has failed, '' where none is known to have."""
+        failed = self._failed(joints)
+        return f'its hardware failed: {failed}' if failed else ''
+
+    def _failed(self, joints: Collection[str]) -> str | None:
+        """Return the hardware of these joints that is not active, None where nobody knows."""
+        if self._client is None or not self._client.service_is_ready():
+            return None
+        try:
+            future = self._client.call_async(self._type.Request())
+            components = result_of(future, HARDWARE_TIMEOUT, _HARDWARE).component
+        except ControllerError:
+            return None
+        # Others may be inactive all along: a gripper that nobody needs.
+        states = {c.name: c.state.label for c in components if _joints(c).intersection(joints)}
+        if not states:
+            return None
+        return ', '.join(f'{k} is {label}' for k, label in states.items() if label != 'active')
+
+
+def _joints(component: Any) -> set[str]:
+    """Return the joints and sensors of a component, whose interfaces are 'joint_1/effort'."""
+    interfaces = (*component.command_interfaces, *component.state_interfaces)
+    return {interface.name.rpartition('/')[0] for interface in interfaces}

@@ -1,0 +1,181 @@
+"""What the launch files share: the choice of a robot, its session, nodes, and views of them."""
+
+from collections.abc import Sequence
+import dataclasses
+import os
+from pathlib import Path
+from typing import Any
+
+from ament_index_python.packages import get_package_prefix, PackageNotFoundError
+from launch import Action
+from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, LogInfo, Shutdown
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+
+from ...core.model import build_robot
+from ...core.model.urdf_parsing import root_link
+from ...exceptions import RobotIdError
+from ...files.atomic import write_text
+from ...files.configuration import Configuration, load, read_urdf, resolve
+from ...files.view_layouts import foxglove_layout, normal_namespace, plotjuggler_layout
+
+# Whose keys a process has, where security is enabled: see docs/security.md.
+ENCLAVE = 'ROS_SECURITY_ENCLAVE_OVERRIDE'
+RVIZ_VIEW = 'package://robotid_ros/config/views/session.rviz'
+# The bridge to Foxglove listens to this machine alone, and nobody publishes, sets parameters or
+# calls a service through it. It keeps a whole validation, which is published at once.
+FOXGLOVE = {
+    'address': '127.0.0.1',
+    'port': 8765,
+    'capabilities': ['connectionGraph'],
+    'max_qos_depth': 20000,
+}
+RVIZ_TOPICS = ('/robot_description', '/preview/robot_description', '/excitation/workspace')
+# Programs of each view, by package, and what Debian packages of ROS 2 they come in.
+PROGRAMS = {
+    'rviz': ('rviz2', 'rviz2'),
+    'plotjuggler': ('plotjuggler', 'plotjuggler-ros'),
+    'foxglove': ('foxglove_bridge', 'foxglove-bridge'),
+}
+
+
+def robot_arguments(folder: Path) -> list[DeclareLaunchArgument]:
+    """Arguments `robot`, a configuration in a folder, and `config`, the file of another robot."""
+    robots = sorted(path.stem for path in folder.glob('*.yaml'))
+    return [
+        DeclareLaunchArgument(
+            'robot', default_value='tx40', choices=robots, description='a robot of this package'
+        ),
+        DeclareLaunchArgument(
+            'config',
+            default_value=[str(folder), '/', LaunchConfiguration('robot'), '.yaml'],
+            description='configuration file of another robot',
+        ),
+    ]
+
+
+def include_session(folder: Path) -> IncludeLaunchDescription:
+    """Include identify.launch.py of a folder; its further arguments are those of the launch."""
+    return IncludeLaunchDescription(
+        PythonLaunchDescriptionSource(str(folder / 'identify.launch.py')),
+        launch_arguments={'config': LaunchConfiguration('config')}.items(),
+    )
+
+
+def package_node(name: str, parameters: Sequence[Any], log_level: Any) -> Node:
+    """Start a node of this package in `namespace`; when it ends, the launch does."""
+    # No `name`: it would rename every node of a process, the simulated robot's controller too.
+    return Node(
+        package='robotid_ros',
+        executable=name,
+        namespace=LaunchConfiguration('namespace'),
+        output='both',
+        emulate_tty=True,
+        parameters=list(parameters),
+        ros_arguments=['--log-level', log_level],
+        # A variable and no argument: children of the node have it too.
+        additional_env={ENCLAVE: os.environ.get(ENCLAVE) or f'/robotid/{name}'},
+        on_exit=Shutdown(reason=f'{name} ended'),
+    )
+
+
+def view_actions(
+    kind: str, config: Path, namespace: str = '', controller: str = ''
+) -> list[Action]:
+    """
+    Open a view of a session.
+
+    Parameters
+    ----------
+    kind : one of `VIEWS`
+    config : the robot's configuration file, which names its URDF
+    namespace : of the robot, such as '/arm1', or none
+    controller : that moves it, where it is not the configuration's
+
+    Raises
+    ------
+    RuntimeError : the program is not installed, the configuration cannot be read or names no URDF
+
+    """
+    check_installed(kind)
+    try:
+        configuration = load(config)
+        if controller:
+            excitation = dataclasses.replace(configuration.excitation, controller=controller)
+            configuration = dataclasses.replace(configuration, excitation=excitation)
+        urdf = read_urdf(configuration)
+        if urdf is None:
+            raise RobotIdError(f"{kind}:=true needs a description: set robot.urdf in '{config}'")
+        return VIEWS[kind](configuration, urdf, normal_namespace(namespace))
+    except RobotIdError as error:
+        raise RuntimeError(str(error)) from None
+
+
+def check_installed(kind: str) -> None:
+    """Check that a view can be opened, before anything else is started: `RuntimeError`."""
+    package, debian = PROGRAMS[kind]
+    try:
+        get_package_prefix(package)
+    except PackageNotFoundError:
+        name = f'ros-{os.environ.get("ROS_DISTRO", "jazzy")}-{debian}'
+        raise RuntimeError(
+            f'{kind}:=true needs the package {package}: apt install {name}'
+        ) from None
+
+
+def _rviz(configuration: Configuration, urdf: str, place: str) -> list[Action]:
+    """Show the robot, and beside it the one that `excitation/show` moves."""
+    root, description = root_link(urdf), ParameterValue(urdf, value_type=str)
+    return [
+        Node(
+            package='robot_state_publisher',
+            executable='robot_state_publisher',
+            namespace=f'{place}/preview',
+            parameters=[{'robot_description': description, 'frame_prefix': 'preview/'}],
+            remappings=[('joint_states', f'{place}/excitation/preview')],
+        ),
+        Node(
+            package='tf2_ros',
+            executable='static_transform_publisher',
+            arguments=['--frame-id', root, '--child-frame-id', f'preview/{root}'],
+        ),
+        Node(
+            package='rviz2',
+            executable='rviz2',
+            arguments=['-d', str(resolve(RVIZ_VIEW)), '-f', root],
+            remappings=[(name, f'{place}{name}') for name in RVIZ_TOPICS],
+        ),
+    ]
+
+
+def _plotjuggler(configuration: Configuration, urdf: str, place: str) -> list[Action]:
+    """Plot motion and efforts, measured and predicted, while they are published."""
+    robot = build_robot(urdf, configuration.robot)
+    text = plotjuggler_layout(robot.joints, place)
+    arguments = ['--layout', str(_write(text, 'plotjuggler.xml', robot.name, place))]
+    return [Node(package='plotjuggler', executable='plotjuggler', arguments=arguments)]
+
+
+def _foxglove(configuration: Configuration, urdf: str, place: str) -> list[Action]:
+    """Bridge the topics to Foxglove, and say which layout it can import."""
+    robot = build_robot(urdf, configuration.robot)
+    controller = configuration.excitation.controller
+    text = foxglove_layout(robot.joints, controller, place)
+    layout = _write(text, 'foxglove.json', robot.name, place, controller)
+    port = FOXGLOVE['port']
+    sentence = f"Foxglove: open ws://localhost:{port}, and import the layout '{layout}'"
+    bridge = Node(package='foxglove_bridge', executable='foxglove_bridge', parameters=[FOXGLOVE])
+    return [bridge, LogInfo(msg=sentence)]
+
+
+def _write(text: str, name: str, *of: str) -> Path:
+    """Write a layout where ROS keeps what it writes by itself; an earlier one is renewed."""
+    home = Path(os.environ.get('ROS_HOME') or '~/.ros').expanduser() / 'robotid_ros'
+    home.mkdir(parents=True, exist_ok=True)
+    words = [word for part in of for word in part.split('/') if word]
+    return write_text(home / '_'.join([*words, name]), text)
+
+
+VIEWS = {'rviz': _rviz, 'plotjuggler': _plotjuggler, 'foxglove': _foxglove}

@@ -1,0 +1,594 @@
+"""
+Every check of a moving robot: what is watched, its bound, and what is said.
+
+| watched | bound | by |
+| --- | --- | --- |
+| joint states: age, position, effort | `stale_after`, limits, `effort_share` | `Watchdog` |
+| sensors | numbers that change with the motion | `Watchdog` |
+| joints that do not take part | where the model has them | `Watchdog` |
+| controller's states: age, tracking | `stale_after`, `tracking_error` | `Watchdog` |
+| controller's speed scaling | 10 to 100 %, pauses of 5 s | `SpeedScaling` of the adapter |
+| controller's reference | the motion that was sent, `tracking_error` | `ReferenceWatch` |
+| controller's gains | those of the beginning | `GainWatch` |
+| recorder | says that it writes, every 0.5 s | `RecorderWatch` |
+| sessions, goals and commands of others | none | `OtherClients` |
+
+A check raises `RobotStateError`, `ControllerError` or `RecordingError`: its text is what is said,
+and the supervisor stops the robot (`supervisor.py`). That the supervisor itself lives is the
+guardian's matter (`guardian.py`).
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+import time
+from typing import Any
+import uuid
+
+from action_msgs.msg import GoalStatus, GoalStatusArray
+from diagnostic_msgs.msg import DiagnosticStatus
+import numpy as np
+from numpy.typing import NDArray
+from rcl_interfaces.msg import ParameterEvent
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.parameter import parameter_value_to_python
+from std_msgs.msg import String
+from trajectory_msgs.msg import JointTrajectory
+
+from ...core.arrays import Array
+from ...core.excitation import Waypoints
+from ...core.model.robot import Robot
+from ...core.setup.joint_selection import MAX_LOCKED_TRAVEL
+from ...exceptions import (
+    ConfigurationError,
+    ControllerError,
+    RecordingError,
+    RobotStateError,
+    SilentRobotError,
+    TrackingError,
+)
+from ...node_settings import ExcitationNodeSettings
+from ..common.batched_subscription import BatchedSubscription
+from ..common.controller import (
+    ACTION,
+    by_joint,
+    COMMANDS,
+    GOALS,
+    NO_COMMANDS,
+    reference_positions,
+    SpeedScaling,
+)
+from ..common.messages import JointStateArrays, stamps_to_nanoseconds, values_of
+from ..common.processes import is_active, is_here
+from ..common.waiting import run_in_executor, Silence, wait_until
+from .motion_clock import MotionClock
+
+# A joint cannot move this far at bitwise constant effort [rad or m]: noise and friction change the
+# last digits. Less would take a joint that is held at rest for one that moves.
+CONSTANT_EFFORT_TRAVEL = 0.02
+# The controller's reference rests where it is sent to, up to rounding [rad or m].
+AT_END = 1e-6
+# How often the reference is compared with the motion that was sent [s], and how long they have to
+# differ: whoever steps the system's clock moves the stamps, which the recorder tells.
+PERIOD, PERSISTENCE = 0.1, 0.25
+# What stamps and the estimated start may be off [s].
+LATE = 0.05
+# Every node tells here of its parameters, those that change among them.
+EVENTS, GAINS = '/parameter_events', 'gains.'
+HEARTBEAT = 'recorder/heartbeat'
+# Five heartbeats that are missing in succession [s]; of a recorder on this machine that is alive,
+# and so short of processor or disk only, the robot's motion may wait for longer.
+LONGEST_SILENCE, BUSY_SILENCE = 0.5, 2.0
+POLL_PERIOD = 0.005
+# On this topic, under the controller's name, every session gives signs of life: how often, and how
+# long a publisher may be silent before it is one of a dead process, which the middleware forgets
+# after 20 s only [s].
+RESERVATION, SIGN_PERIOD, DEAD_TIME = 'excitation_session', 0.1, 1.0
+# A goal that is being cancelled moves nothing any more; and the controller leaves one so for ever
+# whose cancel arrived when it had just ended.
+RUNNING = (GoalStatus.STATUS_ACCEPTED, GoalStatus.STATUS_EXECUTING)
+# Fields of trajectory_msgs/JointTrajectoryPoint that mirror interfaces; accelerations are none.
+_QUANTITIES = {'positions': 'position', 'velocities': 'velocity', 'effort': 'effort'}
+
+
+def expand_per_joint(values: Sequence[float], joints: Sequence[str], name: str) -> Array:
+    """Expand one value of a setting to all joints, or take one per joint."""
+    if len(values) not in (1, len(joints)):
+        raise ConfigurationError(
+            f"'excitation.{name}' has {len(values)} values: give one, or one per joint "
+            f'({len(joints)})'
+        )
+    return np.broadcast_to(np.asarray(values, dtype=float), len(joints)).copy()
+
+
+class Watchdog:
+    """
+    Checks what robot and controller say of themselves.
+
+    Parameters
+    ----------
+    robot : joints and limits
+    settings : how far from them is too far
+    now : time at which the watch begins [s, any monotonic clock]
+    effort_reported : whether joint states hold efforts; else those that are commanded count
+
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        settings: ExcitationNodeSettings,
+        now: float,
+        *,
+        effort_reported: bool = True,
+    ):
+        self._settings, self.joints, self._locked = settings, robot.joints, robot.locked
+        self._effort_reported = effort_reported
+        # Whether an effort other than 0 was ever measured, and is commanded now.
+        self._sensed = self._commands_effort = False
+        self._lower, self._upper = robot.limits.lower, robot.limits.upper
+        self._beyond, self._tracking = (
+            expand_per_joint(getattr(settings, name), robot.joints, name)
+            for name in ('position_tolerance', 'tracking_error')
+        )
+        self._effort = settings.effort_share * robot.limits.effort / np.abs(robot.drive_gain)
+        self._speed = SpeedScaling(now)
+        self._stamp = -1
+        self._malformed = 0
+        # What was a number once, by the name of the quantity: (n,).
+        self._reported: dict[str, NDArray[np.bool_]] = {}
+        self.begin(now)
+
+    def begin(self, now: float) -> None:
+        """Begin to watch a motion: what lasts for a while counts from now."""
+        self._joints_silence, self._controller_silence = Silence(now), Silence(now)
+        self._high_since = np.full(len(self.joints), np.nan)
+        # Per joint: the effort, and stamp and position when it last changed.
+        self._changed = np.full((3, len(self.joints)), np.nan)
+
+    def check_joint_states(self, states: JointStateArrays, now: float, malformed: int = 0) -> None:
+        """
+        Check what the sensors say since the last call, which may be nothing.
+
+        Parameters
+        ----------
+        states : that can be read
+        now : time [s]
+        malformed : messages that cannot
+
+        """
+        # A repeated stamp brings nothing new: it counts as silence.
+        heard = bool(len(states.stamp)) and int(states.stamp[-1]) != self._stamp
+        self._malformed = malformed + (0 if heard else self._malformed)
+        if len(states.stamp):
+            self._stamp = int(states.stamp[-1])
+            self._check_finite('position', states.position)
+            self._check_position(states.position)
+            self._check_still_finite('velocity', states.velocity)
+            self._sensed = self._sensed or bool(np.nan_to_num(states.effort).any())
+            if self._commands_effort and not self._sensed:
+                # A driver without sensors: at rest both may have been 0.
+                self._effort_reported = False
+            if self._effort_reported:
+                self._check_finite('effort', states.effort)
+                self._check_effort(states.stamp, states.effort)
+                self._check_effort_changes(states)
+        silence = self._joints_silence.update(now, heard=heard)
+        if silence <= self._settings.stale_after:
+            return
+        if self._malformed:
+            raise RobotStateError(
+                f'only malformed joint states for {silence:.2f} s, {self._malformed} of them, '
+                'with a joint named twice or values missing: who publishes them?'
+            )
+        text = f'joint states stopped {silence:.2f} s ago: is the driver running?'
+        raise SilentRobotError(text, self.joints)
+
+    def check_locked(self, messages: Sequence[Any]) -> None:
+        """
+        Check that the joints that do not take part stand where the model has them.
+
+        Parameters
+        ----------
+        messages : sensor_msgs/JointState, well formed; some of them need not name these joints
+
+        """
+        for message in messages if self._locked else ():
+            for name, position in zip(message.name, message.position, strict=False):
+                place = self._locked.get(name, position)
+                # A wheel or a forearm that has turned by a whole turn stands where it stood.
+                distance = position - place if math.isfinite(position) else 0.0
+                if abs(math.remainder(distance, math.tau)) > MAX_LOCKED_TRAVEL:
+                    raise RobotStateError(
+                        f'{name} stands at {position:.3f}, where the motion was designed and '
+                        f'checked for collisions it was at {place:.3f}: move it there, or set '
+                        f'robot.locked.{name} and design again'
+                    )
+
+    def check_controller_state(self, message: Any | None, now: float) -> None:
+        """Check the controller's last state, None when nothing has arrived since the last call."""
+        if message is not None:
+            error = by_joint(message, message.error.positions, self.joints)
+            assert error is not None
+            self._check_finite('tracking error', error[None])
+            worst = int(np.argmax(np.abs(error) / self._tracking))
+            if abs(error[worst]) > self._tracking[worst]:
+                raise TrackingError(
+                    f'{self.joints[worst]} is {abs(error[worst]):.4g} away from its reference, '
+                    f'more than {self._tracking[worst]:.4g}'
+                )
+            self._speed.check(message, now)
+            self._check_interfaces(message)
+            self._check_commanded_effort(message)
+        silence = self._controller_silence.update(now, heard=message is not None)
+        if silence > self._settings.stale_after:
+            text = f"the controller's state stopped {silence:.2f} s ago: is the controller active?"
+            raise SilentRobotError(text, self.joints)
+
+    def _check_interfaces(self, message: Any) -> None:
+        """Check whatever the controller says, of interfaces that it has."""
+        for part in ('reference', 'feedback', 'error', 'output'):
+            for field, quantity in _QUANTITIES.items():
+                values = by_joint(message, getattr(getattr(message, part), field), self.joints)
+                if values is not None:
+                    self._check_still_finite(f"the controller's {part} {quantity}", values)
+
+    def _check_commanded_effort(self, message: Any) -> None:
+        effort = by_joint(message, message.output.effort, self.joints)
+        if effort is not None:
+            self._commands_effort = bool(effort.any())
+        if self._effort_reported:
+            return
+        if effort is None:
+            raise RobotStateError(f'the controller publishes no commands any more: {NO_COMMANDS}')
+        self._check_finite('commanded effort', effort[None])
+        self._check_effort(stamps_to_nanoseconds([message]), effort[None])
+
+    def _check_finite(self, what: str, values: Array) -> None:
+        for joint, column in zip(self.joints, values.T, strict=True):
+            if not np.isfinite(column).all():
+                raise RobotStateError(f'{what} of {joint} is not a number: check its sensor')
+
+    def _check_still_finite(self, what: str, values: Array) -> None:
+        """Check values (n,) or (N, n): what a robot never reports is no number throughout."""
+        finite = np.isfinite(np.atleast_2d(values))
+        reported = self._reported.setdefault(what, np.zeros(len(self.joints), bool))
+        lost = reported & ~finite.all(axis=0)
+        if lost.any():
+            joint = self.joints[int(np.argmax(lost))]
+            raise RobotStateError(f'{what} of {joint} is not a number any more: check its sensor')
+        reported |= finite.any(axis=0)
+
+    def _check_position(self, position: Array) -> None:
+        beyond = np.maximum(self._lower - position, position - self._upper).max(axis=0)
+        worst = int(np.argmax(beyond - self._beyond))
+        if beyond[worst] > self._beyond[worst]:
+            raise RobotStateError(
+                f'position of {self.joints[worst]} is {beyond[worst]:.4g} beyond its limits '
+                f'[{self._lower[worst]:.4g}, {self._upper[worst]:.4g}], more than the '
+                f'{self._beyond[worst]:.4g} of excitation.position_tolerance: jog it back, or see '
+                'that its limits are right'
+            )
+
+    def _check_effort(self, stamps: NDArray[np.int64], efforts: Array) -> None:
+        """Tolerate short peaks: the effort must stay high for a while."""
+        high = np.abs(efforts) >= self._effort
+        for stamp, row, effort in zip(stamps * 1e-9, high, efforts, strict=True):
+            self._high_since = np.where(row, np.fmin(self._high_since, stamp), np.nan)
+            long = stamp - self._high_since >= self._settings.effort_time
+            if long.any():
+                k = int(np.argmax(long))
+                raise RobotStateError(
+                    f'effort of {self.joints[k]} is {effort[k]:.4g}, for '
+                    f'{stamp - self._high_since[k]:.2f} s at or above {self._effort[k]:.4g}, '
+                    f'{self._settings.effort_share:.0%} of its limit'
+                )
+
+    def _check_effort_changes(self, states: JointStateArrays) -> None:
+        """Find a sensor that has failed: its joint moves on while its effort stays the same."""
+        stamp, position, effort = states.stamp[-1] * 1e-9, states.position[-1], states.effort
+        now = np.stack([effort[-1], np.full(len(self.joints), stamp), position])
+        changed = (effort != self._changed[0]).any(axis=0)
+        self._changed = np.where(changed, now, self._changed)
+        silent = stamp - self._changed[1] > self._settings.stale_after
+        failed = silent & (np.abs(position - self._changed[2]) > CONSTANT_EFFORT_TRAVEL)
+        if failed.any():
+            joint = self.joints[int(np.argmax(failed))]
+            raise RobotStateError(f'effort of {joint} stays the same while it moves: check it')
+
+
+def describe_violation(
+    states: Sequence[Any], joints: Sequence[str], tolerance: Array, end: Array | None
+) -> str:
+    """
+    Say which joint left its tolerance, by states of the controller that has stopped a motion.
+
+    On the way a controller stops at the first state beyond a tolerance, at the end with the last
+    one whose reference is still there. From the next state on it holds what it measured: whoever
+    brakes is away from that, whichever joint was the reason.
+
+    Parameters
+    ----------
+    states : well formed, since the motion was sent, oldest first; some may be lost
+    joints : in the order of the arrays
+    tolerance : (n,) [rad or m]
+    end : (n,) where the motion ends, if the violated tolerance is that of the end
+
+    """
+
+    def values(point: Any, state: Any) -> Array:
+        found = by_joint(state, point.positions, joints)
+        assert found is not None
+        return found
+
+    if end is not None:
+        states = [
+            s for s in states if np.abs(values(s.reference, s) - end).max(initial=0.0) <= AT_END
+        ][-1:]
+    if not states:
+        return 'no state of the controller that arrived here shows which joint'
+    shares = np.stack([np.abs(values(s.error, s)) for s in states]) / tolerance
+    largest = shares.max(axis=1)
+    row = int(np.argmax(largest > 1.0)) if (largest > 1.0).any() else int(np.argmax(largest))
+    k = int(np.argmax(shares[row]))
+    seen = f'{joints[k]} was {shares[row, k] * tolerance[k]:.4g} away from its reference'
+    if largest[row] > 1.0:
+        return f'by the states that arrived here {seen}, more than {tolerance[k]:.4g}'
+    return (
+        f'no state that arrived here is beyond a tolerance, in the nearest one {seen} of '
+        f"{tolerance[k]:.4g}: the controller's log names the joint"
+    )
+
+
+class ReferenceWatch:
+    """
+    Compares the controller's reference with the motion that was sent.
+
+    A trajectory on its topic replaces the one of a goal, which then ends well: nobody has checked
+    where that goes. The topic's publisher may be one that nobody here has heard of yet.
+
+    Parameters
+    ----------
+    points : the motion
+    tolerance : (n,) how far the reference may be from it [rad or m]
+
+    """
+
+    def __init__(self, points: Waypoints, tolerance: Array):
+        self._points, self._tolerance = points, tolerance
+        self._compared = -PERIOD
+        # When the two began to differ [s], and where the reference was then.
+        self._since: float | None = None
+        self._left = np.empty(0)
+
+    def check(self, states: Sequence[Any], clock: MotionClock, now: float) -> None:
+        """
+        Compare the newest of the controller's states.
+
+        Parameters
+        ----------
+        states : that the clock has taken in
+        clock : time within the motion
+        now : time [s, any monotonic clock]
+
+        """
+        # At another speed than the planned one the time within the motion is not exact.
+        known = clock.start is not None and clock.exact and not clock.speed
+        if not states or not known or now < self._compared + PERIOD:
+            return
+        self._compared = now
+        reference = reference_positions(states[-1], self._points.joints)
+        at = np.clip([clock.elapsed], 0.0, self._points.duration)
+        motion = self._points.sample(at)
+        beyond = np.abs(reference - motion.q[0]) - self._tolerance - LATE * np.abs(motion.dq[0])
+        worst = int(np.argmax(beyond))
+        if beyond[worst] <= 0.0:
+            self._since = None
+            return
+        if self._since is None:
+            self._since, self._left = now, reference
+        if now - self._since >= PERSISTENCE:
+            away = abs(reference[worst] - motion.q[0, worst])
+            stands = np.array_equal(reference, self._left)
+            raise RobotStateError(
+                f"the controller's reference of {self._points.joints[worst]} "
+                f'{"stands" if stands else "is"} {away:.4g} away from the motion that was sent: '
+                f'{"it was cancelled" if stands else "somebody else commands it, end that first"}'
+            )
+
+
+class GainWatch:
+    """Hears of changed gains of a controller, other than those that the session itself sets."""
+
+    def __init__(self, node: Node, controller: str):
+        self._controller = node.resolve_topic_name(controller)
+        self._events = BatchedSubscription(node, ParameterEvent, EVENTS)
+        self._expected: dict[str, Any] = {}
+
+    def expect(self, values: Mapping[str, Any]) -> None:
+        """Take parameters of the controller, present or about to be set, for the right ones."""
+        self._expected |= {k: v for k, v in values.items() if k.startswith(GAINS)}
+
+    def check(self) -> None:
+        """Check what has been changed since the last call: a session is recorded with one set."""
+        for event in self._events.take_messages():
+            if event.node != self._controller:
+                continue
+            for parameter in (*event.new_parameters, *event.changed_parameters):
+                name, value = parameter.name, parameter_value_to_python(parameter.value)
+                before = self._expected.get(name, value)
+                # NaN, which an unset bound has, equals NaN.
+                if value != before and not (value != value and before != before):
+                    raise RobotStateError(
+                        f"{name} of '{self._controller}' was changed from {before} to "
+                        f'{value} during the session: run it again with gains that stay'
+                    )
+
+    def close(self) -> None:
+        """Unsubscribe."""
+        self._events.close()
+
+
+class RecorderWatch:
+    """
+    Watches the recorder's heartbeat: a motion that nobody records is worth nothing.
+
+    Its methods raise `RecordingError` when nothing is recorded.
+
+    Parameters
+    ----------
+    node, session : which has to be recorded, a bag of an earlier session does not count
+
+    """
+
+    def __init__(self, node: Node, session: str):
+        self._session = session
+        self._heartbeats = BatchedSubscription(node, DiagnosticStatus, HEARTBEAT, depth=100)
+        self._state = self._message = ''
+        self._values: Mapping[str, str] = {}
+        self._silence = Silence(time.monotonic())
+
+    def wait_present(self, timeout: float, check: Callable[[], object]) -> None:
+        """Wait for a sign of life from now on; `check` as in `wait_recording`."""
+        self._read()
+        self._state = ''
+        if not wait_until(lambda: bool(check() or self._read() or self._state), timeout):
+            raise RecordingError(
+                f"no recorder: nothing on '{self._heartbeats.topic}' within {timeout:g} s: "
+                'start the recorder, or set excitation.require_recorder to false'
+            )
+
+    def wait_recording(self, timeout: float, check: Callable[[], object]) -> None:
+        """Wait until it records; `check` is called meanwhile and raises what else is wrong."""
+        begin = time.monotonic()
+        while not self._is_recording():
+            check()
+            self._read()
+            failed = self._state == 'failed' and self._values.get('session') == self._session
+            if failed or time.monotonic() - begin > timeout:
+                raise RecordingError(f'no motion begins, {self._why()}')
+            time.sleep(POLL_PERIOD)
+        self._silence = Silence(time.monotonic())
+
+    def check(self) -> None:
+        """Check that it still records."""
+        silence = self._silence.update(time.monotonic(), heard=self._read())
+        if not self._is_recording():
+            raise RecordingError(f'the robot was stopped, {self._why()}')
+        if silence > BUSY_SILENCE or (silence > LONGEST_SILENCE and not self._is_alive()):
+            raise RecordingError(
+                f"the robot was stopped, the recorder has been silent on '{HEARTBEAT}' for "
+                f'{silence:.2f} s: is it still running?'
+            )
+
+    def close(self) -> None:
+        """Unsubscribe."""
+        self._heartbeats.close()
+
+    def _read(self) -> bool:
+        """Take what has arrived; whether anything has."""
+        newest = self._heartbeats.take_newest(count=1)[0]
+        for message in newest:
+            self._values = values_of(message)
+            self._state, self._message = self._values.get('state', ''), message.message
+        return bool(newest)
+
+    def _is_alive(self) -> bool:
+        """Whether the recorder is known to run: on another machine it is not."""
+        return is_here(self._values) and is_active(int(self._values['pid']))
+
+    def _is_recording(self) -> bool:
+        return self._state == 'recording' and self._values.get('session') == self._session
+
+    def _why(self) -> str:
+        other = self._values.get('session') not in ('', self._session)
+        return f"the recorder is '{self._state}'{' another session' * other}: {self._message}"
+
+
+class OtherClients:
+    """
+    Reserves a controller for one session, and finds whoever else uses it.
+
+    Two sessions that begin in the same instant may find each other, and both end; should neither
+    know of the other yet, the later goal preempts the earlier one, whose session then ends.
+
+    Parameters
+    ----------
+    node : of the session
+    controller : its name
+
+    """
+
+    def __init__(self, node: Node, controller: str):
+        self._node, self._controller = node, controller
+        self._own_goals: set[bytes] = set()
+        topic, self._name = f'{controller}/{RESERVATION}', uuid.uuid4().hex
+        self._reservation = node.create_publisher(String, topic, 1)
+        self._signs = BatchedSubscription(node, String, topic, depth=100)
+        # The node's own clock stands still where it is set back.
+        steady, sign = Clock(clock_type=ClockType.STEADY_TIME), String(data=self._name)
+        self._timer = node.create_timer(
+            SIGN_PERIOD, lambda: self._reservation.publish(sign), clock=steady
+        )
+        goals, commands = f'{controller}/{GOALS}', f'{controller}/{COMMANDS}'
+        self._goals = BatchedSubscription(node, GoalStatusArray, goals, depth=100, latched=True)
+        self._commands = BatchedSubscription(node, JointTrajectory, commands, depth=1)
+
+    def add_own_goal(self, goal_id: uuid.UUID) -> None:
+        """Name a goal of this session before it is sent."""
+        self._own_goals.add(goal_id.bytes)
+
+    def check_alone(self) -> None:
+        """Check that nobody else is there, before anything moves; call from a worker thread."""
+        # This session's own publisher is one of them, perhaps of a node with the same name.
+        rivals = self._node.count_publishers(self._reservation.topic_name) > 1
+        if rivals and wait_until(
+            lambda: any(sign.data != self._name for sign in self._signs.take_messages()), DEAD_TIME
+        ):
+            raise ControllerError(
+                f"another session uses '{self._controller}' "
+                f'({self._publishers(self._reservation.topic_name)}): wait for its end, or stop it'
+            )
+        if self._node.count_publishers(self._commands.topic):
+            raise ControllerError(
+                f"{self._publishers(self._commands.topic)} can command '{self._controller}' on "
+                f"'{self._commands.topic}': end it, only one may move the robot"
+            )
+        # What others did meanwhile is past, what of it still runs is told by the newest message.
+        list(self._commands.take_serialized())
+        self._check_goals(self._goals.take_newest(count=1)[0])
+
+    def check_messages(self) -> None:
+        """Check what has arrived since the last call."""
+        self._check_goals(self._goals.take_messages())
+        for _ in self._commands.take_serialized():
+            raise ControllerError(
+                f"somebody else commands the robot on '{self._commands.topic}': stop that first"
+            )
+
+    def close(self) -> None:
+        """Free the controller."""
+        run_in_executor(self._node, self._destroy)
+        for subscription in (self._signs, self._goals, self._commands):
+            subscription.close()
+
+    def _check_goals(self, messages: Iterable[Any]) -> None:
+        for message in messages:
+            for status in message.status_list:
+                goal_id = bytes(status.goal_info.goal_id.uuid)
+                if status.status in RUNNING and goal_id not in self._own_goals:
+                    raise ControllerError(
+                        f'goal {uuid.UUID(bytes=goal_id)} of another client runs on '
+                        f"'{self._controller}/{ACTION}': end it first, only one may move "
+                        'the robot'
+                    )
+
+    def _destroy(self) -> None:
+        self._node.destroy_timer(self._timer)
+        self._node.destroy_publisher(self._reservation)
+
+    def _publishers(self, topic: str) -> str:
+        infos = self._node.get_publishers_info_by_topic(topic)
+        names = {f'{i.node_namespace}/{i.node_name}'.replace('//', '/') for i in infos}
+        # A session that shares this node's name remains.
+        return ', '.join(sorted(names - {self._node.get_fully_qualified_name()} or names))

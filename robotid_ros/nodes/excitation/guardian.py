@@ -1,0 +1,301 @@
+"""
+The process that stops the robot when the excitation dies, is suspended or does not watch it.
+
+A controller goes on with its goal when the client is gone. The guardian holds the other end of a
+pipe: it reads each goal before the goal is sent (`goal <uuid>`), signs of life from the loop that
+watches the robot (`beat`), and when the goal has ended (`done`). When the pipe closes while a goal
+runs, or the excitation is suspended (SIGSTOP) or silent, it says why and calls the action's cancel
+service until the controller confirms. Parameters of the controller that are on trial (`restore
+<name> <value>`, until `keep`) are set back after that, and whenever the pipe closes.
+
+`Guardian` is the excitation's end of the pipe; `main` is the process, in a session of its own,
+that takes no signal meant for the terminal's processes. It imports nothing that is slow.
+"""
+
+from collections.abc import Callable, Mapping
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+import uuid
+
+from action_msgs.srv import CancelGoal
+from rcl_interfaces.srv import SetParametersAtomically
+import rclpy
+from rclpy.client import Client
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from ...exceptions import ControllerError
+from ..common.processes import child_environment, exit_after, is_suspended, prefer_threads
+from ..common.waiting import Silence
+
+# What it tells the excitation: that it could cancel a goal; why it has cancelled one.
+READY, SUSPENDED, SILENT = 'ready', 'suspended', 'silent'
+# Nobody reads that any more, but it is logged.
+GONE = 'gone, or its own request was not confirmed'
+_REASONS = {
+    SUSPENDED: 'this process was suspended for {:.1f} s: the guardian cancelled the motion',
+    SILENT: 'this process did not watch the robot for {:.1f} s: the guardian cancelled the '
+    'motion, give this machine less to do',
+}
+# How long the first guardian may take to reach the controller, the next ones twice as long each
+# [s]: 3 are usual, and 15 on a busy machine, but some hung for two minutes where many nodes joined
+# the graph at once.
+FIRST_ATTEMPT = 15.0
+# How often a sign of life is given at the most [s].
+BEAT_PERIOD = 0.05
+# How long the guardian looks for the controller's cancel service before it gives up [s].
+SERVICE_TIMEOUT = 30.0
+# How often it looks whether the excitation is suspended [s].
+LOOK_PERIOD = 0.05
+# How long the excitation may fail to watch the robot though it is not suspended [s]: on two cores
+# with a load of 5 to 12 the longest gap in a session was 0.37 s.
+LONGEST_SILENCE = 1.0
+# How long a dead client's goal is cancelled again and again until that is confirmed [s]: the goal
+# may still be on its way to the controller. How long each answer and the next try may take [s].
+CANCEL_RETRY_TIME = 5.0
+ANSWER_TIMEOUT, RETRY_PERIOD = 0.2, 0.02
+# How long it may take to leave the graph [s]: whoever ends without that is missed for 20 s.
+LEAVE_TIMEOUT = 1.0
+# More than waits in a pipe: lines are read whole [B].
+PIPE_BUFFER = 1 << 20
+
+
+class Guardian:
+    """
+    The excitation's end of the pipe; its methods raise `ControllerError` where nobody guards.
+
+    Parameters
+    ----------
+    cancel, set_parameters : full names of the controller's services
+    domain : ROS domain of the node
+
+    """
+
+    def __init__(self, cancel: str, set_parameters: str, domain: int):
+        self._arguments, self._domain = (cancel, set_parameters, str(os.getpid())), domain
+        self._process = self._start()
+        self._beat = self._checked = self._longest_gap = 0.0
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it still watches."""
+        return self._process.poll() is None
+
+    def wait_ready(self, timeout: float) -> None:
+        """Wait until it could cancel a goal; one that hangs gives way to another."""
+        attempt, now = FIRST_ATTEMPT, time.monotonic()
+        again, end = now + attempt, now + timeout
+        while READY not in self._read():
+            if time.monotonic() > again:
+                self.close()
+                self._process.kill()
+                self._process, attempt = self._start(), 2.0 * attempt
+                again = time.monotonic() + attempt
+            if not self.is_running or time.monotonic() > end:
+                raise ControllerError(
+                    'the guardian, which stops the robot should this node die, cannot reach the '
+                    'controller: nothing was moved, try again'
+                )
+            time.sleep(0.01)
+
+    def set_goal(self, goal_id: uuid.UUID) -> None:
+        """Name the goal that is about to be sent."""
+        self._checked, self._longest_gap = time.monotonic(), 0.0
+        self._send_line(f'goal {goal_id.hex}')
+
+    def check(self) -> None:
+        """Give a sign of life, and check that the guardian still watches."""
+        now = time.monotonic()
+        self._longest_gap, self._checked = max(self._longest_gap, now - self._checked), now
+        for word in self._read().split():
+            if word in _REASONS:
+                raise ControllerError(_REASONS[word].format(self._longest_gap))
+        if not self.is_running:
+            raise ControllerError('the guardian died: a robot without it is not moved')
+        if now - self._beat < BEAT_PERIOD:
+            return
+        self._beat = now
+        self._send_line('beat')
+        if is_suspended(self.pid):
+            raise ControllerError('the guardian is suspended: a robot without it is not moved')
+
+    def clear_goal(self) -> None:
+        """Say that no goal runs any more."""
+        self._send_line('done')
+
+    def protect(self, parameters: Mapping[str, float]) -> None:
+        """Name parameters of the controller that are about to be changed on trial."""
+        for name, value in parameters.items():
+            self._send_line(f'restore {name} {value!r}')
+
+    def release(self) -> None:
+        """Say that the controller's parameters stay as they are."""
+        self._send_line('keep')
+
+    def close(self) -> None:
+        """Close the pipe, which cancels a goal that still runs, and let it end by itself."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+        # Nobody waits for it: a state 'failed' must not come late.
+        threading.Thread(target=self._process.wait, daemon=True).start()
+
+    def _start(self) -> 'subprocess.Popen[bytes]':
+        # Unbuffered and non-blocking: a guardian that does not read must not hold up anything.
+        process = subprocess.Popen(
+            [sys.executable, '-m', __name__, *self._arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+            bufsize=0,
+            env=child_environment(ROS_DOMAIN_ID=str(self._domain)),
+        )
+        for pipe in (process.stdin, process.stdout):
+            assert pipe is not None
+            os.set_blocking(pipe.fileno(), False)
+        return process
+
+    def _read(self) -> str:
+        """Read what the guardian has said since the last call."""
+        assert self._process.stdout is not None
+        return (self._process.stdout.read() or b'').decode()
+
+    def _send_line(self, line: str) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(f'{line}\n'.encode())
+        except (BrokenPipeError, ValueError) as error:
+            raise ControllerError(
+                'the guardian, which stops the robot should this node die, is gone: start again'
+            ) from error
+
+
+def main() -> None:
+    """Watch until the pipe closes or nobody watches the robot; then cancel the goal that runs."""
+    # SIGPIPE, SIGINT and SIGTERM go to whole groups; the guardian ends with its pipe only.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    rclpy.init(signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
+    node = Node(
+        f'guardian_{os.getpid()}',
+        use_global_arguments=False,
+        enable_rosout=False,
+        start_parameter_services=False,
+    )
+    _, cancel, set_parameters, excitation = sys.argv
+    code = _guard(node, cancel, set_parameters, int(excitation))
+    sys.stderr.flush()
+    exit_after(LEAVE_TIMEOUT)
+    node.destroy_node()
+    # Nothing is left to do; the rest of the middleware's teardown can only delay the end.
+    os._exit(code)
+
+
+def _guard(node: Node, cancel: str, set_parameters: str, excitation: int) -> int:
+    """Watch a process, and cancel in need; return the exit code."""
+    client = node.create_client(CancelGoal, cancel)
+    setter = node.create_client(SetParametersAtomically, set_parameters)
+    end = time.monotonic() + SERVICE_TIMEOUT
+    while not client.wait_for_service(timeout_sec=LOOK_PERIOD):
+        if time.monotonic() > end or _read_lines(0.0) is None:
+            return 1
+    prefer_threads(True)
+    _say(READY)
+    trial: dict[str, float] = {}
+    goal, reason = _watch(excitation, trial)
+    _say(reason)
+    done = True
+    if goal is not None:
+        request = CancelGoal.Request()
+        request.goal_info.goal_id.uuid = list(goal.bytes)
+        # A goal that is unknown may still be on its way.
+        ended = CancelGoal.Response.ERROR_NONE, CancelGoal.Response.ERROR_GOAL_TERMINATED
+        done = _ask_until(node, client, request, lambda answer: answer.return_code in ended)
+        _log(node, reason, done, 'its motion was cancelled', 'its motion could not be cancelled')
+    if trial:
+        parameters = [Parameter(k, Parameter.Type.DOUBLE, v) for k, v in trial.items()]
+        back = SetParametersAtomically.Request()
+        back.parameters = [parameter.to_parameter_msg() for parameter in parameters]
+        are_back = _ask_until(node, setter, back, lambda answer: answer.result.successful)
+        gains = "the controller's gains are"
+        _log(node, reason, are_back, f'{gains} back', f'{gains} not back')
+        done = done and are_back
+    return 0 if done else 1
+
+
+def _log(node: Node, reason: str, done: bool, good: str, bad: str) -> None:
+    if done:
+        node.get_logger().warn(f'the excitation is {reason}: {good}')
+    else:
+        node.get_logger().fatal(f'the excitation is {reason}, {bad}')
+
+
+def _say(word: str) -> None:
+    with contextlib.suppress(BrokenPipeError):  # the excitation is gone, or nothing runs any more
+        os.write(sys.stdout.fileno(), f'{word}\n'.encode())
+
+
+def _ask_until(node: Node, client: Client, request: Any, confirms: Callable[[Any], bool]) -> bool:
+    """Ask again and again, for a while, until an answer confirms; return whether one did."""
+    end = time.monotonic() + CANCEL_RETRY_TIME
+    while time.monotonic() < end:
+        future = client.call_async(request)
+        rclpy.spin_until_future_complete(node, future, timeout_sec=ANSWER_TIMEOUT)
+        if future.done() and (answer := future.result()) and confirms(answer):
+            return True
+        time.sleep(RETRY_PERIOD)
+    return False
+
+
+def _watch(client: int, trial: dict[str, float]) -> tuple[uuid.UUID | None, str]:
+    """
+    Read the pipe until its end or until nobody watches a goal; return that goal and why.
+
+    `trial` holds the parameters to set back then, by name.
+    """
+    goal, silence = None, None
+    while (lines := _read_lines(LOOK_PERIOD)) is not None:
+        now = time.monotonic()
+        for line in lines:
+            word, _, name = line.partition(' ')
+            if word == 'beat':
+                # From the first one on: a trajectory may be long to send.
+                silence = Silence(now)
+            elif word == 'keep':
+                trial.clear()
+            elif word == 'restore':
+                key, _, value = name.partition(' ')
+                trial[key] = float(value)
+            else:
+                goal, silence = uuid.UUID(hex=name) if word == 'goal' else None, None
+        if goal is None:
+            continue
+        if is_suspended(client):
+            return goal, SUSPENDED
+        if silence is not None and silence.update(now, heard=bool(lines)) > LONGEST_SILENCE:
+            return goal, SILENT
+    return goal, GONE
+
+
+def _read_lines(timeout: float) -> list[str] | None:
+    """Wait for lines from the excitation, each of which it writes at once; None at the end."""
+    if not select.select([sys.stdin], [], [], timeout)[0]:
+        return []
+    data = os.read(sys.stdin.fileno(), PIPE_BUFFER)
+    return data.decode().splitlines() if data else None
+
+
+if __name__ == '__main__':
+    main()

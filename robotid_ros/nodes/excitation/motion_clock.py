@@ -1,0 +1,187 @@
+"""When a motion began and how far it is, by the controller's own states; no ROS in here."""
+
+from collections.abc import Sequence
+import math
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.arrays import Array
+from ...core.excitation import Waypoints
+from ...exceptions import RobotStateError
+from ..common.controller import MIN_SPEED, reference_positions, SpeedScaling
+from ..common.messages import stamps_to_nanoseconds
+from ..common.waiting import Silence
+
+# The reference moves at all: above rounding errors of the controller's interpolation [rad or m].
+MOVED = 1e-9
+# Share of the motion's amplitude from which the fit is conditioned well enough. Less would know
+# the start earlier, from samples that hardly differ from rest.
+MIN_TRAVEL = 1e-3
+# Gauss-Newton: bounded steps, as the motion is far from linear in its start; the last one is as
+# small as the rounding of stamps.
+MAX_ITERATIONS, MAX_STEP, STEP_TOLERANCE = 20, 0.05, 1e-9  # steps in s
+# Longest time from one state to the next [s]: watchdogs stop the robot in a longer silence. Stamps
+# that step further, or back, are of a clock that was set; the controller's own is a steady one.
+MAX_STATE_STEP = 1.0
+# First guess before the first sample, where none at rest precedes it: a cycle at 1 kHz [s].
+FIRST_GUESS = 1e-3
+
+
+class MotionClock:
+    """
+    Time within a motion, by the stamps of the controller's states and its speed scaling.
+
+    A controller's own time runs with the speed scaling s of its state, `dt' = s dt`: a motion of
+    duration T lasts T of that time. Where the clock of the stamps is set, the times given here
+    stay on the clock of the first state.
+
+    Parameters
+    ----------
+    points : the motion that was sent
+    grace : what the controller may need beyond the motion's duration, of its own time [s]
+    patience : how long its result may take to arrive after that, by this machine's time [s]
+
+    Attributes
+    ----------
+    start : when it began [ns], None while the reference does not show it
+    exact : whether the stamps have told the time without a step
+
+    """
+
+    def __init__(self, points: Waypoints, grace: float = math.inf, patience: float = 0.0):
+        self._points, self._longest = points, points.duration + grace
+        self._duration = round(points.duration * 1e9)
+        self._scaling = SpeedScaling()
+        self._patience, self._in_time = patience, Silence(time.monotonic())
+        # Until the start is known: stamps and times of the controller [ns], references.
+        self._stamps: list[int] = []
+        self._times: list[int] = []
+        self._references: list[Array] = []
+        self._first = self._latest = self._stamp = 0
+        # Own time of the controller since the first state, now and at the start [ns].
+        self._time = self._begin = 0
+        self._factor = self._lowest = self._highest = 1.0
+        self._end: int | None = None
+        self.start: int | None = None
+        self.exact = True
+
+    @property
+    def elapsed(self) -> float:
+        """Own time since the start, or since the first state while that is unknown [s]."""
+        return (self._time - self._begin) * 1e-9
+
+    @property
+    def known_start(self) -> int:
+        """Start, or the first state's stamp while that is unknown [ns]."""
+        return self.start or self._first
+
+    @property
+    def end(self) -> int:
+        """When the motion ended or, at its present speed, will end [ns]."""
+        left = self._duration - (self._time - self._begin)
+        return self._end or self._latest + round(left / max(self._factor, MIN_SPEED))
+
+    @property
+    def speed(self) -> dict[str, float]:
+        """Mean, lowest and highest share of the designed speed; nothing while all are 1."""
+        low, high = self._lowest, self._highest
+        if low == high == 1.0:
+            return {}
+        # Stamps are rounded: no mean is beyond what it is the mean of.
+        mean = self._duration / max(self.end - self.known_start, 1)
+        return {'speed': min(max(mean, low), high), 'speed_min': low, 'speed_max': high}
+
+    def update(self, messages: Sequence[Any]) -> None:
+        """
+        Take in the controller's states that have arrived: all until the start is known.
+
+        `RobotStateError`: a state holds no reference, or the motion does not end.
+        """
+        for stamp, message in zip(stamps_to_nanoseconds(messages).tolist(), messages, strict=True):
+            self._advance(stamp, self._scaling.read(message))
+            if self.start is None:
+                self._stamps.append(self._latest)
+                self._times.append(self._time)
+                self._references.append(reference_positions(message, self._points.joints))
+        if messages and self.start is None:
+            self._find_start()
+        since = (self._latest - self.known_start) * 1e-9
+        over = self.elapsed > self._longest or since > self._longest / MIN_SPEED
+        if self._in_time.update(time.monotonic(), heard=not over) < self._patience or not over:
+            return
+        if self.start is None:
+            raise RobotStateError(
+                "the controller does not begin its motion: let the robot's program run, and raise "
+                'its speed where a slider is at 0'
+            )
+        raise RobotStateError('the controller does not end its motion: it was cancelled')
+
+    def _advance(self, stamp: int, factor: float) -> None:
+        self._first, self._latest = self._first or stamp, self._latest or stamp
+        step = stamp - (self._stamp or stamp)
+        if not 0 <= step <= MAX_STATE_STEP * 1e9:
+            step, self.exact = 0, False
+        self._time += round(factor * step)
+        self._latest += step
+        self._stamp, self._factor = stamp, factor
+        if self.start is None or self._end is not None:
+            return
+        self._lowest, self._highest = min(self._lowest, factor), max(self._highest, factor)
+        if self._time - self._begin >= self._duration:
+            self._end = self.end
+
+    def _find_start(self) -> None:
+        """Find the start in the controller's own time, then its stamp."""
+        times = np.array(self._times, np.int64)
+        begin = estimate_start(self._points, times, np.stack(self._references))
+        if begin is None:
+            return
+        since = float(np.interp(begin, times, np.array(self._stamps) - self._first))
+        if begin < 0:
+            since = begin / max(self._factor, MIN_SPEED)
+        self._begin, self.start = begin, self._first + round(since)
+        self._lowest = self._highest = self._factor
+
+
+def estimate_start(points: Waypoints, stamp: NDArray[np.int64], reference: Array) -> int | None:
+    """
+    Find the start of a motion that was sent with stamp 0 = 'at the next update'.
+
+    The controller's reference at stamp t is the interpolation of the points at t − t0. Starting
+    from the last sample at rest, Gauss-Newton finds the t0 that explains all samples.
+
+    Parameters
+    ----------
+    points : what was sent
+    stamp : (K,) times of the controller's states since the goal was sent, by a clock that runs
+        with its speed scaling [ns]
+    reference : (K, n) their reference positions
+
+    Returns
+    -------
+    The start [ns], None while the samples do not show it yet.
+
+    """
+    # What was held need not be where the motion begins: controllers may hold what they measured.
+    moved = np.abs(reference - reference[0]).max(axis=1) > MOVED
+    scale = np.abs(points.q - points.q[0]).max()
+    if np.abs(reference - points.q[0]).max(initial=0.0) < MIN_TRAVEL * scale or not moved.any():
+        return None
+    first = int(np.argmax(moved))
+    rows = slice(first, None)
+    t = (stamp[rows] - stamp[first]) * 1e-9
+    start = -FIRST_GUESS if first == 0 else (stamp[first - 1] - stamp[first]) * 1e-9
+    # Before it moves, a motion may stand still.
+    leaves = (points.q != points.q[0]).any(axis=1)
+    start -= float(points.time[max(int(np.argmax(leaves)) - 1, 0)])
+    for _ in range(MAX_ITERATIONS):
+        motion = points.sample(np.clip(t - start, 0.0, points.duration))
+        residual = motion.q - reference[rows]
+        step = float(np.sum(motion.dq * residual) / max(np.sum(motion.dq**2), 1e-300))
+        start += np.clip(step, -MAX_STEP, MAX_STEP)
+        if abs(step) < STEP_TOLERANCE:
+            return int(stamp[first]) + round(start * 1e9)
+    return int(stamp[first])

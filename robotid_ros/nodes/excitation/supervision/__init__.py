@@ -1,1 +1,0 @@
-"""What watches a motion: robot, recorder, guardian; each ends it, none begins one."""

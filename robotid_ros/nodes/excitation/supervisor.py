@@ -1,0 +1,546 @@
+"""
+The supervisor: sends motions to the controller, watches the robot, and cancels on any trouble.
+
+Every 10 ms it passes what has arrived to the checks of `checks.py`, gives the guardian a sign of
+life, and looks whether a stop was requested. The first check that raises ends the motion: the goal
+is cancelled within 0.2 s, or else the guardian does it until the controller confirms; then the
+error goes on to whoever called.
+
+Called from a worker thread: each call returns when it has ended well.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import closing, ExitStack
+from dataclasses import dataclass
+import threading
+import time
+from typing import Any
+import uuid
+
+import numpy as np
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from ...core.arrays import Array
+from ...core.excitation import Waypoints
+from ...core.model.robot import Robot
+from ...exceptions import ControllerError, RobotStateError, SilentRobotError, TrackingError
+from ...node_settings import ExcitationNodeSettings
+from ..common.batched_subscription import BatchedSubscription, NEWEST
+from ..common.controller import (
+    CANCEL,
+    ControllerClient,
+    is_well_formed_state,
+    NO_COMMANDS,
+    reference_positions,
+    SET_PARAMETERS,
+    SpeedScaling,
+    subscribe_states,
+)
+from ..common.messages import (
+    is_well_formed,
+    stack_joint_states,
+    stamps_to_nanoseconds,
+    State,
+    to_nanoseconds,
+)
+from ..common.waiting import Silence, wait_until
+from .checks import (
+    describe_violation,
+    expand_per_joint,
+    GainWatch,
+    OtherClients,
+    RecorderWatch,
+    ReferenceWatch,
+    Watchdog,
+)
+from .guardian import Guardian
+from .motion_clock import MotionClock, MOVED
+from .trajectory_goal import END_VIOLATED, TrajectoryActionClient, TrajectoryGoal
+
+# How often the states of a moving robot are checked [s]: well below `stale_after`.
+POLL_PERIOD = 0.01
+# How often progress is published [s].
+PROGRESS_PERIOD = 0.5
+# How long the controller may take to accept a goal [s]: as long it is not known whether the robot
+# will move. Less would give up on controllers whose action server is slow.
+ACCEPT_TIMEOUT, ACCEPT_POLL_PERIOD = 1.0, 0.002
+# How long to wait for the confirmation of a cancellation before 'failed' is published and the
+# guardian takes over [s].
+CANCEL_TIMEOUT = 0.2
+# How long a goal's result may take to arrive after the motion's duration and its goal time [s]: of
+# this node's own time, which simulated time may outrun.
+GOAL_END_GRACE = 1.0
+# Messages that may wait in a queue: 5 s at 1 kHz, should Python be late.
+DEPTH = 5000
+# States of the controller that are kept to tell which joint left its tolerance: the last second at
+# 1 kHz, of which a result takes 0.05 s and a busy machine some more.
+KEPT_STATES = 1000
+# For how long the controller's reference must rest before a motion begins, by its stamps [s]: a
+# joint at 1e-8 rad/s is seen to move.
+REST_TIME = 0.1
+# How long the recorder may take at least until the robot's states arrive, to which it subscribes
+# when a session begins [s]: 2.2 were seen on a quiet machine.
+OPENING_TIME = 15.0
+# How much later than its end the reason of a motion's end may arrive [s].
+REASON_TIMEOUT, REASON_POLL_PERIOD = 0.1, 0.01
+# States of the controller after which a cancelled motion is one that is held.
+HOLDING_STATES = 3
+
+PublishState = Callable[[State, str, dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class SessionContext:
+    """
+    What moves, how, and who is told.
+
+    Parameters
+    ----------
+    node : whose executor spins meanwhile
+    robot, settings : what moves, and how
+    publish_state : called with each state, a sentence and values
+    session : its name, by which the recorder says what it records
+    stop : set from outside to stop the robot
+    controller, action : clients of the controller, which outlive a session
+
+    """
+
+    node: Node
+    robot: Robot
+    settings: ExcitationNodeSettings
+    publish_state: PublishState
+    session: str
+    stop: threading.Event
+    controller: ControllerClient
+    action: TrajectoryActionClient
+
+    def per_joint(self, setting: str) -> Array:
+        """Values (n,) of a setting that has one for all joints or one for each."""
+        return expand_per_joint(getattr(self.settings, setting), self.robot.joints, setting)
+
+
+class Supervisor:
+    """
+    Runs motions, one after another, and watches the robot meanwhile; `close` in any case.
+
+    Its methods raise what stops the robot, or why it must not move, see `checks`.
+
+    Attributes
+    ----------
+    guardian : the process that cancels, and sets parameters back, should this one die
+    gains : those of the controller, which have to stay
+
+    """
+
+    def __init__(self, context: SessionContext):
+        self._context, self._settings = context, context.settings
+        self._joints, node = context.robot.joints, context.node
+        self._tracking = context.per_joint('tracking_error')
+        self._latest_stamp = 0
+        self._watchdog: Watchdog | None = None
+        self._malformed_told = False
+        controller = context.controller.name
+        cancel, set_parameters = (
+            node.resolve_service_name(f'{controller}/{name}') for name in (CANCEL, SET_PARAMETERS)
+        )
+        with ExitStack() as ends:
+            self._others = ends.enter_context(closing(OtherClients(node, controller)))
+            self.gains = ends.enter_context(closing(GainWatch(node, controller)))
+            self._recorder: RecorderWatch | None = None
+            if self._settings.require_recorder:
+                watch = RecorderWatch(node, context.session)
+                self._recorder = ends.enter_context(closing(watch))
+            joint_states = BatchedSubscription(node, JointState, 'joint_states', depth=DEPTH)
+            self._joint_states = ends.enter_context(closing(joint_states))
+            states = subscribe_states(node, controller, depth=DEPTH, kept=KEPT_STATES)
+            self._states = ends.enter_context(closing(states))
+            # The last to begin is the first to end, and cancels what runs.
+            guardian = Guardian(cancel, set_parameters, node.context.get_domain_id())
+            self.guardian = ends.enter_context(closing(guardian))
+            self._ends = ends.pop_all()
+
+    def close(self) -> None:
+        """Let go of everything; a goal that still runs is cancelled by the guardian."""
+        self._ends.close()
+
+    # Before a motion
+
+    def check_ready(self) -> None:
+        """Check states and recorder before anything moves, as they are now."""
+        self._discard()
+        streams, log = (self._joint_states, self._states), self._context.node.get_logger()
+        reported = check_states(streams, self._context.robot, self._settings)
+        self._watchdog = Watchdog(
+            self._context.robot, self._settings, time.monotonic(), effort_reported=reported
+        )
+        if not reported:
+            log.warning(
+                'the joint states report no effort, or 0 alone: what the controller commands is '
+                'taken for it'
+            )
+        if self._recorder is not None:
+            self._recorder.wait_present(self._settings.timeout, self.raise_if_stopped)
+
+    def check_alone(self) -> None:
+        """Check that nobody else can move the robot."""
+        self._others.check_alone()
+
+    def wait_recording(self) -> None:
+        """Wait until the recorder, which has heard that the session begins, records."""
+        if self._recorder is not None:
+            timeout = max(self._settings.timeout, OPENING_TIME)
+            self._recorder.wait_recording(timeout, self.raise_if_stopped)
+
+    def wait_for_reference(self) -> tuple[int, Array]:
+        """
+        Wait for the reference that is held: a motion from there starts without a jump.
+
+        Returns its stamp [ns] and the positions (n,).
+        """
+        states: list[Any] = []
+        name, silence = self._context.controller.name, Silence(time.monotonic())
+
+        def seen_long_enough() -> bool:
+            self.raise_if_stopped()
+            # The newest alone: a busy machine decodes fewer than arrive.
+            newest = self._states.take_newest(count=1)[0]
+            silent = silence.update(time.monotonic(), heard=bool(newest))
+            if silent > self._settings.stale_after:
+                raise SilentRobotError(
+                    f"'{name}' stopped publishing its state {silent:.2f} s ago: is it active?",
+                    self._joints,
+                )
+            states.extend(newest)
+            stamps = stamps_to_nanoseconds([states[0], states[-1]]) if states else [0]
+            return bool(stamps[-1] - stamps[0] >= REST_TIME * 1e9)
+
+        self._discard()
+        wait_until(
+            seen_long_enough,
+            self._settings.timeout,
+            what=f"'{name}' publishes no controller_state: activate it",
+        )
+        references = np.stack([reference_positions(m, self._joints) for m in states])
+        travel = np.ptp(references, axis=0)
+        if travel.max() > MOVED:
+            joint = self._joints[int(np.argmax(travel))]
+            raise ControllerError(
+                f"'{name}' moves {joint} though no motion of this session runs: end what commands "
+                'it, only one may move the robot'
+            )
+        return to_nanoseconds(states[-1].header.stamp), references[-1]
+
+    # While it moves, and stands
+
+    def run(self, state: State, points: Waypoints, periods: int, what: str) -> MotionClock:
+        """
+        Run one goal to its end under watch; cancel it on any trouble.
+
+        Parameters
+        ----------
+        state : that is published meanwhile
+        points : the motion
+        periods : how many of them it has
+        what : is being done
+
+        """
+        goal_id = uuid.uuid4()
+        self._discard()
+        self._others.add_own_goal(goal_id)
+        self.guardian.set_goal(goal_id)
+        goal: TrajectoryGoal | None = None
+        try:
+            goal = self._send(goal_id, points)
+            clock = self._follow(goal, state, points, periods, what)
+        except BaseException as error:
+            self._cancel(goal_id)
+            if isinstance(error, TrackingError) and goal is not None:
+                self._raise_violation(goal, points)
+            if isinstance(error, RobotStateError) and (joint := self._find_unheld_joint()):
+                raise RobotStateError(
+                    f'{error}; the controller holds no position of {joint} now and gives it no '
+                    'torque: deactivate and activate it'
+                ) from None
+            raise
+        self.guardian.clear_goal()
+        return clock
+
+    def wait_at_rest(self, duration: float | None = None) -> None:
+        """Stand still for a while [s], by default until the robot has come to rest; watch it."""
+        self.begin()
+        end = time.monotonic() + (self._settings.settle if duration is None else duration)
+        while time.monotonic() < end:
+            self.check()
+            time.sleep(POLL_PERIOD)
+
+    def keep_messages(self) -> None:
+        """Keep all messages of robot and controller; a motion forgets those before it."""
+        for subscription in (self._joint_states, self._states):
+            subscription.recent = deque()
+        self._discard()
+
+    @property
+    def kept_messages(self) -> tuple[list[bytes], list[bytes]]:
+        """Serialised states of the controller and of the joints that were kept."""
+        states, joint_states = (
+            [message.data for message in stream.recent]
+            for stream in (self._states, self._joint_states)
+        )
+        return states, joint_states
+
+    def begin(self) -> None:
+        """Begin to watch: what is out of date counts from now."""
+        assert self._watchdog is not None
+        self._watchdog.begin(time.monotonic())
+
+    def check(self, *, every_state: bool = False) -> list[Any]:
+        """
+        Check everything that has arrived since the last call.
+
+        Returns the controller's states, oldest first: every one, or only the newest.
+        """
+        self.raise_if_stopped()
+        if self._recorder is not None:
+            self._recorder.check()
+        assert self._watchdog is not None
+        now, joints = time.monotonic(), self._joints
+        joint_states, malformed = self._joint_states.take_newest(is_well_formed)
+        self._watchdog.check_joint_states(stack_joint_states(joint_states, joints), now, malformed)
+        self._watchdog.check_locked(joint_states)
+        states, malformed_too = self._states.take_newest(
+            lambda message: is_well_formed_state(message, joints), NEWEST if every_state else 1
+        )
+        self._watchdog.check_controller_state(states[-1] if states else None, now)
+        if malformed + malformed_too and not self._malformed_told:
+            self._malformed_told = True
+            self._context.node.get_logger().warning(
+                f"messages on '{self._joint_states.topic}' or '{self._states.topic}' that name a "
+                'joint twice or lack values are passed over: who publishes them?'
+            )
+        return states
+
+    def raise_if_stopped(self) -> None:
+        """Check everything but the robot's own state."""
+        if self._context.stop.is_set():
+            raise RobotStateError('stopped by request')
+        self.guardian.check()
+        self._others.check_messages()
+        self.gains.check()
+
+    def publish_standing(self, state: State, progress: float, since: int | None = None) -> None:
+        """Say that the robot stands since a stamp [ns], by default since its last motion."""
+        self._latest_stamp = self._latest_stamp if since is None else since
+        self._publish_progress(state, 'standing still', self._latest_stamp, progress, 1)
+
+    def _discard(self) -> None:
+        """Forget the states that have arrived so far."""
+        for subscription in (self._joint_states, self._states):
+            list(subscription.take_serialized())
+            subscription.recent.clear()
+
+    def _send(self, goal_id: uuid.UUID, points: Waypoints) -> TrajectoryGoal:
+        """Send a goal, and wait until it is accepted."""
+        action = self._context.action
+        path, end = self._tracking.tolist(), self._context.per_joint('goal_tolerance').tolist()
+        goal = action.send(goal_id, points, path, end, self._settings.goal_time)
+        deadline = time.monotonic() + ACCEPT_TIMEOUT
+        while True:
+            try:
+                if goal.accepted():
+                    return goal
+            except ControllerError:
+                # A refusal has no reason, but an inactive controller is silent.
+                if not self._is_silent():
+                    raise
+                why = action.hardware.explain_deactivation(points.joints)
+                raise ControllerError(
+                    f"'{action.name}' took no trajectory, and the controller publishes no state "
+                    f'any more: {why}'
+                ) from None
+            self.raise_if_stopped()
+            if time.monotonic() > deadline:
+                raise ControllerError(
+                    f"no answer from '{action.name}' within {ACCEPT_TIMEOUT:g} s: the motion was "
+                    'cancelled'
+                )
+            time.sleep(ACCEPT_POLL_PERIOD)
+
+    def _follow(
+        self,
+        goal: TrajectoryGoal,
+        state: State,
+        points: Waypoints,
+        periods: int,
+        what: str,
+    ) -> MotionClock:
+        """Watch until the goal has ended; publish the phase once its start is known."""
+        clock = MotionClock(points, self._settings.goal_time, GOAL_END_GRACE)
+        followed = ReferenceWatch(points, self._tracking)
+        self.begin()
+        published = 0.0
+        while not self._has_finished(goal, points):
+            states = self.check(every_state=clock.start is None)
+            clock.update(states)
+            try:
+                followed.check(states, clock, time.monotonic())
+            except RobotStateError:
+                # A goal that was ended, which a busy machine may tell late, says by whom.
+                self._has_finished(goal, points)
+                raise
+            now = time.monotonic()
+            if clock.start is not None and now - published > PROGRESS_PERIOD:
+                published = now
+                progress = clock.elapsed / points.duration
+                self._publish_progress(state, what, clock.start, progress, periods, **clock.speed)
+            time.sleep(POLL_PERIOD)
+        self._publish_progress(state, what, clock.known_start, 1.0, periods, **clock.speed)
+        self._latest_stamp = clock.end
+        return clock
+
+    def _publish_progress(
+        self, state: State, what: str, start: int, progress: float, periods: int, **speed: float
+    ) -> None:
+        progress = min(max(progress, 0.0), 1.0)
+        cycle = min(int(progress * periods) + 1, periods)
+        message = f'{what}: cycle {cycle} of {periods}' if periods > 1 else what
+        if speed:
+            message += f', at {speed["speed"]:.0%} of the planned speed'
+        values = {'cycle': cycle, 'cycles': periods, 'progress': round(progress, 4)}
+        self._context.publish_state(state, message, {**values, **speed, 'start': start})
+
+    # When it must stop
+
+    def _cancel(self, goal_id: uuid.UUID) -> None:
+        """Cancel, and leave it to the guardian when the controller does not confirm."""
+        if self._context.action.cancel(goal_id, CANCEL_TIMEOUT) and self.guardian.is_running:
+            try:
+                self.guardian.clear_goal()
+            except ControllerError:
+                self._context.node.get_logger().error('the guardian has ended')
+        self.guardian.close()
+
+    def _has_finished(self, goal: TrajectoryGoal, points: Waypoints) -> bool:
+        """Whether the goal has ended well; where not, who ended it comes before how."""
+        try:
+            return goal.finished()
+        except RobotStateError as error:
+            end = time.monotonic() + REASON_TIMEOUT
+            while time.monotonic() < end:
+                self.raise_if_stopped()
+                time.sleep(REASON_POLL_PERIOD)
+            if goal.violated is None:
+                raise
+            raise self._with_joint(error, goal, points) from None
+
+    def _raise_violation(self, goal: TrajectoryGoal, points: Waypoints) -> None:
+        """
+        Raise what the controller says of a violation that it has noticed as well.
+
+        After that it holds what it measured, and other joints are away from it while they brake.
+        """
+        end = time.monotonic() + REASON_TIMEOUT
+        while time.monotonic() < end:
+            try:
+                goal.finished()
+            except RobotStateError as error:
+                if goal.violated is None:
+                    return
+                raise self._with_joint(error, goal, points) from None
+            time.sleep(REASON_POLL_PERIOD)
+
+    def _with_joint(
+        self, error: RobotStateError, goal: TrajectoryGoal, points: Waypoints
+    ) -> RobotStateError:
+        """Add the joint to what the controller says of a violated tolerance."""
+        list(self._states.take_serialized())
+        last = list(self._states.recent)[-KEPT_STATES:]
+        decoded = (self._states.decode(sample) for sample in last)
+        states = [s for s in decoded if s is not None and is_well_formed_state(s, self._joints)]
+        at_end = goal.violated == END_VIOLATED
+        tolerance = self._context.per_joint('goal_tolerance') if at_end else self._tracking
+        why = describe_violation(states, self._joints, tolerance, points.q[-1] if at_end else None)
+        return RobotStateError(f'{error}; {why}')
+
+    def _is_silent(self) -> bool:
+        """Whether the controller publishes no state any more; listens as long as that takes."""
+        silence, silent = Silence(time.monotonic()), 0.0
+        list(self._states.take_serialized())
+        while silent <= self._settings.stale_after:
+            time.sleep(REASON_POLL_PERIOD)
+            if list(self._states.take_serialized()):
+                return False
+            silent = silence.update(time.monotonic(), heard=False)
+        return True
+
+    def _find_unheld_joint(self) -> str:
+        """
+        Return a joint whose position the controller does not hold after a cancel, '' if it does.
+
+        It takes what it measures for its reference, also what is not a number, and keeps that when
+        the sensor has recovered.
+        """
+        end, states = time.monotonic() + REASON_TIMEOUT, list[Any]()
+        while len(states) < HOLDING_STATES and time.monotonic() < end:
+            states += self._states.take_newest(count=HOLDING_STATES)[0]
+            time.sleep(REASON_POLL_PERIOD / 2)
+        known = [s for s in states if is_well_formed_state(s, self._joints)]
+        for joint in self._joints if known else ():
+            index = known[-1].joint_names.index(joint)
+            if not np.isfinite(known[-1].reference.positions[index : index + 1]).all():
+                return joint
+        return ''
+
+
+def check_states(
+    streams: Sequence[BatchedSubscription], robot: Robot, settings: ExcitationNodeSettings
+) -> bool:
+    """
+    Check that states flow, are complete and inside the limits.
+
+    Parameters
+    ----------
+    streams : joint states, the controller's states
+    robot, settings : what the states are held against
+
+    Returns
+    -------
+    Whether the joint states report efforts. Where they do not, or say exactly 0 for all joints
+    while the controller commands others, as with gz_ros2_control, those that it commands count.
+
+    """
+    states, controller_states = streams
+    state = states.wait_for_latest(
+        settings.timeout,
+        f"no joint states on '{states.topic}': start the joint_state_broadcaster",
+        # Others may publish theirs.
+        lambda m: is_well_formed(m) and not set(robot.joints).isdisjoint(m.name),
+    )
+    if missing := [joint for joint in robot.joints if joint not in state.name]:
+        raise RobotStateError(f'the joint states lack {", ".join(missing)}: broadcast every joint')
+    if len(state.position) != len(state.name):
+        raise RobotStateError(
+            'the joint states hold no position: give the joint_state_broadcaster the position '
+            'interfaces'
+        )
+    inactive = f"nothing on '{controller_states.topic}': activate the controller"
+    message = controller_states.wait_for_latest(settings.timeout, inactive)
+    measured = stack_joint_states([state], robot.joints)
+    # A driver that has no sensors may publish zeros.
+    commanded = np.nan_to_num(np.array(message.output.effort, float)).any()
+    reported = bool(
+        np.nan_to_num(measured.effort).any() or not (np.isnan(measured.effort).all() or commanded)
+    )
+    now = time.monotonic()
+    watchdog = Watchdog(robot, settings, now, effort_reported=reported)
+    watchdog.check_joint_states(measured, now)
+    watchdog.check_locked([state])
+    SpeedScaling().check(message, now, max_pause=0.0)
+    if not reported and len(message.output.effort) != len(message.joint_names):
+        raise RobotStateError(
+            'the joint states hold no effort and the controller publishes no commanded ones, so '
+            'nothing tells the torques: give the joint_state_broadcaster the effort interfaces; '
+            f'where the controller commands efforts, {NO_COMMANDS}'
+        )
+    return reported

@@ -1,1 +1,0 @@
-"""Verification of an identification on the robot: in motion, with proposed gains, at rest."""

@@ -1,0 +1,346 @@
+"""
+The runs of a verification: each a straight line that leaves the robot at rest.
+
+What was identified is a model here; gains that follow from it are tried and stay only if they are
+better; what takes seconds or much memory runs in a process of its own.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.arrays import Array
+from ...core.excitation import Trajectory, Waypoints, waypoints
+from ...core.identification_settings import IdentificationSettings
+from ...core.model import build_robot, Robot, RobotSettings
+from ...core.verification.feed_forward import (
+    check_feed_forward,
+    REST,
+    with_feed_forward,
+    with_rests,
+)
+from ...core.verification.static_postures import RestPair, static_postures
+from ...core.verification.tracking import Tracking, tracks_better
+from ...exceptions import (
+    ControllerError,
+    FileError,
+    RobotIdError,
+    RobotStateError,
+    TrajectoryError,
+)
+from ...files.results import chosen_settings, Results
+from ...files.results_file import read_results
+from ...files.verification import GAINS_BEFORE
+from ...node_settings import GainSettings
+from ..common.controller import ControllerClient, ControllerDescription
+from ..common.messages import State
+from ..common.worker_process import run_in_process
+from ..identification.gain_proposal import (
+    gain_parameters,
+    Gains,
+    largest_inertia,
+    propose_for_joints,
+)
+from .guardian import Guardian
+from .motion_log import MotionMessages, RawMotion
+from .session import Session
+
+# How long the last stretch to a posture takes [s]: braking must need less than friction, or joints
+# overshoot, come back, and are held from the other side.
+CREEP_TIME = 4.0
+# For how long the efforts of a posture are averaged [s]: they are noisy and do not change.
+MEASURING_TIME = 1.0
+# What a worker process may take for a motion [s]: a hundred times what it needs on a free machine.
+WORKER_TIME = 600.0
+# Configurations of a motion at which the mass matrix is evaluated.
+MAX_POSES = 200
+
+
+class IdentifiedModel(NamedTuple):
+    """
+    Identified parameters on their model.
+
+    Parameters
+    ----------
+    folder : of the results
+    results : as they are in the files
+    robot : with the friction that was chosen
+    chi : (p,) standard parameters that give the identified torques, others zero
+    consistent : (p,) standard parameters of bodies that can exist
+
+    """
+
+    folder: Path
+    results: Results
+    robot: Robot
+    chi: Array
+    consistent: Array
+
+
+def load_model(folder: Path, urdf: str, settings: RobotSettings) -> IdentifiedModel:
+    """
+    Read the results in a folder onto the robot that is here, of `urdf` and `settings`.
+
+    Raises
+    ------
+    FileError : there are none, or of another robot
+
+    """
+    results = read_results(folder)
+    robot = build_robot(urdf, chosen_settings(settings, results))
+    if results.joints not in (robot.joints, robot.recorded_joints):
+        raise FileError(
+            f"'{folder}' is about {', '.join(results.joints)}, the robot has "
+            f'{", ".join(robot.joints)}: identify it, or name its results in '
+            'excitation.verification.results'
+        )
+    full = {entry.name: entry.value for entry in results.standard}
+    chi, consistent = (
+        np.array([values.get(p.name, 0.0) for p in robot.parameters])
+        for values in (results.minimal_parameters, full)
+    )
+    return IdentifiedModel(folder, results, robot, chi, consistent)
+
+
+class PresentRun(NamedTuple):
+    """
+    The robot as it is: its tracking errors, and how well its efforts are predicted.
+
+    Parameters
+    ----------
+    relative, rms : (n,) residual of the predicted efforts, relative while a joint moves (0 where
+        it does not), and root mean square
+    points : the motion with feed-forward
+
+    """
+
+    tracking: Tracking
+    relative: Array
+    rms: Array
+    points: Waypoints
+
+
+class VerificationRuns:
+    """Moves a robot, whose session is prepared, along a motion: as it is or as identified."""
+
+    def __init__(self, session: Session, model: IdentifiedModel, motion: Trajectory):
+        context = session.context
+        self._session, self._context = session, context
+        self.model, self._motion = model, motion
+        self.points = with_rests(waypoints(motion, context.settings.rate))
+        session.check_motion(self.points)
+
+    @property
+    def controller(self) -> ControllerDescription:
+        """What the controller of the robot, which is prepared, says about itself."""
+        assert self._session.description is not None
+        return self._session.description
+
+    def present(self, settings: IdentificationSettings) -> PresentRun:
+        """Run the motion as it is; `settings` of the signals."""
+        raw = self._run('running the motion as it is', self.points)
+        found: PresentRun = self._in_worker(
+            read_present_run, raw, self.controller.rate, self.points, self.model, settings
+        )
+        return found
+
+    def with_feed_forward(self, points: Waypoints) -> Tracking:
+        """Run the motion with the identified efforts."""
+        self._session.check_motion(points)
+        check_feed_forward(points, self._context.robot, self._context.settings.effort_share)
+        return self._track('running the motion with feed-forward', points)
+
+    def try_gains(
+        self,
+        settings: GainSettings,
+        save_old: Callable[[Gains], object],
+        save_new: Callable[[Gains], object],
+    ) -> tuple[Gains, Gains, Tracking, Tracking, bool]:
+        """
+        Run the motion with present and with proposed gains; keep these only if they are better.
+
+        `save_old` is called before the new gains are set, `save_new` before they are kept. Returns
+        old and new gains, errors with them, and whether the new ones were kept.
+        """
+        model, supervisor = self.model, self._session.supervisor
+        old, new = gains_for_motion(
+            *(model.robot, model.consistent, self.points, self.controller.gains, settings)
+        )
+        before = self._track('running the motion with the present gains', self.points)
+        save_old(old)
+        parameters = gain_parameters(old), gain_parameters(new)
+        supervisor.gains.expect(parameters[1])
+        with on_trial(supervisor.guardian, self._context.controller, *parameters) as keep:
+            supervisor.wait_at_rest()
+            after = self._track('running the motion with the proposed gains', self.points)
+            if kept := tracks_better(before, after):
+                save_new(new)
+                keep()
+        return old, new, before, after, kept
+
+    def rest_pairs(self, count: int, distance: float) -> list[RestPair]:
+        """
+        Rest in postures of the motion, after coming from below and from above.
+
+        Those that cannot be reached on straight lines are left out; `TrajectoryError`: all of
+        them. Each joint comes from a `distance` [rad or m].
+        """
+        pairs, error = [], None
+        postures = static_postures(self._motion, self._context.robot, count, distance)
+        for number, posture in enumerate(postures, start=1):
+            what = f'resting in posture {number} of {len(postures)}'
+            try:
+                pairs.append(
+                    RestPair(
+                        *self._rest(posture - distance, posture, what),
+                        *self._rest(posture + distance, posture, what),
+                    )
+                )
+            except TrajectoryError as reason:
+                error = reason
+        if not pairs:
+            raise TrajectoryError(f'no posture can be reached: {error}')
+        return pairs
+
+    def _rest(self, start: Array, posture: Array, what: str) -> tuple[Array, Array]:
+        """Return mean position and effort at rest in a posture, coming from another one."""
+        self._session.move_to(State.VERIFYING, start, what)
+        # A quintic's largest speed is 15/8 of its mean.
+        speed = 1.875 * float(np.abs(posture - start).max()) / CREEP_TIME
+        self._session.move_to(State.VERIFYING, posture, what, speed)
+        supervisor = self._session.supervisor
+        supervisor.keep_messages()
+        supervisor.wait_at_rest(MEASURING_TIME)
+        raw = RawMotion(self._context.robot.joints, *supervisor.kept_messages)
+        position, effort = MotionMessages(raw).means()
+        return position, np.asarray(effort * self._context.robot.drive_gain)
+
+    def _track(self, what: str, points: Waypoints) -> Tracking:
+        found: Tracking = self._in_worker(read_tracking, self._run(what, points))
+        return found
+
+    def _run(self, what: str, points: Waypoints) -> RawMotion:
+        """Run the motion between its rests."""
+        session, supervisor = self._session, self._session.supervisor
+        session.check()
+        session.move_to(State.VERIFYING, points.q[0], 'moving to the start')
+        supervisor.keep_messages()
+        clock = supervisor.run(State.VERIFYING, points, 1, what)
+        supervisor.publish_standing(State.VERIFYING, 1.0)
+        supervisor.wait_at_rest()
+        rest = round(REST * 1e9 / clock.speed.get('speed', 1.0))
+        start, stop = clock.known_start + rest, clock.end - rest
+        return RawMotion(self._context.robot.joints, *supervisor.kept_messages, start, stop)
+
+    def _in_worker(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return run_in_process(
+            function, *arguments, stop=self._context.stop, time_limit=WORKER_TIME
+        )
+
+
+def read_tracking(raw: RawMotion) -> Tracking:
+    """Read the tracking errors of a motion."""
+    return MotionMessages(raw).tracking()
+
+
+def read_present_run(
+    raw: RawMotion,
+    rate: float,
+    points: Waypoints,
+    model: IdentifiedModel,
+    settings: IdentificationSettings,
+) -> PresentRun:
+    """
+    Read a motion without feed-forward, predict its efforts, and add the feed-forward.
+
+    `rate` is that of the controller by its parameter, 0 where that does not say [Hz]. A motion
+    that was recorded too poorly is a `RobotIdError`.
+    """
+    from ...core.pipeline.validation import validate
+
+    messages = MotionMessages(raw)
+    found = validate(messages.recording(), model.robot, model.chi, settings)
+    period = 1.0 / messages.update_rate(rate)
+    return PresentRun(
+        messages.tracking(),
+        np.nan_to_num(found.moving_residual),
+        found.rms,
+        with_feed_forward(points, model.robot, model.chi, period),
+    )
+
+
+def gains_for_motion(
+    robot: Robot,
+    chi: Array,
+    motion: Waypoints,
+    present: Mapping[str, Mapping[str, float]],
+    settings: GainSettings,
+) -> tuple[Gains, Gains]:
+    """
+    Return present gains, and those that fit the largest inertia of each joint on a motion.
+
+    Parameters
+    ----------
+    robot, chi : model and physically consistent standard parameters (p,)
+    motion : that will be run
+    present : gains of the controller, by joint
+    settings : of the proposal
+
+    """
+    inertia = largest_inertia(robot, chi, motion.q, MAX_POSES)
+    if not (inertia > 0.0).all():
+        raise ControllerError(
+            'the results hold no physically consistent parameters, from which gains follow: '
+            'identify again'
+        )
+    return propose_for_joints(robot, inertia, present, settings)
+
+
+@contextmanager
+def on_trial(
+    guardian: Guardian,
+    controller: ControllerClient,
+    old: Mapping[str, float],
+    new: Mapping[str, float],
+) -> Iterator[Callable[[], None]]:
+    """
+    Set parameters of a controller, and set them back at the end unless what is yielded was called.
+
+    The guardian does that should this process die, or not get an answer. `ControllerError`: they
+    were refused, or not set back.
+    """
+    kept = False
+
+    def keep() -> None:
+        nonlocal kept
+        guardian.release()
+        kept = True
+
+    guardian.protect(old)
+    try:
+        controller.set(new)
+        yield keep
+    except RobotIdError as error:
+        _set_back(guardian, controller, old)
+        raise RobotStateError(f'{error}; the old gains are set again') from error
+    except BaseException:
+        _set_back(guardian, controller, old)
+        raise
+    if not kept:
+        _set_back(guardian, controller, old)
+
+
+def _set_back(guardian: Guardian, controller: ControllerClient, old: Mapping[str, float]) -> None:
+    try:
+        controller.set(old)
+    except ControllerError as error:
+        raise ControllerError(
+            f"the controller's gains may not be back ({error}): set them by hand, "
+            f"'{GAINS_BEFORE}' beside the results holds them"
+        ) from error
+    # It has ended, and set them back itself, where it had to cancel the motion.
+    with suppress(ControllerError):
+        guardian.release()

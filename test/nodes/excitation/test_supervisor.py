@@ -1,0 +1,184 @@
+"""What is watched over topics: floods of malformed states neither blind nor end a session."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+import threading
+import time
+from typing import Any
+
+from control_msgs.msg import JointTrajectoryControllerState
+import numpy as np
+import pytest
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectoryPoint
+from waiting import PATIENCE, wait_until
+
+from robotid_ros.core.excitation import point_to_point
+from robotid_ros.core.model import build_robot, Robot
+from robotid_ros.exceptions import ControllerError, RobotStateError, SilentRobotError
+from robotid_ros.files.configuration import load, read_urdf
+from robotid_ros.node_settings import ExcitationNodeSettings
+from robotid_ros.nodes.common.controller import ControllerClient
+from robotid_ros.nodes.common.messages import State
+from robotid_ros.nodes.excitation.supervisor import SessionContext, Supervisor
+from robotid_ros.nodes.excitation.trajectory_goal import TrajectoryActionClient
+
+pytestmark = pytest.mark.ros
+CONFIG = Path(__file__).resolve().parents[3] / 'config' / 'scara.yaml'
+JOINTS = ['joint_1', 'joint_2']
+GARBAGE = JointState(name=['joint_1', 'joint_1'], position=[9.0, 9.0])
+
+
+@pytest.fixture(scope='module')
+def robot() -> Robot:
+    configuration = load(CONFIG)
+    return build_robot(read_urdf(configuration) or '', configuration.robot)
+
+
+class Driver:
+    """Publishes the states of a robot at rest, stamps of a counter; garbage beside each."""
+
+    def __init__(self, node: Node):
+        self._states = node.create_publisher(JointState, 'joint_states', 1000)
+        self._controller = node.create_publisher(
+            JointTrajectoryControllerState, 'arm_controller/controller_state', 1000
+        )
+        self._count, self._effort = 0, 0.0
+        self.garbage, self.good, self.drift, self.active = 0, True, 0.0, True
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._end.wait(0.005):
+            self._count += 1
+            if self.good:
+                state = JointState(
+                    name=JOINTS, position=[0.0] * 2, velocity=[0.0] * 2, effort=[0.0] * 2
+                )
+                state.header.stamp.sec = self._count
+                self._states.publish(state)
+            reference = JointTrajectoryPoint(positions=[self.drift * self._count, 0.0])
+            message = JointTrajectoryControllerState(
+                joint_names=JOINTS,
+                reference=reference,
+                error=JointTrajectoryPoint(positions=[0.0, 0.0]),
+            )
+            message.header.stamp.sec = self._count
+            if self.active:
+                self._controller.publish(message)
+            # The newest ones, always.
+            for _ in range(self.garbage):
+                self._states.publish(GARBAGE)
+                self._controller.publish(JointTrajectoryControllerState(joint_names=['joint_1']))
+
+    def close(self) -> None:
+        self._end.set()
+        self._thread.join()
+
+
+@pytest.fixture
+def driver(node: Node):
+    driver = Driver(node)
+    yield driver
+    driver.close()
+
+
+@pytest.fixture
+def supervise(node: Node, robot: Robot) -> Iterator[Callable[..., Supervisor]]:
+    """Supervise the robot, which is ready to move."""
+    made: list[Supervisor] = []
+
+    def make(**changed: Any) -> Supervisor:
+        settings = ExcitationNodeSettings(require_recorder=False, **changed)
+        context = SessionContext(
+            node=node,
+            robot=robot,
+            settings=settings,
+            publish_state=lambda *_: None,
+            session='session',
+            stop=threading.Event(),
+            controller=ControllerClient(node, settings.controller, PATIENCE),
+            action=TrajectoryActionClient(node, settings.controller, PATIENCE),
+        )
+        made.append(Supervisor(context))
+        made[-1].check_ready()
+        return made[-1]
+
+    yield make
+    for supervisor in made:
+        supervisor.close()
+
+
+@pytest.fixture
+def monitor(supervise: Callable[..., Supervisor], driver: Driver) -> Supervisor:
+    return supervise(timeout=PATIENCE, stale_after=0.5)
+
+
+def test_garbage_among_the_joint_states_is_passed_over(monitor: Supervisor, driver: Driver):
+    monitor.begin()
+    driver.garbage = 25
+    end = driver._count + 200
+
+    def seen() -> bool:
+        monitor.check()
+        return driver._count > end
+
+    wait_until(seen, 'the robot is watched for a while')
+
+
+def test_nothing_but_garbage_is_said(monitor: Supervisor, driver: Driver):
+    monitor.begin()
+    driver.garbage, driver.good = 1, False
+    with pytest.raises(RobotStateError, match='only malformed joint states'):
+        wait_until(lambda: monitor.check() and False, 'that is said')
+
+
+def test_a_reference_is_seen_to_rest_where_states_arrive_faster_than_they_are_decoded(
+    monitor: Supervisor, driver: Driver
+):
+    stream, decoded = monitor._states, []
+    decode = stream.decode
+
+    def decode_slowly(sample):
+        time.sleep(0.02)
+        decoded.append(sample)
+        return decode(sample)
+
+    stream.decode = decode_slowly
+    assert monitor.wait_for_reference()[1].tolist() == [0.0, 0.0]
+    assert len(decoded) <= 5
+
+
+def test_no_motion_begins_while_the_reference_moves(monitor: Supervisor, driver: Driver):
+    assert monitor.wait_for_reference()[1].tolist() == [0.0, 0.0]
+    driver.drift = 1e-6
+    with pytest.raises(ControllerError, match='moves joint_1 though no motion of this session'):
+        wait_until(lambda: monitor.wait_for_reference() is None, 'that is seen')
+
+
+def test_a_controller_that_falls_silent_at_rest_is_told_at_once(
+    monitor: Supervisor, driver: Driver
+):
+    driver.active = False
+    # Not after `timeout`, as a controller that was never there.
+    with pytest.raises(SilentRobotError, match=r'stopped publishing its state 0\.5') as caught:
+        monitor.wait_for_reference()
+    assert caught.value.joints == tuple(JOINTS)
+
+
+def test_a_controller_that_was_deactivated_before_a_motion_is_told_from_one_that_refuses(
+    supervise: Callable[..., Supervisor], robot: Robot, driver: Driver, controller
+):
+    controller.accepts = False
+    points = point_to_point(robot.joints, *np.eye(2), np.ones(2), np.ones(2))
+    supervisor = supervise()
+    supervisor.guardian.wait_ready(PATIENCE)
+    with pytest.raises(ControllerError, match='refused the trajectory'):
+        supervisor.run(State.APPROACHING, points, 1, '')
+    supervisor = supervise()
+    supervisor.guardian.wait_ready(PATIENCE)
+    driver.active = False
+    with pytest.raises(ControllerError, match='publishes no state any more: it was deactivated'):
+        supervisor.run(State.APPROACHING, points, 1, '')
