@@ -1,7 +1,7 @@
 """
 DIDIM on a real axis: EMPS, from force, reference and control law alone.
 
-    python benchmarks/didim_emps.py [FOLDER] [--check]
+    python benchmarks/studies/didim_emps.py [FOLDER] [--check]
 
 FOLDER holds `emps/ident.npz` and `emps/valid_pulses.npz` (nonlinearbenchmark.org). The measured
 position is used for one thing only: to say afterwards how close the simulated one comes.
@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 import sys
 
+import _benchmarks  # noqa: F401
 from common import command_line, configured, verdict
 import numpy as np
 

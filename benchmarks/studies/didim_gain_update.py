@@ -1,7 +1,7 @@
 """
 When DIDIM's update of the simulated gains (eq. 59) serves, and when the robot's own gains do.
 
-    python benchmarks/didim_gain_update.py [FOLDER] [--check] [--robot NAME]...
+    python benchmarks/studies/didim_gain_update.py [FOLDER] [--check] [--robot NAME]...
 
 The three settings of `identification.replay.gain_update` on plants that are not the package's: the
 SCARA of DIDIM's section V, slow (friction is most of the torque) and fast (inertia is); a TX-40 in
@@ -21,6 +21,7 @@ import itertools
 import sys
 import time
 
+import _benchmarks  # noqa: F401
 from common import command_line, configured, verdict
 from didim_emps import KNOWN, replay as emps_replay
 from didim_tx40 import session, truth

@@ -1,7 +1,7 @@
 """
 DIDIM beside the methods it is compared with: cost, dependence on the start, σ and truth.
 
-    python benchmarks/didim_methods.py [--check] [--draws N] [--duration SECONDS]
+    python benchmarks/studies/didim_methods.py [--check] [--draws N] [--duration SECONDS]
 
 IDIM by least squares and by instruments of the simulated motion; DIDIM, and the closed-loop input
 error (CLIE) that it simplifies; output error of the position in closed (CLOE) and open loop (OE).
@@ -17,6 +17,7 @@ of all eight (1: σ are honest), and from which starts it arrives at the same.
 import sys
 import time
 
+import _benchmarks  # noqa: F401
 from common import command_line, configured, verdict
 from methods_cases import recording_of
 import numpy as np

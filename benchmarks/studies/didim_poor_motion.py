@@ -1,7 +1,7 @@
 """
 DIDIM where the motion tells little: other people's arms, a rich and a poor motion, every start.
 
-    python benchmarks/didim_poor_motion.py [--check] [--robot NAME]...
+    python benchmarks/studies/didim_poor_motion.py [--check] [--robot NAME]...
 
 The robots are those of the package example-robot-data where it is installed (`pip install
 example-robot-data`), else three of `urdf/`. MuJoCo moves them under the joint trajectory
@@ -23,6 +23,7 @@ from pathlib import Path
 import sys
 from typing import NamedTuple
 
+import _benchmarks  # noqa: F401
 from common import command_line, ROOT, verdict
 from didim_tx40 import harmonics, session, truth
 import numpy as np

@@ -1,7 +1,7 @@
 """
 DIDIM on six axes: a TX-40 in MuJoCo under the joint_trajectory_controller, without its position.
 
-    python benchmarks/didim_tx40.py [--check] [--duration SECONDS]
+    python benchmarks/studies/didim_tx40.py [--check] [--duration SECONDS]
 
 The plant is the simulated robot of this package (MuJoCo, its own controller, sensors with noise),
 which shares nothing with the model that identifies it; its links, friction and wrist coupling
@@ -15,6 +15,7 @@ from collections.abc import Callable
 import dataclasses
 import sys
 
+import _benchmarks  # noqa: F401
 from common import command_line, configured, verdict
 import numpy as np
 from plant_session import follow

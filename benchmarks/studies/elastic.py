@@ -1,7 +1,7 @@
 """
 Robots with elastic joints (Zollo et al. 2015): the paper's figures beside ours.
 
-    python benchmarks/elastic.py [--check] [--draws N] [--robot 2r|6r|all]
+    python benchmarks/studies/elastic.py [--check] [--draws N] [--robot 2r|6r|all]
 
 The robots are simulated by MuJoCo with motors and links as bodies, 8900 samples at 1 kHz of the
 trajectories in config/trajectories, PD control of the motors, encoders of 1 250 000 counts.
@@ -18,6 +18,7 @@ Friction (Coulomb, viscous, and Stribeck's above Coulomb's) is not in the paper'
 
 import sys
 
+import _benchmarks  # noqa: F401
 from common import command_line, verdict
 from elastic_case import Case, COULOMB, COUNT, MAKKAR, normalised_error, STICTION, STRIBECK
 import numpy as np

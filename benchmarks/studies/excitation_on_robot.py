@@ -1,7 +1,7 @@
 """
 What a design is worth on the simulated TX-40 (MuJoCo, trajectory controller, noisy sensors).
 
-    python benchmarks/excitation_on_robot.py [--runs 8] [--spread]
+    python benchmarks/studies/excitation_on_robot.py [--runs 8] [--spread]
 
 Two tables: tracking error of plain and modified Fourier series, and the standard deviation of
 identified base parameters over runs with fresh noise, along a random feasible trajectory and the
@@ -10,6 +10,7 @@ optimised one.
 
 from dataclasses import replace
 
+import _benchmarks  # noqa: F401
 from common import command_line, configured
 import numpy as np
 from plant_session import follow, REST

@@ -1,11 +1,12 @@
 """
 Draw `docs/pictures/friction.png`: the friction of a simulated joint by the mixed model.
 
-    python benchmarks/friction_picture.py [FILE]
+    python benchmarks/studies/friction_picture.py [FILE]
 """
 
 import sys
 
+import _benchmarks  # noqa: F401
 from common import ROOT
 import matplotlib
 

@@ -1,7 +1,7 @@
 """
 Verification on a circle of 100 mm: do modified Fourier series identify better than plain ones.
 
-    python benchmarks/idim_circle.py [--designs 20] [--draws 20] [--bandwidth 1] [--check]
+    python benchmarks/studies/idim_circle.py [--designs 20] [--draws 20] [--bandwidth 1] [--check]
 
 The simulated TX-40 (MuJoCo, trajectory controller) runs designs of both families from rest, two
 periods of each, without noise; a draw is fresh noise of the sensors in the log, the same for both
@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 import sys
 
+import _benchmarks  # noqa: F401
 from common import command_line, configured, verdict
 from excitation_on_robot import run
 from idim_circle_table import FAMILIES, OURS, PAPER, Table

@@ -1,7 +1,7 @@
 """
 The TX-40 and the UR10 from their published logs, beside what is known of them.
 
-    python benchmarks/idim_real.py [FOLDER] [--check]
+    python benchmarks/studies/idim_real.py [FOLDER] [--check]
 
 Printed: residuals of both parts (all rows, and rows where joints move), a split of 80 to 20,
 friction and rotor inertia of the literature, essential parameters, and tables II and III of
@@ -13,6 +13,7 @@ from pathlib import Path
 import sys
 import tempfile
 
+import _benchmarks  # noqa: F401
 from common import command_line, configured, verdict
 from datasets import Case, CASES
 import numpy as np

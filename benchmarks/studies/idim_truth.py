@@ -1,7 +1,8 @@
 """
 Identification against known truth: noise draws on the arm of STICTION and on a UR10.
 
-    python benchmarks/idim_truth.py [--draws 500] [--robots arm3 ur10] [--levels 1 5] [--check]
+    python benchmarks/studies/idim_truth.py [--draws 500] [--robots arm3 ur10] [--levels 1 5]
+        [--check]
 
 Per draw the torque gets white noise (a share of its RMS) and the encoders are quantised. Printed:
 bias over σ, observed over stated σ, variance of WLS over OLS. Torques of the truth are Pinocchio's
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 import sys
 
+import _benchmarks  # noqa: F401
 from common import command_line, configured, ROOT, verdict
 import numpy as np
 import pinocchio

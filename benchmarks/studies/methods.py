@@ -1,7 +1,7 @@
 """
 An open comparison of methods: accuracy, honesty of σ, cost, start, failures.
 
-    python benchmarks/methods.py [--cases NAME …] [--methods NAME …] [--draws N] [--check]
+    python benchmarks/studies/methods.py [--cases NAME …] [--methods NAME …] [--draws N] [--check]
 
 What is identified: `methods_cases.py`. Each method has the package's default settings, the same in
 every case: nothing is chosen, and nothing is known of noise or truth. To add one, write a function
@@ -25,6 +25,7 @@ import sys
 import time
 from typing import NamedTuple
 
+import _benchmarks  # noqa: F401
 from common import command_line, verdict
 from methods_cases import CASES, Draw
 import numpy as np
@@ -191,7 +192,7 @@ def compare(
 
 
 def missed_bounds(found: dict[str, dict[str, Row]]) -> list[str]:
-    """Return where WLS, the default, does not do what docs/methods.md says of it."""
+    """Return where WLS, the default, does not do what docs/studies/methods.md says of it."""
     missed = []
     for case, rows in found.items():
         if case in HARD or not {'description', 'wls'} <= rows.keys():

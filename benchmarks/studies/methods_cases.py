@@ -14,6 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 import tempfile
 
+import _benchmarks  # noqa: F401
 from common import configured, DATASETS
 from datasets import CASES as LOGS
 from didim_tx40 import harmonics, noisier, session, truth

@@ -1,7 +1,7 @@
 """
 Are consistent parameters nearer to the truth than the prior? 100 draws of the prior.
 
-    python benchmarks/prior_draws.py [--robots ur10 tx40 arm3] [--levels 1 5] [--check]
+    python benchmarks/studies/prior_draws.py [--robots ur10 tx40 arm3] [--levels 1 5] [--check]
 
 Robots of `config/` by MuJoCo's dynamics, ten motions of 10 s each with torque noise of a share of
 its root mean square. Of each draw of the prior masses, centres of mass, inertias about these,
@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 import sys
 
+import _benchmarks  # noqa: F401
 from common import command_line, verdict
 from didim_tx40 import truth
 from disturbances import plant, run_along, sines, TIME

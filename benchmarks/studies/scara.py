@@ -1,7 +1,7 @@
 """
 The SCARA study of DIDIM (Gautier, Janot, Vandanjon): its tables 1 to 9 beside ours.
 
-    python benchmarks/scara.py [--check] [--plots DIR] [--duration SECONDS] [--seed N]
+    python benchmarks/studies/scara.py [--check] [--plots DIR] [--duration SECONDS] [--seed N]
 
 The robot is integrated by `scara_plant.py`, which shares nothing with the package. Loops: PD,
 ζ = 1, ω_n = 2π·1 and 2π·10 rad/s, at 200 Hz on the true state. Recorded: position with noise of
@@ -18,6 +18,7 @@ motion stay as close to the actual one as the paper's figure 14 has it.
 from pathlib import Path
 import sys
 
+import _benchmarks  # noqa: F401
 from common import command_line
 import numpy as np
 from scara_bandwidth import bandwidths, half_bandwidth, shares

@@ -3,6 +3,7 @@
 import dataclasses
 import sys
 
+import _benchmarks  # noqa: F401
 from common import configured, ROOT
 import numpy as np
 from scara_plant import Data, differentiated, INERTIA, RATE, ZETA

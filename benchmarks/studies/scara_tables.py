@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+import _benchmarks  # noqa: F401
 from common import published
 import numpy as np
 from scara_plant import COMPONENTS, LENGTH, NAMES, NOMINAL
