@@ -1,4 +1,4 @@
-"""The library: the path of docs/library.md, run as it stands, and what its values look like."""
+"""The library: the path of docs/guide/library.md, run as it stands, and what its values look like."""
 
 from pathlib import Path
 import re
@@ -79,7 +79,7 @@ def result(folder: Path, recording: rid.Recording) -> rid.Identification:
 
 
 def scripts() -> list[str]:
-    return re.findall(r'```python\n(.*?)```', (ROOT / 'docs/library.md').read_text(), re.DOTALL)
+    return re.findall(r'```python\n(.*?)```', (ROOT / 'docs/guide/library.md').read_text(), re.DOTALL)
 
 
 def test_the_script_of_the_documentation_runs(folder: Path):
@@ -209,7 +209,7 @@ def test_the_import_brings_nothing_along():
 
 
 def test_every_name_is_there_and_documented():
-    text = (ROOT / 'docs/library.md').read_text()
+    text = (ROOT / 'docs/guide/library.md').read_text()
     for name in rid.__all__:
         assert getattr(rid, name) is not None
         assert name in text, name

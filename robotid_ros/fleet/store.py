@@ -32,7 +32,7 @@ PARTITIONS = ('type', 'robot')
 @lru_cache
 def schemas() -> Mapping[str, Any]:
     """
-    Return the Arrow schema of each table; docs/fleet.md says what the columns mean.
+    Return the Arrow schema of each table; docs/guide/fleet.md says what the columns mean.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def schemas() -> Mapping[str, Any]:
 
 @dataclasses.dataclass(frozen=True)
 class Store:
-    """A folder of tables, see docs/fleet.md."""
+    """A folder of tables, see docs/guide/fleet.md."""
 
     folder: Path
 
