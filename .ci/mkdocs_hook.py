@@ -11,7 +11,11 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 
 # Files above docs/ that are pages of the site, with their names there.
-ABOVE = {'CONTRIBUTING.md': 'contributing.md', 'CHANGELOG.md': 'changelog.md'}
+ABOVE = {
+    'CONTRIBUTING.md': 'contributing.md',
+    'CHANGELOG.md': 'changelog.md',
+    'benchmarks/README.md': 'benchmarks.md',
+}
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -21,7 +25,10 @@ def on_files(files: Any, config: Any) -> Any:
 
     texts = pages()
     for name, page in ABOVE.items():
-        texts[page] = (ROOT / name).read_text().replace('](docs/', '](')
+        text = re.sub(r'\]\((?:\.\./)?docs/', '](', (ROOT / name).read_text())
+        for other, target in ABOVE.items():
+            text = text.replace(f']({other}', f']({target}')
+        texts[page] = text
     for path, text in texts.items():
         files.append(File.generated(config, path, content=text))
     return files

@@ -141,7 +141,7 @@ def library() -> str:
     lines = [
         '# Library',
         '',
-        '`import robotid_ros as rid`; [library.md](../library.md) shows how ',
+        '`import robotid_ros as rid`; [library.md](../guide/library.md) shows how ',
     ]
     lines += ['the names work together.', '']
     for name in rid.__all__:

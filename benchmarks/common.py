@@ -28,8 +28,8 @@ def configured(name: str | Path) -> 'tuple[Configuration, Robot]':
 
 
 def published(name: str) -> list[dict[str, str]]:
-    """Read what a paper prints, from `<name>_published.csv` beside this file."""
-    with (Path(__file__).parent / f'{name}_published.csv').open() as stream:
+    """Read what a paper prints, from `studies/<name>_published.csv`."""
+    with (ROOT / 'benchmarks' / 'studies' / f'{name}_published.csv').open() as stream:
         return list(csv.DictReader(line for line in stream if not line.startswith('#')))
 
 

@@ -8,8 +8,8 @@ Every log is of a simulated arm by MuJoCo, written as a bag and identified as `r
 handled; how much of the exact torque of moving joints on another motion is predicted wrongly,
 beside a plain baseline (that of `foreign.py`); how many true base parameters lie inside ±3 σ; the
 sentence that names what is wrong. Other benchmarks hold what needs many logs or robots:
-`assumptions.py` false alarms, `coverage.py` σ where the model is wrong, `didim_poor_motion.py`
-DIDIM on arms of others, `urdf_export.py` their descriptions.
+`assumptions.py` false alarms, `coverage.py` σ where the model is wrong,
+`studies/didim_poor_motion.py` DIDIM on arms of others, `urdf_export.py` their descriptions.
 """
 
 import contextlib

@@ -8,7 +8,7 @@ import re
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = sorted([*ROOT.glob('*.md'), *ROOT.glob('docs/**/*.md')])
+DOCUMENTS = sorted([*ROOT.glob('*.md'), *ROOT.glob('docs/**/*.md'), ROOT / 'benchmarks/README.md'])
 EVERY = pytest.mark.parametrize('path', DOCUMENTS, ids=lambda p: str(p.relative_to(ROOT)))
 
 
@@ -22,6 +22,47 @@ def test_links_lead_somewhere(path: Path) -> None:
         if '://' not in x and not (path.parent / x).exists() and '/reference/' not in f'/{x}'
     ]
     assert not missing
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as MkDocs makes them."""
+    text = re.sub(r'^```.*?^```', '', page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    titles = re.findall(r'^#+ (.*)$', text, re.MULTILINE)
+    return {re.sub(r'[\s-]+', '-', re.sub(r'[^\w\s-]', '', x).strip().lower()) for x in titles}
+
+
+@EVERY
+def test_links_into_a_page_lead_to_a_heading(path: Path) -> None:
+    links = re.findall(r'\]\(([^)#:]*\.md)?#([^)]+)\)', path.read_text())
+    missing = [
+        (page, anchor)
+        for page, anchor in links
+        if anchor not in anchors(path.parent / page if page else path)
+    ]
+    assert not missing
+
+
+def test_documents_that_the_code_names_exist() -> None:
+    """Messages send users to pages, comments send readers to pages and benchmarks."""
+    folders = ('robotid_ros', 'benchmarks', 'config', '.ci', 'launch')
+    files = [path for top in folders for path in ROOT.glob(f'{top}/**/*') if path.is_file()]
+    named = re.compile(r'\b((?:docs|benchmarks)/[\w/]+\.(?:md|py))\b')
+    missing = {
+        (str(path.relative_to(ROOT)), name)
+        for path in files
+        if path.suffix in ('.py', '.xml', '.yaml', '.html', '.md')
+        for name in named.findall(path.read_text())
+        if not (ROOT / name).exists()
+    }
+    assert not missing
+
+
+@EVERY
+def test_the_paths_that_a_document_names_exist(path: Path) -> None:
+    named = re.findall(r'\b((?:benchmarks|test|config|docs)/[\w/]+\.\w+)\b', path.read_text())
+    # A file that stands for the user's, and one of another repository.
+    own = {'config/arm.yaml', 'test/integration_test_joint_efforts.py'}
+    assert sorted({x for x in named if not (ROOT / x).exists()} - own) == []
 
 
 @EVERY

@@ -1,4 +1,4 @@
-"""The library: the path of docs/library.md, run as it stands, and what its values look like."""
+"""The library: the path of its page, run as it stands, and what its values look like."""
 
 from pathlib import Path
 import re
@@ -13,6 +13,7 @@ from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.files.trajectory_file import read_design
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / 'docs/guide/library.md'
 LINK = (
     '<link name="{name}"><inertial><origin xyz="0.2 0 0"/><mass value="{mass}"/>'
     '<inertia ixx="0.01" iyy="0.08" izz="0.08" ixy="0" ixz="0" iyz="0"/></inertial></link>'
@@ -79,7 +80,7 @@ def result(folder: Path, recording: rid.Recording) -> rid.Identification:
 
 
 def scripts() -> list[str]:
-    return re.findall(r'```python\n(.*?)```', (ROOT / 'docs/library.md').read_text(), re.DOTALL)
+    return re.findall(r'```python\n(.*?)```', PAGE.read_text(), re.DOTALL)
 
 
 def test_the_script_of_the_documentation_runs(folder: Path):
@@ -209,7 +210,7 @@ def test_the_import_brings_nothing_along():
 
 
 def test_every_name_is_there_and_documented():
-    text = (ROOT / 'docs/library.md').read_text()
+    text = PAGE.read_text()
     for name in rid.__all__:
         assert getattr(rid, name) is not None
         assert name in text, name

@@ -35,7 +35,7 @@ from .maximum_likelihood import maximum_likelihood, MotionSolution
 # them: a hundredth of the uncertainty matters to nobody.
 ROUNDS, REWEIGHTINGS, CONVERGED = 8, 3, 0.01
 # Relative residual of links, of encoder noise. Its square is the bias of least squares, up to the
-# first one in a million; up to the second instruments remove it, see docs/elastic.md.
+# first one in a million; up to the second instruments remove it, see docs/guide/elastic.md.
 HARMLESS, NOISY = 1e-3, 0.05
 # Scatter of the periods over the motion that is rounding: the recording is one period, repeated.
 EXACT = 1e-9

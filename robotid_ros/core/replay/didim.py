@@ -38,8 +38,8 @@ from .replay_problem import bandwidth, make_open_loop_problem, make_replay_probl
 from .settings import ReplaySettings
 from .simulated_observation import with_all_rows
 
-# Share of the torque: with the right gains the SCARA study (benchmarks/scara.py) leaves 2 %, with
-# half of the loop's bandwidth 11 to 28 %.
+# Share of the torque that benchmarks/studies/scara.py leaves: 2 % with the right gains, 11 to 28 %
+# with half of the loop's bandwidth.
 MAX_RESIDUAL = 0.2
 # ω_n over the bandwidth of the motion. In that study, with 0.8 of the loop's bandwidth, Coulomb
 # friction is 2 % off at a ratio of 5 and 30 % at 2.5.

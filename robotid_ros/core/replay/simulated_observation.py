@@ -52,7 +52,7 @@ STATE_STEP = 1e-5
 # Slower than this all around, a joint creeps [rad/s or m/s]: noise that the robot's controller
 # feeds back shakes its dry friction loose, which the simulation lacks. On a joint that moved at
 # 17 mrad/s under 1 mrad/s of noise, viscous friction was 1.9 to 5.2 σ off in three draws of the
-# noise, and is 0.2 to 2.0 σ off without these rows (benchmarks/didim_poor_motion.py, UR10).
+# noise, and is 0.2 to 2.0 σ off without these rows (benchmarks/studies/didim_poor_motion.py).
 CREEPING = 0.004
 # At most this share of the joint's fastest speed: an axis that is slow throughout keeps its rows.
 SLOW_SHARE = 0.25

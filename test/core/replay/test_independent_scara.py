@@ -9,7 +9,7 @@ import pytest
 from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.prior_distribution import initial_parameters
 
-BENCHMARKS = str(Path(__file__).resolve().parents[3] / 'benchmarks')
+BENCHMARKS = str(Path(__file__).resolve().parents[3] / 'benchmarks' / 'studies')
 SECONDS, SEED, DECIMATION = 16.0, 3, 4
 
 
