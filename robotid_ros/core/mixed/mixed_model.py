@@ -101,23 +101,17 @@ class MixedModel:
 
 
 def plain_errors(parts: Sequence[Part], judged: Sequence[Part]) -> Array:
-    """
-    Return the squared errors (F,) of plain friction, fitted to parts, on folds of others.
-
-    Empty where a short log has other folds in the one than in the other.
-    """
-    length, weights, _ = _scales(judged)
+    """Return the squared errors (F,) of plain friction, fitted to parts, on folds of judged."""
+    length, weights, _ = _scales(parts)
     none = [np.zeros((*part.system.Y.shape, 0)) for part in parts]
-    others = [np.zeros((*part.system.Y.shape, 0)) for part in judged]
-    train, test = _grams(parts, none, length), _grams(judged, others, length)
-    if len(train.folds) != len(test.folds):
-        return np.zeros(0)
+    each = _folds(judged)
+    train, test = (_grams(rows, none, length, each) for rows in (parts, judged))
     share = weights[:, None, None] / train.count
     b = len(length)
     size = np.maximum(np.einsum('jkk->k', (train.total * share)[:, :b, :b]), 1e-12)
     zero = np.zeros((b, b)), np.zeros(b)
-    folds = zip(train.folds, test.folds, strict=True)
-    fits = [Fold((train.total - own) * share, other, size, zero) for own, other in folds]
+    pairs = zip(train.folds, test.folds, strict=True)
+    fits = [Fold((train.total - own) * share, other, size, zero) for own, other in pairs]
     return np.array([fit.plain.sum() for fit in fits])
 
 
@@ -132,13 +126,16 @@ def _scales(parts: Sequence[Part]) -> tuple[Array, Array, Array]:
     return np.sqrt(np.maximum(np.mean(W**2, axis=0), 1e-300)), weights, plain
 
 
-def choose(parts: Sequence[Part], robot: Robot, base: BaseParameters) -> MixedModel:
+def choose(
+    parts: Sequence[Part], judged: Sequence[Part], robot: Robot, base: BaseParameters
+) -> MixedModel:
     """
     Choose how much each kind of column explains, and how far the description's bodies count.
 
     Parameters
     ----------
-    parts : motions of one robot
+    parts : motions of one robot, as they are fitted
+    judged : the same rows of them as a model is used: predicted at an instant
     robot, base : of their systems, with plain friction at the joints whose friction is open
 
     """
@@ -149,11 +146,14 @@ def choose(parts: Sequence[Part], robot: Robot, base: BaseParameters) -> MixedMo
     told = told_joints(parts, robot)
     kinds = [observe_kinds(p.samples, p.system, told, scales, rigid) for p in parts]
     size = column_scale(parts, kinds, scales)
-    grams = _grams(parts, [D / size[:, None] for D in kinds], length)
+    each = _folds(judged)
+    grams = _grams(parts, [D / size[:, None] for D in kinds], length, each)
+    kinds = [observe_kinds(p.samples, p.system, told, scales, rigid) for p in judged]
+    others = _grams(judged, [D / size[:, None] for D in kinds], length, each)
     bodies = base.of(robot.prior) if robot.prior[robot.first_columns + 9].any() else None
     metric = _body_metric(robot, base, links) / np.outer(length, length)
     mean = None if bodies is None else bodies * length
-    choice = Choice(grams, base.rank, weights, mean, metric)
+    choice = Choice(grams, others, base.rank, weights, mean, metric)
     found = choice.run()
     pull = found.pull * choice.metric * np.outer(length, length)
     mean = np.zeros(base.rank) if bodies is None else bodies
@@ -206,14 +206,26 @@ def _residual(parts: Sequence[Part], joint: int, value: Array) -> float:
     return float(np.sqrt(squares / max(sum(len(y) for _, y in rows), 1)))
 
 
-def _grams(parts: Sequence[Part], columns: Sequence[Array], length: Array) -> Grams:
-    """Return the products of all parts, each of which is a fold, too, where there are several."""
+def _folds(parts: Sequence[Part]) -> list[npt.NDArray[np.bool_]]:
+    """Return the folds (F, N) of each part, which is one as a whole where there are several."""
     found = []
-    for part, D in zip(parts, columns, strict=True):
+    for part in parts:
         system, keep = part.system, part.samples.decimation
         motion = part.samples.q[::keep], part.samples.dq[::keep]
         each = folds(*motion, np.asarray(system.valid.any(axis=0)))
-        if len(parts) > 1:
-            each = np.vstack([each, np.ones_like(each[:1])])
-        found.append(products(system.W / length, D, system.Y, system.valid, each))
+        found.append(np.vstack([each, np.ones_like(each[:1])]) if len(parts) > 1 else each)
+    return found
+
+
+def _grams(
+    parts: Sequence[Part],
+    columns: Sequence[Array],
+    length: Array,
+    each: Sequence[npt.NDArray[np.bool_]],
+) -> Grams:
+    """Return the products of all parts, of folds each."""
+    found = [
+        products(p.system.W / length, D, p.system.Y, p.system.valid, own)
+        for p, D, own in zip(parts, columns, each, strict=True)
+    ]
     return sum(found[1:], start=found[0])

@@ -11,11 +11,14 @@ from ..identification_settings import IdentificationSettings
 from ..mixed.columns import Part
 from ..mixed.mixed_model import choose, MixedModel, plain_errors
 from ..mixed.shrinkage import gains_clearly
-from ..model.base_parameters import base_parameters
+from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimators import MIXED
+from ..regression.observation_system import observe
+from ..signals.filters import lowpass
+from ..signals.preparation import prepare
 from ..signals.recording import Recording
-from ..signals.samples import SignalSettings
+from ..signals.samples import Samples, SignalSettings
 from ..signals.uniform_recording import MIN_TRAVEL
 from ..timing.delay_compensation import prepare_without_delay, remove_delay
 from .chunked_estimation import RecordingOrChunks
@@ -104,7 +107,6 @@ def choose_filters(
     judging = min(JUDGING, LARGEST_BAND * rate)
     wanted = dataclasses.replace(signals, cutoff=JUDGING_POSITIONS * judging, band=judging)
     found = [prepare_without_delay(r, robot, base, wanted) for r in recordings]
-    judged = [Part(*each[:2]) for each in found]
     prompt = [
         remove_delay(r, each[2], signals.stamps) for r, each in zip(recordings, found, strict=True)
     ]
@@ -112,19 +114,18 @@ def choose_filters(
     if signals.cutoff:
         return prompt, signals
 
-    def observed(cutoff: float, band: float) -> list[Part]:
-        chosen = dataclasses.replace(signals, cutoff=cutoff, band=band)
-        return [Part(*prepare_without_delay(r, robot, base, chosen)[:2]) for r in prompt]
-
+    used = [as_used(recording, robot, signals) for recording in prompt]
     wider = [signals.band] if signals.band else list(BANDS)
     bands = dict.fromkeys(min(band, LARGEST_BAND * rate) for band in wider)
     pairs = [(min(POSITIONS * band, LARGEST_CUTOFF * rate), band) for band in bands]
     pairs.append((0.0, signals.band))  # from the motion
-    errors = {pair: plain_errors(observed(*pair), judged) for pair in pairs}
-    errors = {pair: own for pair, own in errors.items() if len(own)}
-    best = next(iter(errors), pairs[0])
+    errors = {}
+    for cutoff, band in pairs:
+        tried = dataclasses.replace(signals, cutoff=cutoff, band=band)
+        errors[cutoff, band] = plain_errors(*_observed(prompt, robot, base, tried, used))
+    best = pairs[0]
     for pair, own in errors.items():
-        if gains_clearly(own, errors[best]):
+        if len(own) == len(errors[best]) and gains_clearly(own, errors[best]):
             best = pair
     return prompt, dataclasses.replace(signals, cutoff=best[0], band=best[1])
 
@@ -140,13 +141,14 @@ def choose_from(
     RobotIdError : a recording cannot be used
 
     """
-    model = _chosen(recordings, robot, signals)
+    used = [as_used(recording, robot, signals) for recording in recordings]
+    model = _chosen(recordings, robot, signals, used)
     if robot.effort_kind != 'auto' or not robot.gravity.any():
         return model
     pinocchio_model = robot.model.copy()
     pinocchio_model.gravity.linear = np.zeros(3)
     weightless = dataclasses.replace(robot, model=pinocchio_model, effort_kind='without_gravity')
-    other = _chosen(recordings, weightless, signals)
+    other = _chosen(recordings, weightless, signals, used)
     ratio = model.shrinkage.residual / max(other.shrinkage.residual, 1e-300)
     # With plain friction, too: springs may stand in for gravity.
     clear = all(
@@ -158,10 +160,44 @@ def choose_from(
     return dataclasses.replace(other, weightless_gain=ratio)
 
 
-def _chosen(recordings: Sequence[Recording], robot: Robot, signals: SignalSettings) -> MixedModel:
+def _chosen(
+    recordings: Sequence[Recording], robot: Robot, signals: SignalSettings, used: Sequence[Samples]
+) -> MixedModel:
     base = base_parameters(robot)
-    observed = [prepare_without_delay(r, robot, base, signals)[:2] for r in recordings]
-    return choose([Part(*each) for each in observed], robot, base)
+    return choose(*_observed(recordings, robot, base, signals, used), robot, base)
+
+
+def _observed(
+    recordings: Sequence[Recording],
+    robot: Robot,
+    base: BaseParameters,
+    signals: SignalSettings,
+    used: Sequence[Samples],
+) -> tuple[list[Part], list[Part]]:
+    """Return the rows that are fitted, and the same rows as a model is used."""
+    fitted, judged = [], []
+    for recording, whole in zip(recordings, used, strict=True):
+        part = Part(*prepare_without_delay(recording, robot, base, signals)[:2])
+        fitted.append(part)
+        step = part.samples.decimation
+        fields = ('time', 'q', 'dq', 'ddq', 'tau', 'valid')
+        rows = {name: getattr(whole, name)[::step] for name in fields}
+        samples = dataclasses.replace(whole, **rows, rate=whole.rate / step)
+        judged.append(Part(samples, observe(samples, robot, base)))
+    return fitted, judged
+
+
+def as_used(recording: Recording, robot: Robot, signals: SignalSettings) -> Samples:
+    """
+    Return the samples on which a model is judged, as one is used: at an instant.
+
+    From smooth positions and their derivatives it predicts a smooth torque, W passes no filter:
+    what a sharp model is off where a joint turns round or rests counts.
+    """
+    signals = dataclasses.replace(signals, cutoff=0.0, band=0.0, decimation=1)
+    whole = prepare(recording, robot, signals)
+    tau = lowpass(whole.tau, whole.cutoff, whole.rate)
+    return dataclasses.replace(whole, tau=tau, measured=None, temperature=None)
 
 
 def is_open(robot: Robot, settings: IdentificationSettings) -> bool:
