@@ -15,7 +15,6 @@ from ..model.base_parameters import base_parameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimators import MIXED
 from ..regression.observation_system import observe
-from ..signals.filters import lowpass
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples, SignalSettings
@@ -187,8 +186,7 @@ def _as_used(recording: Recording, robot: Robot, signals: SignalSettings) -> Sam
     """
     signals = dataclasses.replace(signals, cutoff=0.0, band=0.0, decimation=1)
     whole = prepare(recording, robot, signals)
-    tau = lowpass(whole.tau, whole.cutoff, whole.rate)
-    return dataclasses.replace(whole, tau=tau, measured=None, temperature=None)
+    return dataclasses.replace(whole, measured=None, temperature=None)
 
 
 def is_open(robot: Robot, settings: IdentificationSettings) -> bool:
