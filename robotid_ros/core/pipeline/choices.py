@@ -17,8 +17,8 @@ from ..regression.estimators import MIXED
 from ..regression.observation_system import observe
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
+from ..signals.resampling import MIN_TRAVEL
 from ..signals.samples import Samples, SignalSettings
-from ..signals.uniform_recording import MIN_TRAVEL
 from ..timing.delays import prepare_without_delay, remove_delay
 from .chunked_estimation import RecordingOrChunks
 from .several_logs import LogSet, longest_log
