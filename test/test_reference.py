@@ -83,7 +83,11 @@ def test_every_page_is_in_the_navigation(reference):
     linked = set(entries(configuration['nav']))
     pages = {str(f.relative_to(ROOT / 'docs')) for f in (ROOT / 'docs').rglob('*.md')}
     own = {page for page in pages if not page.startswith('decisions/0')}
-    assert linked == own | set(reference.pages()) | {'contributing.md', 'changelog.md'}
+    assert linked == own | set(reference.pages()) | {
+        'contributing.md',
+        'changelog.md',
+        'benchmarks.md',
+    }
 
 
 @pytest.mark.slow

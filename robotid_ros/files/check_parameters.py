@@ -7,7 +7,9 @@ import math
 import numpy as np
 
 from ..core.diagnostics.prediction import prediction_warnings
+from ..core.model.friction import FrictionTerm, TERMS
 from ..core.model.robot import Robot
+from ..core.model.robot_builder import with_friction
 from ..core.pipeline.chunked_estimation import RecordingOrChunks
 from ..core.pipeline.validation import validate
 from ..core.regression.goodness_of_fit import Validation
@@ -42,7 +44,7 @@ def check_parameters(
     UnknownNameError : the robot lacks an identified parameter
 
     """
-    robot = session.robot.elastic or session.robot
+    robot = session.robot.elastic or _with_identified_friction(session.robot, results)
     settings = session.configuration.identification
 
     def predicted(chi: np.ndarray) -> Validation:
@@ -75,6 +77,21 @@ def check_parameters(
         verdict=verdict_on(before, rows[BASE], 0 if reasons else None),
     )
     return CheckedParameters(results, checked, rows)
+
+
+def _with_identified_friction(robot: Robot, results: Results) -> Robot:
+    """Return the robot with the friction terms that were identified, the default's included."""
+    names, constants = (results.model.get(k, {}) for k in ('friction', 'friction_constants'))
+    if not names.keys() >= set(robot.joints):
+        return robot
+    terms = tuple(
+        tuple(
+            FrictionTerm(name, {k: constants[joint][k] for k in TERMS[name].constants})
+            for name in names[joint]
+        )
+        for joint in robot.joints
+    )
+    return with_friction(robot, terms)
 
 
 def verdict_on(before: Verdict, rows: Sequence[Residual], cause: int | None) -> Verdict:

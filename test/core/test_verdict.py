@@ -189,7 +189,7 @@ def test_a_verdict_is_read_as_it_was_written(robot, record, tmp_path):
 
 
 def test_the_documentation_has_the_thresholds():
-    text = (Path(__file__).parents[2] / 'docs' / 'verdict.md').read_text()
+    text = (Path(__file__).parents[2] / 'docs' / 'guide' / 'verdict.md').read_text()
     for bound in THRESHOLDS.values():
         assert f'{100 * bound.value:g} %' in text
 
