@@ -163,9 +163,8 @@ class Choice:
 
     Parameters
     ----------
-    grams : of rows that are fitted, columns W scaled to the size one
-    judged : of the rows on which a fit is judged, with the same columns and folds
-    b : number of columns of W
+    grams : of columns W that are scaled to the size one
+    b : number of these
     weights : (n,) 1/σ_j
     mean : (b,) parameters of the description's bodies, scaled; None without any
     metric : (b, b) of how far others are from them; of a ridge without any
@@ -180,13 +179,12 @@ class Choice:
     def __init__(
         self,
         grams: Grams,
-        judged: Grams,
         b: int,
         weights: Array,
         mean: Array | None,
         metric: Array,
     ):
-        self._grams, self._judged, self._weights, self._mean = grams, judged, weights, mean
+        self._grams, self._weights, self._mean = grams, weights, mean
         self._share = weights[:, None, None] / grams.count
         self.size = np.einsum('jkk->k', (grams.total * self._share)[:, :b, :b])
         self.size = np.maximum(self.size, 1e-12 * self.size.max())
@@ -207,8 +205,8 @@ class Choice:
             grams, zero = self._grams, np.zeros_like(self.size)
             prior = pull * self.metric, zero if self._mean is None else self._mean
             parts = [
-                Fold((grams.total - fold) * self._share, test, self.size, prior)
-                for fold, test in zip(grams.folds, self._judged.folds, strict=True)
+                Fold((grams.total - fold) * self._share, fold, self.size, prior)
+                for fold in grams.folds
             ]
             self.plain = np.array([part.plain for part in parts])
             names = ('left', 'right', 'squares')
@@ -246,7 +244,7 @@ class Choice:
             if (*penalty, pull) == before:
                 break
         by_joint = current.sum(axis=0), self.plain.sum(axis=0)
-        powers = self._judged.folds[:, :, -1, -1].sum(axis=0)
+        powers = self._grams.folds[:, :, -1, -1].sum(axis=0)
         return Shrinkage(
             penalty, pull, self._weights, total(current), total(self.plain), *by_joint, powers
         )
