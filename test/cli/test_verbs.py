@@ -214,3 +214,25 @@ def test_validate_knows_the_configuration_of_the_identification(run, scara, sums
     (tmp_path / 'scara.urdf').unlink()
     code, text, err = run('validate', path, '--parameters', out, '--max-residual', 5)
     assert (code, err) == (0, ''), text
+
+
+def test_validate_predicts_with_the_friction_that_the_default_opened(run, scara, sums, tmp_path):
+    """The configuration names none of its terms: they are those of the results."""
+    from robotid_ros.core.model.dynamics import inverse_dynamics
+    from robotid_ros.core.model.friction import SHRUNK
+
+    robot, chi = scara
+    t, q, dq, ddq = sums(24.0)
+    tau = inverse_dynamics(robot, chi, q, dq, ddq)
+    tau += 2.0 * np.sign(dq) * np.exp(-np.abs(dq) / 0.2)
+    names = [f'{joint}.{kind}' for kind in ('position', 'effort') for joint in robot.joints]
+    log = tmp_path / 'log.csv'
+    rows = np.column_stack([t, q, tau])
+    np.savetxt(log, rows, delimiter=',', header=','.join(['time', *names]), comments='')
+    (tmp_path / 'scara.urdf').write_text(robot.urdf)
+    out = tmp_path / 'out'
+    assert run('identify', log, '--urdf', tmp_path / 'scara.urdf', '-o', out)[0] == 0
+    written = yaml.safe_load((out / 'parameters.yaml').read_text())
+    assert any(entry['name'][:-1] in SHRUNK for entry in written['base'])
+    code, text, err = run('validate', log, '--parameters', out, '--max-residual', 5)
+    assert (code, err) == (0, ''), (text, err)
