@@ -64,7 +64,8 @@ LAYERS = (
     *('simulated_session', 'library'),
     *('entry', 'nodes.common', 'nodes.demo', 'nodes.recorder'),
     'nodes.identification.gain_proposal',
-    'nodes.excitation', 'nodes.feedforward',
+    'nodes.excitation',
+    'nodes.feedforward',
     *('nodes.identification', 'nodes.simulated_robot', 'nodes.doctor', 'nodes.__main__', 'cli'),
 )
 

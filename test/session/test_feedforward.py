@@ -37,7 +37,14 @@ class Mover:
         self.client = ActionClient(session.client.node, FollowJointTrajectory, ACTION)
         session.client.wait_for(self.client.server_is_ready, what='the relay offers its action')
 
-    def send(self, end: Any, duration: float, start: Any = START, **changes: Any) -> Any:
+    def send(
+        self,
+        end: Any,
+        duration: float,
+        start: Any = START,
+        names: tuple[str, ...] = JOINTS,
+        **changes: Any,
+    ) -> Any:
         """Send a goal; return its handle."""
         count = round(duration / 0.1) + 1
         s = np.linspace(0.0, 1.0, count)
@@ -56,8 +63,7 @@ class Mover:
             )
             for k in range(count)
         ]
-        names = changes.get('names') or list(JOINTS)
-        goal = FollowJointTrajectory.Goal(trajectory=JointTrajectory(joint_names=names))
+        goal = FollowJointTrajectory.Goal(trajectory=JointTrajectory(joint_names=list(names)))
         goal.trajectory.points = points
         executor = self.session.client.node.executor
         sent = executor.create_task(lambda: self.client.send_goal_async(goal))
@@ -119,7 +125,7 @@ def test_what_efforts_cannot_be_added_to_is_refused_in_a_sentence(session: Sessi
     nan = np.full((11, 2), 0.1)
     nan[5, 1] = np.nan
     for changes, sentence in (
-        ({'names': ['joint_1', 'elbow']}, 'names the joints joint_1, elbow'),
+        ({'names': ('joint_1', 'elbow')}, 'names the joints joint_1, elbow'),
         ({'velocities': None, 'accelerations': None}, 'lacks velocities'),
         ({'velocities': nan}, 'not a number'),
     ):
