@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...exceptions import LimitError
 from ..arrays import Array
-from ..excitation import Waypoints
+from ..excitation import CubicWaypoints, Waypoints
 from ..model import inverse_dynamics, Robot
 from ..model.drive_torques import path_columns
 from ..model.robot import ElasticRobot
@@ -169,9 +169,12 @@ def _with_efforts(
         if new.size:
             tau[new] = torque(new)
 
-    kept, first, last = [edges], edges[:-1], edges[1:]
+    ends = edges
+    if isinstance(motion, CubicWaypoints):  # whose acceleration jumps: one update later it is new
+        ends = np.union1d(edges, edges[:-1] + 1)
+    kept, first, last = [ends], ends[:-1], ends[1:]
     # One call for what nearly every motion needs: each costs as much as a hundred times.
-    evaluate(np.append(first[:, None] + np.arange(8) * steps[:, None] // 8, edges[-1]))
+    evaluate(np.append(first[:, None] + np.arange(8) * (last - first)[:, None] // 8, edges[-1]))
     largest = np.where(np.isfinite(scale), scale, np.nanmax(np.abs(tau), axis=0))
     bound = np.maximum(TOLERANCE * largest, 1e-300)
     while first.size:
