@@ -172,7 +172,7 @@ class FeedForwardSettings:
     enabled: bool = setting(True, 'false: goals go on as they came', dynamic=True)
     ramp: float = setting(
         0.5,
-        'time in which the efforts of a goal grow from those that are commanded before it',
+        'time in which what was commanded ahead of the feedback before a goal gives way',
         unit='s',
         minimum=0.0,
         maximum=10.0,

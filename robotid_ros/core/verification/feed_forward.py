@@ -78,10 +78,10 @@ def goal_with_efforts(
     """
     Add the predicted efforts to a goal of anybody, and the points that these need.
 
-    The path stays the same, that of the controller between the goal's own points. The efforts
-    begin with those that the controller commands ahead of its feedback already, and reach the
-    predicted ones within the ramp: a robot that has sagged against its feedback comes back slowly.
-    Those of the last point stay, as it is held.
+    The path stays the same, that of the controller between the goal's own points. What the
+    controller commands ahead of its feedback already differs from what the model predicts there:
+    the difference goes within the ramp, and a robot that has sagged against its feedback comes
+    back slowly. The efforts of the last point stay, as it is held.
 
     Parameters
     ----------
@@ -103,9 +103,21 @@ def goal_with_efforts(
     acting[-1] = time[-1]
     predicted = _predicted(goal, robot, chi, acting)
 
+    first, held = (
+        inverse_dynamics(robot, chi, *(values[k : k + 1] for values in still))[0]
+        / robot.drive_gain
+        for k, still in (
+            (0, (goal.q, goal.dq, np.zeros_like(goal.q))),
+            (len(goal.q) - 1, (goal.q, goal.dq, goal.ddq)),
+        )
+    )
+
     def torque(places: NDArray[np.intp]) -> Array:
         share = np.clip(time[places] / max(ramp, 1e-9), 0.0, 1.0)[:, None]
-        return np.asarray(present + share**2 * (3.0 - 2.0 * share) * (predicted(places) - present))
+        left = 1.0 - share**2 * (3.0 - 2.0 * share)
+        # In the end no friction of the path is left: at rest nobody knows it.
+        ends = (places == len(time) - 1)[:, None]
+        return np.where(ends, held, predicted(places)) + left * (present - first)
 
     return _with_efforts(goal, steps, torque, robot.limits.effort / np.abs(robot.drive_gain))
 
