@@ -21,6 +21,7 @@ ROS = re.compile(
 # From the bottom to the top: a module imports from its own layer and from those below it.
 LAYERS = (
     *('exceptions', 'threads', 'settings'),
+    *('core.findings', 'core.finding_codes'),
     *('core.arrays', 'core.rank', 'core.table', 'core.model'),
     *('core.excitation.settings', 'core.excitation.trajectory', 'core.excitation'),
     *('core.signals', 'core.regression', 'core.timing', 'core.diagnostics', 'core.parameters'),

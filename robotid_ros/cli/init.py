@@ -70,6 +70,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
         text = settings_reference()
         return Outcome(parse_yaml(text, 'the settings'), partial(show, text.rstrip()))
+    from ..core.finding_codes import render
     from ..core.model.urdf_parsing import parse_urdf
     from ..core.setup.arm_choice import left_out_sentences
     from ..core.setup.robot_setup import KnownFacts, set_up_robot
@@ -100,7 +101,9 @@ def run(args: argparse.Namespace) -> Outcome:
     text = configuration_text(setup, urdf_setting(source, output))
     write_text(output, text, overwrite=args.force)
     load(output)
-    sentences = (*left_out_sentences(setup.arm), *setup.rules.values(), *setup.notes)
+    warnings = map(render, setup.robot.warnings)
+    rules = setup.rules.values()
+    sentences = (*left_out_sentences(setup.arm), *rules, *warnings, *setup.notes)
     data = {
         'joints': setup.arm.joints,
         'tool': setup.arm.tip,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.finding_codes import render
 from ..core.setup.arm_choice import left_out_sentences
 from ..core.setup.robot_setup import RobotSetup
 from ..settings import MISSING
@@ -142,6 +143,7 @@ def _head(setup: RobotSetup) -> str:
         'Units: rad, m, s, N·m, N, kg.',
         f'The {len(setup.arm.joints)} joints of the arm: {names}.',
         *(f'{text[:1].upper()}{text[1:]}.' for text in left_out_sentences(setup.arm)),
+        *(f'Note: {render(found)}' for found in setup.robot.warnings),
         *(f'Note: {text}.' for text in setup.notes),
     ]
     return '\n'.join(lines)

@@ -283,7 +283,7 @@ class RobotSetup:
     facts : what was known
     unchecked : sentences about what is not checked before the robot moves, by the names of
         `accept_unchecked`
-    notes : what a user should look at
+    notes : what a user should look at, beside the warnings of the robot
 
     """
 
@@ -365,5 +365,5 @@ def set_up_robot(
         drives,
         facts,
         CollisionScene(robot, excitation.workspace).unchecked,
-        (*robot.warnings, *following, *notes),
+        (*following, *notes),
     )

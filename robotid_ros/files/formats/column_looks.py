@@ -181,7 +181,6 @@ def missing(table: Table, quantity: str, selections: Mapping[str, Selection]) ->
     taken: Iterable[str] = (f'{k} {s.pattern}' for k, s in selections.items())
     known = f'; found: {", ".join(taken)}' if selections else ''
     known += f'; passed over: {shortened(table.passed_over)}' if table.passed_over else ''
-    known += ''.join(f'; {note}' for note in table.notes)
     example, hint = EXAMPLES[quantity], ''
     if all(table.widths.values()):
         example = f'{quantity}=NAME[FIRST:END]'

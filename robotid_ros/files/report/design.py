@@ -23,7 +23,7 @@ from . import drawing
 from .drawing import finish, MEASURED, NEUTRAL, new_plot, PREDICTED, RESIDUAL, single
 from .moving_arm import moving_arm
 from .templates import number, percent, render
-from .verdict import Figure, FirstScreen, SERIOUS, split_remedy, with_remedies
+from .verdict import Figure, FirstScreen, Row
 
 TITLES = {'good': 'Can be run', 'fair': 'Can be run with care', 'poor': 'Not to be run'}
 COLORS = {'excitation': PREDICTED, 'validation': MEASURED}
@@ -44,11 +44,11 @@ def design_page(
     plots.data['arm'] = moving_arm(robot, motions, settings.workspace)
     series, first = motion_series(design, robot), verdict_of(design, settings)
     remarks = [
-        (text, severity)
+        Row(severity, text, (), '')
         for severity, texts in (
-            (SERIOUS, design.shortcomings),
+            ('error', design.shortcomings),
             ('warning', design.unchecked),
-            ('note', design.notes),
+            ('info', design.notes),
         )
         for text in texts
     ]
@@ -65,7 +65,7 @@ def design_page(
         verdict_title=TITLES[first.level],
         first=first,
         tiles=_figures(design, settings),
-        found=with_remedies(remarks, t.joints),
+        found=remarks,
         severe=bool(design.shortcomings or design.unchecked),
         motions=list(motions),
         joints=robot.joints,
@@ -85,19 +85,17 @@ def verdict_of(design: Design, settings: ExcitationSettings) -> FirstScreen:
     """Judge a design by its shortcomings, and by what nobody has checked."""
     columns = f'{len(design.columns)} columns of the model'
     if design.shortcomings:
-        finding, remedy = split_remedy(design.shortcomings[0])
         return FirstScreen(
             'poor',
-            f'The node excitation does not run it: {finding}.',
-            f'{remedy or "Design again"}.',
+            f'The node excitation does not run it: {design.shortcomings[0]}.',
+            'Design again.',
         )
     if design.unchecked:
-        finding, remedy = split_remedy(design.unchecked[0])
-        action = remedy or 'Complete the robot description'
         return FirstScreen(
             'fair',
-            f'It keeps every limit that is checked and excites all {columns}, but {finding}.',
-            f'{action}, or accept it by name in excitation.accept_unchecked.',
+            f'It keeps every limit that is checked and excites all {columns}, but '
+            f'{design.unchecked[0]}.',
+            'Complete the robot description, or accept it by name in excitation.accept_unchecked.',
         )
     apart = f'; bodies stay at least {settings.workspace.distance:g} m apart'
     return FirstScreen(

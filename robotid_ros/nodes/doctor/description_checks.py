@@ -5,6 +5,7 @@ import dataclasses
 
 import numpy as np
 
+from ...core.finding_codes import seen_and_remedy
 from ...core.model import build_robot
 from ...core.model.robot import Robot
 from ...core.model.urdf_parsing import movable_joints
@@ -82,6 +83,6 @@ def _limit_findings(robot: Robot) -> Iterator[Finding]:
                 f'there is no {name} limit of {shortened([robot.joints[k] for k in lacking])}',
                 f'set robot.{name}, a motion is planned and watched by it',
             )
-    for text in robot.warnings:
-        yield note(_DESCRIPTION, *split_remedy(text))
+    for found in robot.warnings:
+        yield note(_DESCRIPTION, *seen_and_remedy(found))
     yield fine(_DESCRIPTION, f"'{robot.name}' with the joints {shortened(robot.joints)}")
