@@ -51,7 +51,10 @@ class Code:
     def texts(self) -> dict[str, str]:
         """Return its sentences, with the names of values in braces."""
         templates = {'seen': self.seen, 'means': self.means, 'remedy': self.remedy}
-        plain = {k: _SPEC.sub(r'{\1}', _PART.sub(r'\1', t)) for k, t in templates.items()}
+        plain = {
+            k: _SPEC.sub(r'{\1}', _PART.sub(r'\1', t.replace('{tried}', '')))
+            for k, t in templates.items()
+        }
         plain = {k: f'{t}.' if t else '' for k, t in plain.items()}
         remedy = plain.pop('remedy')
         return {**plain, 'why': self.why, 'remedy': remedy}

@@ -17,6 +17,7 @@ from robotid_ros.core.diagnostics.advice import (
 )
 from robotid_ros.core.diagnostics.assumptions import data_warnings
 from robotid_ros.core.diagnostics.trials import _least_distance, Efforts, Rows, Trials
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.core.model.base_parameters import base_parameters
@@ -115,9 +116,9 @@ def test_friction_that_jumps_soon_after_the_start_is_named(robot, base, estimate
     tau[:, joint] += size * np.sign(dq[:, joint]) * (time > 3.6)
     samples, systems, estimate = estimated(Recording(robot.joints, time, q, tau))
     found = data_warnings(robot, base, samples, systems, estimate)
-    (jump,) = [each for each in found if each.code == FRICTION]
+    (jump,) = select(found, FRICTION)
     assert jump.joints == (robot.joints[joint],)
-    told, since, *_ = jump.values['amount']
+    told, since = jump.values['jump'], jump.values['since']
     assert abs(told - size) < 0.2 * size and abs(since - 3.6) < 0.2
     assert FRICTION not in [
         each.code for each in find_causes(robot, base, samples, Rows.of(systems))
@@ -139,7 +140,7 @@ def test_no_sign_is_advised_that_makes_it_worse(robot, base, estimated, truth, s
     tau = tau + 0.6 * tau.std(axis=0) * drift / drift.std(axis=0)
     samples, systems, estimate = estimated(Recording(robot.joints, time, q, tau))
     found = data_warnings(robot, base, samples, systems, estimate)
-    assert SIGN not in [each.code for each in found]
+    assert not select(found, SIGN)
 
 
 @pytest.fixture(scope='module')

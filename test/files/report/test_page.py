@@ -184,7 +184,7 @@ def test_the_verdict_follows_validation_and_findings(results):
 
     assert judged(0.3).level == 'poor' and 'Not to be relied on' in judged(0.3).sentence
     assert 'cannot be used' in judged(0.6).sentence
-    quiet = {'warnings': (), 'severities': ()}
+    quiet = {'findings': ()}
     assert (
         judged(0.02, **quiet).level == 'good' and 'feed-forward' in judged(0.02, **quiet).sentence
     )
