@@ -32,7 +32,7 @@ class Code:
     Attributes
     ----------
     code : stable, by stage: F1 input, F2 signals, F3 motion, F4 efforts and model, F5 parameters,
-        F6 result, F7 session
+        F6 result, F7 session, F8 design of a motion
     name : for programs
     severity : of its findings, where they do not say another
     seen, means, remedy : templates: what was seen, what it means for the result, what to do
@@ -1078,6 +1078,105 @@ _TABLE = (
         means='No method uses them',
         remedy='For DIDIM, record with gains that stay',
     ),
+    # --- F8: design of a motion ---
+    Code(
+        'F801', 'designed_columns', INFO,
+        '{count} columns, {which}',
+        'The motion excites the parameters of these columns.',
+    ),
+    Code(
+        'F802', 'search_stopped', INFO,
+        'The search was stopped before its end: the same seed may give another trajectory',
+        'A longer search excites more.',
+    ),
+    Code(
+        'F803', 'convex_hulls', INFO,
+        '{count} meshes are replaced by their convex hulls',
+        'A hull is larger than its mesh: distances are smaller than those of the robot.',
+    ),
+    Code(
+        'F804', 'boxes', INFO,
+        'The hulls of {bodies} are too fine: they are replaced by boxes',
+        'A box is larger than its mesh: distances are smaller than those of the robot.',
+    ),
+    Code(
+        'F805', 'never_apart', INFO,
+        'Never apart, not checked: {pairs}',
+        'Bodies that overlap in every pose are neighbours by their shapes.',
+    ),
+    Code(
+        'F806', 'overlapping', INFO,
+        'Overlap in many poses by their shapes, not checked: {pairs}',
+        'A motion may bring these links together.',
+        remedy='See that they cannot touch',
+    ),
+    Code(
+        'F807', 'arm_hangs', INFO,
+        'No ground is set, the arm seems to hang ({reason})',
+        'Without a ground, the motion may reach the floor.',
+        remedy='If there is one, set excitation.workspace.ground',
+    ),
+    Code(
+        'F808', 'no_room_above_ground', INFO,
+        'No ground is set: no pose is free above {height:g} m, the arm may hang',
+        'Without a ground, the motion may reach the floor.',
+        remedy='If there is one, set excitation.workspace.ground',
+    ),
+    Code(
+        'F809', 'followers_stand_still', WARNING,
+        '{joints} follow joints of the arm, and stand still in the model: how they move is not in '
+        'the checks of a motion',
+        'They may hit something.',
+        remedy='Keep clear of them',
+    ),
+    Code(
+        'F810', 'self_collision_unchecked', WARNING,
+        'Self-collision is not checked',
+        'The motion may bring links together.',
+        remedy='Set excitation.workspace.self_collision',
+    ),
+    Code(
+        'F811', 'ground_unchecked', WARNING,
+        'The ground is not checked',
+        'The motion may reach the floor or the table.',
+        remedy='Set excitation.workspace.ground to its height',
+    ),
+    Code(
+        'F812', 'masses_unchecked', WARNING,
+        'The masses of the links are assumed, efforts are checked by these alone',
+        'The motion may need more effort than the drives have.',
+        remedy='Give the links masses and inertias',
+    ),
+    Code(
+        'F813', 'no_collision_geometry', WARNING,
+        'The description has no collision geometry: self-collision is not checked',
+        'The motion may bring links together.',
+        remedy='Give the links collision geometry',
+    ),
+    Code(
+        'F814', 'collision_geometry_unreadable', WARNING,
+        'The collision geometry cannot be read ({reason}): self-collision is not checked',
+        'The motion may bring links together.',
+        remedy='Set excitation.workspace.mesh_folders',
+    ),
+    Code(
+        'F820', 'badly_conditioned', ERROR,
+        'The normalised condition number is {condition:.3g}, above {most:g}',
+        'Noise moves parameters far where columns are nearly dependent.',
+        remedy='Lengthen excitation.period, raise excitation.time_limit or loosen the limits',
+    ),
+    Code(
+        'F821', 'search_too_short', ERROR,
+        'The search was stopped after {evaluations} evaluations for {variables} variables',
+        'Such a search has not looked in every direction.',
+        remedy='Raise excitation.time_limit',
+    ),
+    Code(
+        'F822', 'nothing_validates', ERROR,
+        'There is no trajectory that validates: {reason}',
+        'Without another motion, nothing shows how well the model predicts.',
+        remedy='Loosen the limits, or set excitation.validation.kind to none',
+    ),
 )
 # fmt: on
 
@@ -1164,19 +1263,21 @@ def render(found: Finding) -> str:
     return ' '.join(filter(None, seen_and_remedy(found)))
 
 
-def from_data(data: Mapping[str, Any]) -> Finding:
+def from_data(data: Mapping[str, Any] | str, severity: Severity = WARNING) -> Finding:
     """
-    Return the finding that `as_data` wrote.
+    Return the finding that `as_data` wrote; a sentence of an earlier version with a severity.
 
     Raises
     ------
     KeyError, TypeError, ValueError : it is damaged
 
     """
-    if data['code'] not in CODES:  # of a later version
-        data = {**data, 'code': NAMES['of_earlier_version'].code, 'values': {'text': data['text']}}
-    values = {str(key): _plain(value) for key, value in data['values'].items()}
+    if isinstance(data, str):
+        return dataclasses.replace(finding('of_earlier_version', text=data), severity=severity)
     severity = Severity[str(data['severity']).upper()]
+    if data['code'] not in CODES:  # of a later version
+        return from_data(str(data['text']), severity)
+    values = {str(key): _plain(value) for key, value in data['values'].items()}
     found = Finding(str(data['code']), severity, tuple(map(str, data['joints'])), values)
     render(found)
     return found

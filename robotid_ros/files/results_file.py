@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 import dataclasses
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..core.finding_codes import as_data, finding, from_data
+from ..core.finding_codes import as_data, from_data
 from ..core.findings import Finding, Severity
 from ..exceptions import FileError
 from .atomic import file_errors, read_text, write_text
@@ -103,5 +102,4 @@ def _findings(content: Mapping[str, Any]) -> Iterator[Finding]:
     severities = content.get('severities') or ['warning'] * len(content['warnings'])
     words = {'note': Severity.INFO, 'serious': Severity.ERROR}
     for text, severity in zip(content['warnings'], severities, strict=True):
-        found = finding('of_earlier_version', text=str(text))
-        yield replace(found, severity=words.get(severity, Severity.WARNING))
+        yield from_data(str(text), words.get(severity, Severity.WARNING))
