@@ -1269,7 +1269,7 @@ def from_data(data: Mapping[str, Any] | str, severity: Severity = WARNING) -> Fi
 
     Raises
     ------
-    KeyError, TypeError, ValueError : it is damaged
+    KeyError, TypeError, ValueError, AttributeError : it is damaged
 
     """
     if isinstance(data, str):

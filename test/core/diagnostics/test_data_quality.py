@@ -96,5 +96,5 @@ def test_codes_are_unique_and_say_all():
 )
 def test_damaged_findings_are_refused(change):
     data = as_data(finding('hardly_moved', ['j1'], share=0.01)) | change
-    with pytest.raises((KeyError, TypeError, ValueError)):
+    with pytest.raises((KeyError, TypeError, ValueError, AttributeError)):
         from_data({k: v for k, v in data.items() if k != 'text'} | change)

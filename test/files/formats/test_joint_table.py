@@ -271,19 +271,20 @@ def test_times_that_no_stamp_holds_are_refused(wrong):
 
 
 @pytest.mark.parametrize(
-    ('position', 'velocity', 'units'),
+    ('position', 'velocity', 'quantity', 'unit'),
     [
-        (np.degrees(0.02 * Q), 0.02 * DQ, 'position counts as deg'),
-        (Q / (2.0 * np.pi), DQ, 'position counts as rev'),
-        (Q, DQ / (2.0 * np.pi), 'velocity counts as rev/s'),
+        (np.degrees(0.02 * Q), 0.02 * DQ, 'position', 'deg'),
+        (Q / (2.0 * np.pi), DQ, 'position', 'rev'),
+        (Q, DQ / (2.0 * np.pi), 'velocity', 'rev/s'),
     ],
 )
-def test_derivatives_tell_the_units(position, velocity, units):
+def test_derivatives_tell_the_units(position, velocity, quantity, unit):
     found = read(q_=position, dq_=velocity)
-    scale = 0.02 if 'deg' in units else 1.0
+    scale = 0.02 if unit == 'deg' else 1.0
     np.testing.assert_allclose(found.position, scale * Q, atol=1e-9)
     np.testing.assert_allclose(found.velocity, scale * DQ, atol=1e-9)
-    assert any(units in note for note in found.notes)
+    told = [note.values for note in select(found.notes, 'unit_assumed')]
+    assert (quantity, unit) in [(each['quantity'], each['unit']) for each in told]
 
 
 @pytest.mark.parametrize('position', [Q * 5e4, Q * 500.0])
