@@ -76,618 +76,362 @@ LACKS = (
 
 # fmt: off
 _TABLE = (
-    Code(
-        'F001', 'of_earlier_version', WARNING,
-        '{text}',
-        'Files of earlier versions hold sentences only.',
-    ),
+    Code('F001', 'of_earlier_version', WARNING, '{text}',
+         'Files of earlier versions hold sentences only.'),
     # --- F1: input ---
-    Code(
-        'F101', 'columns_found', INFO,
-        "Columns of '{table}' were found by {how}: [[{quantities} {columns}]][[; {alike} look "
-        'alike]][[; {in_si} without a unit count as SI]]',
-        'A column that is taken for another quantity or unit makes every parameter wrong.',
-        remedy='If they are others, name them by --columns and --units',
-    ),
-    Code(
-        'F102', 'unit_assumed', INFO,
-        '{quantity} counts as {unit}, for {reason}',
-        'A wrong unit of positions or times scales velocities and inertias.',
-        remedy='If it is another, give it by --units',
-    ),
-    Code(
-        'F103', 'time_unit_assumed', INFO,
-        'The stamps {columns} count as {unit}, {reason}',
-        'A wrong unit of times scales velocities by a factor and inertias by its square.',
-        remedy='If it is another, give it by --units',
-    ),
-    Code(
-        'F104', 'velocities_left_out', INFO,
-        'The velocities are in {unit}, whose size nothing says: they are left out',
-        'Velocities are computed from positions anyway; measured ones only help to find units.',
-    ),
-    Code(
-        'F105', 'efforts_zero', INFO,
-        '{column} is 0 throughout: the efforts are {taken}',
-        'Some drivers log a column of torques that they do not measure.',
-    ),
-    Code(
-        'F106', 'names_matched', INFO,
-        'Names of joints differ from those of the robot: [[{words} is {joints}]]',
-        'A wrong match mixes up the joints.',
-    ),
-    Code(
-        'F107', 'joints_left_out', INFO,
-        '{words} left out: not among the joints of the robot',
-        'Only joints of the robot description can be identified.',
-    ),
-    Code(
-        'F108', 'joints_by_order', INFO,
-        'No name of a joint is known to the robot, their order counts: [[{words} is {joints}]]',
-        'A log of another order mixes up the joints.',
-        remedy='If the order is another, give it by --joints',
-    ),
-    Code(
-        'F109', 'joints_by_number', INFO,
-        '{columns} counted as {joints} of {count} joints',
-        'A log of another part of the robot mixes up the joints.',
-        remedy='If they are others, name them by --joints',
-    ),
-    Code(
-        'F110', 'tables_joined', INFO,
-        'The tables of {tables} are one log[[; {left_out} left out, of another length]]',
-        'Files of a folder that are of several logs do not belong together.',
-    ),
-    Code(
-        'F111', 'signals_interpolated', INFO,
-        'Signals with times of their own are interpolated onto those of {signal}',
-        'Interpolation of slow signals loses what is fast in them.',
-    ),
-    Code(
-        'F112', 'rows_are_columns', INFO,
-        'Rows of one {keys} each are columns here',
-        'Such a table names the signal in each row.',
-    ),
-    Code(
-        'F113', 'rows_sorted', INFO,
-        'The rows are not in the order of their stamps: they are sorted',
-        'Derivatives need samples in order of time.',
-    ),
-    Code(
-        'F114', 'rows_interpolated', INFO,
-        'Positions and efforts are in different rows: they are interpolated',
-        'An interpolated effort has less noise than a measured one, and is late or early.',
-    ),
-    Code(
-        'F115', 'rows_without_states', INFO,
-        '{count} rows without positions and efforts are left out',
-        'They hold something else.',
-    ),
-    Code(
-        'F116', 'rows_without_time', INFO,
-        '{count} rows without a time are left out',
-        'A sample without its time cannot be used.',
-    ),
-    Code(
-        'F117', 'stamps_from_rate', INFO,
-        'Stamps follow from the rate of the file, {rate:g} Hz',
-        'A rate that is off scales velocities and inertias.',
-    ),
-    Code(
-        'F118', 'stamps_coarse', INFO,
-        'The stamps change every {step:.3g} s only, for several rows each: they are spread '
-        'evenly, {rate:.6g} Hz',
-        'Samples that were not taken evenly get wrong times.',
-        remedy='If the rate is another, give it by --rate',
-    ),
-    Code(
-        'F119', 'trials_joined', INFO,
-        "The times of '{path}' start again within it: they are taken for trials one after "
-        'another, {gap:g} s apart',
-        'Trials of different robots or loads do not belong together.',
-    ),
-    Code(
-        'F120', 'metadata_missing', INFO,
-        'metadata.yaml is missing: the data files are read themselves',
-        'A recorder that was killed leaves none.',
-    ),
-    Code(
-        'F121', 'metadata_damaged', WARNING,
-        'metadata.yaml is damaged ({reason}): the data files are read themselves',
-        'The disk or a copy may have damaged more of the recording.',
-        remedy='Check the disk',
-    ),
-    Code(
-        'F122', 'files_missing', WARNING,
-        'Of the recording {files} is missing',
-        'What it held is missing in the result.',
-        remedy='Copy the whole folder',
-    ),
-    Code(
-        'F123', 'messages_missing', WARNING,
-        "'{file}' promises {promised} messages, {count} were found",
-        'The recording lost its end, or parts.',
-        remedy='Check the disk, or copy it again',
-    ),
-    Code(
-        'F124', 'cut_short', INFO,
-        'The recording was cut short: it is read up to its last whole message',
-        'A recorder that was killed leaves a file without its index.',
-        remedy='robotid inspect --repair writes the index',
-    ),
-    Code(
-        'F125', 'damaged_parts', WARNING,
-        "Damaged parts of '{file}' were left out: {parts}, with {count} messages[[ from "
-        '{start:.2f} to {stop:.2f} s]]',
-        'Gaps are bridged or left out; parameters of a joint that moved then are less certain.',
-        remedy='Check the disk',
-    ),
-    Code(
-        'F126', 'messages_left_out', WARNING,
-        '{count} messages of {topic} were left out: {reason}',
-        'Something publishes what is no joint state.',
-        remedy='Correct the publisher',
-    ),
-    Code(
-        'F127', 'write_ahead_log', WARNING,
-        "'{file}' was not merged",
-        'Its messages, the last ones, are missing.',
-        remedy='Run sqlite3 {database} .dump to merge it',
-    ),
-    Code(
-        'F128', 'options_of_tables', INFO,
-        'Columns, units and rate are of tables: they are passed over for a bag',
-        'A bag says itself what its fields are.',
-    ),
-    Code(
-        'F129', 'topic_chosen', INFO,
-        'The joint states of {topic} count, not those of {others}',
-        'Several publishers may be of several robots.',
-        remedy='If these are the wrong ones, name joints of another topic by --joints',
-    ),
-    Code(
-        'F130', 'states_of_fields', INFO,
-        'There are no sensor_msgs/JointState: those of {topic} are taken',
-        'Fields of a custom message were matched by their names.',
-    ),
-    Code(
-        'F131', 'no_stamps', WARNING,
-        'The joint states carry no stamps: the times of reception count',
-        'Times of reception jitter and are late, which blurs accelerations.',
-        remedy='Let the publisher stamp its messages',
-    ),
-    Code(
-        'F132', 'commands_as_efforts', INFO,
-        "The joint states report {what} of {joints}: the controller's commands are taken for it",
-        'A drive that does not follow its command, by friction or a limit, makes parameters '
-        'wrong.',
-    ),
-    Code(
-        'F133', 'efforts_of_topic', INFO,
-        'The efforts are those of {topic}',
-        'Measured currents or torques may be published elsewhere than joint states.',
-    ),
-    Code(
-        'F134', 'several_publishers', INFO,
-        '{groups} come from different publishers: they are interpolated',
-        'Clocks of publishers may differ.',
-    ),
-    Code(
-        'F135', 'update_rate', INFO,
-        "The states of '{controller}' come at {rate:.4g} Hz, its parameter update_rate is "
-        '{stated}: its updates are taken to be as frequent as its states',
-        'DIDIM simulates the controller at its update rate.',
-    ),
-    Code(
-        'F136', 'sets_of_joints', WARNING,
-        'Joint states name different sets of joints: [[{sets} {counts} times]]',
-        'Several publishers share a topic.',
-        remedy='Name the joints by --joints',
-    ),
-    Code(
-        'F137', 'stamps_backward', WARNING,
-        '{count} stamps jump back',
-        'Two publishers share a topic, or a clock was set.',
-        remedy='Stop the other publisher, or leave the clock alone while recording',
-    ),
-    Code(
-        'F138', 'stamps_twice', INFO,
-        '{count} stamps repeat: the same state was published twice',
-        'The publisher is faster than what it reads.',
-    ),
-    Code(
-        'F139', 'messages_lost', INFO,
-        '{count} messages are missing in {gaps} gaps',
-        'Gaps are bridged where they are short, else left out.',
-    ),
-    Code(
-        'F140', 'other_robot', WARNING,
-        'The parameters are of {identified}, the recording of {recorded}',
-        'Parameters of one robot do not predict another one.',
-        remedy='Give the parameters of the robot that was recorded',
-    ),
-    Code(
-        'F141', 'pieces_merged', INFO,
-        'A long recording: the factors of {count} pieces were merged',
-        'Pieces of a recording are read by several processes.',
-    ),
-    Code(
-        'F142', 'pieces_left_out', WARNING,
-        '{count} pieces were left out: {reason}',
-        'What the robot did then is not in the result.',
-    ),
+    Code('F101', 'columns_found', INFO,
+         "Columns of '{table}' were found by {how}: [[{quantities} {columns}]][[; {alike} look "
+         'alike]][[; {in_si} without a unit count as SI]]',
+         'A column that is taken for another quantity or unit makes every parameter wrong.',
+         remedy='If they are others, name them by --columns and --units'),
+    Code('F102', 'unit_assumed', INFO, '{quantity} counts as {unit}, for {reason}',
+         'A wrong unit of positions or times scales velocities and inertias.',
+         remedy='If it is another, give it by --units'),
+    Code('F103', 'time_unit_assumed', INFO, 'The stamps {columns} count as {unit}, {reason}',
+         'A wrong unit of times scales velocities by a factor and inertias by its square.',
+         remedy='If it is another, give it by --units'),
+    Code('F104', 'velocities_left_out', INFO,
+         'The velocities are in {unit}, whose size nothing says: they are left out',
+         'Velocities are computed from positions anyway; measured ones only help to find units.'),
+    Code('F105', 'efforts_zero', INFO, '{column} is 0 throughout: the efforts are {taken}',
+         'Some drivers log a column of torques that they do not measure.'),
+    Code('F106', 'names_matched', INFO,
+         'Names of joints differ from those of the robot: [[{words} is {joints}]]',
+         'A wrong match mixes up the joints.'),
+    Code('F107', 'joints_left_out', INFO, '{words} left out: not among the joints of the robot',
+         'Only joints of the robot description can be identified.'),
+    Code('F108', 'joints_by_order', INFO,
+         'No name of a joint is known to the robot, their order counts: [[{words} is {joints}]]',
+         'A log of another order mixes up the joints.',
+         remedy='If the order is another, give it by --joints'),
+    Code('F109', 'joints_by_number', INFO, '{columns} counted as {joints} of {count} joints',
+         'A log of another part of the robot mixes up the joints.',
+         remedy='If they are others, name them by --joints'),
+    Code('F110', 'tables_joined', INFO,
+         'The tables of {tables} are one log[[; {left_out} left out, of another length]]',
+         'Files of a folder that are of several logs do not belong together.'),
+    Code('F111', 'signals_interpolated', INFO,
+         'Signals with times of their own are interpolated onto those of {signal}',
+         'Interpolation of slow signals loses what is fast in them.'),
+    Code('F112', 'rows_are_columns', INFO, 'Rows of one {keys} each are columns here',
+         'Such a table names the signal in each row.'),
+    Code('F113', 'rows_sorted', INFO,
+         'The rows are not in the order of their stamps: they are sorted',
+         'Derivatives need samples in order of time.'),
+    Code('F114', 'rows_interpolated', INFO,
+         'Positions and efforts are in different rows: they are interpolated',
+         'An interpolated effort has less noise than a measured one, and is late or early.'),
+    Code('F115', 'rows_without_states', INFO,
+         '{count} rows without positions and efforts are left out', 'They hold something else.'),
+    Code('F116', 'rows_without_time', INFO, '{count} rows without a time are left out',
+         'A sample without its time cannot be used.'),
+    Code('F117', 'stamps_from_rate', INFO, 'Stamps follow from the rate of the file, {rate:g} Hz',
+         'A rate that is off scales velocities and inertias.'),
+    Code('F118', 'stamps_coarse', INFO,
+         'The stamps change every {step:.3g} s only, for several rows each: they are spread '
+         'evenly, {rate:.6g} Hz', 'Samples that were not taken evenly get wrong times.',
+         remedy='If the rate is another, give it by --rate'),
+    Code('F119', 'trials_joined', INFO,
+         "The times of '{path}' start again within it: they are taken for trials one after "
+         'another, {gap:g} s apart',
+         'Trials of different robots or loads do not belong together.'),
+    Code('F120', 'metadata_missing', INFO,
+         'metadata.yaml is missing: the data files are read themselves',
+         'A recorder that was killed leaves none.'),
+    Code('F121', 'metadata_damaged', WARNING,
+         'metadata.yaml is damaged ({reason}): the data files are read themselves',
+         'The disk or a copy may have damaged more of the recording.', remedy='Check the disk'),
+    Code('F122', 'files_missing', WARNING, 'Of the recording {files} is missing',
+         'What it held is missing in the result.', remedy='Copy the whole folder'),
+    Code('F123', 'messages_missing', WARNING,
+         "'{file}' promises {promised} messages, {count} were found",
+         'The recording lost its end, or parts.', remedy='Check the disk, or copy it again'),
+    Code('F124', 'cut_short', INFO,
+         'The recording was cut short: it is read up to its last whole message',
+         'A recorder that was killed leaves a file without its index.',
+         remedy='robotid inspect --repair writes the index'),
+    Code('F125', 'damaged_parts', WARNING,
+         "Damaged parts of '{file}' were left out: {parts}, with {count} messages[[ from "
+         '{start:.2f} to {stop:.2f} s]]',
+         'Gaps are bridged or left out; parameters of a joint that moved then are less certain.',
+         remedy='Check the disk'),
+    Code('F126', 'messages_left_out', WARNING,
+         '{count} messages of {topic} were left out: {reason}',
+         'Something publishes what is no joint state.', remedy='Correct the publisher'),
+    Code('F127', 'write_ahead_log', WARNING, "'{file}' was not merged",
+         'Its messages, the last ones, are missing.',
+         remedy='Run sqlite3 {database} .dump to merge it'),
+    Code('F128', 'options_of_tables', INFO,
+         'Columns, units and rate are of tables: they are passed over for a bag',
+         'A bag says itself what its fields are.'),
+    Code('F129', 'topic_chosen', INFO, 'The joint states of {topic} count, not those of {others}',
+         'Several publishers may be of several robots.',
+         remedy='If these are the wrong ones, name joints of another topic by --joints'),
+    Code('F130', 'states_of_fields', INFO,
+         'There are no sensor_msgs/JointState: those of {topic} are taken',
+         'Fields of a custom message were matched by their names.'),
+    Code('F131', 'no_stamps', WARNING,
+         'The joint states carry no stamps: the times of reception count',
+         'Times of reception jitter and are late, which blurs accelerations.',
+         remedy='Let the publisher stamp its messages'),
+    Code('F132', 'commands_as_efforts', INFO,
+         "The joint states report {what} of {joints}: the controller's commands are taken for it",
+         'A drive that does not follow its command, by friction or a limit, makes parameters '
+         'wrong.'),
+    Code('F133', 'efforts_of_topic', INFO, 'The efforts are those of {topic}',
+         'Measured currents or torques may be published elsewhere than joint states.'),
+    Code('F134', 'several_publishers', INFO,
+         '{groups} come from different publishers: they are interpolated',
+         'Clocks of publishers may differ.'),
+    Code('F135', 'update_rate', INFO,
+         "The states of '{controller}' come at {rate:.4g} Hz, its parameter update_rate is "
+         '{stated}: its updates are taken to be as frequent as its states',
+         'DIDIM simulates the controller at its update rate.'),
+    Code('F136', 'sets_of_joints', WARNING,
+         'Joint states name different sets of joints: [[{sets} {counts} times]]',
+         'Several publishers share a topic.', remedy='Name the joints by --joints'),
+    Code('F137', 'stamps_backward', WARNING, '{count} stamps jump back',
+         'Two publishers share a topic, or a clock was set.',
+         remedy='Stop the other publisher, or leave the clock alone while recording'),
+    Code('F138', 'stamps_twice', INFO, '{count} stamps repeat: the same state was published twice',
+         'The publisher is faster than what it reads.'),
+    Code('F139', 'messages_lost', INFO, '{count} messages are missing in {gaps} gaps',
+         'Gaps are bridged where they are short, else left out.'),
+    Code('F140', 'other_robot', WARNING,
+         'The parameters are of {identified}, the recording of {recorded}',
+         'Parameters of one robot do not predict another one.',
+         remedy='Give the parameters of the robot that was recorded'),
+    Code('F141', 'pieces_merged', INFO,
+         'A long recording: the factors of {count} pieces were merged',
+         'Pieces of a recording are read by several processes.'),
+    Code('F142', 'pieces_left_out', WARNING, '{count} pieces were left out: {reason}',
+         'What the robot did then is not in the result.'),
     # --- F2: signals ---
-    Code(
-        'F201', 'clock_jumped', WARNING,
-        'The clock of the stamps jumped by {jump:+.6g} s after {since:.2f} s: this is taken back '
-        'by the times of reception',
-        'What was estimated of a jump is less exact than stamps.',
-        remedy='Set the clock before recording',
-    ),
-    Code(
-        'F202', 'stamps_far_off', WARNING,
-        '{count} samples with stamps far off were left out',
-        'The clock of the stamps fails at times.',
-        remedy='Check the driver',
-    ),
-    Code(
-        'F203', 'clock_drifts', WARNING,
-        'The stamps span {stamped:.1f} s, the reception of their messages {received:.1f} s '
-        '({share:+.0%})',
-        'Velocities are off by as much as the stamps, inertias by twice that.',
-        means='This is right if a bag was replayed at another speed. Else the clock of the '
-        'stamps is wrong, and inertias by {inertia:.0%}',
-        remedy='Record with stamps of the system clock',
-    ),
-    Code(
-        'F204', 'simulated_time', INFO,
-        'The stamps span {stamped:.1f} s of simulated time, the reception of their messages '
-        '{received:.1f} s ({share:+.0%})',
-        'This is right if the simulation was not as fast as real time.',
-    ),
-    Code(
-        'F205', 'stamps_rounded', INFO,
-        '{count} samples have the stamp of the one before: the stamps are rounded to {step:.3g '
-        'ms}, the samples were spread evenly between them',
-        'Rounded stamps make velocities noisy.',
-    ),
-    Code(
-        'F206', 'stamps_jitter', INFO,
-        'The stamps jitter by {jitter:.2f ms}, the samples have {share:.0%} of its variance: the '
-        'rest was taken out',
-        'Stamps that are off the samples make accelerations noisy.',
-    ),
-    Code(
-        'F207', 'samples_not_finite', INFO,
-        '{count} samples that are not numbers were left out',
-        'A sensor or a bus fails at times.',
-    ),
-    Code(
-        'F208', 'stamps_repeated', INFO,
-        '{count} samples with repeated or older stamps were left out',
-        'The same state was published twice, or by two publishers.',
-    ),
-    Code(
-        'F209', 'spikes', INFO,
-        '{count} spikes in the {quantity} of {joint} were left out',
-        'A single wrong value makes large accelerations.',
-    ),
-    Code(
-        'F210', 'samples_repeated', INFO,
-        '{count} samples repeat the one before them: they are left out',
-        'A driver that hangs publishes its last state again.',
-    ),
-    Code(
-        'F211', 'angles_unwrapped', INFO,
-        'The position of {joints} jumps by 2π: it is unwrapped',
-        'Encoders of one turn start again.',
-    ),
-    Code(
-        'F212', 'gaps_interpolated', WARNING,
-        'Messages are missing all over, {rate:.3g} come in a second: gaps of up to {longest:.2f} '
-        's were interpolated',
-        'Accelerations within the gaps are guessed.',
-        remedy='Record without losses for better accelerations',
-    ),
-    Code(
-        'F213', 'gap_left_out', INFO,
-        'Nothing was recorded for {duration:.2f} s at {since:.2f} s: left out',
-        'What the robot did then is not in the result.',
-    ),
-    Code(
-        'F214', 'gaps_left_out', INFO,
-        'Nothing was recorded for {duration:.2f} s in {count} gaps: left out',
-        'What the robot did then is not in the result.',
-    ),
-    Code(
-        'F215', 'mostly_gaps', WARNING,
-        'Nothing was recorded for {duration:.2f} s in {count} gaps, which is {share:.0%} of the '
-        'time: left out',
-        'Filters have transients at the ends of each burst.',
-        means='The parameters are those of a few short bursts and may be far off',
-        remedy='Record without losses',
-    ),
-    Code(
-        'F216', 'samples_missing', INFO,
-        '{count} of {total} samples are missing: they are interpolated',
-        'A few missing samples cost hardly any accuracy.',
-    ),
-    Code(
-        'F217', 'effort_clipped', WARNING,
-        'The effort of {joint} is clipped in {share:.1%} of the samples: these are left out',
-        'A drive at its limit does not show the torque that the motion needs.',
-        remedy='Run a slower trajectory',
-    ),
-    Code(
-        'F218', 'effort_steps', WARNING,
-        'The effort of {joint} comes in steps of {step:.3g}',
-        'Rounding is the same at the same effort; averaging does not remove it.',
-        means='Rounding is no noise: errors may be larger than σ says',
-        remedy='Record efforts with more digits',
-    ),
-    Code(
-        'F219', 'periods_averaged', INFO,
-        'The periods of {period:g} s were averaged',
-        'An average of periods has less noise.',
-    ),
-    Code(
-        'F220', 'no_analytic_derivatives', WARNING,
-        'Derivatives come from differences',
-        'Derivatives of the trajectory itself have less noise.',
-        remedy='signals.analytic needs signals.averaging, and two periods or more of a recorded '
-        'trajectory of all joints',
-    ),
-    Code(
-        'F221', 'efforts_held', INFO,
-        'The efforts are commands that were held: they belong {delay:.2f ms} before their stamps',
-        'A command counts from when it is set until the next one.',
-    ),
-    Code(
-        'F222', 'delay_removed', INFO,
-        'The efforts are {delay:.2f ms} ± {sigma:.2f ms} behind the positions: this delay is '
-        'removed, see signals.time_offset',
-        'A delay looks like friction or inertia.',
-    ),
-    Code(
-        'F223', 'delay_too_long', WARNING,
-        'The efforts are {delay:.2f ms} ± {sigma:.2f ms} behind the positions: too long for a '
-        'bus, so it is not removed',
-        'A delay looks like friction or inertia.',
-        remedy='Record both from one clock',
-    ),
-    Code(
-        'F224', 'joint_delay_removed', WARNING,
-        'The effort of {joint} is {delay:.0f ms} ± {sigma:.0f ms} behind its position, others '
-        '{common:.0f ms}: its delay is removed',
-        'A delay looks like friction or inertia.',
-        remedy='Record all efforts from one clock',
-    ),
-    Code(
-        'F225', 'joint_delay', WARNING,
-        'The effort of {joint} is {delay:.0f ms} ± {sigma:.0f ms} behind its position, others '
-        '{common:.0f ms}: its delay is not removed',
-        'A delay looks like friction or inertia.',
-        means='Its friction is doubtful',
-        remedy='Record all efforts from one clock',
-    ),
-    Code(
-        'F226', 'uncertain_times', WARNING,
-        'The stamps jitter by {jitter:.2f ms}, and the times of the samples are known to '
-        '{left:.2f ms} only',
-        'An error of time is an error of velocity and acceleration.',
-        means='{parameter} may be off by {change:.2g} {unit} for that, {ratio:.1f} times what '
-        'noise does. σ counts it',
-        remedy='Record on a quiet machine, or give the process that reads the drives a real-time '
-        'priority and a real-time kernel',
-    ),
-    Code(
-        'F227', 'long_recording', INFO,
-        'A long recording: residuals and torques shown are of {count} parts of it, the fit is of '
-        'all',
-        'Rows of a long recording do not fit into memory.',
-    ),
-    Code(
-        'F228', 'logs_together', INFO,
-        '{count} logs were identified together: {logs}',
-        'Logs add up where nothing but the motion differs.',
-    ),
-    Code(
-        'F229', 'long_logs', INFO,
-        'Long logs: residuals and torques shown are of parts of them, the fit is of all',
-        'Rows of long recordings do not fit into memory.',
-    ),
+    Code('F201', 'clock_jumped', WARNING,
+         'The clock of the stamps jumped by {jump:+.6g} s after {since:.2f} s: this is taken '
+         'back by the times of reception',
+         'What was estimated of a jump is less exact than stamps.',
+         remedy='Set the clock before recording'),
+    Code('F202', 'stamps_far_off', WARNING, '{count} samples with stamps far off were left out',
+         'The clock of the stamps fails at times.', remedy='Check the driver'),
+    Code('F203', 'clock_drifts', WARNING,
+         'The stamps span {stamped:.1f} s, the reception of their messages {received:.1f} s '
+         '({share:+.0%})', 'Velocities are off by as much as the stamps, inertias by twice that.',
+         means='This is right if a bag was replayed at another speed. Else the clock of the '
+         'stamps is wrong, and inertias by {inertia:.0%}',
+         remedy='Record with stamps of the system clock'),
+    Code('F204', 'simulated_time', INFO,
+         'The stamps span {stamped:.1f} s of simulated time, the reception of their messages '
+         '{received:.1f} s ({share:+.0%})',
+         'This is right if the simulation was not as fast as real time.'),
+    Code('F205', 'stamps_rounded', INFO,
+         '{count} samples have the stamp of the one before: the stamps are rounded to {step:.3g '
+         'ms}, the samples were spread evenly between them',
+         'Rounded stamps make velocities noisy.'),
+    Code('F206', 'stamps_jitter', INFO,
+         'The stamps jitter by {jitter:.2f ms}, the samples have {share:.0%} of its variance: '
+         'the rest was taken out', 'Stamps that are off the samples make accelerations noisy.'),
+    Code('F207', 'samples_not_finite', INFO, '{count} samples that are not numbers were left out',
+         'A sensor or a bus fails at times.'),
+    Code('F208', 'stamps_repeated', INFO,
+         '{count} samples with repeated or older stamps were left out',
+         'The same state was published twice, or by two publishers.'),
+    Code('F209', 'spikes', INFO, '{count} spikes in the {quantity} of {joint} were left out',
+         'A single wrong value makes large accelerations.'),
+    Code('F210', 'samples_repeated', INFO,
+         '{count} samples repeat the one before them: they are left out',
+         'A driver that hangs publishes its last state again.'),
+    Code('F211', 'angles_unwrapped', INFO, 'The position of {joints} jumps by 2π: it is unwrapped',
+         'Encoders of one turn start again.'),
+    Code('F212', 'gaps_interpolated', WARNING,
+         'Messages are missing all over, {rate:.3g} come in a second: gaps of up to '
+         '{longest:.2f} s were interpolated', 'Accelerations within the gaps are guessed.',
+         remedy='Record without losses for better accelerations'),
+    Code('F213', 'gap_left_out', INFO,
+         'Nothing was recorded for {duration:.2f} s at {since:.2f} s: left out',
+         'What the robot did then is not in the result.'),
+    Code('F214', 'gaps_left_out', INFO,
+         'Nothing was recorded for {duration:.2f} s in {count} gaps: left out',
+         'What the robot did then is not in the result.'),
+    Code('F215', 'mostly_gaps', WARNING,
+         'Nothing was recorded for {duration:.2f} s in {count} gaps, which is {share:.0%} of the '
+         'time: left out', 'Filters have transients at the ends of each burst.',
+         means='The parameters are those of a few short bursts and may be far off',
+         remedy='Record without losses'),
+    Code('F216', 'samples_missing', INFO,
+         '{count} of {total} samples are missing: they are interpolated',
+         'A few missing samples cost hardly any accuracy.'),
+    Code('F217', 'effort_clipped', WARNING,
+         'The effort of {joint} is clipped in {share:.1%} of the samples: these are left out',
+         'A drive at its limit does not show the torque that the motion needs.',
+         remedy='Run a slower trajectory'),
+    Code('F218', 'effort_steps', WARNING, 'The effort of {joint} comes in steps of {step:.3g}',
+         'Rounding is the same at the same effort; averaging does not remove it.',
+         means='Rounding is no noise: errors may be larger than σ says',
+         remedy='Record efforts with more digits'),
+    Code('F219', 'periods_averaged', INFO, 'The periods of {period:g} s were averaged',
+         'An average of periods has less noise.'),
+    Code('F220', 'no_analytic_derivatives', WARNING, 'Derivatives come from differences',
+         'Derivatives of the trajectory itself have less noise.',
+         remedy='signals.analytic needs signals.averaging, and two periods or more of a '
+         'recorded trajectory of all joints'),
+    Code('F221', 'efforts_held', INFO,
+         'The efforts are commands that were held: they belong {delay:.2f ms} before their stamps',
+         'A command counts from when it is set until the next one.'),
+    Code('F222', 'delay_removed', INFO,
+         'The efforts are {delay:.2f ms} ± {sigma:.2f ms} behind the positions: this delay is '
+         'removed, see signals.time_offset', 'A delay looks like friction or inertia.'),
+    Code('F223', 'delay_too_long', WARNING,
+         'The efforts are {delay:.2f ms} ± {sigma:.2f ms} behind the positions: too long for a '
+         'bus, so it is not removed', 'A delay looks like friction or inertia.',
+         remedy='Record both from one clock'),
+    Code('F224', 'joint_delay_removed', WARNING,
+         'The effort of {joint} is {delay:.0f ms} ± {sigma:.0f ms} behind its position, others '
+         '{common:.0f ms}: its delay is removed', 'A delay looks like friction or inertia.',
+         remedy='Record all efforts from one clock'),
+    Code('F225', 'joint_delay', WARNING,
+         'The effort of {joint} is {delay:.0f ms} ± {sigma:.0f ms} behind its position, others '
+         '{common:.0f ms}: its delay is not removed', 'A delay looks like friction or inertia.',
+         means='Its friction is doubtful', remedy='Record all efforts from one clock'),
+    Code('F226', 'uncertain_times', WARNING,
+         'The stamps jitter by {jitter:.2f ms}, and the times of the samples are known to '
+         '{left:.2f ms} only', 'An error of time is an error of velocity and acceleration.',
+         means='{parameter} may be off by {change:.2g} {unit} for that, {ratio:.1f} times what '
+         'noise does. σ counts it',
+         remedy='Record on a quiet machine, or give the process that reads the drives a '
+         'real-time priority and a real-time kernel'),
+    Code('F227', 'long_recording', INFO,
+         'A long recording: residuals and torques shown are of {count} parts of it, the fit is '
+         'of all', 'Rows of a long recording do not fit into memory.'),
+    Code('F228', 'logs_together', INFO, '{count} logs were identified together: {logs}',
+         'Logs add up where nothing but the motion differs.'),
+    Code('F229', 'long_logs', INFO,
+         'Long logs: residuals and torques shown are of parts of them, the fit is of all',
+         'Rows of long recordings do not fit into memory.'),
     # --- F3: motion ---
-    Code(
-        'F301', 'hardly_moved', WARNING,
-        '{joint} hardly moved ({share:.0%} of the time)',
-        'Of a joint at rest, friction takes any value.',
-        remedy='Record a motion that moves it, or name it in robot.locked',
-    ),
-    Code(
-        'F302', 'one_way', WARNING,
-        '{joint} turned one way only ({share:.1%} of its motion the other way)',
-        'At one sign of the velocity, Coulomb friction is a constant torque, as an offset is.',
-        means='Its Coulomb friction and its offset are told apart by assumption only, their sum '
-        'is identified',
-        remedy='Record a motion that turns it both ways',
-    ),
-    Code(
-        'F303', 'beyond_limits', ERROR,
-        '{joint} was recorded from {low:.4g} to {high:.4g}, outside of its limits {lower:.4g} to '
-        '{upper:.4g}',
-        'Positions in degrees, or of another zero, make every parameter wrong.',
-        remedy='Check unit (rad, not degrees), zero and URDF',
-    ),
-    Code(
-        'F304', 'locked_without_efforts', INFO,
-        '[[{joints} stood at {positions:.4g}]], without efforts beside those of the others: '
-        'taken as locked there',
-        'Gravity and inertia of the others depend on where they are.',
-    ),
-    Code(
-        'F305', 'locked_though_moving', WARNING,
-        '[[{joints} moved around {positions:.4g}]], without efforts beside those of the others: '
-        'taken as locked there',
-        'Gravity and inertia of the others depend on where they are.',
-        remedy='Record them with the others, or at rest',
-    ),
-    Code(
-        'F306', 'joints_not_recorded', WARNING,
-        'The recording lacks [[{joints} at {positions:.4g}]]: taken as locked there',
-        'Gravity and inertia of the others depend on where they are.',
-        remedy='If that is wrong, set robot.locked',
-    ),
-    Code(
-        'F307', 'stood_still', INFO,
-        '{joint} stood at {position:.4g} and is not identified',
-        'Of a joint at rest nothing can be identified.',
-        remedy='Let it move, if it should be',
-    ),
-    Code(
-        'F308', 'moved_but_locked', WARNING,
-        '{joint} moved from {low:.4g} to {high:.4g} but counts as locked',
-        'Its motion acts on the others.',
-        remedy='Name it in robot.joints, or record with it at rest',
-    ),
-    Code(
-        'F309', 'names_alike', INFO,
-        'Joints of description and recording have names that are alike: [[{joints} and '
-        '{recorded}]]',
-        'A joint without its recording is taken as locked.',
-        remedy='If they are the same, rename them in the description',
-    ),
-    Code(
-        'F310', 'encoder_noise', INFO,
-        'Encoders are noisy: motion and parameters were estimated together from averaged periods',
-        'Noise of a small deflection biases stiffnesses.',
-    ),
-    Code(
-        'F311', 'did_not_move', INFO,
-        '{joint} did not move',
-        'Of a joint at rest nothing can be identified.',
-        remedy='Name it in robot.locked, or move it',
-    ),
+    Code('F301', 'hardly_moved', WARNING, '{joint} hardly moved ({share:.0%} of the time)',
+         'Of a joint at rest, friction takes any value.',
+         remedy='Record a motion that moves it, or name it in robot.locked'),
+    Code('F302', 'one_way', WARNING,
+         '{joint} turned one way only ({share:.1%} of its motion the other way)',
+         'At one sign of the velocity, Coulomb friction is a constant torque, as an offset is.',
+         means='Its Coulomb friction and its offset are told apart by assumption only, their sum '
+         'is identified', remedy='Record a motion that turns it both ways'),
+    Code('F303', 'beyond_limits', ERROR,
+         '{joint} was recorded from {low:.4g} to {high:.4g}, outside of its limits {lower:.4g} '
+         'to {upper:.4g}', 'Positions in degrees, or of another zero, make every parameter wrong.',
+         remedy='Check unit (rad, not degrees), zero and URDF'),
+    Code('F304', 'locked_without_efforts', INFO,
+         '[[{joints} stood at {positions:.4g}]], without efforts beside those of the others: '
+         'taken as locked there', 'Gravity and inertia of the others depend on where they are.'),
+    Code('F305', 'locked_though_moving', WARNING,
+         '[[{joints} moved around {positions:.4g}]], without efforts beside those of the others: '
+         'taken as locked there', 'Gravity and inertia of the others depend on where they are.',
+         remedy='Record them with the others, or at rest'),
+    Code('F306', 'joints_not_recorded', WARNING,
+         'The recording lacks [[{joints} at {positions:.4g}]]: taken as locked there',
+         'Gravity and inertia of the others depend on where they are.',
+         remedy='If that is wrong, set robot.locked'),
+    Code('F307', 'stood_still', INFO, '{joint} stood at {position:.4g} and is not identified',
+         'Of a joint at rest nothing can be identified.', remedy='Let it move, if it should be'),
+    Code('F308', 'moved_but_locked', WARNING,
+         '{joint} moved from {low:.4g} to {high:.4g} but counts as locked',
+         'Its motion acts on the others.',
+         remedy='Name it in robot.joints, or record with it at rest'),
+    Code('F309', 'names_alike', INFO,
+         'Joints of description and recording have names that are alike: [[{joints} and '
+         '{recorded}]]', 'A joint without its recording is taken as locked.',
+         remedy='If they are the same, rename them in the description'),
+    Code('F310', 'encoder_noise', INFO,
+         'Encoders are noisy: motion and parameters were estimated together from averaged periods',
+         'Noise of a small deflection biases stiffnesses.'),
+    Code('F311', 'did_not_move', INFO, '{joint} did not move',
+         'Of a joint at rest nothing can be identified.',
+         remedy='Name it in robot.locked, or move it'),
     # --- F4: efforts and model ---
-    Code(
-        'F401', 'effort_sign', ERROR,
-        'The effort of {joints} seems to have the opposite sign',
-        'Positive efforts have to accelerate a joint in its positive direction.',
-        remedy="Set robot.drive_gain to {gains:.3g} there, or of a table --units 'effort=Nm*-1', "
-        'one for each joint between commas{tried}',
-    ),
-    Code(
-        'F402', 'effort_gain', ERROR,
-        'The effort of {joint} is {factor:.3g} times what fits those of the other joints[[, as '
-        'if it were in {unit}]]',
-        'One joint with a wrong scale spoils the parameters of those that share links with it.',
-        remedy='Set its robot.drive_gain to {gains:.3g}[[ (or that of {other} by '
-        '{other_gain:.3g}: these data do not tell which)]]{tried}',
-    ),
-    Code(
-        'F403', 'efforts_swapped', ERROR,
-        'The efforts of {joints} are exchanged',
-        'Every parameter of both joints is wrong.',
-        remedy='Name their columns the other way round{tried}',
-    ),
-    Code(
-        'F404', 'effort_scale', ERROR,
-        "Efforts are not those of the URDF's masses: [[{joints} {factors:.3g} times]]",
-        'A wrong unit scales masses, inertias and friction.',
-        remedy='If the efforts are currents or in another unit, set robot.drive_gain to what '
-        'turns them into torques, about {gains:.3g}{tried}',
-    ),
-    Code(
-        'F405', 'effort_unit', ERROR,
-        'The efforts are no torques: they are {factor:.2g} times what the masses of the URDF '
-        'need ([[{joints} {factors:.3g}]]), as currents are',
-        'A unit that is not N·m scales masses, inertias and friction.',
-        means='Masses, inertias and friction are wrong by such factors',
-        remedy='Set robot.drive_gain to the torque per unit of effort of each joint, about '
-        "{gains:.3g}, or of a table --units 'effort=A*12'. If they are torques, correct the "
-        'masses of the URDF or set every robot.drive_gain to 1{tried}',
-    ),
-    Code(
-        'F406', 'effort_unit_of_log', ERROR,
-        'The efforts are {what}',
-        'A unit that is not N·m scales masses, inertias and friction.',
-        means='Parameters come out per {each}',
-        remedy="Give gains [N·m/{unit}], --units 'effort={unit}*0.12'",
-    ),
-    Code(
-        'F407', 'gravity_direction', ERROR,
-        'Gravity along ({direction:.2f}) in the frame of the base explains the efforts far '
-        'better than robot.gravity does',
-        'With a wrong gravity, every mass and centre of mass is wrong.',
-        remedy='If the arm hangs, or stands on a wall or a slope, set robot.gravity to '
-        'that{tried}',
-    ),
-    Code(
-        'F408', 'friction_jump', ERROR,
-        'The friction of {joint} changes by {jump:+.2g} {unit} at {since:.2f} s',
-        'One value of friction cannot stand for two.',
-        remedy='Leave out what is from {start:.2f} to {stop:.2f} s, or identify the parts '
-        'apart{tried}',
-    ),
-    Code(
-        'F409', 'effort_saturation', ERROR,
-        'The effort of {joint} seems to saturate near {limit:.3g} in {share:.0%} of the samples',
-        'A drive at its limit does not show the torque that the motion needs.',
-        remedy='Run a slower trajectory, or leave these parts out',
-    ),
-    Code(
-        'F410', 'beyond_effort_limit', ERROR,
-        "Efforts are far beyond the URDF's effort limits: [[{joints} {efforts:.3g} "
-        '({limits:.3g})]]',
-        'Drives peak at two to three times what they hold.',
-        means='Their unit or drive gain, or the limits, are not those of this robot',
-        remedy='Check units, robot.drive_gain and the limits',
-    ),
-    Code(
-        'F411', 'implausible_inertia', ERROR,
-        'Joints move like inertias of [[{joints} {inertias:.2g} (URDF: {expected:.2g})]] kg·m² '
-        '(prismatic: kg)',
-        'An inertia far from that of the links comes from a wrong unit, or from springs.',
-        means='Unit or drive gain of their efforts, the unit of the times or the inertias of the '
-        'URDF are not those of this robot, or the joints are elastic',
-        remedy='Check units, robot.drive_gain and the URDF',
-    ),
-    Code(
-        'F412', 'effort_changed', ERROR,
-        'During the recording the scale of efforts changed: [[{joints} {shares:+.0%} from '
-        '{since:.1f} s on]][[{joints} {drifts:+.0%} gradually]]',
-        'One set of parameters cannot stand for both parts.',
-        means='A gain, a filter or a drive is another one since',
-        remedy='Identify the parts apart',
-    ),
-    Code(
-        'F413', 'friction_changed', ERROR,
-        'During the recording the friction changed: [[{joints} {shares:+.0%} from {since:.1f} s '
-        'on]][[{joints} {drifts:+.0%} gradually]]',
-        'Friction falls by a third or more as gears warm up.',
-        remedy='Let the robot warm up before recording, or identify the parts apart',
-    ),
-    Code(
-        'F414', 'load_changed', ERROR,
-        'During the recording the load beyond joints changed: [[{joints} {shares:+.0%} from '
-        '{since:.1f} s on]][[{joints} {drifts:+.0%} gradually]]',
-        'One set of parameters cannot stand for both parts.',
-        means='What hangs on these joints changed',
-        remedy='Identify the parts with and without it apart',
-    ),
-    Code(
-        'F415', 'offset_changed', ERROR,
-        'During the recording the zero of efforts changed: [[{joints} {shares:+.0%} from '
-        '{since:.1f} s on]][[{joints} {drifts:+.0%} gradually]]',
-        'A zero that moves looks like friction and gravity.',
-        remedy='Set it to zero again, or identify the parts apart',
-    ),
-    Code(
-        'F416', 'payload_changed', ERROR,
-        'From {since:.1f} s on the last link carries another load[[, by about {mass:+.2g} kg,]] '
-        'than before',
-        'Masses of the last links are those of neither part.',
-        remedy='Identify the parts with and without it apart',
-    ),
+    Code('F401', 'effort_sign', ERROR, 'The effort of {joints} seems to have the opposite sign',
+         'Positive efforts have to accelerate a joint in its positive direction.',
+         remedy='Set robot.drive_gain to {gains:.3g} there, or of a table --units '
+         "'effort=Nm*-1', one for each joint between commas{tried}"),
+    Code('F402', 'effort_gain', ERROR,
+         'The effort of {joint} is {factor:.3g} times what fits those of the other joints[[, as '
+         'if it were in {unit}]]',
+         'One joint with a wrong scale spoils the parameters of those that share links with it.',
+         remedy='Set its robot.drive_gain to {gains:.3g}[[ (or that of {other} by '
+         '{other_gain:.3g}: these data do not tell which)]]{tried}'),
+    Code('F403', 'efforts_swapped', ERROR, 'The efforts of {joints} are exchanged',
+         'Every parameter of both joints is wrong.',
+         remedy='Name their columns the other way round{tried}'),
+    Code('F404', 'effort_scale', ERROR,
+         "Efforts are not those of the URDF's masses: [[{joints} {factors:.3g} times]]",
+         'A wrong unit scales masses, inertias and friction.',
+         remedy='If the efforts are currents or in another unit, set robot.drive_gain to what '
+         'turns them into torques, about {gains:.3g}{tried}'),
+    Code('F405', 'effort_unit', ERROR,
+         'The efforts are no torques: they are {factor:.2g} times what the masses of the URDF '
+         'need ([[{joints} {factors:.3g}]]), as currents are',
+         'A unit that is not N·m scales masses, inertias and friction.',
+         means='Masses, inertias and friction are wrong by such factors',
+         remedy='Set robot.drive_gain to the torque per unit of effort of each joint, about '
+         "{gains:.3g}, or of a table --units 'effort=A*12'. If they are torques, correct the "
+         'masses of the URDF or set every robot.drive_gain to 1{tried}'),
+    Code('F406', 'effort_unit_of_log', ERROR, 'The efforts are {what}',
+         'A unit that is not N·m scales masses, inertias and friction.',
+         means='Parameters come out per {each}',
+         remedy="Give gains [N·m/{unit}], --units 'effort={unit}*0.12'"),
+    Code('F407', 'gravity_direction', ERROR,
+         'Gravity along ({direction:.2f}) in the frame of the base explains the efforts far '
+         'better than robot.gravity does',
+         'With a wrong gravity, every mass and centre of mass is wrong.',
+         remedy='If the arm hangs, or stands on a wall or a slope, set robot.gravity to '
+         'that{tried}'),
+    Code('F408', 'friction_jump', ERROR,
+         'The friction of {joint} changes by {jump:+.2g} {unit} at {since:.2f} s',
+         'One value of friction cannot stand for two.',
+         remedy='Leave out what is from {start:.2f} to {stop:.2f} s, or identify the parts '
+         'apart{tried}'),
+    Code('F409', 'effort_saturation', ERROR,
+         'The effort of {joint} seems to saturate near {limit:.3g} in {share:.0%} of the samples',
+         'A drive at its limit does not show the torque that the motion needs.',
+         remedy='Run a slower trajectory, or leave these parts out'),
+    Code('F410', 'beyond_effort_limit', ERROR,
+         "Efforts are far beyond the URDF's effort limits: [[{joints} {efforts:.3g} "
+         '({limits:.3g})]]', 'Drives peak at two to three times what they hold.',
+         means='Their unit or drive gain, or the limits, are not those of this robot',
+         remedy='Check units, robot.drive_gain and the limits'),
+    Code('F411', 'implausible_inertia', ERROR,
+         'Joints move like inertias of [[{joints} {inertias:.2g} (URDF: {expected:.2g})]] kg·m² '
+         '(prismatic: kg)',
+         'An inertia far from that of the links comes from a wrong unit, or from springs.',
+         means='Unit or drive gain of their efforts, the unit of the times or the inertias of '
+         'the URDF are not those of this robot, or the joints are elastic',
+         remedy='Check units, robot.drive_gain and the URDF'),
+    Code('F412', 'effort_changed', ERROR,
+         'During the recording the scale of efforts changed: [[{joints} {shares:+.0%} from '
+         '{since:.1f} s on]][[{joints} {drifts:+.0%} gradually]]',
+         'One set of parameters cannot stand for both parts.',
+         means='A gain, a filter or a drive is another one since',
+         remedy='Identify the parts apart'),
+    Code('F413', 'friction_changed', ERROR,
+         'During the recording the friction changed: [[{joints} {shares:+.0%} from {since:.1f} s '
+         'on]][[{joints} {drifts:+.0%} gradually]]',
+         'Friction falls by a third or more as gears warm up.',
+         remedy='Let the robot warm up before recording, or identify the parts apart'),
+    Code('F414', 'load_changed', ERROR,
+         'During the recording the load beyond joints changed: [[{joints} {shares:+.0%} from '
+         '{since:.1f} s on]][[{joints} {drifts:+.0%} gradually]]',
+         'One set of parameters cannot stand for both parts.',
+         means='What hangs on these joints changed',
+         remedy='Identify the parts with and without it apart'),
+    Code('F415', 'offset_changed', ERROR,
+         'During the recording the zero of efforts changed: [[{joints} {shares:+.0%} from '
+         '{since:.1f} s on]][[{joints} {drifts:+.0%} gradually]]',
+         'A zero that moves looks like friction and gravity.',
+         remedy='Set it to zero again, or identify the parts apart'),
+    Code('F416', 'payload_changed', ERROR,
+         'From {since:.1f} s on the last link carries another load[[, by about {mass:+.2g} kg,]] '
+         'than before', 'Masses of the last links are those of neither part.',
+         remedy='Identify the parts with and without it apart'),
     *(
         Code(
             code, name, ERROR,
@@ -706,477 +450,286 @@ _TABLE = (
              'Check for a delay (signals.time_offset) or friction that builds up over a reversal'),
         )
     ),
-    Code(
-        'F425', 'unexplained_motion', ERROR,
-        'The model leaves {residual:.0%} of the effort of {joint} unexplained: it follows the '
-        'motion, but no friction, spring, coupling or delay explains it',
-        LACKS,
-        remedy='Check effort sensor, URDF and what touches the robot',
-    ),
-    Code(
-        'F426', 'unexplained_effort', ERROR,
-        'The model leaves {residual:.0%} of the effort of {joint} unexplained: no sign, gain, '
-        'exchange of columns, delay or direction of gravity explains it',
-        LACKS,
-        remedy='Compare joint axes and lengths of the URDF with the robot',
-    ),
-    Code(
-        'F427', 'contradicting_joints', ERROR,
-        'The model leaves more unexplained than it would of each joint alone: [[{joints} '
-        '({residuals:.0%} instead of {alone:.0%})]]. No sign, gain, exchange of columns, delay '
-        'or direction of gravity explains it',
-        'Joints share the parameters of the links beyond them: what fits one has to fit the '
-        'others.',
-        means='The joints contradict each other',
-        remedy='Compare joint axes and lengths of the URDF with the robot',
-    ),
-    Code(
-        'F430', 'spring_not_shown', WARNING,
-        'The torque of {joint} explains {explained:.0%} of its deflection of {deflection:.1e} '
-        'rad, {parameter} = {stiffness:.3g}',
-        'A stiffness from a deflection that is noise means nothing.',
-        means='These data show no spring',
-        remedy='Take the joint out of robot.elastic.joints or improve its encoders',
-    ),
-    Code(
-        'F431', 'elastic_transmission', WARNING,
-        'An elastic transmission of about {stiffness:.2g} {unit} would explain {share:.0%} of '
-        'what the rigid model leaves at {joint} below {band:.1f} Hz',
-        'Behind a spring, the link is not where the encoder of the motor is.',
-        remedy='Add a link encoder and robot.elastic, or move slower',
-    ),
-    Code(
-        'F432', 'second_encoder', WARNING,
-        '{encoder} moves with {joint} but for up to {deflection:.2g} rad, in step with its '
-        'effort (correlation {correlation:.2f})',
-        'Two encoders of a joint show its spring.',
-        means='{joint} is elastic',
-        remedy='Add it to robot.elastic.joints',
-    ),
-    Code(
-        'F433', 'transmission_found', INFO,
-        'The transmission of {joint} has [[{terms} over {sizes:.3g} {unit}]]: parts of the '
-        'recording that were not fitted are predicted better with it',
-        'Play and hysteresis of a gear look like a softer spring.',
-        remedy='To keep it, set robot.elastic.transmission to its terms, with '
-        'robot.friction_constants; to leave it out, set it to []',
-    ),
-    Code(
-        'F440', 'no_gravity', INFO,
-        'The efforts hold no gravity: without it the model predicts within {without:.1%}, with '
-        'it within {with_gravity:.1%}',
-        'Some drivers compensate gravity before they publish the effort.',
-        remedy="If the driver does that, set robot.effort_kind to 'without_gravity', else to "
-        "'joint_torque'",
-    ),
-    Code(
-        'F441', 'stribeck_not_searched', WARNING,
-        'The Stribeck velocity was not searched',
-        'It needs all rows at once.',
-        remedy='Choose a part that fits into memory',
-    ),
-    Code(
-        'F442', 'load_of_urdf', WARNING,
-        'The load of the friction is that of the URDF',
-        'Its iteration needs all rows at once.',
-        remedy='Choose a part that fits into memory',
-    ),
-    Code(
-        'F443', 'load_not_converged', WARNING,
-        'The load of the friction did not converge in {steps} steps',
-        'Friction that grows with the load is a product of parameters, found by iteration.',
-        remedy='Leave load_coulomb out of robot.friction, or excite with more load',
-    ),
-    Code(
-        'F444', 'shape_found', INFO,
-        '{constant} of {joint} is {value:.3g} by the data, {configured:.3g} by the configuration',
-        'Shapes of friction are searched around the configured value.',
-    ),
-    Code(
-        'F445', 'friction_by_temperature', INFO,
-        'Friction of {joint} changes by {parameter} = {value:.3g} ± {sigma:.2g} per K: the '
-        'parameters are those at {reference:g} °C',
-        'Friction of another temperature differs by that.',
-    ),
-    Code(
-        'F446', 'friction_warmed_up', INFO,
-        'Friction of {joint} fell by {parameter} = {value:.3g} ± {sigma:.2g} as it warmed up: '
-        'the parameters are those at the end of the recording',
-        'A cold robot has more friction than that.',
-    ),
-    Code(
-        'F450', 'inertial_incomplete', WARNING,
-        'The inertial of {links} lacks a mass or a number of its inertia: parsers of URDFs leave '
-        'it out',
-        'The initial parameters of these links are zero.',
-        remedy='Complete it',
-    ),
-    Code(
-        'F451', 'inertia_impossible', WARNING,
-        'The inertia of {links} has a negative diagonal element, which no body has',
-        'Initial parameters that no body has pull the result away.',
-        remedy='Correct it',
-    ),
-    Code(
-        'F452', 'angles_rounded', INFO,
-        'Angles of {joints} were written as rounded multiples of π/2 and taken as exact',
-        'Axes that are almost parallel give base parameters that no data can distinguish.',
-        remedy='Write more decimals in the URDF',
-    ),
-    Code(
-        'F453', 'masses_assumed', WARNING,
-        'The URDF has no inertials: {mass:g} kg are shared out between its links by their lengths',
-        'Base parameters and predicted torques do not depend on them.',
-        means='Efforts of a motion to be run, and how standard parameters are shared between '
-        'links, depend on them',
-        remedy='robot.mass should be that of the data sheet; masses and inertias in the URDF are '
-        'better',
-    ),
-    Code(
-        'F460', 'effort_constant', WARNING,
-        'The effort of {joint} never changes while it moves',
-        'A joint without effort cannot be identified.',
-        remedy='Check its sensor',
-    ),
-    Code(
-        'F461', 'effort_against_motion', WARNING,
-        'The effort of {joint} drives against its motion on the whole, as one of the opposite '
-        'sign does; identify tries it',
-        'Friction takes energy: a motor has to give it.',
-    ),
-    Code(
-        'F462', 'effort_flat', WARNING,
-        'The effort of {joint} is clipped in {share:.1%} of the samples',
-        'A drive at its limit does not show the torque that the motion needs.',
-        remedy='Run a slower trajectory',
-    ),
+    Code('F425', 'unexplained_motion', ERROR,
+         'The model leaves {residual:.0%} of the effort of {joint} unexplained: it follows the '
+         'motion, but no friction, spring, coupling or delay explains it', LACKS,
+         remedy='Check effort sensor, URDF and what touches the robot'),
+    Code('F426', 'unexplained_effort', ERROR,
+         'The model leaves {residual:.0%} of the effort of {joint} unexplained: no sign, gain, '
+         'exchange of columns, delay or direction of gravity explains it', LACKS,
+         remedy='Compare joint axes and lengths of the URDF with the robot'),
+    Code('F427', 'contradicting_joints', ERROR,
+         'The model leaves more unexplained than it would of each joint alone: [[{joints} '
+         '({residuals:.0%} instead of {alone:.0%})]]. No sign, gain, exchange of columns, delay '
+         'or direction of gravity explains it',
+         'Joints share the parameters of the links beyond them: what fits one has to fit the '
+         'others.', means='The joints contradict each other',
+         remedy='Compare joint axes and lengths of the URDF with the robot'),
+    Code('F430', 'spring_not_shown', WARNING,
+         'The torque of {joint} explains {explained:.0%} of its deflection of {deflection:.1e} '
+         'rad, {parameter} = {stiffness:.3g}',
+         'A stiffness from a deflection that is noise means nothing.',
+         means='These data show no spring',
+         remedy='Take the joint out of robot.elastic.joints or improve its encoders'),
+    Code('F431', 'elastic_transmission', WARNING,
+         'An elastic transmission of about {stiffness:.2g} {unit} would explain {share:.0%} of '
+         'what the rigid model leaves at {joint} below {band:.1f} Hz',
+         'Behind a spring, the link is not where the encoder of the motor is.',
+         remedy='Add a link encoder and robot.elastic, or move slower'),
+    Code('F432', 'second_encoder', WARNING,
+         '{encoder} moves with {joint} but for up to {deflection:.2g} rad, in step with its '
+         'effort (correlation {correlation:.2f})', 'Two encoders of a joint show its spring.',
+         means='{joint} is elastic', remedy='Add it to robot.elastic.joints'),
+    Code('F433', 'transmission_found', INFO,
+         'The transmission of {joint} has [[{terms} over {sizes:.3g} {unit}]]: parts of the '
+         'recording that were not fitted are predicted better with it',
+         'Play and hysteresis of a gear look like a softer spring.',
+         remedy='To keep it, set robot.elastic.transmission to its terms, with '
+         'robot.friction_constants; to leave it out, set it to []'),
+    Code('F440', 'no_gravity', INFO,
+         'The efforts hold no gravity: without it the model predicts within {without:.1%}, with '
+         'it within {with_gravity:.1%}',
+         'Some drivers compensate gravity before they publish the effort.',
+         remedy="If the driver does that, set robot.effort_kind to 'without_gravity', else to "
+         "'joint_torque'"),
+    Code('F441', 'stribeck_not_searched', WARNING, 'The Stribeck velocity was not searched',
+         'It needs all rows at once.', remedy='Choose a part that fits into memory'),
+    Code('F442', 'load_of_urdf', WARNING, 'The load of the friction is that of the URDF',
+         'Its iteration needs all rows at once.', remedy='Choose a part that fits into memory'),
+    Code('F443', 'load_not_converged', WARNING,
+         'The load of the friction did not converge in {steps} steps',
+         'Friction that grows with the load is a product of parameters, found by iteration.',
+         remedy='Leave load_coulomb out of robot.friction, or excite with more load'),
+    Code('F444', 'shape_found', INFO,
+         '{constant} of {joint} is {value:.3g} by the data, {configured:.3g} by the configuration',
+         'Shapes of friction are searched around the configured value.'),
+    Code('F445', 'friction_by_temperature', INFO,
+         'Friction of {joint} changes by {parameter} = {value:.3g} ± {sigma:.2g} per K: the '
+         'parameters are those at {reference:g} °C',
+         'Friction of another temperature differs by that.'),
+    Code('F446', 'friction_warmed_up', INFO,
+         'Friction of {joint} fell by {parameter} = {value:.3g} ± {sigma:.2g} as it warmed up: '
+         'the parameters are those at the end of the recording',
+         'A cold robot has more friction than that.'),
+    Code('F450', 'inertial_incomplete', WARNING,
+         'The inertial of {links} lacks a mass or a number of its inertia: parsers of URDFs '
+         'leave it out', 'The initial parameters of these links are zero.', remedy='Complete it'),
+    Code('F451', 'inertia_impossible', WARNING,
+         'The inertia of {links} has a negative diagonal element, which no body has',
+         'Initial parameters that no body has pull the result away.', remedy='Correct it'),
+    Code('F452', 'angles_rounded', INFO,
+         'Angles of {joints} were written as rounded multiples of π/2 and taken as exact',
+         'Axes that are almost parallel give base parameters that no data can distinguish.',
+         remedy='Write more decimals in the URDF'),
+    Code('F453', 'masses_assumed', WARNING,
+         'The URDF has no inertials: {mass:g} kg are shared out between its links by their '
+         'lengths', 'Base parameters and predicted torques do not depend on them.',
+         means='Efforts of a motion to be run, and how standard parameters are shared between '
+         'links, depend on them',
+         remedy='robot.mass should be that of the data sheet; masses and inertias in the URDF '
+         'are better'),
+    Code('F460', 'effort_constant', WARNING, 'The effort of {joint} never changes while it moves',
+         'A joint without effort cannot be identified.', remedy='Check its sensor'),
+    Code('F461', 'effort_against_motion', WARNING,
+         'The effort of {joint} drives against its motion on the whole, as one of the opposite '
+         'sign does; identify tries it', 'Friction takes energy: a motor has to give it.'),
+    Code('F462', 'effort_flat', WARNING,
+         'The effort of {joint} is clipped in {share:.1%} of the samples',
+         'A drive at its limit does not show the torque that the motion needs.',
+         remedy='Run a slower trajectory'),
     # --- F5: parameters ---
-    Code(
-        'F501', 'smaller_than_sigma', WARNING,
-        'Smaller than their σ: [[{parameters} (%σ {percent:.0f})]]; the motion does not tell '
-        'them from zero',
-        'Such a parameter has an unknown sign; together they may still predict well.',
-        remedy='[[Use the {tried_with}]]{tried}',
-    ),
-    Code(
-        'F502', 'methods_disagree', WARNING,
-        '{method} and DIDIM disagree on {parameters}',
-        'Both are unbiased where their assumptions hold.',
-        means='Noise of the positions spoils the one, wrong gains, delays or a slow control loop '
-        'the other',
-        remedy='Compare the residuals of both in the report',
-    ),
-    Code(
-        'F503', 'not_physical', WARNING,
-        '{robot}: identified.urdf leaves a residual of {residual:.3p}, the base parameters '
-        '{base:.3p}: no physically consistent bodies and friction leave less than '
-        '{attainable:.3p}',
-        'A simulator needs bodies that can exist; prediction does not.',
-        means="In the way is the link or drive of '{joint}', without whose constraints "
-        '{without:.3p} would be left',
-        remedy='Check the effort and the friction of that joint',
-    ),
-    Code(
-        'F504', 'base_predicts_better', WARNING,
-        'Base parameters predict better than identified.urdf',
-        'Consistent bodies may fit less than the base parameters.',
-        remedy='Use these{tried}',
-    ),
-    Code(
-        'F505', 'near_description', WARNING,
-        'The motion tells too little of {parameters}: they stay near the values of the robot '
-        'description, dry friction of a joint that never slips at what holds it',
-        'What the motion does not show comes from the description.',
-        remedy='Excite these joints more to identify them',
-    ),
-    Code(
-        'F506', 'payload_uncertain', WARNING,
-        'The mass, {mass:.3g} ± {sigma:.2g} kg, does not stand out of its σ',
-        'A payload is the difference of two identifications.',
-        remedy='Check {advice}, take a heavier body, or a motion against gravity',
-    ),
-    Code(
-        'F507', 'payload_not_told', WARNING,
-        'The motion does not tell {parameters} apart (σ is infinite), and so not {central}',
-        'A wrist that turns about one axis shows one inertia only.',
-        remedy='Move the joints up to {joint} more, about other axes, if these matter',
-    ),
-    Code(
-        'F508', 'payload_impossible', WARNING,
-        'No body can have the parameters that fit best: these are of the nearest one that can '
-        'exist, up to {distance:.1f} σ away',
-        'Noise, or a wrong model, lies between both.',
-        remedy='[[Check {advice}, and the robot description]][[Record longer for more exact '
-        '{inexact}]]',
-    ),
+    Code('F501', 'smaller_than_sigma', WARNING,
+         'Smaller than their σ: [[{parameters} (%σ {percent:.0f})]]; the motion does not tell '
+         'them from zero',
+         'Such a parameter has an unknown sign; together they may still predict well.',
+         remedy='[[Use the {tried_with}]]{tried}'),
+    Code('F502', 'methods_disagree', WARNING, '{method} and DIDIM disagree on {parameters}',
+         'Both are unbiased where their assumptions hold.',
+         means='Noise of the positions spoils the one, wrong gains, delays or a slow control '
+         'loop the other', remedy='Compare the residuals of both in the report'),
+    Code('F503', 'not_physical', WARNING,
+         '{robot}: identified.urdf leaves a residual of {residual:.3p}, the base parameters '
+         '{base:.3p}: no physically consistent bodies and friction leave less than '
+         '{attainable:.3p}', 'A simulator needs bodies that can exist; prediction does not.',
+         means="In the way is the link or drive of '{joint}', without whose constraints "
+         '{without:.3p} would be left', remedy='Check the effort and the friction of that joint'),
+    Code('F504', 'base_predicts_better', WARNING,
+         'Base parameters predict better than identified.urdf',
+         'Consistent bodies may fit less than the base parameters.', remedy='Use these{tried}'),
+    Code('F505', 'near_description', WARNING,
+         'The motion tells too little of {parameters}: they stay near the values of the robot '
+         'description, dry friction of a joint that never slips at what holds it',
+         'What the motion does not show comes from the description.',
+         remedy='Excite these joints more to identify them'),
+    Code('F506', 'payload_uncertain', WARNING,
+         'The mass, {mass:.3g} ± {sigma:.2g} kg, does not stand out of its σ',
+         'A payload is the difference of two identifications.',
+         remedy='Check {advice}, take a heavier body, or a motion against gravity'),
+    Code('F507', 'payload_not_told', WARNING,
+         'The motion does not tell {parameters} apart (σ is infinite), and so not {central}',
+         'A wrist that turns about one axis shows one inertia only.',
+         remedy='Move the joints up to {joint} more, about other axes, if these matter'),
+    Code('F508', 'payload_impossible', WARNING,
+         'No body can have the parameters that fit best: these are of the nearest one that can '
+         'exist, up to {distance:.1f} σ away', 'Noise, or a wrong model, lies between both.',
+         remedy='[[Check {advice}, and the robot description]][[Record longer for more exact '
+         '{inexact}]]'),
     # --- F6: result ---
-    Code(
-        'F601', 'exact_fit', WARNING,
-        'The model leaves hardly anything of the effort of [[{joints} ({residuals:.2p})]], which '
-        'has less noise than any sensor ({least:.1p})',
-        "Efforts that are computed from a model give that model's parameters, not the robot's.",
-        means='They look like computed efforts',
-        remedy='Record measured efforts',
-    ),
-    Code(
-        'F602', 'no_dissipation', WARNING,
-        'The friction of {joint} does not dissipate from {low:.3g} to {high:.3g} {length}/s: '
-        'between {start:.3g} and {stop:.3g} {length}/s it pushes with {torque:.2g} ± {sigma:.1g} '
-        '{unit}',
-        'A simulation with friction that gives energy is unstable.',
-        means='Its law is no use there',
-        remedy='Take its plain equivalent (plain_friction in parameters.yaml), or record more of '
-        'these speeds',
-    ),
-    Code(
-        'F603', 'periods_predicted', INFO,
-        'Each of {count} periods, predicted from the others: [[{joints} {low:.1%} to {high:.1%}]]',
-        'Periods that others predict as well as the fit show that it is not too flexible.',
-    ),
-    Code(
-        'F604', 'logs_far_apart', WARNING,
-        'The logs do not agree, so much of their efforts is left unexplained: [[{logs} '
-        '{shares:.0%} (alone {own:.0%})]]',
-        'One set of parameters cannot stand for several robots.',
-        remedy='Identify apart what had another tool, temperature or robot',
-    ),
-    Code(
-        'F605', 'logs_agree', INFO,
-        "The logs agree within their σ: p = {p:.2g} by Cochran's Q of each parameter, with "
-        "Holm's correction, least on {parameter}",
-        'Parameters that repeat from log to log are those of the robot.',
-    ),
-    Code(
-        'F606', 'logs_disagree', WARNING,
-        'The logs disagree, most on {parameter} ([[{logs} {values:.4g} ± {sigmas:.2g}]]): p = '
-        "{p:.2g} by Cochran's Q of each parameter, with Holm's correction",
-        'σ of logs that differ is too small.',
-        remedy='Look for what differs in {outlier}: temperature, tool or wear',
-    ),
-    Code(
-        'F607', 'agreement_not_tested', INFO,
-        'Too few of the logs determine all parameters to test whether they agree',
-        'The test needs an estimate from each log.',
-    ),
-    Code(
-        'F610', 'effort_not_predicted', WARNING,
-        '{residual:.0%} of the effort of {joint} is not predicted',
-        'The model does not stand for this recording.',
-        means='No factor and no zero explains it',
-        remedy='Payload, friction (temperature) or delay may have changed, or the parameters are '
-        'not of this robot',
-    ),
-    Code(
-        'F611', 'effort_scaled', WARNING,
-        '{residual:.0%} of the effort of {joint} is not predicted: what was measured is '
-        '{factor:.3g} times the prediction',
-        'The unit or the gain of the effort is another one.',
-        remedy='Check its unit, or divide its robot.drive_gain by {factor:.3g}{tried}',
-    ),
-    Code(
-        'F612', 'effort_shifted', WARNING,
-        '{residual:.0%} of the effort of {joint} is not predicted: what was measured is '
-        '{offset:.3g} beside it',
-        'The zero of the sensor is another one.',
-        remedy='Check the zero of its sensor{tried}',
-    ),
-    Code(
-        'F613', 'nothing_predicted', WARNING,
-        '{residual:.0%} of the effort of {joint} is not predicted',
-        'The model does not stand for this recording.',
-        remedy='The parameters may not be of this robot, or units, signs or zeros of joints '
-        'differ',
-    ),
-    Code(
-        'F620', 'loop_slow', WARNING,
-        '{joint}: ω_n of its loop is {omega:.3g} rad/s, only {ratio:.2g} times the bandwidth of '
-        'the motion ({band:.3g} rad/s)',
-        'A loop that does not follow the motion leaves its parameters to the gains.',
-        means='DIDIM may be biased',
-        remedy='Use a slower motion or stiffer gains',
-    ),
-    Code(
-        'F621', 'motion_doubtful', WARNING,
-        '{joint}: the simulated motion is {ratio:.2g} times as far from the measured one as that '
-        'is from its reference',
-        'The simulated loop lags as the measured one does where gains are right.',
-        means='Its parameters are doubtful, its friction above all',
-        remedy="The control law or its gains are not the robot's: compare them",
-    ),
-    Code(
-        'F622', 'motion_wrong', ERROR,
-        '{joint}: the simulated motion is {ratio:.2g} times as far from the measured one as that '
-        'is from its reference',
-        'The simulated loop lags as the measured one does where gains are right.',
-        means='Its parameters are not trustworthy',
-        remedy="The control law or its gains are not the robot's: compare them",
-    ),
-    Code(
-        'F623', 'torque_unexplained', WARNING,
-        '{residual:.0%} of the torque stays unexplained',
-        'The right control law leaves far less.',
-        remedy="The control law, its gains or the drive gains may not be the robot's: compare "
-        'them',
-    ),
-    Code(
-        'F624', 'not_converged', WARNING,
-        '{method} has not converged, its result is that of the last simulation ({reason})',
-        'Parameters that still change are not determined.',
-        means='[[Do not trust {parameters}]]',
-        remedy='Use a richer motion, or look at its convergence in the report',
-    ),
-    Code(
-        'F625', 'steps_shortened', INFO,
-        'Some steps of {method} were shortened',
-        'A full step would have made the simulation worse.',
-        remedy='Check its convergence in the report',
-    ),
-    Code(
-        'F626', 'reference_instruments', INFO,
-        'The instruments are those of the reference, since none were simulated: {reason}',
-        'Instruments of a simulation correlate more with the motion.',
-    ),
-    Code(
-        'F627', 'nothing_to_compare', WARNING,
-        'DIDIM has no result to compare with: {reason}',
-        'Two methods with different assumptions check each other.',
-        remedy="If the comparison is not needed, use method 'wls'",
-    ),
-    Code(
-        'F630', 'no_report', WARNING,
-        'There is no report: {reason}',
-        'The report has the plots that show why a joint is predicted badly.',
-    ),
-    Code(
-        'F631', 'marked_unusable', WARNING,
-        'These parameters were judged to be unusable when they were identified ({reason})',
-        'They predict no other motion of the robot.',
-        remedy='Identify again',
-    ),
+    Code('F601', 'exact_fit', WARNING,
+         'The model leaves hardly anything of the effort of [[{joints} ({residuals:.2p})]], '
+         'which has less noise than any sensor ({least:.1p})',
+         "Efforts that are computed from a model give that model's parameters, not the robot's.",
+         means='They look like computed efforts', remedy='Record measured efforts'),
+    Code('F602', 'no_dissipation', WARNING,
+         'The friction of {joint} does not dissipate from {low:.3g} to {high:.3g} {length}/s: '
+         'between {start:.3g} and {stop:.3g} {length}/s it pushes with {torque:.2g} ± '
+         '{sigma:.1g} {unit}', 'A simulation with friction that gives energy is unstable.',
+         means='Its law is no use there',
+         remedy='Take its plain equivalent (plain_friction in parameters.yaml), or record more '
+         'of these speeds'),
+    Code('F603', 'periods_predicted', INFO,
+         'Each of {count} periods, predicted from the others: [[{joints} {low:.1%} to '
+         '{high:.1%}]]',
+         'Periods that others predict as well as the fit show that it is not too flexible.'),
+    Code('F604', 'logs_far_apart', WARNING,
+         'The logs do not agree, so much of their efforts is left unexplained: [[{logs} '
+         '{shares:.0%} (alone {own:.0%})]]',
+         'One set of parameters cannot stand for several robots.',
+         remedy='Identify apart what had another tool, temperature or robot'),
+    Code('F605', 'logs_agree', INFO,
+         "The logs agree within their σ: p = {p:.2g} by Cochran's Q of each parameter, with "
+         "Holm's correction, least on {parameter}",
+         'Parameters that repeat from log to log are those of the robot.'),
+    Code('F606', 'logs_disagree', WARNING,
+         'The logs disagree, most on {parameter} ([[{logs} {values:.4g} ± {sigmas:.2g}]]): p = '
+         "{p:.2g} by Cochran's Q of each parameter, with Holm's correction",
+         'σ of logs that differ is too small.',
+         remedy='Look for what differs in {outlier}: temperature, tool or wear'),
+    Code('F607', 'agreement_not_tested', INFO,
+         'Too few of the logs determine all parameters to test whether they agree',
+         'The test needs an estimate from each log.'),
+    Code('F610', 'effort_not_predicted', WARNING,
+         '{residual:.0%} of the effort of {joint} is not predicted',
+         'The model does not stand for this recording.', means='No factor and no zero explains it',
+         remedy='Payload, friction (temperature) or delay may have changed, or the parameters '
+         'are not of this robot'),
+    Code('F611', 'effort_scaled', WARNING,
+         '{residual:.0%} of the effort of {joint} is not predicted: what was measured is '
+         '{factor:.3g} times the prediction', 'The unit or the gain of the effort is another one.',
+         remedy='Check its unit, or divide its robot.drive_gain by {factor:.3g}{tried}'),
+    Code('F612', 'effort_shifted', WARNING,
+         '{residual:.0%} of the effort of {joint} is not predicted: what was measured is '
+         '{offset:.3g} beside it', 'The zero of the sensor is another one.',
+         remedy='Check the zero of its sensor{tried}'),
+    Code('F613', 'nothing_predicted', WARNING,
+         '{residual:.0%} of the effort of {joint} is not predicted',
+         'The model does not stand for this recording.',
+         remedy='The parameters may not be of this robot, or units, signs or zeros of joints '
+         'differ'),
+    Code('F620', 'loop_slow', WARNING,
+         '{joint}: ω_n of its loop is {omega:.3g} rad/s, only {ratio:.2g} times the bandwidth of '
+         'the motion ({band:.3g} rad/s)',
+         'A loop that does not follow the motion leaves its parameters to the gains.',
+         means='DIDIM may be biased', remedy='Use a slower motion or stiffer gains'),
+    Code('F621', 'motion_doubtful', WARNING,
+         '{joint}: the simulated motion is {ratio:.2g} times as far from the measured one as '
+         'that is from its reference',
+         'The simulated loop lags as the measured one does where gains are right.',
+         means='Its parameters are doubtful, its friction above all',
+         remedy="The control law or its gains are not the robot's: compare them"),
+    Code('F622', 'motion_wrong', ERROR,
+         '{joint}: the simulated motion is {ratio:.2g} times as far from the measured one as '
+         'that is from its reference',
+         'The simulated loop lags as the measured one does where gains are right.',
+         means='Its parameters are not trustworthy',
+         remedy="The control law or its gains are not the robot's: compare them"),
+    Code('F623', 'torque_unexplained', WARNING, '{residual:.0%} of the torque stays unexplained',
+         'The right control law leaves far less.',
+         remedy="The control law, its gains or the drive gains may not be the robot's: compare "
+         'them'),
+    Code('F624', 'not_converged', WARNING,
+         '{method} has not converged, its result is that of the last simulation ({reason})',
+         'Parameters that still change are not determined.', means='[[Do not trust {parameters}]]',
+         remedy='Use a richer motion, or look at its convergence in the report'),
+    Code('F625', 'steps_shortened', INFO, 'Some steps of {method} were shortened',
+         'A full step would have made the simulation worse.',
+         remedy='Check its convergence in the report'),
+    Code('F626', 'reference_instruments', INFO,
+         'The instruments are those of the reference, since none were simulated: {reason}',
+         'Instruments of a simulation correlate more with the motion.'),
+    Code('F627', 'nothing_to_compare', WARNING, 'DIDIM has no result to compare with: {reason}',
+         'Two methods with different assumptions check each other.',
+         remedy="If the comparison is not needed, use method 'wls'"),
+    Code('F630', 'no_report', WARNING, 'There is no report: {reason}',
+         'The report has the plots that show why a joint is predicted badly.'),
+    Code('F631', 'marked_unusable', WARNING,
+         'These parameters were judged to be unusable when they were identified ({reason})',
+         'They predict no other motion of the robot.', remedy='Identify again'),
     # --- F7: session ---
-    Code(
-        'F701', 'session_cut', WARNING,
-        'The session was cut while {phase}[[, {missing:.1f} s of this motion are missing]]',
-        'A motion that was cut excites less than was designed.',
-        remedy='Record a whole session',
-    ),
-    Code(
-        'F702', 'slow_motion', INFO,
-        '{phase} ran at {speed:.0%} of the planned speed, by the speed scaling',
-        'Inertias are known better at full speed.',
-    ),
-    Code(
-        'F703', 'speed_changed', INFO,
-        '{phase} ran at {low:.0%} to {high:.0%} of the planned speed, by the speed scaling, so '
-        'its periods differ',
-        'Periods that differ cannot be averaged, and inertias are known better at full speed.',
-    ),
-    Code(
-        'F704', 'gains_changed', WARNING,
-        'The gains of {joints} were changed during the recording, and nobody knows when',
-        'DIDIM simulates the controller with its gains.',
-        means='No method uses them',
-        remedy='For DIDIM, record with gains that stay',
-    ),
+    Code('F701', 'session_cut', WARNING,
+         'The session was cut while {phase}[[, {missing:.1f} s of this motion are missing]]',
+         'A motion that was cut excites less than was designed.', remedy='Record a whole session'),
+    Code('F702', 'slow_motion', INFO,
+         '{phase} ran at {speed:.0%} of the planned speed, by the speed scaling',
+         'Inertias are known better at full speed.'),
+    Code('F703', 'speed_changed', INFO,
+         '{phase} ran at {low:.0%} to {high:.0%} of the planned speed, by the speed scaling, so '
+         'its periods differ',
+         'Periods that differ cannot be averaged, and inertias are known better at full speed.'),
+    Code('F704', 'gains_changed', WARNING,
+         'The gains of {joints} were changed during the recording, and nobody knows when',
+         'DIDIM simulates the controller with its gains.', means='No method uses them',
+         remedy='For DIDIM, record with gains that stay'),
     # --- F8: design of a motion ---
-    Code(
-        'F801', 'designed_columns', INFO,
-        '{count} columns, {which}',
-        'The motion excites the parameters of these columns.',
-    ),
-    Code(
-        'F802', 'search_stopped', INFO,
-        'The search was stopped before its end: the same seed may give another trajectory',
-        'A longer search excites more.',
-    ),
-    Code(
-        'F803', 'convex_hulls', INFO,
-        '{count} meshes are replaced by their convex hulls',
-        'A hull is larger than its mesh: distances are smaller than those of the robot.',
-    ),
-    Code(
-        'F804', 'boxes', INFO,
-        'The hulls of {bodies} are too fine: they are replaced by boxes',
-        'A box is larger than its mesh: distances are smaller than those of the robot.',
-    ),
-    Code(
-        'F805', 'never_apart', INFO,
-        'Never apart, not checked: {pairs}',
-        'Bodies that overlap in every pose are neighbours by their shapes.',
-    ),
-    Code(
-        'F806', 'overlapping', INFO,
-        'Overlap in many poses by their shapes, not checked: {pairs}',
-        'A motion may bring these links together.',
-        remedy='See that they cannot touch',
-    ),
-    Code(
-        'F807', 'arm_hangs', INFO,
-        'No ground is set, the arm seems to hang ({reason})',
-        'Without a ground, the motion may reach the floor.',
-        remedy='If there is one, set excitation.workspace.ground',
-    ),
-    Code(
-        'F808', 'no_room_above_ground', INFO,
-        'No ground is set: no pose is free above {height:g} m, the arm may hang',
-        'Without a ground, the motion may reach the floor.',
-        remedy='If there is one, set excitation.workspace.ground',
-    ),
-    Code(
-        'F809', 'followers_stand_still', WARNING,
-        '{joints} follow joints of the arm, and stand still in the model: how they move is not in '
-        'the checks of a motion',
-        'They may hit something.',
-        remedy='Keep clear of them',
-    ),
-    Code(
-        'F810', 'self_collision_unchecked', WARNING,
-        'Self-collision is not checked',
-        'The motion may bring links together.',
-        remedy='Set excitation.workspace.self_collision',
-    ),
-    Code(
-        'F811', 'ground_unchecked', WARNING,
-        'The ground is not checked',
-        'The motion may reach the floor or the table.',
-        remedy='Set excitation.workspace.ground to its height',
-    ),
-    Code(
-        'F812', 'masses_unchecked', WARNING,
-        'The masses of the links are assumed, efforts are checked by these alone',
-        'The motion may need more effort than the drives have.',
-        remedy='Give the links masses and inertias',
-    ),
-    Code(
-        'F813', 'no_collision_geometry', WARNING,
-        'The description has no collision geometry: self-collision is not checked',
-        'The motion may bring links together.',
-        remedy='Give the links collision geometry',
-    ),
-    Code(
-        'F814', 'collision_geometry_unreadable', WARNING,
-        'The collision geometry cannot be read ({reason}): self-collision is not checked',
-        'The motion may bring links together.',
-        remedy='Set excitation.workspace.mesh_folders',
-    ),
-    Code(
-        'F820', 'badly_conditioned', ERROR,
-        'The normalised condition number is {condition:.3g}, above {most:g}',
-        'Noise moves parameters far where columns are nearly dependent.',
-        remedy='Lengthen excitation.period, raise excitation.time_limit or loosen the limits',
-    ),
-    Code(
-        'F821', 'search_too_short', ERROR,
-        'The search was stopped after {evaluations} evaluations for {variables} variables',
-        'Such a search has not looked in every direction.',
-        remedy='Raise excitation.time_limit',
-    ),
-    Code(
-        'F822', 'nothing_validates', ERROR,
-        'There is no trajectory that validates: {reason}',
-        'Without another motion, nothing shows how well the model predicts.',
-        remedy='Loosen the limits, or set excitation.validation.kind to none',
-    ),
+    Code('F801', 'designed_columns', INFO, '{count} columns, {which}',
+         'The motion excites the parameters of these columns.'),
+    Code('F802', 'search_stopped', INFO,
+         'The search was stopped before its end: the same seed may give another trajectory',
+         'A longer search excites more.'),
+    Code('F803', 'convex_hulls', INFO, '{count} meshes are replaced by their convex hulls',
+         'A hull is larger than its mesh: distances are smaller than those of the robot.'),
+    Code('F804', 'boxes', INFO, 'The hulls of {bodies} are too fine: they are replaced by boxes',
+         'A box is larger than its mesh: distances are smaller than those of the robot.'),
+    Code('F805', 'never_apart', INFO, 'Never apart, not checked: {pairs}',
+         'Bodies that overlap in every pose are neighbours by their shapes.'),
+    Code('F806', 'overlapping', INFO,
+         'Overlap in many poses by their shapes, not checked: {pairs}',
+         'A motion may bring these links together.', remedy='See that they cannot touch'),
+    Code('F807', 'arm_hangs', INFO, 'No ground is set, the arm seems to hang ({reason})',
+         'Without a ground, the motion may reach the floor.',
+         remedy='If there is one, set excitation.workspace.ground'),
+    Code('F808', 'no_room_above_ground', INFO,
+         'No ground is set: no pose is free above {height:g} m, the arm may hang',
+         'Without a ground, the motion may reach the floor.',
+         remedy='If there is one, set excitation.workspace.ground'),
+    Code('F809', 'followers_stand_still', WARNING,
+         '{joints} follow joints of the arm, and stand still in the model: how they move is not '
+         'in the checks of a motion', 'They may hit something.', remedy='Keep clear of them'),
+    Code('F810', 'self_collision_unchecked', WARNING, 'Self-collision is not checked',
+         'The motion may bring links together.', remedy='Set excitation.workspace.self_collision'),
+    Code('F811', 'ground_unchecked', WARNING, 'The ground is not checked',
+         'The motion may reach the floor or the table.',
+         remedy='Set excitation.workspace.ground to its height'),
+    Code('F812', 'masses_unchecked', WARNING,
+         'The masses of the links are assumed, efforts are checked by these alone',
+         'The motion may need more effort than the drives have.',
+         remedy='Give the links masses and inertias'),
+    Code('F813', 'no_collision_geometry', WARNING,
+         'The description has no collision geometry: self-collision is not checked',
+         'The motion may bring links together.', remedy='Give the links collision geometry'),
+    Code('F814', 'collision_geometry_unreadable', WARNING,
+         'The collision geometry cannot be read ({reason}): self-collision is not checked',
+         'The motion may bring links together.', remedy='Set excitation.workspace.mesh_folders'),
+    Code('F820', 'badly_conditioned', ERROR,
+         'The normalised condition number is {condition:.3g}, above {most:g}',
+         'Noise moves parameters far where columns are nearly dependent.',
+         remedy='Lengthen excitation.period, raise excitation.time_limit or loosen the limits'),
+    Code('F821', 'search_too_short', ERROR,
+         'The search was stopped after {evaluations} evaluations for {variables} variables',
+         'Such a search has not looked in every direction.', remedy='Raise excitation.time_limit'),
+    Code('F822', 'nothing_validates', ERROR, 'There is no trajectory that validates: {reason}',
+         'Without another motion, nothing shows how well the model predicts.',
+         remedy='Loosen the limits, or set excitation.validation.kind to none'),
 )
 # fmt: on
 
