@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> Outcome:
         return Outcome([_data(code) for code in CODES.values()], _print_all)
     found = CODES.get(args.code.upper()) or NAMES.get(args.code)
     if found is None:
-        known = CODES if args.code[1:].isdigit() else NAMES
+        known = NAMES if '_' in args.code or args.code.islower() else CODES
         raise UnknownNameError('finding', args.code, tuple(known))
     return Outcome(_data(found), lambda: _print(found))
 

@@ -268,11 +268,11 @@ def test_true_jitter_stays_and_false_jitter_goes():
     even = np.arange(2000) * 0.002
     time = even + np.random.default_rng(0).uniform(-5e-4, 5e-4, even.size)
     kept = sampling_times(time, np.sin(3.0 * time)[:, None], 0.002)
-    assert not kept.note
+    assert not kept.findings
     np.testing.assert_array_equal(kept.time, time)
     smooth = sampling_times(time, np.sin(3.0 * even)[:, None], 0.002)
     np.testing.assert_allclose(smooth.time, even, atol=5e-5)
-    assert '0.29 ms' in smooth.note
+    assert smooth.findings[0].values['jitter'] == pytest.approx(0.29e-3, abs=5e-6)
 
 
 def test_jitter_is_judged_by_what_was_recorded_and_not_by_the_days_between():
@@ -285,10 +285,10 @@ def test_jitter_is_judged_by_what_was_recorded_and_not_by_the_days_between():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     np.testing.assert_allclose(smooth.time, even, atol=5e-5)
-    assert '0.29 ms' in smooth.note
+    assert smooth.findings[0].values['jitter'] == pytest.approx(0.29e-3, abs=5e-6)
     assert peak < 10e6  # a grid over two days takes 700 MB
     true = np.sin(3.0 * (time - np.where(time > 100.0, 2 * 86_400.0, 0.0)))[:, None]
-    assert not sampling_times(time, true, 0.002).note
+    assert not sampling_times(time, true, 0.002).findings
 
 
 def test_faults_one_by_one():

@@ -55,8 +55,8 @@ def test_interruptions_are_left_out_as_before(record):
     columns = {name: getattr(recording, name)[kept] for name in ('time', 'position', 'effort')}
     result = resample_uniformly(dataclasses.replace(recording, **columns), SignalSettings())
     assert not result[2].all()
-    (note,) = [note for note in result[3] if 'in 15 gaps: left out' in note]
-    assert note.endswith('left out')
+    (note,) = select(result[3], 'gaps_left_out')
+    assert note.values['count'] == 15
 
 
 def test_a_recording_without_losses_stays_as_it_is(record):
