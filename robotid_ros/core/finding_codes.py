@@ -32,7 +32,7 @@ class Code:
     Attributes
     ----------
     code : stable, by stage: F1 input, F2 signals, F3 motion, F4 efforts and model, F5 parameters,
-        F6 result, F7 session, F8 design of a motion
+        F6 result, F7 session, F8 design of a motion, F9 fleet
     name : for programs
     severity : of its findings, where they do not say another
     seen, means, remedy : templates: what was seen, what it means for the result, what to do
@@ -730,6 +730,26 @@ _TABLE = (
     Code('F822', 'nothing_validates', ERROR, 'There is no trajectory that validates: {reason}',
          'Without another motion, nothing shows how well the model predicts.',
          remedy='Loosen the limits, or set excitation.validation.kind to none'),
+    # --- F9: fleets; 'type' and 'robot' name the robot ---
+    Code('F901', 'inverted_effort', ERROR,
+         'The effort of {joint} has the opposite sign of the others ({gain:.2f} times what they '
+         'predict)',
+         'Its parameters do not belong to those of its type.',
+         remedy='Check its wiring and drive gain'),
+    Code('F902', 'undeclared_payload', WARNING,
+         'Links differ from the others as if {mass:+.3g} kg were at {joint} (p = {p:.1g})',
+         'Feed-forward and contact detection of this robot are wrong by a payload.',
+         remedy='Check tool, payload and their declaration'),
+    Code('F903', 'outlier', WARNING,
+         '{parameter} differs from the others by {difference:+.3g} {unit}, {times:.0f} times '
+         'their spread (p = {p:.1g})',
+         'Robots of one type share their parameters but for tolerances and wear.',
+         remedy='Look for wear, a repair or another tool'),
+    Code('F904', 'friction_drift', WARNING,
+         '{parameter} changed from {before:.3g} by {step:+.2g} {unit} ({share:+.0%}) by {since} '
+         '(p = {p:.1g})',
+         'Friction that changes beyond temperature is a sign of wear.',
+         remedy='Check lubrication and bearings of the joint'),
 )
 # fmt: on
 
