@@ -107,10 +107,12 @@ def print_paragraph(text: str, label: str = '', style: str = '', indent: int = 2
 def print_findings(findings: 'Iterable[Finding]') -> None:
     """Print findings, what matters most first; a label says where something is to be done."""
     from ..core.finding_codes import render
-    from ..core.findings import in_order
+    from ..core.findings import in_order, Severity
 
     for found in in_order(findings):
-        print_paragraph(render(found), found.severity.word if found.severity else '')
+        print_paragraph(
+            render(found), found.severity.word if found.severity > Severity.INFO else ''
+        )
 
 
 def wrapped(text: str, stream: TextIO, indent: int = 2) -> str:

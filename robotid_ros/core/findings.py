@@ -9,11 +9,12 @@ from typing import Any
 
 
 class Severity(enum.IntEnum):
-    """How much a finding matters: good to know, to be seen to, may make the result wrong."""
+    """How much a finding matters: checked and right, good to know, to be seen to, wrong."""
 
-    INFO = 0
-    WARNING = 1
-    ERROR = 2
+    OK = 0
+    INFO = 1
+    WARNING = 2
+    ERROR = 3
 
     @property
     def word(self) -> str:
@@ -44,6 +45,10 @@ class Finding:
         """Return it with the name of the log or method that it is about."""
         sources = ': '.join(filter(None, (source, self.values.get('source', ''))))
         return dataclasses.replace(self, values={**self.values, 'source': sources})
+
+    def at(self, severity: Severity) -> Finding:
+        """Return it with another severity."""
+        return dataclasses.replace(self, severity=severity)
 
 
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
