@@ -146,7 +146,10 @@ def test_each_fault_is_found(robot: SimulatedRobot, kind: str, expected: list):
     def is_found() -> bool:
         found[:] = diagnose(look(robot, timeout, duration=0.2))
         told = {(f.severity.name, subject_of(f)): render(f) for f in reversed(found)}
-        return all(says in told.get((level, subject), '') for level, subject, says in expected)
+        return all(
+            says.lower() in told.get((level, subject), '').lower()
+            for level, subject, says in expected
+        )
 
     with broken(robot, kind):
         wait_until(is_found, 'the fault is found', lambda: found)
@@ -188,7 +191,7 @@ def test_others_are_found(robot: SimulatedRobot, visitor: Node):
 
     def all_heard() -> str:
         texts = '\n'.join(map(render, diagnose(look(robot))))
-        whole = 'different descriptions' in texts and 'a goal of another' in texts
+        whole = 'different descriptions' in texts and 'A goal of another' in texts
         return texts if whole and 'publishers send the same joints' in texts else ''
 
     texts = wait_until(all_heard, 'all are heard')
