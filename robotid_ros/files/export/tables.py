@@ -112,7 +112,7 @@ def write_regressor(
 
     Returns
     -------
-    Remarks on the recording.
+    What was found in the recording, in words.
 
     Raises
     ------
