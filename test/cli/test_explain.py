@@ -14,7 +14,7 @@ def test_an_entry_is_printed_by_code_or_name(run, word):
     assert 'why it matters: ' in out and 'what to do: Set robot.drive_gain' in out
 
 
-@pytest.mark.parametrize(('word', 'near'), [('efort_sign', 'effort_sign'), ('F4O1', 'F401')])
+@pytest.mark.parametrize(('word', 'near'), [('efort_sign', 'effort_sign'), ('G401', 'F401')])
 def test_an_unknown_one_gets_the_nearest(run, word, near):
     code, _, err = run('explain', word)
     assert code == 1 and f"unknown finding '{word}': did you mean '{near}'?" in err

@@ -56,10 +56,10 @@ MANAGER = ManagerState(
     ('changes', 'severity', 'subject', 'says'),
     [
         ({'nodes': ()}, 'ERROR', 'network', 'no other node is heard in ROS domain 0'),
-        (SILENT, 'ERROR', 'network', "'/joint_states' and '/arm_con.* and '/robot_desc"),
+        (SILENT, 'ERROR', 'network', '/joint_states, /arm_con.*, /robot_desc'),
         (
             {'environment': {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'HERE'}},
-            'ERROR', 'network', "is 'HERE': set it to one of SUBNET",
+            'ERROR', 'network', "is 'HERE'. Set it to one of SUBNET",
         ),
         ({'environment': {}}, 'INFO', 'network', 'anybody on the network may command'),
         ({'environment': {'ROS_LOCALHOST_ONLY': '1'}}, 'INFO', 'network', 'overrules ROS_AUTO'),
