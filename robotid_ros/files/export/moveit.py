@@ -14,6 +14,5 @@ def moveit(model: IdentifiedModel) -> tuple[str, list[str]]:
         'joints': list(model.robot.recorded_joints),
     }
     manager = {'controller_names': [name], name: entry}
-    return dump_yaml({'moveit_simple_controller_manager': manager}), [
-        "the node 'feedforward' must run: it hands MoveIt's goals on to the arm's controller"
-    ]
+    note = "the node 'feedforward' must run: it hands MoveIt's goals on to the arm's controller"
+    return f'# {note}\n{dump_yaml({"moveit_simple_controller_manager": manager})}', [note]
