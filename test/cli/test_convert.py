@@ -76,7 +76,7 @@ def test_a_converted_log_needs_no_options(run, log, scara, tmp_path):
 def test_inspect_shows_a_table(run, log):
     code, text, err = run('inspect', log / 'log.csv', '--urdf', log / 'scara.urdf')
     assert (code, err) == (0, '')
-    for said in ('joint states at 200.0 Hz', 'joint_2', 'note: columns of'):
+    for said in ('joint states at 200.0 Hz', 'joint_2', 'Columns of'):
         assert said in unwrapped(text)
 
 

@@ -48,7 +48,7 @@ def test_a_poor_design_is_written_and_has_an_exit_code_of_its_own(tmp_path, caps
     file = tmp_path / 'trajectory.yaml'
     assert design(CONFIG, '-o', file, '--time-limit', 1e-3) == 3
     assert read_design(file).verdict == 'poor'
-    assert 'the design is poor: the search was stopped' in capsys.readouterr().err
+    assert 'the design is poor: The search was stopped' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize('name', ['trajectory.yaml', 'trajectory.html'])

@@ -34,7 +34,7 @@ def test_two_tables_make_one_estimate(run, tables, scara, tmp_path):
     logs = (tables / 'a.csv', tables / 'b.csv')
     code, out, err = run('identify', *logs, '--urdf', tables / 'scara.urdf', '-o', tmp_path)
     assert (code, err) == (0, ''), err
-    assert 'note: 2 logs were identified together: a.csv, b.csv' in out
+    assert '2 logs were identified together: a.csv, b.csv' in out
     assert 'the logs agree within their σ: p = ' in out
     both = read_results(tmp_path)
     assert [log['source'] for log in both.data['logs']] == [str(log) for log in logs]

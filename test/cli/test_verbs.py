@@ -175,14 +175,14 @@ def test_validate_shows_a_total_and_what_is_wrong(run, bag, loaded, identified, 
     expected = sum(r.rms**2 for r in rows) / sum(r.torque**2 for r in rows)
     assert total == pytest.approx(100 * expected**0.5, abs=0.02)
     _, out, _ = run('validate', loaded, '--parameters', identified, '--force')
-    assert re.search(r'warning: \d+ % of the effort of joint_2 is not predicted: ', out)
+    assert re.search(r'warning: \d+ % of the effort of joint_2 is not predicted', out)
     robot, chi = scara
     other = dataclasses.replace(robot, urdf=robot.urdf.replace('name="scara"', 'name="twin"'))
     _, out, _ = run(
         'validate', record(tmp_path, other, chi), '--parameters', identified, '--force'
     )
     out = unwrapped(out)
-    assert "warning: the parameters are of 'scara' (joint_1, joint_2), the recording of 'tw" in out
+    assert "warning: The parameters are of 'scara' (joint_1, joint_2), the recording of 'tw" in out
 
 
 def test_torques_of_the_report_are_those_recorded(identified, bag):
