@@ -21,13 +21,13 @@ import sys
 import _benchmarks  # noqa: F401
 from common import command_line, configured, verdict
 from excitation_on_robot import run
+from idim_circle_motion import circle_trajectory, DIAMETER
 from idim_circle_table import FAMILIES, OURS, PAPER, Table
 import numpy as np
 
 from robotid_ros.core.excitation import design, ExcitationSettings, Trajectory
 from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.excitation.settings import ValidationSettings
-from robotid_ros.core.excitation.validation_circle import circle_trajectory
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import Robot
 from robotid_ros.core.model.base_parameters import base_parameters, BaseParameters
@@ -40,7 +40,7 @@ from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.core.timing.delays import Delays, prepare_without_delay, remove_delay
 from robotid_ros.simulation_settings import SimulationSettings
 
-DIAMETER, SPEED, PERIODS = 0.1, 0.5, 2
+PERIODS = 2
 # Rate of the logs [Hz]: a quarter of the controller's, and of the time that a draw takes.
 LOGGED = 250.0
 # Largest error on the circle, of the torque [%].
@@ -160,13 +160,12 @@ def main() -> int:
     parser.add_argument('--bandwidth', type=float, nargs='+', default=[1.0])
     arguments = parser.parse_args()
     configuration, robot = configured('tx40')
-    wanted = ValidationSettings(kind='circle', diameter=DIAMETER, speed=SPEED, turns=3)
     excitation = replace(
         configuration.excitation,
         starts=1,
         iterations=arguments.iterations,
         time_limit=1e6,
-        validation=wanted,
+        validation=ValidationSettings(kind='none'),
     )
     # The links come from the seed too: they must stay, only the noise may change.
     simulation = replace(configuration.simulation, inertial_error=0.0)
@@ -183,8 +182,7 @@ def main() -> int:
         ('noise of a sample', simulation.noise.effort),
     ):
         print(f'    {text:20s}', ' '.join(f'{x:7.3f}' for x in values))
-    none = replace(excitation, validation=ValidationSettings(kind='none'))
-    designs, short = designed(robot, none, arguments.designs), []
+    designs, short = designed(robot, excitation, arguments.designs), []
     for bandwidth in arguments.bandwidth:
         print(f'controller with {bandwidth:g} of the bandwidth configured')
         slow = slower(simulation, bandwidth)
