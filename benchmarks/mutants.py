@@ -37,7 +37,7 @@ MODULES = tuple(
     parameters/essential parameters/physical_consistency
     parameters/standard
     payload/drive_gains payload/payload
-    regression/block_bootstrap regression/block_sampling regression/covariance
+    regression/block_sampling regression/covariance
     regression/estimators regression/gaussian_prior regression/goodness_of_fit
     regression/least_squares regression/model_error regression/observation_system
     regression/repetition

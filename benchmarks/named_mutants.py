@@ -12,8 +12,6 @@ NAMED = {
          'positive=(False,),\n        load_dependent=True'),
         ('load of friction without its size',
          'size = 0.0 if load is None else np.abs(load)', 'size = 0.0 if load is None else load'),
-        ('friction by the temperature itself, not how far it is from the reference',
-         "temperature - self.constants['reference_temperature']", 'temperature'),
     ),
     'model/elastic_robot': (
         ('hysteresis pushes motor and link the same way',
@@ -51,10 +49,6 @@ NAMED = {
         ('payload without the weights of the data',
          'root = np.linalg.cholesky(white + 1e-12 * np.diag(np.diag(white)))',
          'root = np.eye(len(white))'),
-    ),
-    'regression/block_bootstrap': (
-        ('bootstrap of K blocks for that of the population',
-         'correction = len(grams) / (len(grams) - 1)', 'correction = 0.5'),
     ),
     'regression/covariance': (
         ('no white floor of σ',

@@ -23,6 +23,7 @@ from common import command_line, configured, verdict
 from excitation_on_robot import run
 from idim_circle_motion import circle_trajectory, DIAMETER
 from idim_circle_table import FAMILIES, OURS, PAPER, Table
+from mfs_derivatives import prepare_by_basis
 import numpy as np
 
 from robotid_ros.core.excitation import design, ExcitationSettings, Trajectory
@@ -79,7 +80,7 @@ def ways(
 ) -> dict[str, Way]:
     """Return signals, estimator and delays of each way, with what is open chosen on a draw."""
     _, _, ours, _ = choose_model(recording, robot, method)
-    own = replace(method.signals, averaging=True, analytic=True)
+    own = replace(method.signals, averaging=True)
     return {
         name: (signals, how, prepare_without_delay(recording, robot, base, signals)[2])
         for name, signals, how in ((OURS, ours.signals, ours.method), (PAPER, own, 'mle'))
@@ -91,7 +92,8 @@ def errors(
 ) -> np.ndarray:
     """Identify; return the errors on the circle, RMS per joint and of the torque [%], (n + 1,)."""
     signals, method, delays = way
-    samples = prepare(remove_delay(recording, delays), robot, signals)
+    how = prepare_by_basis if signals.averaging else prepare
+    samples = how(remove_delay(recording, delays), robot, signals)
     value = fit(observe(samples, robot, base), method).value
     left = np.where(circle.valid, circle.Y - circle.predict(value), np.nan)
     return np.append(np.sqrt(np.nanmean(left**2, axis=1)), 100.0 * circle.total_residual(value))

@@ -12,7 +12,7 @@ from ..core.mixed.columns import KINDS
 from ..core.model import Robot
 from ..core.model.base_parameters import BaseParameters
 from ..core.model.parameters import in_effort_unit
-from ..core.parameters.standard import Standard, TOLERANCES
+from ..core.parameters.standard import Standard
 from ..core.pipeline.results import Identification
 from ..core.pipeline.several_logs import LogSet
 from ..core.regression.goodness_of_fit import Validation
@@ -52,7 +52,6 @@ def collect_results(
         data=_data(recording, found) | ({'command': command} if command else {}),
         consistent=dict(zip(robot.links, map(bool, found.standard.consistent), strict=True)),
         essential=_essential(found),
-        definite=_definite(found),
         warnings=tuple(map(str, found.warnings)),
         severities=tuple(map(severity_of, found.warnings)),
         history=tuple(history_rows(found.history)),
@@ -247,13 +246,6 @@ def _essential(found: Identification) -> dict[str, Any]:
         'values': dict(zip(estimate.names, estimate.value.tolist(), strict=True)),
         'path': [dict(zip(steps, step, strict=True)) for step in found.essential.path],
     }
-
-
-def _definite(found: Identification) -> dict[str, Any]:
-    if not found.standard.definite:
-        return {}
-    counts = {name: list(values) for name, values in found.standard.definite.items()}
-    return {'tolerances': list(TOLERANCES), **counts}
 
 
 def _data(recording: AnyRecording | LogSet, found: Identification) -> dict[str, Any]:

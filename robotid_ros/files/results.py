@@ -207,7 +207,6 @@ class Results:
     versions: Mapping[str, str] = field(default_factory=dict)
     torques: Mapping[str, Torques] = field(default_factory=dict)
     essential: Mapping[str, Any] = field(default_factory=dict)
-    definite: Mapping[str, Sequence[float]] = field(default_factory=dict)
     compared: Comparison | None = None
     selection: Mapping[str, Any] = field(default_factory=dict)
     verification: Verification | None = None

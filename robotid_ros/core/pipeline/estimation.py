@@ -27,7 +27,6 @@ from .chunked_estimation import observe_chunks, RecordingOrChunks, split_into_ch
 from .estimation_by_simulation import fit_by_instruments, fit_by_simulation, Fitted, Observed
 from .several_logs import LogSet, observe_logs
 from .validation import validate_system
-from .warm_up import fit_warm
 
 Progress = Callable[[str], None]
 # Methods that need all rows at once, not triangular factors of them.
@@ -158,8 +157,7 @@ def check_memory(
 
     """
     if not isinstance(recording, Recording) and _needs_whole(robot, settings):
-        what = 'an elastic robot' if isinstance(robot, ElasticRobot) else 'leave_one_out'
-        what = f"method '{settings.method}'" if settings.method in WHOLE else what
+        what = f"method '{settings.method}'" if settings.method in WHOLE else 'an elastic robot'
         raise RecordingError(
             f'{what} needs a recording in memory as a whole, and this one is too long: choose a '
             "part of it, or method 'wls'"
@@ -167,7 +165,7 @@ def check_memory(
 
 
 def _needs_whole(robot: Robot, settings: IdentificationSettings) -> bool:
-    return settings.method in WHOLE or settings.leave_one_out or isinstance(robot, ElasticRobot)
+    return settings.method in WHOLE or isinstance(robot, ElasticRobot)
 
 
 def _estimate_in_memory(
@@ -200,13 +198,11 @@ def _regressed(observed: Observed, settings: IdentificationSettings, _: Progress
     if settings.covariance == MODEL_ERROR and not elastic:
         system = count_model_error(samples, system, robot, base)
     if settings.method == 'iv' and not elastic:
-        system, _warm, fell = fit_warm(samples, system, robot, 'wls', settings.iterations)
         system, estimate, notes = fit_by_instruments(observed._replace(system=system), settings)
-        notes = [*fell, *notes]
     else:
         # The instruments of springs follow from a weighted fit.
         method = 'wls' if settings.method == 'iv' else settings.method
-        system, estimate, notes = fit_warm(samples, system, robot, method, settings.iterations)
+        estimate = fit(system, method, settings.iterations)
     system, estimate, warnings = account_for_springs(
         recording, samples, system, robot, base, estimate
     )

@@ -38,7 +38,6 @@ from ..parameters.plain_friction import DriveMotion, plain_friction
 from ..parameters.standard import basic_solution, Standard, standard_parameters
 from ..regression.estimators import MIXED
 from ..regression.goodness_of_fit import Validation
-from ..signals.periodic import find_period
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..timing.delays import Delays, remove_delay
@@ -46,12 +45,9 @@ from .choices import choose_model
 from .chunked_estimation import RecordingOrChunks
 from .estimation import check_memory, estimate_base_parameters, Estimation, Progress
 from .load_friction import iterate_friction_load
-from .resampling import resample
 from .results import Identification
 from .several_logs import check_method, LogSet, longest_log
-from .shape_constants import search_shape_constants
 from .validation import validate, validate_samples
-from .warm_up import warm_robot
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,14 +108,12 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     inputs, mixed = _with_choices(inputs)
     recording, settings = inputs.recording, inputs.settings
     inputs.progress('preparing signals')
-    robot, notes = _search_friction_shapes(inputs)
+    robot, notes = inputs.robot, list[str]()
+    if settings.method != MIXED:  # which has the load of its plain fit
+        robot, notes = iterate_friction_load(longest_log(recording), robot, settings)
     robot, base, estimation, found_between = _estimate(inputs, robot, mixed)
     notes = [*notes, *found_between]
-    if (warm := warm_robot(robot)) is not robot:
-        robot, base = warm, base_parameters(warm)
-    period = find_period(recording) if isinstance(recording, Recording) else None
-    estimate, resampling = resample(estimation.estimate, estimation.system, period, settings)
-    estimation = dataclasses.replace(estimation, estimate=estimate)
+    estimate = estimation.estimate
     plain = estimation.less_shrunk()
     found = _essential(plain, inputs)
     if plain is not estimation and found is not None and estimation.system.penalty is not None:
@@ -127,9 +121,9 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
         found = dataclasses.replace(found, indices=kept[found.indices])
     inputs.progress('finding standard parameters')
     pull = settings.prior_spread, settings.prior_cost
-    standard = standard_parameters(robot, base, estimate, found, estimation.system, *pull)
+    standard = standard_parameters(robot, base, estimate, estimation.system, *pull)
     notes = [
-        *remarks(NOTE, [*_gravity_notes(mixed), *notes, *resampling]),
+        *remarks(NOTE, [*_gravity_notes(mixed), *notes]),
         *standard.notes,
     ]
     inputs.progress('validating')
@@ -185,21 +179,6 @@ def _with_choices(inputs: _Inputs) -> tuple[_Inputs, MixedModel | None]:
     )
     changed = dataclasses.replace(inputs, recording=recording, robot=robot, settings=settings)
     return changed, mixed
-
-
-def _search_friction_shapes(inputs: _Inputs) -> tuple[Robot, list[str]]:
-    """Find what friction is not linear in: the load that it grows with, Stribeck velocities."""
-    if inputs.settings.method == MIXED:  # with the load of its plain fit
-        return inputs.robot, []
-    recording = longest_log(inputs.recording)
-    robot, notes = iterate_friction_load(recording, inputs.robot, inputs.settings)
-    if not inputs.settings.stribeck:
-        return robot, notes
-    if not isinstance(recording, Recording):
-        text = 'the Stribeck velocity was not searched: choose a part that fits into memory'
-        return robot, [*notes, text]
-    robot, searched = search_shape_constants(recording, robot, inputs.settings.signals)
-    return robot, notes + searched
 
 
 def _estimate(

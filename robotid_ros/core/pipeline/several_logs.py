@@ -172,7 +172,6 @@ def check_method(robot: Robot, settings: IdentificationSettings) -> None:
 
     """
     what = f"method '{settings.method}'" if settings.method in OF_ONE_LOG else ''
-    what = what or ('leave_one_out' if settings.leave_one_out else '')
     what = what or ('an elastic robot' if isinstance(robot, ElasticRobot) else '')
     if what:
         raise ConfigurationError(

@@ -1,9 +1,6 @@
 """From a recording as published to uniform samples, with notes on what was repaired."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -26,16 +23,10 @@ from .invalid_samples import (
     quantization_steps,
     unwrap_angles,
 )
-from .periodic import average_periods, find_period, noise_between_periods, repeated_trajectory
+from .periodic import average_periods, find_period, noise_between_periods
 from .recording import Recording
 from .samples import SignalSettings
 
-if TYPE_CHECKING:
-    from ..excitation.trajectory import Trajectory
-
-
-# Of the largest change of a slope: where those to both sides change less, they are alike.
-ALIKE = 1e-9
 # Messages are missing all over where gaps that could be bridged are so many, and so large a share
 # of the time: elsewhere a gap is an interruption, and what lies in it is not missed.
 MIN_GAPS, MIN_SHARE = 10, 0.1
@@ -59,44 +50,10 @@ MIN_CLIPPED_SHARE = 0.001
 
 
 def interpolate(time: Array, values: Array, at: Array) -> Array:
-    """
-    Interpolate values by piecewise cubics (Akima 1970).
+    """Interpolate values (N, n) by piecewise cubics (Akima 1970), (M, n)."""
+    from scipy.interpolate import Akima1DInterpolator
 
-    A polynomial's slope at a sample is the mean of those of the straight lines before and after
-    it, each weighted with how much the other side's changes. It is what SciPy's
-    `Akima1DInterpolator` gives, whose import takes longer.
-
-    Parameters
-    ----------
-    time : (N,) increasing, two at least
-    values : (N, n)
-    at : (M,) within `time`
-
-    Returns
-    -------
-    (M, n)
-
-    """
-    step = np.diff(time)[:, None]
-    line = np.diff(values, axis=0) / step
-    if len(time) == 2:
-        return np.asarray(values[:1] + (at - time[0])[:, None] * line)
-    # Two lines more at either end, by parabolas.
-    before = [2.0 * line[0] - line[1], 3.0 * line[0] - 2.0 * line[1]]
-    after = [2.0 * line[-1] - line[-2], 3.0 * line[-1] - 2.0 * line[-2]]
-    lines = np.vstack([before[1], before[0], line, after[0], after[1]])
-    change = np.abs(np.diff(lines, axis=0))
-    weight = change[2:] + change[:-2]
-    slope = 0.5 * (lines[3:] + lines[:-3])
-    known = weight > ALIKE * weight.max(initial=0.0)
-    mean = change[2:] * lines[1:-2] + change[:-2] * lines[2:-1]
-    slope[known] = mean[known] / weight[known]
-    place = np.clip(np.searchsorted(time, at, side='right') - 1, 0, len(step) - 1)
-    share = (at - time[place])[:, None]
-    h, first, last, mid = step[place], slope[place], slope[place + 1], line[place]
-    cubic = (first + last - 2.0 * mid) / h**2
-    square = (3.0 * mid - 2.0 * first - last) / h
-    return np.asarray(values[place] + share * (first + share * (square + share * cubic)))
+    return np.asarray(Akima1DInterpolator(time, values)(at))
 
 
 def longest_bridged_gap(
@@ -187,17 +144,7 @@ def resample_uniformly(
         first = np.searchsorted(grid, short[gap], 'right')
         covered[first : np.searchsorted(grid, short[gap + 1])] = False
     stamps = grid if short[-1] == time[-1] else np.interp(grid, short, time)
-    temperature = recording.temperature
-    if temperature is not None:
-        temperature = _temperatures_at(grid, short, temperature[kept])
-    result = Recording(
-        recording.joints,
-        stamps,
-        position,
-        effort,
-        source=recording.source,
-        temperature=temperature,
-    )
+    result = Recording(recording.joints, stamps, position, effort, source=recording.source)
     return result, 1.0 / step, covered, notes
 
 
@@ -225,16 +172,6 @@ def with_sampling_times(recording: Recording) -> Recording:
     time: Array = np.full(recording.time.shape, np.nan)
     time[is_finite(recording)] = times.time
     return dataclasses.replace(recording, time=time, notes=(*recording.notes, times.note))
-
-
-def _temperatures_at(grid: Array, time: Array, values: Array) -> Array:
-    """Interpolate temperatures (N, n) between those that are numbers; NaN of a joint without."""
-    found = np.full((len(grid), values.shape[1]), np.nan)
-    for column, own in zip(found.T, values.T, strict=True):
-        known = np.isfinite(own)
-        if known.any():
-            column[:] = np.interp(grid, time[known], own[known])
-    return found
 
 
 def _sampling_period(time: Array) -> float:
@@ -280,7 +217,6 @@ class UniformRecording:
     measured : (N,) True where samples lie in no gap, and in the one period of averages
     clipped : (N, n) True where efforts are at their limit
     noise : (n,) of the torques, from the differences between periods, or None
-    trajectory : that averaged periods follow, where its basis is to be fitted
     notes : what was repaired
 
     """
@@ -290,7 +226,6 @@ class UniformRecording:
     measured: npt.NDArray[np.bool_]
     clipped: npt.NDArray[np.bool_]
     noise: Array | None
-    trajectory: Trajectory | None
     notes: tuple[str, ...]
 
 
@@ -320,34 +255,14 @@ def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> Un
         for joint, step in zip(robot.joints, quantization_steps(even.effort), strict=True)
         if step > 0.0
     ]
-    period, noise, trajectory = find_period(recording), None, None
+    period, noise = find_period(recording), None
     if period is not None:
         noise = noise_between_periods(even.effort * robot.drive_gain, rate, period)
     if settings.averaging and period is not None and measured.all() and not cut.any():
         even, rate, measured = average_periods(even, rate, period)
-        trajectory = _trajectory_of_joints(recording) if settings.analytic else None
         cut = np.zeros(even.position.shape, dtype=bool)
         notes.append(f'the periods of {period:g} s were averaged')
-    if settings.analytic and trajectory is None:
-        notes.append(
-            'derivatives come from differences: signals.analytic needs signals.averaging, and two '
-            'periods or more of a recorded trajectory of all joints'
-        )
-    return UniformRecording(even, rate, measured, cut, noise, trajectory, tuple(notes))
-
-
-def _trajectory_of_joints(recording: Recording) -> Trajectory | None:
-    """Return the trajectory of the recording's joints, or None where it does not move them all."""
-    trajectory = repeated_trajectory(recording)
-    if trajectory is None or not set(recording.joints) <= set(trajectory.joints):
-        return None
-    order = [trajectory.joints.index(joint) for joint in recording.joints]
-    return dataclasses.replace(
-        trajectory,
-        joints=recording.joints,
-        start=trajectory.start[order],
-        coefficients=trajectory.coefficients[:, order],
-    )
+    return UniformRecording(even, rate, measured, cut, noise, tuple(notes))
 
 
 def _check_efforts(recording: Recording, robot: Robot) -> None:

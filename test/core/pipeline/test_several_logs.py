@@ -105,7 +105,7 @@ def test_a_log_of_another_load_is_named(mass, record, robot, truth):
     )
 
 
-@pytest.mark.parametrize('change', [{'method': 'didim'}, {'leave_one_out': True}])
+@pytest.mark.parametrize('change', [{'method': 'didim'}])
 def test_what_needs_one_log_says_so(noisy, robot, change):
     with pytest.raises(ConfigurationError, match='takes one log and not several'):
         identify(LogSet(noisy), robot, dataclasses.replace(PLAIN, **change))
