@@ -61,6 +61,7 @@ class IdentificationSettings:
         'σ from residuals as they correlate, by blocks of time; model_error: and from what the '
         'model leaves out; residuals: from these alone',
         choices=(MODEL_ERROR, 'residuals'),
+        former={'leave_one_out': {False: MODEL_ERROR}, 'stribeck': {False: MODEL_ERROR}},
     )
     signals: SignalSettings = setting(SignalSettings, 'from recording to samples')
     replay: ReplaySettings = setting(ReplaySettings, 'simulation, for didim, clie, cloe, oe, iv')

@@ -13,8 +13,8 @@ from ..core.model import Robot
 from ..core.model.base_parameters import BaseParameters
 from ..core.model.parameters import in_effort_unit
 from ..core.parameters.standard import Standard
+from ..core.pipeline.logs import LogSet
 from ..core.pipeline.results import Identification
-from ..core.pipeline.several_logs import LogSet
 from ..core.regression.goodness_of_fit import Validation
 from ..core.replay.convergence_history import History
 from ..core.verdict import judge

@@ -12,7 +12,7 @@ from ..core.arrays import Array
 from ..core.diagnostics.assumptions import data_warnings
 from ..core.identification_settings import IdentificationSettings
 from ..core.pipeline.estimation import as_asked
-from ..core.pipeline.several_logs import observe_log, stack_factors
+from ..core.pipeline.observation import observe_log, stack_factors
 from ..core.regression.covariance import count_blocks
 from ..core.regression.estimate import Estimate
 from ..core.regression.estimators import fit

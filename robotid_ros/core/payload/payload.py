@@ -24,8 +24,8 @@ from ..parameters.physical_consistency import (
 )
 from ..parameters.standard import physically_consistent_links
 from ..pipeline.choices import choose_model
-from ..pipeline.chunked_estimation import RecordingOrChunks
 from ..pipeline.estimation import estimate_base_parameters, Progress
+from ..pipeline.logs import RecordingOrChunks
 from ..rank import DEPENDENT
 from ..regression.estimate import Estimate
 

@@ -42,11 +42,10 @@ from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..timing.delays import Delays, remove_delay
 from .choices import choose_model
-from .chunked_estimation import RecordingOrChunks
-from .estimation import check_memory, estimate_base_parameters, Estimation, Progress
+from .estimation import check_method, estimate_base_parameters, Estimation, Progress
 from .load_friction import iterate_friction_load
+from .logs import longest_log, RecordingOrChunks
 from .results import Identification
-from .several_logs import check_method, LogSet, longest_log
 from .validation import validate, validate_samples
 
 
@@ -94,10 +93,7 @@ def identify(
             f"method '{settings.method}' replays rigid robots: use 'wls', or empty "
             'robot.elastic.joints'
         )
-    if isinstance(recording, LogSet):
-        check_method(robot, settings)
-    else:
-        check_memory(recording, robot, settings)
+    check_method(recording, robot, settings)
     inputs = _Inputs(recording, robot, settings, validation, progress or (lambda _: None))
     if settings.method == 'both':
         return _identify_by_wls_and_didim(inputs)
@@ -105,80 +101,72 @@ def identify(
 
 
 def _identify_by_one_method(inputs: _Inputs) -> Identification:
-    inputs, mixed = _with_choices(inputs)
-    recording, settings = inputs.recording, inputs.settings
+    inputs.progress('choosing filters, rows and friction')
+    recording, robot, settings, mixed = choose_model(
+        inputs.recording, inputs.robot, inputs.settings
+    )
+    inputs = dataclasses.replace(inputs, recording=recording, robot=robot, settings=settings)
     inputs.progress('preparing signals')
-    robot, notes = inputs.robot, list[str]()
+    notes = list[str]()
     if settings.method != MIXED:  # which has the load of its plain fit
         robot, notes = iterate_friction_load(longest_log(recording), robot, settings)
     robot, base, estimation, found_between = _estimate(inputs, robot, mixed)
-    notes = [*notes, *found_between]
-    estimate = estimation.estimate
-    plain = estimation.less_shrunk()
-    found = _essential(plain, inputs)
-    if plain is not estimation and found is not None and estimation.system.penalty is not None:
-        kept = np.flatnonzero(~estimation.system.penalty.shrunk)
-        found = dataclasses.replace(found, indices=kept[found.indices])
+    estimate, plain = estimation.estimate, estimation.less_shrunk()
+    essential = None
+    if settings.essential:
+        inputs.progress('finding the essential parameters')
+        method = 'wls' if estimate.method == MIXED else estimate.method
+        bounds = settings.essential_sigma, settings.significance, method, settings.essential_ratio
+        essential = find_essential(plain.system, plain.estimate, *bounds)
+        if (penalty := estimation.system.penalty) is not None:
+            indices = np.flatnonzero(~penalty.shrunk)[essential.indices]
+            essential = dataclasses.replace(essential, indices=indices)
     inputs.progress('finding standard parameters')
     pull = settings.prior_spread, settings.prior_cost
     standard = standard_parameters(robot, base, estimate, estimation.system, *pull)
     notes = [
-        *remarks(NOTE, [*_gravity_notes(mixed), *notes]),
+        *remarks(NOTE, [*_gravity_notes(mixed), *notes, *found_between]),
         *standard.notes,
     ]
     inputs.progress('validating')
     chi = basic_solution(base, estimate.value)
     validation, motions = _validate(inputs, estimation.delays, robot, chi)
-    judged = _judged(mixed, robot, base)
+    # Without what is shrunk: diagnostics look at what that leaves.
+    judged = (robot, base)
+    if mixed is not None and robot is mixed.robot:
+        judged = (mixed.plain, mixed.base)
     fewer, better = _try_parameters(
-        inputs, (robot, base), estimation, found, standard, validation, judged
+        inputs, (robot, base), estimation, essential, standard, validation, judged
     )
     if better is not None:
         text = better.describe(robot.joints[better.joint])
         notes.append(f'base parameters predict better than identified.urdf: use these ({text})')
+    # A replay has rows of the simulated motion, and rows of springs are combinations: what is
+    # compared with other methods is the measured motion.
+    if settings.method in SIMULATED or isinstance(robot, ElasticRobot):
+        fitted = validate_samples(estimation.samples, robot, chi)
+    else:
+        fitted = estimation.fitted(robot, base)
+    systems = estimation.sampled_systems
+    whole = FittedModel(robot, base, systems, estimate.value), estimate.covariance
     return Identification(
         robot=robot,
         method=settings.method,
         base=base,
         estimate=estimate,
-        essential=found,
+        essential=essential,
         standard=standard,
-        fitted=_fitted(estimation, robot, base, settings),
+        fitted=fitted,
         validation=validation,
-        warnings=_warnings(
-            inputs,
-            *judged,
-            plain,
-            fewer,
-            notes,
-            (
-                FittedModel(robot, base, estimation.sampled_systems, estimate.value),
-                estimate.covariance,
-            ),
-        ),
+        warnings=_warnings(inputs, *judged, plain, fewer, notes, whole),
         history=estimation.history,
         mixed=mixed,
         better_base=better,
         quality=data_quality(
-            recording,
-            estimation.samples,
-            estimation.sampled_systems,
-            estimation.system,
-            estimate,
-            estimation.delays,
+            recording, estimation.samples, systems, estimation.system, estimate, estimation.delays
         ),
         plain_friction=plain_friction(robot, standard.value, estimation.motions, motions),
     )
-
-
-def _with_choices(inputs: _Inputs) -> tuple[_Inputs, MixedModel | None]:
-    """Choose what the configuration leaves open."""
-    inputs.progress('choosing filters, rows and friction')
-    recording, robot, settings, mixed = choose_model(
-        inputs.recording, inputs.robot, inputs.settings
-    )
-    changed = dataclasses.replace(inputs, recording=recording, robot=robot, settings=settings)
-    return changed, mixed
 
 
 def _estimate(
@@ -196,15 +184,6 @@ def _estimate(
     return robot, base, found, notes
 
 
-def _judged(
-    mixed: MixedModel | None, robot: Robot, base: BaseParameters
-) -> tuple[Robot, BaseParameters]:
-    """Return the robot without what is shrunk: diagnostics look at what that leaves."""
-    return (
-        (robot, base) if mixed is None or robot is not mixed.robot else (mixed.plain, mixed.base)
-    )
-
-
 def _gravity_notes(mixed: MixedModel | None) -> tuple[str, ...]:
     """Tell that the efforts hold no gravity, where that was found out."""
     if mixed is None or not mixed.weightless_gain:
@@ -215,32 +194,6 @@ def _gravity_notes(mixed: MixedModel | None) -> tuple[str, ...]:
         f'%, with it within {100 * without * mixed.weightless_gain:.1f} %; set robot.effort_kind '
         "to 'without_gravity' if the driver compensates it, else to 'joint_torque'",
     )
-
-
-def _essential(estimation: Estimation, inputs: _Inputs) -> Essential | None:
-    settings, estimate = inputs.settings, estimation.estimate
-    if not settings.essential:
-        return None
-    inputs.progress('finding the essential parameters')
-    return find_essential(
-        estimation.system,
-        estimate,
-        settings.essential_sigma,
-        settings.significance,
-        'wls' if estimate.method == MIXED else estimate.method,
-        settings.essential_ratio,
-    )
-
-
-def _fitted(
-    estimation: Estimation, robot: Robot, base: BaseParameters, settings: IdentificationSettings
-) -> Validation:
-    # A replay has rows of the simulated motion, and rows of springs are combinations: what is
-    # compared with other methods is the measured motion.
-    if settings.method in SIMULATED or isinstance(robot, ElasticRobot):
-        chi = basic_solution(base, estimation.estimate.value)
-        return validate_samples(estimation.samples, robot, chi)
-    return estimation.fitted(robot, base)
 
 
 def _try_parameters(

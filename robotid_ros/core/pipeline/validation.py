@@ -19,7 +19,7 @@ from ..regression.observation_system import decimate, System
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples
-from .chunked_estimation import RecordingOrChunks
+from .logs import RecordingOrChunks
 
 
 def validate(

@@ -67,7 +67,9 @@ class SignalSettings:
         maximum=10.0,
     )
     averaging: bool = setting(
-        False, 'average the periods of a periodic excitation before anything else'
+        False,
+        'average the periods of a periodic excitation before anything else',
+        former={'analytic': {False: False}},
     )
     stamps: str = setting(
         'auto',

@@ -16,7 +16,7 @@ from robotid_ros.core.parameters.plain_friction import (
     plain_friction,
 )
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.pipeline.several_logs import LogSet
+from robotid_ros.core.pipeline.logs import LogSet
 from robotid_ros.core.signals.recording import Recording
 
 from ..conftest import motion, URDF
