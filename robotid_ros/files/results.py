@@ -167,8 +167,6 @@ class Results:
     condition_number : of the weighted observation matrix
     consistent : {joint: whether the link's parameters are those of a physical body}
     essential : count, values, residual and path of the selection of essential parameters
-    definite : {set of standard parameters: links with a positive definite inertia at each of the
-        'tolerances'}
     warnings : sentences, what matters most first
     severities : of the warnings: 'serious', 'warning' or 'note'
     history : one row of numbers per iteration, of methods that iterate

@@ -80,8 +80,6 @@ def fit_with_instruments(
 
     Parameters
     ----------
-    system : rows of an elastic robot
-    robot : the robot
     estimate : by least squares, the initial one
 
     Returns

@@ -111,11 +111,6 @@ def choose_transmission(
     Either has to explain the deflection better, of blocks that it was not fitted to and of all
     together, by more than chance, and to be positive.
 
-    Parameters
-    ----------
-    robot, base : the model
-    samples, system : of the excitation
-
     Returns
     -------
     The robot, and notes on what was chosen
@@ -180,7 +175,6 @@ def _predicted(rows: _Rows, others: list[Array], name: str, distance: float) -> 
 
     Parameters
     ----------
-    rows : of the joint
     others : columns of other shapes
     name, distance : of the shape; of a hysteresis [rad or m]
 

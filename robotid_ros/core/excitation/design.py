@@ -55,7 +55,6 @@ class Design:
     trajectory : what identifies
     validation : what validates, or None
     criterion : name of what was minimised
-    value : its value
     columns : names of the columns that the figures are about
     condition_numbers : 'raw', 'normalised' and 'frobenius' of these columns
     singular_values : of the weighted observation matrix / √N, descending

@@ -37,7 +37,6 @@ def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
     Parameters
     ----------
     robot : the rigid one, as `build_robot` makes it
-    settings : its configuration
 
     Raises
     ------
@@ -51,9 +50,10 @@ def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
     motors = np.arange(robot.n)
     elastic_joints = [j for j, joint in enumerate(robot.joints) if joint in elastic.joints]
     motors[elastic_joints] = robot.n + np.arange(len(elastic_joints))
-    friction = _friction(robot, settings, elastic_joints)
+    given = _given_terms(robot, settings, elastic_joints, elastic.link_friction)
+    links = [own if j in elastic_joints else robot.friction[j] for j, own in enumerate(given)]
+    friction = (*links, *(robot.friction[j] for j in elastic_joints))
     transmission = _given_terms(robot, settings, elastic_joints, elastic.transmission)
-    given = {*elastic.transmission}
     parameters, prior = _parameters(robot, motors, friction, transmission, stiffness)
     rows = [*range(robot.n), *elastic_joints]
     drive_gain = np.where(motors == np.arange(robot.n), robot.drive_gain, 0.0)
@@ -75,7 +75,7 @@ def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
         motors=motors,
         transmission=transmission,
         open_transmission=tuple(
-            j in elastic_joints and not {joint, 'default'} & given
+            j in elastic_joints and not {joint, 'default'} & {*elastic.transmission}
             for j, joint in enumerate(robot.joints)
         ),
     )
@@ -104,7 +104,6 @@ def elastic_drive_columns(
 
     Parameters
     ----------
-    robot : the robot
     q, dq, ddq : (N, n) of links and motors
 
     Returns
@@ -143,7 +142,6 @@ def deflection_paths(robot: ElasticRobot, q: Array, dq: Array) -> Iterator[tuple
 
     Parameters
     ----------
-    robot : the robot
     q, dq : (N, n) successive samples of links and motors
 
     """
@@ -212,14 +210,6 @@ def _stiffness(elastic: ElasticSettings) -> dict[str, float]:
             f'joint ({len(elastic.joints)}), or none'
         )
     return dict(zip(elastic.joints, stiffness, strict=True))
-
-
-def _friction(
-    robot: Robot, settings: RobotSettings, elastic_joints: list[int]
-) -> tuple[tuple[FrictionTerm, ...], ...]:
-    given = _given_terms(robot, settings, elastic_joints, settings.elastic.link_friction)
-    links = [own if j in elastic_joints else robot.friction[j] for j, own in enumerate(given)]
-    return (*links, *(robot.friction[j] for j in elastic_joints))
 
 
 def _given_terms(

@@ -151,7 +151,6 @@ def estimate_base_parameters(
     Parameters
     ----------
     recording : in memory, or its successive chunks; several logs
-    robot, base : the model
     settings : signals, estimator
     progress : called with the name of each step
     mixed : whose penalties count with the method 'mixed'

@@ -74,7 +74,6 @@ def identify(
     ----------
     recording : the excitation; successive chunks of it where it is too long for memory, or
         several logs of it
-    robot : the model
     settings : signals, estimator, options
     validation : another motion, or None
     progress : called with the name of each step

@@ -34,7 +34,6 @@ def validate(
     Parameters
     ----------
     recording : not the one that was identified with; of one that comes in chunks, some are used
-    robot : the model
     chi : (p,) standard parameters
     settings : how signals are prepared
 

@@ -80,9 +80,7 @@ def runge_kutta(direct: DirectModel, h: float, tableau: Tableau = RK4) -> Integr
 
     Parameters
     ----------
-    direct : the robot
     h : step [s]
-    tableau : the method
 
     """
     slip, offset = direct.slip_directions, direct.offset
@@ -188,7 +186,6 @@ def substeps(direct: DirectModel, q: Array, period: float, longest: float) -> in
 
     Parameters
     ----------
-    direct : the robot
     q : (n,) a typical position
     period : of the controller [s]
     longest : longest step [s]
@@ -254,7 +251,6 @@ def simulate(
 
     Parameters
     ----------
-    direct : the robot
     law : how it is controlled
     desired : (K, n) reference at each update
     external : (K, n) known torque or force that acts besides the controller's, or None

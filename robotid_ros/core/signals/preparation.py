@@ -141,7 +141,6 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
     Parameters
     ----------
     recording : with the robot's joints, in any order
-    robot : gives joints and drive gains
     settings : zero means: chosen from the data
 
     Raises

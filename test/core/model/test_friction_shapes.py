@@ -7,7 +7,6 @@ import pytest
 
 from robotid_ros.core.model.friction import (
     backlash,
-    coldness,
     makkar,
     maxwell_slip,
     ripple,
@@ -101,13 +100,3 @@ def test_a_slipping_spring_is_the_stop_operator_sample_by_sample(distance, first
     dq = np.concatenate([[first], np.diff(q)])
     (z,) = maxwell_slip('distance', q, dq, {'distance': distance})
     np.testing.assert_allclose(z, np.array(states) / distance, atol=1e-12)
-
-
-def test_coldness_is_one_at_first_and_nothing_at_the_end():
-    q = np.concatenate([np.linspace(0.0, 3.0, 400), np.linspace(3.0, -1.0, 500)])
-    cold = coldness(q, 2.0)
-    assert (cold[0], cold[-1]) == (1.0, 0.0)
-    # After its way, 1/e of what is lost in all, but for what the end has lost.
-    gone = np.searchsorted(np.cumsum(np.abs(np.diff(q, prepend=q[0]))), 2.0)
-    end = np.exp(-7.0 / 2.0)
-    assert cold[gone] == pytest.approx((1.0 / np.e - end) / (1.0 - end), abs=2e-3)
