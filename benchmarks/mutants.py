@@ -43,7 +43,7 @@ MODULES = tuple(
     regression/repetition
     replay/direct_model replay/iteration_step replay/prior_distribution replay/replay_problem
     replay/simulated_observation replay/simulation
-    mixed/shrinkage mixed/folds elastic_joints/transmission
+    mixed/shrinkage mixed/folds
     signals/filters signals/periodic signals/preparation
     timing/delays
     """.split()

@@ -13,10 +13,6 @@ NAMED = {
         ('load of friction without its size',
          'size = 0.0 if load is None else np.abs(load)', 'size = 0.0 if load is None else load'),
     ),
-    'model/elastic_robot': (
-        ('hysteresis pushes motor and link the same way',
-         'yield motor, k, -values', 'yield motor, k, values'),
-    ),
     'model/drive_torques': (
         ('motors of couplings drive one joint alone',
          'yield int(driven), k, coupling.ratios[driven] * values', 'yield int(driven), k, values'),
@@ -112,11 +108,6 @@ NAMED = {
     'replay/iteration_step': (
         ('mixing of steps with the wrong sign', 'fits[-1] - mixing', 'fits[-1] + mixing'),
         ('gains never scaled', 'inertia / tuned', 'inertia / inertia if True else tuned'),
-    ),
-    'elastic_joints/transmission': (
-        ('play told by the measured deflection, which noise explains',
-         'own = np.sign(wound)', 'own = np.sign(rows.deflection)'),
-        ('springs that push are hysteresis', 'size <= 0.0 or', 'False or'),
     ),
     'mixed/shrinkage': (
         ('a joint may get worse', 'and self._guards(errors)', ''),

@@ -10,7 +10,7 @@ import pinocchio
 
 from ..arrays import Array
 from .drive_torques import drive_columns, friction, path_columns, path_friction, rotor_inertia
-from .elastic_robot import deflection_path_torques, elastic_drive_columns
+from .elastic_robot import elastic_drive_columns
 from .inertial_columns import inertial_columns
 from .parameters import INERTIAL, to_pinocchio
 from .robot import ElasticRobot, Robot
@@ -123,9 +123,8 @@ def inverse_dynamics(
     q, dq, ddq = (np.asarray(x, dtype=float) for x in (q, dq, ddq))
     if successive:
         tau = inverse_dynamics(robot, chi, q, dq, ddq)
-        if isinstance(robot, ElasticRobot):
-            return np.asarray(tau + deflection_path_torques(robot, chi, q, dq))
-        return np.asarray(tau + path_friction(robot, chi, q, dq))
+        elastic = isinstance(robot, ElasticRobot)
+        return tau if elastic else np.asarray(tau + path_friction(robot, chi, q, dq))
     if np.any(np.asarray(chi)[robot.first_columns + 9] <= 0.0):
         return _by_regressor(robot, chi, q, dq, ddq)
     model, order = model_with(robot, chi, armature=False), robot.order

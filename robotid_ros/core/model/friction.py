@@ -44,17 +44,6 @@ def ripple(order: str, q: Array, constants: Mapping[str, float]) -> tuple[Array,
     return np.cos(constants[order] * q), np.sin(constants[order] * q)
 
 
-def backlash(q: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
-    """
-    Return the deflection q, but no more than the play lets pass to either side.
-
-    A spring K with a dead zone of width w is K q + K_b clip(q, ±w/2) with K_b = −K; where it is
-    only softer there, as a harmonic drive, K_b is between that and 0.
-    """
-    half = 0.5 * constants['backlash_width']
-    return (np.clip(q, -half, half),)
-
-
 def maxwell_slip(
     distance_name: str, q: Array, dq: Array, constants: Mapping[str, float]
 ) -> tuple[Array, ...]:
@@ -253,18 +242,6 @@ TERMS: Mapping[str, TermKind] = {
         described=('friction',),
         dry=SYMMETRIC,
     ),
-    # Of transmissions with a spring, by its deflection: play, and friction within it.
-    'backlash': TermKind(
-        ('Kb',), (STIFFNESS,), backlash, {'backlash_width': UNKNOWN}, (False,), of_position=True
-    ),
-    'hysteresis': TermKind(
-        ('Fh',),
-        (FORCE,),
-        lambda dq, _: (np.sign(dq),),
-        {'hysteresis_distance': UNKNOWN},
-        (True,),
-        of_path=partial(maxwell_slip, 'hysteresis_distance'),
-    ),
     # Friction of gears grows with the load: Fl |τ| sign(dq) (Hamon, Gautier and Garrec 2010).
     'load_coulomb': TermKind(
         ('Fl',),
@@ -324,14 +301,12 @@ DRY = frozenset(s for kind in TERMS.values() if kind.dry for s in kind.symbols)
 STEEP = 500.0
 # Appended to the symbol of a friction parameter that acts on the link instead of the motor.
 LINK_SIDE_SUFFIX = 'l'
-# And to one of a parameter that acts between both, by the deflection of the transmission.
-DEFLECTION_SUFFIX = 'd'
 # Symbols that physics wants at least zero: rotor inertia, stiffness, friction on either side.
 NONNEGATIVE = frozenset({'Ia', 'K'}) | {
     symbol + side
     for kind in TERMS.values()
     for symbol, positive in zip(kind.symbols, kind.positive, strict=True)
-    for side in ('', LINK_SIDE_SUFFIX, DEFLECTION_SUFFIX)
+    for side in ('', LINK_SIDE_SUFFIX)
     if positive
 }
 

@@ -27,7 +27,6 @@ from ..diagnostics.remark import (
 )
 from ..diagnostics.torque_parts import FittedModel
 from ..diagnostics.trials import Trial
-from ..elastic_joints.transmission import choose_transmission
 from ..identification_settings import IdentificationSettings, SIMULATED
 from ..mixed.mixed_model import MixedModel
 from ..model.base_parameters import base_parameters, BaseParameters
@@ -109,7 +108,8 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     notes = list[str]()
     if settings.method != MIXED:  # which has the load of its plain fit
         robot, notes = iterate_friction_load(longest_log(recording), robot, settings)
-    robot, base, estimation, found_between = _estimate(inputs, robot, mixed)
+    base = base_parameters(robot)
+    estimation = estimate_base_parameters(recording, robot, base, settings, inputs.progress, mixed)
     estimate, plain = estimation.estimate, estimation.less_shrunk()
     essential = None
     if settings.essential:
@@ -124,7 +124,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     pull = settings.prior_spread, settings.prior_cost
     standard = standard_parameters(robot, base, estimate, estimation.system, *pull)
     notes = [
-        *remarks(NOTE, [*_gravity_notes(mixed), *notes, *found_between]),
+        *remarks(NOTE, [*_gravity_notes(mixed), *notes]),
         *standard.notes,
     ]
     inputs.progress('validating')
@@ -166,21 +166,6 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
         ),
         plain_friction=plain_friction(robot, standard.value, estimation.motions, motions),
     )
-
-
-def _estimate(
-    inputs: _Inputs, robot: Robot, mixed: MixedModel | None
-) -> tuple[Robot, BaseParameters, Estimation, list[str]]:
-    """Estimate base parameters, again where springs turn out to have play or hysteresis."""
-    arguments, base = (inputs.settings, inputs.progress), base_parameters(robot)
-    found = estimate_base_parameters(inputs.recording, robot, base, *arguments, mixed)
-    if not isinstance(robot, ElasticRobot) or inputs.settings.model != MIXED:
-        return robot, base, found, []
-    other, notes = choose_transmission(robot, base, found.samples, found.system)
-    if notes:
-        robot, base = other, base_parameters(other)
-        found = estimate_base_parameters(inputs.recording, robot, base, *arguments)
-    return robot, base, found, notes
 
 
 def _gravity_notes(mixed: MixedModel | None) -> tuple[str, ...]:

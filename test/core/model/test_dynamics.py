@@ -22,8 +22,7 @@ from robotid_ros.exceptions import ConfigurationError
 from .arms import arm, urdf
 
 COUPLED = {'wrist': CoupledMotorSettings((0.0, 1.0, 0.0, -2.0))}
-WAYS = {'backlash_width': 0.5, 'hysteresis_distance': 0.1}
-WAYS |= {'speed_scale': 2.0, 'load_scale': 1.5, 'load_low': 0.5, 'load_high': 3.0}
+WAYS = {'speed_scale': 2.0, 'load_scale': 1.5, 'load_low': 0.5, 'load_high': 3.0}
 WAYS |= {'position_low': -1.0, 'position_high': 1.0, 'position_mean': 1e-12}
 ORDERS = {'ripple_order': 7.0, 'ripple_order_2': 21.0, 'ripple_order_3': 60.0, **WAYS}
 VARIANTS = [
@@ -221,7 +220,7 @@ def test_dry_friction_is_whole_at_speed_and_viscous_friction_proportional(name):
     for symbol, column in zip(term.kind.symbols, columns, strict=True):
         if name in whole:
             np.testing.assert_allclose(column, whole[name])
-        elif symbol in ('Fc', 'Fcp', 'Fh'):
+        elif symbol in ('Fc', 'Fcp'):
             np.testing.assert_allclose(column, 1.0)
         elif symbol in ('Fv', 'Fvp'):
             np.testing.assert_array_equal(column, dq)

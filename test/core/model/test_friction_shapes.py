@@ -5,14 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from robotid_ros.core.model.friction import (
-    backlash,
-    makkar,
-    maxwell_slip,
-    ripple,
-    stiction,
-    stribeck,
-)
+from robotid_ros.core.model.friction import makkar, maxwell_slip, ripple, stiction, stribeck
 
 SPEED = np.concatenate([np.geomspace(1e-4, 5.0, 40), [1e3]])
 STICTION = {'stiction_steepness': 1000.0, 'stribeck_slope': 20.0}
@@ -60,15 +53,6 @@ def test_ripple_comes_back_every_period_of_its_order():
         assert np.ptp(a) == pytest.approx(2.0, rel=1e-2)
     cos, sin = ripple('order', np.array([0.0]), {'order': 7.0})
     assert (cos[0], sin[0]) == (1.0, 0.0)
-
-
-def test_a_spring_with_play_has_no_force_within_it():
-    d = np.linspace(-5e-3, 5e-3, 201)
-    (column,) = backlash(d, {'backlash_width': 2e-3})
-    force = d - column  # stiffness 1, K_b −1
-    np.testing.assert_array_equal(force[np.abs(d) <= 1e-3], 0.0)
-    np.testing.assert_allclose(force[d > 1e-3], d[d > 1e-3] - 1e-3)
-    np.testing.assert_allclose(force[d < -1e-3], d[d < -1e-3] + 1e-3)
 
 
 def test_a_slipping_spring_loses_what_its_loop_holds():

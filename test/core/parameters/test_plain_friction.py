@@ -76,7 +76,6 @@ def test_what_the_samples_do_not_tell_stays():
 
 CONSTANTS = {
     **{'ripple_order': 7.0, 'ripple_order_2': 21.0, 'ripple_order_3': 60.0},
-    **{'backlash_width': 0.5, 'hysteresis_distance': 0.1},
     **{'speed_scale': 1.5, 'load_scale': 10.0, 'load_low': 1.0, 'load_high': 30.0},
     **{'position_low': -1.0, 'position_high': 1.0, 'position_mean': 0.1},
 }

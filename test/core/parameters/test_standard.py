@@ -75,7 +75,6 @@ POSITIVE = {'Ia', 'Fv', 'Fvp', 'Fvm', 'Fc', 'Fcp', 'Fcm', 'Fs', 'Fst', 'Fl', 'Kq
 @pytest.mark.parametrize('name', sorted(k for k, kind in TERMS.items() if not kind.amplitude))
 def test_friction_that_physics_wants_positive_is_so(name):
     orders = {'ripple_order': 7.0, 'ripple_order_2': 21.0, 'ripple_order_3': 60.0}
-    orders |= {'backlash_width': 0.1, 'hysteresis_distance': 0.1}
     settings = RobotSettings(friction={'default': (name,)}, friction_constants={'default': orders})
     robot = build_robot(URDF, settings)
     symbols = ('Ia', *TERMS[name].symbols)
