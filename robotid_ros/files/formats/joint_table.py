@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 FIELDS = ('position', 'velocity', 'effort')
-COLUMNS = ('stamp', 'received', *FIELDS, 'temperature')
+COLUMNS = ('stamp', 'received', *FIELDS)
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,6 @@ class JointTable:
     joints : names of the columns
     stamp, received : (N,) times [ns]
     position, velocity, effort : (N, n)
-    temperature : (N, n) [°C] where the table itself holds them, or None
     notes : what was found, assumed and done, in words
 
     """
@@ -31,7 +30,6 @@ class JointTable:
     position: np.ndarray
     velocity: np.ndarray
     effort: np.ndarray
-    temperature: np.ndarray | None = None
     notes: tuple[str, ...] = field(default=(), kw_only=True)
 
     def columns(self, joints: Sequence[str]) -> 'JointTable':
