@@ -4,7 +4,6 @@ NAMED = {
     'model/friction': (
         ('Stribeck effect without a sign',
          "['stribeck_velocity']) ** 2)) * np.sign(dq)", "['stribeck_velocity']) ** 2)) * 1.0"),
-        ('play to one side alone', 'np.clip(q, -half, half)', 'np.clip(q, 0.0, half)'),
         ('a spring that slips forgets where it turned round',
          'z = min(max(z + step, -distance), distance)', 'z = min(max(step, -distance), distance)'),
         ('load-dependent friction may be negative',
