@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array, diagonal_scale, ReadOnlyArrays
+from ..finding_codes import finding
+from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.friction import NONNEGATIVE, OF_POSITION
 from ..model.robot import Robot
@@ -58,7 +60,7 @@ class Standard(ReadOnlyArrays):
     spread : σ_S of the links, relative standard deviation of their prior
     attainable, obstacle : where no consistent parameters predict as well as wanted, the least
         residual that any have, and the joint or coupling whose link or drive is in the way
-    notes : the same as a sentence
+    findings : the same as a finding
 
     """
 
@@ -70,7 +72,7 @@ class Standard(ReadOnlyArrays):
     spread: float = float('nan')
     attainable: float = float('nan')
     obstacle: str = ''
-    notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,7 +175,7 @@ def standard_parameters(
         obstacle=obstacle,
     )  # fmt: skip
     result = dataclasses.replace(result, residual=_relative(R, base.of(result.value)))
-    return dataclasses.replace(result, notes=_consistency_notes(robot, result, rest))
+    return dataclasses.replace(result, findings=_consistency_findings(robot, result, rest))
 
 
 def _least(fits: Callable[[float], bool]) -> float:
@@ -185,18 +187,17 @@ def _least(fits: Callable[[float], bool]) -> float:
     return float(np.exp(high))
 
 
-def _consistency_notes(robot: Robot, standard: Standard, rest: float) -> tuple[str, ...]:
+def _consistency_findings(robot: Robot, standard: Standard, rest: float) -> tuple[Finding, ...]:
     """Tell where no body that can exist explains the data, and what is left without the joint."""
     if not standard.obstacle:
         return ()
-    residuals = standard.residual, standard.base_residual, standard.attainable, rest
-    left, base, least, without = (f'{100.0 * x:.3g} %' for x in residuals)
     return (
-        f'{robot.name}: identified.urdf leaves a residual of {left}, the base parameters {base}: '
-        f'no physically consistent bodies and friction leave less than {least}; in the way is '
-        f"the link or drive of '{standard.obstacle}', without whose constraints {without} would "
-        'be left',
-    )
+        finding(
+            'not_physical', [standard.obstacle],
+            robot=robot.name, residual=standard.residual, base=standard.base_residual,
+            attainable=standard.attainable, without=rest,
+        ),
+    )  # fmt: skip
 
 
 def refit(

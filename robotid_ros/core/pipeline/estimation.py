@@ -18,6 +18,8 @@ from ...exceptions import (
 )
 from ..arrays import Array
 from ..elastic_joints.elastic_estimation import account_for_springs, check_deflections
+from ..finding_codes import finding
+from ..findings import Finding
 from ..identification_settings import IdentificationSettings, MODEL_ERROR, SIMULATED
 from ..mixed.mixed_model import MixedModel
 from ..model.base_parameters import BaseParameters
@@ -62,7 +64,7 @@ class Estimation:
     system : that was solved
     estimate : of the base parameters
     delays : of the efforts behind the positions, removed
-    signal_notes, estimate_notes : remarks on the signals and on the estimate, for the user
+    signal_notes, estimate_notes : findings on the signals and on the estimate
     history : of an iterative method, or None
 
     """
@@ -72,8 +74,8 @@ class Estimation:
     system: System
     estimate: Estimate
     delays: Delays
-    signal_notes: tuple[str, ...] = ()
-    estimate_notes: tuple[str, ...] = ()
+    signal_notes: tuple[Finding, ...] = ()
+    estimate_notes: tuple[Finding, ...] = ()
     history: History | None = None
 
     def less_shrunk(self) -> Estimation:
@@ -189,12 +191,13 @@ def _estimate(
         return mixed.attach(system) if used and mixed is not None else system
 
     samples, sampled, notes = observed.samples, observed.sampled_systems, observed.notes
-    system, history, remarks = penalised(as_asked(observed.system, settings)), None, list[str]()
+    system, history = penalised(as_asked(observed.system, settings)), None
+    remarks = list[Finding]()
     if settings.method in SIMULATED and isinstance(recording, Recording):
         system, estimate, history = _fit_by_simulation(
             recording, samples, system, robot, base, settings, progress
         )
-        remarks = list(history.warnings)
+        remarks = list(history.findings)
     elif settings.method == 'iv' and not isinstance(robot, ElasticRobot):
         assert isinstance(recording, Recording)
         system, estimate, remarks = _fit_by_instruments(
@@ -209,10 +212,7 @@ def _estimate(
         remarks += _disagreement(recording, parts, estimate.value)
         remarks += _agreement(recording, parts, estimate)
     elif system.counts is not None:
-        count = len(sampled)
-        shown = 'its first minute' if count == 1 else f'{count} stretches spread over it'
-        note = f'a long recording: residuals and torques shown are of {shown}, the fit is of all'
-        notes = (*notes, note)
+        notes = (*notes, finding('long_recording', count=len(sampled)))
     elif isinstance(recording, Recording):
         if settings.method not in SIMULATED:
             system, estimate, more = account_for_springs(
@@ -238,7 +238,7 @@ def _fit_by_instruments(
     robot: Robot,
     base: BaseParameters,
     settings: IdentificationSettings,
-) -> tuple[System, Estimate, list[str]]:
+) -> tuple[System, Estimate, list[Finding]]:
     """Fit by instruments of the simulated motion; of the reference where none is simulated."""
     try:
         if robot.load_dependent:
@@ -249,7 +249,7 @@ def _fit_by_instruments(
         return *found, []
     except (ConfigurationError, ControllerError, DivergenceError, UnknownNameError) as error:
         system = add_reference_instruments(system, samples, recording, robot, base)
-        note = f'the instruments are those of the reference, since none were simulated: {error}'
+        note = finding('reference_instruments', reason=str(error))
         return system, fit(system, 'iv', settings.iterations), [note]
 
 
@@ -288,7 +288,7 @@ def _fit_by_simulation(
     return system, estimate, history
 
 
-def _disagreement(logs: LogSet, parts: list[System], value: Array) -> list[str]:
+def _disagreement(logs: LogSet, parts: list[System], value: Array) -> list[Finding]:
     """Name the logs that the base parameters (b,) predict far worse than their own do."""
     worse = []
     for name, system in zip(short_names(logs.logs), parts, strict=True):
@@ -297,16 +297,14 @@ def _disagreement(logs: LogSet, parts: list[System], value: Array) -> list[str]:
         own = system.total_residual(np.linalg.lstsq(W, Y, rcond=None)[0])
         share = system.total_residual(value)
         if share > max(LARGE_RESIDUAL, MANY_TIMES * own):
-            worse.append(f'{name} {100 * share:.0f} % (by itself {100 * own:.0f} %)')
+            worse.append((name, share, own))
     if not worse:
         return []
-    return [
-        f'the logs do not agree, so much of their efforts is left unexplained: '
-        f'{", ".join(worse)}; identify apart what had another tool, temperature or robot'
-    ]
+    far, shares, alone = zip(*worse, strict=True)
+    return [finding('logs_far_apart', logs=far, shares=shares, own=alone)]
 
 
-def _agreement(logs: LogSet, parts: list[System], estimate: Estimate) -> list[str]:
+def _agreement(logs: LogSet, parts: list[System], estimate: Estimate) -> list[Finding]:
     """Test whether the logs by themselves agree on the parameters, within their σ."""
     own, names = list[Estimate](), list[str]()
     for name, system in zip(short_names(logs.logs), parts, strict=True):
@@ -314,18 +312,11 @@ def _agreement(logs: LogSet, parts: list[System], estimate: Estimate) -> list[st
             own.append(fit(system, estimate.method))
             names.append(name)
     if len(own) < 2:
-        return ['too few of the logs determine all parameters to test whether they agree']
+        return [finding('agreement_not_tested')]
     values, sigmas = (np.array([getattr(e, k) for e in own]) for k in ('value', 'sigma'))
     found = agreement(values, sigmas)
-    name = estimate.names[found.parameter]
-    test = f"p = {found.p:.2g} by Cochran's Q of each parameter, with Holm's correction"
+    place, test = found.parameter, {'p': found.p, 'parameter': estimate.names[found.parameter]}
     if found.p > SIGNIFICANT:
-        return [f'the logs agree within their σ: {test}, least on {name}']
-    each = ', '.join(
-        f'{log} {e.value[found.parameter]:.4g} ± {e.sigma[found.parameter]:.2g}'
-        for log, e in zip(names, own, strict=True)
-    )
-    return [
-        f'the logs disagree, most on {name} ({each}): {test}; what differs in '
-        f'{names[found.session]}, temperature, tool or wear?'
-    ]
+        return [finding('logs_agree', **test)]
+    figures = {'logs': names, 'values': values[:, place], 'sigmas': sigmas[:, place]}
+    return [finding('logs_disagree', outlier=names[found.session], **figures, **test)]

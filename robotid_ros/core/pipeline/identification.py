@@ -1,5 +1,6 @@
 """From a recording to an identification: the steps in their order."""
 
+from collections.abc import Iterable
 import dataclasses
 
 import numpy as np
@@ -15,18 +16,10 @@ from ..diagnostics.identifiability import (
     identifiability_warnings,
     timing_warnings,
 )
-from ..diagnostics.remark import (
-    code_of,
-    EFFORT_UNIT,
-    in_order,
-    NOTE,
-    prefixed,
-    Remark,
-    remarks,
-    SERIOUS,
-)
 from ..diagnostics.torque_parts import FittedModel
 from ..diagnostics.trials import Trial
+from ..finding_codes import finding, select
+from ..findings import Finding, in_order
 from ..identification_settings import IdentificationSettings, SIMULATED
 from ..mixed.mixed_model import MixedModel
 from ..model.base_parameters import base_parameters, BaseParameters
@@ -105,7 +98,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     )
     inputs = dataclasses.replace(inputs, recording=recording, robot=robot, settings=settings)
     inputs.progress('preparing signals')
-    notes = list[str]()
+    notes = list[Finding]()
     if settings.method != MIXED:  # which has the load of its plain fit
         robot, notes = iterate_friction_load(longest_log(recording), robot, settings)
     base = base_parameters(robot)
@@ -123,10 +116,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     inputs.progress('finding standard parameters')
     pull = settings.prior_spread, settings.prior_cost
     standard = standard_parameters(robot, base, estimate, estimation.system, *pull)
-    notes = [
-        *remarks(NOTE, [*_gravity_notes(mixed), *notes]),
-        *standard.notes,
-    ]
+    notes = [*_gravity_notes(mixed), *notes, *standard.findings]
     inputs.progress('validating')
     chi = basic_solution(base, estimate.value)
     validation, motions = _validate(inputs, estimation.delays, robot, chi)
@@ -138,8 +128,8 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
         inputs, (robot, base), estimation, essential, standard, validation, judged
     )
     if better is not None:
-        text = better.describe(robot.joints[better.joint])
-        notes.append(f'base parameters predict better than identified.urdf: use these ({text})')
+        tried = better.values(robot.joints[better.joint], 'base parameters')
+        notes.append(finding('base_predicts_better', **tried))
     # A replay has rows of the simulated motion, and rows of springs are combinations: what is
     # compared with other methods is the measured motion.
     if settings.method in SIMULATED or isinstance(robot, ElasticRobot):
@@ -157,7 +147,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
         standard=standard,
         fitted=fitted,
         validation=validation,
-        warnings=_warnings(inputs, *judged, plain, fewer, notes, whole),
+        findings=_findings(inputs, *judged, plain, fewer, notes, whole),
         history=estimation.history,
         mixed=mixed,
         better_base=better,
@@ -168,16 +158,12 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     )
 
 
-def _gravity_notes(mixed: MixedModel | None) -> tuple[str, ...]:
+def _gravity_notes(mixed: MixedModel | None) -> tuple[Finding, ...]:
     """Tell that the efforts hold no gravity, where that was found out."""
     if mixed is None or not mixed.weightless_gain:
         return ()
     without = mixed.shrinkage.residual
-    return (
-        f'the efforts hold no gravity: without it the model predicts within {100 * without:.1f} '
-        f'%, with it within {100 * without * mixed.weightless_gain:.1f} %; set robot.effort_kind '
-        "to 'without_gravity' if the driver compensates it, else to 'joint_torque'",
-    )
+    return (finding('no_gravity', without=without, with_gravity=without * mixed.weightless_gain),)
 
 
 def _try_parameters(
@@ -227,28 +213,30 @@ def _try_parameters(
     return fewer, better
 
 
-def _warnings(
+def _findings(
     inputs: _Inputs,
     robot: Robot,
     base: BaseParameters,
     estimation: Estimation,
     fewer: Trial | None,
-    notes: list[str],
+    notes: list[Finding],
     whole: tuple[FittedModel, Array],
-) -> tuple[str, ...]:
+) -> tuple[Finding, ...]:
     samples, estimate = estimation.samples, estimation.estimate
-    read = getattr(inputs.recording, 'notes', ())
+    read: Iterable[Finding] = getattr(inputs.recording, 'notes', ())
+    of_log = select(read, 'effort_unit_of_log')
     if robot.drive_gain_given:  # which says what currents are worth
-        read = [Remark(str(n), NOTE) if code_of(n) == EFFORT_UNIT else n for n in read]
+        read = [each for each in read if each not in of_log]
     data = data_warnings(robot, base, samples, estimation.sampled_systems, estimate, whole[0])
-    if any(code_of(note) == EFFORT_UNIT for note in read):  # the log says it itself
-        data = [text for text in data if code_of(text) != EFFORT_UNIT]
+    if of_log:  # the log says it itself
+        known = select(data, 'effort_unit')
+        data = [each for each in data if each not in known]
     found = (
         *robot.warnings,
         *notes,
         *read,
-        *remarks(NOTE, estimation.signal_notes),
-        *remarks(SERIOUS, data),
+        *estimation.signal_notes,
+        *data,
         *exact_fit_warnings(robot, samples, estimate),
         *dissipation_warnings(*whole),
         *identifiability_warnings(robot, samples, estimate, fewer),
@@ -287,11 +275,9 @@ def _identify_by_wls_and_didim(inputs: _Inputs) -> Identification:
     try:
         other = _identify_by_one_method(didim)
     except (ControllerError, DivergenceError, RecordingError) as error:
-        note = f'DIDIM has no result to compare with: {error}'
-        return dataclasses.replace(found, warnings=in_order((*found.warnings, note)))
-    notes: list[str] = [
-        prefixed('DIDIM', text) for text in other.warnings if text not in found.warnings
-    ]
+        note = finding('nothing_to_compare', reason=str(error))
+        return dataclasses.replace(found, findings=in_order((*found.findings, note)))
+    notes = [each.of('DIDIM') for each in other.findings if each not in found.findings]
     notes += disagreement_warnings(found.estimate, other.estimate)
-    warnings = in_order((*found.warnings, *notes))
-    return dataclasses.replace(found, warnings=warnings, history=other.history, compared=other)
+    findings = in_order((*found.findings, *notes))
+    return dataclasses.replace(found, findings=findings, history=other.history, compared=other)

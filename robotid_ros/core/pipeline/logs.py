@@ -6,7 +6,7 @@ from itertools import accumulate
 from pathlib import PurePath
 from typing import Protocol
 
-from ..diagnostics.remark import prefixed
+from ..findings import Finding
 from ..signals.recording import MAX_SAMPLES, Recording
 
 RecordingOrChunks = Recording | Iterable[Recording]
@@ -22,7 +22,7 @@ class ChunkedLog(Protocol):
         """Where it comes from."""
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Finding, ...]:
         """What was repaired when it was read."""
 
     @property
@@ -52,7 +52,7 @@ class LogSet:
         return ', '.join(log.source for log in self.logs)
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Finding, ...]:
         """What was repaired when they were read."""
         return merge_notes(self.logs, [log.notes for log in self.logs])
 
@@ -87,11 +87,11 @@ def longest_log(recording: RecordingOrChunks) -> RecordingOrChunks:
     return max(recording.logs, key=lambda log: (isinstance(log, Recording), log.size))
 
 
-def merge_notes(logs: Sequence[Log], notes: Sequence[Sequence[str]]) -> tuple[str, ...]:
+def merge_notes(logs: Sequence[Log], notes: Sequence[Sequence[Finding]]) -> tuple[Finding, ...]:
     """Return what was noted on all logs as it is, other notes with the name of their log."""
     common = [note for note in notes[0] if all(note in other for other in notes)]
     named = [
-        prefixed(name, note)
+        note.of(name)
         for name, own in zip(short_names(logs), notes, strict=True)
         for note in own
         if note not in common

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...exceptions import RecordingError, StandstillError
+from ..finding_codes import finding
+from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.block_sampling import BlockSampler
@@ -44,7 +46,7 @@ class Observed:
     samples : of all of it, or of the first chunk that moves
     sampled_systems : rows in memory: all of them, or those of some chunks from all over
     delays : of the efforts behind the positions, removed
-    notes : remarks for the user
+    notes : findings on the signals
     parts : of several logs, each of them
 
     """
@@ -53,7 +55,7 @@ class Observed:
     samples: Samples
     sampled_systems: tuple[System, ...]
     delays: Delays
-    notes: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
     parts: tuple['Observed', ...] = ()
 
 
@@ -124,12 +126,10 @@ def _observe_logs(
         for system in part.sampled_systems
     ]
     notes = [
-        f'{len(parts)} logs were identified together: {", ".join(short_names(logs.logs))}',
-        *(() if whole else (
-            'long logs: residuals and torques shown are of parts of them, the fit of all',
-        )),
+        finding('logs_together', count=len(parts), logs=short_names(logs.logs)),
+        *(() if whole else (finding('long_logs'),)),
         *merge_notes(logs.logs, [part.notes for part in parts]),
-    ]  # fmt: skip
+    ]
     # The mean delay of each joint that has one: what another log of the robot may have.
     delayed = [joint for joint in robot.joints if any(joint in part.delays for part in parts)]
     return Observed(
@@ -151,7 +151,7 @@ def _observe_chunks(
     Cut-off, decimation and delays are those of the first chunk that moves. Chunks overlap by the
     transients of the filters at their ends, so that every row counts once.
     """
-    factors, notes = TriangularFactors(robot.n, base.rank + COLUMNS), dict[str, None]()
+    factors, notes = TriangularFactors(robot.n, base.rank + COLUMNS), dict[Finding, None]()
     sampled_systems = BlockSampler[System]()
     first: Observed | None = None
     for chunk in observe_in_turn(chunks, robot, base, settings):
@@ -190,7 +190,7 @@ def observe_in_turn(
                 for name in ('time', 'position', 'effort')
             )
             recording = Recording(robot.joints, time, position, effort, source=recording.source)
-        tail, notes = _overlap(recording, settings), list[str]()
+        tail, notes = _overlap(recording, settings), list[Finding]()
         try:
             if delays is None:
                 samples, system, delays, notes = prepare_without_delay(

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ...core.findings import Finding
+
 FIELDS = ('position', 'velocity', 'effort')
 COLUMNS = ('stamp', 'received', *FIELDS)
 
@@ -20,7 +22,7 @@ class JointTable:
     joints : names of the columns
     stamp, received : (N,) times [ns]
     position, velocity, effort : (N, n)
-    notes : what was found, assumed and done, in words
+    notes : what was found, assumed and done
 
     """
 
@@ -30,7 +32,7 @@ class JointTable:
     position: np.ndarray
     velocity: np.ndarray
     effort: np.ndarray
-    notes: tuple[str, ...] = field(default=(), kw_only=True)
+    notes: tuple[Finding, ...] = field(default=(), kw_only=True)
 
     def columns(self, joints: Sequence[str]) -> 'JointTable':
         """Return these joints, in this order."""
