@@ -1,7 +1,7 @@
 """
-Excitation: criterion against CPU time on one thread, solvers and families compared.
+Excitation: criterion against CPU time on one thread, families compared.
 
-    python benchmarks/excitation.py [ur10] [seconds] [arm7] [gradient] [solvers] [feasible]
+    python benchmarks/excitation.py [ur10] [seconds] [arm7] [gradient] [families] [feasible]
         [collision] [meshes] [tx40] [arms] [limit] [--robots FOLDER] [--check]
 
 Without names, all of them; with --check, what is slower or worse than its bound is an error.
@@ -47,7 +47,7 @@ BOUNDS = {
     'TX-40 as configured': (45.0, 17.0),
 }
 LARGEST_SHARE, LARGEST_STEP = 1.0 + 1e-9, 8.0  # of any limit; of value and gradient
-# CPU times of the solvers' table [s]; starts and iterations that fill them.
+# CPU times of the families' table [s]; starts and iterations that fill them.
 MARKS = (1, 2, 5, 10, 30)
 # Largest condition number, median over seeds, after so many yardsticks.
 SECONDS = {1.0: 8.0, 10.0: 7.2}
@@ -55,7 +55,7 @@ SECONDS = {1.0: 8.0, 10.0: 7.2}
 SEARCHES = {1.0: (0.77, 1, 210), 10.0: (0.95, 3, 600)}
 # Largest CPU time of a whole design [yardsticks]; wall time of a limited one over its limit [s].
 ARM_TIME, LIMIT, LIMIT_SHARE = 17.0, 20.0, 1.1
-BUDGETS = {'gradient': (8, 200), 'genetic': (1, 200), 'hybrid': (2, 120)}
+STARTS, ITERATIONS = 8, 200
 missed: list[str] = []
 robots: Path
 FREE = Workspace(self_collision=False)
@@ -231,27 +231,23 @@ def convergence(robot: Robot, settings: ExcitationSettings) -> tuple[list[float]
     return [result.value if seconds <= m else b for m, b in zip(MARKS, best, strict=True)], result
 
 
-def bench_solvers() -> None:
-    """Gradient, genetic and hybrid; every family: the best value after so much CPU time."""
+def bench_families() -> None:
+    """Every family: the best value after so much CPU time."""
     robot = ur10()
     print(f'best condition of the search after CPU time [s] {"":9s}', *(f'{m:7g}' for m in MARKS))
     for family in ('mfs', 'ffs', 'bspline', 'quintic'):
-        for solver, (starts, iterations) in BUDGETS.items():
-            if family in ('bspline', 'quintic') and solver != 'gradient':
-                continue
-            settings = ExcitationSettings(
-                family=family,
-                solver=solver,
-                period=24.0,
-                order={'bspline': 16, 'quintic': 6}.get(family, 8),
-                starts=starts,
-                iterations=iterations,
-                **PLAIN,
-            )
-            values, result = convergence(robot, settings)
-            cells = ' '.join(f'{v:7.1f}' for v in values)
-            final = result.condition_numbers['raw']
-            print(f'UR10, 58 columns: {family:8s} {solver:28s} {cells}  raw, densely {final:6.1f}')
+        settings = ExcitationSettings(
+            family=family,
+            period=24.0,
+            order={'bspline': 16, 'quintic': 6}.get(family, 8),
+            starts=STARTS,
+            iterations=ITERATIONS,
+            **PLAIN,
+        )
+        values, result = convergence(robot, settings)
+        cells = ' '.join(f'{v:7.1f}' for v in values)
+        final = result.condition_numbers['raw']
+        print(f'UR10, 58 columns: {family:37s} {cells}  raw, densely {final:6.1f}')
 
 
 def bench_feasible() -> None:
@@ -284,7 +280,7 @@ BENCHES = {
     'seconds': bench_seconds,
     'arm7': bench_arm7,
     'gradient': bench_gradient,
-    'solvers': bench_solvers,
+    'families': bench_families,
     'feasible': bench_feasible,
     'collision': bench_collision,
     'meshes': bench_meshes,

@@ -21,7 +21,8 @@ from fleet_bags import BROKEN, DRIFTS, PAYLOAD, robot_name, SIGN, TYPES, write_f
 import numpy as np
 
 from robotid_ros.core.finding_codes import select
-from robotid_ros.core.pipeline.several_logs import LogSet, observe_logs
+from robotid_ros.core.pipeline.logs import LogSet
+from robotid_ros.core.pipeline.observation import observe_recording
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.files.bags import read_recording
 from robotid_ros.fleet.engine import Engine, Job
@@ -97,7 +98,7 @@ def largest_difference(store: Store) -> float:
         assert {s['key'] for s in own} == set(row['sessions'])
         logs = LogSet(tuple(read_recording(s['source'], robot.joints) for s in own))
         assert logs.in_memory
-        every = observe_logs(logs, robot, base, settings.signals).total.system
+        every = observe_recording(logs, robot, base, settings.signals).system
         expected = fit(every, settings.method)
         found = np.array([p['value'] for p in row['parameters']])
         size = np.maximum(np.abs(expected.value), expected.sigma)

@@ -4,7 +4,6 @@ NAMED = {
     'model/friction': (
         ('Stribeck effect without a sign',
          "['stribeck_velocity']) ** 2)) * np.sign(dq)", "['stribeck_velocity']) ** 2)) * 1.0"),
-        ('play to one side alone', 'np.clip(q, -half, half)', 'np.clip(q, 0.0, half)'),
         ('a spring that slips forgets where it turned round',
          'z = min(max(z + step, -distance), distance)', 'z = min(max(step, -distance), distance)'),
         ('load-dependent friction may be negative',
@@ -12,12 +11,6 @@ NAMED = {
          'positive=(False,),\n        load_dependent=True'),
         ('load of friction without its size',
          'size = 0.0 if load is None else np.abs(load)', 'size = 0.0 if load is None else load'),
-        ('friction by the temperature itself, not how far it is from the reference',
-         "temperature - self.constants['reference_temperature']", 'temperature'),
-    ),
-    'model/elastic_robot': (
-        ('hysteresis pushes motor and link the same way',
-         'yield motor, k, -values', 'yield motor, k, values'),
     ),
     'model/drive_torques': (
         ('motors of couplings drive one joint alone',
@@ -51,10 +44,6 @@ NAMED = {
         ('payload without the weights of the data',
          'root = np.linalg.cholesky(white + 1e-12 * np.diag(np.diag(white)))',
          'root = np.eye(len(white))'),
-    ),
-    'regression/block_bootstrap': (
-        ('bootstrap of K blocks for that of the population',
-         'correction = len(grams) / (len(grams) - 1)', 'correction = 0.5'),
     ),
     'regression/covariance': (
         ('no white floor of σ',
@@ -118,11 +107,6 @@ NAMED = {
     'replay/iteration_step': (
         ('mixing of steps with the wrong sign', 'fits[-1] - mixing', 'fits[-1] + mixing'),
         ('gains never scaled', 'inertia / tuned', 'inertia / inertia if True else tuned'),
-    ),
-    'elastic_joints/transmission': (
-        ('play told by the measured deflection, which noise explains',
-         'own = np.sign(wound)', 'own = np.sign(rows.deflection)'),
-        ('springs that push are hysteresis', 'size <= 0.0 or', 'False or'),
     ),
     'mixed/shrinkage': (
         ('a joint may get worse', 'and self._guards(errors)', ''),

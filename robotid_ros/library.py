@@ -93,7 +93,6 @@ def from_arrays(
     *,
     joints: Sequence[str],
     velocity: ArrayLike | None = None,
-    temperature: ArrayLike | None = None,
     source: str = 'arrays',
 ) -> Recording:
     """
@@ -106,7 +105,6 @@ def from_arrays(
     effort : (N, n) torques or forces [N·m or N]; NaN where a value is missing
     joints : names of the columns, those of the description
     velocity : (N, n) [rad/s or m/s], where it was measured
-    temperature : (N, n) of the joints [°C], where it was measured; NaN where a value is missing
     source : where they come from, for messages
 
     Raises
@@ -133,7 +131,6 @@ def from_arrays(
         columns('effort', effort),
         None if velocity is None else columns('velocity', velocity),
         source=source,
-        temperature=None if temperature is None else columns('temperature', temperature),
     )
 
 

@@ -39,7 +39,8 @@ def setting(
     minimum, maximum : inclusive bounds, of each element for arrays
     choices : the allowed strings
     dynamic : a running node lets its parameter be changed
-    former : {key of earlier versions: {its value: the value now}}, which is still read
+    former : {key of earlier versions: {its value: the value now}}, which is still read; None: an
+        empty group
 
     """
     metadata = {
@@ -101,8 +102,12 @@ def _as_now(
     renamed = dict(values)
     for name, field in fields.items():
         for old, meaning in field.metadata.get('former', {}).items():
-            if old in renamed and renamed[old] in meaning:
-                renamed.setdefault(name, meaning[renamed.pop(old)])
+            value = renamed.get(old)
+            if isinstance(value, Mapping):
+                value = MISSING if value else None
+            if old in renamed and value in meaning:
+                renamed.setdefault(name, meaning[value])
+                del renamed[old]
     return renamed
 
 

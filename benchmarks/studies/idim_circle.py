@@ -21,13 +21,14 @@ import sys
 import _benchmarks  # noqa: F401
 from common import command_line, configured, verdict
 from excitation_on_robot import run
+from idim_circle_motion import circle_trajectory, DIAMETER
 from idim_circle_table import FAMILIES, OURS, PAPER, Table
+from mfs_derivatives import prepare_by_basis
 import numpy as np
 
 from robotid_ros.core.excitation import design, ExcitationSettings, Trajectory
 from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.excitation.settings import ValidationSettings
-from robotid_ros.core.excitation.validation_circle import circle_trajectory
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import Robot
 from robotid_ros.core.model.base_parameters import base_parameters, BaseParameters
@@ -40,7 +41,7 @@ from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.core.timing.delays import Delays, prepare_without_delay, remove_delay
 from robotid_ros.simulation_settings import SimulationSettings
 
-DIAMETER, SPEED, PERIODS = 0.1, 0.5, 2
+PERIODS = 2
 # Rate of the logs [Hz]: a quarter of the controller's, and of the time that a draw takes.
 LOGGED = 250.0
 # Largest error on the circle, of the torque [%].
@@ -79,7 +80,7 @@ def ways(
 ) -> dict[str, Way]:
     """Return signals, estimator and delays of each way, with what is open chosen on a draw."""
     _, _, ours, _ = choose_model(recording, robot, method)
-    own = replace(method.signals, averaging=True, analytic=True)
+    own = replace(method.signals, averaging=True)
     return {
         name: (signals, how, prepare_without_delay(recording, robot, base, signals)[2])
         for name, signals, how in ((OURS, ours.signals, ours.method), (PAPER, own, 'mle'))
@@ -91,7 +92,8 @@ def errors(
 ) -> np.ndarray:
     """Identify; return the errors on the circle, RMS per joint and of the torque [%], (n + 1,)."""
     signals, method, delays = way
-    samples = prepare(remove_delay(recording, delays), robot, signals)
+    how = prepare_by_basis if signals.averaging else prepare
+    samples = how(remove_delay(recording, delays), robot, signals)
     value = fit(observe(samples, robot, base), method).value
     left = np.where(circle.valid, circle.Y - circle.predict(value), np.nan)
     return np.append(np.sqrt(np.nanmean(left**2, axis=1)), 100.0 * circle.total_residual(value))
@@ -160,13 +162,12 @@ def main() -> int:
     parser.add_argument('--bandwidth', type=float, nargs='+', default=[1.0])
     arguments = parser.parse_args()
     configuration, robot = configured('tx40')
-    wanted = ValidationSettings(kind='circle', diameter=DIAMETER, speed=SPEED, turns=3)
     excitation = replace(
         configuration.excitation,
         starts=1,
         iterations=arguments.iterations,
         time_limit=1e6,
-        validation=wanted,
+        validation=ValidationSettings(kind='none'),
     )
     # The links come from the seed too: they must stay, only the noise may change.
     simulation = replace(configuration.simulation, inertial_error=0.0)
@@ -183,8 +184,7 @@ def main() -> int:
         ('noise of a sample', simulation.noise.effort),
     ):
         print(f'    {text:20s}', ' '.join(f'{x:7.3f}' for x in values))
-    none = replace(excitation, validation=ValidationSettings(kind='none'))
-    designs, short = designed(robot, none, arguments.designs), []
+    designs, short = designed(robot, excitation, arguments.designs), []
     for bandwidth in arguments.bandwidth:
         print(f'controller with {bandwidth:g} of the bandwidth configured')
         slow = slower(simulation, bandwidth)

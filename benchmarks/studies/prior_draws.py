@@ -107,7 +107,7 @@ def ends(name: str, level: float) -> Iterator[tuple[float, ...]]:
     for seed in range(PRIORS):
         guess = replace(robot, prior=wrong(robot, true, seed))
         system, estimate = found[seed % RECORDINGS]
-        value = standard_parameters(guess, base, estimate, None, system).value
+        value = standard_parameters(guess, base, estimate, system).value
         yield *distances(robot, guess.prior, true), *distances(robot, value, true)
 
 

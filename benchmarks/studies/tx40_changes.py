@@ -8,17 +8,11 @@ take the way from their count to ours, one difference a row.
 from dataclasses import replace
 
 import _benchmarks  # noqa: F401
+from closest_to_cad import closest, positive_definite_links, TOLERANCES
 from common import published
 import numpy as np
 
 from robotid_ros.core.model import Robot
-from robotid_ros.core.parameters.standard import (
-    closest_essential,
-    closest_to_prior,
-    positive_definite_links,
-    prior_with_drive_parameters,
-    TOLERANCES,
-)
 from robotid_ros.core.pipeline.results import Identification
 
 # Largest difference from the table's digits of what links and rotors change, counted as there.
@@ -65,10 +59,10 @@ def link_changes(robot: Robot, row: Row) -> list[float]:
 
 def rows(shipped: Identification, plain: Identification) -> tuple[Row, ...]:
     """Return name, prior, parameters by base and by essential ones, and what differs."""
-    robot, standard = shipped.robot, shipped.standard
+    robot = shipped.robot
     theirs = with_table(robot, 'prior')
-    cad, essential = closest(plain, theirs)
-    assert standard.cad_essential is not None
+    cad, essential = closest(plain, replace(plain.robot, prior=theirs))
+    own, own_essential = closest(shipped, robot)
     return (
         (
             "table II's digits",
@@ -96,16 +90,16 @@ def rows(shipped: Identification, plain: Identification) -> tuple[Row, ...]:
         (
             "as shipped: the URDF's prior, eq. 30",
             robot.prior,
-            standard.cad,
-            standard.cad_essential,
+            own,
+            own_essential,
             'no CAD knows rotor inertias, nor the URDF the friction of the motor of both wrist '
             'joints: what drives change is the same in both, and most of it',
         ),
         (
             'as shipped, closest and physically consistent',
             robot.prior,
-            standard.cad,
-            standard.value,
+            own,
+            shipped.standard.value,
             'bodies that can exist are further from the prior than sums that none can have',
         ),
     )
@@ -128,17 +122,6 @@ def regrouped(found: Identification, prior: np.ndarray) -> np.ndarray:
     chi = prior.copy()
     chi[found.base.columns] = found.estimate.value
     return chi
-
-
-def closest(found: Identification, prior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the standard parameters (p,) closest to another prior, by eq. 30 and by eq. 32."""
-    assert found.essential is not None
-    robot = replace(found.robot, prior=prior)
-    known = prior_with_drive_parameters(robot, found.base, found.estimate, found.essential)
-    return (
-        closest_to_prior(found.base.matrix, found.estimate.value, known),
-        closest_essential(found.base, found.estimate, found.essential, known),
-    )
 
 
 def _cells(robot: Robot, row: Row) -> tuple[str, str]:

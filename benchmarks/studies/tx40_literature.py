@@ -1,6 +1,7 @@
 """The TX-40's parameters in the literature, and how ours are printed beside them."""
 
 import _benchmarks  # noqa: F401
+from closest_to_cad import closest
 from common import published
 import numpy as np
 from tx40_changes import print_changes
@@ -104,8 +105,7 @@ def tables(shipped: Identification, plain: Identification) -> list[str]:
     are regrouped stay at their prior. Fv6 and Ia6 hold what the motor of both wrist joints takes.
     """
     robot, standard = shipped.robot, shipped.standard
-    assert standard.cad_essential is not None
-    ours = [standard.cad, standard.cad_essential, standard.value]
+    ours = [*closest(shipped, robot), standard.value]
     print(
         '  table II: published prior, essential | ours: prior, closest, essential, consistent | '
         'base parameters: published, ours as configured and as published ± σ, deviation/σ'

@@ -61,7 +61,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--time-limit', type=above_zero, metavar='SECONDS', help='of all, likewise'
     )
-    parser.add_argument('--solver', choices=('gradient', 'genetic', 'hybrid'), help='likewise')
     parser.add_argument(
         '--payload',
         type=above_zero,
@@ -114,7 +113,7 @@ def run(args: argparse.Namespace) -> Outcome:
 def _apply_options(
     settings: 'ExcitationNodeSettings', args: argparse.Namespace
 ) -> 'ExcitationNodeSettings':
-    given = {'seed': args.seed, 'time_limit': args.time_limit, 'solver': args.solver}
+    given = {'seed': args.seed, 'time_limit': args.time_limit}
     if args.payload is not None:
         heaviest = dataclasses.replace(settings.payload, mass=args.payload)
         settings = dataclasses.replace(settings, payload=heaviest)

@@ -1,7 +1,6 @@
 """`robotid payload EMPTY LOADED`: the body that a robot carries, from two sessions."""
 
 import argparse
-import dataclasses
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,9 +76,8 @@ def run(args: argparse.Namespace) -> Outcome:
             urdf=description(args),
             options=read_options(args),
         )
-        settings = dataclasses.replace(given.settings, leave_one_out=False)
         payload, findings = payload_from_recordings(
-            given.empty, given.loaded, given.robot, settings, progress.step, given.frame.name
+            given.empty, given.loaded, given.robot, given.settings, progress.step, given.frame.name
         )
         progress.step('writing the result')
         facts = {'robot': given.robot.name, 'empty': args.empty, 'loaded': args.loaded}

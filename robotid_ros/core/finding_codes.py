@@ -271,10 +271,6 @@ _TABLE = (
          remedy='Record efforts with more digits'),
     Code('F219', 'periods_averaged', INFO, 'The periods of {period:g} s were averaged',
          'An average of periods has less noise.'),
-    Code('F220', 'no_analytic_derivatives', WARNING, 'Derivatives come from differences',
-         'Derivatives of the trajectory itself have less noise.',
-         remedy='signals.analytic needs signals.averaging, and two periods or more of a '
-         'recorded trajectory of all joints'),
     Code('F221', 'efforts_held', INFO,
          'The efforts are commands that were held: they belong {delay:.2f ms} before their stamps',
          'A command counts from when it is set until the next one.'),
@@ -480,37 +476,18 @@ _TABLE = (
          '{encoder} moves with {joint} but for up to {deflection:.2g} rad, in step with its '
          'effort (correlation {correlation:.2f})', 'Two encoders of a joint show its spring.',
          means='{joint} is elastic', remedy='Add it to robot.elastic.joints'),
-    Code('F433', 'transmission_found', INFO,
-         'The transmission of {joint} has [[{terms} over {sizes:.3g} {unit}]]: parts of the '
-         'recording that were not fitted are predicted better with it',
-         'Play and hysteresis of a gear look like a softer spring.',
-         remedy='To keep it, set robot.elastic.transmission to its terms, with '
-         'robot.friction_constants; to leave it out, set it to []'),
     Code('F440', 'no_gravity', INFO,
          'The efforts hold no gravity: without it the model predicts within {without:.1%}, with '
          'it within {with_gravity:.1%}',
          'Some drivers compensate gravity before they publish the effort.',
          remedy="If the driver does that, set robot.effort_kind to 'without_gravity', else to "
          "'joint_torque'"),
-    Code('F441', 'stribeck_not_searched', WARNING, 'The Stribeck velocity was not searched',
-         'It needs all rows at once.', remedy='Choose a part that fits into memory'),
     Code('F442', 'load_of_urdf', WARNING, 'The load of the friction is that of the URDF',
          'Its iteration needs all rows at once.', remedy='Choose a part that fits into memory'),
     Code('F443', 'load_not_converged', WARNING,
          'The load of the friction did not converge in {steps} steps',
          'Friction that grows with the load is a product of parameters, found by iteration.',
          remedy='Leave load_coulomb out of robot.friction, or excite with more load'),
-    Code('F444', 'shape_found', INFO,
-         '{constant} of {joint} is {value:.3g} by the data, {configured:.3g} by the configuration',
-         'Shapes of friction are searched around the configured value.'),
-    Code('F445', 'friction_by_temperature', INFO,
-         'Friction of {joint} changes by {parameter} = {value:.3g} ± {sigma:.2g} per K: the '
-         'parameters are those at {reference:g} °C',
-         'Friction of another temperature differs by that.'),
-    Code('F446', 'friction_warmed_up', INFO,
-         'Friction of {joint} fell by {parameter} = {value:.3g} ± {sigma:.2g} as it warmed up: '
-         'the parameters are those at the end of the recording',
-         'A cold robot has more friction than that.'),
     Code('F450', 'inertial_incomplete', WARNING,
          'The inertial of {links} lacks a mass or a number of its inertia: parsers of URDFs '
          'leave it out', 'The initial parameters of these links are zero.', remedy='Complete it'),
@@ -587,10 +564,6 @@ _TABLE = (
          means='Its law is no use there',
          remedy='Take its plain equivalent (plain_friction in parameters.yaml), or record more '
          'of these speeds'),
-    Code('F603', 'periods_predicted', INFO,
-         'Each of {count} periods, predicted from the others: [[{joints} {low:.1%} to '
-         '{high:.1%}]]',
-         'Periods that others predict as well as the fit show that it is not too flexible.'),
     Code('F604', 'logs_far_apart', WARNING,
          'The logs do not agree, so much of their efforts is left unexplained: [[{logs} '
          '{shares:.0%} (alone {own:.0%})]]',

@@ -59,15 +59,9 @@ class IdentificationSettings:
     covariance: str = setting(
         MODEL_ERROR,
         'σ from residuals as they correlate, by blocks of time; model_error: and from what the '
-        'model leaves out; residuals: from these alone; bootstrap: blocks drawn again (ols, wls, '
-        'mle)',
-        choices=(MODEL_ERROR, 'residuals', 'bootstrap'),
-    )
-    leave_one_out: bool = setting(
-        False, 'predict each period of a periodic motion from the others too'
-    )
-    stribeck: bool = setting(
-        False, 'search the Stribeck velocity of stiction and makkar friction, joint by joint'
+        'model leaves out; residuals: from these alone',
+        choices=(MODEL_ERROR, 'residuals'),
+        former={'leave_one_out': {False: MODEL_ERROR}, 'stribeck': {False: MODEL_ERROR}},
     )
     signals: SignalSettings = setting(SignalSettings, 'from recording to samples')
     replay: ReplaySettings = setting(ReplaySettings, 'simulation, for didim, clie, cloe, oe, iv')

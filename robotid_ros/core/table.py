@@ -10,7 +10,7 @@ from ..exceptions import ConfigurationError
 
 
 @dataclasses.dataclass(frozen=True)
-class Table:
+class ResultTable:
     """
     Columns of equal length under names.
 
@@ -49,11 +49,10 @@ class Table:
         head = ''.join(f'<th>{escape(name)}</th>' for name in (self.index_name, *self.columns))
         rows = zip(self.index, *self.columns.values(), strict=True)
         body = ''.join(
-            f'<tr><th>{escape(name)}</th>' + ''.join(f'<td>{_cell(v)}</td>' for v in values)
+            f'<tr><th>{escape(name)}</th>'
+            + ''.join(
+                f'<td>{escape(v) if isinstance(v, str) else f"{v:.5g}"}</td>' for v in values
+            )
             for name, *values in rows
         )
         return f'<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-
-
-def _cell(value: Any) -> str:
-    return escape(value) if isinstance(value, str) else f'{value:.5g}'

@@ -10,7 +10,7 @@ from ..core.diagnostics.prediction import prediction_warnings
 from ..core.model.friction import FrictionTerm, TERMS
 from ..core.model.robot import Robot
 from ..core.model.robot_builder import with_friction
-from ..core.pipeline.chunked_estimation import RecordingOrChunks
+from ..core.pipeline.logs import RecordingOrChunks
 from ..core.pipeline.validation import validate
 from ..core.regression.goodness_of_fit import Validation
 from ..core.signals.recording import Recording

@@ -11,9 +11,9 @@ from ..core.mixed.columns import KINDS
 from ..core.model import Robot
 from ..core.model.base_parameters import BaseParameters
 from ..core.model.parameters import in_effort_unit
-from ..core.parameters.standard import Standard, TOLERANCES
+from ..core.parameters.standard import Standard
+from ..core.pipeline.logs import LogSet
 from ..core.pipeline.results import Identification
-from ..core.pipeline.several_logs import LogSet
 from ..core.regression.goodness_of_fit import Validation
 from ..core.replay.convergence_history import History
 from ..core.verdict import judge
@@ -51,7 +51,6 @@ def collect_results(
         data=_data(recording, found) | ({'command': command} if command else {}),
         consistent=dict(zip(robot.links, map(bool, found.standard.consistent), strict=True)),
         essential=_essential(found),
-        definite=_definite(found),
         findings=found.findings,
         history=tuple(history_rows(found.history)),
         compared=_compared(found, effort),
@@ -245,13 +244,6 @@ def _essential(found: Identification) -> dict[str, Any]:
         'values': dict(zip(estimate.names, estimate.value.tolist(), strict=True)),
         'path': [dict(zip(steps, step, strict=True)) for step in found.essential.path],
     }
-
-
-def _definite(found: Identification) -> dict[str, Any]:
-    if not found.standard.definite:
-        return {}
-    counts = {name: list(values) for name, values in found.standard.definite.items()}
-    return {'tolerances': list(TOLERANCES), **counts}
 
 
 def _data(recording: AnyRecording | LogSet, found: Identification) -> dict[str, Any]:

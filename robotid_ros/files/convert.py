@@ -15,7 +15,7 @@ import numpy as np
 from ..core.findings import Finding
 from .atomic import file_errors
 from .bags.joint_states import find_topic, read_joint_states
-from .bags.joint_topics import temperature_topics, topics_of
+from .bags.joint_topics import topics_of
 from .bags.mcap_writer import BagWriter
 from .bags.messages import (
     CONTROLLER_STATE,
@@ -24,13 +24,11 @@ from .bags.messages import (
     JOINT_STATES_TOPIC,
     STATUS,
     STRING,
-    TEMPERATURE,
 )
 from .bags.opening import open_bag
 from .bags.recording import CHUNK_DURATION
 from .bags.session import DESCRIPTION_TOPIC, SESSION_TOPIC, STATE_TOPIC
 from .bags.storage import Bag
-from .bags.tables import once_a_second
 from .formats.joint_table import FIELDS, JointTable
 from .formats.read_options import DEFAULTS, ReadOptions
 
@@ -99,11 +97,11 @@ def _publish(written: Path, output: Path) -> None:
 
 
 def _copy_context(bag: Bag, writer: BagWriter) -> None:
-    """Copy description, session, phases, controller states and temperatures as they are."""
+    """Copy description, session, phases and controller states as they are."""
     wanted: dict[str, tuple[str, ...]] = {STRING: (SESSION_TOPIC,), STATUS: (STATE_TOPIC,)}
     if not bag.options.urdf:
         wanted[STRING] = (SESSION_TOPIC, DESCRIPTION_TOPIC)
-    topics = topics_of(bag, CONTROLLER_STATE) + temperature_topics(bag)
+    topics = topics_of(bag, CONTROLLER_STATE)
     for kind, names in wanted.items():
         topics += [t for t, n in bag.topics(kind).items() if n and t.endswith(names)]
     for topic in dict.fromkeys(topics):
@@ -136,7 +134,6 @@ def _write_joint_states(
         for received, message in _in_order(bag, tables):
             writer.write(JOINT_STATES_TOPIC, message, received)
         for table in tables:
-            _write_temperatures(bag, table, writer)
             joints.update(dict.fromkeys(table.joints))
             notes.update(dict.fromkeys(table.notes))
             first, last = min(first, table.stamp.min()), max(last, table.stamp.max())
@@ -144,22 +141,6 @@ def _write_joint_states(
         progress(count / total)
     notes.update(dict.fromkeys(bag.notes))
     return Converted(output, tuple(joints), count, (last - first) * 1e-9, tuple(notes))
-
-
-def _write_temperatures(bag: Bag, table: JointTable, writer: BagWriter) -> None:
-    """Write a message a second of each joint whose temperature is known."""
-    if table.temperature is None:
-        return
-    message = bag.typestore.types[TEMPERATURE]
-    rows = once_a_second(table.received - table.received[0])
-    for joint, column in zip(table.joints, table.temperature[rows].T, strict=True):
-        topic = f'/joint_temperatures/{joint}'
-        for time, value in zip(table.received[rows].tolist(), column.tolist(), strict=True):
-            if math.isfinite(value):
-                writer.add_topic(topic, TEMPERATURE)
-                content = message(_header(bag.typestore, time, joint), value, 0.0)
-                data = bag.typestore.serialize_cdr(content, TEMPERATURE)
-                writer.write(topic, bytes(data), time)
 
 
 def _in_order(bag: Bag, tables: list[JointTable]) -> list[tuple[int, bytes]]:

@@ -168,8 +168,6 @@ class Results:
     condition_number : of the weighted observation matrix
     consistent : {joint: whether the link's parameters are those of a physical body}
     essential : count, values, residual and path of the selection of essential parameters
-    definite : {set of standard parameters: links with a positive definite inertia at each of the
-        'tolerances'}
     findings : what matters most first
     history : one row of numbers per iteration, of methods that iterate
     compared : what another method found, or None
@@ -207,7 +205,6 @@ class Results:
     versions: Mapping[str, str] = field(default_factory=dict)
     torques: Mapping[str, Torques] = field(default_factory=dict)
     essential: Mapping[str, Any] = field(default_factory=dict)
-    definite: Mapping[str, Sequence[float]] = field(default_factory=dict)
     compared: Comparison | None = None
     selection: Mapping[str, Any] = field(default_factory=dict)
     verification: Verification | None = None

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from ..core.finding_codes import finding
+from ..core.pipeline.logs import LogSet
 from ..core.pipeline.results import Identification
-from ..core.pipeline.several_logs import LogSet
 from .atomic import write_text
 from .collect_results import collect_results
 from .export.identified_urdf import identified_urdf

@@ -11,7 +11,8 @@ from ..core.identification_settings import IdentificationSettings
 from ..core.model import build_robot, Robot, RobotSettings
 from ..core.model.base_parameters import base_parameters, BaseParameters
 from ..core.pipeline.choices import without_choice
-from ..core.pipeline.several_logs import check_method
+from ..core.pipeline.estimation import check_method
+from ..core.pipeline.logs import LogSet
 from ..exceptions import ConfigurationError
 from ..files.configuration import load, read_urdf
 from ..settings import parse
@@ -65,7 +66,7 @@ def _build(content: str) -> tuple[Robot, BaseParameters, IdentificationSettings]
             f"'{settings.method}' cannot: use one of {', '.join(MERGED_METHODS)}"
         )
     robot = build_robot(groups['urdf'], parse(RobotSettings, groups['robot']))
-    check_method(robot.elastic or robot, settings)
+    check_method(LogSet(()), robot.elastic or robot, settings)
     return robot, base_parameters(robot), settings
 
 

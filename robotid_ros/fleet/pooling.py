@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.identification_settings import IdentificationSettings
 from ..core.pipeline.estimation import as_asked
-from ..core.pipeline.several_logs import stack_factors
+from ..core.pipeline.observation import stack_factors
 from ..core.regression.estimators import fit
 from ..core.regression.observation_system import System
 from ..core.regression.random_effects import agreement

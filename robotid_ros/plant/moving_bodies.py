@@ -33,7 +33,6 @@ def moving_bodies(
 
     Parameters
     ----------
-    root : parsed URDF
     joints : the ones that move; empty: all but the locked ones. Mimic joints follow theirs
     locked : positions of further joints, which are fixed; others that do not move are at 0
 

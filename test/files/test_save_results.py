@@ -26,7 +26,6 @@ from robotid_ros.files.save_results import save
 
 URDF = Path(__file__).resolve().parents[2] / 'urdf' / 'scara.urdf'
 
-DEFINITE = {'value': (1, 2, 2, 2)}
 PATH = (('Fc2', 80.0, 1.01, 0.4),)
 
 
@@ -57,7 +56,7 @@ def found():
     base = BaseParameters(shown, units, combinations, matrix, columns, classes)
     chi = rng.uniform(0.5, 1.5, robot.p)
     consistent = np.ones(2, bool)
-    standard = Standard(chi, 0.1 * chi, chi, None, consistent, 0.03, DEFINITE)
+    standard = Standard(chi, 0.1 * chi, consistent, 0.03)
     measured = rng.normal(size=(100, 2))
     fitted = Validation(
         robot.joints, np.arange(100) * 0.01, measured, 0.97 * measured, np.ones((100, 2), bool)
@@ -112,7 +111,6 @@ def test_files_repeat_what_was_found(tmp_path, found, recording):
     )
     assert back.data['consistent_residual'] == 0.03
     assert back.identification[0].r2 == pytest.approx(found.fitted.r2[0])
-    assert back.definite == {'tolerances': [0.0, -0.01, -0.02, -0.04], 'value': [1, 2, 2, 2]}
     assert back.essential['count'] == 2
     assert back.essential['path'] == [
         {'dropped': 'Fc2', 'percent': 80.0, 'growth': 1.01, 'p_value': 0.4}

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from small_fleet import CONFIG, write_bag
 
-from robotid_ros.core.pipeline.several_logs import LogSet, observe_logs
+from robotid_ros.core.pipeline.logs import LogSet
+from robotid_ros.core.pipeline.observation import observe_recording
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.files.bags import read_recording
 from robotid_ros.fleet.model import load_models
@@ -30,7 +31,7 @@ def test_a_robot_is_pooled_as_if_all_was_read_at_once(store):
         assert len(own) == len(row['sessions'])
         logs = LogSet(tuple(read_recording(source, robot.joints) for source in sorted(own)))
         assert logs.in_memory
-        every = observe_logs(logs, robot, base, settings.signals).total.system
+        every = observe_recording(logs, robot, base, settings.signals).system
         expected = fit(every, settings.method)
         np.testing.assert_allclose(value_of(row), expected.value, rtol=1e-9)
         assert row['residual'] == pytest.approx(expected.total_residual, rel=1e-9)

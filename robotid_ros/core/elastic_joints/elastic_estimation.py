@@ -82,8 +82,6 @@ def fit_with_instruments(
 
     Parameters
     ----------
-    system : rows of an elastic robot
-    robot : the robot
     estimate : by least squares, the initial one
 
     Returns
@@ -126,8 +124,7 @@ def fit_with_motion(
     The estimate by maximum likelihood, and a note; the start where that has no answer
 
     """
-    # The period of a motion does not tell how a hysteresis began.
-    if start.residual[robot.elastic_joints].max() < NOISY or any(robot.transmission):
+    if start.residual[robot.elastic_joints].max() < NOISY:
         return start, []
     periods = average_periods(recording, robot)
     found = None if periods is None else _maximise(periods, robot, base, start)

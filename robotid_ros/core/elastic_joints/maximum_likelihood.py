@@ -258,8 +258,6 @@ def maximum_likelihood(
 
     Parameters
     ----------
-    periods : averages
-    robot, base : the model
     start : (b,) rough base parameters
 
     Returns

@@ -41,7 +41,6 @@ class ToolBox:
     Parameters
     ----------
     model : Pinocchio's
-    tree : its joints
     settings : frame of the tool and corners of its box
 
     Raises
@@ -112,7 +111,6 @@ class CollisionScene:
 
     Parameters
     ----------
-    robot : its URDF holds the geometry
     settings : tool box, ground, obstacles, distances
 
     Raises

@@ -5,13 +5,13 @@ Every criterion is minimised. The condition numbers are minimised as their logar
 better; `Criterion.report` turns the objective into the figure that people compare.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 import math
 
 import numpy as np
 
-from ...exceptions import ConfigurationError, UnknownNameError
+from ...exceptions import UnknownNameError
 from ..arrays import Array
 
 # S (b, b) -> objective and ∂objective/∂S (b, b), symmetric.
@@ -109,27 +109,15 @@ CRITERIA: dict[str, Criterion] = {
 }
 
 
-def criterion(name: str, weights: Mapping[str, float] | None = None) -> Criterion:
+def criterion(name: str) -> Criterion:
     """
-    Look a criterion up; 'mix' is the weighted sum of the objectives in `weights`.
+    Look a criterion up.
 
     Raises
     ------
     UnknownNameError : no such criterion
-    ConfigurationError : 'mix' without weights
 
     """
-    if name != 'mix':
-        if name not in CRITERIA:
-            raise UnknownNameError('criterion', name, (*CRITERIA, 'mix'))
-        return CRITERIA[name]
-    if not weights:
-        raise ConfigurationError("the criterion 'mix' needs weights: set excitation.mix")
-    parts = [(weight, criterion(key).objective) for key, weight in weights.items()]
-
-    def mix(s: Array) -> tuple[float, Array]:
-        values = [(w, *objective(s)) for w, objective in parts]
-        gradient: Array = np.sum([w * g for w, _, g in values], axis=0)
-        return sum(w * v for w, v, _ in values), gradient
-
-    return Criterion(mix, float)
+    if name not in CRITERIA:
+        raise UnknownNameError('criterion', name, tuple(CRITERIA))
+    return CRITERIA[name]

@@ -18,10 +18,9 @@ from .criteria import CRITERIA, criterion
 from .limits import check_position, check_trajectory, motion_limits, QUANTITIES, Usage
 from .observation_matrix import ObservationModel
 from .problem import keeps_bounds, PayloadProblem, Problem, random_point
-from .search import ProgressCallback, Search, SearchStopped, SOLVERS
+from .search import gradient, ProgressCallback, Search, SearchStopped
 from .settings import ExcitationSettings, payload_settings
 from .trajectory import Trajectory
-from .validation_circle import circle_trajectory
 
 # Least ratio of singular values: below, rounding hides the smallest from the search through WᵀW.
 MIN_SINGULAR_RATIO = 1e-8
@@ -33,13 +32,13 @@ MIN_COEFFICIENT = 1e-3
 # seventh of the motion is left in the end.
 SHRINK_FACTOR, SHRINKINGS = 0.999, (0, *(2**k for k in range(11)), 1945)
 # Shares of the time limit at which the search ends, by what validates: designing another motion
-# takes about half as long, a circle less. The last check of the motions needs the rest.
-SEARCH_SHARE = {'seed': 0.6, 'circle': 0.75, 'none': 0.9}
+# takes about half as long. The last check of the motions needs the rest.
+SEARCH_SHARE = {'seed': 0.6, 'none': 0.9}
 VALIDATION_SHARE = 0.85
 # On a machine without much time for this process that rest is more. What follows the search takes
 # about so many times as long as what precedes it; what follows the validation's search takes about
 # as long as what followed the first one, and twice that is left, to be safe.
-FOLLOWING = {'seed': 8.0, 'circle': 6.0, 'none': 4.0}
+FOLLOWING = {'seed': 8.0, 'none': 4.0}
 RESERVED_ENDS = 2.0
 NO_ROOM = (
     'the limits leave no room for any motion from the start: move excitation.start away from its '
@@ -57,7 +56,6 @@ class Design:
     trajectory : what identifies
     validation : what validates, or None
     criterion : name of what was minimised
-    value : its value
     columns : names of the columns that the figures are about
     condition_numbers : 'raw', 'normalised' and 'frobenius' of these columns
     singular_values : of the weighted observation matrix / √N, descending
@@ -157,13 +155,7 @@ def check_settings(robot: Robot, settings: ExcitationSettings) -> None:
             raise ConfigurationError(f"'excitation.{name}' holds a value that is not finite")
     if settings.noise and min(settings.noise) <= 0.0:
         raise ConfigurationError("'excitation.noise' must be above zero for each joint")
-    criterion(settings.criterion, settings.mix)
-    for name, weight in settings.mix.items():
-        if not 0.0 <= weight < np.inf:
-            raise ConfigurationError(
-                f"'excitation.mix.{name}' is {weight:g}: all criteria are minimised, so that "
-                'weights must be zero or more'
-            )
+    criterion(settings.criterion)
     motion_limits(robot, settings)
 
 
@@ -199,7 +191,7 @@ def design(
     Parameters
     ----------
     robot : with limits and prior parameters
-    settings : family, criterion, limits, solver, seed
+    settings : family, criterion, limits, seed
     progress : called as the search goes on
 
     Raises
@@ -256,7 +248,7 @@ def _result(problem: Problem, search: Search, trajectory: Trajectory, usage: Usa
         },
         history=tuple(search.history),
         seed=problem.settings.seed,
-        solver=problem.settings.solver,
+        solver='gradient',
         evaluations=search.evaluations,
         notes=(*notes, *problem.scene.notes),
         unchecked=tuple(problem.scene.unchecked.values()),
@@ -289,7 +281,7 @@ def _search(
     try:
         for number, seed in enumerate(seeds):
             search.phase = f'start {number + 1} of {settings.starts}'
-            SOLVERS[settings.solver](search, np.random.default_rng(seed), settings.iterations)
+            gradient(search, np.random.default_rng(seed), settings.iterations)
     except (SearchStopped, KeyboardInterrupt):
         search.stopped = True
         if search.latest is not None:
@@ -345,16 +337,10 @@ def _conditioning(problem: Problem, trajectory: Trajectory) -> tuple[Array, dict
 def _validated(
     result: Design, problem: Problem, progress: ProgressCallback | None, end: float
 ) -> Design:
-    """Add the trajectory that validates: another seed from the same start, or a circle."""
-    kind, start = problem.settings.validation.kind, result.trajectory.start
-    if kind == 'none':
+    """Add the trajectory that validates: another seed from the same start."""
+    if problem.settings.validation.kind == 'none':
         return result
     try:
-        if kind == 'circle':
-            robot, settings, scene = problem.robot, problem.settings, problem.scene
-            circle = circle_trajectory(robot, settings, start, scene, end)
-            check_trajectory(robot, circle, settings, scene=scene)
-            return replace(result, validation=circle)
         return _with_another_seed(result, problem, progress, end)
     except (TrajectoryError, LimitError, CollisionError) as error:
         found = finding('nothing_validates', reason=str(error))
@@ -369,7 +355,6 @@ def _with_another_seed(
         settings,
         seed=settings.seed + 1,
         starts=1,
-        solver='gradient',
         iterations=max(1, settings.iterations // 3),
         period=settings.validation.period or settings.period,
         start=tuple(result.trajectory.start.tolist()),

@@ -39,7 +39,6 @@ class DriveColumn:
 
     Parameters
     ----------
-    name : of the standard parameter
     joints : numbers of the joints that the motor drives
     ratios : motor speed per speed of each of them
     source : 'q', 'dq' or 'ddq': x
@@ -84,7 +83,6 @@ def drive_columns(robot: Robot, steepness: Array | None = None) -> tuple[DriveCo
 
     Parameters
     ----------
-    robot : the robot
     steepness : (n,) replace Coulomb's sign(dq) by tanh(steepness·dq), which an optimiser can
         follow [s/rad or s/m]; None: as the robot has it
 

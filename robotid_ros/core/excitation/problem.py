@@ -92,7 +92,7 @@ class Problem:
         self.prior = robot.prior[[robot.column(name) for name in self.observation.names]]
         self.columns = self._columns()
         self.weights = 1.0 / np.array(settings.noise) if settings.noise else np.ones(robot.n)
-        self.criterion = criterion(settings.criterion, settings.mix)
+        self.criterion = criterion(settings.criterion)
         zero = np.zeros((1, robot.n))
         size = FAMILIES[settings.family].size(settings.order)
         self.template = self.trajectory(zero[0], np.zeros((size, robot.n)))

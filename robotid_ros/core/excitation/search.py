@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 from ..arrays import Array
-from .problem import make_feasible, PENALTY_WEIGHTS, Problem, random_point, shrink_into_bounds
+from .problem import make_feasible, PENALTY_WEIGHTS, Problem, random_point
 
 # Sharpness of the criterion and weight of what exceeds a bound, stage after stage. A condition
 # number has a kink where singular values meet, and they meet at its optimum: smoothed at first, it
@@ -34,8 +34,6 @@ SHARPNESS = 64.0
 MIN_ROUND_COST = 5
 # Random points of which the best begins a start: each costs an evaluation.
 DRAWN_POINTS = 10
-# Individuals of the genetic algorithm: more see more of the space, each costs an evaluation.
-POPULATION = 40
 
 
 @dataclass(frozen=True)
@@ -251,45 +249,3 @@ def find_peaks(usage: Array, share: float) -> set[tuple[int, ...]]:
     size = np.abs(usage)
     peaks = zip(*argrelextrema(size, np.greater_equal, axis=1), strict=True)
     return {tuple(map(int, index)) for index in peaks if size[index] > share}
-
-
-def genetic(search: Search, rng: np.random.Generator, iterations: int) -> None:
-    """
-    Genetic algorithm (MFS, section 3): roulette selection, arithmetic crossover, mutation, elite.
-
-    Every individual is shrunk into the linear bounds, so that the population stays feasible.
-    """
-    problem = search.problem
-    population = np.stack([random_point(problem, rng) for _ in range(POPULATION)])
-    fitness = np.array([search.value(x) for x in population])
-    for generation in range(iterations):
-        ranks = np.argsort(np.argsort(-fitness)) + 1.0
-        parents = rng.choice(POPULATION, size=(2, POPULATION), p=ranks / ranks.sum())
-        blend = rng.uniform(-0.1, 1.1, (POPULATION, 1))
-        children = blend * population[parents[0]] + (1.0 - blend) * population[parents[1]]
-        mutated = rng.random(children.shape) < 2.0 / children.shape[1]
-        width = 0.3 * (1.0 - generation / iterations) * (population.std(axis=0) + 0.02)
-        children += mutated * rng.normal(size=children.shape) * 3.0 * width
-        children = np.stack([shrink_into_bounds(problem, x) for x in children])
-        scores = np.array([search.value(x) for x in children])
-        everyone = np.concatenate([population, children])
-        scores = np.concatenate([fitness, scores])
-        chosen = np.argsort(scores, kind='stable')[:POPULATION]
-        population, fitness = everyone[chosen], scores[chosen]
-        if generation % 10 == 9 or generation == iterations - 1:
-            search.keep_if_best(population[0])
-        search.on_iteration(population[0])
-
-
-def hybrid(search: Search, rng: np.random.Generator, iterations: int) -> None:
-    """Search genetically for a short while, then go on from the best by SQP."""
-    genetic(search, rng, max(1, iterations // 3))
-    if search.best is not None:
-        refine(search, search.best, iterations)
-
-
-SOLVERS: dict[str, Callable[[Search, np.random.Generator, int], None]] = {
-    'gradient': gradient,
-    'genetic': genetic,
-    'hybrid': hybrid,
-}

@@ -60,11 +60,8 @@ class Workspace:
 class ValidationSettings:
     """The trajectory that validates: never the one that identified."""
 
-    kind: str = setting('seed', 'another design, or a circle', choices=('seed', 'circle', 'none'))
+    kind: str = setting('seed', 'another design, or none', choices=('seed', 'none'))
     period: float = setting(0.0, 'length; 0: as the excitation', unit='s', minimum=0.0)
-    diameter: float = setting(0.1, 'diameter of the circle', unit='m', minimum=0.001)
-    speed: float = setting(0.5, 'largest speed on the circle', unit='m/s', minimum=0.001)
-    turns: int = setting(3, 'turns of the circle', minimum=1)
 
 
 @dataclass(frozen=True)
@@ -91,9 +88,8 @@ class ExcitationSettings:
     criterion: str = setting(
         'condition',
         'what to minimise',
-        choices=('condition', 'normalised_condition', 'frobenius', 'd_optimal', 'smallest', 'mix'),
+        choices=('condition', 'normalised_condition', 'frobenius', 'd_optimal', 'smallest'),
     )
-    mix: dict[str, float] = setting(dict, "weights of the criteria of 'mix'")
     columns: tuple[str, ...] = setting((), 'essential columns; empty: the base columns')
     noise: tuple[float, ...] = setting(
         (), 'effort noise σ per joint, which divides its rows; empty: equal', minimum=1e-12
@@ -114,9 +110,10 @@ class ExcitationSettings:
     margins: Margins = setting(Margins, 'unused fractions of the limits')
     workspace: Workspace = setting(Workspace, 'where the robot may go')
     payload: PayloadMotion = setting(PayloadMotion, 'the motion for a payload')
-    solver: str = setting('gradient', 'how to find it', choices=('gradient', 'genetic', 'hybrid'))
-    starts: int = setting(3, 'random starts of the solver', minimum=1)
-    iterations: int = setting(150, 'iterations per start, or generations', minimum=1)
+    starts: int = setting(
+        3, 'random starts of the search', minimum=1, former={'solver': {'gradient': 3}}
+    )
+    iterations: int = setting(150, 'iterations per start', minimum=1)
     time_limit: float = setting(
         300.0, 'longest design; the best so far is kept', unit='s', minimum=0.0
     )

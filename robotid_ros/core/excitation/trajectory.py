@@ -415,7 +415,6 @@ def point_to_point(
 
     Parameters
     ----------
-    joints : names of the joints
     start, goal : (n,) [rad or m]
     velocity, acceleration : (n,) bounds [rad/s, rad/s² or m]; the duration follows from them
 

@@ -35,7 +35,6 @@ def with_inertials(urdf: str, mass: float) -> tuple[str, tuple[Finding, ...]]:
 
     Parameters
     ----------
-    urdf : its text
     mass : of the whole robot, its base included, by the data sheet [kg]; 0: unknown
 
     Returns

@@ -59,12 +59,6 @@ def base_parameters(robot: Robot, seed: int = 0) -> BaseParameters:
 
     W of random states is reduced by QR; of dependent columns the first in the standard order
     stays, so that a link's parameters regroup towards the base.
-
-    Parameters
-    ----------
-    robot : the model
-    seed : of the random states
-
     """
     rng = np.random.default_rng(seed)
     n = robot.n

@@ -17,7 +17,6 @@ def friction_columns(
 
     Parameters
     ----------
-    robot : the robot
     joint : its number in `robot.friction`
     column : of its first friction parameter
     q, dq : (N,) position and velocity of the joint
@@ -88,7 +87,6 @@ def friction(robot: Robot, chi: Array, q: Array, dq: Array, load: Array | None =
 
     Parameters
     ----------
-    robot : the robot
     chi : (p,) standard parameters
     q, dq : (N, n) or (n,)
     load : of the shape of dq, torques that the joints transmit to the links [N·m or N]; None: none

@@ -10,7 +10,7 @@ import pinocchio
 
 from ..arrays import Array
 from .drive_torques import drive_columns, friction, path_columns, path_friction, rotor_inertia
-from .elastic_robot import deflection_path_torques, elastic_drive_columns
+from .elastic_robot import elastic_drive_columns
 from .inertial_columns import inertial_columns
 from .parameters import INERTIAL, to_pinocchio
 from .robot import ElasticRobot, Robot
@@ -38,7 +38,6 @@ def regressor(
 
     Parameters
     ----------
-    robot : the robot
     q, dq, ddq : (N, n) position, velocity, acceleration, in the order of `robot.joints`
     columns : (c,) which parameters, ascending, or None for all p
     successive : whether these are samples of one motion, whose path friction may remember
@@ -61,7 +60,12 @@ def regressor(
     if isinstance(robot, ElasticRobot):
         entries = elastic_drive_columns(robot, q, dq, ddq)
     else:
-        entries = drive_columns(robot, q, dq, ddq, _load_torques(robot, result))
+        loads = None
+        if robot.load_dependent:  # torques (n, N) on the links, by their columns of W
+            links = (robot.first_columns[:, None] + np.arange(10)).ravel()
+            chi = robot.prior if robot.load_parameters is None else robot.load_parameters
+            loads = np.asarray(result[:, :, links] @ chi[links])
+        entries = drive_columns(robot, q, dq, ddq, loads)
         entries = chain(entries, path_columns(robot, q, dq) if successive else ())
     for row, column, values in entries:
         if place[column] >= 0:
@@ -99,15 +103,6 @@ def _link_motion(robot: Robot, q: Array, dq: Array, ddq: Array) -> tuple[Array, 
     return robot.link_positions(q), dq @ jacobian.T, ddq @ jacobian.T
 
 
-def _load_torques(robot: Robot, W: Array) -> Array | None:
-    """Return the torques (n, N) on the links by the inertial columns of W; None if not needed."""
-    if not robot.load_dependent:
-        return None
-    columns = (robot.first_columns[:, None] + np.arange(10)).ravel()
-    chi = robot.prior if robot.load_parameters is None else robot.load_parameters
-    return np.asarray(W[:, :, columns] @ chi[columns])
-
-
 def inverse_dynamics(
     robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array, *, successive: bool = False
 ) -> Array:
@@ -116,7 +111,6 @@ def inverse_dynamics(
 
     Parameters
     ----------
-    robot : the robot
     chi : (p,) standard parameters
     q, dq, ddq : (N, n)
     successive : whether these are samples of one motion, whose path friction may remember
@@ -129,9 +123,8 @@ def inverse_dynamics(
     q, dq, ddq = (np.asarray(x, dtype=float) for x in (q, dq, ddq))
     if successive:
         tau = inverse_dynamics(robot, chi, q, dq, ddq)
-        if isinstance(robot, ElasticRobot):
-            return np.asarray(tau + deflection_path_torques(robot, chi, q, dq))
-        return np.asarray(tau + path_friction(robot, chi, q, dq))
+        elastic = isinstance(robot, ElasticRobot)
+        return tau if elastic else np.asarray(tau + path_friction(robot, chi, q, dq))
     if np.any(np.asarray(chi)[robot.first_columns + 9] <= 0.0):
         return _by_regressor(robot, chi, q, dq, ddq)
     model, order = model_with(robot, chi, armature=False), robot.order
@@ -186,7 +179,6 @@ def mass_matrix(robot: Robot, chi: Array, q: Array) -> Array:
 
     Parameters
     ----------
-    robot : the robot
     chi : (p,) standard parameters
     q : (n,) or (N, n) positions
 

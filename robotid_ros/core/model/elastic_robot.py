@@ -5,8 +5,7 @@ Robots with elastic joints: a spring between each motor and its link (ELASTIC, s
     motor:  Υ ddθ + K (θ − q) + F(dθ) = τ
 
 θ is the motor's position on the joint side. Both are linear in the inertial parameters, the
-motor's inertia Υ (`Ia`), friction and stiffness `K`, and in terms of the deflection q − θ beside
-it: play of the transmission, and friction within it. The rows of a motor hold the sum of both:
+motor's inertia Υ (`Ia`), friction and stiffness `K`. The rows of a motor hold the sum of both:
 
     drive:  M(q) ddq + C(q, dq) dq + g(q) + Υ ddθ + F(dθ) = τ
 
@@ -24,7 +23,7 @@ import numpy.typing as npt
 from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array, frozen
 from .drive_torques import friction_columns
-from .friction import DEFLECTION_SUFFIX, FrictionTerm, LINK_SIDE_SUFFIX, make_terms
+from .friction import FrictionTerm, LINK_SIDE_SUFFIX, make_terms
 from .parameters import drive_symbols, INERTIAL, numbered, Parameter
 from .robot import ElasticRobot, Limits, Robot
 from .settings import ElasticSettings, RobotSettings
@@ -37,7 +36,6 @@ def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
     Parameters
     ----------
     robot : the rigid one, as `build_robot` makes it
-    settings : its configuration
 
     Raises
     ------
@@ -51,10 +49,10 @@ def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
     motors = np.arange(robot.n)
     elastic_joints = [j for j, joint in enumerate(robot.joints) if joint in elastic.joints]
     motors[elastic_joints] = robot.n + np.arange(len(elastic_joints))
-    friction = _friction(robot, settings, elastic_joints)
-    transmission = _given_terms(robot, settings, elastic_joints, elastic.transmission)
-    given = {*elastic.transmission}
-    parameters, prior = _parameters(robot, motors, friction, transmission, stiffness)
+    given = _given_terms(robot, settings, elastic_joints, elastic.link_friction)
+    links = [own if j in elastic_joints else robot.friction[j] for j, own in enumerate(given)]
+    friction = (*links, *(robot.friction[j] for j in elastic_joints))
+    parameters, prior = _parameters(robot, motors, friction, stiffness)
     rows = [*range(robot.n), *elastic_joints]
     drive_gain = np.where(motors == np.arange(robot.n), robot.drive_gain, 0.0)
     fields = {f.name: getattr(robot, f.name) for f in dataclasses.fields(Robot)}
@@ -73,26 +71,6 @@ def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
         **fields,
         rigid=robot,
         motors=motors,
-        transmission=transmission,
-        open_transmission=tuple(
-            j in elastic_joints and not {joint, 'default'} & given
-            for j, joint in enumerate(robot.joints)
-        ),
-    )
-
-
-def with_transmission(
-    robot: ElasticRobot, transmission: tuple[tuple[FrictionTerm, ...], ...]
-) -> ElasticRobot:
-    """Return the robot with other terms of its springs' deflections."""
-    names = zip((p.name for p in robot.parameters), robot.prior.tolist(), strict=True)
-    known = {name: value for name, value in names if name.startswith('K')}
-    stiffness = {robot.joints[j]: known[f'K{j + 1}'] for j in robot.elastic_joints}
-    parameters, prior = _parameters(
-        robot.rigid, robot.motors, robot.friction, transmission, stiffness
-    )
-    return dataclasses.replace(
-        robot, parameters=parameters, prior=prior, transmission=transmission
     )
 
 
@@ -104,7 +82,6 @@ def elastic_drive_columns(
 
     Parameters
     ----------
-    robot : the robot
     q, dq, ddq : (N, n) of links and motors
 
     Returns
@@ -124,53 +101,8 @@ def elastic_drive_columns(
         deflection, stiffness = q[:, j] - q[:, motor], robot.column(f'K{j + 1}')
         yield j, stiffness, deflection
         yield motor, stiffness, -deflection
-        column = stiffness + 1
-        for k, values in friction_columns(robot, j, column, q[:, j], dq[:, j]):
+        for k, values in friction_columns(robot, j, stiffness + 1, q[:, j], dq[:, j]):
             yield j, k, values
-            column = k + 1
-        for term in robot.transmission[j]:
-            for k, values in enumerate(term.columns(deflection, dq[:, j] - dq[:, motor]), column):
-                yield j, k, values
-                yield motor, k, -values
-                column = k + 1
-
-
-def deflection_paths(robot: ElasticRobot, q: Array, dq: Array) -> Iterator[tuple[int, int, Array]]:
-    """
-    Yield row, column and values (N,) of what remembers the path of a deflection.
-
-    They are of the rows of links; in those of drives they cancel.
-
-    Parameters
-    ----------
-    robot : the robot
-    q, dq : (N, n) successive samples of links and motors
-
-    """
-    for j, column, term, motion in _remembering(robot, q, dq):
-        yield j, column, term.columns(*motion, successive=True)[0]
-
-
-def deflection_path_torques(robot: ElasticRobot, chi: Array, q: Array, dq: Array) -> Array:
-    """Torques (N, n) along the path of deflections, less those where no path is known."""
-    tau = np.zeros_like(dq)
-    for j, column, term, motion in _remembering(robot, q, dq):
-        along, anywhere = (term.columns(*motion, successive=known)[0] for known in (True, False))
-        tau[:, j] += chi[column] * (along - anywhere)
-    return tau
-
-
-def _remembering(
-    robot: ElasticRobot, q: Array, dq: Array
-) -> Iterator[tuple[int, int, FrictionTerm, tuple[Array, Array]]]:
-    """Yield row, column, term, and deflection with its rate, of what remembers its path."""
-    for j in robot.elastic_joints.tolist():
-        motor = robot.motors[j]
-        motion = q[:, j] - q[:, motor], dq[:, j] - dq[:, motor]
-        for term in robot.transmission[j]:
-            if term.kind.of_path is not None:
-                name = f'{term.kind.symbols[0]}{DEFLECTION_SUFFIX}{j + 1}'
-                yield j, robot.column(name), term, motion
 
 
 def spring_torque(robot: ElasticRobot, chi: Array, q: Array) -> Array:
@@ -214,14 +146,6 @@ def _stiffness(elastic: ElasticSettings) -> dict[str, float]:
     return dict(zip(elastic.joints, stiffness, strict=True))
 
 
-def _friction(
-    robot: Robot, settings: RobotSettings, elastic_joints: list[int]
-) -> tuple[tuple[FrictionTerm, ...], ...]:
-    given = _given_terms(robot, settings, elastic_joints, settings.elastic.link_friction)
-    links = [own if j in elastic_joints else robot.friction[j] for j, own in enumerate(given)]
-    return (*links, *(robot.friction[j] for j in elastic_joints))
-
-
 def _given_terms(
     robot: Robot,
     settings: RobotSettings,
@@ -244,7 +168,6 @@ def _parameters(
     robot: Robot,
     motors: npt.NDArray[np.intp],
     friction: tuple[tuple[FrictionTerm, ...], ...],
-    transmission: tuple[tuple[FrictionTerm, ...], ...],
     stiffness: dict[str, float],
 ) -> tuple[tuple[Parameter, ...], Array]:
     """Name the parameters joint by joint, and take their prior values from the rigid robot."""
@@ -258,7 +181,5 @@ def _parameters(
             prior[f'K{j + 1}'] = stiffness[joint]
             link_side = drive_symbols(friction[j], prismatic)
             symbols += [(symbol + LINK_SIDE_SUFFIX, unit) for symbol, unit in link_side]
-            between = drive_symbols(transmission[j], prismatic)
-            symbols += [(symbol + DEFLECTION_SUFFIX, unit) for symbol, unit in between]
         result += numbered(j + 1, joint) + numbered(j + 1, joint, symbols)
     return tuple(result), frozen([prior.get(p.name, 0.0) for p in result])

@@ -44,17 +44,6 @@ def ripple(order: str, q: Array, constants: Mapping[str, float]) -> tuple[Array,
     return np.cos(constants[order] * q), np.sin(constants[order] * q)
 
 
-def backlash(q: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
-    """
-    Return the deflection q, but no more than the play lets pass to either side.
-
-    A spring K with a dead zone of width w is K q + K_b clip(q, ±w/2) with K_b = −K; where it is
-    only softer there, as a harmonic drive, K_b is between that and 0.
-    """
-    half = 0.5 * constants['backlash_width']
-    return (np.clip(q, -half, half),)
-
-
 def maxwell_slip(
     distance_name: str, q: Array, dq: Array, constants: Mapping[str, float]
 ) -> tuple[Array, ...]:
@@ -109,13 +98,6 @@ def position_column(q: Array, constants: Mapping[str, float]) -> tuple[Array, ..
     return (inside - constants['position_mean'],)
 
 
-def coldness(q: Array, way: float) -> Array:
-    """Return exp(−s/L) of the way s along a path (N,), shifted and scaled to go from 1 to 0."""
-    gone = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(q)))]) / way
-    span = -np.expm1(-gone[-1])
-    return np.asarray((np.exp(-gone) - np.exp(-gone[-1])) / max(float(span), 1e-300))
-
-
 Columns = Callable[[Array, Mapping[str, float]], tuple[Array, ...]]
 PathColumns = Callable[[Array, Array, Mapping[str, float]], tuple[Array, ...]]
 
@@ -124,8 +106,6 @@ FORCE, VISCOUS, ROOT = '{f}', '{f}·s/{l}', '{f}·(s/{l})^⅓'
 STIFFNESS = '{f}/{l}'
 # Plain friction, F_v dq + F_c sign(dq) + offset: of joints that the configuration leaves open.
 PLAIN = ('viscous', 'coulomb', 'offset')
-# How steep the sign is of friction that a cold joint has besides [s/rad].
-SIGN_STEEPNESS = 50.0
 # Default of a shape constant that no two robots share: the configuration has to give it.
 UNKNOWN = 0.0
 # Dry friction of one parameter, the same both ways; see `TermKind.dry`.
@@ -149,17 +129,13 @@ class TermKind:
     of_position : whether the columns are functions of q instead of dq
     of_path : function of q, dq (N,) of successive samples and the constants, like `columns`, of a
         friction that remembers its path; `columns` are what it is where no path is known
-    by_temperature : whether the columns are multiplied by how far the joint's temperature is from
-        `reference_temperature` [°C]; they are zero where no temperature is known
     amplitude : natural amplitude of the columns of a term that a mixed model shrinks; of a spring
         half its range, 0: a term of least squares
-    searched : the shape constant that the data may choose, '' for none
     jumps : whether it changes by a step where the joint turns round
     dry : (2, parameters) torque F_c that holds the joint at rest, and constant torque, per
         parameter, of dry friction that a simulation holds the joint with; empty: none
     spring : whether it is a torque of a position that formats hold as it is, or say that they do
         not, and no friction
-    of_recording : whether it is what a recording as a whole shows beside the robot as it then is
     described : per parameter, the attribute of a URDF's `<dynamics>` that is its prior; '': none
 
     """
@@ -172,47 +148,11 @@ class TermKind:
     load_dependent: bool = False
     of_position: bool = False
     of_path: PathColumns | None = None
-    by_temperature: bool = False
     amplitude: float = 0.0
-    searched: str = ''
     jumps: bool = False
     dry: tuple[tuple[float, ...], ...] = ()
     spring: bool = False
-    of_recording: bool = False
     described: tuple[str, ...] = ()
-
-
-def _warm_up(way: str, symbol: str, unit: str, shape: Callable[[Array], Array]) -> TermKind:
-    def of_path(q: Array, dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
-        return (coldness(q, constants[way]) * shape(dq),)
-
-    # Where no path is known, the joint is warm.
-    return TermKind(
-        (symbol,),
-        (unit,),
-        lambda dq, _: (0.0 * dq,),
-        {way: UNKNOWN},
-        (True,),
-        of_path=of_path,
-        searched=way,
-        of_recording=True,
-    )
-
-
-def _by_temperature(symbol: str, unit: str, columns: Columns) -> TermKind:
-    return TermKind(
-        (symbol,),
-        (unit,),
-        columns,
-        {'reference_temperature': UNKNOWN},
-        (False,),
-        by_temperature=True,
-        of_recording=True,
-    )
-
-
-def _smooth_sign(dq: Array) -> Array:
-    return np.asarray(np.tanh(SIGN_STEEPNESS * dq))
 
 
 def _ripple(number: str, order: str) -> TermKind:
@@ -223,7 +163,6 @@ def _ripple(number: str, order: str) -> TermKind:
         {order: UNKNOWN},
         (False, False),
         of_position=True,
-        searched=order,
     )
 
 
@@ -274,7 +213,6 @@ TERMS: Mapping[str, TermKind] = {
         stiction,
         {'stiction_steepness': 1000.0, 'stribeck_slope': 20.0},
         (True, False),
-        searched='stribeck_slope',
         described=('friction', ''),
     ),
     'stribeck': TermKind(
@@ -283,7 +221,6 @@ TERMS: Mapping[str, TermKind] = {
         stribeck,
         {'stribeck_velocity': 0.1},
         positive=(True,),
-        searched='stribeck_velocity',
         jumps=True,
     ),
     'smooth_coulomb': TermKind(
@@ -303,20 +240,7 @@ TERMS: Mapping[str, TermKind] = {
         (True,),
         of_path=partial(maxwell_slip, 'presliding_distance'),
         described=('friction',),
-        searched='presliding_distance',
         dry=SYMMETRIC,
-    ),
-    # Of transmissions with a spring, by its deflection: play, and friction within it.
-    'backlash': TermKind(
-        ('Kb',), (STIFFNESS,), backlash, {'backlash_width': UNKNOWN}, (False,), of_position=True
-    ),
-    'hysteresis': TermKind(
-        ('Fh',),
-        (FORCE,),
-        lambda dq, _: (np.sign(dq),),
-        {'hysteresis_distance': UNKNOWN},
-        (True,),
-        of_path=partial(maxwell_slip, 'hysteresis_distance'),
     ),
     # Friction of gears grows with the load: Fl |τ| sign(dq) (Hamon, Gautier and Garrec 2010).
     'load_coulomb': TermKind(
@@ -335,7 +259,6 @@ TERMS: Mapping[str, TermKind] = {
         makkar,
         {'makkar_gamma2': 100.0, 'makkar_gamma3': 10.0, 'makkar_gamma5': 100.0},
         (False, True),
-        searched='makkar_gamma3',
         described=('', 'friction'),
     ),
     # A spring or counterbalance, Kq q; `offset` holds where it rests. Springs pull back: one that
@@ -355,11 +278,6 @@ TERMS: Mapping[str, TermKind] = {
     'ripple': _ripple('', 'ripple_order'),
     'ripple_2': _ripple('2', 'ripple_order_2'),
     'ripple_3': _ripple('3', 'ripple_order_3'),
-    # What falls of friction while a joint warms up, and what changes with its temperature.
-    'viscous_warm_up': _warm_up('viscous_warm_up_way', 'Fvw', VISCOUS, lambda dq: dq),
-    'coulomb_warm_up': _warm_up('coulomb_warm_up_way', 'Fcw', FORCE, _smooth_sign),
-    'viscous_temperature': _by_temperature('Fvt', '{f}·s/({l}·K)', lambda dq, _: (dq,)),
-    'coulomb_temperature': _by_temperature('Fct', '{f}/K', lambda dq, _: (_smooth_sign(dq),)),
 }
 # Symbols of torques that the position determines: no friction.
 OF_POSITION = frozenset(
@@ -383,14 +301,12 @@ DRY = frozenset(s for kind in TERMS.values() if kind.dry for s in kind.symbols)
 STEEP = 500.0
 # Appended to the symbol of a friction parameter that acts on the link instead of the motor.
 LINK_SIDE_SUFFIX = 'l'
-# And to one of a parameter that acts between both, by the deflection of the transmission.
-DEFLECTION_SUFFIX = 'd'
 # Symbols that physics wants at least zero: rotor inertia, stiffness, friction on either side.
 NONNEGATIVE = frozenset({'Ia', 'K'}) | {
     symbol + side
     for kind in TERMS.values()
     for symbol, positive in zip(kind.symbols, kind.positive, strict=True)
-    for side in ('', LINK_SIDE_SUFFIX, DEFLECTION_SUFFIX)
+    for side in ('', LINK_SIDE_SUFFIX)
     if positive
 }
 
@@ -410,13 +326,13 @@ class FrictionTerm:
         """Whether it jumps where the joint turns round: at standstill it has no value."""
         steepest = max(self.constants.values(), default=0.0)
         kind = self.kind
-        of_speed = not (kind.of_position or kind.of_path or kind.by_temperature)
+        of_speed = not (kind.of_position or kind.of_path)
         return kind.jumps or (steepest > STEEP and of_speed)
 
     @property
     def shaped_by_speed(self) -> bool:
         """Whether shape constants say how it changes with the speed."""
-        return bool(self.constants) and not (self.kind.of_position or self.kind.by_temperature)
+        return bool(self.constants) and not self.kind.of_position
 
     @property
     def kind(self) -> TermKind:
@@ -429,7 +345,6 @@ class FrictionTerm:
         dq: Array,
         load: Array | None = None,
         successive: bool = False,
-        temperature: Array | None = None,
     ) -> tuple[Array, ...]:
         """
         Columns of the observation matrix.
@@ -439,7 +354,6 @@ class FrictionTerm:
         q, dq : (N,) position and velocity of the joint [rad, rad/s or m, m/s]
         load : (N,) torque that the joint transmits to the links [N·m or N]; None: none
         successive : whether the rows are samples of one motion, so that its path is known
-        temperature : (N,) of the joint [°C]; None or NaN: not known
 
         Returns
         -------
@@ -449,11 +363,6 @@ class FrictionTerm:
         if successive and self.kind.of_path is not None:
             return self.kind.of_path(q, dq, self.constants)
         values = self.kind.columns(q if self.kind.of_position else dq, self.constants)
-        if self.kind.by_temperature:
-            if temperature is None or np.isnan(temperature).any():
-                return tuple(0.0 * value for value in values)
-            warmer = temperature - self.constants['reference_temperature']
-            return tuple(warmer * value for value in values)
         if not self.kind.load_dependent:
             return values
         size = 0.0 if load is None else np.abs(load)

@@ -212,15 +212,11 @@ class ElasticRobot(Robot):
     ----------
     rigid : the same robot without springs
     motors : (links,) row of each joint's motor; its own row where the joint is rigid
-    transmission : (links,) terms of each spring's deflection beside its stiffness
-    open_transmission : (links,) whether the data may choose them
 
     """
 
     rigid: Robot = dataclasses.field(kw_only=True)
     motors: npt.NDArray[np.intp] = dataclasses.field(kw_only=True)
-    transmission: tuple[tuple[FrictionTerm, ...], ...] = dataclasses.field(kw_only=True)
-    open_transmission: tuple[bool, ...] = dataclasses.field(kw_only=True)
 
     @property
     def unactuated(self) -> npt.NDArray[np.bool_]:

@@ -144,7 +144,6 @@ def with_friction(robot: Robot, friction: tuple[tuple[FrictionTerm, ...], ...]) 
     Parameters
     ----------
     robot : without elastic joints
-    friction : terms of each joint
 
     """
     parameters = _parameters(robot, friction, robot.couplings, robot.rotor_inertia)

@@ -27,13 +27,9 @@ class ElasticSettings:
         minimum=0.0,
     )
     link_friction: dict[str, tuple[str, ...]] = setting(
-        dict, "friction terms on the link's side by joint name, 'default' for the others; none"
-    )
-    transmission: dict[str, tuple[str, ...]] = setting(
         dict,
-        'torques of the transmission beside its spring, by its deflection: backlash, hysteresis, '
-        "viscous, by joint name, 'default' for the others; joints without any: chosen with "
-        'identification.model mixed, else none',
+        "friction terms on the link's side by joint name, 'default' for the others; none",
+        former={'transmission': {None: {}}},
     )
 
 

@@ -322,7 +322,6 @@ class ChangeTests:
 
     Parameters
     ----------
-    followed : the parameters
     sigma : (m,) standard deviation that the identification leaves them
     tolerance : change that is none, over the scale of a parameter
     significance : of a change [σ]

@@ -144,7 +144,6 @@ class ContactDetector:
 
     Parameters
     ----------
-    joints : names
     thresholds : where friction is known; what it may hide is added to them
 
     Attributes

@@ -82,8 +82,6 @@ class ChangeTrial:
 
     Parameters
     ----------
-    followed, tests, noise, settings : of the monitor
-    suspected : group
     value : of its members that made it suspect
 
     Attributes

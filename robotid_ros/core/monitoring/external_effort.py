@@ -243,7 +243,6 @@ class ExternalEffortEstimator:
     Parameters
     ----------
     model : with the identified parameters
-    settings : gain and cut-off
     standstill : speed below which a joint is at standstill [rad/s or m/s]
 
     Raises

@@ -64,7 +64,6 @@ class MotionRows:
 
     Parameters
     ----------
-    robot : model
     standard : (p,) identified parameters
     columns : (m,) standard parameters that are followed
     standstill : joints slower than this are at rest [rad/s or m/s]

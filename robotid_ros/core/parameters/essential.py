@@ -54,8 +54,6 @@ def find_essential(
     ----------
     system, start : all base parameters, and their estimate
     bound : largest %σ of an essential parameter
-    significance : of the F-test
-    method : of the estimator
     ratio : n_σ, largest %σ over the smallest; 0: the bound alone counts
 
     """

@@ -36,8 +36,6 @@ def try_essential(
 
     Parameters
     ----------
-    systems : rows in memory
-    estimate : of all base parameters
     bound, significance, ratio : as of `find_essential`
 
     """

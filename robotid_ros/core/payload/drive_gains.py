@@ -56,7 +56,6 @@ def identify_drive_gains(
     robot : its own drive gains do not matter
     empty, loaded : motions without and with the payload
     payload : χ_L (10,), `XX XY XZ YY YZ ZZ MX MY MZ M` at the frame of the last joint
-    settings : of the signals
 
     Raises
     ------

@@ -25,8 +25,8 @@ from ..parameters.physical_consistency import (
 )
 from ..parameters.standard import physically_consistent_links
 from ..pipeline.choices import choose_model
-from ..pipeline.chunked_estimation import RecordingOrChunks
 from ..pipeline.estimation import estimate_base_parameters, Progress
+from ..pipeline.logs import RecordingOrChunks
 from ..rank import DEPENDENT
 from ..regression.estimate import Estimate
 
@@ -249,8 +249,6 @@ def payload_from_recordings(
     Parameters
     ----------
     empty : recording, its successive chunks, or what was identified from one
-    loaded : recording or its successive chunks
-    robot : the model
     settings : how each is identified
     progress : called with the name of each step
     frame : of the description, fixed to the link that carries it; '': that of the last joint
@@ -268,7 +266,12 @@ def payload_from_recordings(
     robot.check_no_mimic_joints('identifying a payload')
     robot = robot.elastic or robot
     carrier = body_frame(robot, frame)
-    settings = _payload_settings(settings)
+    # One method, without rows near standstill.
+    signals = dataclasses.replace(
+        settings.signals, rows='moving', guard=max(settings.signals.guard, GUARD)
+    )
+    method = 'wls' if settings.method == 'both' else settings.method
+    settings = dataclasses.replace(settings, method=method, model='plain', signals=signals)
     known = isinstance(empty, KnownArm)
     if isinstance(empty, KnownArm):
         # What is open was chosen when it was identified.
@@ -289,14 +292,6 @@ def payload_from_recordings(
     payload = identify_payload(robot, base, without, estimate('loaded', loaded), carrier)
     advice = 'the identification' if known else 'which recording is which'
     return payload, (*notes, *payload_notes(payload, robot.links[carrier.link], advice))
-
-
-def _payload_settings(settings: IdentificationSettings) -> IdentificationSettings:
-    """Return settings without rows near standstill, by one method."""
-    guard = max(settings.signals.guard, GUARD)
-    signals = dataclasses.replace(settings.signals, rows='moving', guard=guard)
-    method = 'wls' if settings.method == 'both' else settings.method
-    return dataclasses.replace(settings, method=method, model='plain', signals=signals)
 
 
 def stands_out(payload: Payload) -> bool:
@@ -351,7 +346,6 @@ def identify_payload(
     Parameters
     ----------
     robot, base : what both were identified with
-    empty, loaded : their estimates
     carrier : where it is, and the frame of the result; None: the last joint's
 
     Raises

@@ -18,8 +18,7 @@ from ..signals.recording import Recording
 from ..signals.resampling import MIN_TRAVEL
 from ..signals.samples import SignalSettings
 from ..timing.delays import prepare_without_delay, remove_delay
-from .chunked_estimation import RecordingOrChunks
-from .several_logs import LogSet, longest_log
+from .logs import LogSet, longest_log, RecordingOrChunks
 
 # Samples that are looked at: enough to tell choices apart, whatever the recording's length.
 LONGEST_LOOK = 60_000

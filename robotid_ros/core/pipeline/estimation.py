@@ -1,13 +1,22 @@
-"""From a recording to an estimate: in memory, or in chunks where it is too long for that."""
+"""From a recording to an estimate: its rows, their fit, and what says whether logs agree."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+import contextlib
 import dataclasses
 
 import numpy as np
 
-from ...exceptions import RankDeficientError, RecordingError
+from ...exceptions import (
+    ConfigurationError,
+    ControllerError,
+    DivergenceError,
+    RankDeficientError,
+    RecordingError,
+    UnknownNameError,
+)
+from ..arrays import Array
 from ..elastic_joints.elastic_estimation import account_for_springs, check_deflections
 from ..finding_codes import finding
 from ..findings import Finding
@@ -19,21 +28,28 @@ from ..parameters.plain_friction import DriveMotion
 from ..regression.estimate import Estimate
 from ..regression.estimators import fit, MIXED
 from ..regression.goodness_of_fit import Validation
-from ..regression.model_error import count_model_error
+from ..regression.instrumental_variables import add_reference_instruments
 from ..regression.observation_system import System
+from ..regression.random_effects import agreement
 from ..replay.convergence_history import History
-from ..signals.recording import MAX_SAMPLES, Recording
+from ..replay.didim import describe_iteration, fit_with_simulated_instruments, identify_closed_loop
+from ..signals.recording import Recording
 from ..signals.samples import Samples
-from ..timing.delays import Delays, prepare_without_delay
-from .chunked_estimation import observe_chunks, RecordingOrChunks, split_into_chunks
-from .estimation_by_simulation import fit_by_instruments, fit_by_simulation, Fitted, Observed
-from .several_logs import LogSet, observe_logs
+from ..timing.delays import Delays
+from .logs import LogSet, RecordingOrChunks, short_names
+from .observation import observe_recording, Observed
 from .validation import validate_system
-from .warm_up import fit_warm
 
 Progress = Callable[[str], None]
-# Methods that need all rows at once, not triangular factors of them.
+# Methods that need all rows at once, not triangular factors of them; that simulate or instrument
+# one motion.
 WHOLE = (*SIMULATED, 'iv', 'irls')
+OF_ONE_LOG = (*SIMULATED, 'both', 'iv')
+# Chance of saying that logs disagree which do not.
+SIGNIFICANT = 0.01
+# A log does not agree with the others when its residual is so large a share and so many times
+# that of a fit to it alone: noise and what the model lacks are in both.
+LARGE_RESIDUAL, MANY_TIMES = 0.1, 2.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,11 +105,37 @@ class Estimation:
 
     def fitted(self, robot: Robot, base: BaseParameters) -> Validation:
         """Compare the torques of the rows in memory with those of the estimate."""
+        value = self.estimate.value
         return Validation.concatenate(
-            [
-                validate_system(rows, robot, base, self.estimate.value)
-                for rows in self.sampled_systems
-            ]
+            [validate_system(rows, robot, base, value) for rows in self.sampled_systems]
+        )
+
+
+def check_method(
+    recording: RecordingOrChunks, robot: Robot, settings: IdentificationSettings
+) -> None:
+    """
+    Check that what is asked for can be had of what was recorded.
+
+    Raises
+    ------
+    ConfigurationError : it needs one log, and there are several
+    RecordingError : it needs the whole recording, which comes in chunks
+
+    """
+    elastic = isinstance(robot, ElasticRobot)
+    if isinstance(recording, LogSet):
+        if elastic or settings.method in OF_ONE_LOG:
+            what = f"method '{settings.method}'"
+            what = what if settings.method in OF_ONE_LOG else 'an elastic robot'
+            raise ConfigurationError(
+                f"{what} takes one log and not several: give the longest one, or use method 'wls'"
+            )
+    elif not isinstance(recording, Recording) and (elastic or settings.method in WHOLE):
+        what = f"method '{settings.method}'" if settings.method in WHOLE else 'an elastic robot'
+        raise RecordingError(
+            f'{what} needs a recording in memory as a whole, and this one is too long: choose a '
+            "part of it, or method 'wls'"
         )
 
 
@@ -111,7 +153,6 @@ def estimate_base_parameters(
     Parameters
     ----------
     recording : in memory, or its successive chunks; several logs
-    robot, base : the model
     settings : signals, estimator
     progress : called with the name of each step
     mixed : whose penalties count with the method 'mixed'
@@ -122,8 +163,13 @@ def estimate_base_parameters(
     RankDeficientError : the motion leaves parameters undetermined
 
     """
+    check_method(recording, robot, settings)
+    whole = settings.method in WHOLE or isinstance(robot, ElasticRobot)
     try:
-        return _estimate(recording, robot, base, settings, progress, mixed)
+        observed = observe_recording(recording, robot, base, settings.signals, whole)
+        check_deflections(observed.samples, robot)
+        progress('estimating')
+        return _estimate(recording, observed, robot, base, settings, progress, mixed)
     except RankDeficientError as error:
         weak = {name.removesuffix('R') for name in error.names}
         joints = dict.fromkeys(p.joint for p in robot.parameters if p.name in weak)
@@ -132,140 +178,145 @@ def estimate_base_parameters(
 
 def _estimate(
     recording: RecordingOrChunks,
+    observed: Observed,
     robot: Robot,
     base: BaseParameters,
     settings: IdentificationSettings,
     progress: Progress,
     mixed: MixedModel | None,
 ) -> Estimation:
-    if isinstance(recording, LogSet):
-        return _estimate_logs(recording, robot, base, settings, progress, mixed)
-    check_memory(recording, robot, settings)
-    if isinstance(recording, Recording):
-        if _needs_whole(robot, settings) or recording.time.size <= MAX_SAMPLES:
-            return _estimate_in_memory(recording, robot, base, settings, progress, mixed)
-        recording = split_into_chunks(recording)
-    return _estimate_in_chunks(recording, robot, base, settings, mixed)
+    def penalised(system: System) -> System:
+        """Return the system with the penalties of a mixed model where they count."""
+        used = mixed is not None and settings.method == MIXED
+        return mixed.attach(system) if used and mixed is not None else system
 
-
-def check_memory(
-    recording: RecordingOrChunks, robot: Robot, settings: IdentificationSettings
-) -> None:
-    """
-    Check that what needs the whole recording has it in memory.
-
-    Raises
-    ------
-    RecordingError : it comes in chunks
-
-    """
-    if not isinstance(recording, Recording) and _needs_whole(robot, settings):
-        what = 'an elastic robot' if isinstance(robot, ElasticRobot) else 'leave_one_out'
-        what = f"method '{settings.method}'" if settings.method in WHOLE else what
-        raise RecordingError(
-            f'{what} needs a recording in memory as a whole, and this one is too long: choose a '
-            "part of it, or method 'wls'"
+    samples, sampled, notes = observed.samples, observed.sampled_systems, observed.notes
+    system, history = penalised(as_asked(observed.system, settings)), None
+    remarks = list[Finding]()
+    if settings.method in SIMULATED and isinstance(recording, Recording):
+        system, estimate, history = _fit_by_simulation(
+            recording, samples, system, robot, base, settings, progress
         )
-
-
-def _needs_whole(robot: Robot, settings: IdentificationSettings) -> bool:
-    return settings.method in WHOLE or settings.leave_one_out or isinstance(robot, ElasticRobot)
-
-
-def _estimate_in_memory(
-    recording: Recording,
-    robot: Robot,
-    base: BaseParameters,
-    settings: IdentificationSettings,
-    progress: Progress,
-    mixed: MixedModel | None,
-) -> Estimation:
-    samples, system, delays, notes = prepare_without_delay(
-        recording, robot, base, settings.signals
-    )
-    system = _penalised(system, settings, mixed)
-    check_deflections(samples, robot)
-    progress('estimating')
-    estimate_rows = fit_by_simulation if settings.method in SIMULATED else _regressed
-    observed = Observed(recording, samples, system, robot, base)
-    system, estimate, warnings, history = estimate_rows(observed, settings, progress)
-    signal_notes = (*samples.notes, *notes)
-    return Estimation(
-        samples, (system,), system, estimate, delays, signal_notes, tuple(warnings), history
-    )
-
-
-def _regressed(observed: Observed, settings: IdentificationSettings, _: Progress) -> Fitted:
-    """Fit the rows of the measured motion."""
-    recording, samples, system, robot, base = observed
-    elastic, notes = isinstance(robot, ElasticRobot), list[Finding]()
-    if settings.covariance == MODEL_ERROR and not elastic:
-        system = count_model_error(samples, system, robot, base)
-    if settings.method == 'iv' and not elastic:
-        system, _warm, fell = fit_warm(samples, system, robot, 'wls', settings.iterations)
-        system, estimate, notes = fit_by_instruments(observed._replace(system=system), settings)
-        notes = [*fell, *notes]
+        remarks = list(history.findings)
+    elif settings.method == 'iv' and not isinstance(robot, ElasticRobot):
+        assert isinstance(recording, Recording)
+        system, estimate, remarks = _fit_by_instruments(
+            recording, samples, system, robot, base, settings
+        )
     else:
         # The instruments of springs follow from a weighted fit.
         method = 'wls' if settings.method == 'iv' else settings.method
-        system, estimate, notes = fit_warm(samples, system, robot, method, settings.iterations)
-    system, estimate, warnings = account_for_springs(
-        recording, samples, system, robot, base, estimate
-    )
-    return system, estimate, [*notes, *warnings], None
-
-
-def _estimate_in_chunks(
-    chunks: Iterable[Recording],
-    robot: Robot,
-    base: BaseParameters,
-    settings: IdentificationSettings,
-    mixed: MixedModel | None,
-) -> Estimation:
-    found = observe_chunks(chunks, robot, base, settings.signals)
-    system = _penalised(as_asked(found.system, settings), settings, mixed)
-    estimate = fit(system, settings.method, settings.iterations)
-    notes = (*found.notes, finding('long_recording', count=len(found.sampled_systems)))
-    return Estimation(found.samples, found.sampled_systems, system, estimate, found.delays, notes)
-
-
-def _estimate_logs(
-    logs: LogSet,
-    robot: Robot,
-    base: BaseParameters,
-    settings: IdentificationSettings,
-    progress: Progress,
-    mixed: MixedModel | None,
-) -> Estimation:
-    found = observe_logs(logs, robot, base, settings.signals)
-    progress('estimating')
-    total = found.total
-    system = _penalised(as_asked(total.system, settings), settings, mixed)
-    parts = [
-        dataclasses.replace(part, system=_penalised(part.system, settings, mixed))
-        for part in found.parts
-    ]
-    found = dataclasses.replace(found, parts=tuple(parts))
-    estimate = fit(system, settings.method, settings.iterations)
+        estimate = fit(system, method, settings.iterations)
+    if isinstance(recording, LogSet):
+        parts = [penalised(part.system) for part in observed.parts]
+        remarks += _disagreement(recording, parts, estimate.value)
+        remarks += _agreement(recording, parts, estimate)
+    elif system.counts is not None:
+        notes = (*notes, finding('long_recording', count=len(sampled)))
+    elif isinstance(recording, Recording):
+        if settings.method not in SIMULATED:
+            system, estimate, more = account_for_springs(
+                recording, samples, system, robot, base, estimate
+            )
+            remarks += more
+        sampled = (system,)
     return Estimation(
-        total.samples,
-        total.sampled_systems,
-        system,
-        estimate,
-        total.delays,
-        total.notes,
-        (*found.disagreement(estimate.value), *found.agreement(estimate)),
+        samples, sampled, system, estimate, observed.delays, notes, tuple(remarks), history
     )
-
-
-def _penalised(
-    system: System, settings: IdentificationSettings, mixed: MixedModel | None
-) -> System:
-    """Return the system with the penalties of a mixed model where they count."""
-    return mixed.attach(system) if mixed is not None and settings.method == MIXED else system
 
 
 def as_asked(system: System, settings: IdentificationSettings) -> System:
     """Return the system without what the model may leave out where that is not to count."""
-    counted = settings.covariance == MODEL_ERROR
+    counted = settings.covariance == MODEL_ERROR and settings.method not in SIMULATED
     return system if counted else dataclasses.replace(system, D=None)
+
+
+def _fit_by_instruments(
+    recording: Recording,
+    samples: Samples,
+    system: System,
+    robot: Robot,
+    base: BaseParameters,
+    settings: IdentificationSettings,
+) -> tuple[System, Estimate, list[Finding]]:
+    """Fit by instruments of the simulated motion; of the reference where none is simulated."""
+    try:
+        if robot.load_dependent:
+            raise ConfigurationError("friction 'load_coulomb' is not simulated")
+        found = fit_with_simulated_instruments(
+            recording, samples, system, robot, base, settings.replay, settings.iterations
+        )
+        return *found, []
+    except (ConfigurationError, ControllerError, DivergenceError, UnknownNameError) as error:
+        system = add_reference_instruments(system, samples, recording, robot, base)
+        note = finding('reference_instruments', reason=str(error))
+        return system, fit(system, 'iv', settings.iterations), [note]
+
+
+def _fit_by_simulation(
+    recording: Recording,
+    samples: Samples,
+    system: System,
+    robot: Robot,
+    base: BaseParameters,
+    settings: IdentificationSettings,
+    progress: Progress,
+) -> tuple[System, Estimate, History]:
+    """Fit along a simulated motion; the replay knows its delays and takes efforts as recorded."""
+    method = settings.method
+    result = identify_closed_loop(
+        recording,
+        robot,
+        base,
+        settings.replay,
+        samples,
+        lambda iteration: progress(describe_iteration(iteration, method)),
+        method,
+    )
+    estimate, history = result.estimate, result.history
+    if method == 'didim':
+        return result.system, estimate, history
+    # Sensitivities predict no torque: the rows of the measured motion judge the parameters.
+    errors = [y - w @ estimate.value for w, y in map(system.rows, range(robot.n))]
+    estimate = dataclasses.replace(
+        estimate,
+        method='ml',
+        residual=system.relative_residual(estimate.value),
+        total_residual=system.total_residual(estimate.value),
+        sigma_torque=np.array([np.linalg.norm(e) / max(len(e), 1) ** 0.5 for e in errors]),
+    )
+    return system, estimate, history
+
+
+def _disagreement(logs: LogSet, parts: list[System], value: Array) -> list[Finding]:
+    """Name the logs that the base parameters (b,) predict far worse than their own do."""
+    worse = []
+    for name, system in zip(short_names(logs.logs), parts, strict=True):
+        rows = [system.rows(joint) for joint in range(len(system.joints))]
+        W, Y = (np.concatenate([pair[k] for pair in rows]) for k in (0, 1))
+        own = system.total_residual(np.linalg.lstsq(W, Y, rcond=None)[0])
+        share = system.total_residual(value)
+        if share > max(LARGE_RESIDUAL, MANY_TIMES * own):
+            worse.append((name, share, own))
+    if not worse:
+        return []
+    far, shares, alone = zip(*worse, strict=True)
+    return [finding('logs_far_apart', logs=far, shares=shares, own=alone)]
+
+
+def _agreement(logs: LogSet, parts: list[System], estimate: Estimate) -> list[Finding]:
+    """Test whether the logs by themselves agree on the parameters, within their σ."""
+    own, names = list[Estimate](), list[str]()
+    for name, system in zip(short_names(logs.logs), parts, strict=True):
+        with contextlib.suppress(RankDeficientError):
+            own.append(fit(system, estimate.method))
+            names.append(name)
+    if len(own) < 2:
+        return [finding('agreement_not_tested')]
+    values, sigmas = (np.array([getattr(e, k) for e in own]) for k in ('value', 'sigma'))
+    found = agreement(values, sigmas)
+    place, test = found.parameter, {'p': found.p, 'parameter': estimate.names[found.parameter]}
+    if found.p > SIGNIFICANT:
+        return [finding('logs_agree', **test)]
+    figures = {'logs': names, 'values': values[:, place], 'sigmas': sigmas[:, place]}
+    return [finding('logs_disagree', outlier=names[found.session], **figures, **test)]

@@ -18,7 +18,6 @@ from ..diagnostics.identifiability import (
 )
 from ..diagnostics.torque_parts import FittedModel
 from ..diagnostics.trials import Trial
-from ..elastic_joints.transmission import choose_transmission
 from ..finding_codes import finding, select
 from ..findings import Finding, in_order
 from ..identification_settings import IdentificationSettings, SIMULATED
@@ -31,20 +30,15 @@ from ..parameters.plain_friction import DriveMotion, plain_friction
 from ..parameters.standard import basic_solution, Standard, standard_parameters
 from ..regression.estimators import MIXED
 from ..regression.goodness_of_fit import Validation
-from ..signals.periodic import find_period
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..timing.delays import Delays, remove_delay
 from .choices import choose_model
-from .chunked_estimation import RecordingOrChunks
-from .estimation import check_memory, estimate_base_parameters, Estimation, Progress
+from .estimation import check_method, estimate_base_parameters, Estimation, Progress
 from .load_friction import iterate_friction_load
-from .resampling import resample
+from .logs import longest_log, RecordingOrChunks
 from .results import Identification
-from .several_logs import check_method, LogSet, longest_log
-from .shape_constants import search_shape_constants
 from .validation import validate, validate_samples
-from .warm_up import warm_robot
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +66,6 @@ def identify(
     ----------
     recording : the excitation; successive chunks of it where it is too long for memory, or
         several logs of it
-    robot : the model
     settings : signals, estimator, options
     validation : another motion, or None
     progress : called with the name of each step
@@ -91,10 +84,7 @@ def identify(
             f"method '{settings.method}' replays rigid robots: use 'wls', or empty "
             'robot.elastic.joints'
         )
-    if isinstance(recording, LogSet):
-        check_method(robot, settings)
-    else:
-        check_memory(recording, robot, settings)
+    check_method(recording, robot, settings)
     inputs = _Inputs(recording, robot, settings, validation, progress or (lambda _: None))
     if settings.method == 'both':
         return _identify_by_wls_and_didim(inputs)
@@ -102,116 +92,69 @@ def identify(
 
 
 def _identify_by_one_method(inputs: _Inputs) -> Identification:
-    inputs, mixed = _with_choices(inputs)
-    recording, settings = inputs.recording, inputs.settings
+    inputs.progress('choosing filters, rows and friction')
+    recording, robot, settings, mixed = choose_model(
+        inputs.recording, inputs.robot, inputs.settings
+    )
+    inputs = dataclasses.replace(inputs, recording=recording, robot=robot, settings=settings)
     inputs.progress('preparing signals')
-    robot, notes = _search_friction_shapes(inputs)
-    robot, base, estimation, found_between = _estimate(inputs, robot, mixed)
-    notes = [*notes, *found_between]
-    if (warm := warm_robot(robot)) is not robot:
-        robot, base = warm, base_parameters(warm)
-    period = find_period(recording) if isinstance(recording, Recording) else None
-    estimate, resampling = resample(estimation.estimate, estimation.system, period, settings)
-    estimation = dataclasses.replace(estimation, estimate=estimate)
-    plain = estimation.less_shrunk()
-    found = _essential(plain, inputs)
-    if plain is not estimation and found is not None and estimation.system.penalty is not None:
-        kept = np.flatnonzero(~estimation.system.penalty.shrunk)
-        found = dataclasses.replace(found, indices=kept[found.indices])
+    notes = list[Finding]()
+    if settings.method != MIXED:  # which has the load of its plain fit
+        robot, notes = iterate_friction_load(longest_log(recording), robot, settings)
+    base = base_parameters(robot)
+    estimation = estimate_base_parameters(recording, robot, base, settings, inputs.progress, mixed)
+    estimate, plain = estimation.estimate, estimation.less_shrunk()
+    essential = None
+    if settings.essential:
+        inputs.progress('finding the essential parameters')
+        method = 'wls' if estimate.method == MIXED else estimate.method
+        bounds = settings.essential_sigma, settings.significance, method, settings.essential_ratio
+        essential = find_essential(plain.system, plain.estimate, *bounds)
+        if (penalty := estimation.system.penalty) is not None:
+            indices = np.flatnonzero(~penalty.shrunk)[essential.indices]
+            essential = dataclasses.replace(essential, indices=indices)
     inputs.progress('finding standard parameters')
     pull = settings.prior_spread, settings.prior_cost
-    standard = standard_parameters(robot, base, estimate, found, estimation.system, *pull)
-    notes = [*_gravity_notes(mixed), *notes, *resampling, *standard.findings]
+    standard = standard_parameters(robot, base, estimate, estimation.system, *pull)
+    notes = [*_gravity_notes(mixed), *notes, *standard.findings]
     inputs.progress('validating')
     chi = basic_solution(base, estimate.value)
     validation, motions = _validate(inputs, estimation.delays, robot, chi)
-    judged = _judged(mixed, robot, base)
+    # Without what is shrunk: diagnostics look at what that leaves.
+    judged = (robot, base)
+    if mixed is not None and robot is mixed.robot:
+        judged = (mixed.plain, mixed.base)
     fewer, better = _try_parameters(
-        inputs, (robot, base), estimation, found, standard, validation, judged
+        inputs, (robot, base), estimation, essential, standard, validation, judged
     )
     if better is not None:
         tried = better.values(robot.joints[better.joint], 'base parameters')
         notes.append(finding('base_predicts_better', **tried))
+    # A replay has rows of the simulated motion, and rows of springs are combinations: what is
+    # compared with other methods is the measured motion.
+    if settings.method in SIMULATED or isinstance(robot, ElasticRobot):
+        fitted = validate_samples(estimation.samples, robot, chi)
+    else:
+        fitted = estimation.fitted(robot, base)
+    systems = estimation.sampled_systems
+    whole = FittedModel(robot, base, systems, estimate.value), estimate.covariance
     return Identification(
         robot=robot,
         method=settings.method,
         base=base,
         estimate=estimate,
-        essential=found,
+        essential=essential,
         standard=standard,
-        fitted=_fitted(estimation, robot, base, settings),
+        fitted=fitted,
         validation=validation,
-        findings=_findings(
-            inputs,
-            *judged,
-            plain,
-            fewer,
-            notes,
-            (
-                FittedModel(robot, base, estimation.sampled_systems, estimate.value),
-                estimate.covariance,
-            ),
-        ),
+        findings=_findings(inputs, *judged, plain, fewer, notes, whole),
         history=estimation.history,
         mixed=mixed,
         better_base=better,
         quality=data_quality(
-            recording,
-            estimation.samples,
-            estimation.sampled_systems,
-            estimation.system,
-            estimate,
-            estimation.delays,
+            recording, estimation.samples, systems, estimation.system, estimate, estimation.delays
         ),
         plain_friction=plain_friction(robot, standard.value, estimation.motions, motions),
-    )
-
-
-def _with_choices(inputs: _Inputs) -> tuple[_Inputs, MixedModel | None]:
-    """Choose what the configuration leaves open."""
-    inputs.progress('choosing filters, rows and friction')
-    recording, robot, settings, mixed = choose_model(
-        inputs.recording, inputs.robot, inputs.settings
-    )
-    changed = dataclasses.replace(inputs, recording=recording, robot=robot, settings=settings)
-    return changed, mixed
-
-
-def _search_friction_shapes(inputs: _Inputs) -> tuple[Robot, list[Finding]]:
-    """Find what friction is not linear in: the load that it grows with, Stribeck velocities."""
-    if inputs.settings.method == MIXED:  # with the load of its plain fit
-        return inputs.robot, []
-    recording = longest_log(inputs.recording)
-    robot, notes = iterate_friction_load(recording, inputs.robot, inputs.settings)
-    if not inputs.settings.stribeck:
-        return robot, notes
-    if not isinstance(recording, Recording):
-        return robot, [*notes, finding('stribeck_not_searched')]
-    robot, searched = search_shape_constants(recording, robot, inputs.settings.signals)
-    return robot, notes + searched
-
-
-def _estimate(
-    inputs: _Inputs, robot: Robot, mixed: MixedModel | None
-) -> tuple[Robot, BaseParameters, Estimation, list[Finding]]:
-    """Estimate base parameters, again where springs turn out to have play or hysteresis."""
-    arguments, base = (inputs.settings, inputs.progress), base_parameters(robot)
-    found = estimate_base_parameters(inputs.recording, robot, base, *arguments, mixed)
-    if not isinstance(robot, ElasticRobot) or inputs.settings.model != MIXED:
-        return robot, base, found, []
-    other, notes = choose_transmission(robot, base, found.samples, found.system)
-    if notes:
-        robot, base = other, base_parameters(other)
-        found = estimate_base_parameters(inputs.recording, robot, base, *arguments)
-    return robot, base, found, notes
-
-
-def _judged(
-    mixed: MixedModel | None, robot: Robot, base: BaseParameters
-) -> tuple[Robot, BaseParameters]:
-    """Return the robot without what is shrunk: diagnostics look at what that leaves."""
-    return (
-        (robot, base) if mixed is None or robot is not mixed.robot else (mixed.plain, mixed.base)
     )
 
 
@@ -221,32 +164,6 @@ def _gravity_notes(mixed: MixedModel | None) -> tuple[Finding, ...]:
         return ()
     without = mixed.shrinkage.residual
     return (finding('no_gravity', without=without, with_gravity=without * mixed.weightless_gain),)
-
-
-def _essential(estimation: Estimation, inputs: _Inputs) -> Essential | None:
-    settings, estimate = inputs.settings, estimation.estimate
-    if not settings.essential:
-        return None
-    inputs.progress('finding the essential parameters')
-    return find_essential(
-        estimation.system,
-        estimate,
-        settings.essential_sigma,
-        settings.significance,
-        'wls' if estimate.method == MIXED else estimate.method,
-        settings.essential_ratio,
-    )
-
-
-def _fitted(
-    estimation: Estimation, robot: Robot, base: BaseParameters, settings: IdentificationSettings
-) -> Validation:
-    # A replay has rows of the simulated motion, and rows of springs are combinations: what is
-    # compared with other methods is the measured motion.
-    if settings.method in SIMULATED or isinstance(robot, ElasticRobot):
-        chi = basic_solution(base, estimation.estimate.value)
-        return validate_samples(estimation.samples, robot, chi)
-    return estimation.fitted(robot, base)
 
 
 def _try_parameters(

@@ -19,7 +19,7 @@ from ..regression.observation_system import decimate, System
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples
-from .chunked_estimation import RecordingOrChunks
+from .logs import RecordingOrChunks
 
 
 def validate(
@@ -34,7 +34,6 @@ def validate(
     Parameters
     ----------
     recording : not the one that was identified with; of one that comes in chunks, some are used
-    robot : the model
     chi : (p,) standard parameters
     settings : how signals are prepared
 

@@ -72,8 +72,6 @@ def parts_of_samples(
 
     Parameters
     ----------
-    samples : the motion
-    robot, chi : the model
     predicted : (N, n) efforts at the samples' full rate
 
     Returns
@@ -99,15 +97,7 @@ def parts_of_samples(
 def parts_of_system(
     system: System, robot: Robot, base: BaseParameters, value: Array
 ) -> EffortParts | None:
-    """
-    Take apart what base parameters (b,) predict of rows; None where their motion is not known.
-
-    Parameters
-    ----------
-    system : rows in memory
-    robot, base, value : the model
-
-    """
+    """Take apart what base parameters (b,) predict; None where the motion is not known."""
     if isinstance(robot, ElasticRobot) or system.q is None or system.dq is None:
         return None
     if system.W.shape[2] != len(base.columns) or len(system.q) != system.W.shape[1]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array, ReadOnlyArrays
-from ..table import Table
+from ..table import ResultTable
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Estimate(ReadOnlyArrays):
             f'{100.0 * self.total_residual:.2f} % of the torque left>'
         )
 
-    def table(self) -> Table:
+    def table(self) -> ResultTable:
         """Lay the parameters out, a row each."""
         columns: dict[str, Iterable[Any]] = {
             'value': self.value,
@@ -105,4 +105,4 @@ class Estimate(ReadOnlyArrays):
             'percent': self.relative_sigma,
             'unit': self.units,
         }
-        return Table('parameter', self.names, columns)
+        return ResultTable('parameter', self.names, columns)

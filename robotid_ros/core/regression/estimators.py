@@ -34,10 +34,6 @@ JointRows = list[tuple[Array, Array]]
 Weights = list[Array]
 
 
-def _ols(joint_rows: JointRows, system: System, value: Array | None) -> Weights:
-    return [np.ones(len(y)) for _, y in joint_rows]
-
-
 def _wls(joint_rows: JointRows, system: System, value: Array | None) -> Weights:
     """
     Divide each joint's equations by the σ of its own least squares (DIDIM eq. 20).
@@ -59,7 +55,8 @@ def _wls(joint_rows: JointRows, system: System, value: Array | None) -> Weights:
     if any(np.isnan(sigmas)) and system.prior is not None:
         sigmas = _sigmas_with_prior(joint_rows, system.prior, sigmas, system.equations.tolist())
     elif any(np.isnan(sigmas)):
-        common = _common_least_squares(joint_rows)
+        W, Y = (np.concatenate(parts) for parts in zip(*joint_rows, strict=True))
+        common = np.asarray(np.linalg.lstsq(W, Y, rcond=1e-12)[0])
         sigmas = [
             _rms(y - w @ common, w, y, common, count) if np.isnan(sigma) else sigma
             for sigma, (w, y), count in zip(sigmas, joint_rows, system.equations, strict=True)
@@ -114,11 +111,6 @@ def _rms(residual: Array, w: Array, y: Array, value: Array, count: int) -> float
     return max(float(np.linalg.norm(residual)) / np.sqrt(count), floor, 1e-300)
 
 
-def _common_least_squares(joint_rows: JointRows) -> Array:
-    W, Y = (np.concatenate(parts) for parts in zip(*joint_rows, strict=True))
-    return np.asarray(np.linalg.lstsq(W, Y, rcond=1e-12)[0])
-
-
 def _sigmas_with_prior(
     joint_rows: JointRows, prior: GaussianPrior, sigmas: list[float], counts: list[int]
 ) -> list[float]:
@@ -157,7 +149,7 @@ def _mixed(joint_rows: JointRows, system: System, value: Array | None) -> Weight
 
 
 WHITEN: dict[str, Callable[[JointRows, System, Array | None], Weights]] = {
-    'ols': _ols,
+    'ols': lambda joint_rows, *_: [np.ones(len(y)) for _, y in joint_rows],
     'wls': _wls,
     'mle': _mle,
     'irls': _irls,
@@ -180,7 +172,6 @@ def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
 
     Parameters
     ----------
-    system : rows of all joints
     method : 'ols', 'wls', 'mle' (noise of the torque known), 'irls' (Huber), 'tls' (errors in W
         too) or 'iv' (instruments, correlated with the motion but not with its noise)
     iterations : most computations of the weights

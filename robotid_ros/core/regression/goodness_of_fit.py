@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array, ReadOnlyArrays
-from ..table import Table
+from ..table import ResultTable
 from .effort_parts import EffortParts
 
 
@@ -79,7 +79,7 @@ class Validation(ReadOnlyArrays):
             f'left over {np.ptp(self.time):.4g} s>'
         )
 
-    def table(self) -> Table:
+    def table(self) -> ResultTable:
         """Lay out how well each joint is predicted: shares of its effort, and N·m or N."""
         columns = {
             'residual': self.relative_residual,
@@ -87,7 +87,7 @@ class Validation(ReadOnlyArrays):
             'r2': self.r2,
             'rms': self.rms,
         }
-        return Table('joint', self.joints, columns)
+        return ResultTable('joint', self.joints, columns)
 
     def to_pandas(self) -> Any:
         """Return `table` as a `pandas.DataFrame`."""

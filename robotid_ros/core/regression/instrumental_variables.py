@@ -26,11 +26,9 @@ def add_instruments(
 
     Parameters
     ----------
-    system : of the samples
     samples : the measured motion, whose filter and decimation W gets too
     time : (K,) of the other motion [s]; rows outside it are not used
     motion : its q, dq, ddq (K, n), such as the simulated one's or the reference's
-    robot, base : the model
 
     """
     q, dq, ddq = (

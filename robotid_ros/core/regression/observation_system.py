@@ -10,7 +10,6 @@ from ..arrays import Array, freeze_fields
 from ..model.base_parameters import BaseParameters
 from ..model.drive_torques import path_columns
 from ..model.dynamics import regressor
-from ..model.elastic_robot import deflection_paths
 from ..model.friction import SHRUNK
 from ..model.robot import ElasticRobot, Robot
 from ..signals.filters import filter_without_phase
@@ -230,12 +229,10 @@ def _path_columns(
     samples: Samples, robot: Robot, base: BaseParameters
 ) -> list[tuple[int, int, Array]]:
     """Return joint, place among the base columns and values (N,) of friction along its path."""
-    place, motion = {int(c): k for k, c in enumerate(base.columns)}, (samples.q, samples.dq)
-    found = (
-        deflection_paths(robot, *motion)
-        if isinstance(robot, ElasticRobot)
-        else path_columns(robot, *motion)
-    )
+    if isinstance(robot, ElasticRobot):
+        return []
+    place = {int(c): k for k, c in enumerate(base.columns)}
+    found = path_columns(robot, samples.q, samples.dq)
     return [(j, place[column], values) for j, column, values in found if column in place]
 
 

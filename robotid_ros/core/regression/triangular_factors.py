@@ -105,7 +105,6 @@ def compress(system: System, most_batches: int) -> System:
     Parameters
     ----------
     system : rows in memory, or factors already, whose neighbouring batches are merged
-    most_batches : of the result
 
     """
     if system.counts is None or system.batches is None:

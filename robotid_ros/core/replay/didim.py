@@ -274,7 +274,6 @@ def identify_closed_loop(
     ----------
     recording : with efforts, the reference (or its trajectory) and the controller
     robot, base : the model and its base parameters
-    settings : of the replay
     samples : measured motion; for comparison, for the initial parameters 'idim', and for methods
         that fit positions
     progress : called with every finished iteration
@@ -346,10 +345,6 @@ def fit_with_simulated_instruments(
     Parameters
     ----------
     recording : with the reference and the controller
-    samples, system : of the measured motion
-    robot, base : the model
-    settings : of the replay
-    iterations : of the weights
 
     Returns
     -------

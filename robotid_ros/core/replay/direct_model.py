@@ -265,7 +265,6 @@ def slip_columns(robot: Robot, slip: Array) -> list[tuple[int, Array]]:
 
     Parameters
     ----------
-    robot : whose parameters are the columns
     slip : (N, m) signs from a simulation
 
     Returns

@@ -103,9 +103,7 @@ def next_iterate(
 
     Parameters
     ----------
-    replay : the problem
     iterates : so far
-    system : observation matrix of the newest
     strict : try the newest fit alone
 
     Raises

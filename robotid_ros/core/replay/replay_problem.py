@@ -124,7 +124,6 @@ def torque_on_grid(
 
     Parameters
     ----------
-    recording : its stamps are used
     effort : (N, n) torque at the recording's stamps [N·m or N]
     start : time of the first update [s]
     updates : number of rows

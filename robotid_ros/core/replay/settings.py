@@ -40,8 +40,8 @@ class ReplaySettings:
     )
     integrator: str = setting(
         'auto',
-        'auto: midpoint where it is as good as rk4, else that; adaptive is for checking',
-        choices=('auto', 'midpoint', 'rk4', 'adaptive'),
+        'auto: midpoint where it is as good as rk4, else that',
+        choices=('auto', 'midpoint', 'rk4'),
     )
     step: float = setting(0.001, 'longest integration step', unit='s', minimum=1e-6)
     effort_delay: float = setting(

@@ -21,8 +21,6 @@ Integrate = Callable[[Array, Array, Array], 'IntegrationStep']
 # as good as four wherever dry friction acts: on a UR10 at 1 kHz, whose torques err by 1e-5 since
 # slips reverse within a step, they differ by 1e-6 at most.
 MAX_MIDPOINT_STEP, MAX_MIDPOINT_FRICTION_STEP = 1e-3, 0.02
-# Of the reference: slip speed below which friction is too small, relative and absolute tolerance.
-SMOOTHING, TOLERANCES = 1e-6, (1e-9, 1e-12)
 # Updates between two checks for divergence: seldom enough to cost nothing, often enough to end a
 # simulation that diverges early.
 CHECK_INTERVAL = 100
@@ -82,9 +80,7 @@ def runge_kutta(direct: DirectModel, h: float, tableau: Tableau = RK4) -> Integr
 
     Parameters
     ----------
-    direct : the robot
     h : step [s]
-    tableau : the method
 
     """
     slip, offset = direct.slip_directions, direct.offset
@@ -184,40 +180,12 @@ def _stages(h: float, damping: Array, shares: tuple[float, ...]) -> Iterator[Arr
         yield np.vstack([np.kron(place, identity), np.kron(speed, identity), net])
 
 
-def adaptive(direct: DirectModel, h: float) -> Integrate:
-    """Return a reference step of h [s]: SciPy's LSODA with the signs `s = tanh(w/SMOOTHING)`."""
-    from scipy.integrate import solve_ivp
-
-    accelerate, slip, n = direct.acceleration_function(), direct.slip_directions, direct.model.nv
-    dry_torque, offset = slip.T * direct.coulomb, direct.offset
-
-    def signs(dq: Array) -> Array:
-        return np.tanh(slip @ dq / SMOOTHING)
-
-    def step(q: Array, dq: Array, tau: Array) -> IntegrationStep:
-        def rate(_: float, state: Array) -> Array:
-            speed = state[n:]
-            ddq = accelerate(
-                state[:n].copy(), speed.copy(), tau - offset - dry_torque @ signs(speed)
-            )
-            return np.concatenate([speed, ddq])
-
-        start = np.concatenate([q, dq])
-        relative, absolute = TOLERANCES
-        result = solve_ivp(rate, (0.0, h), start, method='LSODA', rtol=relative, atol=absolute)
-        end = result.y[:, -1]
-        return IntegrationStep(end[:n].copy(), end[n:].copy(), rate(0.0, start)[n:], signs(dq))
-
-    return step
-
-
 def substeps(direct: DirectModel, q: Array, period: float, longest: float) -> int:
     """
     Count the steps per control period, by the longest step and by the friction's stability.
 
     Parameters
     ----------
-    direct : the robot
     q : (n,) a typical position
     period : of the controller [s]
     longest : longest step [s]
@@ -241,7 +209,6 @@ def quickest(direct: DirectModel, q: Array, h: float) -> str:
 INTEGRATORS: dict[str, Callable[..., Integrate]] = {
     'midpoint': partial(runge_kutta, tableau=MIDPOINT),
     'rk4': runge_kutta,
-    'adaptive': adaptive,
 }
 
 
@@ -284,11 +251,10 @@ def simulate(
 
     Parameters
     ----------
-    direct : the robot
     law : how it is controlled
     desired : (K, n) reference at each update
     external : (K, n) known torque or force that acts besides the controller's, or None
-    integrator : key of `INTEGRATORS`, 'adaptive' for reference; or 'auto', see `quickest`
+    integrator : key of `INTEGRATORS`, or 'auto', see `quickest`
     step : longest integration step [s]
     restart : updates after which the state is that of the reference again; 0: never
 

@@ -50,10 +50,6 @@ class JointTree:
     """
     Joints and links of a description.
 
-    Parameters
-    ----------
-    urdf : its text
-
     Raises
     ------
     ModelError : malformed
@@ -210,7 +206,6 @@ def choose_arm(tree: JointTree, joints: Sequence[str] = (), tip: str = '') -> Ar
 
     Parameters
     ----------
-    tree : of the description
     joints : these ones instead
     tip : link that the arm has to move; the series that leads there, as far as there, or before
         the finger that it is on

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 import dataclasses
 import re
-from xml.etree import ElementTree
 
 from ...exceptions import FEW, ModelError, shortened
 from ..finding_codes import finding
 from ..findings import Finding
 from ..model.settings import RobotSettings
-from ..model.urdf_parsing import link_at, movable_joints, parse_urdf
+from ..model.urdf_parsing import movable_joints
+from .arm_choice import JointTree
 
 # A joint that travels less is at rest [rad or m]: more than two steps of an encoder of 12 bits,
 # less than any motion.
@@ -66,9 +66,6 @@ def lock_missing(
     Parameters
     ----------
     urdf : the URDF's text
-    settings : the configuration
-    joints : to identify
-    missing : to place
     left_out : position ranges of the joints that were recorded without effort
 
     Returns
@@ -80,14 +77,17 @@ def lock_missing(
     ModelError : a joint without effort moves others, or is moved by them
 
     """
-    elements = {str(j.get('name')): j for j in parse_urdf(urdf).findall('joint')}
+    tree = JointTree(urdf)
     known = [name for name in missing if name in left_out]
     absent = [name for name in missing if name not in left_out]
     locked = {name: left_out[name].middle for name in known}
-    locked |= {name: _zero(elements[name]) for name in absent}
+    locked |= {name: tree.joints[name].rest for name in absent}
     moved = [name for name in known if left_out[name].travel > MAX_LOCKED_TRAVEL]
     checked = [] if settings.joints else moved
-    above = {k: _ancestors(k, elements) for k in (*checked, *joints)} if checked else {}
+    above = {
+        k: {joint.name for joint in tree.joints_above(tree.joints[k].parent)}
+        for k in (*checked, *joints)
+    }
     for name in checked:
         # It carries one of the others, or is carried by it.
         if any(joint in above[name] or name in above[joint] for joint in joints):
@@ -168,29 +168,6 @@ def _affixes(name: str, other: str) -> list[tuple[str, str, bool]]:
     if long.lower().startswith(short.lower()) and not long[-rest - 1 :][:2].isdigit():
         found.append(('suffix', long[-rest:], long is name))
     return found
-
-
-def _ancestors(name: str, elements: Mapping[str, ElementTree.Element]) -> set[str]:
-    """Return the joints between a joint and the base."""
-    parents = {link_at(joint, 'child'): key for key, joint in elements.items()}
-    found = set[str]()
-    above = parents.get(link_at(elements[name], 'parent'))
-    while above is not None and above not in found:
-        found.add(above)
-        above = parents.get(link_at(elements[above], 'parent'))
-    return found
-
-
-def _zero(joint: ElementTree.Element) -> float:
-    """Return the position of a joint that is nearest to zero [rad or m]."""
-    limit = joint.find('limit')
-    if limit is None or joint.get('type') == 'continuous':
-        return 0.0
-    try:
-        lower, upper = (float(limit.get(key, 0.0)) for key in ('lower', 'upper'))
-    except ValueError:
-        return 0.0  # the robot's own limits are read, and refused, elsewhere
-    return min(max(0.0, lower), upper) if lower <= upper else 0.0
 
 
 def select_joints(

@@ -177,7 +177,6 @@ def simulated_drives(
     Parameters
     ----------
     robot : its prior and what its description says of friction
-    limits : complete
     load : what the drives bear
     update_rate : of the controller [Hz]
     tracking_error : (n,) what stops a session [rad, m]
@@ -226,7 +225,6 @@ def drives_for_gains(
     Parameters
     ----------
     robot, update_rate, tracking_error : see `simulated_drives`
-    settings : of its motions
     gains : p and d [N·m/rad, N·m·s/rad], (n,) each, 0 where there is none
 
     """

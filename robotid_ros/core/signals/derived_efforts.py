@@ -44,7 +44,6 @@ def refuse_derived_efforts(
 
     Parameters
     ----------
-    joints : names
     position, effort, velocity : (N, n) in rows that are evenly spread; velocities where measured
     rate : of the rows [Hz], 0 where it is unknown
     where : the efforts are from, for the message

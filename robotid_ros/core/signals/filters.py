@@ -28,7 +28,6 @@ def filter_without_phase(x: Array, order: int, cutoff: float, pad: int, keep: in
     Parameters
     ----------
     x : (..., N) signals
-    order : of one pass
     cutoff : of one pass, over the Nyquist frequency
     pad : samples by which a signal is extended at either end, less than N
     keep : return one sample in so many, the first one among them
@@ -180,7 +179,6 @@ def lowpass(x: Array, cutoff: float, rate: float, order: int = 4) -> Array:
     x : (N, ...) samples
     cutoff : cut-off frequency of one pass [Hz]; at or above Nyquist's nothing is filtered
     rate : of the samples [Hz]
-    order : of one pass
 
     """
     if cutoff >= 0.5 * rate:
@@ -233,13 +231,6 @@ def _noise_floor(power: Array, share: Array) -> Array:
     if not bands or not level.all():
         return np.zeros_like(power)
     shape = np.array([shapes[band].mean(axis=0) for band in bands]) / level[:, None]
-    return np.asarray(shapes @ _nonnegative(shape, np.ones(len(bands))) / np.log(2.0))
+    from scipy.optimize import nnls
 
-
-def _nonnegative(A: Array, b: Array) -> Array:
-    """Return the least squares solution of two columns (N, 2), neither factor below zero."""
-    both = np.asarray(np.linalg.lstsq(A, b, rcond=None)[0], dtype=float)
-    if np.all(both >= 0.0):
-        return both
-    alone = np.diag(np.maximum(A.T @ b, 0.0) / np.sum(A**2, axis=0))
-    return np.asarray(min(alone, key=lambda x: float(np.sum((A @ x - b) ** 2))))
+    return np.asarray(shapes @ nnls(shape, np.ones(len(bands)))[0] / np.log(2.0))

@@ -1,19 +1,12 @@
-"""A repeated motion: noise and average of its periods, its Fourier series and derivatives."""
-
-from __future__ import annotations
+"""A repeated motion: noise and average of its periods, its Fourier series."""
 
 import dataclasses
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array
 from .recording import Recording
-
-if TYPE_CHECKING:
-    from ..excitation.trajectory import Trajectory
-
 
 # The highest harmonic is so many times the last one that stands out of the noise by so many σ:
 # more cost noise, fewer cost bias.
@@ -24,11 +17,6 @@ MIN_HARMONICS, MAX_UNKNOWNS = 40, 1500
 MIN_PERIODS = 1.99
 # Periods at the start that may hold the controller's transient.
 TRANSIENT_PERIODS = 1
-# Gauss-Newton steps of the time delay, which start within a sample of it, and alternations of
-# basis and harmonics, which are small beside the basis.
-SHIFT_ITERATIONS, FIT_ITERATIONS = 10, 3
-# Residual over the whole below which only rounding is left.
-ROUNDING = 1e-12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,20 +96,14 @@ def noise_between_periods(values: Array, rate: float, period: float) -> Array | 
     return np.asarray(np.sqrt(variance / ((len(periods) - 1) * periods.shape[1])))
 
 
-def repeated_trajectory(recording: Recording) -> Trajectory | None:
-    """Return the trajectory of the recorded motion, where it is known and two periods fit."""
+def find_period(recording: Recording) -> float | None:
+    """Return the period of the recorded motion [s], where it is known and at least two fit."""
     recorded = {phase.name for phase in recording.phases}
     for name, trajectory in recording.trajectories.items():
         long_enough = recording.duration >= MIN_PERIODS * trajectory.period
         if long_enough and (not recorded or name in recorded):
-            return trajectory
+            return float(trajectory.period)
     return None
-
-
-def find_period(recording: Recording) -> float | None:
-    """Return the period of the recorded motion [s], where it is known and at least two fit."""
-    trajectory = repeated_trajectory(recording)
-    return None if trajectory is None else float(trajectory.period)
 
 
 def average_periods(
@@ -140,89 +122,13 @@ def average_periods(
     both = np.concatenate([recording.position, recording.effort], axis=1)
     mean = _settled_periods(both, rate, period).mean(axis=0)
     half = len(mean) // 2
-    around = extend_periodically(mean)
+    around = np.concatenate([mean[-half:], mean, mean[:half]])
     step = period / len(mean)
     time = recording.time[0] + step * (np.arange(len(around)) - half)
     n = len(recording.joints)
     average = dataclasses.replace(
         recording, time=time, position=around[:, :n], velocity=None, effort=around[:, n:],
-        temperature=None,
     )  # fmt: skip
     own = np.zeros(len(around), dtype=bool)
     own[half : half + len(mean)] = True
     return average, 1.0 / step, own
-
-
-def extend_periodically(values: Array) -> Array:
-    """Put half of a period (K, n) on either side of it."""
-    half = len(values) // 2
-    return np.concatenate([values[-half:], values, values[:half]])
-
-
-def fit_and_differentiate(
-    position: Array, rate: float, trajectory: Trajectory, cutoff: float
-) -> tuple[Array, Array, Array]:
-    """
-    Fit one period and differentiate the fit: q, dq, ddq (K, n) (MFS section 4.1).
-
-    A robot that follows its trajectory well moves in the span of the trajectory's basis, with a
-    constant and a time delay. Tracking errors are periodic too: harmonics follow, as many for each
-    joint as the Bayesian information criterion asks for.
-
-    Parameters
-    ----------
-    position : (K, n) one period of uniform samples, joints as the trajectory's
-    rate : [Hz]
-    trajectory : what the robot was asked to do, any time shift
-    cutoff : frequency of the highest harmonic at the most [Hz]
-
-    """
-    time = np.arange(len(position)) / rate
-    time = time - _time_shift(position, time, rate, trajectory)
-    constants = ([float(derivative == 0)] * len(time) for derivative in range(3))
-    basis = [np.column_stack([trajectory.matrix(time, k), x]) for k, x in enumerate(constants)]
-    inverse = np.linalg.pinv(basis[0])
-    highest = min(int(cutoff * len(position) / rate), (len(position) - 1) // 2)
-    least = ROUNDING * np.linalg.norm(position, axis=0)
-    coefficients = inverse @ position
-    spectrum = np.fft.rfft(position - basis[0] @ coefficients, axis=0)
-    used = _significant_harmonics(spectrum, len(position), highest, least)
-    for _ in range(FIT_ITERATIONS):
-        spectrum *= used
-        residual = np.fft.irfft(spectrum, len(position), axis=0)
-        coefficients = inverse @ (position - residual)
-        spectrum = np.fft.rfft(position - basis[0] @ coefficients, axis=0)
-    turn = 2j * np.pi * np.fft.rfftfreq(len(position), 1.0 / rate)[:, None]
-    q, dq, ddq = (
-        part @ coefficients
-        + np.fft.irfft(turn**derivative * spectrum * used, len(position), axis=0)
-        for derivative, part in enumerate(basis)
-    )
-    return q, dq, ddq
-
-
-def _time_shift(position: Array, time: Array, rate: float, trajectory: Trajectory) -> float:
-    """Return the time delay of the robot behind the trajectory [s], by least squares."""
-    reference = trajectory.sample(time).q
-    spectra = [np.fft.rfft(x - x.mean(axis=0), axis=0) for x in (position, reference)]
-    match = np.fft.irfft((spectra[0] * spectra[1].conj()).sum(axis=1), len(time))
-    delay = float(np.argmax(match)) / rate
-    for _ in range(SHIFT_ITERATIONS):
-        motion = trajectory.sample(time - delay)
-        error = position - motion.q
-        error = error - error.mean(axis=0)
-        delay -= float(np.sum(error * motion.dq) / max(float(np.sum(motion.dq**2)), 1e-300))
-    return delay
-
-
-def _significant_harmonics(
-    spectrum: npt.NDArray[np.complex128], samples: int, highest: int, least: Array
-) -> npt.NDArray[np.bool_]:
-    """Select harmonics (K // 2 + 1, n), from the lowest on, by the Bayesian criterion."""
-    power = np.abs(spectrum) ** 2 * 2.0 / samples
-    total = power.sum(axis=0)
-    left = total - np.cumsum(power[: highest + 1], axis=0)
-    parameters = 2.0 * np.arange(highest + 1)[:, None]
-    criterion = samples * np.log(np.maximum(left, least**2)) + parameters * np.log(samples)
-    number = np.arange(len(spectrum))[:, None]
-    return (number <= np.argmin(criterion, axis=0)) & (number > 0)

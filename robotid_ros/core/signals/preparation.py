@@ -10,7 +10,6 @@ from ...exceptions import StandstillError
 from ..arrays import Array
 from ..model.robot import Robot
 from .filters import lowpass, motion_bandwidth, with_derivatives
-from .periodic import extend_periodically, fit_and_differentiate
 from .recording import Recording
 from .resampling import resample, UniformRecording
 from .samples import Samples, SignalSettings
@@ -142,7 +141,6 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
     Parameters
     ----------
     recording : with the robot's joints, in any order
-    robot : gives joints and drive gains
     settings : zero means: chosen from the data
 
     Raises
@@ -158,13 +156,8 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
     cutoff = min(cutoff, MAX_CUTOFF_SHARE * even.rate)
     band = min(settings.band or cutoff, cutoff)
     decimation = settings.decimation or decimation_of(even.rate, band)
-    position = even.recording.position
-    if even.trajectory is None:
-        filtered = lowpass(position, cutoff, even.rate, settings.order)
-        q, dq, ddq = with_derivatives(filtered, even.rate)
-    else:
-        one = fit_and_differentiate(position[even.measured], even.rate, even.trajectory, cutoff)
-        q, dq, ddq = map(extend_periodically, one)
+    filtered = lowpass(even.recording.position, cutoff, even.rate, settings.order)
+    q, dq, ddq = with_derivatives(filtered, even.rate)
     usable = usable_rows(even, robot, dq, band, decimation, settings)
     valid = _chosen_rows(usable, away_from_ends(even, band), robot, settings)
     if not valid.any():
@@ -183,7 +176,6 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
         notes=even.notes,
         cutoff=cutoff,
         measured=np.asarray(measured_rows(even, band).any(axis=1)),
-        temperature=even.recording.temperature,
     )
 
 

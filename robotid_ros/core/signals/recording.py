@@ -15,7 +15,7 @@ from ..findings import Finding
 if TYPE_CHECKING:
     from ..excitation.trajectory import Trajectory
 
-MEASURED = ('position', 'velocity', 'effort', 'temperature')
+MEASURED = ('position', 'velocity', 'effort')
 # Samples beyond which a recording is read in chunks, so that it fits into memory.
 MAX_SAMPLES = 600_000
 
@@ -144,7 +144,6 @@ class Recording(RunContext):
     position : (N, n) [rad or m]
     velocity : (N, n) [rad/s or m/s], or None when it was not measured
     effort : (N, n) as published: torque, force or, with a drive gain, current
-    temperature : (N, n) of the joints or their motors [°C], NaN of a joint without, or None
     reference : what the controller followed, when it was recorded
 
     """
@@ -154,7 +153,6 @@ class Recording(RunContext):
     effort: Array
     velocity: Array | None = None
     reference: Reference | None = None
-    temperature: Array | None = None
 
     def __post_init__(self) -> None:
         freeze_fields(self, 'time', *MEASURED)

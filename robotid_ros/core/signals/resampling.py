@@ -1,9 +1,6 @@
 """From a recording as published to uniform samples, with notes on what was repaired."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -28,13 +25,9 @@ from .invalid_samples import (
     quantization_steps,
     unwrap_angles,
 )
-from .periodic import average_periods, find_period, noise_between_periods, repeated_trajectory
+from .periodic import average_periods, find_period, noise_between_periods
 from .recording import Recording
 from .samples import SignalSettings
-
-if TYPE_CHECKING:
-    from ..excitation.trajectory import Trajectory
-
 
 # Of the largest change of a slope: where those to both sides change less, they are alike.
 ALIKE = 1e-9
@@ -66,7 +59,7 @@ def interpolate(time: Array, values: Array, at: Array) -> Array:
 
     A polynomial's slope at a sample is the mean of those of the straight lines before and after
     it, each weighted with how much the other side's changes. It is what SciPy's
-    `Akima1DInterpolator` gives, whose import takes longer.
+    `Akima1DInterpolator` gives, to the last digit but one: results of stored logs stay.
 
     Parameters
     ----------
@@ -186,17 +179,7 @@ def resample_uniformly(
         first = np.searchsorted(grid, short[gap], 'right')
         covered[first : np.searchsorted(grid, short[gap + 1])] = False
     stamps = grid if short[-1] == time[-1] else np.interp(grid, short, time)
-    temperature = recording.temperature
-    if temperature is not None:
-        temperature = _temperatures_at(grid, short, temperature[kept])
-    result = Recording(
-        recording.joints,
-        stamps,
-        position,
-        effort,
-        source=recording.source,
-        temperature=temperature,
-    )
+    result = Recording(recording.joints, stamps, position, effort, source=recording.source)
     return result, 1.0 / step, covered, notes
 
 
@@ -225,16 +208,6 @@ def with_sampling_times(recording: Recording) -> Recording:
     time[is_finite(recording)] = times.time
     notes = (*recording.notes, *times.findings)
     return dataclasses.replace(recording, time=time, notes=notes)
-
-
-def _temperatures_at(grid: Array, time: Array, values: Array) -> Array:
-    """Interpolate temperatures (N, n) between those that are numbers; NaN of a joint without."""
-    found = np.full((len(grid), values.shape[1]), np.nan)
-    for column, own in zip(found.T, values.T, strict=True):
-        known = np.isfinite(own)
-        if known.any():
-            column[:] = np.interp(grid, time[known], own[known])
-    return found
 
 
 def _sampling_period(time: Array) -> float:
@@ -273,7 +246,6 @@ class UniformRecording:
     measured : (N,) True where samples lie in no gap, and in the one period of averages
     clipped : (N, n) True where efforts are at their limit
     noise : (n,) of the torques, from the differences between periods, or None
-    trajectory : that averaged periods follow, where its basis is to be fitted
     notes : what was repaired
 
     """
@@ -283,7 +255,6 @@ class UniformRecording:
     measured: npt.NDArray[np.bool_]
     clipped: npt.NDArray[np.bool_]
     noise: Array | None
-    trajectory: Trajectory | None
     notes: tuple[Finding, ...]
 
 
@@ -311,31 +282,14 @@ def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> Un
         for joint, step in zip(robot.joints, quantization_steps(even.effort), strict=True)
         if step > 0.0
     ]
-    period, noise, trajectory = find_period(recording), None, None
+    period, noise = find_period(recording), None
     if period is not None:
         noise = noise_between_periods(even.effort * robot.drive_gain, rate, period)
     if settings.averaging and period is not None and measured.all() and not cut.any():
         even, rate, measured = average_periods(even, rate, period)
-        trajectory = _trajectory_of_joints(recording) if settings.analytic else None
         cut = np.zeros(even.position.shape, dtype=bool)
         notes.append(finding('periods_averaged', period=period))
-    if settings.analytic and trajectory is None:
-        notes.append(finding('no_analytic_derivatives'))
-    return UniformRecording(even, rate, measured, cut, noise, trajectory, tuple(notes))
-
-
-def _trajectory_of_joints(recording: Recording) -> Trajectory | None:
-    """Return the trajectory of the recording's joints, or None where it does not move them all."""
-    trajectory = repeated_trajectory(recording)
-    if trajectory is None or not set(recording.joints) <= set(trajectory.joints):
-        return None
-    order = [trajectory.joints.index(joint) for joint in recording.joints]
-    return dataclasses.replace(
-        trajectory,
-        joints=recording.joints,
-        start=trajectory.start[order],
-        coefficients=trajectory.coefficients[:, order],
-    )
+    return UniformRecording(even, rate, measured, cut, noise, tuple(notes))
 
 
 def _check_efforts(recording: Recording, robot: Robot) -> None:

@@ -68,11 +68,9 @@ class SignalSettings:
         maximum=10.0,
     )
     averaging: bool = setting(
-        False, 'average the periods of a periodic excitation before anything else'
-    )
-    analytic: bool = setting(
         False,
-        "of averaged periods: fit the positions by the trajectory's own basis, differentiate that",
+        'average the periods of a periodic excitation before anything else',
+        former={'analytic': {False: False}},
     )
     stamps: str = setting(
         'auto',
@@ -101,7 +99,6 @@ class Samples:
     notes : what was repaired or looks wrong
     cutoff : of the filter of the positions [Hz]
     measured : (N,) False where a sample was made up to bridge a gap, or None: all were measured
-    temperature : (N, n) of the joints [°C], NaN of a joint without, or None
 
     """
 
@@ -118,7 +115,6 @@ class Samples:
     notes: tuple[Finding, ...] = ()
     cutoff: float = 0.0
     measured: npt.NDArray[np.bool_] | None = None
-    temperature: Array | None = None
 
     @property
     def moving(self) -> npt.NDArray[np.bool_]:
@@ -126,7 +122,7 @@ class Samples:
         return self.valid & (np.abs(self.dq) >= STANDSTILL)
 
     def __post_init__(self) -> None:
-        freeze_fields(self, 'time', 'q', 'dq', 'ddq', 'tau', 'noise', 'temperature')
+        freeze_fields(self, 'time', 'q', 'dq', 'ddq', 'tau', 'noise')
         if self.valid.flags.writeable:
             valid = self.valid.copy()
             valid.flags.writeable = False

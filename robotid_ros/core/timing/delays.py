@@ -80,7 +80,6 @@ def estimate_delays(samples: Samples, system: System, all_rows: bool = False) ->
 
     Parameters
     ----------
-    samples, system : of one recording
     all_rows : use rows near standstill too: less exact, but where friction is most of a joint's
         torque only they show its delay
 

@@ -67,9 +67,7 @@ def static_postures(motion: Trajectory, robot: Robot, count: int, distance: floa
 
     Parameters
     ----------
-    motion : through the postures
     robot : with limits
-    count : of postures
     distance : by which joints can go either way [rad or m]
 
     """
@@ -81,15 +79,7 @@ def static_postures(motion: Trajectory, robot: Robot, count: int, distance: floa
 def evaluate_postures(
     robot: Robot, chi: Array, pairs: Sequence[RestPair]
 ) -> tuple[JointStatics, ...]:
-    """
-    Compare what holds the robot with standard parameters (p,).
-
-    Parameters
-    ----------
-    robot, chi : the model
-    pairs : one a posture
-
-    """
+    """Compare what holds the robot with standard parameters (p,)."""
     sides = [
         (np.stack([p.lower_q for p in pairs]), np.stack([p.lower_effort for p in pairs]), CREEP),
         (np.stack([p.upper_q for p in pairs]), np.stack([p.upper_effort for p in pairs]), -CREEP),

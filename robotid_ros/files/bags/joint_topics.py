@@ -1,12 +1,11 @@
 """
 What topics beside the joint states say of joints.
 
-Trajectory controllers publish what they follow and what they command; efforts and temperatures may
-come on topics of their own.
+Trajectory controllers publish what they follow and what they command; efforts may come on topics
+of their own.
 """
 
-from collections.abc import Collection, Iterator, Sequence
-import contextlib
+from collections.abc import Collection, Sequence
 import dataclasses
 import math
 import re
@@ -17,9 +16,9 @@ from ...core.finding_codes import finding
 from ...core.model.urdf_parsing import movable_joints
 from ...core.signals.recording import Recording, Reference
 from ...core.timing.update_rate import observed_update_rate
-from ...exceptions import RecordingError, RobotIdError, UnknownNameError
+from ...exceptions import RecordingError, UnknownNameError
 from ..formats.joint_table import interpolate
-from .messages import CONTROLLER_STATE, in_order, Layout, stamps, TEMPERATURE
+from .messages import CONTROLLER_STATE, in_order, Layout, stamps
 from .storage import Bag, UNBOUNDED, Window
 
 DYNAMIC_STATE = 'control_msgs/msg/DynamicJointState'
@@ -39,8 +38,6 @@ MAX_COMMAND_AGE = 4.5
 INTERFACES = ('effort', 'torque', 'current')
 EFFORT_FIELDS = ('effort', 'efforts', 'torque', 'torques', 'tau', 'current', 'currents', 'data')
 NAMES = ('name', 'names', 'joint_names', 'joint_name')
-# Interfaces of a DynamicJointState that are temperatures, the best first.
-WARMTH = ('temperature', 'motor_temperature')
 # At the ends half a sample is not worth a hole.
 HALF = 0.5
 _SLICE = re.compile(r'(?P<field>[^\[]*)\[(?P<start>\d*):(?P<stop>\d*)\]$')
@@ -318,50 +315,3 @@ def _order(bag: Bag, joints: Sequence[str], count: int, topic: str) -> tuple[str
         f'{topic} has {count} numbers for {len(joints)} joints: choose among them as in '
         f"'{topic}:data[0:{len(joints)}]'"
     )
-
-
-def temperature_topics(bag: Bag) -> list[str]:
-    """Topics that may hold temperatures of joints, by their type."""
-    return [*topics_of(bag, TEMPERATURE), *topics_of(bag, DYNAMIC_STATE)]
-
-
-def read_temperatures(bag: Bag, joints: Sequence[str], received: np.ndarray) -> np.ndarray | None:
-    """
-    Read the temperatures of joints, interpolated onto joint states by the times of reception.
-
-    Parameters
-    ----------
-    bag : where from: sensor_msgs/Temperature with the joint in `frame_id` or the topic's name, or
-        an interface `temperature` of a DynamicJointState
-    joints : names of the columns, in the order of the joint states
-    received : (N,) of the joint states [ns]
-
-    Returns
-    -------
-    (N, n) [°C], NaN of a joint without, or None where no joint has any
-
-    """
-    found = np.full((len(received), len(joints)), np.nan)
-    for topic in temperature_topics(bag):
-        for field, named in _warm_fields(bag, topic, joints):
-            with contextlib.suppress(RobotIdError):  # numbers of something else
-                numbers = _read_numbers(bag, topic, field, named, received)
-                for joint, column in zip(named, numbers[2].T if numbers else (), strict=False):
-                    known, own = np.isfinite(column), found[:, joints.index(joint)]
-                    if numbers and known.any() and np.isnan(own).all():
-                        at = numbers[1][known] - received[0]
-                        own[:] = np.interp(received - received[0], at, column[known])
-    return None if np.isnan(found).all() else found
-
-
-def _warm_fields(
-    bag: Bag, topic: str, joints: Sequence[str]
-) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield the field of a topic that holds temperatures, and of which joints."""
-    for layout, *_ in bag.groups(topic, limit=1):
-        if bag.kind(topic) == DYNAMIC_STATE:
-            offered = {name for names in layout.texts.values() for name in names}
-            yield from ((name, joints) for name in WARMTH if name in offered)
-        else:
-            parts = (*layout.texts.get('header.frame_id', ()), *topic.split('/'))
-            yield from (('temperature', [part]) for part in [p for p in parts if p in joints][:1])

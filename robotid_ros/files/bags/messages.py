@@ -20,7 +20,6 @@ from .mcap_reader import Messages
 
 JOINT_STATES_TOPIC = '/joint_states'
 JOINT_STATE = 'sensor_msgs/msg/JointState'
-TEMPERATURE = 'sensor_msgs/msg/Temperature'
 STRING = 'std_msgs/msg/String'
 STATUS = 'diagnostic_msgs/msg/DiagnosticStatus'
 # Of one message type with all that it uses, and of all types of a recording together [characters]:

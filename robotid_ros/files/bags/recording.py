@@ -22,7 +22,7 @@ from ..formats.joint_table import JointTable
 from ..formats.read_options import DEFAULTS, ReadOptions
 from .clock import Clock, correct_clock, correct_clock_chunks, drift_notes
 from .joint_states import find_topic, read_joint_states, select_joints
-from .joint_topics import add_reference, MARGIN, read_temperatures
+from .joint_topics import add_reference, MARGIN
 from .opening import open_bag
 from .session import add_context
 from .storage import Bag, UNBOUNDED, Window
@@ -333,11 +333,8 @@ def _read(
     kept = usable_joints(states.joints, data_available(states), source, joints is None)
     states, jumped = correct_clock(states.columns(kept))
     recording = to_recording(states, states.stamp[0], source)
-    temperature = states.temperature
-    if temperature is None:
-        temperature = read_temperatures(bag, recording.joints, states.received)
     notes = (*recording.notes, *drift_notes(states.stamp, states.received))
-    recording = dataclasses.replace(recording, notes=notes, temperature=temperature)
+    recording = dataclasses.replace(recording, notes=notes)
     clock = Clock(states.received, states.stamp, jumped)
     recording = add_context(bag, recording, clock, float(recording.time[-1]))
     # The stamps of the reference jump as well, and nothing says where.

@@ -73,10 +73,7 @@ class TableReader:
         if stamp is not table.stamp:
             self.notes += (finding('trials_joined', path=str(self.path), gap=EPISODE_GAP),)
         received = np.maximum.accumulate(stamp)
-        warm = _steady(received, table.temperature)
-        self.table = dataclasses.replace(
-            table, stamp=stamp, received=received, temperature=warm, notes=()
-        )
+        self.table = dataclasses.replace(table, stamp=stamp, received=received, notes=())
         definition = MessageDefinition(MessageDefinitionFormat.NONE, '')
         kind = ConnectionExtRosbag2('cdr', [])
         self.connections = [
@@ -85,24 +82,6 @@ class TableReader:
 
     def close(self) -> None:
         """Nothing is held open."""
-
-
-def once_a_second(passed: np.ndarray) -> np.ndarray:
-    """Return the first row of each second of times [ns]: temperatures change within minutes."""
-    return np.unique(passed // 10**9, return_index=True)[1]
-
-
-def _steady(received: np.ndarray, temperature: np.ndarray | None) -> np.ndarray | None:
-    """Return temperatures (N, n) by one value a second, None where there are none."""
-    if temperature is None or np.isnan(temperature).all():
-        return None
-    result, passed = np.full_like(temperature, np.nan), received - received[0]
-    for own, column in zip(result.T, temperature.T, strict=True):
-        known = np.flatnonzero(np.isfinite(column))
-        if known.size:
-            rows = known[once_a_second(passed[known])]
-            own[:] = np.interp(passed, passed[rows], column[rows])
-    return result
 
 
 def join_trials(stamp: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

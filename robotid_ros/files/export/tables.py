@@ -12,7 +12,7 @@ import numpy as np
 from ...core.finding_codes import render
 from ...core.findings import Finding
 from ...core.model.base_parameters import base_parameters
-from ...core.pipeline.chunked_estimation import observe_in_turn
+from ...core.pipeline.observation import observe_in_turn
 from ...core.signals.recording import Recording
 from ...exceptions import FileError, RecordingError
 from ..atomic import file_errors, open_atomic

@@ -115,7 +115,7 @@ def _array(
 
 def find(table: Table, joints: Sequence[str]) -> dict[str, Selection]:
     """
-    Find times, positions, velocities, efforts and temperatures by the names of the columns.
+    Find times, positions, velocities and efforts by the names of the columns.
 
     Measured columns come before commanded ones, torques before currents.
 
@@ -139,7 +139,7 @@ def find(table: Table, joints: Sequence[str]) -> dict[str, Selection]:
         ),
     ]
     found = {}
-    for quantity in ('time', 'position', 'velocity', 'effort', 'temperature'):
+    for quantity in ('time', 'position', 'velocity', 'effort'):
         fitting = [s for s in selections if s.meaning and s.meaning.quantity == quantity]
         if quantity == 'time':
             fitting = _times(table)

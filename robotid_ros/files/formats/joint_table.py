@@ -9,7 +9,7 @@ import numpy as np
 from ...core.findings import Finding
 
 FIELDS = ('position', 'velocity', 'effort')
-COLUMNS = ('stamp', 'received', *FIELDS, 'temperature')
+COLUMNS = ('stamp', 'received', *FIELDS)
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,6 @@ class JointTable:
     joints : names of the columns
     stamp, received : (N,) times [ns]
     position, velocity, effort : (N, n)
-    temperature : (N, n) [°C] where the table itself holds them, or None
     notes : what was found, assumed and done
 
     """
@@ -33,7 +32,6 @@ class JointTable:
     position: np.ndarray
     velocity: np.ndarray
     effort: np.ndarray
-    temperature: np.ndarray | None = None
     notes: tuple[Finding, ...] = field(default=(), kw_only=True)
 
     def columns(self, joints: Sequence[str]) -> 'JointTable':

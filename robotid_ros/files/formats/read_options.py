@@ -8,7 +8,7 @@ from typing import Any
 
 from ...exceptions import ConfigurationError
 
-QUANTITIES = ('time', 'position', 'velocity', 'effort', 'temperature')
+QUANTITIES = ('time', 'position', 'velocity', 'effort')
 Assignments = tuple[tuple[str, str], ...]
 
 

@@ -40,7 +40,6 @@ from .units import (
     WITHOUT_VALUE,
 )
 
-TEMPERATURE = 'temperature'
 # A position beyond so many times its limit, and inside it in degrees, is one in degrees.
 BEYOND_LIMIT, INSIDE_LIMIT = 2.0, 1.1
 
@@ -282,9 +281,7 @@ def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
     rate = 1e9 / step if step > 0.0 else 0.0
     where = f"'{table.source}', {found['effort'].pattern}"
     refuse_derived_efforts(joints, position, effort, velocity, rate, where)
-    temperature = values.get(TEMPERATURE)
-    states = (position, velocity, effort, temperature)
-    return JointTable(joints, stamp, stamp, *states, notes=tuple(notes))
+    return JointTable(joints, stamp, stamp, position, velocity, effort, notes=tuple(notes))
 
 
 @dataclass(frozen=True)
@@ -311,30 +308,12 @@ def _read(
         if quantity in found:
             places[quantity], more = places_of(table, quantity, found, positions, robot, options)
             notes += more
-    if warm := _temperature_places(table, found, positions, robot, options):
-        places[TEMPERATURE] = warm
     names = [c.name for members in places.values() for c in members.values()]
     names += [column.name for _, column in found['time'].members] if 'time' in found else []
     columns = table.read(list(dict.fromkeys(names)))
     wanted = dict.fromkeys((*FIELDS, *places))
     values = {q: _matrix(columns, places.get(q, {}), tuple(positions)) for q in wanted}
     return _Content(places, columns, values, tuple(dict.fromkeys(notes)))
-
-
-def _temperature_places(
-    table: Table,
-    found: Mapping[str, Selection],
-    positions: Mapping[str, Column],
-    robot: Described,
-    options: ReadOptions,
-) -> dict[str, Column]:
-    """Return the column of each joint's temperature, none where they are not those of joints."""
-    selection = found.get(TEMPERATURE)
-    if selection is None or (len(positions) > 1 and selection.members[0][0] is None):
-        return {}
-    with contextlib.suppress(RecordingError):
-        return places_of(table, TEMPERATURE, found, positions, robot, options)[0]
-    return {}
 
 
 def _with_live_efforts(

@@ -32,12 +32,6 @@ CORRELATED = 0.8
 # Difference of two results over its σ from which it is none of noise.
 LARGE = 3.0
 SETS = {PRIOR: 'robot description', STANDARD: 'identified.urdf', BASE: 'base parameters'}
-DEFINITE = {
-    'prior': 'robot description',
-    'cad': 'closest to it',
-    'cad_essential': 'closest by essential parameters',
-    'value': 'identified',
-}
 RUNS = {PRESENT: 'as it is', FEED_FORWARD: 'feed-forward', NEW_GAINS: 'proposed gains'}
 
 
@@ -145,7 +139,6 @@ def _shown(results: Results) -> dict[str, Any]:
             *(f'{name} [{in_effort_unit(u, verdict.effort_unit)}]' for name, u in columns),
             *(f'URDF: {name} [{u}]' for name, u in columns),
         ],
-        'definite': _definite(results),
         'prediction': prediction_text(results),
         'facts': _facts(results),
     }
@@ -198,13 +191,6 @@ def strongest_correlations(results: Results) -> Sequence[tuple[float, str, str]]
         if abs(value) >= CORRELATED
     ]
     return sorted(pairs, key=lambda pair: -abs(pair[0]))
-
-
-def _definite(results: Results) -> dict[str, Any]:
-    """Count consistent links at each tolerance of the Cholesky factorisation (STD table III)."""
-    found = {title: results.definite[k] for k, title in DEFINITE.items() if k in results.definite}
-    rows = zip(results.definite.get('tolerances', ()), *found.values(), strict=True)
-    return {'sets': list(found), 'rows': list(rows) if found else []}
 
 
 def _facts(results: Results) -> dict[str, Any]:

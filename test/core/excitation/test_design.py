@@ -49,9 +49,8 @@ def test_designs_keep_all_limits(name, family, order, period, seed, margin):
         assert (share <= reported * (1.0 + 1e-3) + 1e-4).all(), quantity
 
 
-@pytest.mark.parametrize('solver', ['gradient', 'genetic', 'hybrid'])
-def test_same_seed_same_trajectory(solver):
-    robot, excitation = robot_named('scara'), quick(solver=solver, iterations=4, workspace=FREE)
+def test_same_seed_same_trajectory():
+    robot, excitation = robot_named('scara'), quick(iterations=4, workspace=FREE)
     one, two = design(robot, excitation), design(robot, excitation)
     other = design(robot, replace(excitation, seed=1))
     assert one.trajectory == two.trajectory
@@ -143,19 +142,15 @@ def test_best_so_far_is_kept(interrupt):
     assert check_trajectory(robot, result.trajectory, excitation)
 
 
-@pytest.mark.parametrize('kind', ['seed', 'circle', 'none'])
-@pytest.mark.parametrize('solver', ['gradient', 'genetic', 'hybrid'])
-def test_the_time_limit_is_that_of_search_and_validation(kind, solver, monkeypatch):
+@pytest.mark.parametrize('kind', ['seed', 'none'])
+def test_the_time_limit_is_that_of_search_and_validation(kind, monkeypatch):
     """Each look at this clock takes a second: that many evaluations, whatever the machine."""
     clock = itertools.count()
     monkeypatch.setattr(time, 'monotonic', lambda: float(next(clock)))
-    excitation = quick(
-        starts=10**6, solver=solver, time_limit=500.0, validation=ValidationSettings(kind=kind)
-    )
+    excitation = quick(starts=10**6, time_limit=500.0, validation=ValidationSettings(kind=kind))
     result = design(robot_named('arm3'), excitation)
     assert 100 < result.evaluations <= 450
     assert result.elapsed <= 550.0
-    # A circle takes more looks at the clock than there are.
     assert (result.validation is not None) == (kind == 'seed')
     assert select(result.notes, 'search_stopped')
 
@@ -177,36 +172,8 @@ def test_a_badly_conditioned_design_is_poor_and_others_are_good():
     assert len(poor.shortcomings) == len(select(poor.shortcomings, 'badly_conditioned')) == 1
 
 
-def test_a_design_is_kept_when_nothing_validates():
-    """One joint draws no circle."""
-    circle = ValidationSettings(kind='circle')
-    result = design(robot_named('emps'), quick(start=(0.12,), validation=circle))
-    assert (result.validation, result.verdict) == (None, 'poor')
-    assert select(result.shortcomings[:1], 'nothing_validates')
-
-
 def test_what_is_not_checked_is_said():
     result = design(robot_named('scara'), quick(validation=NONE, workspace=FREE))
     unchecked = 'no_collision_geometry', 'self_collision_unchecked', 'ground_unchecked'
     assert len(select(result.unchecked, *unchecked)) == len(result.unchecked) == 2
     assert select(result.unchecked, 'ground_unchecked')
-
-
-def test_circle_is_a_circle():
-    import pinocchio as pin
-
-    robot = robot_named('ur10')
-    start = (0.0, -1.2, 1.2, -1.5, -1.5, 0.0)
-    excitation = quick(start=start, iterations=3, validation=ValidationSettings(kind='circle'))
-    trajectory = design(robot, excitation).validation
-    data, places = robot.model.createData(), []
-    times = np.linspace(0.0, trajectory.period, 500)
-    for q in trajectory.sample(times).q[:, robot.order]:
-        pin.framesForwardKinematics(robot.model, data, q)
-        places.append(data.oMf[len(robot.model.frames) - 1].translation.copy())
-    places = np.array(places)
-    radius = np.linalg.norm(places - 0.5 * (places.max(axis=0) + places.min(axis=0)), axis=1)
-    np.testing.assert_allclose(radius, 0.05, atol=1e-5)
-    speed = np.linalg.norm(np.diff(places, axis=0), axis=1) / np.diff(times)
-    assert 0.05 < speed.max() <= 0.5 + 1e-3
-    assert trajectory.at_rest

@@ -12,12 +12,11 @@ from robotid_ros.core.excitation.search import bound_excess
 from robotid_ros.core.excitation.settings import Margins, Obstacle, Workspace
 from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.model import regressor
-from robotid_ros.exceptions import ConfigurationError, UnknownNameError
+from robotid_ros.exceptions import UnknownNameError
 
 from .robots import arms, FREE, quick, robot_named
 
 ROBOTS = ('emps', 'scara', 'arm3', 'tx40', 'ur10', 'puma560', 'planar_2r_elastic')
-MIX = {'condition': 1.0, 'd_optimal': 0.5, 'smallest': 0.1}
 
 
 def directional(function, x, direction, step=1e-4):
@@ -58,13 +57,13 @@ def test_gradient_of_the_matrix(name, rng):
 
 
 @pytest.mark.parametrize('name', ROBOTS)
-@pytest.mark.parametrize('kind', [*CRITERIA, 'mix'])
+@pytest.mark.parametrize('kind', [*CRITERIA])
 def test_gradient_of_the_design(name, kind, rng):
     """All criteria, with the barrier of effort, to 1e-7."""
     assert_exact(robot_named(name), kind, rng)
 
 
-@given(arms(), st.sampled_from([*CRITERIA, 'mix']), st.integers(0, 999))
+@given(arms(), st.sampled_from([*CRITERIA]), st.integers(0, 999))
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 def test_gradient_of_the_design_of_any_arm(robot, kind, seed):
     problem, x = drawn(robot, kind, np.random.default_rng(seed))
@@ -77,7 +76,7 @@ def test_gradient_of_the_design_of_any_arm(robot, kind, seed):
 
 def drawn(robot, kind, rng):
     """Make a problem and a random point of it."""
-    excitation = quick(criterion=kind, mix=MIX if kind == 'mix' else {}, order=4)
+    excitation = quick(criterion=kind, order=4)
     problem = Problem(robot, excitation, CollisionScene(robot, Workspace(self_collision=False)))
     return problem, random_point(problem, rng)
 
@@ -133,8 +132,6 @@ def test_criteria_agree_with_their_definitions(rng):
 def test_unknown_criteria_are_named():
     with pytest.raises(UnknownNameError, match='use one of condition'):
         criterion('volume')
-    with pytest.raises(ConfigurationError, match='needs weights'):
-        criterion('mix')
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
 from robotid_ros.core.model.friction import SHRUNK
 from robotid_ros.core.parameters.standard import basic_solution
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.pipeline.several_logs import LogSet
+from robotid_ros.core.pipeline.logs import LogSet
 from robotid_ros.core.pipeline.validation import validate
 from robotid_ros.core.signals.recording import Recording
 

@@ -22,9 +22,7 @@ from robotid_ros.exceptions import ConfigurationError
 from .arms import arm, urdf
 
 COUPLED = {'wrist': CoupledMotorSettings((0.0, 1.0, 0.0, -2.0))}
-WAYS = {'viscous_warm_up_way': 5.0, 'coulomb_warm_up_way': 5.0}
-WAYS |= {'reference_temperature': 40.0, 'backlash_width': 0.5, 'hysteresis_distance': 0.1}
-WAYS |= {'speed_scale': 2.0, 'load_scale': 1.5, 'load_low': 0.5, 'load_high': 3.0}
+WAYS = {'speed_scale': 2.0, 'load_scale': 1.5, 'load_low': 0.5, 'load_high': 3.0}
 WAYS |= {'position_low': -1.0, 'position_high': 1.0, 'position_mean': 1e-12}
 ORDERS = {'ripple_order': 7.0, 'ripple_order_2': 21.0, 'ripple_order_3': 60.0, **WAYS}
 VARIANTS = [
@@ -214,18 +212,15 @@ def test_friction_opposes_motion_and_is_odd_where_symmetric(name):
 def test_dry_friction_is_whole_at_speed_and_viscous_friction_proportional(name):
     robot = arm(friction={'default': (name,)}, friction_constants={'default': ORDERS})
     term, dq = robot.friction[0][0], np.array([0.5, 4.0, 8.0])
-    degrees = term.constants.get('reference_temperature', 0.0) + np.array([1.0, -10.0, 20.0])
     whole = {
         'load_coulomb': np.array([2.0, 3.0, 0.0]),
         'root_viscous': np.array([0.5 ** (1 / 3), 4.0 ** (1 / 3), 2.0]),
-        'coulomb_temperature': np.array([1.0, -10.0, 20.0]),
-        'viscous_temperature': np.array([0.5, -40.0, 160.0]),
     }
-    columns = term.columns(np.cumsum(dq), dq, np.array([2.0, -3.0, 0.0]), temperature=degrees)
+    columns = term.columns(np.cumsum(dq), dq, np.array([2.0, -3.0, 0.0]))
     for symbol, column in zip(term.kind.symbols, columns, strict=True):
         if name in whole:
             np.testing.assert_allclose(column, whole[name])
-        elif symbol in ('Fc', 'Fcp', 'Fh'):
+        elif symbol in ('Fc', 'Fcp'):
             np.testing.assert_allclose(column, 1.0)
         elif symbol in ('Fv', 'Fvp'):
             np.testing.assert_array_equal(column, dq)
@@ -249,18 +244,6 @@ def test_terms_that_cannot_be_together_or_lack_a_constant_are_refused():
         make_terms(('viscous', 'coulomb', 'smooth_coulomb'), {})
     with pytest.raises(ConfigurationError, match="'ripple' needs 'ripple_order'"):
         make_terms(('viscous', 'ripple'), {'ripple_order_2': 3.0})
-
-
-def test_warm_joints_have_no_friction_of_cold_ones():
-    constants = {'default': ORDERS}
-    names = ('viscous_warm_up', 'coulomb_warm_up')
-    viscous, dry = arm(friction={'default': names}, friction_constants=constants).friction[0]
-    q = np.linspace(0.0, 15.0, 200)
-    dq = np.full(200, 3.0)
-    (faster,), (sign,) = (term.columns(q, dq, successive=True) for term in (viscous, dry))
-    np.testing.assert_allclose(faster, 3.0 * sign)
-    assert sign[0] == pytest.approx(1.0) and sign[-1] == pytest.approx(0.0)
-    assert not any(term.columns(q, dq)[0].any() for term in (viscous, dry))
 
 
 def test_a_spring_pulls_as_in_mujoco():

@@ -1,19 +1,14 @@
 """A kind of friction is one entry of `TERMS`: all that depends on a kind reads it there."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.observation_matrix import drive_columns
 from robotid_ros.core.excitation.trajectory import Motion
-from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
+from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.friction import TERMS
 from robotid_ros.core.parameters.plain_friction import plain_friction
-from robotid_ros.core.pipeline.shape_constants import search_shape_constants
 from robotid_ros.core.replay.direct_model import direct_model, slip_columns
-from robotid_ros.core.signals.recording import Recording
-from robotid_ros.core.signals.samples import SignalSettings
 
 from ..conftest import motion, URDF
 
@@ -30,35 +25,11 @@ def with_friction_values(robot, **values):
     return np.array([values.get(s, v) for s, v in zip(symbols, robot.prior, strict=True)])
 
 
-def fading(dq, constants):
-    return (np.sign(dq) * np.exp(-np.abs(dq) / constants['fading_speed']),)
-
-
 @pytest.fixture
 def kinds(monkeypatch):
-    """Add a shaped kind with a constant to search, and a copy of each dry kind by another name."""
-    shaped = dataclasses.replace(
-        TERMS['stribeck'],
-        columns=fading,
-        constants={'fading_speed': 1.0},
-        searched='fading_speed',
-    )
-    monkeypatch.setitem(TERMS, 'fading', shaped)
+    """Add a copy of each dry kind by another name."""
     for name in ('coulomb', 'asymmetric_coulomb'):
         monkeypatch.setitem(TERMS, f'other_{name}', TERMS[name])
-
-
-def test_the_constant_of_a_new_kind_is_searched(kinds):
-    true = robot_with('viscous', 'fading', fading_speed=0.3)
-    time = np.arange(6000) / 200.0
-    q, dq, ddq = motion(time, 0)
-    tau = inverse_dynamics(true, with_friction_values(true, Fv=0.5, Fst=2.0), q, dq, ddq)
-    log = Recording(true.joints, time, q, tau)
-    signals = SignalSettings(cutoff=20.0, standstill=0.0)
-    found, notes = search_shape_constants(log, robot_with('viscous', 'fading'), signals)
-    speeds = [term.constants['fading_speed'] for own in found.friction for term in own[1:]]
-    np.testing.assert_allclose(speeds, 0.3, rtol=0.1)
-    assert len(notes) == true.n
 
 
 @pytest.mark.parametrize('name', ['coulomb', 'asymmetric_coulomb'])

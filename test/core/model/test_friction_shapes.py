@@ -5,15 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from robotid_ros.core.model.friction import (
-    backlash,
-    coldness,
-    makkar,
-    maxwell_slip,
-    ripple,
-    stiction,
-    stribeck,
-)
+from robotid_ros.core.model.friction import makkar, maxwell_slip, ripple, stiction, stribeck
 
 SPEED = np.concatenate([np.geomspace(1e-4, 5.0, 40), [1e3]])
 STICTION = {'stiction_steepness': 1000.0, 'stribeck_slope': 20.0}
@@ -63,15 +55,6 @@ def test_ripple_comes_back_every_period_of_its_order():
     assert (cos[0], sin[0]) == (1.0, 0.0)
 
 
-def test_a_spring_with_play_has_no_force_within_it():
-    d = np.linspace(-5e-3, 5e-3, 201)
-    (column,) = backlash(d, {'backlash_width': 2e-3})
-    force = d - column  # stiffness 1, K_b −1
-    np.testing.assert_array_equal(force[np.abs(d) <= 1e-3], 0.0)
-    np.testing.assert_allclose(force[d > 1e-3], d[d > 1e-3] - 1e-3)
-    np.testing.assert_allclose(force[d < -1e-3], d[d < -1e-3] + 1e-3)
-
-
 def test_a_slipping_spring_loses_what_its_loop_holds():
     """A cycle of amplitude A takes 4 Δ (A − Δ)/Δ of work per unit of force (Masing)."""
     distance, amplitude, cycles = 0.01, 0.05, 3
@@ -101,13 +84,3 @@ def test_a_slipping_spring_is_the_stop_operator_sample_by_sample(distance, first
     dq = np.concatenate([[first], np.diff(q)])
     (z,) = maxwell_slip('distance', q, dq, {'distance': distance})
     np.testing.assert_allclose(z, np.array(states) / distance, atol=1e-12)
-
-
-def test_coldness_is_one_at_first_and_nothing_at_the_end():
-    q = np.concatenate([np.linspace(0.0, 3.0, 400), np.linspace(3.0, -1.0, 500)])
-    cold = coldness(q, 2.0)
-    assert (cold[0], cold[-1]) == (1.0, 0.0)
-    # After its way, 1/e of what is lost in all, but for what the end has lost.
-    gone = np.searchsorted(np.cumsum(np.abs(np.diff(q, prepend=q[0]))), 2.0)
-    end = np.exp(-7.0 / 2.0)
-    assert cold[gone] == pytest.approx((1.0 / np.e - end) / (1.0 - end), abs=2e-3)

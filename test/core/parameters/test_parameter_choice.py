@@ -8,12 +8,7 @@ from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.parameters.essential import find_essential
 from robotid_ros.core.parameters.parameter_choice import try_base, try_essential
-from robotid_ros.core.parameters.standard import (
-    basic_solution,
-    choose_pull,
-    refit,
-    standard_parameters,
-)
+from robotid_ros.core.parameters.standard import basic_solution, refit, standard_parameters
 from robotid_ros.core.pipeline.estimation import estimate_base_parameters
 from robotid_ros.core.signals.samples import SignalSettings
 
@@ -74,7 +69,7 @@ def test_base_parameters_are_advised_where_no_body_explains_the_torque(
     for chi, expected in ((truth, False), (impossible, True)):
         found = estimated(record(1, noise=0.02, of=chi))
         systems = found.sampled_systems
-        standard = standard_parameters(robot, base, found.estimate, None, found.system)
+        standard = standard_parameters(robot, base, found.estimate, found.system)
         trial = try_base(robot, base, found.estimate, standard, 0.2, systems)
         assert bool(standard.obstacle) == (trial is not None) == expected
     assert trial.after < 0.3 * trial.before
@@ -83,9 +78,9 @@ def test_base_parameters_are_advised_where_no_body_explains_the_torque(
 def test_a_refit_to_all_rows_is_the_fit(robot, base, estimated, record):
     found = estimated(record(2, noise=0.05))
     normal = np.linalg.inv(found.estimate.classical)
-    pull = choose_pull(robot, base, found.estimate, None, 0.2, 0.1)
+    pull = standard_parameters(robot, base, found.estimate, None, 0.2, 0.1)
     again = refit(
         robot, base, found.estimate, (0.2, pull.spread), normal, normal @ found.estimate.value
     )
-    expected = base.of(pull.found.value)
+    expected = base.of(pull.value)
     assert np.allclose(again, expected, atol=1e-3 * np.abs(expected).max())

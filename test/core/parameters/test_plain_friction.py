@@ -16,7 +16,7 @@ from robotid_ros.core.parameters.plain_friction import (
     plain_friction,
 )
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.pipeline.several_logs import LogSet
+from robotid_ros.core.pipeline.logs import LogSet
 from robotid_ros.core.signals.recording import Recording
 
 from ..conftest import motion, URDF
@@ -76,8 +76,6 @@ def test_what_the_samples_do_not_tell_stays():
 
 CONSTANTS = {
     **{'ripple_order': 7.0, 'ripple_order_2': 21.0, 'ripple_order_3': 60.0},
-    **{'viscous_warm_up_way': 5.0, 'coulomb_warm_up_way': 5.0, 'reference_temperature': 40.0},
-    **{'backlash_width': 0.5, 'hysteresis_distance': 0.1},
     **{'speed_scale': 1.5, 'load_scale': 10.0, 'load_low': 1.0, 'load_high': 30.0},
     **{'position_low': -1.0, 'position_high': 1.0, 'position_mean': 0.1},
 }

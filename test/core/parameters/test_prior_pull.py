@@ -24,7 +24,6 @@ from robotid_ros.core.parameters.standard import (
     _least,
     _triangular,
     _unweighted,
-    choose_pull,
     LOOSEST,
     standard_parameters,
 )
@@ -77,24 +76,24 @@ def with_centre(inertial, factor):
 
 def test_a_good_prior_keeps_its_weight(robot, truth):
     base, system, estimate = measured(robot, truth)
-    pull = choose_pull(robot, base, estimate, system, SPREAD, COST)
-    assert pull.spread == SPREAD and pull.obstacle is None
-    assert pull.residual <= (1.0 + COST) * pull.base
+    pull = standard_parameters(robot, base, estimate, system, SPREAD, COST)
+    assert pull.spread == SPREAD and not pull.obstacle
+    assert pull.residual <= (1.0 + COST) * pull.base_residual
 
 
 def test_data_without_noise_accuse_nobody(robot, truth):
     base, system, estimate = measured(robot, truth, 0.0)
-    found = standard_parameters(robot, base, estimate, None, system)
+    found = standard_parameters(robot, base, estimate, system)
     assert found.findings == () and found.residual < 1e-4
 
 
 @pytest.mark.parametrize('method', ['ols', 'wls'])
 def test_a_wrong_prior_gives_way_and_no_more_than_it_has_to(robot, method):
     base, system, estimate = measured(robot, other_bodies(robot, 3.0), 1e-4, method)
-    pull = choose_pull(robot, base, estimate, system, SPREAD, COST)
+    pull = standard_parameters(robot, base, estimate, system, SPREAD, COST)
     limit = (1.0 + COST) * system.total_residual(estimate.value)
-    assert pull.spread > SPREAD and pull.obstacle is None
-    assert pull.residual == pytest.approx(system.total_residual(base.of(pull.found.value)))
+    assert pull.spread > SPREAD and not pull.obstacle
+    assert pull.residual == pytest.approx(system.total_residual(base.of(pull.value)))
     assert pull.residual <= limit
     # A prior that is trusted a quarter more, as finely as the bisection tells, costs too much.
     tighter = _ConsistentFit(robot, _by_estimate(base, estimate), SPREAD)(
@@ -110,8 +109,8 @@ def test_the_bisection_ends_at_most_a_quarter_above_what_is_needed(needed):
 
 def test_a_looser_prior_than_the_configured_one_is_not_sought_where_any_cost_is_right(robot):
     base, system, estimate = measured(robot, other_bodies(robot, 3.0), 1e-4)
-    pull = choose_pull(robot, base, estimate, system, SPREAD, math.inf)
-    assert pull.spread == SPREAD and pull.residual > (1.0 + COST) * pull.base
+    pull = standard_parameters(robot, base, estimate, system, SPREAD, math.inf)
+    assert pull.spread == SPREAD and pull.residual > (1.0 + COST) * pull.base_residual
 
 
 def test_links_of_which_nothing_is_known_predict_too(robot, truth):
@@ -120,7 +119,7 @@ def test_links_of_which_nothing_is_known_predict_too(robot, truth):
         prior[start : start + 10] = 0.0
     unknown = dataclasses.replace(robot, prior=prior)
     base, system, estimate = measured(unknown, truth, 1e-3)
-    found = standard_parameters(unknown, base, estimate, None, system)
+    found = standard_parameters(unknown, base, estimate, system)
     assert found.consistent.all()
     assert found.residual <= (1.0 + COST) * found.base_residual
 
@@ -131,7 +130,7 @@ def test_what_no_body_can_do_is_told_with_the_link_in_the_way(robot, truth, fact
     start = robot.first_columns[2]
     chi[start : start + 10] *= factor
     base, system, estimate = measured(robot, chi)
-    found = standard_parameters(robot, base, estimate, None, system)
+    found = standard_parameters(robot, base, estimate, system)
     assert found.consistent.all()
     assert found.residual > (1.0 + COST) * found.base_residual
     assert found.residual >= (1.0 - 1e-6) * found.attainable
@@ -146,7 +145,7 @@ def test_where_none_can_the_prior_gives_way_while_that_helps(robot, truth):
     chi = np.array(truth)
     chi[robot.first_columns[2] : robot.first_columns[2] + 10] *= -0.3
     base, system, estimate = measured(robot, chi)
-    pull = choose_pull(robot, base, estimate, system, SPREAD, COST)
+    pull = standard_parameters(robot, base, estimate, system, SPREAD, COST)
     attempt = _ConsistentFit(robot, _by_estimate(base, estimate), SPREAD)
     loosest, tighter = (
         system.total_residual(base.of(attempt(looser).value))
@@ -214,7 +213,7 @@ def test_friction_that_drives_is_in_the_way(robot, truth):
     chi = np.array(truth)
     chi[robot.column('Fc2')] = -5.0 * abs(truth[robot.column('Fc2')]) - 5.0
     base, system, estimate = measured(robot, chi)
-    found = standard_parameters(robot, base, estimate, None, system)
+    found = standard_parameters(robot, base, estimate, system)
     assert found.value[robot.column('Fc2')] >= -1e-6
     assert found.obstacle == robot.joints[1]
 
@@ -225,14 +224,14 @@ def test_a_coupling_is_in_the_way(truth):
     extra = dict.fromkeys(('Fv23', 'Fc23'), 0.5) | {'Ia23': -1.0}
     chi = np.concatenate([truth, [extra[p.name] for p in coupled.parameters[len(truth) :]]])
     base, system, estimate = measured(coupled, chi)
-    assert standard_parameters(coupled, base, estimate, None, system).obstacle == 'pair'
+    assert standard_parameters(coupled, base, estimate, system).obstacle == 'pair'
 
 
 def test_nothing_that_can_exist_leaves_less_than_what_is_called_attainable(robot, truth):
     chi = np.array(truth)
     chi[robot.first_columns[2] : robot.first_columns[2] + 10] *= -1.0
     base, system, estimate = measured(robot, chi)
-    found = standard_parameters(robot, base, estimate, None, system)
+    found = standard_parameters(robot, base, estimate, system)
     rng = np.random.default_rng(0)
     for _ in range(200):
         tried = np.array(found.value)
@@ -257,7 +256,7 @@ def test_the_rows_weigh_and_not_the_covariance_of_the_estimate(robot, truth):
     spread *= len(root) / np.sum(spread)
     odd = root @ (turn * spread) @ turn.T @ root.T
     left = [
-        choose_pull(robot, base, changed, system, SPREAD, math.inf).residual
+        standard_parameters(robot, base, changed, system, SPREAD, math.inf).residual
         for changed in (estimate, dataclasses.replace(estimate, covariance=odd))
     ]
     assert left[1] == pytest.approx(left[0], rel=1e-2)
@@ -265,8 +264,8 @@ def test_the_rows_weigh_and_not_the_covariance_of_the_estimate(robot, truth):
 
 def test_without_rows_the_configured_prior_stands(robot, truth):
     base, _, estimate = measured(robot, truth)
-    pull = choose_pull(robot, base, estimate, None, SPREAD, COST)
-    assert pull.spread == SPREAD and math.isnan(pull.residual) and math.isnan(pull.base)
+    pull = standard_parameters(robot, base, estimate, None, SPREAD, COST)
+    assert pull.spread == SPREAD and math.isnan(pull.residual) and math.isnan(pull.base_residual)
 
 
 @pytest.mark.parametrize('spread', [0.05, 0.5])
@@ -292,5 +291,5 @@ def test_the_prior_weighs_what_its_spread_says(robot, truth, spread):
             scaled = np.linalg.inv(link_coordinates(other))  # svec of S, I for this link
             precision[link, link] += share * scaled.T @ scaled / spread**2
             right[link] += share * scaled.T @ scaled @ robot.prior[link] / spread**2
-    found = choose_pull(robot, base, estimate, None, spread, COST).found.value
+    found = standard_parameters(robot, base, estimate, None, spread, COST).value
     np.testing.assert_allclose(found, np.linalg.solve(precision, right), rtol=1e-5, atol=1e-6)

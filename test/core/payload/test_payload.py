@@ -15,7 +15,6 @@ from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.parameters.physical_consistency import pseudo_inertia
 from robotid_ros.core.payload.drive_gains import identify_drive_gains
 from robotid_ros.core.payload.payload import (
-    _payload_settings,
     _product,
     carrying,
     depends_on_links,
@@ -159,11 +158,6 @@ def test_what_is_wrong_with_a_payload_is_said():
         covariance[0, 0] = ((value[0] - wrong[0]) / over) ** 2
         (note,) = payload_notes(Payload('tool', value, covariance, open_, wrong), 'j6', 'the arm')
         assert select([note], 'payload_impossible') and note.values.items() >= said.items()
-
-
-@pytest.mark.parametrize('method, used', [('both', 'wls'), ('irls', 'irls'), ('ols', 'ols')])
-def test_a_payload_is_found_by_one_method(method, used):
-    assert _payload_settings(IdentificationSettings(method=method)).method == used
 
 
 @pytest.mark.parametrize('over_sigma, said', [(2.0, True), (4.0, False)])

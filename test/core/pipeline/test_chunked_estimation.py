@@ -76,7 +76,6 @@ def test_pieces_with_brakes_on_are_passed_over(pieces, robot):
     [
         ({'method': 'iv'}, "method 'iv' needs a recording in memory"),
         ({'method': 'didim'}, "method 'didim' needs"),
-        ({'leave_one_out': True}, 'leave_one_out needs'),
     ],
 )
 def test_what_needs_the_whole_says_so_at_once(pieces, robot, change, words):

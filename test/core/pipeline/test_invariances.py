@@ -9,8 +9,8 @@ import pytest
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
-from robotid_ros.core.pipeline.chunked_estimation import observe_chunks, split_into_chunks
 from robotid_ros.core.pipeline.identification import identify
+from robotid_ros.core.pipeline.observation import observe_recording, split_into_chunks
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.model_error import count_model_error
 from robotid_ros.core.regression.observation_system import observe
@@ -142,7 +142,7 @@ def test_factors_are_the_rows(noisy, robot):
     """Triangular factors of one piece solve, and judge, as its rows do."""
     base = base_parameters(robot)
     rows = observe(prepare(noisy, robot, SIGNALS), robot, base)
-    factors = observe_chunks([noisy], robot, base, SIGNALS).system
+    factors = observe_recording([noisy], robot, base, SIGNALS).system
     one, other = fit(rows), fit(factors)
     np.testing.assert_allclose(other.value, one.value, rtol=1e-7, atol=1e-9)
     np.testing.assert_array_equal(other.rows, one.rows)
@@ -159,7 +159,7 @@ def test_memory_of_factors_is_bounded(record, robot):
     long = record(duration=80.0, noise=0.01)
     pieces = cut(long, range(2000, len(long.time), 2000))
     sizes = [
-        observe_chunks(pieces[:k], robot, base, SIGNALS).system.batches.shape[1] for k in (3, 8)
+        observe_recording(pieces[:k], robot, base, SIGNALS).system.batches.shape[1] for k in (3, 8)
     ]
     assert max(sizes) <= 128
 

@@ -9,9 +9,10 @@ from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
-from robotid_ros.core.pipeline import several_logs
+from robotid_ros.core.pipeline import logs as all_logs
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.pipeline.several_logs import LogSet, observe_logs, short_names
+from robotid_ros.core.pipeline.logs import LogSet, short_names
+from robotid_ros.core.pipeline.observation import observe_recording
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
@@ -81,9 +82,9 @@ def test_nothing_is_filtered_across_a_border(record, robot, truth):
 
 def test_long_logs_become_the_same_triangular_factors(noisy, robot, monkeypatch):
     logs, base = LogSet(noisy), base_parameters(robot)
-    whole = observe_logs(logs, robot, base, PLAIN.signals).total
-    monkeypatch.setattr(several_logs, 'MAX_SAMPLES', 100)
-    chunked = observe_logs(logs, robot, base, PLAIN.signals).total
+    whole = observe_recording(logs, robot, base, PLAIN.signals)
+    monkeypatch.setattr(all_logs, 'MAX_SAMPLES', 100)
+    chunked = observe_recording(logs, robot, base, PLAIN.signals)
     np.testing.assert_array_equal(chunked.system.equations, whole.system.equations)
     one, other = fit(chunked.system, 'ols'), fit(whole.system, 'ols')
     np.testing.assert_allclose(one.value, other.value, rtol=1e-8, atol=1e-9)
@@ -106,7 +107,7 @@ def test_a_log_of_another_load_is_named(mass, record, robot, truth):
     assert not select(again.findings, 'logs_far_apart')
 
 
-@pytest.mark.parametrize('change', [{'method': 'didim'}, {'leave_one_out': True}])
+@pytest.mark.parametrize('change', [{'method': 'didim'}])
 def test_what_needs_one_log_says_so(noisy, robot, change):
     with pytest.raises(ConfigurationError, match='takes one log and not several'):
         identify(LogSet(noisy), robot, dataclasses.replace(PLAIN, **change))
@@ -123,7 +124,7 @@ def test_load_dependent_friction_is_of_the_longest_log(record, truth):
     robot = build_robot(URDF, RobotSettings(friction={'default': terms}))
     logs = LogSet((record(0), record(1, 30.0)))
     found = identify(logs, robot, dataclasses.replace(PLAIN, method='wls'))
-    assert not select(found.findings, 'stribeck_not_searched', 'load_of_urdf')
+    assert not select(found.findings, 'load_of_urdf')
 
 
 def test_short_names_stay_different(noisy):

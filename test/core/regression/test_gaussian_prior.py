@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.regression.block_bootstrap import bootstrap
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.gaussian_prior import GaussianPrior
 from robotid_ros.core.regression.model_error import COLUMNS
@@ -79,39 +78,15 @@ def test_what_no_row_shows_stays_exactly_at_an_independent_prior():
     np.testing.assert_allclose(found.sigma[[1, 3]], spread[[1, 3]], rtol=1e-9)
     assert found.from_prior == (1, 3)
     np.testing.assert_allclose(np.diag(found.classical)[[1, 3]], spread[[1, 3]] ** 2, rtol=1e-9)
-    drawn = bootstrap(dataclasses.replace(system_of(unseen=[1, 3]), prior=prior), draws=50)
-    np.testing.assert_allclose(np.sqrt(np.diag(drawn))[[1, 3]], spread[[1, 3]], rtol=1e-9)
     seen = fit(system_of(unseen=[1, 3]).select([0, 2]), 'wls')
     np.testing.assert_allclose(found.value[[0, 2]], seen.value, atol=0.05 * seen.sigma.min())
     np.testing.assert_allclose(found.sigma[[0, 2]], seen.sigma, rtol=0.01)
-
-
-def test_bootstrap_of_a_prior_is_its_own_spread_and_that_of_the_data_by_their_shares():
-    """Of one parameter with the precision p, and n from white rows of variance 1."""
-    count, prior = 2000, GaussianPrior(np.array([3.0]), np.array([[1.0 / 500.0]]))
-    Y = np.random.default_rng(2).normal(size=(1, count))
-    one = np.ones((1, count, 1)), Y, np.ones((1, count), dtype=bool)
-    mean = System(('a',), ('',), ('j',), np.arange(float(count)), *one)
-    mean = dataclasses.replace(mean, prior=prior, noise=np.ones(1))
-    found = bootstrap(mean, 'mle', draws=5000).item()
-    of_sums = 50 * np.var(Y.reshape(50, 40).sum(axis=1), ddof=1)
-    assert found == pytest.approx((of_sums + 500.0) / (count + 500.0) ** 2, rel=0.05)
 
 
 def test_rows_without_a_scale_are_not_weighed_against_a_prior():
     system = system_of()
     both = dataclasses.replace(system, prior=prior_of())
     np.testing.assert_array_equal(fit(both, 'ols').value, fit(system, 'ols').value)
-    np.testing.assert_array_equal(bootstrap(both, 'ols', 20), bootstrap(system, 'ols', 20))
-
-
-def test_bootstrap_with_a_prior_does_not_depend_on_units():
-    system, prior, units = system_of(unseen=[2]), prior_of(), np.array([1e3, 1.0, 1e-4, 10.0])
-    both = np.outer(units, units)
-    other = GaussianPrior(prior.mean * units, prior.covariance * both)
-    plain = bootstrap(dataclasses.replace(system, prior=prior), draws=50)
-    found = bootstrap(dataclasses.replace(system, W=system.W / units, prior=other), draws=50)
-    np.testing.assert_allclose(found / both, plain, rtol=1e-6)
 
 
 def test_where_the_prior_knows_all_every_covariance_is_its_own():

@@ -5,9 +5,12 @@ import dataclasses
 import numpy as np
 import pinocchio
 import pytest
+from scipy.integrate import solve_ivp
 
 from robotid_ros.core.replay.control_laws import Desired, JointTrajectoryEffort
 from robotid_ros.core.replay.simulation import (
+    IntegrationStep,
+    INTEGRATORS,
     joint_inertia,
     mass_matrices,
     MIDPOINT,
@@ -22,7 +25,39 @@ from robotid_ros.exceptions import DivergenceError
 
 from .arms import arm, block
 
+# Of the reference: slip speed below which friction is too small, relative and absolute tolerance.
+SMOOTHING, TOLERANCES = 1e-6, (1e-9, 1e-12)
 TRACKING = JointTrajectoryEffort(500.0, np.array([200.0, 80.0]), 100.0, np.array([20.0, 8.0]))
+
+
+@pytest.fixture(autouse=True)
+def with_adaptive(monkeypatch):
+    monkeypatch.setitem(INTEGRATORS, 'adaptive', adaptive)
+
+
+def adaptive(direct, h):
+    """Return a reference step of h [s]: SciPy's LSODA with the signs `s = tanh(w/SMOOTHING)`."""
+    accelerate, slip, n = direct.acceleration_function(), direct.slip_directions, direct.model.nv
+    dry_torque, offset = slip.T * direct.coulomb, direct.offset
+
+    def signs(dq):
+        return np.tanh(slip @ dq / SMOOTHING)
+
+    def step(q, dq, tau):
+        def rate(_, state):
+            speed = state[n:]
+            ddq = accelerate(
+                state[:n].copy(), speed.copy(), tau - offset - dry_torque @ signs(speed)
+            )
+            return np.concatenate([speed, ddq])
+
+        start = np.concatenate([q, dq])
+        relative, absolute = TOLERANCES
+        result = solve_ivp(rate, (0.0, h), start, method='LSODA', rtol=relative, atol=absolute)
+        end = result.y[:, -1]
+        return IntegrationStep(end[:n].copy(), end[n:].copy(), rate(0.0, start)[n:], signs(dq))
+
+    return step
 
 
 def wave(count=1500, rate=500.0):

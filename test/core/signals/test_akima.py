@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 from scipy.interpolate import Akima1DInterpolator
-from scipy.optimize import nnls
 
-from robotid_ros.core.signals.filters import _nonnegative
 from robotid_ros.core.signals.resampling import interpolate
 
 
@@ -18,10 +16,3 @@ def test_it_is_that_of_scipy(count):
     at = np.concatenate([time, rng.uniform(time[0], time[-1], 500)])
     expected = Akima1DInterpolator(time, values)(at)
     np.testing.assert_allclose(interpolate(time, values, at), expected, rtol=0.0, atol=1e-12)
-
-
-@pytest.mark.parametrize('seed', range(30))
-def test_two_factors_that_are_not_negative_are_those_of_scipy(seed):
-    rng = np.random.default_rng(seed)
-    A, b = rng.normal(size=(16, 2)), rng.normal(size=16)
-    np.testing.assert_allclose(_nonnegative(A, b), nnls(A, b)[0], atol=1e-12)

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import nnls
 from scipy.signal import butter, sosfiltfilt
 
-from robotid_ros.core.signals.filters import _noise_floor, _nonnegative, lowpass, motion_bandwidth
+from robotid_ros.core.signals.filters import _noise_floor, lowpass, motion_bandwidth
 
 RATE, SECONDS = 1000.0, 20.0
 TIME = np.arange(round(RATE * SECONDS)) / RATE
@@ -64,12 +63,6 @@ def test_it_is_scipys_filter_continued_by_three_periods_or_what_there_is(samples
     sections = butter(4, 12.0, fs=RATE, output='sos')
     expected = sosfiltfilt(sections, x, axis=0, padlen=min(samples - 1, 250))
     np.testing.assert_allclose(lowpass(x, 12.0, RATE), expected, atol=1e-9 * np.abs(x).max())
-
-
-@pytest.mark.parametrize('seed', range(5))
-def test_two_factors_are_those_of_least_squares_without_negative_ones(seed):
-    A, b = np.random.default_rng(seed).normal(size=(2, 30, 2))
-    np.testing.assert_allclose(_nonnegative(A, b[:, 0]), nnls(A, b[:, 0])[0], atol=1e-12)
 
 
 @pytest.mark.parametrize('positions, stamps', [(1.0, 0.0), (0.0, 1.0)])

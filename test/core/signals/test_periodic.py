@@ -1,24 +1,10 @@
-"""Periods: their noise, and a continuation that has no edge."""
+"""Periods: their noise, and their average."""
 
 import numpy as np
 import pytest
 
-from robotid_ros.core.signals.periodic import (
-    average_periods,
-    extend_periodically,
-    noise_between_periods,
-    split_periods,
-)
+from robotid_ros.core.signals.periodic import average_periods, noise_between_periods, split_periods
 from robotid_ros.core.signals.recording import Recording
-
-
-@pytest.mark.parametrize('length', [40, 41])
-def test_half_a_period_on_either_side_continues_it(length):
-    phase = 2.0 * np.pi / length * np.arange(length)
-    around = extend_periodically(np.sin(phase + 0.4)[:, None])[:, 0]
-    half = length // 2
-    steps = np.arange(-half, length + half)
-    np.testing.assert_allclose(around, np.sin(2.0 * np.pi / length * steps + 0.4), atol=1e-12)
 
 
 @pytest.mark.parametrize('count', [3, 8])

@@ -1,22 +1,23 @@
-"""The circle that validates: 100 mm in diameter, through inverse kinematics (MFS, section 5)."""
+"""The circle of the study: 100 mm in diameter, through inverse kinematics (MFS, section 5)."""
 
 from itertools import chain, product
-import time
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 import pinocchio as pin
 
-from ...exceptions import TrajectoryError
-from ..arrays import Array
-from ..model.robot import Limits, Robot
-from .collision_bodies import tool_frame
-from .collision_scene import CollisionScene
-from .limits import apply_margins, motion_limits
-from .settings import ExcitationSettings
-from .trajectory import Trajectory
+from robotid_ros.core.arrays import Array
+from robotid_ros.core.excitation.collision_bodies import tool_frame
+from robotid_ros.core.excitation.collision_scene import CollisionScene
+from robotid_ros.core.excitation.limits import apply_margins, motion_limits
+from robotid_ros.core.excitation.settings import ExcitationSettings
+from robotid_ros.core.excitation.trajectory import Trajectory
+from robotid_ros.core.model.robot import Limits, Robot
+from robotid_ros.exceptions import TrajectoryError
 
+# Diameter [m], largest speed [m/s] and turns of the circle.
+DIAMETER, SPEED, TURNS = 0.1, 0.5, 3
 # Points of a turn that are solved for, and the largest error of the tool's path [m].
 TURN_POINTS, PATH_TOLERANCE = 100, 1e-6
 # Least share of the wanted speed.
@@ -30,26 +31,24 @@ def circle_trajectory(
     settings: ExcitationSettings,
     start: Array,
     scene: CollisionScene,
-    end: float = np.inf,
 ) -> Trajectory:
     """
     Draw a circle with the tool from rest to rest, horizontal if the robot can, else upright.
 
-    Speed rises and falls by a quintic in time; where a joint would be too fast for `speed`, the
+    Speed rises and falls by a quintic in time; where a joint would be too fast for SPEED, the
     circle is run slower. It starts at `start`, or where that is too close to a singularity at a
     configuration drawn from the seed.
 
     Parameters
     ----------
     robot : with limits
-    settings : diameter, speed, turns, frame of the tool, margins
+    settings : frame of the tool, margins
     start : (n,) configuration to try first
     scene : what not to touch
-    end : when the search for one ends, on the clock of `time.monotonic` [s]
 
     Raises
     ------
-    TrajectoryError : the tool cannot follow such a circle from there, as far as there was time
+    TrajectoryError : the tool cannot follow such a circle from there
 
     """
     limits = apply_margins(motion_limits(robot, settings), settings.margins)
@@ -63,21 +62,16 @@ def circle_trajectory(
     for first in chain([start], drawn) if robot.n > 1 else ():
         for (one, two), sign in ways:
             turn = np.outer(1.0 - np.cos(angle), axes[one]) + np.outer(np.sin(angle), axes[two])
-            offset = sign * (0.5 * settings.validation.diameter) * turn
-            path = _follow(robot, settings.workspace.frame, first, offset, limits, end)
+            offset = sign * (0.5 * DIAMETER) * turn
+            path = _follow(robot, settings.workspace.frame, first, offset, limits)
             if path is not None:
-                trajectory = _timed(robot, settings, path, limits)
+                trajectory = _timed(robot, path, limits)
                 if trajectory is not None and scene.is_free(path):
                     return trajectory
-    raise TrajectoryError(
-        f'the tool cannot draw a circle of {settings.validation.diameter:g} m: '
-        "set excitation.validation.kind to 'seed', or a smaller diameter"
-    )
+    raise TrajectoryError(f'the tool cannot draw a circle of {DIAMETER:g} m')
 
 
-def _follow(
-    robot: Robot, tool: str, start: Array, offset: Array, limits: Limits, end: float
-) -> Array | None:
+def _follow(robot: Robot, tool: str, start: Array, offset: Array, limits: Limits) -> Array | None:
     """Solve the inverse kinematics of one turn, (points, n); None where that fails."""
     from scipy.optimize import least_squares
 
@@ -91,8 +85,6 @@ def _follow(
     first, path = place(start), [np.array(start)]
     upright = 0.1 if robot.n >= 6 else 0.0
     for shift in offset[1:]:
-        if time.monotonic() > end:
-            raise TrajectoryError('no circle was found in time: raise excitation.time_limit')
 
         def error(q: Array, shift: Array = shift) -> Array:
             now = place(q)
@@ -133,9 +125,7 @@ def _polish(
     return result if near else None
 
 
-def _timed(
-    robot: Robot, settings: ExcitationSettings, path: Array, limits: Limits
-) -> Trajectory | None:
+def _timed(robot: Robot, path: Array, limits: Limits) -> Trajectory | None:
     """
     Run the turns with the quintic time law, as slowly as the joints' limits ask for.
 
@@ -143,12 +133,11 @@ def _timed(
     """
     from scipy.interpolate import make_interp_spline
 
-    wanted = settings.validation
     curve = make_interp_spline(np.linspace(0.0, 1.0, len(path)), path, k=5, bc_type='periodic')
     # The quintic's largest speed is 15/8 of the mean one.
-    fastest = 1.875 * np.pi * wanted.diameter * wanted.turns / wanted.speed
+    fastest = 1.875 * np.pi * DIAMETER * TURNS / SPEED
     for stretch in np.geomspace(1.0, 1.0 / MIN_SPEED_SHARE, 40):
-        trajectory = _through_points(robot, curve, path[0], wanted.turns, stretch * fastest)
+        trajectory = _through_points(robot, curve, path[0], TURNS, stretch * fastest)
         times = np.arange(0.0, trajectory.period, 0.005)
         _, dq, ddq = trajectory.sample(times)
         used = (np.abs(dq) / limits.velocity).max(), (np.abs(ddq) / limits.acceleration).max()

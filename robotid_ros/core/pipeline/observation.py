@@ -1,0 +1,247 @@
+"""The rows of a recording: in memory, as triangular factors of its chunks, or of several logs."""
+
+from collections.abc import Iterable, Iterator, Sequence
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from ...exceptions import RecordingError, StandstillError
+from ..finding_codes import finding
+from ..findings import Finding
+from ..model.base_parameters import BaseParameters
+from ..model.robot import ElasticRobot, Robot
+from ..regression.block_sampling import BlockSampler
+from ..regression.model_error import COLUMNS, count_model_error, ModelErrors
+from ..regression.observation_system import observe, read_only, System
+from ..regression.triangular_factors import joined, split, triangular_factor, TriangularFactors
+from ..signals.preparation import EDGE_PERIODS, prepare
+from ..signals.recording import MAX_SAMPLES, Recording
+from ..signals.samples import Samples, SignalSettings
+from ..timing.delays import Delays, prepare_without_delay, remove_delay
+from .logs import Log, LogSet, merge_notes, RecordingOrChunks, short_names
+
+# Rows of a chunk that a recording in memory is cut into: a minute at 1 kHz. Memory grows with it,
+# and so does the share of rows that overlap where it is small.
+CHUNK_SAMPLES = 60_000
+# Of what comes in chunks, however short the first is [s]: zeros that wander are told by waves so
+# long, slower than motions are.
+LEAST_DURATION = 30.0
+MAX_NOTES = 20  # of all chunks together, for the user
+# Axis of the rows in the fields of a system.
+ROW_AXIS = {
+    **{'time': 0, 'W': 1, 'Y': 1, 'valid': 1, 'Z': 1, 'measured': 0, 'moving': 1, 'D': 1},
+    **{'q': 0, 'dq': 0},
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Observed:
+    """
+    What was observed of a recording, of one chunk of it, or of several logs.
+
+    Attributes
+    ----------
+    system : rows in memory, or triangular factors of all chunks and logs
+    samples : of all of it, or of the first chunk that moves
+    sampled_systems : rows in memory: all of them, or those of some chunks from all over
+    delays : of the efforts behind the positions, removed
+    notes : findings on the signals
+    parts : of several logs, each of them
+
+    """
+
+    system: System
+    samples: Samples
+    sampled_systems: tuple[System, ...]
+    delays: Delays
+    notes: tuple[Finding, ...] = ()
+    parts: tuple['Observed', ...] = ()
+
+
+def observe_recording(
+    recording: RecordingOrChunks,
+    robot: Robot,
+    base: BaseParameters,
+    settings: SignalSettings,
+    whole: bool = False,
+) -> Observed:
+    """
+    Turn a recording into rows, or into factors of as many as there are.
+
+    Parameters
+    ----------
+    recording : in memory, its successive chunks, or several logs
+    robot, base, settings : the model, and how signals are prepared
+    whole : whether the rows are wanted in memory, however many
+
+    Raises
+    ------
+    RecordingError : it cannot be used, or nothing moves
+
+    """
+    if isinstance(recording, LogSet):
+        return _observe_logs(recording, robot, base, settings)
+    if not isinstance(recording, Recording):
+        return _observe_chunks(recording, robot, base, settings)
+    if not whole and recording.size > MAX_SAMPLES:
+        return _observe_chunks(split_into_chunks(recording), robot, base, settings)
+    samples, system, delays, notes = prepare_without_delay(recording, robot, base, settings)
+    # What springs leave out, their own fits count.
+    elastic = isinstance(robot, ElasticRobot)
+    counted = system if elastic else count_model_error(samples, system, robot, base)
+    return Observed(counted, samples, (system,), delays, (*samples.notes, *notes))
+
+
+def observe_log(
+    log: Log, robot: Robot, base: BaseParameters, settings: SignalSettings, whole: bool
+) -> Observed:
+    """
+    Turn one of several logs into rows in memory if `whole`, else into triangular factors.
+
+    Raises
+    ------
+    RecordingError : it cannot be used, or nothing moves in it; says which
+
+    """
+    try:
+        if isinstance(log, Recording) and not whole:
+            return _observe_chunks(split_into_chunks(log), robot, base, settings)
+        return observe_recording(log, robot, base, settings, whole)
+    except RecordingError as error:
+        if log.source in str(error):
+            raise
+        raise type(error)(f'{log.source}: {error}') from error
+
+
+def _observe_logs(
+    logs: LogSet, robot: Robot, base: BaseParameters, settings: SignalSettings
+) -> Observed:
+    """Turn several logs into one system; filters, decimation and delays are each log's own."""
+    whole = logs.in_memory
+    parts = [observe_log(log, robot, base, settings, whole) for log in logs.logs]
+    shifted = [
+        dataclasses.replace(system, time=system.time + offset)
+        for part, offset in zip(parts, logs.offsets, strict=True)
+        for system in part.sampled_systems
+    ]
+    notes = [
+        finding('logs_together', count=len(parts), logs=short_names(logs.logs)),
+        *(() if whole else (finding('long_logs'),)),
+        *merge_notes(logs.logs, [part.notes for part in parts]),
+    ]
+    # The mean delay of each joint that has one: what another log of the robot may have.
+    delayed = [joint for joint in robot.joints if any(joint in part.delays for part in parts)]
+    return Observed(
+        (stack_rows if whole else stack_factors)([part.system for part in parts]),
+        parts[0].samples,
+        tuple(shifted),
+        {j: float(np.mean([part.delays.get(j, 0.0) for part in parts])) for j in delayed},
+        tuple(notes),
+        tuple(parts),
+    )
+
+
+def _observe_chunks(
+    chunks: Iterable[Recording], robot: Robot, base: BaseParameters, settings: SignalSettings
+) -> Observed:
+    """
+    Turn a recording that comes in chunks into triangular factors.
+
+    Cut-off, decimation and delays are those of the first chunk that moves. Chunks overlap by the
+    transients of the filters at their ends, so that every row counts once.
+    """
+    factors, notes = TriangularFactors(robot.n, base.rank + COLUMNS), dict[Finding, None]()
+    sampled_systems = BlockSampler[System]()
+    first: Observed | None = None
+    for chunk in observe_in_turn(chunks, robot, base, settings):
+        if first is None:
+            first = chunk
+            errors = ModelErrors.of(chunk.samples, chunk.system, robot, base, LEAST_DURATION)
+        notes.update(dict.fromkeys(chunk.notes))
+        factors.add(errors.attach(chunk.samples, chunk.system))
+        if sampled_systems.takes_next():
+            sampled_systems.add(chunk.system, chunk.system.valid.shape[1])
+    if first is None:
+        raise StandstillError('no joint moves in any chunk of the recording: record a motion')
+    total = factors.system(errors.attach(first.samples, first.system))
+    sampled = tuple(sampled_systems.blocks)
+    return Observed(total, first.samples, sampled, first.delays, tuple(notes)[:MAX_NOTES])
+
+
+def observe_in_turn(
+    chunks: Iterable[Recording], robot: Robot, base: BaseParameters, settings: SignalSettings
+) -> Iterator[Observed]:
+    """
+    Yield the rows of each chunk in which something moves.
+
+    Raises
+    ------
+    RecordingError : a chunk cannot be used
+
+    """
+    delays: Delays | None = None
+    tail: Recording | None = None
+    for chunk in chunks:
+        recording = chunk.select(robot.joints)
+        if tail is not None:
+            time, position, effort = (
+                np.concatenate([getattr(part, name) for part in (tail, recording)])
+                for name in ('time', 'position', 'effort')
+            )
+            recording = Recording(robot.joints, time, position, effort, source=recording.source)
+        tail, notes = _overlap(recording, settings), list[Finding]()
+        try:
+            if delays is None:
+                samples, system, delays, notes = prepare_without_delay(
+                    recording, robot, base, settings
+                )
+            else:
+                samples = prepare(remove_delay(recording, delays), robot, settings)
+                system = observe(samples, robot, base)
+        except StandstillError:
+            continue
+        settings = dataclasses.replace(
+            settings, cutoff=samples.cutoff, decimation=samples.decimation
+        )
+        tail = _overlap(recording, settings)
+        yield Observed(system, samples, (system,), delays, (*notes, *samples.notes))
+
+
+def _overlap(recording: Recording, settings: SignalSettings) -> Recording:
+    """Return the end of a chunk in which filters have transients; the next chunk repeats it."""
+    lowest = settings.band or settings.cutoff
+    seconds = 2.0 * EDGE_PERIODS / lowest if lowest else 0.0
+    return recording.between(float(np.nanmax(recording.time)) - seconds, np.inf)
+
+
+def split_into_chunks(recording: Recording) -> Iterator[Recording]:
+    """Cut a long recording that is in memory."""
+    for start in range(0, len(recording.time), CHUNK_SAMPLES):
+        rows = slice(start, start + CHUNK_SAMPLES)
+        columns = (getattr(recording, name)[rows] for name in ('time', 'position', 'effort'))
+        yield Recording(recording.joints, *columns, source=recording.source)
+
+
+def stack_rows(systems: Sequence[System]) -> System:
+    """Put the rows of systems with the same columns behind each other."""
+    first, changed = systems[0], dict[str, Any]()
+    for name, axis in ROW_AXIS.items():
+        values = [getattr(system, name) for system in systems]
+        if all(value is not None for value in values):
+            changed[name] = read_only(np.concatenate(values, axis=axis))
+    noise = [system.noise for system in systems if system.noise is not None]
+    return dataclasses.replace(
+        first,
+        **changed,
+        noise=np.sqrt(np.mean(np.square(noise), axis=0)) if len(noise) == len(systems) else None,
+        band=min(system.band for system in systems),
+    )
+
+
+def stack_factors(systems: Sequence[System]) -> System:
+    """Put systems of triangular factors together."""
+    batches = np.concatenate([s.batches for s in systems if s.batches is not None], axis=1)
+    total = triangular_factor(np.concatenate([joined(s) for s in systems], axis=1))
+    counts = np.sum([s.counts for s in systems if s.counts is not None], axis=0)
+    return split(systems[0], total, counts, batches)
