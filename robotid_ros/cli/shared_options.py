@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 EFFORT_KINDS = ('auto', 'joint_torque', 'without_gravity')
 # Exit codes. POOR and UNUSABLE: a command did its work, and says that its result is of no use.
 EXIT_ERROR, EXIT_USAGE, EXIT_POOR, EXIT_UNUSABLE, EXIT_INTERRUPTED = 1, 2, 3, 4, 130
-LOG = (
-    'rosbag2 folder, .mcap or .db3 file; .bag of ROS 1; .csv, .xlsx, .json, .npz, .mat, .h5, '
-    '.parquet'
-)
+LOG = 'rosbag2 folder, .mcap or .db3 file; .bag of ROS 1; .csv, .npz, .mat, .h5, .parquet'
 COLUMNS_EXAMPLE = 'time=t position=q{i} effort=tau{i}'
 UNITS_EXAMPLE = 'time=ms position=deg effort=A*0.12'
 
@@ -75,8 +72,7 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
         metavar='PATTERNS',
         default='',
         help=f"of a table: '{COLUMNS_EXAMPLE}', '{{joint}}_pos', 'x[0:6]', 'first..last', 'a,b'; "
-        'default: found by their names, without names by their values; efforts that derive from '
-        'the motion are refused',
+        'default: found by their names; efforts that derive from the motion are refused',
     )
     group.add_argument(
         '--units',
@@ -170,9 +166,7 @@ def page_written(write: Callable[[], object], label: str = 'written') -> dict[st
 
 
 def default_output(bag: str, suffix: str) -> Path:
-    """Path beside a recording, here for a URL: its name without an ending, and a suffix."""
-    if '://' in bag:
-        return Path(f'{Path(bag.split("?")[0]).stem}_{suffix}').absolute()
+    """Path beside a recording: its name without an ending, and a suffix."""
     path = Path(bag).absolute()
     return path.with_name(f'{path.stem if path.is_file() else path.name}_{suffix}')
 

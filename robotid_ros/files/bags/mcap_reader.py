@@ -41,7 +41,6 @@ from rosbags.interfaces import (
 
 from ..atomic import file_errors, open_regular
 from ..bounded import MAX_CHUNK, unpack, unpack_limit
-from ..remote_file import RemoteFile
 
 MAGIC = b'\x89MCAP0\r\n'
 FRAME = struct.Struct('<BQ')  # opcode, length
@@ -131,7 +130,7 @@ class Chunk:
         return self.start > self.stop or (self.stop >= start and self.start < stop)
 
 
-def is_mcap(path: Path | RemoteFile) -> bool:
+def is_mcap(path: Path) -> bool:
     """Whether a file starts as MCAP."""
     with open_regular(path) as stream, file_errors(path):
         return stream.read(len(MAGIC)) == MAGIC
@@ -261,7 +260,7 @@ class McapReader:
 
     """
 
-    def __init__(self, path: Path | RemoteFile):
+    def __init__(self, path: Path):
         self.path = path
         self.channels: dict[int, tuple[Channel, Schema | None]] = {}
         self.connections: list[Connection] = []
@@ -334,12 +333,6 @@ class McapReader:
                 f"'{self.path.name}' promises {self.promised} messages, {count} were found"
             )
         return tuple(notes)
-
-    @property
-    def time_range(self) -> tuple[int, int] | None:
-        """Reception of the first and the last message in chunks [ns], None where none is known."""
-        known = [chunk for chunk in self._chunks.values() if chunk.counts and chunk.size]
-        return (min(c.start for c in known), max(c.stop for c in known)) if known else None
 
     def close(self) -> None:
         """Nothing stays open between reads."""

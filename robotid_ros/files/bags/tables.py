@@ -7,7 +7,6 @@ What reads bags reads, cuts, inspects and converts them as if they were messages
 from collections.abc import Sequence
 import contextlib
 import dataclasses
-import json
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,6 @@ from ..formats.column_selection import describe, find, select
 from ..formats.joint_table import JointTable
 from ..formats.open_table import open_table
 from ..formats.read_options import ReadOptions
-from ..formats.records import from_records
 from ..formats.table import from_arrays, Table
 from ..formats.table_joints import read_joint_table
 from .messages import JOINT_STATE, JOINT_STATES_TOPIC, Layout
@@ -177,17 +175,6 @@ def _is_of_joints(table: Table, options: ReadOptions) -> bool:
 def _table(bag: Bag, connection: Any, limit: int | None = None) -> Table:
     """Make a table of the messages of a topic, whose columns are called after their fields."""
     name = f'{connection.topic} of {bag.path}'
-    if connection.ext.serialization_format == 'json':
-        return from_records(
-            name,
-            (
-                {**json.loads(payload), f'{_TIME} [ns]': received}
-                for block in bag.blocks(connection.topic, limit=limit)
-                for received, payload in zip(
-                    block.received.tolist(), block.payloads(), strict=True
-                )
-            ),
-        )
     parts: dict[int, list[tuple[np.ndarray, dict[str, np.ndarray]]]] = {}
     layouts: dict[int, Layout] = {}
     for layout, payloads, received, _ in bag.groups(connection.topic, limit=limit):

@@ -11,7 +11,7 @@ import numpy as np
 from ...core.diagnostics.remark import EFFORT_UNIT, Remark, SERIOUS
 from ...core.signals.derived_efforts import refuse_derived_efforts
 from ...exceptions import RecordingError
-from .column_looks import are_successive, guess_columns, missing
+from .column_looks import are_successive, echoed_columns, missing
 from .column_names import Meaning, words_of
 from .column_selection import (
     Column,
@@ -247,7 +247,7 @@ def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
     if table.has_header:
         found = find(table, (*robot.names, *robot.followers) or options.joints)
     else:
-        found = {} if {'position', 'effort'} <= set(named) else guess_columns(table, robot.names)
+        found = {} if {'position', 'effort'} <= set(named) else echoed_columns(table, robot.names)
     automatic = {k: s for k, s in found.items() if k not in named}
     found |= {quantity: select(table, quantity, pattern) for quantity, pattern in named.items()}
     if options.rate:
@@ -388,7 +388,7 @@ def _found_note(table: Table, found: Mapping[str, Selection], bare: Sequence[str
     )
     others = [o.pattern for k, s in found.items() if k in ('position', 'effort') for o in s.others]
     also = f'; {", ".join(others[:4])} look alike' if others else ''
-    how = 'by their names' if table.has_header else 'by their order and values'
+    how = 'by their names' if table.has_header else 'by the names of the joints in them'
     text = f"columns of '{table.source}' found {how}: {taken}{also} (--columns: others)"
     silent = [quantity for quantity in bare if quantity in found]
     si = f'; {" and ".join(silent)} without a unit, so in SI (--units: others)' if silent else ''

@@ -52,11 +52,6 @@ def test_one_file_a_joint(tmp_path):
     check(open_table(tmp_path, ReadOptions(urdf=OPTIONS.urdf, rate=100.0)))
 
 
-def test_one_number_a_line_joints_behind_each_other(tmp_path):
-    write(tmp_path, q=Q.ravel(), tau=TAU.ravel(), time_s=TIME)
-    check(open_table(tmp_path, OPTIONS))
-
-
 def test_variables_of_mat_files_and_arrays(tmp_path):
     savemat(tmp_path / 'q.mat', {'q': Q})
     savemat(tmp_path / 'tau.mat', {'data': TAU})
