@@ -11,7 +11,7 @@ from ..exceptions import ConfigurationError, FileError, MissingPackageError
 
 if TYPE_CHECKING:
     from ..files.formats.read_options import ReadOptions
-    from ..files.identification_input import Part
+    from ..files.identification_input import LogPart
     from ..files.results import Results
 
 EFFORT_KINDS = ('auto', 'joint_torque', 'without_gravity')
@@ -208,9 +208,9 @@ def add_part_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--to', dest='stop', type=float, metavar='S', help='use up to here [s]')
 
 
-def parse_part(text: str) -> 'Part':
+def parse_part(text: str) -> 'LogPart':
     """Read 'START:STOP': fractions of the recording, or seconds when one ends in 's'."""
-    from ..files.identification_input import Part
+    from ..files.identification_input import LogPart
 
     ends = text.split(':')
     fraction = not any(end.endswith('s') for end in ends)
@@ -224,10 +224,10 @@ def parse_part(text: str) -> 'Part':
         raise argparse.ArgumentTypeError(
             f"'{text}' is no part: write 0:0.5 for the first half, 2s:8.5s for seconds"
         )
-    return Part(low, high, fraction)
+    return LogPart(low, high, fraction)
 
 
-def selected_part(args: argparse.Namespace) -> 'Part | None':
+def selected_part(args: argparse.Namespace) -> 'LogPart | None':
     """
     Return the part that was asked for, None for all.
 
@@ -237,14 +237,14 @@ def selected_part(args: argparse.Namespace) -> 'Part | None':
 
     """
     if args.start is None and args.stop is None:
-        return cast('Part | None', args.part)
-    from ..files.identification_input import Part
+        return cast('LogPart | None', args.part)
+    from ..files.identification_input import LogPart
 
     start = 0.0 if args.start is None else args.start
     stop = math.inf if args.stop is None else args.stop
     if args.part is not None or not 0.0 <= start < stop:
         raise ConfigurationError('give either --part, or --from and --to with the start first')
-    return Part(start, stop)
+    return LogPart(start, stop)
 
 
 def above_zero(text: str) -> float:

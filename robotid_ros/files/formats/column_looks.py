@@ -8,7 +8,7 @@ import numpy as np
 from ...exceptions import RecordingError, shortened
 from .column_names import match_names
 from .column_selection import Column, FOLDER_HINT, Selection
-from .table import Columns, Table
+from .table import Columns, ColumnTable
 
 # Columns of a table that are looked at, and whole numbers that are states of a machine.
 MOST_COLUMNS, MOST_STATES = 64, 20
@@ -71,7 +71,7 @@ def _span(members: Sequence[str]) -> str:
     return '..'.join(dict.fromkeys((first, last)))
 
 
-def looks_of(table: Table) -> str:
+def looks_of(table: ColumnTable) -> str:
     """Describe the columns of a table, those of arrays each, for messages."""
     few, count = [], 0
     for name, width in table.widths.items():
@@ -98,7 +98,9 @@ EXAMPLES = {
 }
 
 
-def missing(table: Table, quantity: str, selections: Mapping[str, Selection]) -> RecordingError:
+def missing(
+    table: ColumnTable, quantity: str, selections: Mapping[str, Selection]
+) -> RecordingError:
     """Return the error for a table without a quantity: what its columns look like."""
     taken: Iterable[str] = (f'{k} {s.pattern}' for k, s in selections.items())
     known = f'; found: {", ".join(taken)}' if selections else ''
@@ -129,7 +131,7 @@ def are_successive(values: np.ndarray) -> bool:
     return bool(sizes[1] < 0.5 * sizes[0] and sizes[0] * values.shape[1] < 1.5 * sizes[2])
 
 
-def echoed_columns(table: Table, joints: Sequence[str]) -> dict[str, Selection]:
+def echoed_columns(table: ColumnTable, joints: Sequence[str]) -> dict[str, Selection]:
     """
     Return the columns of joint states as `ros2 topic echo --csv` writes them, without a header.
 

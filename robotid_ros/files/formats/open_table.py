@@ -16,11 +16,11 @@ from .arrays import is_lerobot, read_hdf5, read_mat, read_npy, read_npz, read_pa
 from .column_names import group, understand
 from .joint_table import JointTable
 from .read_options import BAG_SUFFIXES, ReadOptions, SUFFIXES
-from .table import check_rows, Columns, from_arrays, Table
+from .table import check_rows, Columns, ColumnTable, from_arrays
 from .table_joints import read_joint_table
 from .text_table import read_text_table
 
-Reader = Callable[[Path], Table]
+Reader = Callable[[Path], ColumnTable]
 
 
 _MAGIC: tuple[tuple[bytes, Reader], ...] = (
@@ -141,7 +141,7 @@ def _told_of_damage(shown: str) -> Iterator[None]:
         ) from error
 
 
-def _read_folder(path: Path, files: Mapping[Path, Callable[[Path], Table]]) -> Table:
+def _read_folder(path: Path, files: Mapping[Path, Callable[[Path], ColumnTable]]) -> ColumnTable:
     """
     Put the tables of a folder beside each other; a file's name says what its columns do not.
 
@@ -186,7 +186,7 @@ def _read_folder(path: Path, files: Mapping[Path, Callable[[Path], Table]]) -> T
     return dataclasses.replace(from_arrays(str(path), columns), notes=(note,), labels=labels)
 
 
-def _columns(file: Path, table: Table, labels: dict[str, tuple[str, ...]]) -> Columns:
+def _columns(file: Path, table: ColumnTable, labels: dict[str, tuple[str, ...]]) -> Columns:
     """Return columns that say what they are, and the others together by the name of their file."""
     columns = table.read(list(table.widths))
     told = {name: values for name, values in columns.items() if _said([name])}

@@ -16,7 +16,7 @@ Columns = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
-class Table:
+class ColumnTable:
     """
     Columns of a file.
 
@@ -55,7 +55,7 @@ class Table:
 
 def from_arrays(
     source: str, arrays: Mapping[str, np.ndarray], units: Mapping[str, str] | None = None
-) -> Table:
+) -> ColumnTable:
     """
     Make a table of arrays that are in memory already, (N,), (N, n) or (n, N).
 
@@ -88,7 +88,7 @@ def from_arrays(
         elif value.ndim == 2 and value.shape[1] == count:
             columns[name] = value.T
     widths = {name: value.shape[1] if value.ndim == 2 else 0 for name, value in columns.items()}
-    return Table(
+    return ColumnTable(
         source,
         widths,
         lambda names: {name: columns[name] for name in names},
@@ -154,7 +154,7 @@ _KEYS = frozenset('joint joints axis achse gelenk axe motor servo actuator name 
 _TIMES = frozenset('time timestamp zeit t'.split())
 
 
-def check_rows(table: Table) -> None:
+def check_rows(table: ColumnTable) -> None:
     """
     Check that each row is a sample of all columns.
 

@@ -26,7 +26,7 @@ from .column_selection import (
 from .joint_table import FIELDS, JointTable
 from .read_options import ReadOptions
 from .stamps import align_rows, make_stamps
-from .table import Columns, Table
+from .table import Columns, ColumnTable
 from .units import (
     canonical,
     CURRENTS,
@@ -226,7 +226,7 @@ def units_by_ratio(ratio: float, position: str | None, velocity: str | None) -> 
     return None
 
 
-def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
+def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
     """
     Make joint states of a table.
 
@@ -305,7 +305,7 @@ class _Content:
 
 
 def _read(
-    table: Table, found: Mapping[str, Selection], robot: Described, options: ReadOptions
+    table: ColumnTable, found: Mapping[str, Selection], robot: Described, options: ReadOptions
 ) -> _Content:
     positions, notes = columns_of_joints(table, found['position'], robot, options)
     places: dict[str, Mapping[str, Column]] = {'position': positions}
@@ -324,7 +324,7 @@ def _read(
 
 
 def _temperature_places(
-    table: Table,
+    table: ColumnTable,
     found: Mapping[str, Selection],
     positions: Mapping[str, Column],
     robot: Described,
@@ -341,7 +341,7 @@ def _temperature_places(
 
 def _with_live_efforts(
     content: _Content,
-    table: Table,
+    table: ColumnTable,
     found: Mapping[str, Selection],
     robot: Described,
     options: ReadOptions,
@@ -379,7 +379,7 @@ def _matrix(columns: Columns, places: Mapping[str, Column], joints: Sequence[str
     return values
 
 
-def _found_note(table: Table, found: Mapping[str, Selection], bare: Sequence[str]) -> str:
+def _found_note(table: ColumnTable, found: Mapping[str, Selection], bare: Sequence[str]) -> str:
     """Say which columns were taken, which others look alike, and which are without a unit."""
     taken = ', '.join(
         f'{quantity} {s.pattern}'

@@ -18,7 +18,7 @@ from ...exceptions import RecordingError
 from ..atomic import file_errors, open_regular
 from ..bounded import BoundedStream
 from .column_names import understand
-from .table import Columns, Table
+from .table import Columns, ColumnTable
 from .text_cells import (
     has_decimal_commas,
     header_of,
@@ -64,7 +64,7 @@ class _Head:
     cells: list[str]
 
 
-def read_text_table(path: Path) -> Table:
+def read_text_table(path: Path) -> ColumnTable:
     """
     Open a text file of numbers.
 
@@ -102,7 +102,7 @@ def read_text_table(path: Path) -> Table:
         if is_date(cell)
     }
     widths = {name: 0 for name in names if name not in texts}
-    return Table(
+    return ColumnTable(
         source,
         widths,
         functools.partial(_read, source, opener, form, names, dates),
