@@ -55,7 +55,10 @@ def hash_bag(location: str) -> tuple[str, int]:
     digest, size = hashlib.sha256(), 0
     for file in files:
         with open_regular(file) as stream:
-            digest.update(hashlib.file_digest(stream, 'sha256').hexdigest().encode())
+            own = hashlib.sha256()
+            while block := stream.read(1 << 20):
+                own.update(block)
+            digest.update(own.hexdigest().encode())
             size += stream.tell()
     return digest.hexdigest(), size
 

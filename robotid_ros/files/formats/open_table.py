@@ -123,8 +123,8 @@ def _read(path: Path, shown: str, _modified: int, _size: int, options: ReadOptio
     assert reader is not None
     with _told_of_damage(shown):
         table = reader(Path(shown))
-        if table.has_header and not options.columns:
-            check_rows(table)
+        if table.has_header and not options.columns and (clock := check_rows(table)):
+            options = dataclasses.replace(options, columns=(('time', clock),))
         return read_joint_table(table, options)
 
 

@@ -154,9 +154,9 @@ _KEYS = frozenset('joint joints axis achse gelenk axe motor servo actuator name 
 _TIMES = frozenset('time timestamp zeit t'.split())
 
 
-def check_rows(table: ColumnTable) -> None:
+def check_rows(table: ColumnTable) -> str:
     """
-    Check that each row is a sample of all columns.
+    Return the column of times that each signal repeats, or ''; a row must be a sample of all.
 
     Raises
     ------
@@ -183,6 +183,7 @@ def check_rows(table: ColumnTable) -> None:
             f"'{table.source}' has a row for each {keys[0]}: export a column for each joint "
             '(pandas: pivot), or name the columns of one joint with --columns'
         )
+    return names[places[0]] if len(times) > 1 and not differ else ''
 
 
 def _same(a: np.ndarray, b: np.ndarray) -> bool:
