@@ -4,12 +4,12 @@ import errno
 import os
 
 from bag_tools import EPOCH, joint_state, states, status, STEP, write_mcap
+from mcap.writer import Writer
 import numpy as np
 import pytest
 
 from robotid_ros.exceptions import FileError, RecordingError
 from robotid_ros.files.bags import BagWriter, dump_session, read_recording, RecordedSession
-from robotid_ros.files.bags.mcap_writer import McapFile
 from robotid_ros.files.bags.session import SESSION_TOPIC
 from robotid_ros.files.convert import convert
 
@@ -39,8 +39,8 @@ def test_a_full_disk_leaves_nothing(tmp_path, source, name, monkeypatch):
     def fail(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(McapFile, 'finish', fail)
-    with pytest.raises(OSError, match='No space left'):
+    monkeypatch.setattr(Writer, 'finish', fail)
+    with pytest.raises(FileError, match='no space left'):
         convert(source, tmp_path / name)
     assert [path.name for path in tmp_path.iterdir()] == ['in']
 
