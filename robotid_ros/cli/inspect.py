@@ -12,7 +12,7 @@ from .shared_options import (
     Outcome,
     read_options,
 )
-from .terminal import format_number, print_paragraph, print_table, SHORT, show
+from .terminal import format_number, print_findings, print_paragraph, print_table, SHORT, show
 
 if TYPE_CHECKING:
     from ..files.bags.summary import BagSummary
@@ -54,10 +54,17 @@ def run(args: argparse.Namespace) -> Outcome:
 
 def summary_data(summary: 'BagSummary') -> dict[str, Any]:
     """Return a summary as an object of JSON; its session's header is that of the bag."""
+    from ..core.finding_codes import as_data
+
     fields = dataclasses.fields(summary)
     data = {f.name: getattr(summary, f.name) for f in fields if f.name != 'session'}
     verdict = {'usable': summary.usable, 'reason': summary.suitability[0].reason or None}
-    return {**data, 'usable': summary.usable, 'verdict': verdict}
+    return {
+        **data,
+        'notes': list(map(as_data, summary.notes)),
+        'usable': summary.usable,
+        'verdict': verdict,
+    }
 
 
 def _print_summary(summary: 'BagSummary', *, every_topic: bool) -> None:
@@ -84,5 +91,4 @@ def _print_summary(summary: 'BagSummary', *, every_topic: bool) -> None:
     if summary.phases:
         phases = [(p.name, f'{p.start:.2f}', f'{p.stop:.2f}') for p in summary.phases]
         print_table(('phase', 'from [s]', 'to [s]'), phases)
-    for note in summary.notes:
-        print_paragraph(note, 'note')
+    print_findings(summary.notes)

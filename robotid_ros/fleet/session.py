@@ -9,6 +9,8 @@ import numpy as np
 
 from ..core.arrays import Array
 from ..core.diagnostics.assumptions import data_warnings
+from ..core.finding_codes import render
+from ..core.findings import Finding
 from ..core.identification_settings import IdentificationSettings
 from ..core.pipeline.estimation import as_asked
 from ..core.pipeline.several_logs import observe_log
@@ -61,8 +63,8 @@ class BagSession:
     system: System | None = None
     estimate: Estimate | None = None
     delays: dict[str, float] = dataclasses.field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
+    warnings: tuple[Finding, ...] = ()
     origin: int = 0
     duration: float = 0.0
     rate: float = 0.0
@@ -89,7 +91,7 @@ def _identify(location: str, model: FleetModel) -> BagSession:
     observed = observe_log(log, robot, base, settings.signals, whole)
     system, most = observed.system, MOST_BATCHES
     estimate, reason = _fitted(system, settings)
-    warnings: Sequence[str] = ()
+    warnings: Sequence[Finding] = ()
     if estimate is not None:
         warnings = data_warnings(robot, base, observed.samples, observed.sampled_systems, estimate)
         most = min(most, count_blocks(system, estimate.value)) if whole else most
@@ -142,8 +144,8 @@ def session_row(session: BagSession, source: Source, labels: Row, size: int) -> 
         'temperature': source.temperature,
         'status': session.status,
         'reason': session.reason,
-        'notes': list(session.notes),
-        'warnings': list(session.warnings),
+        'notes': list(map(render, session.notes)),
+        'warnings': list(map(render, session.warnings)),
         'bytes': size,
         'samples': session.samples,
         'duration': session.duration,

@@ -9,8 +9,9 @@ import numpy.typing as npt
 from ...exceptions import ConfigurationError
 from ..arrays import Array, ReadOnlyArrays
 from ..diagnostics.assumptions import data_warnings
-from ..diagnostics.remark import prefixed
 from ..excitation.collision_bodies import body_frame, BodyFrame
+from ..finding_codes import finding
+from ..findings import Finding
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.parameters import INERTIAL, INERTIAL_UNITS
@@ -181,6 +182,41 @@ def frame_change(placement: Array) -> Array:
     return np.array(columns).T
 
 
+def carrying(robot: Robot, chi: Array, frame: str, central: Array) -> Array:
+    """
+    Return standard parameters (p,) of a robot that carries a body.
+
+    Parameters
+    ----------
+    robot, chi : of the robot without it
+    frame : of the description; '': that of the last joint
+    central : (10,) of the body there, in the order of `CENTRAL`
+
+    Raises
+    ------
+    UnknownNameError, ConfigurationError : no such frame, or one that moves with no joint
+    ConfigurationError : no body has such a mass and inertia
+
+    """
+    place = body_frame(robot, frame)
+    mass, centre, moments = central[0], central[1:4], np.zeros((3, 3))
+    moments[UPPER] = central[4:]
+    moments += np.triu(moments, 1).T
+    if not np.isfinite(central).all() or mass < 0.0 or (mass == 0.0 and central.any()):
+        raise ConfigurationError('a payload has a mass, and all its values are numbers')
+    principal = np.linalg.eigvalsh(moments)
+    if principal[2] > (principal[0] + principal[1]) * (1.0 + ROUNDING) or principal[0] < 0.0:
+        raise ConfigurationError(
+            'no body has such an inertia: each principal moment is at most the sum of the others'
+        )
+    inertia = moments + mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+    body = np.array([*inertia[UPPER], *(mass * centre), mass])
+    result = np.array(chi, dtype=float)
+    start = robot.first_columns[place.link]
+    result[start : start + 10] += frame_change(np.array(np.linalg.inv(place.placement))) @ body
+    return result
+
+
 class KnownArm(NamedTuple):
     """
     Base parameters of an arm that is identified already.
@@ -206,7 +242,7 @@ def payload_from_recordings(
     settings: IdentificationSettings,
     progress: Progress,
     frame: str = '',
-) -> tuple[Payload, tuple[str, ...]]:
+) -> tuple[Payload, tuple[Finding, ...]]:
     """
     Find a payload from a recording with it and one without it, or the identified arm.
 
@@ -221,7 +257,7 @@ def payload_from_recordings(
 
     Returns
     -------
-    The payload in this frame, and notes on the recordings and on it
+    The payload in this frame, and findings on the recordings and on it
 
     Raises
     ------
@@ -246,7 +282,7 @@ def payload_from_recordings(
         found = estimate_base_parameters(recording, robot, base, settings, lambda _: None)
         systems = found.sampled_systems
         warnings = data_warnings(robot, base, found.samples, systems, found.estimate)
-        notes.extend(prefixed(name, text) for text in (*found.signal_notes, *warnings))
+        notes.extend(each.of(name) for each in (*found.signal_notes, *warnings))
         return found.estimate
 
     without = empty if isinstance(empty, KnownArm) else estimate('empty', empty)
@@ -268,7 +304,7 @@ def stands_out(payload: Payload) -> bool:
     return bool(payload.mass > SIGNIFICANT * payload.central_sigma[0])
 
 
-def payload_notes(payload: Payload, joint: str, advice: str) -> list[str]:
+def payload_notes(payload: Payload, joint: str, advice: str) -> list[Finding]:
     """
     Say what to doubt of a payload.
 
@@ -279,33 +315,21 @@ def payload_notes(payload: Payload, joint: str, advice: str) -> list[str]:
     advice : what to check where it cannot be
 
     """
-    notes, mass = [], payload.central_sigma[0]
+    notes, sigma = list[Finding](), payload.central_sigma[0]
     if not stands_out(payload):
-        notes.append(
-            f'the mass, {payload.mass:.3g} ± {mass:.2g} kg, does not stand out of its '
-            f'σ: check {advice}, take a heavier body, or a motion against gravity'
-        )
+        figures = {'mass': payload.mass, 'sigma': sigma}
+        notes.append(finding('payload_uncertain', [joint], advice=advice, **figures))
     parts = ((payload.names, payload.sigma), (CENTRAL, payload.central_sigma))
     unknown, central = (
         [name for name, sigma in zip(names, sigmas, strict=True) if not np.isfinite(sigma)]
         for names, sigmas in parts
     )
     if unknown:
-        notes.append(
-            f'the motion does not tell {", ".join(unknown)} apart (σ is infinite), and so not '
-            f'{", ".join(central)}: move the joints up to {joint} more, about other axes, if '
-            'these matter'
-        )
+        notes.append(finding('payload_not_told', [joint], parameters=unknown, central=central))
     elif not payload.consistent:
-        notes.append(
-            'no body can have the parameters that fit best: these are of the nearest one that can '
-            f'exist, up to {payload.distance:.1f} σ away; '
-            + (
-                'record longer for more exact inertias'
-                if payload.distance < SIGNIFICANT
-                else f'check {advice}, and the robot description'
-            )
-        )
+        near = payload.distance < SIGNIFICANT
+        remedy = {'inexact': 'inertias'} if near else {'advice': advice}
+        notes.append(finding('payload_impossible', [joint], distance=payload.distance, **remedy))
     return notes
 
 

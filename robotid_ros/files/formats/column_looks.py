@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 
+from ...core.finding_codes import select
 from ...exceptions import RecordingError, shortened
 from .column_names import match_names
 from .column_selection import Column, FOLDER_HINT, Selection
@@ -105,7 +106,9 @@ def missing(
     taken: Iterable[str] = (f'{k} {s.pattern}' for k, s in selections.items())
     known = f'; found: {", ".join(taken)}' if selections else ''
     known += f'; passed over: {shortened(table.passed_over)}' if table.passed_over else ''
-    known += ''.join(f'; {note}' for note in table.notes)
+    for note in select(table.notes, 'tables_joined'):
+        if left_out := note.values['left_out']:
+            known += f'; {shortened(left_out)} left out, of another length'
     example, hint = EXAMPLES[quantity], ''
     if all(table.widths.values()):
         example = f'{quantity}=NAME[FIRST:END]'

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.findings import Finding
 from ...exceptions import FileError, RecordingError, shortened
 from .column_names import group, words_of
 
@@ -29,7 +30,7 @@ class ColumnTable:
     texts : {name: first text} of columns that hold no numbers
     labels : {name of an array: names of its columns}
     rate : that the file names [Hz], 0 for none
-    notes : what was unusual about it, in words
+    notes : what was unusual about it
     units : {column: unit} that the file says elsewhere than in the name, as of dates
     passed_over : arrays of another shape than rows of columns, with their shapes
 
@@ -42,7 +43,7 @@ class ColumnTable:
     texts: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     rate: float = 0.0
-    notes: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)
     passed_over: tuple[str, ...] = ()
 

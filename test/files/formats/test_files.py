@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.exceptions import FileError, RecordingError
 from robotid_ros.files.bags import read_recording
 from robotid_ros.files.formats.open_table import open_table
@@ -80,7 +81,7 @@ def test_the_rate_of_a_data_set_replaces_stamps(tmp_path):
     path = lerobot(tmp_path / 'set', [[7]]) / 'data/chunk-000/file-000.parquet'
     found = open_table(path, OPTIONS)
     np.testing.assert_allclose(found.stamp * 1e-9, TIME, atol=1e-9)
-    assert '100 Hz' in ' '.join(found.notes)
+    assert select(found.notes, 'stamps_from_rate')[0].values == {'rate': 100.0}
 
 
 @pytest.mark.parametrize(('name', 'package'), [('log.parquet', 'pyarrow'), ('log.h5', 'h5py')])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.exceptions import RecordingError
 from robotid_ros.files.formats.column_names import understand
 from robotid_ros.files.formats.open_table import open_table
@@ -166,11 +167,12 @@ def test_counts_and_shares_need_a_gain(tmp_path):
     with pytest.raises(RecordingError, match=r"in inc, .* --units 'position=inc\*1.2e-5'"):
         check(path)
     notes = check(path, f'position=inc*{turn!r} effort=%*0.5', velocity=False)
-    assert not any('%' in note and 'gains' in note for note in notes)
+    assert not select(notes, 'effort_unit_of_log')
     found = open_table(
         path, ReadOptions(urdf=urdf(*JOINTS), units=(('position', f'inc*{turn!r}'),))
     )
-    assert any('parameters come out per %: give gains [N·m/%]' in note for note in found.notes)
+    (note,) = select(found.notes, 'effort_unit_of_log')
+    assert note.values['unit'] == '%'
 
 
 @pytest.mark.parametrize(
