@@ -64,18 +64,13 @@ setup(
         ],
         # Logs and robot descriptions of others: MATLAB 7.3 and HDF5, Parquet, xacro.
         'formats': ['h5py>=3.10', 'pyarrow>=14', 'xacro'],
-        # `robotid fleet`: many robots, on Dask, from files and URLs.
-        'fleet': ['aiohttp>=3.9', 'dask[distributed]>=2024', 'fsspec>=2024.2', 'pyarrow>=14'],
+        # `robotid fleet`: many robots, on Dask.
+        'fleet': ['dask[distributed]>=2024', 'pyarrow>=14'],
         'dev': [
-            'aiohttp',
             'axe-playwright-python',
             'dask[distributed]',
-            'fsspec',
             'h5py',
-            'flask',
-            'flask-cors',
             'hypothesis',
-            'moto',
             'mujoco>=3.2',
             'mypy',
             'playwright',
@@ -84,7 +79,6 @@ setup(
             'pytest-timeout',
             'pytest-xdist',
             'ruff',
-            's3fs',
             'xacro',
         ],
     },

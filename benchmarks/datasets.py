@@ -22,7 +22,7 @@ from robotid_ros.core.model import build_robot
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.results import Identification
 from robotid_ros.exceptions import FileError, RobotIdError
-from robotid_ros.files.bags import BagWriter, dump_session, read_recording, Session
+from robotid_ros.files.bags import BagWriter, dump_session, read_recording, RecordedSession
 from robotid_ros.files.bags.session import SESSION_TOPIC, STATE_TOPIC
 from robotid_ros.files.configuration import read_urdf
 
@@ -183,7 +183,7 @@ def deviations(case: Case, values: Mapping[str, float]) -> Iterator[str]:
 def _session(
     bag: BagWriter, controller: Mapping[str, object], phases: Mapping[str, float]
 ) -> None:
-    bag.write_text(SESSION_TOPIC, dump_session(Session(controller=controller)), EPOCH)
+    bag.write_text(SESSION_TOPIC, dump_session(RecordedSession(controller=controller)), EPOCH)
     bag.add_topic(STATE_TOPIC, STATUS, latched=True)
     for name, second in phases.items():
         stamp = _stamp(second)

@@ -44,7 +44,7 @@ from robotid_ros.core.pipeline.results import Identification
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.bags import open_recording
-from robotid_ros.files.identification_input import Input, open_input, Part, split
+from robotid_ros.files.identification_input import Input, LogPart, open_input, split
 
 # Of the low-pass: least [Hz], times the motion's, this share of the power, largest share of rate.
 CUTOFF, TIMES, POWER, SHARE = 5.0, 10.0, 0.99, 0.2
@@ -117,7 +117,7 @@ class Log:
         session = open_input([self.bag], self.configuration, Path(self.urdf).read_text())
         first = session.recording
         if self.validation is None:
-            return session, *split(first, Part(0.0, FIRST, fraction=True))
+            return session, *split(first, LogPart(0.0, FIRST, fraction=True))
         joints = session.robot.recorded_joints
         return session, first, open_recording(self.validation, joints, options=session.options)
 

@@ -29,7 +29,7 @@ from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.verdict import judge, UNUSABLE, Verdict
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.configuration import load, read_urdf
-from robotid_ros.files.identification_input import open_input, Part, split
+from robotid_ros.files.identification_input import LogPart, open_input, split
 from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import NoiseSettings, SimulationSettings
 
@@ -153,7 +153,7 @@ def first_seconds(seconds: float) -> Verdict | None:
     if not log.exists():
         return None
     session = open_input([str(log)], urdf=(UR10 / 'robot.urdf').read_text())
-    fitted, _ = split(session.recording, Part(0.0, seconds))
+    fitted, _ = split(session.recording, LogPart(0.0, seconds))
     return judge(identify(fitted, session.robot, session.configuration.identification))
 
 

@@ -94,7 +94,7 @@ class RecorderSettings:
 
 
 @dataclass(frozen=True)
-class GainSettings:
+class GainProposalSettings:
     """Gains proposed from the identified inertia J: `p = J ω²`, `d = 2 ζ J ω`."""
 
     bandwidth: float = setting(
@@ -139,7 +139,7 @@ class IdentificationNodeSettings(IdentificationSettings):
     live_cutoff: float = setting(
         10.0, 'corner of the causal filter of live prediction', unit='Hz', minimum=0.1
     )
-    controller_gains: GainSettings = setting(GainSettings, 'proposed gains')
+    controller_gains: GainProposalSettings = setting(GainProposalSettings, 'proposed gains')
     drift: DriftSettings = setting(DriftSettings, 'changes of friction, offsets and payload')
     contact: ContactSettings = setting(ContactSettings, 'external effort, wrench and contact')
     payload: PayloadIdentificationSettings = setting(

@@ -62,7 +62,8 @@ def parse(cls: type[T], values: Mapping[str, Any], path: str = '') -> T:
     Build settings `cls` from a nested mapping.
 
     Supported field types: bool, int, float, str, tuple[float, ...], tuple[int, ...],
-    tuple[str, ...], `X | None`, nested settings, and dict[str, X] keyed by a free name.
+    tuple[str, ...], `X | None`, nested settings, and dict[str, X] keyed by a free name. Keys of
+    earlier versions in `cls.RETIRED` are passed over.
 
     Raises
     ------
@@ -74,6 +75,8 @@ def parse(cls: type[T], values: Mapping[str, Any], path: str = '') -> T:
     types = typing.get_type_hints(cls)
     fields = {f.name: f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
     values = _as_now(fields, values)
+    retired = getattr(cls, 'RETIRED', ())
+    values = {key: value for key, value in values.items() if key not in retired}
     for key in values:
         if key not in fields:
             raise ConfigurationError(

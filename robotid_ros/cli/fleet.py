@@ -1,13 +1,12 @@
-"""`robotid fleet run|report|watch`: from the bags of many robots to a store and a page."""
+"""`robotid fleet run|report`: from the bags of many robots to a store and a page."""
 
 import argparse
 from pathlib import Path
-import sys
 import time
 from typing import TYPE_CHECKING
 
 from .shared_options import add_output_option, EXIT_UNUSABLE, LOG, Outcome
-from .terminal import print_findings, print_json, print_paragraph, print_table, ProgressBar, show
+from .terminal import print_findings, print_paragraph, print_table, ProgressBar
 
 if TYPE_CHECKING:
     from ..fleet.engine import Engine
@@ -24,10 +23,8 @@ EXAMPLES = """\
 examples:
   robotid fleet run recordings -c config/ur10.yaml -o store
   robotid fleet run --manifest bags.csv -c ur10.yaml -c scara=arm.yaml -o store
-  robotid fleet run https://host/day1.mcap -c config/ur10.yaml -o store
   robotid fleet run bags -c ur10.yaml -o store --scheduler tcp://host:8786
   robotid fleet report store
-  robotid fleet watch recordings -c config/ur10.yaml -o store
 """
 # Failed bags that are named after a run; the store has all.
 MOST_REASONS = 10
@@ -38,20 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest='action', metavar='ACTION', required=True)
     run_parser = actions.add_parser('run', help='add what is missing to a store')
     run_parser.add_argument(
-        'sources', nargs='*', metavar='SOURCE', help=f'{LOG}; folders of them, patterns, URLs'
+        'sources', nargs='*', metavar='SOURCE', help=f'{LOG}; folders of them, patterns'
     )
     run_parser.add_argument(
         '--manifest',
         metavar='FILE',
-        help='CSV or Parquet: source, robot, type, time, tags, temperature of recordings',
+        help='CSV: source, robot, type, time, tags, temperature of recordings',
     )
-    watch = actions.add_parser('watch', help='add recordings as they arrive in a folder')
-    watch.add_argument('folder', metavar='FOLDER', help='where recordings arrive, at any depth')
-    watch.add_argument(
-        '--every', type=float, default=5.0, metavar='S', help='look so often [s]; default: 5'
-    )
-    for each in (run_parser, watch):
-        _add_run_options(each)
+    _add_run_options(run_parser)
     report = actions.add_parser('report', help='one page on a store')
     report.add_argument('store', metavar='STORE', help='folder of fleet run -o')
     add_output_option(report, 'default: report.html in the store')
@@ -77,7 +68,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Do what was asked for."""
-    return {'run': _run, 'watch': _watch, 'report': _report}[args.action](args)
+    return {'run': _run, 'report': _report}[args.action](args)
 
 
 def _run(args: argparse.Namespace) -> Outcome:
@@ -134,29 +125,6 @@ def _judge(work: 'Run', locations: list[str]) -> tuple[dict[str, str], bool]:
     return unusable, not known or len(unusable) < known
 
 
-def _watch(args: argparse.Namespace) -> Outcome:
-    """Print each recording when it has been added, until interrupted."""
-    from ..fleet.pooling import pool
-    from ..fleet.sources import arrivals
-
-    with ProgressBar(1) as progress:
-        work, engine = _start(args, progress)
-        with engine:
-            if progress.shown:
-                progress.print_line(f'dashboard: {engine.dashboard}')
-            for sources in arrivals(Path(args.folder), time.sleep, args.every):
-                work.work(sources, engine)
-                pool(work.store)
-                for source in sources:
-                    reason = work.reasons.get(source.location)
-                    if args.json:
-                        print_json({'source': source.location, 'reason': reason})
-                    else:
-                        show(f'{source.location}: {reason or "added"}')
-                    sys.stdout.flush()
-    return Outcome(None, lambda: None)  # never: recordings go on to arrive
-
-
 def _report(args: argparse.Namespace) -> Outcome:
     from ..core.finding_codes import as_data
     from ..fleet.report.page import write_fleet_report
@@ -191,4 +159,4 @@ def _start(args: argparse.Namespace, progress: ProgressBar) -> tuple['Run', 'Eng
         text = f'{done} of {total} bags, {done / seconds:.2g}/s, {left:.0f} s left'
         progress.show(done / max(total, 1), text + f', {failed} failed' * bool(failed))
 
-    return Run(store, models, settings, show), Engine(settings, args.scheduler)
+    return Run(store, models, show), Engine(settings, args.scheduler)

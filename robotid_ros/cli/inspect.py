@@ -25,7 +25,6 @@ DESCRIPTION = (
 EXAMPLES = """\
 examples:
   robotid inspect session/tx40_2025-01-31
-  robotid inspect cut_short.mcap --repair
   robotid inspect arm.csv --urdf arm.urdf
 """
 
@@ -33,35 +32,24 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument('bag', help=LOG)
-    parser.add_argument(
-        '--repair',
-        action='store_true',
-        help='first give a recording that was cut short or damaged its index and metadata.yaml',
-    )
     add_urdf_option(parser)
     add_log_options(parser)
     parser.add_argument('--all', action='store_true', help='show every topic with its type')
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Summarise, after a repair where that is asked for."""
-    from ..core.finding_codes import as_data, render
-    from ..files.bags import repair_bag
+    """Summarise."""
     from ..files.bags.summary import summarise
 
-    lost = repair_bag(args.bag) if args.repair else ()
     summary = summarise(args.bag, read_options(args, described=True))
 
     def print_all() -> None:
         _print_summary(summary, every_topic=args.all)
-        for found in lost:
-            print_paragraph(render(found), 'repaired')
         for use in summary.suitability:
             word = f'{use.purpose}: {"yes" if use.possible else f"no, {use.reason}"}'
             print_paragraph(word, style='good' if use.possible else 'doubtful')
 
-    data = {**summary_data(summary), 'repaired': list(map(as_data, lost))}
-    return Outcome(data, print_all, code=0 if summary.usable else EXIT_UNUSABLE)
+    return Outcome(summary_data(summary), print_all, code=0 if summary.usable else EXIT_UNUSABLE)
 
 
 def summary_data(summary: 'BagSummary') -> dict[str, Any]:

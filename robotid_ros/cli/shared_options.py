@@ -11,16 +11,13 @@ from ..exceptions import ConfigurationError, FileError, MissingPackageError
 
 if TYPE_CHECKING:
     from ..files.formats.read_options import ReadOptions
-    from ..files.identification_input import Part
+    from ..files.identification_input import LogPart
     from ..files.results import Results
 
 EFFORT_KINDS = ('auto', 'joint_torque', 'without_gravity')
 # Exit codes. POOR and UNUSABLE: a command did its work, and says that its result is of no use.
 EXIT_ERROR, EXIT_USAGE, EXIT_POOR, EXIT_UNUSABLE, EXIT_INTERRUPTED = 1, 2, 3, 4, 130
-LOG = (
-    'rosbag2 folder, .mcap or .db3 file; .bag of ROS 1; .csv, .xlsx, .json, .npz, .mat, .h5, '
-    '.parquet'
-)
+LOG = 'rosbag2 folder, .mcap or .db3 file; .bag of ROS 1; .csv, .npz, .mat, .h5, .parquet'
 COLUMNS_EXAMPLE = 'time=t position=q{i} effort=tau{i}'
 UNITS_EXAMPLE = 'time=ms position=deg effort=A*0.12'
 
@@ -75,8 +72,7 @@ def add_log_options(parser: argparse.ArgumentParser) -> None:
         metavar='PATTERNS',
         default='',
         help=f"of a table: '{COLUMNS_EXAMPLE}', '{{joint}}_pos', 'x[0:6]', 'first..last', 'a,b'; "
-        'default: found by their names, without names by their values; efforts that derive from '
-        'the motion are refused',
+        'default: found by their names; efforts that derive from the motion are refused',
     )
     group.add_argument(
         '--units',
@@ -170,9 +166,7 @@ def page_written(write: Callable[[], object], label: str = 'written') -> dict[st
 
 
 def default_output(bag: str, suffix: str) -> Path:
-    """Path beside a recording, here for a URL: its name without an ending, and a suffix."""
-    if '://' in bag:
-        return Path(f'{Path(bag.split("?")[0]).stem}_{suffix}').absolute()
+    """Path beside a recording: its name without an ending, and a suffix."""
     path = Path(bag).absolute()
     return path.with_name(f'{path.stem if path.is_file() else path.name}_{suffix}')
 
@@ -214,9 +208,9 @@ def add_part_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--to', dest='stop', type=float, metavar='S', help='use up to here [s]')
 
 
-def parse_part(text: str) -> 'Part':
+def parse_part(text: str) -> 'LogPart':
     """Read 'START:STOP': fractions of the recording, or seconds when one ends in 's'."""
-    from ..files.identification_input import Part
+    from ..files.identification_input import LogPart
 
     ends = text.split(':')
     fraction = not any(end.endswith('s') for end in ends)
@@ -230,10 +224,10 @@ def parse_part(text: str) -> 'Part':
         raise argparse.ArgumentTypeError(
             f"'{text}' is no part: write 0:0.5 for the first half, 2s:8.5s for seconds"
         )
-    return Part(low, high, fraction)
+    return LogPart(low, high, fraction)
 
 
-def selected_part(args: argparse.Namespace) -> 'Part | None':
+def selected_part(args: argparse.Namespace) -> 'LogPart | None':
     """
     Return the part that was asked for, None for all.
 
@@ -243,14 +237,14 @@ def selected_part(args: argparse.Namespace) -> 'Part | None':
 
     """
     if args.start is None and args.stop is None:
-        return cast('Part | None', args.part)
-    from ..files.identification_input import Part
+        return cast('LogPart | None', args.part)
+    from ..files.identification_input import LogPart
 
     start = 0.0 if args.start is None else args.start
     stop = math.inf if args.stop is None else args.stop
     if args.part is not None or not 0.0 <= start < stop:
         raise ConfigurationError('give either --part, or --from and --to with the start first')
-    return Part(start, stop)
+    return LogPart(start, stop)
 
 
 def above_zero(text: str) -> float:

@@ -110,11 +110,6 @@ _TABLE = (
     Code('F110', 'tables_joined', INFO,
          'The tables of {tables} are one log[[; {left_out} left out, of another length]]',
          'Files of a folder that are of several logs do not belong together.'),
-    Code('F111', 'signals_interpolated', INFO,
-         'Signals with times of their own are interpolated onto those of {signal}',
-         'Interpolation of slow signals loses what is fast in them.'),
-    Code('F112', 'rows_are_columns', INFO, 'Rows of one {keys} each are columns here',
-         'Such a table names the signal in each row.'),
     Code('F113', 'rows_sorted', INFO,
          'The rows are not in the order of their stamps: they are sorted',
          'Derivatives need samples in order of time.'),
@@ -149,7 +144,7 @@ _TABLE = (
     Code('F124', 'cut_short', INFO,
          'The recording was cut short: it is read up to its last whole message',
          'A recorder that was killed leaves a file without its index.',
-         remedy='robotid inspect --repair writes the index'),
+         remedy='mcap recover writes the index'),
     Code('F125', 'damaged_parts', WARNING,
          "Damaged parts of '{file}' were left out: {parts}, with {count} messages[[ from "
          '{start:.2f} to {stop:.2f} s]]',
@@ -201,11 +196,6 @@ _TABLE = (
          'The parameters are of {identified}, the recording of {recorded}',
          'Parameters of one robot do not predict another one.',
          remedy='Give the parameters of the robot that was recorded'),
-    Code('F141', 'pieces_merged', INFO,
-         'A long recording: the factors of {count} pieces were merged',
-         'Pieces of a recording are read by several processes.'),
-    Code('F142', 'pieces_left_out', WARNING, '{count} pieces were left out: {reason}',
-         'What the robot did then is not in the result.'),
     # --- F2: signals ---
     Code('F201', 'clock_jumped', WARNING,
          'The clock of the stamps jumped by {jump:+.6g} s after {since:.2f} s: this is taken '

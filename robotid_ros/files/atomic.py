@@ -11,7 +11,6 @@ import tempfile
 from typing import BinaryIO
 
 from ..exceptions import FileError
-from .remote_file import RemoteFile
 
 # Of configurations, descriptions and results [bytes]; the largest that are known have 2 MB.
 MAX_TEXT = 32 << 20
@@ -125,7 +124,7 @@ def new_names(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def file_errors(path: str | Path | RemoteFile) -> Iterator[None]:
+def file_errors(path: str | Path) -> Iterator[None]:
     """Turn an `OSError` on `path` into a `FileError` of one sentence."""
     try:
         yield
@@ -138,9 +137,9 @@ def file_errors(path: str | Path | RemoteFile) -> Iterator[None]:
         raise FileError(f"cannot access '{path}': {reason}{nearest_file(path)}") from error
 
 
-def nearest_file(path: str | Path | RemoteFile) -> str:
+def nearest_file(path: str | Path) -> str:
     """Ask whether a file beside a missing one was meant; empty where none is like it."""
-    if isinstance(path, RemoteFile) or Path(path).exists():
+    if Path(path).exists():
         return ''
     import difflib  # here: most files are there
 
@@ -151,7 +150,7 @@ def nearest_file(path: str | Path | RemoteFile) -> str:
     return ''
 
 
-def open_regular(path: str | Path | RemoteFile) -> BinaryIO:
+def open_regular(path: str | Path) -> BinaryIO:
     """
     Open a file for reading, unless it is a device or a pipe, which may never end.
 
@@ -160,8 +159,6 @@ def open_regular(path: str | Path | RemoteFile) -> BinaryIO:
     FileError : it is missing, not readable or not a regular file
 
     """
-    if isinstance(path, RemoteFile):
-        return path.open()
     with file_errors(path):
         # Without waiting for someone to write to a pipe.
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | getattr(os, 'O_BINARY', 0))

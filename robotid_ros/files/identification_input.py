@@ -61,7 +61,7 @@ class Input:
 
 
 @dataclass(frozen=True)
-class Part:
+class LogPart:
     """A part of a recording, from its first sample: seconds, or fractions of its duration."""
 
     start: float
@@ -220,7 +220,7 @@ def select_robot(
 
 
 def split(
-    recording: AnyRecording, part: Part | None = None, validation: Part | None = None
+    recording: AnyRecording, part: LogPart | None = None, validation: LogPart | None = None
 ) -> tuple[AnyRecording, AnyRecording | None]:
     """
     Split a recording into what to identify on and what to validate on.
@@ -246,7 +246,7 @@ def split(
 
 
 def split_all(
-    logs: Sequence[AnyRecording], part: Part | None = None, validation: Part | None = None
+    logs: Sequence[AnyRecording], part: LogPart | None = None, validation: LogPart | None = None
 ) -> tuple[AnyRecording | LogSet, AnyRecording | LogSet | None]:
     """Split each of several logs of one robot as `split` does."""
     if len(logs) == 1:

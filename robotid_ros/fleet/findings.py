@@ -12,7 +12,7 @@ from ..core.findings import Finding
 from ..core.regression.observation_system import System
 from ..core.regression.random_effects import holm
 from .fleet_table import Robots
-from .friction_changes import Change, find_changes
+from .friction_changes import find_changes, FrictionChange
 
 # Chance that any robot of a fleet in which nothing is wrong is accused, of each kind.
 SIGNIFICANT = 0.01
@@ -58,7 +58,7 @@ def inverted_joints(robots: Robots, systems: Iterable[System]) -> list[Finding]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Deviation:
+class RobotDeviation:
     """Difference of a robot from the mean of others (b,), its scale (b,), degrees of freedom."""
 
     difference: Array
@@ -66,14 +66,14 @@ class Deviation:
     freedom: int
 
 
-def deviation(robots: Robots, robot: int, others: Sequence[int]) -> Deviation:
+def deviation(robots: Robots, robot: int, others: Sequence[int]) -> RobotDeviation:
     """Compare a robot with others, by their spread and the σ of both."""
     values = robots.values[list(others)]
     count = len(values)
     spread = values.std(axis=0, ddof=1)
     noise = np.median(robots.sigmas, axis=0)
     scale = np.sqrt(np.maximum(spread, noise) ** 2 * (1.0 + 1.0 / count))
-    return Deviation(robots.values[robot] - values.mean(axis=0), scale, count - 1)
+    return RobotDeviation(robots.values[robot] - values.mean(axis=0), scale, count - 1)
 
 
 def payload_columns(robots: Robots) -> Array:
@@ -85,7 +85,7 @@ def payload_columns(robots: Robots) -> Array:
     return np.column_stack(columns) if columns else np.zeros((robots.base.rank, 0))
 
 
-def payload_test(robots: Robots, found: Deviation) -> tuple[float, float]:
+def payload_test(robots: Robots, found: RobotDeviation) -> tuple[float, float]:
     """
     Test whether a body at the last link explains a deviation.
 
@@ -155,7 +155,7 @@ def _payload(robots: Robots, name: str, mass: float, p: float) -> Finding:
     return finding(PAYLOAD, [joint], mass=mass, p=p, **whose)
 
 
-def _outlier(robots: Robots, name: str, own: Deviation, p: Array) -> Finding:
+def _outlier(robots: Robots, name: str, own: RobotDeviation, p: Array) -> Finding:
     place = int(np.argmin(p))
     difference = own.difference[place]
     return finding(
@@ -190,13 +190,13 @@ def find_all(types: Sequence[tuple[Robots, Iterable[System]]]) -> list[Finding]:
     return [*found, *drifts(steps)]
 
 
-def changes(robots: Robots, left_out: set[str]) -> list[Change]:
+def changes(robots: Robots, left_out: set[str]) -> list[FrictionChange]:
     """Return the candidates for changes of friction of the robots that are not left out."""
     kept = [k for k, name in enumerate(robots.names) if name not in left_out]
     return find_changes(robots, kept)
 
 
-def drifts(types: Sequence[tuple[Robots, Sequence[Change]]]) -> list[Finding]:
+def drifts(types: Sequence[tuple[Robots, Sequence[FrictionChange]]]) -> list[Finding]:
     """
     Find robots whose friction changed: of each the clearest change, all of them counted.
 
@@ -209,7 +209,7 @@ def drifts(types: Sequence[tuple[Robots, Sequence[Change]]]) -> list[Finding]:
     if not every:
         return []
     adjusted = holm(np.array([change.p for _, change in every]))
-    best: dict[tuple[str, str], tuple[float, Robots, Change]] = {}
+    best: dict[tuple[str, str], tuple[float, Robots, FrictionChange]] = {}
     for (robots, change), p in zip(every, adjusted.tolist(), strict=True):
         name = robots.type, robots.names[change.robot]
         if p <= SIGNIFICANT and (name not in best or abs(change.z) > abs(best[name][2].z)):
@@ -217,7 +217,7 @@ def drifts(types: Sequence[tuple[Robots, Sequence[Change]]]) -> list[Finding]:
     return [_drift(robots, name, change, p) for (_, name), (p, robots, change) in best.items()]
 
 
-def _drift(robots: Robots, name: str, change: Change, p: float) -> Finding:
+def _drift(robots: Robots, name: str, change: FrictionChange, p: float) -> Finding:
     parameter, unit = robots.base.names[change.parameter], robots.base.units[change.parameter]
     share = change.step / max(abs(change.before), 1e-300)
     date = change.since

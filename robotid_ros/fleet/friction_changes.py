@@ -24,7 +24,7 @@ LEAST_KELVIN = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
-class Change:
+class FrictionChange:
     """
     A step of a parameter of a robot, the likeliest one.
 
@@ -48,7 +48,7 @@ class Change:
     p: float
 
 
-def find_changes(robots: Robots, kept: Sequence[int]) -> list[Change]:
+def find_changes(robots: Robots, kept: Sequence[int]) -> list[FrictionChange]:
     """
     Return the likeliest change of each friction parameter of each robot that is kept.
 
@@ -57,7 +57,7 @@ def find_changes(robots: Robots, kept: Sequence[int]) -> list[Change]:
     """
     places = [robots.of(robot) for robot in kept]
     places = [own for own in places if len(own) >= FEWEST_SESSIONS]
-    found: list[Change] = []
+    found: list[FrictionChange] = []
     if not places:
         return found
     for parameter in np.flatnonzero(robots.friction):
@@ -71,7 +71,7 @@ def find_changes(robots: Robots, kept: Sequence[int]) -> list[Change]:
         for own in places:
             number, *step = _largest_step(values[own], kelvin[own], sigma, slope_sigma, freedom)
             since, robot = robots.times[own[number]], int(robots.owner[own[0]])
-            found.append(Change(robot, int(parameter), since, number, *step))
+            found.append(FrictionChange(robot, int(parameter), since, number, *step))
     return found
 
 

@@ -1,6 +1,6 @@
 """A run over a fleet: what is missing in the store is worked on, and added as it is done."""
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 import dataclasses
 from functools import cached_property, lru_cache
@@ -11,20 +11,16 @@ from ..exceptions import ConfigurationError, FileError
 from ..files.atomic import open_regular
 from ..files.bags.opening import data_files
 from ..files.provenance import versions
-from ..files.remote_file import hash_of, is_url, RemoteFile
 from .engine import Engine, Job, Lost
 from .model import FleetModel
-from .session import BagSession, identify_session, LOST, put_together, Row, session_row, Task
-from .settings import FleetSettings
+from .session import BagSession, identify_session, LOST, Row, session_row
 from .sources import Source
-from .store import COSTS, FORMAT, SESSIONS, Store
+from .store import FORMAT, SESSIONS, Store
 
 # Called with how many bags are done, how many there are, and how many of the done failed.
 Progress = Callable[[int, int, int], None]
 # Sessions after which the plan is written, for a client that is killed.
 PLAN_EVERY = 100
-# What follows the key of a job: the number of a piece, or this when all pieces are there.
-WHOLE = 'whole'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,16 +49,16 @@ def version() -> str:
 
 def hash_bag(location: str) -> tuple[str, int]:
     """Return a hash of the content of a bag, and its size [bytes]."""
-    if is_url(location):
-        remote = RemoteFile(location)
-        return remote.fingerprint(), remote.stat().st_size
     files = data_files(Path(location))
     if any(file.is_dir() for file in files):
         files = sorted(file for folder in files for file in folder.rglob('*') if file.is_file())
     digest, size = hashlib.sha256(), 0
     for file in files:
         with open_regular(file) as stream:
-            digest.update(hash_of(stream).encode())
+            own = hashlib.sha256()
+            while block := stream.read(1 << 20):
+                own.update(block)
+            digest.update(own.hexdigest().encode())
             size += stream.tell()
     return digest.hexdigest(), size
 
@@ -82,17 +78,13 @@ class Run:
         self,
         store: Store,
         models: Mapping[str, FleetModel],
-        settings: FleetSettings,
         progress: Progress = lambda *_: None,
     ):
-        self.store, self.models, self.settings = store, models, settings
+        self.store, self.models = store, models
         self.counts, self.reasons = Counter[str](), dict[str, str]()
         self._progress, self._total = progress, 0
         self._plan: dict[str, str] = {}
-        self._costs: list[Row] = []
         self._bags: dict[str, HashedBag] = {}
-        self._pieces: dict[str, list[BagSession | None]] = {}
-        self._more: deque[Job] = deque()
 
     def work(self, sources: Sequence[Source], engine: Engine) -> None:
         """Add the sessions of sources that are not there yet."""
@@ -104,13 +96,10 @@ class Run:
         there = {row['key'] for row in rows if row['status'] != LOST}
         self._total += len(sources)
         try:
-            for job, outcome in engine.run(_Feed(self._more, self._jobs(sources, there))):
+            for job, outcome in engine.run(self._jobs(sources, there)):
                 self._take(job, outcome)
         finally:
             self._write_plan()
-            if self._costs:
-                self.store.add(COSTS, self._costs)
-                self._costs = []
 
     def _model_of(self, source: Source) -> FleetModel:
         if not source.type and len(self.models) == 1:
@@ -136,7 +125,7 @@ class Run:
                 self._remember(bag, 'kept')
                 continue
             self._bags[key] = bag
-            yield self._job(key, Task(source.location, model))
+            yield Job(key, identify_session, (source.location, model))
 
     def _add_unread(self, source: Source, model: FleetModel, reason: str, there: set[str]) -> None:
         """Say that a bag cannot be read, in a row unless an earlier run knew what is in it."""
@@ -147,35 +136,13 @@ class Run:
             nothing = hashlib.sha256(source.location.encode()).hexdigest()
             self._add(HashedBag(source, nothing, 0, model), BagSession(LOST, reason))
 
-    def _job(self, key: str, task: Task) -> Job:
-        return Job(key, identify_session, (task, self.settings.piece))
-
     def _take(self, job: Job, outcome: BagSession | Lost) -> None:
-        """Add a session, or hand out the pieces of a long one, and then to put them together."""
         session = BagSession(LOST, outcome.reason) if isinstance(outcome, Lost) else outcome
-        key, _, number = job.key.partition('-')
-        bag = self._bags[key]
-        if session.windows:
-            count = len(session.windows)
-            self._pieces[key] = [None] * count
-            for k, window in enumerate(session.windows):
-                task = Task(bag.source.location, bag.model, window, count)
-                self._more.append(self._job(f'{key}-{k}', task))
-        elif number and number != WHOLE:
-            pieces = self._pieces[key]
-            pieces[int(number)] = session
-            if None not in pieces:
-                self._more.append(Job(f'{key}-{WHOLE}', put_together, (pieces, bag.model)))
-                del self._pieces[key]
-        else:
-            self._add(bag, session)
+        self._add(self._bags[job.key], session)
 
     def _add(self, bag: HashedBag, session: BagSession) -> None:
         row = session_row(session, bag.source, bag.labels, bag.size)
         self.store.add_session(row, bag.model.type, bag.source.robot)
-        size = 8 * (len(row.get('factors', ())) + len(row.get('batches', ())))
-        cost = {'key': row['key'], 'seconds': session.seconds, 'bytes': bag.size}
-        self._costs.append({**cost, 'result_bytes': size})
         if session.system is None:
             self.reasons[bag.source.location] = session.reason
         self._remember(bag, session.status)
@@ -196,13 +163,3 @@ class Run:
         if self._plan:
             self.store.add_plan(self._plan)
             self._plan = {}
-
-
-class _Feed(Iterator[Job]):
-    """Jobs that came up on the way first, then the others."""
-
-    def __init__(self, more: deque[Job], jobs: Iterator[Job]):
-        self._more, self._jobs = more, jobs
-
-    def __next__(self) -> Job:
-        return self._more.popleft() if self._more else next(self._jobs)

@@ -1,16 +1,15 @@
-"""One bag, or a piece of one: what a worker makes of it, and its row in the store."""
+"""One bag: what a worker makes of it, and its row in the store."""
 
 from collections.abc import Sequence
 import dataclasses
 from datetime import datetime, timezone
-import time
 from typing import Any
 
 import numpy as np
 
 from ..core.arrays import Array
 from ..core.diagnostics.assumptions import data_warnings
-from ..core.finding_codes import finding, render
+from ..core.finding_codes import render
 from ..core.findings import Finding
 from ..core.identification_settings import IdentificationSettings
 from ..core.pipeline.estimation import as_asked
@@ -23,11 +22,9 @@ from ..core.regression.observation_system import System
 from ..core.regression.triangular_factors import compress, joined
 from ..core.signals.recording import Recording
 from ..exceptions import FileError, RankDeficientError, RobotIdError
-from ..files.bags.recording import open_recording, pieces_of, read_recording
-from ..files.bags.storage import UNBOUNDED, Window
+from ..files.bags import open_recording
 from ..files.formats.read_options import ReadOptions
 from ..files.identification_input import split
-from ..files.remote_file import is_url
 from .model import FleetModel
 from .sources import Source
 
@@ -40,16 +37,6 @@ MOST_BATCHES = 16
 IDENTIFIED, UNDETERMINED, FAILED, LOST = 'identified', 'undetermined', 'failed', 'lost'
 # Stamps before that are of a clock that was never set [s since 1970].
 CLOCK_SET = 1_000_000_000
-
-
-@dataclasses.dataclass(frozen=True)
-class Task:
-    """A bag, or the messages of it received in a window, and the model of its robot."""
-
-    location: str
-    model: FleetModel
-    window: Window = UNBOUNDED
-    pieces: int = 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,8 +55,6 @@ class BagSession:
     notes, warnings : on the signals, on the data
     origin : the robot's clock at the first sample [ns], 0 where it was never set
     duration, rate, samples : of what was used [s, Hz]
-    seconds : of processor time that it took
-    windows : pieces to cut it into instead of all that
 
     """
 
@@ -84,46 +69,30 @@ class BagSession:
     duration: float = 0.0
     rate: float = 0.0
     samples: int = 0
-    seconds: float = 0.0
-    windows: tuple[Window, ...] = ()
 
 
-def identify_session(task: Task, piece_seconds: float) -> BagSession:
-    """Identify one bag, or say into which pieces of so many seconds to cut it; never raises."""
-    began = time.process_time()
+def identify_session(location: str, model: FleetModel) -> BagSession:
+    """Identify one bag; never raises."""
     try:
-        session = _identify(task, piece_seconds)
+        return _identify(location, model)
     except RobotIdError as error:
-        # An address that does not answer says nothing about what is there.
-        gone = isinstance(error, FileError) and is_url(task.location)
-        session = BagSession(LOST if gone else FAILED, str(error))
+        return BagSession(FAILED, str(error))
     except (OSError, MemoryError) as error:
-        session = BagSession(LOST, f'{type(error).__name__}: {error}')
+        return BagSession(LOST, f'{type(error).__name__}: {error}')
     except Exception as error:
-        session = BagSession(
-            FAILED, f'{type(error).__name__}: {error}; the bag is damaged, or a bug'
-        )
-    return dataclasses.replace(session, seconds=time.process_time() - began)
+        return BagSession(FAILED, f'{type(error).__name__}: {error}; the bag is damaged, or a bug')
 
 
-def _identify(task: Task, piece_seconds: float) -> BagSession:
-    robot, base, settings = task.model.build()
-    joints, options = robot.recorded_joints, ReadOptions(urdf=task.model.urdf)
-    if task.window == UNBOUNDED and task.pieces == 1:
-        windows = pieces_of(task.location, joints, piece_seconds, options=options)
-        if len(windows) > 1:
-            return BagSession(LOST, 'its pieces were not put together', windows=tuple(windows))
-        log = split(open_recording(task.location, joints, options=options))[0]
-    else:
-        log = read_recording(task.location, joints, options=options, window=task.window)
+def _identify(location: str, model: FleetModel) -> BagSession:
+    robot, base, settings = model.build()
+    joints, options = robot.recorded_joints, ReadOptions(urdf=model.urdf)
+    log = split(open_recording(location, joints, options=options))[0]
     whole = isinstance(log, Recording)
     observed = observe_log(log, robot, base, settings.signals, whole)
     system, most = observed.system, MOST_BATCHES
     estimate, reason = _fitted(system, settings)
     warnings: Sequence[Finding] = ()
-    if task.pieces > 1:
-        most = max(1, 2 * MOST_BATCHES // task.pieces)
-    elif estimate is not None:
+    if estimate is not None:
         warnings = data_warnings(robot, base, observed.samples, observed.sampled_systems, estimate)
         most = min(most, count_blocks(system, estimate.value)) if whole else most
     return BagSession(
@@ -150,37 +119,6 @@ def _fitted(system: System, settings: IdentificationSettings) -> tuple[Estimate 
         return fit(as_asked(system, settings), settings.method, settings.iterations), ''
     except RankDeficientError as error:
         return None, str(error)
-
-
-def put_together(pieces: Sequence[BagSession], model: FleetModel) -> BagSession:
-    """Return the session whose pieces these are, in their order; those that failed are noted."""
-    _, _, settings = model.build()
-    used = [piece for piece in pieces if piece.system is not None]
-    lost = [piece for piece in pieces if piece.status == LOST]
-    if not used or lost:
-        return (lost or list(pieces))[0]
-    systems = [piece.system for piece in used if piece.system is not None]
-    system = compress(stack_factors(systems), 2 * MOST_BATCHES)
-    estimate, reason = _fitted(system, settings)
-    failed = [piece.reason for piece in pieces if piece.status == FAILED]
-    notes = [finding('pieces_merged', count=len(used))]
-    if failed:
-        notes.append(finding('pieces_left_out', count=len(failed), reason=failed[0]))
-    joints = {joint for piece in used for joint in piece.delays}
-    return BagSession(
-        UNDETERMINED if estimate is None else IDENTIFIED,
-        reason,
-        system,
-        estimate,
-        {j: float(np.mean([p.delays.get(j, 0.0) for p in used])) for j in sorted(joints)},
-        (*notes, *dict.fromkeys(note for piece in used for note in piece.notes)),
-        (),
-        used[0].origin,
-        sum(piece.duration for piece in used),
-        used[0].rate,
-        sum(piece.samples for piece in used),
-        sum(piece.seconds for piece in pieces),
-    )
 
 
 def session_row(session: BagSession, source: Source, labels: Row, size: int) -> Row:

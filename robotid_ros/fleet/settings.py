@@ -9,6 +9,8 @@ from ..settings import setting
 class FleetSettings:
     """How many bags are worked on at once, and with what."""
 
+    RETIRED = ('piece',)
+
     workers: int = setting(
         0, 'processes on this machine, one thread each; 0: one a core', minimum=0, maximum=1000
     )
@@ -17,10 +19,4 @@ class FleetSettings:
     )
     waiting: int = setting(
         3, 'bags handed out per worker at a time, those it works on included', minimum=1
-    )
-    piece: float = setting(
-        300.0,
-        'longer bags are cut into pieces of this length, which workers share',
-        unit='s',
-        minimum=30.0,
     )

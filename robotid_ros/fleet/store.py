@@ -22,10 +22,7 @@ from ..files.yaml import parse_yaml
 from .model import FleetModel
 
 FORMAT = 2
-HEAD, SESSIONS, POOLED, PLANS, COSTS, MODELS = (
-    *('store.json', 'sessions', 'pooled', 'plans', 'costs'),
-    'models',
-)
+HEAD, SESSIONS, POOLED, PLANS, MODELS = 'store.json', 'sessions', 'pooled', 'plans', 'models'
 PARTITIONS = ('type', 'robot')
 
 
@@ -58,7 +55,6 @@ def schemas() -> Mapping[str, Any]:
         SESSIONS: sessions,
         POOLED: pooled,
         PLANS: {'source': text, 'key': text},
-        COSTS: {'key': text, 'seconds': real, 'bytes': count, 'result_bytes': count},
     }
     return {name: pa.schema(list(columns.items())) for name, columns in tables.items()}
 

@@ -8,7 +8,7 @@ import pytest
 from robotid_ros.cli.main import main
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import inverse_dynamics
-from robotid_ros.files.bags import BagWriter, dump_session, Session
+from robotid_ros.files.bags import BagWriter, dump_session, RecordedSession
 from robotid_ros.files.bags.session import SESSION_TOPIC
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -106,7 +106,7 @@ def record(folder, robot, chi, name='scara'):
         writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')
         writer.add_topic('/excitation/state', 'diagnostic_msgs/msg/DiagnosticStatus')
         writer.write_text('/robot_description', robot.urdf, EPOCH)
-        session = Session(configuration=configuration)
+        session = RecordedSession(configuration=configuration)
         writer.write_text(SESSION_TOPIC, dump_session(session), EPOCH)
         for state, second in (('exciting', 0.0), ('validating', 12.0), ('done', 24.0)):
             stamp = EPOCH + int(second * 1e9)

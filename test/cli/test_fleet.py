@@ -53,7 +53,6 @@ def test_what_is_missing_is_one_sentence(run, tmp_path, monkeypatch):
         (('run', tmp_path / 'none', '-c', CONFIG, *out), 'no recording'),
         (('run', bag, '-c', tmp_path / 'none.yaml', *out), 'none.yaml'),
         (('report', tmp_path), 'no fleet'),
-        (('watch', tmp_path / 'none', '-c', CONFIG, *out, '--workers', '1'), 'no folder'),
     ):
         code, _, err = run('fleet', *arguments)
         assert code == 1 and text in err and err.count('\n') == 1, err

@@ -9,7 +9,7 @@ import pytest
 from robotid_ros.cli.shared_options import EXIT_UNUSABLE
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import inverse_dynamics
-from robotid_ros.files.bags import BagWriter, dump_session, Session
+from robotid_ros.files.bags import BagWriter, dump_session, RecordedSession
 from robotid_ros.files.bags.session import SESSION_TOPIC
 from robotid_ros.files.results import verdict_of
 from robotid_ros.files.results_file import read_results
@@ -129,7 +129,7 @@ def test_averaging_needs_two_whole_periods(run, tmp_path, seconds, possible):
     with BagWriter(tmp_path, 'run') as writer:
         writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')
         writer.add_topic('/excitation/state', 'diagnostic_msgs/msg/DiagnosticStatus')
-        session = Session(trajectories={'exciting': {'period': 6.0}})
+        session = RecordedSession(trajectories={'exciting': {'period': 6.0}})
         writer.write_text(SESSION_TOPIC, dump_session(session), EPOCH)
         for state, second in (('exciting', 0.5), ('done', 0.5 + seconds)):
             stamp = EPOCH + round(second * 1e9)

@@ -4,12 +4,12 @@ import errno
 import os
 
 from bag_tools import EPOCH, joint_state, states, status, STEP, write_mcap
+from mcap.writer import Writer
 import numpy as np
 import pytest
 
 from robotid_ros.exceptions import FileError, RecordingError
-from robotid_ros.files.bags import BagWriter, dump_session, read_recording, Session
-from robotid_ros.files.bags.mcap_writer import McapFile
+from robotid_ros.files.bags import BagWriter, dump_session, read_recording, RecordedSession
 from robotid_ros.files.bags.session import SESSION_TOPIC
 from robotid_ros.files.convert import convert
 
@@ -39,8 +39,8 @@ def test_a_full_disk_leaves_nothing(tmp_path, source, name, monkeypatch):
     def fail(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(McapFile, 'finish', fail)
-    with pytest.raises(OSError, match='No space left'):
+    monkeypatch.setattr(Writer, 'finish', fail)
+    with pytest.raises(FileError, match='no space left'):
         convert(source, tmp_path / name)
     assert [path.name for path in tmp_path.iterdir()] == ['in']
 
@@ -59,7 +59,7 @@ def test_a_session_stays_one(tmp_path):
         writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')
         writer.add_topic('/excitation/state', 'diagnostic_msgs/msg/DiagnosticStatus')
         writer.write_text('/robot_description', '<robot/>', EPOCH)
-        session = Session(configuration={'robot': {'name': 'x'}})
+        session = RecordedSession(configuration={'robot': {'name': 'x'}})
         writer.write_text(SESSION_TOPIC, dump_session(session), EPOCH)
         for name, k in (('exciting', 0), ('validating', 150)):
             writer.write('/excitation/state', status({'state': name}), EPOCH + k * STEP)

@@ -11,7 +11,7 @@ from robotid_ros.files.bags import read_recording
 from robotid_ros.files.configuration import from_mapping
 from robotid_ros.files.convert import convert
 from robotid_ros.files.formats.read_options import ReadOptions
-from robotid_ros.files.identification_input import open_input, Part, split
+from robotid_ros.files.identification_input import LogPart, open_input, split
 
 from .formats.tables import Q, TAU, TIME, urdf
 
@@ -34,22 +34,22 @@ def test_phases_count_where_no_part_is_given():
 
 
 def test_the_rest_validates_a_part():
-    assert spans(split(recording(), Part(0.0, 0.5, True))) == [(0.0, 4.99), (5.0, 10.0)]
-    assert spans(split(recording(), Part(0.6, 1.0, True))) == [(6.0, 10.0), (0.0, 5.99)]
-    assert spans(split(recording(), Part(0.0, 9.9))) == [(0.0, 9.89), None]
-    assert spans(split(recording(), Part(0, 3), Part(4, 5))) == [(0.0, 2.99), (4.0, 4.99)]
+    assert spans(split(recording(), LogPart(0.0, 0.5, True))) == [(0.0, 4.99), (5.0, 10.0)]
+    assert spans(split(recording(), LogPart(0.6, 1.0, True))) == [(6.0, 10.0), (0.0, 5.99)]
+    assert spans(split(recording(), LogPart(0.0, 9.9))) == [(0.0, 9.89), None]
+    assert spans(split(recording(), LogPart(0, 3), LogPart(4, 5))) == [(0.0, 2.99), (4.0, 4.99)]
 
 
 def test_a_part_that_ends_at_the_end_has_the_last_sample():
-    assert spans([Part(0.5, 1.0, True).of(recording())]) == [(5.0, 10.0)]
-    assert spans([Part(2.0, 100.0).of(recording())]) == [(2.0, 10.0)]
+    assert spans([LogPart(0.5, 1.0, True).of(recording())]) == [(5.0, 10.0)]
+    assert spans([LogPart(2.0, 100.0).of(recording())]) == [(2.0, 10.0)]
 
 
 def test_too_little_is_refused():
     with pytest.raises(RecordingError, match=r'lasts 0\.200 s'):
         split(recording(count=21))
     with pytest.raises(RecordingError, match='choose at least'):
-        split(recording(), Part(5.0, 5.1))
+        split(recording(), LogPart(5.0, 5.1))
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from robotid_ros.core.pipeline.results import Identification, Validation
 from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.replay.convergence_history import History, Iteration, MotionError
 from robotid_ros.core.signals.recording import Recording
-from robotid_ros.files.bags import Session
+from robotid_ros.files.bags import RecordedSession
 from robotid_ros.files.bags.session import changed_gains
 from robotid_ros.files.collect_results import add_true_values, history_rows
 from robotid_ros.files.comparison import differences
@@ -196,8 +196,8 @@ def test_another_method_stands_beside_the_first(tmp_path, found, recording):
 
 def test_gains_that_were_changed_are_told():
     gains = {'one': {'p': 1.0}, 'two': {'p': 2.0}}
-    session = Session(controller={'gains': gains}, values={'gains_after': gains})
+    session = RecordedSession(controller={'gains': gains}, values={'gains_after': gains})
     assert changed_gains(session) == []
-    assert changed_gains(Session(controller={'gains': gains})) == []
+    assert changed_gains(RecordedSession(controller={'gains': gains})) == []
     after = {**gains, 'two': {'p': 3.0}}
     assert changed_gains(dataclasses.replace(session, values={'gains_after': after})) == ['two']

@@ -39,8 +39,8 @@ def work():
     from robotid_ros.fleet.store import Store
 
     def work(folder, places, manifest=None, engine=None, configurations=(str(CONFIG),)):
-        models, settings = load_models(configurations)
-        run = Run(Store.open(folder, create=True), models, settings)
+        models, _ = load_models(configurations)
+        run = Run(Store.open(folder, create=True), models)
         run.work(find_sources([str(p) for p in places], manifest), engine or InProcess())
         return run
 
@@ -57,9 +57,9 @@ def store(bags, tmp_path_factory):
     from robotid_ros.fleet.store import Store
 
     folder = tmp_path_factory.mktemp('stores') / 'store'
-    models, settings = load_models([str(CONFIG)])
+    models, _ = load_models([str(CONFIG)])
     store = Store.open(folder, create=True)
-    Run(store, models, settings).work(find_sources([str(bags)]), InProcess())
+    Run(store, models).work(find_sources([str(bags)]), InProcess())
     pool(store)
     return store
 

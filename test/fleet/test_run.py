@@ -21,8 +21,8 @@ def files(store):
 
 
 def values(store):
-    """Return what a store says, without what a run took and when."""
-    return {k: v for k, v in files(store).items() if not k.startswith(('plans', 'costs'))}
+    """Return what a store says, without when."""
+    return {k: v for k, v in files(store).items() if not k.startswith('plans')}
 
 
 def test_each_bag_is_a_row_and_a_damaged_one_says_why(store):
@@ -139,35 +139,6 @@ def test_what_does_not_fit_is_one_sentence(bags, work, tmp_path):
         Store.open(tmp_path / 'other', create=True)
     with pytest.raises(ConfigurationError, match='two configurations'):
         load_models([str(CONFIG), str(CONFIG)])
-
-
-def test_a_long_bag_is_cut_into_pieces_that_workers_share(work, tmp_path, monkeypatch):
-    from robotid_ros.files.bags import recording
-
-    # A motion that does not repeat: of one that does, σ know of the bag in memory alone.
-    bag = write_bag(tmp_path / 'r0', 'long', seconds=120.0, exponent=1.13)
-    whole = work(tmp_path / 'whole', [bag]).store.current()[0]
-    monkeypatch.setattr(recording, 'MAX_SAMPLES', 5000)
-    models, _ = load_models([str(CONFIG)])
-    from robotid_ros.fleet.run import Run
-
-    run = Run(Store.open(tmp_path / 'cut', create=True), models, FleetSettings(piece=30.0))
-    run.work(find_sources([str(bag)]), Backwards())
-    (cut,) = run.store.current()
-    assert 'the factors of 4 pieces were merged' in cut['notes'][0]
-    assert cut['samples'] == whole['samples'] == 12_000
-    for a, b in zip(cut['parameters'], whole['parameters'], strict=True):
-        assert a['value'] == pytest.approx(b['value'], abs=3.0 * b['sigma'])
-        # What the model may leave out counts from a level on: in one of them, or in both.
-        assert 0.4 < a['sigma'] / b['sigma'] < 2.5
-
-
-class Backwards(InProcess):
-    """Pieces may be done in any order."""
-
-    def run(self, jobs):
-        while waiting := list(jobs):
-            yield from super().run(reversed(waiting))
 
 
 def test_workers_die_and_the_scheduler_starts_again(bags, work, cluster, tmp_path, store):

@@ -388,25 +388,6 @@ def test_lost_data_are_told(tmp_path, good):
     assert 'damaged' in words and 'messages' in words
 
 
-def test_repair_skips_broken_chunks_and_says_so(tmp_path, good):
-    content = bytearray(write_bag(tmp_path, good.messages, 'ZSTD').read_bytes())
-    content[len(content) // 3] ^= 1
-    path = tmp_path / 'bag' / 'bag.mcap'
-    path.parent.mkdir()
-    path.write_bytes(content)
-    path.chmod(0o600)
-    keep = path.parent / '.repair'
-    keep.mkdir()
-    (keep / 'mine').write_text('kept')
-    out = accepted('inspect', '--repair', path.parent)
-    assert 'repaired: damaged parts' in out
-    assert (keep / 'mine').read_text() == 'kept'
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert (path.parent / 'metadata.yaml').stat().st_mode & 0o777 == 0o600
-    assert {f.name for f in path.parent.iterdir()} == {'.repair', 'bag.mcap', 'metadata.yaml'}
-    assert 'damaged' not in accepted('inspect', path.parent)
-
-
 def test_folders_and_other_things_in_place_of_files(tmp_path, good):
     for verb, *rest in (('inspect',), ('report',), ('design',), ('validate', '--parameters', 'x')):
         refused(verb, Path('/proc/self/mem'), *rest)

@@ -18,7 +18,7 @@ from robotid_ros.nodes.common.messages import values_of
 from robotid_ros.nodes.common.runtime import LATCHED, SpinThread
 from robotid_ros.nodes.common.waiting import result_of
 from robotid_ros.nodes.excitation.excitation_node import Excitation
-from robotid_ros.nodes.identification.identification_node import Identification
+from robotid_ros.nodes.identification.identification_node import IdentificationNode
 from robotid_ros.nodes.recorder.recorder_node import Recorder
 
 pytestmark = pytest.mark.ros
@@ -34,14 +34,14 @@ def nodes(tmp_path: Path, domain: int) -> Iterator[dict[str, rclpy.node.Node]]:
     # A search that only ~/stop can end.
     values['excitation']['starts'] = 1_000_000
     options = {'context': context, 'parameter_overrides': parameter_overrides(values)}
-    made = {c.__name__: c(**options) for c in (Excitation, Recorder, Identification)}
+    made = {c.__name__: c(**options) for c in (Excitation, Recorder, IdentificationNode)}
     made['client'] = rclpy.create_node('client', context=context)
     executor = SingleThreadedExecutor(context=context)
     for node in made.values():
         executor.add_node(node)
     spinning = SpinThread(executor)
     yield made
-    for name in ('Excitation', 'Recorder', 'Identification'):
+    for name in ('Excitation', 'Recorder', 'IdentificationNode'):
         made[name].close()
     spinning.end()
     rclpy.try_shutdown(context=context)

@@ -18,7 +18,7 @@ import yaml
 
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import inverse_dynamics
-from robotid_ros.files.bags import BagWriter, dump_session, Session
+from robotid_ros.files.bags import BagWriter, dump_session, RecordedSession
 from robotid_ros.files.bags.session import SESSION_TOPIC
 
 URDF = Path(__file__).resolve().parents[2] / 'urdf' / 'scara.urdf'
@@ -67,7 +67,9 @@ def make_good(folder: Path) -> Good:
     with BagWriter(folder, 'bag') as writer:
         writer.add_topic('/joint_states', JOINT_STATE)
         writer.write_text('/robot_description', robot.urdf, EPOCH)
-        writer.write_text(SESSION_TOPIC, dump_session(Session(configuration=settings)), EPOCH)
+        writer.write_text(
+            SESSION_TOPIC, dump_session(RecordedSession(configuration=settings)), EPOCH
+        )
         writer.add_topic('/excitation/state', STATUS)
         writer.write('/excitation/state', status({'state': 'exciting'}), EPOCH)
         for k, time in enumerate(t):
@@ -191,11 +193,6 @@ def mcap_compressed(good: Good, chance: random.Random, folder: Path) -> Command:
     path = write_bag(folder, good.messages, chance.choice(('NONE', 'LZ4', 'ZSTD')))
     path.write_bytes(damaged_bytes(chance, path.read_bytes()))
     return _identify(folder, path)
-
-
-def mcap_repair(good: Good, chance: random.Random, folder: Path) -> Command:
-    """Repair a damaged file."""
-    return ['inspect', '--repair', mcap_compressed(good, chance, folder)[1]]
 
 
 def messages(good: Good, chance: random.Random, folder: Path) -> Command:
@@ -326,7 +323,7 @@ Kind = Callable[[Good, random.Random, Path], Command]
 KINDS: dict[str, Kind] = {
     kind.__name__: kind
     for kind in (
-        *(mcap_bytes, mcap_compressed, mcap_repair, messages, metadata, sqlite_bytes),
+        *(mcap_bytes, mcap_compressed, messages, metadata, sqlite_bytes),
         *(sqlite_values, ros1, session, urdf, configuration, parameters, tables),
     )
 }

@@ -2,15 +2,13 @@
 
 from .mcap_writer import BagWriter
 from .recording import ChunkedRecording, open_recording, read_recording
-from .repair import repair_bag
-from .session import dump_session, Session
+from .session import dump_session, RecordedSession
 
 __all__ = [
     'BagWriter',
     'ChunkedRecording',
-    'Session',
+    'RecordedSession',
     'dump_session',
     'open_recording',
     'read_recording',
-    'repair_bag',
 ]

@@ -43,7 +43,6 @@ from ...core.finding_codes import finding
 from ...core.findings import Finding
 from ..atomic import file_errors, open_regular
 from ..bounded import MAX_CHUNK, unpack, unpack_limit
-from ..remote_file import RemoteFile
 
 MAGIC = b'\x89MCAP0\r\n'
 FRAME = struct.Struct('<BQ')  # opcode, length
@@ -133,7 +132,7 @@ class Chunk:
         return self.start > self.stop or (self.stop >= start and self.start < stop)
 
 
-def is_mcap(path: Path | RemoteFile) -> bool:
+def is_mcap(path: Path) -> bool:
     """Whether a file starts as MCAP."""
     with open_regular(path) as stream, file_errors(path):
         return stream.read(len(MAGIC)) == MAGIC
@@ -263,7 +262,7 @@ class McapReader:
 
     """
 
-    def __init__(self, path: Path | RemoteFile):
+    def __init__(self, path: Path):
         self.path = path
         self.channels: dict[int, tuple[Channel, Schema | None]] = {}
         self.connections: list[Connection] = []
@@ -337,12 +336,6 @@ class McapReader:
             figures = {'promised': self.promised, 'count': count}
             notes.append(finding('messages_missing', file=self.path.name, **figures))
         return tuple(notes)
-
-    @property
-    def time_range(self) -> tuple[int, int] | None:
-        """Reception of the first and the last message in chunks [ns], None where none is known."""
-        known = [chunk for chunk in self._chunks.values() if chunk.counts and chunk.size]
-        return (min(c.start for c in known), max(c.stop for c in known)) if known else None
 
     def close(self) -> None:
         """Nothing stays open between reads."""

@@ -76,144 +76,6 @@ class ExclusiveStream:
                 os.close(handle)
 
 
-class McapFile:
-    """
-    MCAP file in rosbag2's profile; after its first failure all further calls fail alike.
-
-    Parameters
-    ----------
-    path : of the .mcap file, which must not exist
-
-    Raises
-    ------
-    FileError : the path is taken or cannot be written
-
-    """
-
-    def __init__(self, path: Path):
-        # Who only reads does without it.
-        from mcap.writer import CompressionType, Writer
-
-        self.path = path
-        self.topics: dict[int, dict[str, Any]] = {}
-        self.failed: FileError | None = None
-        self._schemas: dict[tuple[str, bytes], int] = {}
-        self._span = (2**63 - 1, 0)
-        with self._errors():
-            self._stream = ExclusiveStream(path)
-            self._writer = Writer(
-                self._stream,  # type: ignore[arg-type]  # it needs write, tell and flush only
-                chunk_size=CHUNK_SIZE,
-                compression=CompressionType.NONE,
-            )
-            try:
-                self._writer.start(profile='ros2', library='robotid_ros')
-            except OSError:
-                self._stream.close()
-                raise
-            self._start = self._stream.tell()
-
-    @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Remember the first failure: a file that missed data must not look complete."""
-        if self.failed is not None:
-            raise self.failed
-        try:
-            with file_errors(self.path):
-                yield
-        except FileError as error:
-            self.failed = error
-            raise
-
-    def add_channel(
-        self,
-        topic: str,
-        message_type: str,
-        schema: tuple[str, bytes],
-        metadata: Mapping[str, str],
-    ) -> int:
-        """Declare a channel, of schema (encoding, definition); return its number for `write`."""
-        key = (message_type, schema[1])
-        with self._errors():
-            if key not in self._schemas:
-                self._schemas[key] = self._writer.register_schema(message_type, *schema)
-            number = self._schemas[key]
-            channel = self._writer.register_channel(topic, 'cdr', number, dict(metadata))
-        self.topics[channel] = {'name': topic, 'type': message_type, 'count': 0, **metadata}
-        return channel
-
-    def write(
-        self, channel: int, data: bytes, received: int, published: int, sequence: int
-    ) -> None:
-        """Append one message; times in ns."""
-        if self.failed is not None:
-            raise self.failed
-        try:  # not `_errors`, which costs a microsecond
-            self._writer.add_message(channel, received, data, published, sequence)
-        except OSError as error:
-            with self._errors():
-                raise error
-        self.topics[channel]['count'] += 1
-        self._span = (min(self._span[0], received), max(self._span[1], received))
-
-    def flush(self) -> None:
-        """Hand the open chunk to the operating system; see that the file is still there."""
-        with self._errors():
-            self._stream.check_there()
-            self._writer.flush()  # type: ignore[no-untyped-call]
-
-    def finish(self) -> None:
-        """Write index and footer, and close."""
-        with self._errors():
-            try:
-                self._stream.check_there()
-                # What rosbag2 keeps inside the file, to rebuild `metadata.yaml` from.
-                text = dump_yaml(self._information())
-                self._writer.add_metadata('rosbag2', {'serialized_metadata': text})
-                self._writer.finish()  # type: ignore[no-untyped-call]
-            finally:
-                self._stream.close()
-
-    def abandon(self) -> None:
-        """Close without index and footer, as after a kill."""
-        with file_errors(self.path):
-            self._stream.close()
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing but its beginning was written."""
-        return self._stream.tell() == self._start
-
-    def write_metadata(self, path: Path) -> None:
-        """Write `metadata.yaml` beside the recording."""
-        with self._errors():
-            write_text(path, dump_yaml({'rosbag2_bagfile_information': self._information()}))
-
-    def _information(self) -> dict[str, Any]:
-        start, stop = self._span if self._span[1] else (0, 0)
-        total = sum(topic['count'] for topic in self.topics.values())
-        times = {
-            'duration': {'nanoseconds': stop - start},
-            'starting_time': {'nanoseconds_since_epoch': start},
-            'message_count': total,
-        }
-        return {
-            'version': STORAGE_VERSION,
-            'storage_identifier': 'mcap',
-            **times,
-            'topics_with_message_count': [
-                {'topic_metadata': _topic_metadata(topic), 'message_count': topic['count']}
-                for topic in self.topics.values()
-            ],
-            'compression_format': '',
-            'compression_mode': '',
-            'relative_file_paths': [self.path.name],
-            'files': [{'path': self.path.name, **times}],
-            'custom_data': None,
-            'ros_distro': os.environ.get('ROS_DISTRO', 'jazzy'),
-        }
-
-
 def _topic_metadata(topic: Mapping[str, Any]) -> dict[str, Any]:
     return {
         'name': topic['name'],
@@ -250,10 +112,10 @@ class BagWriter:
     One recording: `<folder>/<name>/<name>.mcap` and, once closed, `metadata.yaml` beside it.
 
     At least every `flush_period` of writing the open chunk goes to the operating system: a process
-    killed at any time loses at most that much, `read_recording` reads the rest, and `repair_bag`
-    adds index and metadata for other tools. An existing recording is never touched: a taken name
-    gets a number (`name_2`). All methods raise `FileError` from the first failure on, such as a
-    full disk; what was written before stays readable.
+    killed at any time loses at most that much, and `read_recording` reads the rest. An existing
+    recording is never touched: a taken name gets a number (`name_2`). All methods raise
+    `FileError` from the first failure on, such as a full disk; what was written before stays
+    readable.
 
     Parameters
     ----------
@@ -264,18 +126,47 @@ class BagWriter:
     """
 
     def __init__(self, folder: str | Path, name: str, flush_period: float = FLUSH_PERIOD):
+        # Who only reads does without it.
+        from mcap.writer import CompressionType, Writer
+
         self.path = _new_folder(Path(folder), name)
         self.flush_period = flush_period
-        file = self.path / f'{self.path.name}.mcap'
-        try:
-            self._file = McapFile(file)
-        except FileError:
-            _remove(file)
-            raise
+        self._file = self.path / f'{self.path.name}.mcap'
+        self._failed: FileError | None = None
+        self._schemas: dict[tuple[str, str], int] = {}
         self._channels: dict[str, int] = {}
+        self._topics: dict[int, dict[str, Any]] = {}
+        self._span = (2**63 - 1, 0)
+        try:
+            with self._errors():
+                self._stream = ExclusiveStream(self._file)
+                self._writer = Writer(
+                    self._stream,  # type: ignore[arg-type]  # it needs write, tell and flush only
+                    chunk_size=CHUNK_SIZE,
+                    compression=CompressionType.NONE,
+                )
+                try:
+                    self._writer.start(profile='ros2', library='robotid_ros')
+                except OSError:
+                    self._stream.close()
+                    raise
+        except FileError:
+            _remove(self._file)
+            raise
+        self._start = self._stream.tell()
         self._sequence = itertools.count(1)
         self._flushed = time.monotonic()
         self._open = True
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Remember the first failure: a file that missed data must not look complete."""
+        try:
+            with file_errors(self._file):
+                yield
+        except FileError as error:
+            self._failed = error
+            raise
 
     def add_topic(
         self,
@@ -300,12 +191,20 @@ class BagWriter:
         RecordingError : the definition of the type is not installed
 
         """
-        if topic not in self._channels:
-            self._check()
-            text, type_hash = definition_and_hash or definition(message_type)
-            metadata = {'offered_qos_profiles': qos_profile(latched), 'topic_type_hash': type_hash}
-            schema = ('ros2msg', text.encode())
-            self._channels[topic] = self._file.add_channel(topic, message_type, schema, metadata)
+        if topic in self._channels:
+            return
+        self._check()
+        text, type_hash = definition_and_hash or definition(message_type)
+        metadata = {'offered_qos_profiles': qos_profile(latched), 'topic_type_hash': type_hash}
+        key = (message_type, text)
+        with self._errors():
+            if key not in self._schemas:
+                self._schemas[key] = self._writer.register_schema(
+                    message_type, 'ros2msg', text.encode()
+                )
+            channel = self._writer.register_channel(topic, 'cdr', self._schemas[key], metadata)
+        self._topics[channel] = {'name': topic, 'type': message_type, 'count': 0, **metadata}
+        self._channels[topic] = channel
 
     def write(self, topic: str, data: bytes, received: int, published: int | None = None) -> None:
         """
@@ -323,7 +222,15 @@ class BagWriter:
             raise RecordingError(f"'{topic}' was not declared: call add_topic first")
         self._check()
         published = received if published is None else published
-        self._file.write(channel, bytes(data), received, published, next(self._sequence))
+        try:  # not `_errors`, which costs a microsecond
+            self._writer.add_message(
+                channel, received, bytes(data), published, next(self._sequence)
+            )
+        except OSError as error:
+            with self._errors():
+                raise error
+        self._topics[channel]['count'] += 1
+        self._span = (min(self._span[0], received), max(self._span[1], received))
         if time.monotonic() - self._flushed > self.flush_period:
             self.flush()
 
@@ -335,9 +242,11 @@ class BagWriter:
         self.flush()
 
     def flush(self) -> None:
-        """Hand everything written so far to the operating system."""
+        """Hand everything written so far to the operating system; see that the file is there."""
         self._check()
-        self._file.flush()
+        with self._errors():
+            self._stream.check_there()
+            self._writer.flush()  # type: ignore[no-untyped-call]
         self._flushed = time.monotonic()
 
     def close(self) -> Path:
@@ -350,18 +259,56 @@ class BagWriter:
         if not self._open:
             return self.path
         self._open = False
-        if self._file.failed is None:
-            self._file.finish()
-            self._file.write_metadata(self.path / 'metadata.yaml')
+        if self._failed is not None:
+            with file_errors(self._file):
+                self._stream.close()
+            if self._stream.tell() == self._start:
+                _remove(self._file)
             return self.path
-        self._file.abandon()
-        if self._file.is_empty:
-            _remove(self._file.path)
+        information = self._information()
+        with self._errors():
+            try:
+                self._stream.check_there()
+                # What rosbag2 keeps inside the file, to rebuild `metadata.yaml` from.
+                self._writer.add_metadata(
+                    'rosbag2', {'serialized_metadata': dump_yaml(information)}
+                )
+                self._writer.finish()  # type: ignore[no-untyped-call]
+            finally:
+                self._stream.close()
+            text = dump_yaml({'rosbag2_bagfile_information': information})
+            write_text(self.path / 'metadata.yaml', text)
         return self.path
 
     def _check(self) -> None:
-        if not self._open and self._file.failed is None:
+        if self._failed is not None:
+            raise self._failed
+        if not self._open:
             raise RecordingError(f"the recording '{self.path}' is closed: start another one")
+
+    def _information(self) -> dict[str, Any]:
+        start, stop = self._span if self._span[1] else (0, 0)
+        total = sum(topic['count'] for topic in self._topics.values())
+        times = {
+            'duration': {'nanoseconds': stop - start},
+            'starting_time': {'nanoseconds_since_epoch': start},
+            'message_count': total,
+        }
+        return {
+            'version': STORAGE_VERSION,
+            'storage_identifier': 'mcap',
+            **times,
+            'topics_with_message_count': [
+                {'topic_metadata': _topic_metadata(topic), 'message_count': topic['count']}
+                for topic in self._topics.values()
+            ],
+            'compression_format': '',
+            'compression_mode': '',
+            'relative_file_paths': [self._file.name],
+            'files': [{'path': self._file.name, **times}],
+            'custom_data': None,
+            'ros_distro': os.environ.get('ROS_DISTRO', 'jazzy'),
+        }
 
     def __enter__(self) -> 'BagWriter':
         return self

@@ -1,6 +1,6 @@
-"""Opening recordings: bags of ROS 2 and ROS 1, also cut short or damaged, tables, URLs."""
+"""Opening recordings: bags of ROS 2 and ROS 1, also cut short or damaged, and tables."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 import contextlib
 from pathlib import Path, PurePath
 import tempfile
@@ -12,7 +12,6 @@ from ...exceptions import ConfigurationError, RecordingError
 from ..atomic import nearest_file, open_regular, read_text
 from ..bounded import unpack_file
 from ..formats.read_options import BAG_SUFFIXES, DEFAULTS, natural_order, ReadOptions, SUFFIXES
-from ..remote_file import is_url, RemoteFile
 from ..yaml import parse_yaml
 from .mcap_reader import is_mcap, McapReader
 from .messages import JOINT_STATE, JOINT_STATES_TOPIC
@@ -22,9 +21,9 @@ METADATA, _SQLITE = 'metadata.yaml', b'SQLite format 3\0'
 
 
 @contextlib.contextmanager
-def open_bag(path: str | Path | RemoteFile, options: ReadOptions = DEFAULTS) -> Iterator[Bag]:
+def open_bag(path: str | Path, options: ReadOptions = DEFAULTS) -> Iterator[Bag]:
     """
-    Open a recording for reading: a bag of ROS 2 or ROS 1, or a table; a URL: of an MCAP file.
+    Open a recording for reading: a bag of ROS 2 or ROS 1, or a table.
 
     Raises
     ------
@@ -33,17 +32,8 @@ def open_bag(path: str | Path | RemoteFile, options: ReadOptions = DEFAULTS) -> 
 
     """
     notes: list[Finding] = []
-    parts: Sequence[Path | RemoteFile]
-    if is_url(str(path)):
-        path, promised = RemoteFile(str(path)), 0
-        if path.suffix != '.mcap':
-            raise RecordingError(
-                f"'{path}' is no .mcap file, which alone are read in parts: copy it here"
-            )
-        parts = [path]
-    else:
-        path = Path(str(path))
-        parts, promised = _find_files(path, notes)
+    path = Path(path)
+    parts, promised = _find_files(path, notes)
     with contextlib.ExitStack() as stack:
         readers = [_reader_of(part, notes, options, stack) for part in parts]
         for reader in readers:
@@ -135,20 +125,13 @@ def _find_files(path: Path, notes: list[Finding]) -> tuple[list[Path], int]:
 
 
 def _reader_of(
-    path: Path | RemoteFile,
-    notes: list[Finding],
-    options: ReadOptions,
-    stack: contextlib.ExitStack,
+    path: Path, notes: list[Finding], options: ReadOptions, stack: contextlib.ExitStack
 ) -> Any:
     """
     Return what reads a file, by its first bytes, or a folder of tables; not opened yet.
 
     What is compressed is unpacked until `stack` is closed.
     """
-    if isinstance(path, RemoteFile):
-        if not is_mcap(path):
-            raise RecordingError(f"'{path}' is not MCAP inside: copy it again from the robot")
-        return McapReader(path)
     if path.suffix == '.zstd':
         target = Path(stack.enter_context(tempfile.TemporaryDirectory()), path.stem)
         unpack_file(path, target)

@@ -265,7 +265,6 @@ def read_recording(
     joints: Sequence[str] | None = None,
     *,
     options: ReadOptions = DEFAULTS,
-    window: Window = UNBOUNDED,
 ) -> Recording:
     """
     Read one recording; its time counts from the first joint state.
@@ -275,8 +274,6 @@ def read_recording(
     path : rosbag2 folder, .mcap or .db3 file, also one that was cut short; a ROS 1 bag or a table
     joints : names to keep, in this order; None: all that one publisher sends
     options : what the recording does not say of itself
-    window : only joint states received at the first of these times or later, and before the
-        second [ns]
 
     Raises
     ------
@@ -285,50 +282,11 @@ def read_recording(
 
     """
     with open_bag(path, options) as bag:
-        return _read(bag, find_topic(bag, joints), joints, window)
+        return _read(bag, find_topic(bag, joints), joints)
 
 
-def pieces_of(
-    path: str | Path,
-    joints: Sequence[str] | None,
-    seconds: float,
-    *,
-    options: ReadOptions = DEFAULTS,
-) -> list[Window]:
-    """
-    Cut a recording too long for memory into windows for `read_recording`, without reading it.
-
-    Parameters
-    ----------
-    path, joints, options : as in `read_recording`
-    seconds : length of a piece
-
-    Returns
-    -------
-    Windows of reception [ns]; one without bounds where it fits into memory or is of a kind whose
-    times only reading tells
-
-    Raises
-    ------
-    RecordingError : as in `read_recording`
-
-    """
-    with open_bag(path, options) as bag:
-        if bag.count(find_topic(bag, joints)) <= MAX_SAMPLES or bag.time_range is None:
-            return [UNBOUNDED]
-        first, last = bag.time_range
-        edges = list(range(first, last, round(seconds * 1e9)))
-        # What would be left at the end belongs to the last piece.
-        edges = edges[: max(1, round((last - first) / (seconds * 1e9)))]
-        return [*zip(edges, [*edges[1:], None], strict=True)]
-
-
-def _read(
-    bag: Bag, topic: str, joints: Sequence[str] | None, window: Window = UNBOUNDED
-) -> Recording:
-    tables = next(read_joint_states(bag, topic, start=window[0], stop=window[1]), None)
-    if tables is None:
-        raise RecordingError(f"'{bag.path}' has no joint states in that part: choose another")
+def _read(bag: Bag, topic: str, joints: Sequence[str] | None) -> Recording:
+    tables = next(read_joint_states(bag, topic))
     states, source = select_joints(tables, joints), str(bag.path)
     kept = usable_joints(states.joints, data_available(states), source, joints is None)
     states, jumped = correct_clock(states.columns(kept))
@@ -338,7 +296,7 @@ def _read(
     clock = Clock(states.received, states.stamp, jumped)
     recording = add_context(bag, recording, clock, float(recording.time[-1]))
     # The stamps of the reference jump as well, and nothing says where.
-    recording = recording if jumped else add_reference(bag, recording, window)
+    recording = recording if jumped else add_reference(bag, recording)
     left_out = dict[str, tuple[float, float]]()
     for table in tables:
         ends = range_of_positions(table.position)

@@ -10,7 +10,7 @@ All of it travels as topics, so that MCAP, SQLite, `ros2 bag` and `rosbags` keep
   exciting, validating, done, failed) and `stamp` (ROS time of the change [s]); without `stamp` the
   time of reception counts, without `state` the last word of `name`
 - `/excitation/reference`, trajectory_msgs/JointTrajectory: the sampled reference, for people
-- `/recorder/session`, std_msgs/String: YAML text of a `Session`; the last one counts
+- `/recorder/session`, std_msgs/String: YAML text of a `RecordedSession`; the last one counts
 
 Topics match by their last names too (`/left/excitation/state`), so that namespaces are free.
 """
@@ -47,7 +47,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Session:
+class RecordedSession:
     """
     Snapshot of what a session ran with: plain values only.
 
@@ -68,13 +68,13 @@ class Session:
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
-def dump_session(session: Session) -> str:
+def dump_session(session: RecordedSession) -> str:
     """Text of the message on `SESSION_TOPIC`."""
     groups = {f.name: dict(getattr(session, f.name)) for f in dataclasses.fields(session)}
     return dump_yaml({'format': FORMAT, **groups})
 
 
-def parse_session(text: str, source: str) -> Session:
+def parse_session(text: str, source: str) -> RecordedSession:
     """
     Read the text of a message on `SESSION_TOPIC`; groups of newer versions are left out.
 
@@ -87,11 +87,11 @@ def parse_session(text: str, source: str) -> Session:
     if not isinstance(content, Mapping) or 'format' not in content:
         raise RecordingError(f"'{source}' holds no session: record it with 'recorder'")
     groups = {}
-    for item in dataclasses.fields(Session):
+    for item in dataclasses.fields(RecordedSession):
         groups[item.name] = content.get(item.name) or {}
         if not isinstance(groups[item.name], Mapping):
             raise RecordingError(f"'{item.name}' of the session in '{source}' is not a group")
-    return Session(**groups)
+    return RecordedSession(**groups)
 
 
 # States in which the robot moves.
@@ -220,10 +220,10 @@ def _read_last_text(bag: Bag, name: str) -> str | None:
     return texts[-1] if texts else None
 
 
-def read_session(bag: Bag) -> Session:
+def read_session(bag: Bag) -> RecordedSession:
     """Session snapshot; an empty one when it was not recorded."""
     text = _read_last_text(bag, SESSION_TOPIC)
-    return Session() if text is None else parse_session(text, str(bag.path))
+    return RecordedSession() if text is None else parse_session(text, str(bag.path))
 
 
 def read_urdf(bag: Bag) -> str | None:
@@ -261,7 +261,9 @@ def add_context(bag: Bag, recording: Run, clock: Clock, end: float) -> Run:
     )
 
 
-def _trajectories(bag: Bag, session: Session, phases: tuple[Phase, ...]) -> dict[str, Trajectory]:
+def _trajectories(
+    bag: Bag, session: RecordedSession, phases: tuple[Phase, ...]
+) -> dict[str, Trajectory]:
     """Read the motions as they ran; a motion whose speed changed followed none that has a name."""
     if not session.trajectories:
         return {}
@@ -286,7 +288,7 @@ def _trajectories(bag: Bag, session: Session, phases: tuple[Phase, ...]) -> dict
 
 
 def read_phases(
-    bag: Bag, session: Session, clock: Clock, origin: int, end: float
+    bag: Bag, session: RecordedSession, clock: Clock, origin: int, end: float
 ) -> tuple[Phase, ...]:
     """
     Parts of the session, on the recording's clock.
@@ -346,7 +348,7 @@ def _build_controller(content: Mapping[str, Any], path: str) -> Controller | Non
         ) from error
 
 
-def changed_gains(session: Session) -> list[str]:
+def changed_gains(session: RecordedSession) -> list[str]:
     """Return the joints whose gains differ between before and after the recording."""
     before, after = session.controller.get('gains') or {}, session.values.get('gains_after') or {}
     if not (isinstance(before, Mapping) and isinstance(after, Mapping)) or not after:

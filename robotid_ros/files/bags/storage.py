@@ -10,11 +10,10 @@ import numpy as np
 
 from ...core.finding_codes import finding
 from ...core.findings import Finding
-from ...exceptions import FileError, RecordingError, RobotIdError
+from ...exceptions import RecordingError, RobotIdError
 from ..bounded import unpack, unpack_limit
 from ..formats.joint_table import JointTable
 from ..formats.read_options import ReadOptions
-from ..remote_file import RemoteFile
 from .mcap_reader import McapReader, Messages
 from .messages import Decoder, Layout, typestore_of
 
@@ -51,7 +50,7 @@ class Bag:
 
     def __init__(
         self,
-        path: Path | RemoteFile,
+        path: Path,
         readers: list[Any],
         notes: Sequence[Finding],
         options: ReadOptions,
@@ -92,15 +91,6 @@ class Bag:
     def tables(self) -> dict[str, JointTable]:
         """Joint states that are tables already, by topic."""
         return {r.topic: r.table for r in self._readers if hasattr(r, 'table')}
-
-    @property
-    def time_range(self) -> tuple[int, int] | None:
-        """Reception of the first and the last message [ns], None where only reading tells."""
-        known = [getattr(reader, 'time_range', None) for reader in self._readers]
-        ranges = [found for found in known if found is not None]
-        if len(ranges) < len(known):
-            return None
-        return min(first for first, _ in ranges), max(last for _, last in ranges)
 
     def topics(self, message_type: str | None = None) -> dict[str, int]:
         """Topics, of one type or all, and how many messages each has."""
@@ -250,7 +240,7 @@ def _content(time: Any, data: Any, budget: list[int]) -> bytes | None:
 
 
 @contextlib.contextmanager
-def recording_errors(path: Path | RemoteFile) -> Iterator[None]:
+def recording_errors(path: Path) -> Iterator[None]:
     """Turn whatever a parser says about damaged bytes into one sentence."""
     try:
         yield
@@ -260,10 +250,6 @@ def recording_errors(path: Path | RemoteFile) -> Iterator[None]:
         raise RecordingError(f"'{path}' cannot be read: permission denied") from error
     except Exception as error:
         reason = str(error).rstrip('.') or type(error).__name__
-        if isinstance(path, RemoteFile):
-            raise FileError(
-                f"'{path}' cannot be read to its end ({reason}): try again, or copy it here"
-            ) from error
         raise RecordingError(
             f"'{path}' is damaged ({reason}): copy it again from the robot, or repair it with the "
             'tools of its format (sqlite3 .recover, rosbag reindex)'

@@ -24,7 +24,14 @@ from .joint_states import find_topic, read_joint_states, select_joints
 from .messages import CONTROLLER_STATE
 from .opening import open_bag
 from .recording import CHUNK_DURATION, to_recording
-from .session import changed_gains, cut_notes, read_phases, read_session, read_urdf, Session
+from .session import (
+    changed_gains,
+    cut_notes,
+    read_phases,
+    read_session,
+    read_urdf,
+    RecordedSession,
+)
 from .storage import Bag
 
 MIN_TRAVEL = 1e-3  # a joint that travels less is at rest [rad or m]
@@ -104,7 +111,7 @@ class BagSummary:
     timing: Timing
     channels: tuple[Channel, ...]
     phases: tuple[Phase, ...]
-    session: Session
+    session: RecordedSession
     description: str
     suitability: tuple[Suitability, ...]
     notes: tuple[Finding, ...]
@@ -165,7 +172,7 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
         )
 
 
-def _averaging(session: Session, phases: tuple[Phase, ...]) -> tuple[bool, str]:
+def _averaging(session: RecordedSession, phases: tuple[Phase, ...]) -> tuple[bool, str]:
     """Tell whether two whole periods of the excitation are there, and else why not."""
     plan = session.trajectories.get(EXCITING)
     if not isinstance(plan, Mapping):
@@ -237,7 +244,7 @@ def _suitability(
     bag: Bag,
     channels: tuple[Channel, ...],
     obstacle: str,
-    session: Session,
+    session: RecordedSession,
     phases: tuple[Phase, ...],
     has_urdf: bool,
 ) -> tuple[Suitability, ...]:

@@ -7,7 +7,6 @@ What reads bags reads, cuts, inspects and converts them as if they were messages
 from collections.abc import Sequence
 import contextlib
 import dataclasses
-import json
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +28,7 @@ from ..formats.column_selection import describe, find, select
 from ..formats.joint_table import JointTable
 from ..formats.open_table import open_table
 from ..formats.read_options import ReadOptions
-from ..formats.records import from_records
-from ..formats.table import from_arrays, Table
+from ..formats.table import ColumnTable, from_arrays
 from ..formats.table_joints import read_joint_table
 from .messages import JOINT_STATE, JOINT_STATES_TOPIC, Layout
 from .storage import Bag
@@ -140,7 +138,7 @@ def joint_states_of_topics(bag: Bag) -> tuple[str, JointTable] | None:
     return connection.topic, read_joint_table(table, bag.options)
 
 
-def _is_of_joints(table: Table, options: ReadOptions) -> bool:
+def _is_of_joints(table: ColumnTable, options: ReadOptions) -> bool:
     """Whether positions and efforts are among the columns, by their names or the user's."""
     found = set(find(table, describe(options.urdf).names or options.joints))
     for quantity, pattern in options.columns:
@@ -152,20 +150,9 @@ def _is_of_joints(table: Table, options: ReadOptions) -> bool:
     return {'position', 'effort'} <= found
 
 
-def _table(bag: Bag, connection: Any, limit: int | None = None) -> Table:
+def _table(bag: Bag, connection: Any, limit: int | None = None) -> ColumnTable:
     """Make a table of the messages of a topic, whose columns are called after their fields."""
     name = f'{connection.topic} of {bag.path}'
-    if connection.ext.serialization_format == 'json':
-        return from_records(
-            name,
-            (
-                {**json.loads(payload), f'{_TIME} [ns]': received}
-                for block in bag.blocks(connection.topic, limit=limit)
-                for received, payload in zip(
-                    block.received.tolist(), block.payloads(), strict=True
-                )
-            ),
-        )
     parts: dict[int, list[tuple[np.ndarray, dict[str, np.ndarray]]]] = {}
     layouts: dict[int, Layout] = {}
     for layout, payloads, received, _ in bag.groups(connection.topic, limit=limit):

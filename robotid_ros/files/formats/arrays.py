@@ -15,13 +15,13 @@ from ...exceptions import RecordingError
 from ..atomic import open_regular, read_text
 from ..bounded import check_unpacked, load_npz
 from .read_options import natural_order
-from .table import from_arrays, nanoseconds, optional_package, Table
+from .table import ColumnTable, from_arrays, nanoseconds, optional_package
 
 _MAT_HEADER, _MAT_COMPRESSED = 128, 15
 _BLOCK = 1 << 22  # of what is unpacked only to be counted [bytes]
 
 
-def read_npz(path: Path) -> Table:
+def read_npz(path: Path) -> ColumnTable:
     """Read `.npz`, or the one array of `.npy`."""
     with load_npz(path) as archive:
         arrays = {}
@@ -31,7 +31,7 @@ def read_npz(path: Path) -> Table:
     return _table(path, dict(_numeric(arrays)))
 
 
-def read_npy(path: Path) -> Table:
+def read_npy(path: Path) -> ColumnTable:
     """Read `.npy`: a record array, or a matrix without names."""
     array = np.load(path, allow_pickle=False)
     if array.dtype.names:
@@ -41,7 +41,7 @@ def read_npy(path: Path) -> Table:
     return _without_names(path, array)
 
 
-def _table(path: Path, arrays: Mapping[str, np.ndarray]) -> Table:
+def _table(path: Path, arrays: Mapping[str, np.ndarray]) -> ColumnTable:
     """Make a table of named arrays; one alone is a matrix without names."""
     (alone, *others) = [a for a in arrays.values() if a.size > 1] or [np.array([])]
     if others or alone.ndim != 2 or min(alone.shape) < 2 or alone.dtype.kind not in 'fiu':
@@ -49,15 +49,15 @@ def _table(path: Path, arrays: Mapping[str, np.ndarray]) -> Table:
     return _without_names(path, alone)
 
 
-def _without_names(path: Path, array: np.ndarray) -> Table:
+def _without_names(path: Path, array: np.ndarray) -> ColumnTable:
     array = array if array.shape[0] >= array.shape[1] else array.T
     columns = {f'column{k + 1}': array[:, k] for k in range(array.shape[1])}
-    return Table(
+    return ColumnTable(
         str(path), dict.fromkeys(columns, 0), lambda names: {n: columns[n] for n in names}, False
     )
 
 
-def read_mat(path: Path) -> Table:
+def read_mat(path: Path) -> ColumnTable:
     """Read a MAT file of version 4 to 7.2, structures as `name.field`."""
     from scipy.io import loadmat
 
@@ -67,7 +67,7 @@ def read_mat(path: Path) -> Table:
     return _table(path, dict(_flat(content)))
 
 
-def read_hdf5(path: Path) -> Table:
+def read_hdf5(path: Path) -> ColumnTable:
     """Read HDF5, groups as `group.name`; a MAT file of version 7.3 has its axes reversed."""
     h5py = optional_package('h5py', str(path))
     arrays: dict[str, np.ndarray] = {}
@@ -148,7 +148,7 @@ def is_lerobot(path: Path) -> bool:
     return (path / INFO).is_file()
 
 
-def read_parquet(path: Path) -> Table:
+def read_parquet(path: Path) -> ColumnTable:
     """
     Read a Parquet file, or all episodes of a data set of LeRobot behind each other.
 
@@ -176,7 +176,7 @@ def read_parquet(path: Path) -> Table:
     return dataclasses.replace(table, labels={**table.labels, **labels}, rate=rate)
 
 
-def _of_arrow(path: Path, tables: Sequence[Any]) -> Table:
+def _of_arrow(path: Path, tables: Sequence[Any]) -> ColumnTable:
     """Make a table of those of Arrow, behind each other."""
     arrays, units = dict[str, np.ndarray](), dict[str, str]()
     for field in tables[0].schema:

@@ -15,7 +15,7 @@ from ...core.setup.arm_choice import choose_arm, JointTree
 from ...exceptions import ModelError, RecordingError, shortened
 from .column_names import group, Key, match_names, Meaning, numbers_in, understand
 from .read_options import ReadOptions
-from .table import Table
+from .table import ColumnTable
 
 FOLDER_HINT = 'give the folder, where other files hold the other quantities'
 _SLICE = re.compile(r'(?P<name>.+)\[(?P<start>\d*):(?P<stop>\d*)\]$')
@@ -49,7 +49,7 @@ class Selection:
     others: tuple['Selection', ...] = ()
 
 
-def select(table: Table, quantity: str, pattern: str) -> Selection:
+def select(table: ColumnTable, quantity: str, pattern: str) -> Selection:
     """
     Find the columns that a user names.
 
@@ -77,7 +77,7 @@ def select(table: Table, quantity: str, pattern: str) -> Selection:
     return Selection(pattern, tuple(members), understand(pattern))
 
 
-def _matches(table: Table, pattern: str) -> list[tuple[Key, Column]]:
+def _matches(table: ColumnTable, pattern: str) -> list[tuple[Key, Column]]:
     """Columns of one pattern, numbered where they have no number or name of their own."""
     names = list(table.widths)
     if pattern in table.widths:
@@ -101,7 +101,7 @@ def _matches(table: Table, pattern: str) -> list[tuple[Key, Column]]:
 
 
 def _array(
-    table: Table, name: str, part: slice, labelled: bool = True
+    table: ColumnTable, name: str, part: slice, labelled: bool = True
 ) -> list[tuple[Key, Column]]:
     width = table.widths[name]
     if not width:
@@ -113,7 +113,7 @@ def _array(
     return [(j, Column(name, k)) for j, k in enumerate(range(width)[part])]
 
 
-def find(table: Table, joints: Sequence[str]) -> dict[str, Selection]:
+def find(table: ColumnTable, joints: Sequence[str]) -> dict[str, Selection]:
     """
     Find times, positions, velocities and efforts by the names of the columns.
 
@@ -154,7 +154,7 @@ def find(table: Table, joints: Sequence[str]) -> dict[str, Selection]:
 
 
 def _refuse_several(
-    table: Table, quantity: str, ranked: Sequence[Selection], joints: Sequence[str]
+    table: ColumnTable, quantity: str, ranked: Sequence[Selection], joints: Sequence[str]
 ) -> None:
     """Raise an error where arrays of several columns differ in the joint or the number only."""
     arrays = [s.pattern for s in ranked if table.widths.get(s.pattern, 0) > 1]
@@ -170,7 +170,7 @@ def _refuse_several(
             )
 
 
-def _times(table: Table) -> list[Selection]:
+def _times(table: ColumnTable) -> list[Selection]:
     """
     Return the columns that are times by their names or as dates.
 
@@ -226,7 +226,7 @@ def _rank(selection: Selection) -> tuple[object, ...]:
     )
 
 
-def joint_names(table: Table) -> dict[Key, str]:
+def joint_names(table: ColumnTable) -> dict[Key, str]:
     """Names of the joints that columns of text hold, such as `name0` of `rostopic echo -p`."""
     for found in group(table.texts, ()):
         if found.meaning.quantity == 'name' and isinstance(found.members[0][0], int):
@@ -282,7 +282,7 @@ def describe(urdf: str) -> Described:
 
 
 def columns_of_joints(
-    table: Table, selection: Selection, robot: Described, options: ReadOptions
+    table: ColumnTable, selection: Selection, robot: Described, options: ReadOptions
 ) -> tuple[dict[str, Column], list[Finding]]:
     """
     Return the column of each joint, and notes on what the file does not say itself.
@@ -333,7 +333,7 @@ def _by_name(
 
 
 def _by_order(
-    table: Table, selection: Selection, words: Sequence[str], known: Sequence[str]
+    table: ColumnTable, selection: Selection, words: Sequence[str], known: Sequence[str]
 ) -> tuple[list[str], list[Finding]]:
     """
     Return the joints of columns of which no name is known, in their order, and notes.
@@ -355,7 +355,7 @@ def _by_order(
 
 
 def _by_number(
-    table: Table, selection: Selection, known: Sequence[str], urdf: str
+    table: ColumnTable, selection: Selection, known: Sequence[str], urdf: str
 ) -> tuple[list[str], list[Finding]]:
     """
     Return the joints of numbered columns, and notes where the robot has more joints.
@@ -423,7 +423,7 @@ def _with_numbers(numbers: Sequence[int], known: Sequence[str], least: int) -> l
 
 
 def places_of(
-    table: Table,
+    table: ColumnTable,
     quantity: str,
     selections: Mapping[str, Selection],
     positions: Mapping[str, Column],

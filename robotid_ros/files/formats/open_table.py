@@ -17,21 +17,15 @@ from .arrays import is_lerobot, read_hdf5, read_mat, read_npy, read_npz, read_pa
 from .column_names import group, understand
 from .joint_table import JointTable
 from .read_options import BAG_SUFFIXES, ReadOptions, SUFFIXES
-from .records import read_json, read_yaml_documents
-from .table import Columns, from_arrays, one_row_a_time, Table
+from .table import check_rows, Columns, ColumnTable, from_arrays
 from .table_joints import read_joint_table
-from .text_table import is_workbook, read_text_table, read_xlsx
+from .text_table import read_text_table
 
-Reader = Callable[[Path], Table]
-
-
-def _read_archive(path: Path) -> Table:
-    return read_xlsx(path) if is_workbook(path) else read_npz(path)
+Reader = Callable[[Path], ColumnTable]
 
 
-_TEXTS = (read_text_table, read_json, read_yaml_documents)
 _MAGIC: tuple[tuple[bytes, Reader], ...] = (
-    (b'PK\x03\x04', _read_archive),
+    (b'PK\x03\x04', read_npz),
     (b'\x93NUMPY', read_npy),
     (b'\x89HDF\r\n\x1a\n', read_hdf5),
     (b'MATLAB 5.0', read_mat),
@@ -39,21 +33,20 @@ _MAGIC: tuple[tuple[bytes, Reader], ...] = (
 )
 # Files of other programs that are not read, and what to do.
 _PICKLE = 'is pickled, which may run anything when it is read: save it as .npz or CSV'
+_WORKBOOK = 'is a workbook of Excel: save its sheet as CSV'
 _FOREIGN = (
-    (b'\xd0\xcf\x11\xe0', 'is a workbook of old Excel: save it as .xlsx or CSV'),
+    (b'\xd0\xcf\x11\xe0', _WORKBOOK),
+    (b'[Content_Types].xml', _WORKBOOK),
     (b'ARROW1', 'is Feather of Arrow: save it as Parquet or CSV'),
     (b'TDSm', 'is TDMS of LabVIEW: export it as CSV or .lvm, or by Python as .npz (nptdms)'),
     (b'\x80\x04\x95', _PICKLE),
     (b'\x80\x05\x95', _PICKLE),
 )
-# A line between two documents of YAML, behind a key.
-_DOCUMENTS = re.compile(rb'^\w+:[^,;\t]*$(?s:.*)^---\s*$', re.MULTILINE)
 # First bytes by which a file without a known ending is a text, and signs that no text has.
 _SAMPLE, _BINARY = 4096, bytes({*range(9), *range(14, 27), *range(28, 32)})
-# Where the header of MATLAB's own files ends and that of HDF5 begins.
-_USER_BLOCK = 512
-# So many joints may share a file of one number a line, those of a sample behind each other.
-MAX_INTERLEAVED = 64
+# Where the header of MATLAB's own files ends and that of HDF5 begins, and where an archive has the
+# name of its first file.
+_USER_BLOCK, _ENTRY = 512, 30
 
 
 def table_reader(path: Path) -> Reader | None:
@@ -70,7 +63,7 @@ def table_reader(path: Path) -> Reader | None:
     with open_regular(path) as stream, file_errors(path):
         start = stream.read(_SAMPLE)
     for magic, sentence in _FOREIGN:
-        if start.startswith(magic):
+        if start.startswith(magic) or start[_ENTRY:].startswith(magic):
             raise RecordingError(f"'{path}' {sentence}")
     if start[_USER_BLOCK:].startswith(b'\x89HDF'):
         return read_hdf5
@@ -88,9 +81,9 @@ def _text_reader(start: bytes) -> Reader | None:
         return read_text_table
     if start.translate(None, _BINARY) != start:
         return None
-    if start.lstrip(b'\xef\xbb\xbf \t\r\n')[:1] in (b'{', b'['):
-        return read_json
-    return read_yaml_documents if _DOCUMENTS.search(start) else read_text_table
+    if re.match(rb'(\xef\xbb\xbf)?\s*(\{|\[\s*[\[{])', start):
+        raise RecordingError('JSON is not read: save a row per sample as CSV, or arrays as .npz')
+    return read_text_table
 
 
 def _is_wide(start: bytes) -> bool:
@@ -130,7 +123,10 @@ def _read(path: Path, shown: str, _modified: int, _size: int, options: ReadOptio
     reader = table_reader(path)
     assert reader is not None
     with _told_of_damage(shown):
-        return read_joint_table(one_row_a_time(reader(Path(shown))), options)
+        table = reader(Path(shown))
+        if table.has_header and not options.columns and (clock := check_rows(table)):
+            options = dataclasses.replace(options, columns=(('time', clock),))
+        return read_joint_table(table, options)
 
 
 @contextlib.contextmanager
@@ -146,7 +142,7 @@ def _told_of_damage(shown: str) -> Iterator[None]:
         ) from error
 
 
-def _read_folder(path: Path, files: Mapping[Path, Callable[[Path], Table]]) -> Table:
+def _read_folder(path: Path, files: Mapping[Path, Callable[[Path], ColumnTable]]) -> ColumnTable:
     """
     Put the tables of a folder beside each other; a file's name says what its columns do not.
 
@@ -169,7 +165,7 @@ def _read_folder(path: Path, files: Mapping[Path, Callable[[Path], Table]]) -> T
             with _told_of_damage(str(file)):
                 columns = _columns(file, files[file](file), labels)
         except RobotIdError:
-            if files[file] in _TEXTS:  # about the others
+            if files[file] is read_text_table:  # about the others
                 continue
             raise
         said = _said(columns)
@@ -185,14 +181,13 @@ def _read_folder(path: Path, files: Mapping[Path, Callable[[Path], Table]]) -> T
             f"'{path}' holds no recording (.mcap, .db3 or .bag), nor tables whose names say what "
             'is in them, as positions.csv and efforts.csv: give another folder, or rename these'
         )
-    parts = _deinterleaved(parts)
     columns, left_out = _below(parts) or _beside(parts)
     tables = [name for name in parts if name not in left_out]
     note = finding('tables_joined', tables=tables, left_out=tuple(left_out))
     return dataclasses.replace(from_arrays(str(path), columns), notes=(note,), labels=labels)
 
 
-def _columns(file: Path, table: Table, labels: dict[str, tuple[str, ...]]) -> Columns:
+def _columns(file: Path, table: ColumnTable, labels: dict[str, tuple[str, ...]]) -> Columns:
     """Return columns that say what they are, and the others together by the name of their file."""
     columns = table.read(list(table.widths))
     told = {name: values for name, values in columns.items() if _said([name])}
@@ -213,22 +208,6 @@ def _said(names: Iterable[str]) -> dict[str, str]:
 
 def _length(columns: Columns) -> int:
     return len(next(iter(columns.values())))
-
-
-def _deinterleaved(parts: dict[str, Columns]) -> dict[str, Columns]:
-    """Give files of one number a line, next to one of times, a column for each joint."""
-    times = [_length(columns) for columns in parts.values() if 'time' in _said(columns)]
-    count = times[0] if len(times) == 1 else 0
-    widths = {_length(columns) // max(1, count) for columns in parts.values()} - {1}
-    if len(widths) != 1 or not 1 < (width := widths.pop()) <= MAX_INTERLEAVED:
-        return parts
-    return {
-        file: {
-            name: values.reshape(-1, width) if values.shape == (count * width,) else values
-            for name, values in columns.items()
-        }
-        for file, columns in parts.items()
-    }
 
 
 def _below(parts: Mapping[str, Columns]) -> tuple[Columns, list[str]] | None:

@@ -71,7 +71,7 @@ TEXT_SUFFIXES = ('.csv', '.tsv', '.txt', '.dat', '.asc', '.gz')
 # Files beside which tables are no log of their own: a folder of these is a bag.
 BAG_SUFFIXES = ('.mcap', '.db3', '.bag', '.zstd')
 SUFFIXES = (
-    *(*TEXT_SUFFIXES, '.lvm', '.json', '.jsonl', '.xlsx'),
+    *(*TEXT_SUFFIXES, '.lvm'),
     *('.npz', '.npy', '.mat', '.h5', '.hdf5', '.parquet'),
 )
 

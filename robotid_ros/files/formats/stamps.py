@@ -11,7 +11,7 @@ from ...exceptions import ConfigurationError, RecordingError
 from .column_looks import missing
 from .column_selection import Selection
 from .read_options import ReadOptions
-from .table import Columns, Table
+from .table import Columns, ColumnTable
 from .units import canonical, epoch_of, FACTORS, proven_time_unit, time_unit, WITHOUT_JUMPS
 
 Values = dict[str, np.ndarray]
@@ -103,7 +103,7 @@ _SPEEDS = 20_000
 
 
 def make_stamps(
-    table: Table,
+    table: ColumnTable,
     selection: Selection | None,
     columns: Columns,
     options: ReadOptions,
@@ -160,7 +160,9 @@ def make_stamps(
     return stamp, kept, [*told, *spread, *notes]
 
 
-def _from_rate(table: Table, options: ReadOptions, count: int) -> tuple[np.ndarray, list[Finding]]:
+def _from_rate(
+    table: ColumnTable, options: ReadOptions, count: int
+) -> tuple[np.ndarray, list[Finding]]:
     rate = options.rate or table.rate
     if rate == 0.0:
         error = missing(table, 'time', {})

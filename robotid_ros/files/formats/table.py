@@ -1,28 +1,23 @@
 """A table of a file: columns by name, read when they are asked for, one row a time."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 import importlib
-import itertools
 import re
 from typing import Any
 
 import numpy as np
 
-from ...core.finding_codes import finding
 from ...core.findings import Finding
 from ...exceptions import FileError, RecordingError, shortened
-from .column_names import group, understand, words_of
-from .joint_table import interpolate
-from .text_cells import REPEATED
+from .column_names import group, words_of
 
 Columns = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
-class Table:
+class ColumnTable:
     """
     Columns of a file.
 
@@ -37,7 +32,6 @@ class Table:
     rate : that the file names [Hz], 0 for none
     notes : what was unusual about it
     units : {column: unit} that the file says elsewhere than in the name, as of dates
-    words : returns a column of `texts`, (N,)
     passed_over : arrays of another shape than rows of columns, with their shapes
 
     """
@@ -51,7 +45,6 @@ class Table:
     rate: float = 0.0
     notes: tuple[Finding, ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)
-    words: Callable[[str], np.ndarray] | None = None
     passed_over: tuple[str, ...] = ()
 
     @property
@@ -63,7 +56,7 @@ class Table:
 
 def from_arrays(
     source: str, arrays: Mapping[str, np.ndarray], units: Mapping[str, str] | None = None
-) -> Table:
+) -> ColumnTable:
     """
     Make a table of arrays that are in memory already, (N,), (N, n) or (n, N).
 
@@ -96,14 +89,13 @@ def from_arrays(
         elif value.ndim == 2 and value.shape[1] == count:
             columns[name] = value.T
     widths = {name: value.shape[1] if value.ndim == 2 else 0 for name, value in columns.items()}
-    return Table(
+    return ColumnTable(
         source,
         widths,
         lambda names: {name: columns[name] for name in names},
         labels=labels_of(widths, lists),
         texts={name: words[0] for name, words in lists.items() if len(words) == count},
         units={name: unit for name, unit in clocks.items() if name in columns},
-        words=lambda name: np.array(lists[name]),
         passed_over=tuple(f'{k} {v.shape}' for k, v in numbers.items() if k not in columns),
     )
 
@@ -158,197 +150,47 @@ def optional_package(name: str, source: str) -> Any:
         ) from error
 
 
-# One signal: (N,) times in whatever unit, and (N,) or (N, n) values.
-Signal = tuple[np.ndarray, np.ndarray]
-# Words of columns that say whose or which value a row holds.
-_KEYS = frozenset(
-    'joint joints axis achse gelenk axe motor servo actuator name names variable variables '
-    'channel signal topic quantity field measurement metric parameter key id index'.split()
-)
-_VALUES = frozenset('value values val data wert valeur valor'.split())
-# Rows of one key at least, and different keys at most: joints times quantities of a large robot.
-_ROWS, _KEYS_AT_MOST = 10, 400
-# Rows belong together that share times, or whose keys take turns: shares of all rows.
-_SHARED, _CHANGING = 0.75, 0.5
+# Words of columns that say whose value a row holds.
+_KEYS = frozenset('joint joints axis achse gelenk axe motor servo actuator name names id'.split())
+_TIMES = frozenset('time timestamp zeit t'.split())
 
 
-def one_row_a_time(table: Table) -> Table:
+def check_rows(table: ColumnTable) -> str:
     """
-    Return a table whose rows are samples of all columns.
+    Return the column of times that each signal repeats, or ''; a row must be a sample of all.
 
-    A table with a row for each joint or each value, which columns of words or numbers name, gets a
-    column for each; columns that follow times of their own are brought onto one clock.
-
-    Parameters
-    ----------
-    table : as a file has it
+    Raises
+    ------
+    RecordingError : signals have times of their own that differ, or a row is of one joint
 
     """
-    table = _without_keys(table)
-    blocks = _blocks(table)
-    if len(blocks) < 2:
-        return table
-    columns = table.read(list(table.widths))
-    signals = {k: (columns[t], columns[k]) for t, names in blocks for k in names}
-    meaning = understand(blocks[0][0])
-    return on_one_clock(
-        table, signals, blocks[0][0] if meaning and meaning.quantity == 'time' else 'time'
-    )
-
-
-def on_one_clock(table: Table, signals: Mapping[str, Signal], time: str) -> Table:
-    """
-    Interpolate signals onto the times of the positions, the most frequent ones.
-
-    Parameters
-    ----------
-    table : whose they are
-    signals : by name
-    time : name of the column of the times
-
-    """
-    known = {name: signal for name, signal in map(_finite, signals.items()) if len(signal[0]) > 1}
-    said = {name: understand(name) for name in known}
-    positions = [name for name, m in said.items() if m and m.quantity == 'position']
-    measured = [name for name, m in said.items() if name in positions and m and not m.reference]
-    best = max(measured or positions or known, key=lambda name: len(known[name][0]), default='')
-    if not best:
-        return table
-    clock = known[best][0]
-    columns = {time: clock} | {name: _at(clock, *signal) for name, signal in known.items()}
-    made = from_arrays(table.source, columns)
-    note = finding('signals_interpolated', signal=best)
-    equal = all(_same(clock, own) for own, _ in known.values())
-    notes = table.notes if equal else (*table.notes, note)
-    return dataclasses.replace(
-        made, notes=notes, units=table.units, rate=table.rate, labels=table.labels
-    )
-
-
-def _finite(item: tuple[str, Signal]) -> tuple[str, Signal]:
-    """Return a signal without rows that lack a time or any value, in the order of its times."""
-    name, (time, values) = item
-    filled = np.isfinite(values).reshape(len(values), -1).any(axis=1)
-    rows = np.flatnonzero(np.isfinite(time) & filled)
-    return name, (time[rows], values[rows])
-
-
-def _at(clock: np.ndarray, time: np.ndarray, values: np.ndarray) -> np.ndarray:
-    return values if _same(clock, time) else interpolate(clock, time, values)
+    names = list(table.widths)
+    bases = [re.sub(r' \(\d+\)$', '', name) for name in names]
+    said = [bool(set(words_of(name.rpartition('.')[2])) & _TIMES) for name in names]
+    places = [k for k, time in enumerate(said) if time and not [*said, True][k + 1]]
+    times = list(table.read([names[k] for k in places]).values()) if len(places) > 1 else []
+    pairs = len(names) > 2 and bases[::2] == bases[1::2]
+    differ = not all(_same(times[0], time) for time in times[1:])
+    if pairs or (differ and all(map(_grows, times))):
+        raise RecordingError(
+            f"'{table.source}' has signals with times of their own: export one column of times, "
+            "or name columns of one clock with --columns 'time=… position=… effort=…'"
+        )
+    positions = [g for g in group(names, ()) if g.meaning.quantity == 'position']
+    keys = [n for n in table.texts if set(words_of(n)) & _KEYS and not any(map(str.isdigit, n))]
+    keys += [n for n, width in table.widths.items() if not width and set(words_of(n)) <= _KEYS]
+    if keys and sum(len(g.members) for g in positions) == 1:
+        raise RecordingError(
+            f"'{table.source}' has a row for each {keys[0]}: export a column for each joint "
+            '(pandas: pivot), or name the columns of one joint with --columns'
+        )
+    return names[places[0]] if len(times) > 1 and not differ else ''
 
 
 def _same(a: np.ndarray, b: np.ndarray) -> bool:
     return a.shape == b.shape and bool(np.array_equal(a, b, equal_nan=True))
 
 
-def _blocks(table: Table) -> list[tuple[str, list[str]]]:
-    """Return the columns that follow each time, [] where a table has one clock for all."""
-    names = list(table.widths)
-    if blocks := _of_structures(names):
-        return blocks
-    bases = [REPEATED.sub('', name) for name in names]
-    first = bases[0] if bases else ''
-    said = [set(words_of(name)) & {'time', 'timestamp', 'zeit', 't'} for name in names]
-    if len(names) >= 4 and len(names) % 2 == 0 and _alternate(names, bases, said):
-        places = list(range(0, len(names), 2))
-    else:
-        places = [k for k, base in enumerate(bases) if base == first and said[0]]
-    if len(places) < 2 or any(
-        b - a < 2 for a, b in zip(places, [*places[1:], len(names)], strict=True)
-    ):
-        return []
-    times = table.read([names[k] for k in places])
-    if not all(_grows(time) for time in times.values()):
-        return []
-    edges = [*places[1:], len(names)]
-    return [(names[a], names[a + 1 : b]) for a, b in zip(places, edges, strict=True)]
-
-
-def _alternate(names: Sequence[str], bases: Sequence[str], said: Sequence[set[str]]) -> bool:
-    """Whether every other column is a time, by its name or by one that all of them have."""
-    even, odd = range(0, len(names), 2), range(1, len(names), 2)
-    if len({bases[k] for k in even}) == 1:
-        return len({bases[k] for k in odd}) > 1
-    return all(said[k] for k in even) and not any(said[k] for k in odd)
-
-
-def _of_structures(names: Sequence[str]) -> list[tuple[str, list[str]]]:
-    """Return the fields beside a time in each of several structures: `q.Time`, `q.Data`."""
-    times = {}
-    for name in names:
-        parent, dot, field = name.rpartition('.')
-        meaning = understand(field)
-        if dot and meaning and meaning.quantity == 'time':
-            times[parent] = name
-    blocks = [
-        (time, [n for n in names if n.startswith(f'{parent}.') and n != time])
-        for parent, time in times.items()
-    ]
-    inside = {name for _, members in blocks for name in members}
-    outside = (understand(name) for name in names if name not in inside)
-    if len(times) < 2 or any(found and found.quantity != 'time' for found in outside):
-        return []
-    return [block for block in blocks if block[1]]
-
-
 def _grows(time: np.ndarray) -> bool:
     known = time[np.isfinite(time)]
     return len(known) > 1 and bool((np.diff(known) >= 0.0).all() and known[-1] > known[0])
-
-
-def _without_keys(table: Table) -> Table:
-    """Give each key of a table in rows a column of its own."""
-    keys = dict(_key_columns(table))
-    groups = group(table.widths, ()) if keys else []
-    # Words beside the positions of several joints name trials.
-    if not keys or any(g.meaning.quantity == 'position' and len(g.members) > 1 for g in groups):
-        return table
-    others = [n for n, width in table.widths.items() if n not in keys and not width]
-    times = [n for n in others if (m := understand(n)) and m.quantity == 'time']
-    values = [n for n in others if n not in times and not n.startswith('__')]
-    labels = list(zip(*(column.tolist() for column in keys.values()), strict=True))
-    counts: dict[tuple[str | int, ...], list[int]] = {}
-    for row, label in enumerate(labels):
-        counts.setdefault(label, []).append(row)
-    enough = min(map(len, counts.values())) >= _ROWS
-    if not times or not values or not enough or not 1 < len(counts) <= _KEYS_AT_MOST:
-        return table
-    columns = table.read([times[0], *values])
-    time = columns[times[0]]
-    changes = sum(a != b for a, b in itertools.pairwise(labels)) / len(labels)
-    if len(np.unique(time)) > _SHARED * len(time) and changes < _CHANGING:
-        return table  # words that tell for long what the robot does
-    signals = {}
-    for label, rows in counts.items():
-        for name in values:
-            if np.isfinite(columns[name][rows]).any():
-                signals[_name(label, name)] = (time[rows], columns[name][rows])
-    note = finding('rows_are_columns', keys=tuple(keys))
-    return on_one_clock(dataclasses.replace(table, notes=(*table.notes, note)), signals, times[0])
-
-
-def _key_columns(table: Table) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the columns that say whose or which value a row holds."""
-    for name in table.texts if table.words else ():
-        if set(words_of(name)) & _KEYS and not any(map(str.isdigit, name)):
-            assert table.words is not None
-            column = table.words(name)
-            if (column != column[0]).any():
-                yield name, column
-    for name, width in table.widths.items():
-        words = set(words_of(name))
-        if width or not words <= _KEYS or words <= {'index', 'key'}:
-            continue
-        values = table.read([name])[name]
-        if np.isfinite(values).all() and (values == np.round(values)).all():
-            if 1 < len(np.unique(values)) <= _KEYS_AT_MOST // 4 and np.ptp(values) < 1000:
-                yield name, values.astype(int)
-
-
-def _name(label: Sequence[str | int], column: str) -> str:
-    """Return a column's name of a key: `position.elbow`, `torque_2`."""
-    words = [part for part in label if isinstance(part, str)]
-    parts = [] if set(words_of(column)) <= _VALUES else [column]
-    parts += sorted(words, key=lambda word: understand(word) is None)
-    numbers = ''.join(f'_{part}' for part in label if isinstance(part, int))
-    return '.'.join(parts or [column]) + numbers

@@ -12,7 +12,7 @@ from ...core.finding_codes import finding
 from ...core.findings import Finding
 from ...core.signals.derived_efforts import refuse_derived_efforts
 from ...exceptions import RecordingError
-from .column_looks import are_successive, guess_columns, missing
+from .column_looks import are_successive, echoed_columns, missing
 from .column_names import Meaning, words_of
 from .column_selection import (
     Column,
@@ -27,7 +27,7 @@ from .column_selection import (
 from .joint_table import FIELDS, JointTable
 from .read_options import ReadOptions
 from .stamps import align_rows, make_stamps
-from .table import Columns, Table
+from .table import Columns, ColumnTable
 from .units import (
     canonical,
     CURRENTS,
@@ -223,7 +223,7 @@ def units_by_ratio(ratio: float, position: str | None, velocity: str | None) -> 
     return None
 
 
-def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
+def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
     """
     Make joint states of a table.
 
@@ -244,7 +244,7 @@ def read_joint_table(table: Table, options: ReadOptions) -> JointTable:
     if table.has_header:
         found = find(table, (*robot.names, *robot.followers) or options.joints)
     else:
-        found = {} if {'position', 'effort'} <= set(named) else guess_columns(table, robot.names)
+        found = {} if {'position', 'effort'} <= set(named) else echoed_columns(table, robot.names)
     automatic = {k: s for k, s in found.items() if k not in named}
     found |= {quantity: select(table, quantity, pattern) for quantity, pattern in named.items()}
     if options.rate:
@@ -300,7 +300,7 @@ class _Content:
 
 
 def _read(
-    table: Table, found: Mapping[str, Selection], robot: Described, options: ReadOptions
+    table: ColumnTable, found: Mapping[str, Selection], robot: Described, options: ReadOptions
 ) -> _Content:
     positions, notes = columns_of_joints(table, found['position'], robot, options)
     places: dict[str, Mapping[str, Column]] = {'position': positions}
@@ -318,7 +318,7 @@ def _read(
 
 def _with_live_efforts(
     content: _Content,
-    table: Table,
+    table: ColumnTable,
     found: Mapping[str, Selection],
     robot: Described,
     options: ReadOptions,
@@ -356,7 +356,9 @@ def _matrix(columns: Columns, places: Mapping[str, Column], joints: Sequence[str
     return values
 
 
-def _found_note(table: Table, found: Mapping[str, Selection], bare: Sequence[str]) -> Finding:
+def _found_note(
+    table: ColumnTable, found: Mapping[str, Selection], bare: Sequence[str]
+) -> Finding:
     """Say which columns were taken, which others look alike, and which are without a unit."""
     columns = [
         s.pattern + (f' [{s.meaning.unit}]' if s.meaning and s.meaning.unit else '')
@@ -366,7 +368,7 @@ def _found_note(table: Table, found: Mapping[str, Selection], bare: Sequence[str
     return finding(
         'columns_found',
         table=table.source,
-        how='their names' if table.has_header else 'their order and values',
+        how='their names' if table.has_header else 'the names of the joints in them',
         quantities=tuple(found),
         columns=columns,
         alike=others[:4],

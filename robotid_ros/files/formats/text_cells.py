@@ -11,8 +11,7 @@ import re
 import numpy as np
 
 from ...exceptions import RecordingError
-from .column_names import BRACKETS, words_of
-from .units import canonical, FACTORS, is_unit
+from .units import is_unit
 
 MISSING = ('', 'na', 'n/a', 'null', 'none', '-', 'nan')
 # Without the offset from Greenwich, which is the same all over a log.
@@ -25,9 +24,6 @@ _CLOCK = re.compile(
     r'\s*(?P<half>[AaPp])?[.Mm]*\s*(?:Z|[+-]\d\d:?\d\d)?\s*$'
 )
 _DATE = re.compile(r'\s*\d{1,4}([-./])\d{1,2}\1\d{1,4}\s*$')
-# Signs between thousands, before a decimal sign; a point needs none where commas are decimal.
-_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}([,' \xa0\u202f]\d{3})+\.\d*$")
-_THOUSANDS_COMMA = re.compile(r"[+-]?[1-9]\d{0,2}([.' \xa0\u202f]\d{3})+(,\d*)?$")
 _UNREADABLE = re.compile(r'\s*[+-]?[.,]?\d')
 # Share of the cells of a column that may begin as numbers do and be none.
 MAX_UNREADABLE = 0.1
@@ -60,17 +56,10 @@ def is_clock(cell: str) -> bool:
 
 
 def number(cell: str, decimal_comma: bool = False) -> float:
-    """Return a number, with signs between thousands too, NaN for any other text."""
-    if decimal_comma and _THOUSANDS_COMMA.match(cell.strip()):
-        cell = cell.replace('.', '')
-    try:
+    """Return a number, NaN for any other text, thousands with signs between them among those."""
+    with contextlib.suppress(ValueError):
         return float(cell.replace(',', '.') if decimal_comma else cell)
-    except ValueError:
-        grouped = (_THOUSANDS_COMMA if decimal_comma else _THOUSANDS).match(cell.strip())
-    if grouped is None:
-        return math.nan
-    plain = re.sub(r"['\s]" if decimal_comma else r"[',\s]", '', cell)
-    return float(plain.replace(',', '.'))
+    return math.nan
 
 
 def convert(cells: Sequence[str], decimal_comma: bool) -> np.ndarray:
@@ -129,9 +118,7 @@ def has_decimal_commas(rows: Iterable[Sequence[str]]) -> bool:
     """Return whether the numbers of rows have decimal commas, and no decimal points."""
     cells = itertools.chain.from_iterable(rows)
     numbers = [cell for cell in cells if not math.isnan(number(cell, True))]
-    points = (cell for cell in numbers if '.' in cell)
-    between = all(number(cell, True) != number(cell) for cell in points)  # thousands
-    return between and any(',' in cell for cell in numbers)
+    return any(',' in cell for cell in numbers) and not any('.' in cell for cell in numbers)
 
 
 def over_midnight(times: np.ndarray) -> np.ndarray:
@@ -172,17 +159,6 @@ def _days(text: str) -> float:
         return float(datetime.date(year, month, day).toordinal() - 719163)
     except ValueError:
         return math.nan
-
-
-# Words of lines that tell the interval between rows, or their rate.
-_INTERVALS = (
-    *(frozenset(('delta', 'x')), frozenset(('sample', 'time')), frozenset(('sampling', 'time'))),
-    *(frozenset(('dt',)), frozenset(('sampling', 'interval')), frozenset(('abtastzeit',))),
-)
-_RATES = (
-    *(frozenset(('rate',)), frozenset(('sample', 'rate')), frozenset(('sampling', 'rate'))),
-    *(frozenset(('fs',)), frozenset(('sampling', 'frequency')), frozenset(('abtastrate',))),
-)
 
 
 def header_of(
@@ -227,22 +203,6 @@ def _are_units(row: Sequence[str]) -> bool:
     return all(map(is_unit, cells)) if cells else is_unit(first)
 
 
-def rate_of(rows: Iterable[Sequence[str]], comma: bool) -> float:
-    """Return the rate of the rows [Hz] that a line above them tells, 0 for none."""
-    for row in rows:
-        values = [value for cell in row[1:] if not math.isnan(value := number(cell, comma))]
-        if len(row) < 2 or not values or not values[0] > 0.0:
-            continue
-        bracketed = BRACKETS.search(row[0])
-        words = frozenset(words_of(row[0][: bracketed.start()] if bracketed else row[0]))
-        unit = canonical(bracketed.group(1)) if bracketed else 's'
-        if words in _INTERVALS and unit in FACTORS['time']:
-            return 1.0 / (values[0] * FACTORS['time'][unit])
-        if words in _RATES:
-            return values[0]
-    return 0.0
-
-
 def unique(names: Sequence[str]) -> list[str]:
     """Give empty and repeated names one of their own."""
     seen: dict[str, int] = {}
@@ -252,6 +212,3 @@ def unique(names: Sequence[str]) -> list[str]:
         seen[own] = seen.get(own, 0) + 1
         result.append(own if seen[own] == 1 else f'{own} ({seen[own]})')
     return result
-
-
-REPEATED = re.compile(r' \(\d+\)$')

@@ -1,7 +1,7 @@
-"""Tables as text: CSV of any delimiter, with a header or without, and sheets of Excel."""
+"""Tables as text: CSV of any delimiter, with a header or without."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import contextlib
 import csv
 from dataclasses import dataclass
@@ -10,18 +10,15 @@ import gzip
 import io
 import itertools
 from pathlib import Path
-import re
-from typing import Any, IO
-from xml.etree import ElementTree
-import zipfile
+from typing import Any
 
 import numpy as np
 
 from ...exceptions import RecordingError
 from ..atomic import file_errors, open_regular
-from ..bounded import BoundedStream, check_unpacked
+from ..bounded import BoundedStream
 from .column_names import understand
-from .table import Columns, Table
+from .table import Columns, ColumnTable
 from .text_cells import (
     has_decimal_commas,
     header_of,
@@ -30,7 +27,6 @@ from .text_cells import (
     is_day,
     is_value,
     over_midnight,
-    rate_of,
     readable,
     share_of_values,
     unique,
@@ -61,15 +57,14 @@ class _Form:
 
 @dataclass(frozen=True)
 class _Head:
-    """What the first lines show: form, header, a first cell of each column, rate [Hz] or 0."""
+    """What the first lines show: form, header, a first cell of each column."""
 
     form: _Form
     header: list[str]
     cells: list[str]
-    rate: float
 
 
-def read_text_table(path: Path) -> Table:
+def read_text_table(path: Path) -> ColumnTable:
     """
     Open a text file of numbers.
 
@@ -87,24 +82,7 @@ def read_text_table(path: Path) -> Table:
         encodings = ('utf-16-le' if start[1] == '\0' else 'utf-16-be',)
     elif any('\ufffd' in line for line in _lines(functools.partial(_open, path), encodings[0])):
         encodings = ENCODINGS
-    return read_text(str(path), functools.partial(_open, path), encodings)
-
-
-def read_text(source: str, opener: Opener, encodings: Sequence[str] = ('utf-8',)) -> Table:
-    """
-    Make a table of a text.
-
-    Parameters
-    ----------
-    source : for messages
-    opener : of the text
-    encodings : that it may have, the likeliest first
-
-    Raises
-    ------
-    RecordingError : it holds no table
-
-    """
+    source, opener = str(path), functools.partial(_open, path)
     found = [(_lines(opener, encoding), encoding) for encoding in encodings]
     heads = [_analyse(source, lines, encoding) for lines, encoding in found]
     best = max(range(len(heads)), key=lambda k: len([*filter(understand, heads[k].header)]))
@@ -124,15 +102,13 @@ def read_text(source: str, opener: Opener, encodings: Sequence[str] = ('utf-8',)
         if is_date(cell)
     }
     widths = {name: 0 for name in names if name not in texts}
-    return Table(
+    return ColumnTable(
         source,
         widths,
         functools.partial(_read, source, opener, form, names, dates),
         bool(head.header),
         texts,
-        rate=head.rate,
         units=dict.fromkeys(dates, 's'),
-        words=functools.partial(_words, opener, form, names),
     )
 
 
@@ -171,7 +147,7 @@ def _analyse(source: str, lines: list[str], encoding: str) -> _Head:
     width = len(rows[0])
     cells = [next((r[k] for r in rows if k < len(r) and r[k].strip()), '') for k in range(width)]
     header = header_of(above, width, lambda row: share_of_values(row, form.decimal_comma) < 0.5)
-    return _Head(form, header, cells, rate_of(above, form.decimal_comma))
+    return _Head(form, header, cells)
 
 
 def _first_row(rows: Sequence[list[str]], comma: bool) -> int | None:
@@ -234,17 +210,6 @@ def _read(
     return {name: columns[name] for name in wanted}
 
 
-def _words(opener: Opener, form: _Form, names: Sequence[str], name: str) -> np.ndarray:
-    """Read a column of words, (N,)."""
-    index = names.index(name)
-    found = (
-        row[index].strip() if index < len(row) else ''
-        for block in _blocks(opener, form)
-        for row in _split(block, form)
-    )
-    return np.array([*found])
-
-
 def _split(lines: Sequence[str], form: _Form) -> Iterable[list[str]]:
     if form.delimiter:
         return csv.reader(lines, delimiter=form.delimiter)
@@ -271,81 +236,3 @@ def _numbers(
     return np.column_stack(
         [readable(source, name, cells, form.decimal_comma) for name, cells in columns.items()]
     )
-
-
-_WORKBOOK, _SHARED = 'xl/workbook.xml', 'xl/sharedStrings.xml'
-_SHEETS = re.compile(r'xl/worksheets/[^/]+\.xml$')
-_MAIN = '{http://schemas.openxmlformats.org/spreadsheetml/2006/main}'
-_LARGEST = 16384  # columns of a sheet
-
-
-def is_workbook(path: Path) -> bool:
-    """Return whether an archive is a workbook of Excel."""
-    with open_regular(path) as stream:
-        try:
-            with zipfile.ZipFile(stream) as archive:
-                return _WORKBOOK in archive.namelist()
-        except zipfile.BadZipFile:
-            return False
-
-
-def read_xlsx(path: Path) -> Table:
-    """
-    Read the sheet with most cells, as a text of the same cells is read; dates are days.
-
-    Raises
-    ------
-    RecordingError : it has no sheets, or holds no table
-
-    """
-    with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
-        check_unpacked(path, sum(info.file_size for info in archive.infolist()))
-        sheets = [info for info in archive.infolist() if _SHEETS.match(info.filename)]
-        if not sheets:
-            raise RecordingError(f"'{path}' has no sheets: export it again, or as CSV")
-        words = []
-        if _SHARED in archive.namelist():
-            with archive.open(_SHARED) as part:
-                words = [_text(item) for item in _elements(part, 'si')]
-        with archive.open(max(sheets, key=lambda info: info.file_size)) as part:
-            rows = ['\t'.join(_cells_of_row(row, words)) for row in _elements(part, 'row')]
-    text = '\n'.join(rows)
-    return read_text(str(path), lambda _: io.StringIO(text))
-
-
-def _elements(stream: IO[bytes], name: str) -> Iterator[ElementTree.Element]:
-    """Yield the elements of a name, each of which is forgotten afterwards."""
-    for _, element in ElementTree.iterparse(stream):
-        if element.tag == _MAIN + name:
-            yield element
-            element.clear()
-
-
-def _cells_of_row(row: ElementTree.Element, words: list[str]) -> list[str]:
-    cells: list[str] = []
-    for cell in row.iterfind(f'{_MAIN}c'):
-        place = _column(cell.get('r', ''), len(cells))
-        cells += [''] * (place - len(cells))
-        value = cell.findtext(f'{_MAIN}v', '')
-        kind = cell.get('t', 'n')
-        if kind == 's':
-            value = words[int(value)]
-        elif kind == 'inlineStr':
-            value = _text(cell)
-        elif kind == 'e':  # an error
-            value = ''
-        cells.append(' '.join(value.split()))
-    return cells
-
-
-def _column(reference: str, following: int) -> int:
-    """Return the number of a column, from 0: 27 of AB12; cells may leave their place out."""
-    letters = reference.rstrip('0123456789')
-    number = 0
-    for letter in letters:
-        number = 26 * number + int(letter, 36) - 9
-    return max(following, number - 1) if 0 < number <= _LARGEST else following
-
-
-def _text(element: ElementTree.Element) -> str:
-    return ''.join(part.text or '' for part in element.iter(f'{_MAIN}t'))

@@ -34,7 +34,7 @@ from ...exceptions import (
 from ...files.results import chosen_settings, Results
 from ...files.results_file import read_results
 from ...files.verification import GAINS_BEFORE
-from ...node_settings import GainSettings
+from ...node_settings import GainProposalSettings
 from ..common.controller import ControllerClient, ControllerDescription
 from ..common.messages import State
 from ..common.worker_process import run_in_process
@@ -59,7 +59,7 @@ WORKER_TIME = 600.0
 MAX_POSES = 200
 
 
-class IdentifiedModel(NamedTuple):
+class VerifiedModel(NamedTuple):
     """
     Identified parameters on their model.
 
@@ -80,7 +80,7 @@ class IdentifiedModel(NamedTuple):
     consistent: Array
 
 
-def load_model(folder: Path, urdf: str, settings: RobotSettings) -> IdentifiedModel:
+def load_model(folder: Path, urdf: str, settings: RobotSettings) -> VerifiedModel:
     """
     Read the results in a folder onto the robot that is here, of `urdf` and `settings`.
 
@@ -102,7 +102,7 @@ def load_model(folder: Path, urdf: str, settings: RobotSettings) -> IdentifiedMo
         np.array([values.get(p.name, 0.0) for p in robot.parameters])
         for values in (results.minimal_parameters, full)
     )
-    return IdentifiedModel(folder, results, robot, chi, consistent)
+    return VerifiedModel(folder, results, robot, chi, consistent)
 
 
 class PresentRun(NamedTuple):
@@ -126,7 +126,7 @@ class PresentRun(NamedTuple):
 class VerificationRuns:
     """Moves a robot, whose session is prepared, along a motion: as it is or as identified."""
 
-    def __init__(self, session: Session, model: IdentifiedModel, motion: Trajectory):
+    def __init__(self, session: Session, model: VerifiedModel, motion: Trajectory):
         context = session.context
         self._session, self._context = session, context
         self.model, self._motion = model, motion
@@ -155,7 +155,7 @@ class VerificationRuns:
 
     def try_gains(
         self,
-        settings: GainSettings,
+        settings: GainProposalSettings,
         save_old: Callable[[Gains], object],
         save_new: Callable[[Gains], object],
     ) -> tuple[Gains, Gains, Tracking, Tracking, bool]:
@@ -250,7 +250,7 @@ def read_present_run(
     raw: RawMotion,
     rate: float,
     points: Waypoints,
-    model: IdentifiedModel,
+    model: VerifiedModel,
     settings: IdentificationSettings,
 ) -> PresentRun:
     """
@@ -277,7 +277,7 @@ def gains_for_motion(
     chi: Array,
     motion: Waypoints,
     present: Mapping[str, Mapping[str, float]],
-    settings: GainSettings,
+    settings: GainProposalSettings,
 ) -> tuple[Gains, Gains]:
     """
     Return present gains, and those that fit the largest inertia of each joint on a motion.

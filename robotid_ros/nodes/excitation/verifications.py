@@ -36,7 +36,7 @@ from ..common.runtime import ConfiguredNode, LATCHED
 from ..common.worker_process import run_in_process
 from ..identification.gain_proposal import Gains
 from .session import Session
-from .verification_runs import IdentifiedModel, load_model, VerificationRuns, WORKER_TIME
+from .verification_runs import load_model, VerificationRuns, VerifiedModel, WORKER_TIME
 
 # What a kind of verification is given: the runs, and what is verified already, to which it adds.
 Work = Callable[[VerificationRuns, Verification], Verification]
@@ -184,7 +184,7 @@ class Verifications:
         return dataclasses.replace(found, static=rows, postures=len(pairs))
 
 
-def _units(model: IdentifiedModel, names: tuple[str, str] = ('rad', 'm')) -> dict[str, str]:
+def _units(model: VerifiedModel, names: tuple[str, str] = ('rad', 'm')) -> dict[str, str]:
     robot = model.robot
     return {j: names[bool(p)] for j, p in zip(robot.joints, robot.prismatic, strict=True)}
 

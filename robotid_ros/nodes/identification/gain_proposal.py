@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...core.model import mass_matrix, Robot
-from ...node_settings import GainSettings
+from ...node_settings import GainProposalSettings
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class JointGains:
         return self.d / (2.0 * math.sqrt(self.p * self.inertia)) if self.p > 0.0 else math.inf
 
 
-def propose_gains(old: JointGains, settings: GainSettings) -> JointGains:
+def propose_gains(old: JointGains, settings: GainProposalSettings) -> JointGains:
     """
     Place the poles of J q̈ = −p e − d ė at the wanted ω_n and ζ: `p = J ω²`, `d = 2 ζ J ω`.
 
@@ -70,7 +70,7 @@ def propose_for_joints(
     robot: Robot,
     inertia: Array,
     present: Mapping[str, Mapping[str, float]],
-    settings: GainSettings,
+    settings: GainProposalSettings,
 ) -> tuple[Gains, Gains]:
     """Present and proposed gains, from the inertia (n,) of each joint [kg·m² or kg]."""
     old = {}

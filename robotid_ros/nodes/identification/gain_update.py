@@ -9,7 +9,7 @@ from ...core.arrays import Array
 from ...core.model import Robot
 from ...exceptions import ControllerError, FEW
 from ...files.verification import read_verification, VERIFICATION
-from ...node_settings import GainSettings
+from ...node_settings import GainProposalSettings
 from ..common.controller import ControllerClient
 from ..common.messages import State, values_of
 from ..common.runtime import ConfiguredNode, LATCHED
@@ -62,7 +62,7 @@ class GainUpdate:
 
     """
 
-    def __init__(self, node: ConfiguredNode, settings: GainSettings):
+    def __init__(self, node: ConfiguredNode, settings: GainProposalSettings):
         self._node, self._settings = node, settings
         excitation = node.configuration.excitation
         self._controller = ControllerClient(node, excitation.controller, excitation.timeout)

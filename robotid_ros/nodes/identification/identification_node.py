@@ -42,7 +42,7 @@ POLL_PERIOD = 0.005
 SERIES_QOS = QoSProfile(depth=20000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
-class Identification(WorkerNode):
+class IdentificationNode(WorkerNode):
     """
     Identifies whenever the recorder has closed a bag, or when asked.
 
@@ -274,4 +274,4 @@ def identify_in_worker(*arguments: Any) -> IdentificationOutcome:
 
 def main(args: list[str] | None = None) -> int:
     """Run the node."""
-    return runtime.run(Identification, args)
+    return runtime.run(IdentificationNode, args)

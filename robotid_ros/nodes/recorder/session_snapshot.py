@@ -8,7 +8,7 @@ from rclpy._rclpy_pybind11 import RCLError
 from rclpy.exceptions import InvalidHandle
 
 from ...exceptions import ControllerError
-from ...files.bags import dump_session, Session
+from ...files.bags import dump_session, RecordedSession
 from ...files.provenance import versions
 from ..common.controller import ControllerClient
 from ..common.runtime import ConfiguredNode
@@ -61,7 +61,7 @@ class SessionSnapshot:
         plan = self._read_design()
         trajectories = {'trajectory': 'exciting', 'validation': 'validating'}
         self._text = dump_session(
-            Session(
+            RecordedSession(
                 controller=self._before,
                 trajectories={v: plan[k] for k, v in trajectories.items() if plan.get(k)},
                 configuration=self._node.values,

@@ -16,13 +16,13 @@ from robotid_ros.files.bags import (
     dump_session,
     open_recording,
     read_recording,
-    Session,
+    RecordedSession,
 )
 from robotid_ros.files.bags.clock import correct_clock, correct_clock_chunks
 from robotid_ros.files.bags.messages import CONTROLLER_STATE
 from robotid_ros.files.bags.summary import summarise
 from robotid_ros.files.formats.joint_table import concatenate, JointTable
-from robotid_ros.files.identification_input import Part, split
+from robotid_ros.files.identification_input import LogPart, split
 
 COUNT, JOINTS = 12_000, ('a', 'b')
 HOUR = 3_600_000_000_000
@@ -46,7 +46,9 @@ def write(folder, jump=None):
         writer.add_topic('/arm/controller_state', CONTROLLER_STATE)
         writer.add_topic('/excitation/state', 'diagnostic_msgs/msg/DiagnosticStatus', latched=True)
         writer.write_text('/robot_description', '<robot name="x"/>', EPOCH)
-        writer.write_text('/recorder/session', dump_session(Session(controller=controller)), EPOCH)
+        writer.write_text(
+            '/recorder/session', dump_session(RecordedSession(controller=controller)), EPOCH
+        )
         for k in range(COUNT):
             received = EPOCH + k * STEP
             stamp = received + (HOUR if jump is not None and k >= jump else 0)
@@ -105,13 +107,13 @@ def test_parts_of_a_chunked_recording_are_those_of_the_recording(tmp_path):
     np.testing.assert_array_equal(
         validating.reference.command, whole.phase('validating').reference.command
     )
-    for part in (Part(0.0, 0.3, True), Part(3.001, 9.5), Part(20.0, 1e9)):
+    for part in (LogPart(0.0, 0.3, True), LogPart(3.001, 9.5), LogPart(20.0, 1e9)):
         chosen, rest = split(chunked, part)
         expected = split(whole, part)
         for one, other in zip((chosen, rest), expected, strict=True):
             same(one if isinstance(one, Recording) else joined(list(one)), other)
     with pytest.raises(RecordingError, match='lasts'):
-        split(chunked, Part(5.0, 5.2))
+        split(chunked, LogPart(5.0, 5.2))
     with pytest.raises(UnknownNameError, match='exciting'):
         chunked.phase('resting')
     with pytest.raises(UnknownNameError, match='elbow'):

@@ -9,7 +9,7 @@ import pytest
 from robotid_ros.core.excitation.trajectory import Trajectory
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.signals.periodic import find_period
-from robotid_ros.files.bags import BagWriter, dump_session, read_recording, Session
+from robotid_ros.files.bags import BagWriter, dump_session, read_recording, RecordedSession
 from robotid_ros.files.bags.session import build_phases, parse_speed, StateChange
 from robotid_ros.files.bags.summary import summarise
 
@@ -94,7 +94,9 @@ def bag(folder, seconds, states, speed='', name='bag'):
     with BagWriter(folder, name, flush_period=0.0) as writer:
         writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')
         writer.add_topic('/excitation/state', 'diagnostic_msgs/msg/DiagnosticStatus')
-        writer.write_text('/recorder/session', dump_session(Session(trajectories=motions)), EPOCH)
+        writer.write_text(
+            '/recorder/session', dump_session(RecordedSession(trajectories=motions)), EPOCH
+        )
         times = np.arange(round(100 * seconds)) * 0.01
         for time in times:
             stamp = EPOCH + round(time * 1e9)

@@ -23,7 +23,7 @@ from robotid_ros.files.bags import (
     dump_session,
     open_recording,
     read_recording,
-    Session,
+    RecordedSession,
 )
 from robotid_ros.files.bags.summary import summarise
 
@@ -162,7 +162,9 @@ def test_the_rate_of_a_controller_is_that_of_its_states(tmp_path, max_samples):
     with BagWriter(tmp_path, 'fast') as writer:
         writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')
         writer.add_topic('/arm/controller_state', CONTROLLER_STATE)
-        writer.write_text('/recorder/session', dump_session(Session(controller=controller)), EPOCH)
+        writer.write_text(
+            '/recorder/session', dump_session(RecordedSession(controller=controller)), EPOCH
+        )
         for k in range(n):
             stamp = EPOCH + k * STEP
             shown = joint_state(stamp + 30_000, JOINTS, q[k], dq[k], tau[max(k - 1, 0)])
@@ -236,7 +238,7 @@ def test_a_session_comes_back_whole(tmp_path):
         writer.write_text('/robot_description', '<robot name="x"/>', EPOCH)
         writer.write_text(
             '/recorder/session',
-            dump_session(Session(controller=controller, configuration=configuration)),
+            dump_session(RecordedSession(controller=controller, configuration=configuration)),
             EPOCH,
         )
         for k in range(n):

@@ -22,27 +22,4 @@ TAU = (
     + 2.0 * _DQ[:, [1, 0, 0]] * _DQ[:, [2, 2, 1]]
     + 0.05 * _RNG.normal(size=_DQ.shape)
 )
-REFERENCE = Q + 0.003 * _DQ
-CURRENT = TAU / np.array([0.1, 0.2, 0.3]) + 0.3 * _RNG.normal(size=TAU.shape)
-WARMTH = 30.0 + np.outer(TIME, [0.5, 0.4, 0.3]) + 0.1 * _RNG.normal(size=TAU.shape)
 MODE = (TIME > 2.0) * 1.0 + (TIME > 4.0)
-COUNT = np.arange(1200.0)
-
-
-def lists(values):
-    """Return an array as lists of floats."""
-    return np.asarray(values).tolist()
-
-
-ROWS = list(zip(*map(lists, (TIME, Q, DQ, TAU)), strict=True))
-
-
-def turns(*blocks):
-    """Put the quantities of each joint side by side."""
-    return np.stack(blocks, axis=2).reshape(len(TIME), -1)
-
-
-def stamp(time):
-    """Return a time as messages of ROS have it."""
-    whole, rest = divmod(round((time + 100.0) * 1e9), 10**9)
-    return {'sec': whole, 'nanosec': rest}

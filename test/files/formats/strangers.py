@@ -1,7 +1,5 @@
 """Logs of other people's loggers, of the small arm of `tables.py`."""
 
-import zipfile
-
 import numpy as np
 
 from robotid_ros.files.formats.open_table import open_table
@@ -38,27 +36,3 @@ def text(header, values, delimiter=',', decimal='.', above=()):
         cells = (x if isinstance(x, str) else f'{x:.15g}'.replace('.', decimal) for x in row)
         rows.append(delimiter.join(cells))
     return '\n'.join(rows) + '\n'
-
-
-def workbook(path, sheets):
-    """Write sheets of words and numbers, words shared, as Excel does."""
-    words, parts = [], {}
-    for number, rows in enumerate(sheets, 1):
-        lines = []
-        for k, row in enumerate(rows, 1):
-            cells = []
-            for place, value in enumerate(row):
-                if isinstance(value, str):
-                    kind, content = ' t="s"', len(words)
-                    words.append(value)
-                else:
-                    kind, content = '', repr(float(value))
-                cells.append(f'<c r="{chr(65 + place)}{k}"{kind}><v>{content}</v></c>')
-            lines.append(f'<row r="{k}">{"".join(cells)}</row>')
-        parts[f'worksheets/sheet{number}.xml'] = f'<sheetData>{"".join(lines)}</sheetData>'
-    parts['sharedStrings.xml'] = ''.join(f'<si><t>{word}</t></si>' for word in words)
-    parts['workbook.xml'] = ''
-    main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
-    with zipfile.ZipFile(path, 'w') as archive:
-        for name, content in parts.items():
-            archive.writestr(f'xl/{name}', f'<part {main}>{content}</part>')

@@ -27,45 +27,6 @@ def write(path, *blocks):
     return path
 
 
-@pytest.mark.parametrize('name', ['log.txt', 'log.npy'])
-@pytest.mark.parametrize('blocks', [(TIME, Q, TAU), (TIME, Q, DQ, TAU), (TIME, Q, TAU, DQ)])
-def test_a_matrix_without_names_is_understood_by_its_values(tmp_path, name, blocks):
-    tau = np.random.default_rng(0).normal(size=Q.shape)
-    found = open_table(write(tmp_path / name, *(tau if b is TAU else b for b in blocks)), OPTIONS)
-    np.testing.assert_array_equal(found.position, Q)
-    np.testing.assert_array_equal(found.effort, tau)
-    assert np.isfinite(found.velocity).any() == (len(blocks) == 4)
-    assert found.notes[0].values['how'] == 'their order and values'
-
-
-def test_velocities_of_positions_that_were_polled_are_recognised(tmp_path):
-    """Every seventh sample repeats the one before it, and the velocities are noisy."""
-    rng = np.random.default_rng(0)
-    tau, rows = rng.normal(size=Q.shape), np.arange(600) - (np.arange(600) % 7 == 0)
-    noisy = DQ + 0.4 * rng.normal(size=DQ.shape)
-    found = open_table(write(tmp_path / 'log.txt', TIME, Q[rows], noisy, tau), OPTIONS)
-    np.testing.assert_array_equal(found.effort, tau)
-
-
-def test_a_matrix_without_times_needs_a_rate(tmp_path):
-    tau = np.random.default_rng(0).normal(size=Q.shape)
-    path = write(tmp_path / 'log.txt', Q, tau)
-    with pytest.raises(RecordingError, match='--rate'):
-        open_table(path, OPTIONS)
-    found = open_table(path, ReadOptions(urdf=OPTIONS.urdf, rate=100.0))
-    np.testing.assert_allclose(found.stamp * 1e-9, TIME, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    'blocks', [(TIME, Q), (TIME, Q, DQ), (TIME, Q, TAU, TAU), (TIME, TIME, Q, TAU)]
-)
-def test_a_matrix_that_proves_nothing_is_refused(tmp_path, blocks):
-    tau = np.random.default_rng(0).normal(size=Q.shape)
-    path = write(tmp_path / 'log.txt', *(tau if b is TAU else b for b in blocks))
-    with pytest.raises(RecordingError, match=r'without names.*--columns'):
-        open_table(path, OPTIONS)
-
-
 def test_columns_without_names_are_named_by_number(tmp_path):
     path = write(tmp_path / 'log.txt', TIME, TAU, Q)
     given = (('time', 'column1'), ('position', 'column4..column5'), ('effort', 'column2..column3'))

@@ -53,11 +53,6 @@ def test_one_file_a_joint(tmp_path):
     check(open_table(tmp_path, ReadOptions(urdf=OPTIONS.urdf, rate=100.0)))
 
 
-def test_one_number_a_line_joints_behind_each_other(tmp_path):
-    write(tmp_path, q=Q.ravel(), tau=TAU.ravel(), time_s=TIME)
-    check(open_table(tmp_path, OPTIONS))
-
-
 def test_variables_of_mat_files_and_arrays(tmp_path):
     savemat(tmp_path / 'q.mat', {'q': Q})
     savemat(tmp_path / 'tau.mat', {'data': TAU})
@@ -81,7 +76,7 @@ def test_times_that_differ_are_interpolated(tmp_path, name):
     found = open_table(tmp_path, OPTIONS)
     np.testing.assert_allclose(found.position, Q)
     np.testing.assert_allclose(found.effort, TAU, atol=2e-3 * np.abs(TAU).max())
-    assert select(found.notes, 'rows_interpolated', 'signals_interpolated')
+    assert select(found.notes, 'rows_interpolated')
 
 
 def test_names_of_joints_count_before_what_other_files_are_called(tmp_path):

@@ -135,13 +135,6 @@ def test_states_that_are_published_twice_keep_their_stamps(tmp_path):
     check(tmp_path / 'a.csv', stamps=np.repeat(TIME, 2))
 
 
-def test_a_rate_above_the_table_makes_stamps(tmp_path):
-    for line in ('Rate;100', 'Sample time [ms];10', 'dt;0.01', 'Abtastzeit [ms];10'):
-        path = tmp_path / 'a.csv'
-        path.write_text(text(NAMES, columns(Q, DQ, TAU), ';', above=['Robot;arm', line, '']))
-        assert select(check(path), 'stamps_from_rate')[0].values == {'rate': 100.0}
-
-
 @pytest.mark.parametrize('names', [('Date', 'Time'), ('Datum', 'Uhrzeit'), ('Fecha', 'Hora')])
 @pytest.mark.parametrize('day', ['%Y-%m-%d', '%d.%m.%Y', '%m/%d/%Y'])
 def test_date_and_time_of_day_in_two_columns(tmp_path, names, day):

@@ -9,7 +9,7 @@ from three_joint_robot import URDF
 from robotid_ros.core.excitation import point_to_point
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.exceptions import ControllerError, RobotStateError
-from robotid_ros.node_settings import GainSettings
+from robotid_ros.node_settings import GainProposalSettings
 from robotid_ros.nodes.excitation.verification_runs import gains_for_motion, on_trial
 
 OLD, NEW = {'gains.a.p': 10.0, 'gains.a.d': 1.0}, {'gains.a.p': 20.0, 'gains.a.d': 2.0}
@@ -101,4 +101,4 @@ def test_no_gains_follow_from_results_without_bodies(value: float):
     rest, speed = np.zeros(robot.n), np.ones(robot.n)
     motion = point_to_point(robot.joints, rest, rest + 0.1, speed, speed)
     with pytest.raises(ControllerError, match='no physically consistent parameters'):
-        gains_for_motion(robot, np.full(robot.p, value), motion, {}, GainSettings())
+        gains_for_motion(robot, np.full(robot.p, value), motion, {}, GainProposalSettings())

@@ -19,7 +19,7 @@ from robotid_ros.core.monitoring.contact_detector import ContactThresholds
 from robotid_ros.files.configuration import read_mapping
 from robotid_ros.nodes.common.messages import to_nanoseconds, values_of
 from robotid_ros.nodes.common.runtime import LATCHED_HISTORY
-from robotid_ros.nodes.identification.identification_node import Identification
+from robotid_ros.nodes.identification.identification_node import IdentificationNode
 from robotid_ros.nodes.simulated_robot.simulated_robot_node import SimulatedRobot
 
 pytestmark = pytest.mark.ros
@@ -32,12 +32,12 @@ def client(domain: int) -> Iterator[rclpy.node.Node]:
     """Start a robot, and an identification that knows its true parameters."""
     values = read_mapping(CONFIG)
     values['simulation'] |= {'update_rate': 500.0, 'state_rate': 250.0}
-    with spinning_nodes(domain, values, SimulatedRobot, Identification) as (*nodes, client):
+    with spinning_nodes(domain, values, SimulatedRobot, IdentificationNode) as (*nodes, client):
         know_the_truth(*nodes)
         yield client
 
 
-def know_the_truth(simulated: SimulatedRobot, node: Identification) -> None:
+def know_the_truth(simulated: SimulatedRobot, node: IdentificationNode) -> None:
     robot = build_robot(simulated.urdf, node.configuration.robot)
     truth = {joint.name: joint.values for joint in simulated.loop.physics.true_parameters()}
     chi = np.array([truth[p.joint].get(p.symbol, 0.0) for p in robot.parameters])

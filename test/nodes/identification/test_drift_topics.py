@@ -17,7 +17,7 @@ from robotid_ros.core.model import build_robot
 from robotid_ros.files.configuration import read_mapping
 from robotid_ros.nodes.common.messages import values_of
 from robotid_ros.nodes.common.runtime import LATCHED
-from robotid_ros.nodes.identification.identification_node import Identification
+from robotid_ros.nodes.identification.identification_node import IdentificationNode
 from robotid_ros.nodes.simulated_robot.simulated_robot_node import SimulatedRobot
 
 pytestmark = pytest.mark.ros
@@ -28,11 +28,11 @@ STEP, SECONDS = 0.1, 600.0
 
 
 @pytest.fixture
-def nodes(domain: int) -> Iterator[tuple[SimulatedRobot, Identification, rclpy.node.Node]]:
+def nodes(domain: int) -> Iterator[tuple[SimulatedRobot, IdentificationNode, rclpy.node.Node]]:
     values = read_mapping(ROOT / 'config' / 'scara.yaml')
     values['simulation'] |= {'state_rate': 125.0, 'real_time_factor': 4.0}
     values['identification'] = {'drift': {'duration': 2.0}}
-    with spinning_nodes(domain, values, SimulatedRobot, Identification, folder=ROOT) as nodes:
+    with spinning_nodes(domain, values, SimulatedRobot, IdentificationNode, folder=ROOT) as nodes:
         yield nodes
 
 

@@ -22,7 +22,7 @@ from robotid_ros.files.configuration import read_mapping
 from robotid_ros.nodes.common.messages import status
 from robotid_ros.nodes.common.runtime import LATCHED
 from robotid_ros.nodes.common.waiting import result_of
-from robotid_ros.nodes.identification.identification_node import Identification
+from robotid_ros.nodes.identification.identification_node import IdentificationNode
 from robotid_ros.nodes.identification.live_prediction import LivePrediction
 from robotid_ros.nodes.identification.rest_check import check_at_rest
 
@@ -32,11 +32,11 @@ STATE = 'arm_controller/controller_state'
 
 
 @pytest.fixture
-def nodes(tmp_path: Path, domain: int) -> Iterator[tuple[Identification, rclpy.node.Node]]:
+def nodes(tmp_path: Path, domain: int) -> Iterator[tuple[IdentificationNode, rclpy.node.Node]]:
     values = read_mapping(ROOT / 'config' / 'scara.yaml')
     values['recorder'] = {'folder': str(tmp_path / 'recordings')}
     values['excitation']['timeout'] = PATIENCE
-    with spinning_nodes(domain, values, Identification) as nodes:
+    with spinning_nodes(domain, values, IdentificationNode) as nodes:
         yield nodes
 
 

@@ -20,7 +20,7 @@ from robotid_ros.files.configuration import read_mapping
 from robotid_ros.nodes.common.messages import values_of
 from robotid_ros.nodes.common.runtime import LATCHED
 from robotid_ros.nodes.common.waiting import result_of
-from robotid_ros.nodes.identification.identification_node import Identification
+from robotid_ros.nodes.identification.identification_node import IdentificationNode
 from robotid_ros.nodes.identification.payload_messages import (
     inertia_message,
     payload_message,
@@ -33,17 +33,17 @@ STEP, SECONDS = 0.01, 12.0
 
 
 @pytest.fixture
-def nodes(tmp_path: Path, domain: int) -> Iterator[tuple[Identification, rclpy.node.Node]]:
+def nodes(tmp_path: Path, domain: int) -> Iterator[tuple[IdentificationNode, rclpy.node.Node]]:
     values = read_mapping(ROOT / 'config' / 'arm3.yaml')
     values['recorder'] = {'folder': str(tmp_path)}
     values['robot'] |= {'friction': {'default': ['viscous', 'coulomb', 'offset']}}
     values['identification'] = {'model': 'plain', 'time_limit': PATIENCE}
     values['excitation']['payload'] = {'mass': 2.0}
-    with spinning_nodes(domain, values, Identification) as nodes:
+    with spinning_nodes(domain, values, IdentificationNode) as nodes:
         yield nodes
 
 
-def record(folder: Path, name: str, node: Identification, mass: float) -> Path:
+def record(folder: Path, name: str, node: IdentificationNode, mass: float) -> Path:
     """Record a motion of arm3 with a ball at tool0, by the package's own model."""
     settings = node.configuration.robot
     robot = build_robot((ROOT / 'urdf' / 'arm3.urdf').read_text(), settings)

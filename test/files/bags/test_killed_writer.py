@@ -15,7 +15,7 @@ import pytest
 from rosbags.highlevel import AnyReader
 
 from robotid_ros.exceptions import FileError, RecordingError
-from robotid_ros.files.bags import BagWriter, read_recording, repair_bag
+from robotid_ros.files.bags import BagWriter, read_recording
 from robotid_ros.files.bags.mcap_reader import McapReader
 
 WRITER = """
@@ -92,9 +92,6 @@ def test_a_killed_writer_loses_nothing_that_was_flushed(tmp_path):
     assert not is_finished(path / 'bag.mcap')
     read = len(read_recording(path).time)
     assert written <= read <= written + 1
-    repair_bag(path)
-    assert is_finished(path / 'bag.mcap')
-    assert _counts(path) == {'rosbags': read, 'mcap': read}
 
 
 def _counts(path: Path) -> dict[str, int]:
@@ -117,27 +114,6 @@ def test_a_closed_recording_satisfies_other_readers(tmp_path):
         assert connection.digest.startswith('RIHS01_')
         message = reader.deserialize(next(iter(reader.messages()))[2], JOINT_STATE)
     np.testing.assert_array_equal(message.position, motion(123, 2)[0][0])
-
-
-def test_finalise_keeps_every_message_and_leaves_a_finished_file_alone(tmp_path, whole):
-    folder = tmp_path / 'bag'
-    folder.mkdir()
-    path = folder / 'bag.mcap'
-    path.write_bytes(whole[: len(whole) * 2 // 3])
-    before = read_recording(folder)
-    repair_bag(folder)
-    after = read_recording(folder)
-    np.testing.assert_array_equal(before.effort, after.effort)
-    assert sorted(f.name for f in folder.iterdir()) == ['bag.mcap', 'metadata.yaml']
-    stamp = path.stat().st_mtime_ns
-    repair_bag(folder)
-    assert path.stat().st_mtime_ns == stamp
-
-
-def test_finalise_refuses_what_is_no_mcap(tmp_path):
-    (tmp_path / 'x.mcap').write_bytes(b'no')
-    with pytest.raises(RecordingError, match='not a recording'):
-        repair_bag(tmp_path)
 
 
 def test_no_recording_is_ever_overwritten(tmp_path):
@@ -189,7 +165,4 @@ def test_on_a_full_disk_what_was_written_stays_readable(tiny_disk):
         writer.flush()
     writer.close()
     assert count > 100
-    assert len(read_recording(writer.path).time) == count
-    with pytest.raises(FileError, match='no space left'):
-        repair_bag(writer.path)
     assert len(read_recording(writer.path).time) == count
