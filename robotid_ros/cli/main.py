@@ -70,7 +70,9 @@ class Parser(argparse.ArgumentParser):
     def parse_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
         """Parse all words, or exit with code 2 and a sentence on the first that is unknown."""
         found, unknown = self.parse_known_args(args, namespace)
-        if unknown:
+        if ':=' in ''.join(unknown[:1]) and hasattr(found, 'arguments'):
+            found.arguments += unknown  # of a xacro, behind options
+        elif unknown:
             word, parser = unknown[0].split('=')[0], self
             for name in ('verb', 'action'):
                 parser = _commands_of(parser).get(getattr(found, name, ''), parser)

@@ -105,7 +105,7 @@ POSITION_NOISE, VELOCITY_NOISE, PRISMATIC_NOISE = 2e-5, 2e-4, 0.1
 INERTIAL_ERROR = 0.1
 
 
-def configuration_text(setup: RobotSetup, urdf: str) -> str:
+def configuration_text(setup: RobotSetup, urdf: str, mesh_folders: Iterable[str] = ()) -> str:
     """
     Write the configuration.
 
@@ -113,11 +113,16 @@ def configuration_text(setup: RobotSetup, urdf: str) -> str:
     ----------
     setup : what was chosen
     urdf : what the key `robot.urdf` shall say
+    mesh_folders : where meshes are that are not above it
 
     """
     groups = (
         KeyText('robot', tuple(_robot(setup, urdf)), 'The robot and its model.'),
-        KeyText('excitation', tuple(_excitation(setup)), 'The motion, and when to stop it.'),
+        KeyText(
+            'excitation',
+            tuple(_excitation(setup, tuple(mesh_folders))),
+            'The motion, and when to stop it.',
+        ),
         KeyText(
             'simulation',
             tuple(_simulation(setup)),
@@ -175,7 +180,7 @@ def _robot(setup: RobotSetup, urdf: str) -> Iterable[KeyText]:
         yield KeyText(name, _rounded(getattr(setup.limits, name)), f'{rule}{remedy}')
 
 
-def _excitation(setup: RobotSetup) -> Iterable[KeyText]:
+def _excitation(setup: RobotSetup, mesh_folders: tuple[str, ...]) -> Iterable[KeyText]:
     settings = setup.excitation
     yield KeyText(
         'controller',
@@ -214,15 +219,17 @@ def _excitation(setup: RobotSetup) -> Iterable[KeyText]:
         reasons = '; '.join(setup.unchecked.values())
         text = f'Not checked: {reasons}. A real robot moves only after you have accepted that:'
         yield KeyText('accept_unchecked', list(setup.unchecked), text, hidden=True)
-    yield KeyText('workspace', tuple(_workspace(setup)))
+    yield KeyText('workspace', tuple(_workspace(setup, mesh_folders)))
 
 
-def _workspace(setup: RobotSetup) -> Iterable[KeyText]:
+def _workspace(setup: RobotSetup, mesh_folders: tuple[str, ...]) -> Iterable[KeyText]:
     settings = setup.excitation.workspace
     yield KeyText('frame', settings.frame, 'The tool.')
     yield KeyText('ground', settings.ground, 'Height of the table or the floor in the root frame.')
     yield KeyText('self_collision', settings.self_collision)
     yield KeyText('distance', settings.distance, 'Smallest distance between bodies.')
+    if mesh_folders:
+        yield KeyText('mesh_folders', list(mesh_folders), 'Above the description it was made of.')
     if settings.ignored_pairs:
         text = 'Shapes that overlap in many poses: see that these links cannot touch.'
         yield KeyText('ignored_pairs', list(settings.ignored_pairs), text)
