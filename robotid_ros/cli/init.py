@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> Outcome:
         return Outcome(parse_yaml(text, 'the settings'), partial(show, text.rstrip()))
     from ..core.model.urdf_parsing import parse_urdf
     from ..core.setup.arm_choice import choose_arm, JointTree, left_out_sentences
-    from ..core.setup.robot_setup import KnownFacts, set_up_robot
+    from ..core.setup.robot_setup import choose_period, KnownFacts, set_up_robot
     from ..files.atomic import write_text
     from ..files.configuration import load, mesh_folders
     from ..files.configuration_text import configuration_text, urdf_setting
@@ -91,6 +91,7 @@ def run(args: argparse.Namespace) -> Outcome:
     from ..files.robot_description import read_description
 
     facts, folders, tip = None, tuple[str, ...](), args.tip or ''
+    copied = bool(args.urdf is None or args.arguments or args.repair)
     if args.urdf is None:
         description, facts = _ask_robot(args.controller, args.namespace, args.mass)
         # Whoever publishes the description chooses its name, but no folder.
@@ -101,14 +102,14 @@ def run(args: argparse.Namespace) -> Outcome:
         source = Path(args.urdf)
         description = read_description(source, _xacro_arguments(args.arguments))
         output = Path(args.output or f'{source.name.split(".")[0]}.yaml')
-        if args.arguments or args.repair:
+        if copied:
             folders = mesh_folders(source.absolute())
             source = output.with_name(f'{output.stem}_description.urdf')
-    written = (output,) if str(source) == args.urdf else (output, source)
-    expect_new(written, args.force)
+    written = (output, source) if copied else (output,)
     known = replace(facts or KnownFacts(), mass=args.mass)
     tree = JointTree(description)
     arm = choose_arm(tree, args.joints or known.joints, tip)
+    expect_new(written, args.force)
     last = [tree.joints[name].child for name in arm.joints if not tree.carried_mass(name)]
     repaired, impossible = repair_inertials(description, () if known.mass else last)
     if args.repair:
@@ -120,7 +121,10 @@ def run(args: argparse.Namespace) -> Outcome:
         mesh_folders=folders or mesh_folders(source.absolute()),
         facts=known,
     )
-    if len(written) > 1:
+    with ProgressBar() as progress:
+        progress.step('choosing the period of the motion')
+        setup = choose_period(setup, progress.share)
+    if copied:
         write_text(source, description, overwrite=args.force)
     text = configuration_text(setup, urdf_setting(source, output), folders)
     write_text(output, text, overwrite=args.force)

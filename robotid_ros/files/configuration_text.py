@@ -187,7 +187,10 @@ def _excitation(setup: RobotSetup, mesh_folders: tuple[str, ...]) -> Iterable[Ke
         setup.facts.controller,
         "The robot's joint trajectory controller, by its name.",
     )
-    for name in ('period', 'order', 'periods'):
+    tried = ', '.join(f'{c:.3g} at {period:g} s' for period, c in setup.conditions.items())
+    text = f'Condition numbers of short searches: {tried}.' if tried else ''
+    yield KeyText('period', settings.period, text)
+    for name in ('order', 'periods'):
         yield KeyText(name, getattr(settings, name))
     yield KeyText(
         'start',
