@@ -29,8 +29,6 @@ COLORS = {
 NOTHING = 1e-9  # of the effort: rounding
 # Correlations of base parameters that are listed, from which size on.
 CORRELATED = 0.8
-# Difference of two results over its σ from which it is none of noise.
-LARGE = 3.0
 SETS = {PRIOR: 'robot description', STANDARD: 'identified.urdf', BASE: 'base parameters'}
 DEFINITE = {
     'prior': 'robot description',
@@ -95,13 +93,12 @@ def comparison_page(results: Mapping[str, Results]) -> str:
 def _pair(first: str, second: str, results: Mapping[str, Results]) -> dict[str, Any]:
     one, other = results[first].base, results[second].base
     rows = differences(one, other)
-    known = [each.normalised for each in rows if each.normalised is not None]
     return {
         'first': first,
         'second': second,
         'rows': rows,
-        'known': len(known),
-        'beyond': sum(abs(size) > LARGE for size in known),
+        'known': sum(each.normalised is not None for each in rows),
+        'beyond': sum(each.large for each in rows),
         'missing': len(one) + len(other) - 2 * len(rows),
     }
 

@@ -152,10 +152,10 @@ function beginPrint() {
   before = { theme: root.dataset.theme, closed: document.querySelectorAll('details:not([open])') };
   for (const each of before.closed) each.open = true;
   root.dataset.theme = 'light';
-  root.classList.add('printing');
   paint();
   paintNow();
-  printJoints();
+  printJoints(); // as wide as on the screen: what is drawn anew has not its size yet
+  root.classList.add('printing');
 }
 function endPrint() {
   if (!printing) return;
