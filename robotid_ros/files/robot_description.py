@@ -4,6 +4,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from ..core.finding_codes import finding
+from ..core.findings import Finding
 from ..core.model.urdf_parsing import movable_joints, parse_urdf
 from ..exceptions import ConfigurationError, FileError, ModelError
 from .atomic import read_text
@@ -92,7 +94,7 @@ def robot_name(urdf: str) -> str:
     return parse_urdf(urdf).get('name', '')
 
 
-def other_robot_warning(identified: str | None, recorded: str | None) -> list[str]:
+def other_robot_warning(identified: str | None, recorded: str | None) -> list[Finding]:
     """Compare the robots of parameters and recording by name and joints; None: unknown."""
     if identified is None or recorded is None:
         return []
@@ -101,7 +103,4 @@ def other_robot_warning(identified: str | None, recorded: str | None) -> list[st
     if names[0] == names[1] and joints[0] == joints[1]:
         return []
     what = [f"'{name}' ({', '.join(each)})" for name, each in zip(names, joints, strict=True)]
-    return [
-        f'the parameters are of {what[0]}, the recording of {what[1]}: give the parameters of the '
-        'robot that was recorded'
-    ]
+    return [finding('other_robot', identified=what[0], recorded=what[1])]
