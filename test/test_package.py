@@ -46,7 +46,7 @@ LAYERS = (
         'files.verdict_text',
         'files.comparison',
     ),
-    *('files.robot_description', 'files.formats'),
+    *('files.robot_description', 'files.inertial_repair', 'files.formats'),
     'files.trajectory_file',
     'files.bags',
     *(

@@ -49,10 +49,14 @@ def run(args: argparse.Namespace) -> Outcome:
     """Run the session; success only if the robot was found again."""
     config = find_config(args.robot)
     expect_ros('the demo')
+    from ..core.model import build_robot
+    from ..files.configuration import load, read_urdf
     from ..files.report.page import page_beside
     from ..files.results_file import REPORT
     from ..nodes.demo.demo import Demo, VERIFICATIONS
 
+    configuration = load(config)  # what is wrong about it is said before any node starts
+    build_robot(read_urdf(configuration) or '', configuration.robot)
     log_level = 'info' if args.verbose else 'warn'
     session = Demo(config, Path(args.output), log_level, VERIFICATIONS)
     with ProgressBar() as progress, session as demo:

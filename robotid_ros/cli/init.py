@@ -7,12 +7,13 @@ from pathlib import Path
 import re
 from typing import TYPE_CHECKING
 
+from ..exceptions import ConfigurationError
 from .demo import expect_ros
 from .shared_options import add_joints_option, add_output_option, expect_new, Outcome
 from .terminal import print_paragraph, ProgressBar, show
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ..core.setup.robot_setup import KnownFacts, RobotSetup
 
@@ -30,7 +31,9 @@ examples:
   robotid init my_robot.urdf            # writes my_robot.yaml
   robotid demo my_robot.yaml            # a whole session on the simulated robot
   robotid init m10ia.urdf --mass 130    # its URDF has no inertials
+  robotid init ur.urdf.xacro name:=ur ur_type:=ur10e -o ur10e.yaml
   robotid init two_arms.urdf.xacro -o left.yaml --tip left_tool0
+  robotid init my_robot.urdf --repair inertias    # writes a corrected copy of the URDF too
   robotid init --controller arm_controller   # the robot that is up
   robotid init --keys                   # every key of a configuration
 """
@@ -40,6 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument(
         'urdf', nargs='?', metavar='URDF', help='URDF, or xacro; default: the robot that is up'
+    )
+    parser.add_argument(
+        'arguments', nargs='*', metavar='NAME:=VALUE', default=[], help='arguments of a xacro'
     )
     parser.add_argument(
         '--controller',
@@ -59,6 +65,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=0.0,
         help='of the robot in its data sheet, where the description has no inertials',
     )
+    parser.add_argument(
+        '--repair',
+        choices=('inertias',),
+        help='write a copy of the description with the nearest inertias that bodies can have',
+    )
     parser.add_argument('--keys', action='store_true', help='explain every key, and write nothing')
 
 
@@ -72,14 +83,16 @@ def run(args: argparse.Namespace) -> Outcome:
         return Outcome(parse_yaml(text, 'the settings'), partial(show, text.rstrip()))
     from ..core.finding_codes import as_data, render
     from ..core.model.urdf_parsing import parse_urdf
-    from ..core.setup.arm_choice import left_out_sentences
-    from ..core.setup.robot_setup import KnownFacts, set_up_robot
+    from ..core.setup.arm_choice import choose_arm, JointTree, left_out_sentences
+    from ..core.setup.robot_setup import choose_period, KnownFacts, set_up_robot
     from ..files.atomic import write_text
     from ..files.configuration import load, mesh_folders
     from ..files.configuration_text import configuration_text, urdf_setting
+    from ..files.inertial_repair import repair_inertials
     from ..files.robot_description import read_description
 
-    facts = None
+    facts, folders, tip = None, tuple[str, ...](), args.tip or ''
+    copied = bool(args.urdf is None or args.arguments or args.repair)
     if args.urdf is None:
         description, facts = _ask_robot(args.controller, args.namespace, args.mass)
         # Whoever publishes the description chooses its name, but no folder.
@@ -88,21 +101,42 @@ def run(args: argparse.Namespace) -> Outcome:
         source = output.with_suffix('.urdf')
     else:
         source = Path(args.urdf)
-        description = read_description(source)
+        description = read_description(source, _xacro_arguments(args.arguments))
         output = Path(args.output or f'{source.name.split(".")[0]}.yaml')
-    written = (output,) if facts is None else (output, source)
-    expect_new(written, args.force)
-    folders = mesh_folders(source.absolute())
-    tip = args.tip or ''
+        if copied:
+            folders = mesh_folders(source.absolute())
+            source = output.with_name(f'{output.stem}_description.urdf')
+    written = (output, source) if copied else (output,)
     known = replace(facts or KnownFacts(), mass=args.mass)
-    setup = set_up_robot(description, args.joints, tip, mesh_folders=folders, facts=known)
-    if facts is not None:
+    tree = JointTree(description)
+    arm = choose_arm(tree, args.joints or known.joints, tip)
+    expect_new(written, args.force)
+    last = [tree.joints[name].child for name in arm.joints if not tree.carried_mass(name)]
+    repaired, impossible = repair_inertials(description, () if known.mass else last)
+    if args.repair:
+        description = repaired
+    setup = set_up_robot(
+        description,
+        args.joints,
+        tip,
+        mesh_folders=folders or mesh_folders(source.absolute()),
+        facts=known,
+    )
+    with ProgressBar() as progress:
+        progress.step('choosing the period of the motion')
+        setup = choose_period(setup, progress.share)
+    if copied:
         write_text(source, description, overwrite=args.force)
-    text = configuration_text(setup, urdf_setting(source, output))
+    text = configuration_text(setup, urdf_setting(source, output), folders)
     write_text(output, text, overwrite=args.force)
     load(output)
     notes = map(render, setup.notes)
-    sentences = (*left_out_sentences(setup.arm), *setup.rules.values(), *notes)
+    sentences = (
+        *left_out_sentences(setup.arm),
+        *_impossible_sentences(impossible, bool(args.repair)),
+        *setup.rules.values(),
+        *notes,
+    )
     data = {
         'joints': setup.arm.joints,
         'tool': setup.arm.tip,
@@ -111,6 +145,30 @@ def run(args: argparse.Namespace) -> Outcome:
         'written': written,
     }
     return Outcome(data, partial(_print_setup, setup, sentences, written))
+
+
+def _xacro_arguments(words: 'Sequence[str]') -> dict[str, str]:
+    arguments = dict[str, str]()
+    for word in words:
+        name, mark, value = word.partition(':=')
+        if not (name and mark):
+            raise ConfigurationError(
+                f"'{word}' is no argument of a xacro: write NAME:=VALUE; joints are named by "
+                '--joints, the end of the arm by --tip'
+            )
+        arguments[name] = value
+    return arguments
+
+
+def _impossible_sentences(impossible: 'Mapping[str, str]', repaired: bool) -> 'Sequence[str]':
+    begin = 'repaired' if repaired else 'no body has the inertial of'
+    sentences = [f'{begin} {link}: {text}' for link, text in impossible.items()]
+    if sentences and not repaired:
+        sentences.append(
+            'Simulators refuse such inertials: correct them, or add --repair inertias, which '
+            'writes a copy with the possible ones.'
+        )
+    return sentences
 
 
 def _print_setup(

@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
 import contextlib
+from functools import partial
 from importlib import import_module
 import io
 import os
@@ -57,6 +58,11 @@ class HelpFormatter(argparse.HelpFormatter):
 class Parser(argparse.ArgumentParser):
     """Says in one sentence what is wrong with a word, and which one is the nearest."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.register('type', float, partial(_number, float, 'a number'))
+        self.register('type', int, partial(_number, int, 'a whole number'))
+
     def error(self, message: str) -> NoReturn:
         """Print a sentence and exit with code 2."""
         print_error(f'{message}; {self.prog} --help shows what there is')
@@ -70,7 +76,9 @@ class Parser(argparse.ArgumentParser):
     def parse_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
         """Parse all words, or exit with code 2 and a sentence on the first that is unknown."""
         found, unknown = self.parse_known_args(args, namespace)
-        if unknown:
+        if ':=' in ''.join(unknown[:1]) and hasattr(found, 'arguments'):
+            found.arguments += unknown  # of a xacro, behind options
+        elif unknown:
             word, parser = unknown[0].split('=')[0], self
             for name in ('verb', 'action'):
                 parser = _commands_of(parser).get(getattr(found, name, ''), parser)
@@ -79,6 +87,13 @@ class Parser(argparse.ArgumentParser):
                 parser.error(f"there is no option '{word}': {use_one_of(word, options)}")
             parser.error(f"there is no place for '{word}'")
         return found
+
+
+def _number(kind: type, what: str, text: str) -> Any:
+    try:
+        return kind(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"'{text}' must be {what}") from error
 
 
 def _commands_of(parser: argparse.ArgumentParser) -> Mapping[str, Any]:

@@ -110,7 +110,7 @@ def print_differences(
             '' if each.normalised is None else f'{each.normalised:+.2f}',
             each.unit,
         )
-        for each in differences(first, second)
+        for each in sorted(differences(first, second), key=lambda each: not each.large)
     ]
     if rows:
         head = ('parameter', *names, 'difference', 'over its σ', 'unit')

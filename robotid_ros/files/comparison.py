@@ -85,6 +85,10 @@ class CheckedParameters:
         ]
 
 
+# Difference of two results over its σ from which it is none of noise.
+LARGE = 3.0
+
+
 @dataclass(frozen=True)
 class Difference:
     """
@@ -107,6 +111,11 @@ class Difference:
     second_sigma: float
     difference: float
     normalised: float | None
+
+    @property
+    def large(self) -> bool:
+        """Whether it is more than noise explains."""
+        return self.normalised is not None and abs(self.normalised) > LARGE
 
 
 def differences(first: Sequence[Entry], second: Sequence[Entry]) -> list[Difference]:

@@ -106,7 +106,7 @@ POSITION_NOISE, VELOCITY_NOISE, PRISMATIC_NOISE = 2e-5, 2e-4, 0.1
 INERTIAL_ERROR = 0.1
 
 
-def configuration_text(setup: RobotSetup, urdf: str) -> str:
+def configuration_text(setup: RobotSetup, urdf: str, mesh_folders: Iterable[str] = ()) -> str:
     """
     Write the configuration.
 
@@ -114,11 +114,16 @@ def configuration_text(setup: RobotSetup, urdf: str) -> str:
     ----------
     setup : what was chosen
     urdf : what the key `robot.urdf` shall say
+    mesh_folders : where meshes are that are not above it
 
     """
     groups = (
         KeyText('robot', tuple(_robot(setup, urdf)), 'The robot and its model.'),
-        KeyText('excitation', tuple(_excitation(setup)), 'The motion, and when to stop it.'),
+        KeyText(
+            'excitation',
+            tuple(_excitation(setup, tuple(mesh_folders))),
+            'The motion, and when to stop it.',
+        ),
         KeyText(
             'simulation',
             tuple(_simulation(setup)),
@@ -176,14 +181,17 @@ def _robot(setup: RobotSetup, urdf: str) -> Iterable[KeyText]:
         yield KeyText(name, _rounded(getattr(setup.limits, name)), f'{rule}{remedy}')
 
 
-def _excitation(setup: RobotSetup) -> Iterable[KeyText]:
+def _excitation(setup: RobotSetup, mesh_folders: tuple[str, ...]) -> Iterable[KeyText]:
     settings = setup.excitation
     yield KeyText(
         'controller',
         setup.facts.controller,
         "The robot's joint trajectory controller, by its name.",
     )
-    for name in ('period', 'order', 'periods'):
+    tried = ', '.join(f'{c:.3g} at {period:g} s' for period, c in setup.conditions.items())
+    text = f'Condition numbers of short searches: {tried}.' if tried else ''
+    yield KeyText('period', settings.period, text)
+    for name in ('order', 'periods'):
         yield KeyText(name, getattr(settings, name))
     yield KeyText(
         'start',
@@ -215,15 +223,17 @@ def _excitation(setup: RobotSetup) -> Iterable[KeyText]:
         reasons = ' '.join(map(render, setup.unchecked.values()))
         text = f'{reasons} A real robot moves only after you have accepted that:'
         yield KeyText('accept_unchecked', list(setup.unchecked), text, hidden=True)
-    yield KeyText('workspace', tuple(_workspace(setup)))
+    yield KeyText('workspace', tuple(_workspace(setup, mesh_folders)))
 
 
-def _workspace(setup: RobotSetup) -> Iterable[KeyText]:
+def _workspace(setup: RobotSetup, mesh_folders: tuple[str, ...]) -> Iterable[KeyText]:
     settings = setup.excitation.workspace
     yield KeyText('frame', settings.frame, 'The tool.')
     yield KeyText('ground', settings.ground, 'Height of the table or the floor in the root frame.')
     yield KeyText('self_collision', settings.self_collision)
     yield KeyText('distance', settings.distance, 'Smallest distance between bodies.')
+    if mesh_folders:
+        yield KeyText('mesh_folders', list(mesh_folders), 'Above the description it was made of.')
     if settings.ignored_pairs:
         text = 'Shapes that overlap in many poses: see that these links cannot touch.'
         yield KeyText('ignored_pairs', list(settings.ignored_pairs), text)

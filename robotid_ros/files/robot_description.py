@@ -1,27 +1,36 @@
 """Robot descriptions: URDF, or xacro where its package is installed."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from ..core.finding_codes import finding
 from ..core.findings import Finding
 from ..core.model.urdf_parsing import movable_joints, parse_urdf
-from ..exceptions import FileError, ModelError
+from ..exceptions import ConfigurationError, FileError, ModelError
 from .atomic import read_text
 
+NO_ARGUMENTS: Mapping[str, str] = MappingProxyType({})
 
-def read_description(path: str | Path) -> str:
+
+def read_description(path: str | Path, arguments: Mapping[str, str] = NO_ARGUMENTS) -> str:
     """
-    Read a URDF; run xacro on the source of one.
+    Read a URDF; run xacro on the source of one, with its arguments by name.
 
     Raises
     ------
     FileError : the file is missing, or xacro is not installed
     ModelError : xacro refuses it
+    ConfigurationError : arguments, and it is no xacro
 
     """
     text = read_text(path)
     if '<xacro:' not in text and Path(path).suffix != '.xacro':
+        if arguments:
+            raise ConfigurationError(
+                f"'{path}' is no xacro and takes no arguments: leave out "
+                f'{next(iter(arguments))}:=…, or name its .xacro'
+            )
         return text
     try:
         import xacro
@@ -31,9 +40,21 @@ def read_description(path: str | Path) -> str:
             f"'xacro {Path(path).name}' prints"
         ) from error
     try:
-        return str(xacro.process_file(str(path)).toprettyxml(indent='  '))
+        document = xacro.process_file(str(path), mappings=dict(arguments))
+        return str(document.toprettyxml(indent='  '))
     except Exception as error:
-        reason = ' '.join(str(error).split()) or type(error).__name__
+        # Its own exceptions wrap others, and repeat what these say.
+        cause: BaseException = error
+        while inner := getattr(cause, 'exc', None):
+            cause = inner
+        if isinstance(cause, xacro.substitution_args.ArgException):
+            raise ModelError(
+                f"'{path}' asks for an argument: add {cause}:=VALUE to 'robotid init', or give "
+                f"what 'xacro {Path(path).name} {cause}:=VALUE' prints"
+            ) from error
+        reason = ' '.join(str(cause).split()) or type(cause).__name__
+        if isinstance(cause, OSError) and cause.filename:
+            reason = f"there is no '{cause.filename}'"
         raise ModelError(
             f"xacro refuses '{path}' ({reason}): correct it, or source the workspace of the "
             'packages that it names'

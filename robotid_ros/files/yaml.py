@@ -101,9 +101,13 @@ def parse_yaml(text: str, source: str) -> Any:
         mark = getattr(error, 'problem_mark', None)
         where = f', line {mark.line + 1}, column {mark.column + 1}' if mark else ''
         problem = getattr(error, 'problem', None) or error
-        raise ConfigurationError(f"'{source}'{where} is not valid YAML: {problem}") from error
+        raise ConfigurationError(
+            f"'{source}'{where} is not valid YAML ({problem}): correct it, or give another file"
+        ) from error
     except _BUILT as error:
-        raise ConfigurationError(f"a value in '{source}' is not valid YAML: {error}") from error
+        raise ConfigurationError(
+            f"a value in '{source}' is not valid YAML ({error}): correct it"
+        ) from error
 
 
 def _check_structure(text: str) -> None:

@@ -143,7 +143,7 @@ def true_urdf(
         if error_of_link > INERTIA_TOLERANCE:
             impossible.append(name)
         if link.find('inertial') is not None:
-            _write_inertial(link, perturb_inertial(true, error, random) if error > 0.0 else true)
+            write_inertial(link, perturb_inertial(true, error, random) if error > 0.0 else true)
     if payload is not None and payload.mass > 0.0:
         _add_payload(root, payload)
     return ET.tostring(root, encoding='unicode'), tuple(impossible)
@@ -225,7 +225,8 @@ def _inertial(link: ET.Element) -> Array:
     return np.asarray(place @ pseudo_inertia(mass, np.zeros(3), local) @ place.T)
 
 
-def _write_inertial(link: ET.Element, pseudo: Array) -> None:
+def write_inertial(link: ET.Element, pseudo: Array) -> None:
+    """Replace the inertial of a link by that of a pseudo-inertia (4, 4) in its frame."""
     mass, com, inertia = inertial_at_com(pseudo)
     element = link.find('inertial')
     if element is None:
@@ -246,7 +247,7 @@ def _add_payload(root: ET.Element, payload: PayloadSettings) -> None:
     xx, xy, xz, yy, yz, zz = payload.inertia
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     link = ET.SubElement(root, 'link', name='payload')
-    _write_inertial(link, pseudo_inertia(payload.mass, np.array(payload.com), inertia))
+    write_inertial(link, pseudo_inertia(payload.mass, np.array(payload.com), inertia))
     joint = ET.SubElement(root, 'joint', name='payload_joint', type='fixed')
     ET.SubElement(joint, 'parent', link=carrier)
     ET.SubElement(joint, 'child', link='payload')

@@ -12,9 +12,14 @@ from robotid_ros.core.finding_codes import finding
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.setup.robot_setup import measure_load
 from robotid_ros.files.configuration import load, read_urdf
+from robotid_ros.files.export.bodies import is_physical, own_bodies
+from robotid_ros.files.inertial_repair import repair_inertials
 from robotid_ros.files.trajectory_file import read_design
 
+from .conftest import unwrapped
+
 URDF = Path(__file__).resolve().parents[2] / 'urdf'
+JOINT = '<joint name="foot" type="fixed"><parent link="{}"/><child link="base_link"/></joint>'
 BOX = """solid box
 facet normal 0 0 1 outer loop vertex 0 0 0 vertex 0.1 0 0 vertex 0 0.1 0 endloop endfacet
 facet normal 0 0 1 outer loop vertex 0 0 0 vertex 0 0.1 0 vertex 0 0 0.1 endloop endfacet
@@ -97,6 +102,89 @@ def test_xacro_is_run_and_named_as_the_description(run, tmp_path, monkeypatch):
     configuration = load('arm.yaml')
     assert configuration.robot.urdf.endswith('arm.urdf.xacro')
     assert '<robot' in (read_urdf(configuration) or '')
+
+
+def xacro(tmp_path, text):
+    """Write the source of a xacro around the elements of a description."""
+    path = tmp_path / 'arm.urdf.xacro'
+    path.write_text(f'<robot name="a" xmlns:xacro="http://www.ros.org/wiki/xacro">{text}</robot>')
+    return path
+
+
+def test_arguments_of_a_xacro_are_taken_as_xacro_takes_them(run, tmp_path, monkeypatch):
+    pytest.importorskip('xacro')
+    monkeypatch.chdir(tmp_path)
+    inside = (URDF / 'scara.urdf').read_text().split('>', 1)[1]
+    inside = inside[inside.index('<link') : inside.rindex('</robot>')]
+    path = xacro(tmp_path, '<link name="$(arg first)"/>' + JOINT.format('$(arg first)') + inside)
+    code, _, err = run('init', path)
+    assert code == 1 and 'add first:=VALUE' in err and not Path('arm.yaml').exists()
+    # Behind options too, where argparse alone expects no more of them.
+    assert run('init', path, '--force', 'first:=ground')[0] == 0
+    assert 'name="ground"' in (read_urdf(load('arm.yaml')) or '')
+    code, _, err = run('init', path, 'first:=ground')
+    assert code == 1 and 'exists already' in err
+    code, _, err = run('init', 'arm_description.urdf', 'first:=x', '-o', 'other.yaml')
+    assert code == 1 and 'is no xacro' in err and not Path('other.yaml').exists()
+
+
+@pytest.mark.parametrize(
+    ('text', 'words'),
+    [
+        ('<xacro:include filename="$(find nowhere)/x.xacro"/>', 'source the workspace'),
+        ('<xacro:include filename="lost.xacro"/>', "lost.xacro'"),
+        ('<link name="${foo}"/>', "name 'foo' is not defined"),
+        ('<link name="$(eval 1+)"/>', 'invalid syntax'),
+        ('<xacro:foo/>', 'unknown macro name'),
+        ('<link name="$(env NOWHERE)"/>', "environment variable 'NOWHERE' is not set"),
+        ('<link>', 'mismatched tag'),
+    ],
+)
+def test_what_xacro_refuses_is_one_sentence(run, tmp_path, text, words):
+    pytest.importorskip('xacro')
+    code, out, err = run('init', xacro(tmp_path, text), '-o', tmp_path / 'arm.yaml')
+    assert (code, out, err.count('\n')) == (1, '', 1)
+    assert words in err and err.count(words) == 1 and '<class' not in err, err
+
+
+def test_inertias_that_no_body_has_are_named_and_repaired(run, tmp_path, monkeypatch):
+    """Each repaired body is possible, with margin, and the others are as they were."""
+    monkeypatch.chdir(tmp_path)
+    text = (URDF / 'arm3.urdf').read_text()
+    links = re.findall(r'<link name="(\w+)">\s*<inertial>', text)
+    for link, iyy in zip(links[-2:], (0.1, -0.2), strict=True):
+        head, tail = text.split(f'<link name="{link}">')
+        wrong = f'<inertia ixx="1" ixy="0" ixz="0" iyy="{iyy}" iyz="0" izz="0.5"/>'
+        tail = re.sub('<inertia .*?/>', wrong, tail, count=1, flags=re.DOTALL)
+        text = f'{head}<link name="{link}">{tail}'
+    Path('bad.urdf').write_text(text)
+    code, out, _ = run('init', 'bad.urdf')
+    said = ' '.join(out.split())
+    assert code == 0 and 'or add --repair inertias' in said
+    assert f'no body has the inertial of {links[-2]}: moments of inertia 0.1, 0.5, 1' in said
+    assert 'of which one is negative' in said and load('bad.yaml').robot.urdf.endswith('bad.urdf')
+    code, out, _ = run('init', 'bad.urdf', '--repair', 'inertias', '--force')
+    assert code == 0 and f'repaired {links[-1]}: moments of inertia -0.2, 0.5, 1' in unwrapped(out)
+    bodies = own_bodies(read_urdf(load('bad.yaml')) or '')
+    assert all(is_physical(bodies[name]) for name in links)
+    assert Path('bad.urdf').read_text() == text
+    for name, body in own_bodies(text).items():
+        if name not in links[-2:]:
+            np.testing.assert_allclose(bodies[name], body)
+        else:
+            assert bodies[name][3, 3] == pytest.approx(body[3, 3])
+            np.testing.assert_allclose(bodies[name][3], body[3])
+    assert 'repaired' not in run('init', 'bad_description.urdf', '-o', 'good.yaml')[1]
+
+
+def test_a_last_link_without_mass_becomes_a_small_body():
+    urdf = (URDF / 'scara.urdf').read_text()
+    link = re.findall(r'<link name="(\w+)">\s*<inertial>', urdf)[-1]
+    empty = re.sub(f'(<link name="{link}">).*?</inertial>', r'\1', urdf, flags=re.DOTALL)
+    assert repair_inertials(empty)[1] == {}
+    repaired, sentences = repair_inertials(empty, [link])
+    assert list(sentences) == [link] and 'no mass' in sentences[link]
+    assert is_physical(own_bodies(repaired)[link] * 1e3)
 
 
 def test_nothing_is_replaced_unasked(run, tmp_path):

@@ -129,7 +129,9 @@ def parse_urdf(urdf: str) -> ElementTree.Element:
 
 def _check_numbers(root: ElementTree.Element) -> None:
     """Raise an error for text that a parser of URDFs would skip with a message on stderr only."""
-    for parent in (*root.findall('link/inertial'), *root.findall('joint')):
+    owners = [(link, e) for link in root.findall('link') for e in link.findall('inertial')]
+    owners += [(joint, joint) for joint in root.findall('joint')]
+    for owner, parent in owners:
         for element in parent.findall('*'):
             for key in NUMERIC_ATTRIBUTES.get(element.tag, ()):
                 text = element.get(key)
@@ -140,10 +142,10 @@ def _check_numbers(root: ElementTree.Element) -> None:
                         f"the robot description holds '{text}', it is the source of a xacro: run "
                         'xacro on it first'
                     )
-                _check_number(element.tag, key, text)
+                _check_number(f'{owner.tag} {owner.get("name", "")[:80]}', element.tag, key, text)
 
 
-def _check_number(tag: str, key: str, text: str) -> None:
+def _check_number(owner: str, tag: str, key: str, text: str) -> None:
     try:
         values = [float(word) for word in text.split()]
     except ValueError:
@@ -156,8 +158,8 @@ def _check_number(tag: str, key: str, text: str) -> None:
     ):
         what = 'three numbers' if count == 3 else 'a number'
         raise ModelError(
-            f"{key} of <{tag}> in the robot description is '{text[:80]}': it must be {what}"
-            f'{" of at least 0" if tag == "mass" else ""}'
+            f"{key} of the <{tag}> of {owner} is '{text[:80]}' in the robot description: it must "
+            f'be {what}{" of at least 0" if tag == "mass" else ""}'
         )
 
 

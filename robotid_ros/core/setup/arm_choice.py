@@ -307,7 +307,9 @@ def _left_out(
             return 'wheels'
         if len(arm) >= MIN_ARM:
             return f"of another chain: choose it by '--tip {tree.tool_link(arm[-1])}'"
-        return 'of other branches'
+        if len(arm) == 1:
+            return 'of other branches'
+        return f"of another branch: choose it by '--joints {','.join(arm)}'"
 
     others = [n for n in (*tree.mimics, *tree.passive, *tree.driven) if n not in chosen]
     kinds = {name: kind(name) for name in others}

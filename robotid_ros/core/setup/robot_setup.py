@@ -1,14 +1,17 @@
 """All that a session needs and a description does not say, chosen from it by rules."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+import contextlib
 import dataclasses
 
 import numpy as np
 import numpy.typing as npt
 
+from ...exceptions import CollisionError, LimitError, TrajectoryError
 from ..arrays import Array
 from ..excitation.collision_scene import CollisionScene
-from ..excitation.settings import ExcitationSettings, Margins, Workspace
+from ..excitation.design import design
+from ..excitation.settings import ExcitationSettings, Margins, ValidationSettings, Workspace
 from ..finding_codes import finding
 from ..findings import Finding
 from ..model.dynamics import inverse_dynamics, mass_matrix
@@ -49,6 +52,9 @@ OFFSET, NOISE = 0.1, 0.03
 RESERVE = 0.1
 # Search for a motion [s]: enough for the condition number of most arms, short for a first session.
 DESIGN_TIME = 60.0
+# Periods that are tried [s], each by so many iterations of one start and for so long [s]: that is
+# where they differ, and a short search tells them apart.
+PERIODS, TRIAL_ITERATIONS, TRIAL_TIME = (4.0, 6.0, 8.0, 10.0, 14.0), 30, 10.0
 # Distance from the reference that stops a session [rad, m].
 TRACKING_ERROR, TRACKING_ERROR_PRISMATIC = 0.1, 0.02
 # A margin beyond this leaves no motion worth the name.
@@ -280,6 +286,7 @@ class RobotSetup:
     unchecked : findings on what is not checked before the robot moves, by the names of
         `accept_unchecked`
     notes : what a user should look at
+    conditions : condition numbers of short searches by the period that was tried [s]
 
     """
 
@@ -294,6 +301,7 @@ class RobotSetup:
     facts: KnownFacts
     unchecked: dict[str, Finding]
     notes: tuple[Finding, ...]
+    conditions: dict[float, float] = dataclasses.field(default_factory=dict)
 
 
 def set_up_robot(
@@ -363,3 +371,29 @@ def set_up_robot(
         CollisionScene(robot, excitation.workspace).unchecked,
         (*robot.warnings, *following, *notes),
     )
+
+
+def choose_period(setup: RobotSetup, progress: Callable[[float], object] = float) -> RobotSetup:
+    """
+    Choose the period of the excitation by a short search for a motion with each of `PERIODS`.
+
+    A short period leaves no room to speed up, a long one no speed. `progress` is called with the
+    share that is done.
+    """
+    robot = dataclasses.replace(setup.robot, limits=setup.limits)
+    trial = dataclasses.replace(
+        setup.excitation,
+        validation=ValidationSettings(kind='none'),
+        starts=1,
+        iterations=TRIAL_ITERATIONS,
+        time_limit=TRIAL_TIME,
+    )
+    conditions = dict[float, float]()
+    for number, period in enumerate(PERIODS, 1):
+        # No motion of this length: another one may do, and a design says why none does.
+        with contextlib.suppress(TrajectoryError, LimitError, CollisionError):
+            conditions[period] = design(robot, dataclasses.replace(trial, period=period)).value
+        progress(number / len(PERIODS))
+    best = min(conditions, key=conditions.__getitem__, default=setup.excitation.period)
+    excitation = dataclasses.replace(setup.excitation, period=best)
+    return dataclasses.replace(setup, excitation=excitation, conditions=conditions)

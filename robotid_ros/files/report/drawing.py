@@ -32,7 +32,9 @@ from scipy.signal import welch
 
 from ...core.parameters.plain_friction import PlainFriction
 from ..comparison import Difference
+from ..results import Entry
 from ..torques_file import SimulatedPositions, Torques
+from .templates import GOOD_PERCENT
 from .thinning import longest_stretch, PlacedMotion, thin
 
 # Seen on light and on dark ground alike (at least 3 to 1 on both).
@@ -55,6 +57,8 @@ SMALL = 230  # height of the plots of a residual [px]
 # Samples of a window of the spectrum, lags of the autocorrelation, bars of the histogram, points
 # of the friction curve and its bins at most.
 WINDOW, LAGS, BARS, POINTS, BINS = 512, 200, 41, 900, 40
+# Points that fit worst, all of which are drawn; %σ that are drawn as they are.
+OUTLIERS, PERCENTS = 100, (1e-3, 1e4)
 # Of the model about its mean at a velocity, over the model: above, it is no curve of velocity.
 NO_CURVE = 0.1
 # Where histograms end, in root mean squares of the larger residual.
@@ -128,7 +132,11 @@ def single(values: np.ndarray) -> np.ndarray:
 def new_plot(
     x: str, y: str, height: int = 240, tools: str = 'xbox_zoom,xpan,xwheel_zoom,reset', **more: Any
 ) -> Any:
-    """Return an empty plot with labelled axes; `more` arguments of `figure`."""
+    """
+    Return an empty plot with labelled axes; `more` arguments of `figure`.
+
+    Labels may hold {effort} and {length}, for which the page puts the units of the chosen joint.
+    """
     plot = figure(
         height=height,
         sizing_mode='stretch_width',
@@ -139,6 +147,7 @@ def new_plot(
         outline_line_color=None,
         output_backend='canvas',
         min_border_right=12,
+        tags=[x, y],
         **more,
     )
     zooms = [tool for tool in plot.tools if isinstance(tool, BoxZoomTool)]
@@ -181,6 +190,27 @@ def span_of(values: np.ndarray, **named: str) -> Any:
     return Range1d(low, high, bounds='auto', **named)
 
 
+def of_joints(columns: Sequence[Mapping[str, np.ndarray]], **shared: np.ndarray) -> Any:
+    """
+    Return one source of data for the joint that is chosen on the page.
+
+    Parameters
+    ----------
+    columns : of each joint, by the same names; what is shorter than others ends in NaN
+    shared : columns of all joints
+
+    """
+    length = max(len(values) for row in columns for values in row.values())
+    every = dict(shared)
+    for joint, row in enumerate(columns):
+        for name, values in row.items():
+            gap = np.full(length - len(values), np.nan)
+            every[f'{name}{joint}'] = single(np.concatenate([values, gap]))
+    # The page fills the empty columns from those of the source that stands in the tags.
+    names = (*shared, *columns[0])
+    return ColumnDataSource(dict.fromkeys(names, ()), tags=[ColumnDataSource(every)])
+
+
 class EffortSeries(NamedTuple):
     """All joints' efforts as one source of data, and the range of time that the plots share."""
 
@@ -202,33 +232,30 @@ def effort_series(found: Sequence[PlacedMotion]) -> EffortSeries:
         place, values = thin(phase.place, columns.reshape(len(own.time), -1), share)
         blocks += [np.column_stack([place, values]), np.full((1, values.shape[1] + 1), np.nan)]
     table = np.concatenate(blocks[:-1])
-    names = [f'{name}{joint}' for joint in range(joints) for name in 'mpr']
-    data = dict(zip(names, single(table[:, 1:].T), strict=True))
-    # Time in double: seconds since the robot's start have many digits.
-    source = ColumnDataSource({'x': np.ascontiguousarray(table[:, 0]), **data})
-    return EffortSeries(source, span_of(table[:, 0], name='time'), found)
+    time = np.ascontiguousarray(table[:, 0])  # in double: seconds since a start have many digits
+    columns = table[:, 1:].T.reshape(joints, 3, -1)
+    source = of_joints([dict(zip('mpr', own, strict=True)) for own in columns], x=time)
+    return EffortSeries(source, span_of(time, name='time'), found)
 
 
-def efforts(series: EffortSeries, joint: int, unit: str) -> tuple[Any, Any]:
+def efforts(series: EffortSeries) -> tuple[Any, Any]:
     """Draw measured and predicted effort of a joint, and the residual on an axis of its own."""
-    above = new_plot('', f'effort [{unit}]', 240, x_range=series.time, min_border_left=LEFT)
+    linked = {'x_range': series.time, 'min_border_left': LEFT, 'window_axis': 'x'}
+    above = new_plot('', 'effort [{effort}]', 240, **linked)
     line = above.line(
-        'x', f'm{joint}', source=series.source, color=MEASURED, width=4.5, alpha=0.5,
+        'x', 'm', source=series.source, color=MEASURED, width=4.5, alpha=0.5,
         legend_label='measured',
     )  # fmt: skip
     above.line(
-        'x', f'p{joint}', source=series.source, color=PREDICTED, width=1.6,
-        legend_label='predicted',
+        'x', 'p', source=series.source, color=PREDICTED, width=1.6, legend_label='predicted',
     )  # fmt: skip
-    below = new_plot(
-        'time [s]', f'residual [{unit}]', 180, x_range=series.time, min_border_left=LEFT
-    )
-    rest = below.line('x', f'r{joint}', source=series.source, color=RESIDUAL, width=1.0)
+    below = new_plot('time [s]', 'residual [{effort}]', 180, **linked)
+    rest = below.line('x', 'r', source=series.source, color=RESIDUAL, width=1.0)
     for plot in (above, below):
         _mark(plot, series.phases)
-    tip = [('t', '@x{0.000} s'), ('measured', f'@m{joint}'), ('predicted', f'@p{joint}')]
+    tip = [('t', '@x{0.000} s'), ('measured', '@m'), ('predicted', '@p')]
     finish(above, tip, [line])
-    finish(below, [('t', '@x{0.000} s'), ('residual', f'@r{joint}')], [rest])
+    finish(below, [('t', '@x{0.000} s'), ('residual', '@r')], [rest])
     return above, below
 
 
@@ -253,127 +280,192 @@ def _residual(data: Torques, joint: int) -> tuple[np.ndarray, float]:
     return (data.measured - data.predicted)[rows, joint], rate
 
 
-def spectrum(found: Sequence[PlacedMotion], joint: int, unit: str) -> Any:
-    """Draw the amplitude density of the residual over frequency."""
-    # White noise is level.
-    plot = new_plot('frequency [Hz]', f'[{unit}/√Hz]', SMALL, ZOOM, y_axis_type='log')
+def _joints(found: Sequence[PlacedMotion]) -> range:
+    return range(len(found[0].data.joints))
+
+
+def _curves(plot: Any, found: Sequence[PlacedMotion], curve: Any, kind: str = 'line') -> None:
+    """Draw x and y of each motion, which `curve` gives of a residual (N,) and its rate."""
     for phase in found:
-        values, rate = _residual(phase.data, joint)
+        rows = [
+            dict(zip('xy', curve(*_residual(phase.data, joint)), strict=True))
+            for joint in _joints(found)
+        ]
+        more = {'mode': 'center'} if kind == 'step' else {}
+        getattr(plot, kind)(
+            'x', 'y', source=of_joints(rows), color=COLORS[phase.name], width=1.4,
+            legend_label=NAMES[phase.name], **more,
+        )  # fmt: skip
+
+
+def spectrum(found: Sequence[PlacedMotion]) -> Any:
+    """Draw the amplitude density of the residual over frequency; white noise is level."""
+    plot = new_plot('frequency [Hz]', '[{effort}/√Hz]', SMALL, ZOOM, y_axis_type='log')
+
+    def density(values: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
         if len(values) < 16:
-            continue
+            return np.array([]), np.array([])
         window = min(WINDOW, len(values))
-        frequency, density = welch(values - values.mean(), rate, nperseg=window)
-        rows = slice(1, None)  # the mean is taken off
-        shown = np.sqrt(np.maximum(density[rows], 1e-300))
-        plot.line(
-            single(frequency[rows]), single(np.maximum(shown, 1e-6 * shown.max())),
-            color=COLORS[phase.name], width=1.4, legend_label=NAMES[phase.name],
-        )  # fmt: skip
+        frequency, power = welch(values - values.mean(), rate, nperseg=window)
+        shown = np.sqrt(np.maximum(power[1:], 1e-300))  # the mean is taken off
+        return frequency[1:], np.maximum(shown, 1e-6 * shown.max())
+
+    _curves(plot, found, density)
     return finish(plot)
 
 
-def histogram(found: Sequence[PlacedMotion], joint: int, unit: str) -> Any:
+def histogram(found: Sequence[PlacedMotion]) -> Any:
     """Draw how often the residual has which size, beside a normal distribution of its σ."""
-    plot = new_plot(f'residual [{unit}]', 'density', SMALL, ZOOM)
-    residuals = [(phase.data.measured - phase.data.predicted)[:, joint] for phase in found]
-    reach = REACH * max(float(np.sqrt(np.mean(values**2))) for values in residuals) or 1e-12
+    plot = new_plot('residual [{effort}]', 'density', SMALL, ZOOM)
+    residuals = [phase.data.measured - phase.data.predicted for phase in found]
+    reach = REACH * np.max([np.sqrt(np.mean(values**2, axis=0)) for values in residuals], axis=0)
+    reach = np.maximum(reach, 1e-12)
     for phase, values in zip(found, residuals, strict=True):
-        density, edges = np.histogram(values, BARS, (-reach, reach), density=True)
+        rows = []
+        for own, end in zip(values.T, reach, strict=True):
+            density, edges = np.histogram(own, BARS, (-end, end), density=True)
+            rows.append({'x': 0.5 * (edges[1:] + edges[:-1]), 'y': density})
         plot.step(
-            single(0.5 * (edges[1:] + edges[:-1])), single(density), mode='center',
-            color=COLORS[phase.name], width=1.4, legend_label=NAMES[phase.name],
+            'x', 'y', source=of_joints(rows), mode='center', color=COLORS[phase.name], width=1.4,
+            legend_label=NAMES[phase.name],
         )  # fmt: skip
-    mean, sigma = float(residuals[0].mean()), float(residuals[0].std()) or 1e-12
-    x = np.linspace(-reach, reach, 161)
-    normal = np.exp(-0.5 * ((x - mean) / sigma) ** 2) / (sigma * np.sqrt(2.0 * np.pi))
+    rows = []
+    for own, end in zip(residuals[0].T, reach, strict=True):
+        mean, sigma = float(own.mean()), float(own.std()) or 1e-12
+        x = np.linspace(-end, end, 161)
+        normal = np.exp(-0.5 * ((x - mean) / sigma) ** 2) / (sigma * np.sqrt(2.0 * np.pi))
+        rows.append({'x': x, 'y': normal})
     plot.line(
-        single(x),
-        single(normal),
-        color=NEUTRAL,
-        dash='dashed',
+        'x', 'y', source=of_joints(rows), color=NEUTRAL, dash='dashed',
         legend_label=f'normal, σ of the {NAMES[found[0].name]}',
-    )
+    )  # fmt: skip
     return finish(plot)
 
 
-def autocorrelation(found: Sequence[PlacedMotion], joint: int) -> Any:
+def autocorrelation(found: Sequence[PlacedMotion]) -> Any:
     """Draw the autocorrelation of the residual; the band is that of white noise, ±2/√N."""
     plot = new_plot('lag [s]', 'autocorrelation', SMALL, ZOOM)
-    for phase in found:
-        values, rate = _residual(phase.data, joint)
+
+    def correlated(values: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
         values = values - values.mean()
-        size = len(values)
-        lags = min(LAGS, size // 2)
+        lags = min(LAGS, len(values) // 2)
         if lags < 2 or not values.any():
-            continue
-        spectral = np.fft.rfft(values, 2 * size)
-        found_values = np.fft.irfft(np.abs(spectral) ** 2)[:lags]
-        plot.line(
-            single(np.arange(lags) / rate), single(found_values / found_values[0]),
-            color=COLORS[phase.name], width=1.4, legend_label=NAMES[phase.name],
+            return np.array([]), np.array([])
+        spectral = np.fft.rfft(values, 2 * len(values))
+        shown = np.fft.irfft(np.abs(spectral) ** 2)[:lags]
+        return np.arange(lags) / rate, shown / shown[0]
+
+    _curves(plot, found, correlated)
+    size = len(_residual(found[0].data, 0)[0])
+    for bound in (-2.0 / size**0.5, 2.0 / size**0.5):
+        plot.hspan(bound, line_color=NEUTRAL, line_dash='dashed')
+    return finish(plot)
+
+
+def outliers(found: Sequence[PlacedMotion]) -> Any:
+    """Draw measured over predicted effort, and the line on which they are equal."""
+    plot = new_plot('predicted [{effort}]', 'measured [{effort}]', SMALL, ZOOM)
+    ends = []
+    for phase in found:
+        measured, predicted = phase.data.measured, phase.data.predicted
+        rows = []
+        for m, p in zip(measured.T, predicted.T, strict=True):
+            # Those that fit worst are all shown, of the others so many that the cloud is seen.
+            worst = np.argsort(-np.abs(m - p))[:OUTLIERS]
+            chosen = np.union1d(worst, np.linspace(0, len(m) - 1, POINTS).astype(int))
+            rows.append({'x': p[chosen], 'y': m[chosen]})
+        plot.scatter(
+            'x', 'y', source=of_joints(rows), size=3, color=COLORS[phase.name], alpha=0.55,
+            line_color=None, legend_label=NAMES[phase.name],
         )  # fmt: skip
-        if phase is found[0]:
-            for bound in (-2.0 / size**0.5, 2.0 / size**0.5):
-                plot.hspan(bound, line_color=NEUTRAL, line_dash='dashed')
+        ends.append([[x.min(), x.max()] for x in predicted.T])
+    line = [{'x': np.array([min(e[0]), max(e[1])])} for e in np.transpose(ends, (1, 2, 0))]
+    source = of_joints([{**row, 'y': row['x']} for row in line])
+    plot.line('x', 'y', source=source, color=NEUTRAL, dash='dashed', legend_label='equal')
     return finish(plot)
 
 
 def friction_curve(
-    found: Sequence[PlacedMotion],
-    joint: int,
-    unit: str,
-    speed: str,
-    plain: PlainFriction | None = None,
+    found: Sequence[PlacedMotion], plain: Mapping[str, PlainFriction] | None = None
 ) -> Any | None:
-    """Draw effort without inertia and gravity over velocity, model and plain equivalent."""
+    """
+    Draw effort without inertia and gravity over the velocities seen: model, plain equivalent.
+
+    The band is the standard deviation of the measured values about their mean at a velocity.
+    """
     data = found[0].data
     parts = data.parts
     if not parts or data.velocity is None:
         return None
-    velocity = data.velocity[:, joint]
-    measured = data.measured[:, joint] - parts['inertia'][:, joint] - parts['gravity'][:, joint]
-    model = parts['friction'][:, joint] + parts['offset'][:, joint]
-    chosen = np.unique(np.linspace(0, len(velocity) - 1, POINTS).astype(int))
-    plot = new_plot(f'velocity [{speed}/s]', f'effort [{unit}]', SMALL, ZOOM)
-    plot.scatter(
-        single(velocity[chosen]), single(measured[chosen]), size=3, color=MEASURED, alpha=0.55,
-        line_color=None, legend_label='measured',
+    plot = new_plot('velocity [{length}/s]', 'effort [{effort}]', SMALL, ZOOM)
+    points, bands, curves, clouds, lines = ([], [], [], [], [])
+    chosen = np.unique(np.linspace(0, len(data.time) - 1, POINTS).astype(int))
+    nothing = {'x': np.array([]), 'y': np.array([])}
+    for joint, name in enumerate(data.joints):
+        velocity = data.velocity[:, joint]
+        measured = (
+            data.measured[:, joint] - parts['inertia'][:, joint] - parts['gravity'][:, joint]
+        )
+        model = parts['friction'][:, joint] + parts['offset'][:, joint]
+        points.append({'x': velocity[chosen], 'y': measured[chosen]})
+        x, means, sigma, _ = _means(velocity, measured)
+        bands.append({'x': x, 'low': means - sigma, 'high': means + sigma})
+        x, means, _, spread = _means(velocity, model)
+        one = spread <= NO_CURVE * float(np.sqrt(np.mean(model**2)))
+        curves.append({'x': x, 'y': means} if one else nothing)
+        clouds.append(nothing if one else {'x': velocity[chosen], 'y': model[chosen]})
+        own = (plain or {}).get(name)
+        lines.append(nothing)
+        if own is not None and not own.exact:
+            x = np.array([velocity.min(), 0.0, np.nan, 0.0, velocity.max()])
+            sign = np.array([-1.0, -1.0, np.nan, 1.0, 1.0])
+            lines[-1] = {'x': x, 'y': own.viscous * x + own.coulomb * sign + own.offset}
+    plot.varea(
+        'x', 'low', 'high', source=of_joints(bands), color=MEASURED, alpha=0.2,
+        legend_label='measured ± σ',
     )  # fmt: skip
-    place, means, spread = _means(velocity, model)
-    if spread <= NO_CURVE * float(np.sqrt(np.mean(model**2))):
-        plot.line(place, means, color=PREDICTED, width=2.4, legend_label='model')
-    else:
+    plot.scatter(
+        'x', 'y', source=of_joints(points), size=3, color=MEASURED, alpha=0.55, line_color=None,
+        legend_label='measured ± σ',
+    )  # fmt: skip
+    plot.line('x', 'y', source=of_joints(curves), color=PREDICTED, width=2.4, legend_label='model')
+    if any(row is not nothing for row in clouds):  # not a function of velocity alone
         plot.scatter(
-            single(velocity[chosen]), single(model[chosen]), size=2, color=PREDICTED,
-            line_color=None, legend_label='model, not of velocity alone',
+            'x', 'y', source=of_joints(clouds), size=2, color=PREDICTED, line_color=None,
+            legend_label='model',
         )  # fmt: skip
-    if plain is not None and not plain.exact:
-        ends = velocity.min(), 0.0, np.nan, 0.0, velocity.max()
-        x, sign = np.array(ends), np.array([-1.0, -1.0, np.nan, 1.0, 1.0])
-        y = plain.viscous * x + plain.coulomb * sign + plain.offset
-        label = 'plain equivalent'
-        plot.line(single(x), single(y), color=NEUTRAL, dash='dashed', legend_label=label)
+    if any(row is not nothing for row in lines):
+        plot.line(
+            'x', 'y', source=of_joints(lines), color=NEUTRAL, dash='dashed',
+            legend_label='plain equivalent',
+        )  # fmt: skip
     return finish(plot)
 
 
-def _means(velocity: np.ndarray, model: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+def _means(
+    velocity: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """
-    Average the model in bins of velocity.
+    Average values in bins of velocity.
 
     Returns
     -------
-    velocities and means, broken where the joint turns round; the root mean square of the model
-    about its means
+    velocities, means and standard deviations, broken where the joint turns round; the root mean
+    square of the values about their means
 
     """
-    x, y, squares = list[float](), list[float](), 0.0
-    for rows in (velocity < 0.0, velocity > 0.0):
-        order = np.argsort(velocity[rows])
+    rows: list[tuple[float, float, float]] = []
+    squares = 0.0
+    for side in (velocity < 0.0, velocity > 0.0):
+        order = np.argsort(velocity[side])
         bins = np.array_split(order, min(BINS, len(order))) if len(order) else []
-        x += [float(velocity[rows][part].mean()) for part in bins] + [np.nan]
-        y += [float(model[rows][part].mean()) for part in bins] + [np.nan]
-        squares += sum(len(part) * float(model[rows][part].var()) for part in bins)
-    return single(np.array(x)), single(np.array(y)), (squares / max(len(model), 1)) ** 0.5
+        for part in bins:
+            own = values[side][part]
+            rows.append((float(velocity[side][part].mean()), float(own.mean()), float(own.std())))
+            squares += float(len(own) * own.var())
+        rows.append((np.nan, np.nan, np.nan))
+    x, means, sigma = np.array(rows).T
+    return x, means, sigma, (squares / max(len(values), 1)) ** 0.5
 
 
 def convergence(history: Sequence[Mapping[str, Any]]) -> Any:
@@ -393,21 +485,19 @@ def convergence(history: Sequence[Mapping[str, Any]]) -> Any:
     return finish(plot)
 
 
-def simulated_motion(data: SimulatedPositions, joint: int, unit: str, shared: Any) -> Any:
+def simulated_motion(data: SimulatedPositions, shared: Any) -> Any:
     """Draw a simulated position minus the measured one, or minus the reference."""
     other = data.reference if data.measured is None else data.measured
-    error = data.simulated[:, joint] - other[:, joint]
-    return error_over_time({'simulated': (data.time, 1e3 * error)}, f'm{unit}', shared)
+    return error_over_time({'simulated': (data.time, 1e3 * (data.simulated - other))}, shared)
 
 
-def error_over_time(
-    series: Mapping[str, tuple[np.ndarray, np.ndarray]], unit: str, shared: Any
-) -> Any:
-    """Draw errors by name over time, (time, values) each."""
-    plot = new_plot('time [s]', f'error [{unit}]', 190, x_range=shared)
+def error_over_time(series: Mapping[str, tuple[np.ndarray, np.ndarray]], shared: Any) -> Any:
+    """Draw errors of a joint by name over time, (time (N,), values (N, n)) each."""
+    plot = new_plot('time [s]', 'error [m{length}]', 190, x_range=shared, window_axis='x')
     for (name, (time, values)), color in zip(series.items(), LINES, strict=False):
-        x, y = thin(np.asarray(time), np.asarray(values)[:, None], ROWS)
-        plot.line(x, single(y[:, 0]), color=color, width=1.2, legend_label=name)
+        x, y = thin(np.asarray(time), np.asarray(values), ROWS)
+        source = of_joints([{'y': own} for own in y.T], x=x)
+        plot.line('x', 'y', source=source, color=color, width=1.2, legend_label=name)
     return finish(plot)
 
 
@@ -431,6 +521,27 @@ def normalised_differences(found: Sequence[Difference]) -> Any:
     plot.vbar('name', top='value', width=0.6, color=PREDICTED, source=source)
     plot.xaxis.major_label_orientation = 'vertical'
     return finish(plot, [('', '@name'), ('difference / σ', '@value{0.00}')])
+
+
+def sorted_precision(entries: Sequence[Entry]) -> Any:
+    """Draw %σ of base parameters, the best known first; the band is that of essential ones."""
+    known = sorted(
+        (each for each in entries if np.isfinite(each.percent)), key=lambda e: e.percent
+    )
+    names = [each.name for each in known]
+    plot = new_plot('', '%σ', 300, 'reset', x_range=FactorRange(*names), y_axis_type='log')
+    shown = np.clip([each.percent for each in known], *PERCENTS)
+    low = 0.5 * float(shown.min(initial=PERCENTS[1]))
+    plot.add_layout(
+        BoxAnnotation(
+            bottom=low, top=GOOD_PERCENT, fill_color=GOOD, fill_alpha=0.12, line_color=None,
+            level='underlay',
+        )
+    )  # fmt: skip
+    source = ColumnDataSource({'name': names, 'value': shown, 'base': np.full(len(shown), low)})
+    plot.vbar('name', top='value', bottom='base', width=0.6, color=PREDICTED, source=source)
+    plot.xaxis.major_label_orientation = 'vertical'
+    return finish(plot, [('', '@name'), ('%σ', '@value{0.0}')])
 
 
 def width_of(names: int) -> int:

@@ -1,6 +1,6 @@
 """The pages of results: an identification, a validation, results beside others."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 import itertools
 import math
 from pathlib import Path
@@ -29,8 +29,6 @@ COLORS = {
 NOTHING = 1e-9  # of the effort: rounding
 # Correlations of base parameters that are listed, from which size on.
 CORRELATED = 0.8
-# Difference of two results over its σ from which it is none of noise.
-LARGE = 3.0
 SETS = {PRIOR: 'robot description', STANDARD: 'identified.urdf', BASE: 'base parameters'}
 RUNS = {PRESENT: 'as it is', FEED_FORWARD: 'feed-forward', NEW_GAINS: 'proposed gains'}
 
@@ -89,13 +87,12 @@ def comparison_page(results: Mapping[str, Results]) -> str:
 def _pair(first: str, second: str, results: Mapping[str, Results]) -> dict[str, Any]:
     one, other = results[first].base, results[second].base
     rows = differences(one, other)
-    known = [each.normalised for each in rows if each.normalised is not None]
     return {
         'first': first,
         'second': second,
         'rows': rows,
-        'known': len(known),
-        'beyond': sum(abs(size) > LARGE for size in known),
+        'known': sum(each.normalised is not None for each in rows),
+        'beyond': sum(each.large for each in rows),
         'missing': len(one) + len(other) - 2 * len(rows),
     }
 
@@ -110,12 +107,19 @@ def _shown(results: Results) -> dict[str, Any]:
     bodies, before = (bodies_of(results, which) for which in ('value', 'prior'))
     columns = (('mass', 'kg'), ('centre', 'm'), ('principal inertias', 'kg·m²'))
     known = any(math.isfinite(joint.from_parameters) for joint in verdict.joints)
+    units = {line.joint: line.unit for line in results.identification}
     lengths = {j: line['unit'] for j, line in results.quality.get('joints', {}).items()}
+    plots = drawing.Plots()
+    plots.data['joints'] = [
+        {'name': j, 'effort': units.get(j, 'N·m'), 'length': lengths.get(j, 'rad')}
+        for j in results.joints
+    ]
     return {
         'heading': results.robot or 'robot',
-        'plots': drawing.Plots(),
+        'plots': plots,
         'draw': drawing,
         'results': results,
+        'joints': results.joints if moves or results.simulated or results.verification else (),
         'validation': {line.joint: line for line in results.validation},
         'total_residual': total_residual,
         'differences_of': differences,
@@ -126,10 +130,10 @@ def _shown(results: Results) -> dict[str, Any]:
         'found': finding_rows(results.findings),
         'phases': moves,
         'series': drawing.effort_series(moves) if moves else None,
-        'units': {line.joint: line.unit for line in results.identification},
+        'units': units,
         'lengths': lengths,
         'shares_of': shares_of,
-        'runs': list(_runs(results.verification)),
+        'runs': _runs(results.verification, results.joints),
         'correlated': strongest_correlations(results),
         'bodies': bodies,
         'bodies_before': before,
@@ -165,17 +169,20 @@ def shares_of(data: Torques, joint: int) -> list[Share]:
     ]
 
 
-def _runs(found: Verification | None) -> Iterator[tuple[str, Any]]:
-    """Draw wanted minus measured position of every run, joint by joint."""
+def _runs(found: Verification | None, joints: Sequence[str]) -> Any | None:
+    """Draw wanted minus measured position of every run."""
     runs = {} if found is None else {RUNS[k]: run for k, run in found.series.items() if k in RUNS}
-    if found is None or not runs:
-        return
-    tried = found.gains.tracking if found.gains is not None else ()
-    units = {row.joint: row.unit for row in (*found.tracking, *tried)}
+    if not runs:
+        return None
     shared = drawing.time_range(*(run.time for run in runs.values()))
-    for k, joint in enumerate(next(iter(runs.values())).joints):
-        series = {name: (run.time, 1e3 * run.error[:, k]) for name, run in runs.items()}
-        yield joint, drawing.error_over_time(series, f'm{units.get(joint, "rad")}', shared)
+    series = {}
+    for name, run in runs.items():
+        error = np.full((len(run.time), len(joints)), np.nan)
+        for k, joint in enumerate(joints):
+            if joint in run.joints:
+                error[:, k] = 1e3 * run.error[:, run.joints.index(joint)]
+        series[name] = run.time, error
+    return drawing.error_over_time(series, shared)
 
 
 def strongest_correlations(results: Results) -> Sequence[tuple[float, str, str]] | None:

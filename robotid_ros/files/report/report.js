@@ -1,10 +1,11 @@
 'use strict';
-// Behaviour of the page: plots, theme, sorting, searching, time window, turning the bodies.
+// Behaviour of the page: plots, joint, theme, sorting, searching, time window, turning the bodies.
 
 const root = document.documentElement;
 const store = document.getElementById('plots');
 const INK = { light: ['#1e293b', '#d5dce6', '#526075'], dark: ['#e6ebf2', '#334155', '#a9b5c6'] };
 let plots = null;
+let joints = [];
 let printing = false;
 
 // -- plots --------------------------------------------------------------------------------------
@@ -16,6 +17,8 @@ async function embed() {
   const item = { docid: 'report', roots, root_ids: Object.keys(roots) };
   await Bokeh.embed.embed_items({ report: content }, [item]);
   plots = Bokeh.documents[Bokeh.documents.length - 1];
+  joints = data.joints ?? [];
+  chooseJoint(0);
   // On a touch screen dragging scrolls the page; the tools can still be chosen.
   if (matchMedia('(pointer: coarse)').matches) {
     for (const plot of plots.roots()) {
@@ -27,6 +30,57 @@ async function embed() {
   paint();
   linkWindow();
   return data;
+}
+
+// -- the joint that all plots show ----------------------------------------------------------------
+const chooser = document.querySelector('.choose select');
+chooser?.addEventListener('change', () => chooseJoint(Number(chooser.value)));
+
+function chooseJoint(k) {
+  for (const part of document.querySelectorAll('.of-joint')) {
+    part.hidden = Number(part.dataset.joint) !== k;
+  }
+  if (!joints[k]) return;
+  const inUnits = (label) => label.replace(/{(\w+)}/g, (_, key) => joints[k][key]);
+  for (const plot of plots.roots()) {
+    for (const { data_source: shown } of plot.renderers) {
+      const [every] = shown?.tags ?? [];
+      if (!every) continue;
+      const columns = Object.keys(shown.data);
+      shown.data = Object.fromEntries(columns.map((c) => [c, every.data[c + k] ?? every.data[c]]));
+    }
+    const [x, y] = plot.tags;
+    if (x?.includes('{')) plot.below[0].axis_label = inUnits(x);
+    if (y?.includes('{')) plot.left[0].axis_label = inUnits(y);
+  }
+}
+
+// Paper shows every joint: pictures of the plots, below the joint's name.
+function printJoints() {
+  const chosen = Number(chooser?.value ?? 0);
+  const figures = [...document.querySelectorAll('#joints .one-joint figure')];
+  for (const part of joints.length ? document.querySelectorAll('.of-joint') : []) {
+    chooseJoint(Number(part.dataset.joint));
+    paintNow();
+    const sheet = document.createElement('div');
+    sheet.className = 'sheet';
+    for (const figure of figures) {
+      const picture = new Image();
+      picture.src = viewOf(figure).export('png').canvas.toDataURL();
+      picture.alt = figure.querySelector('figcaption').textContent;
+      const copy = document.createElement('figure');
+      copy.className = figure.className;
+      copy.append(figure.querySelector('figcaption').cloneNode(true), picture);
+      sheet.append(copy);
+    }
+    part.after(sheet);
+  }
+  chooseJoint(chosen);
+  for (const part of document.querySelectorAll('.of-joint')) part.hidden = false;
+}
+function viewOf(figure) {
+  const number = Number(figure.querySelector('div').id.replace('plot-', ''));
+  return Bokeh.index.get_by_id(plots.roots()[number].id);
 }
 
 function paint() {
@@ -61,9 +115,21 @@ function setTheme(name) {
   paint();
 }
 
-setTheme(wanted.matches ? 'dark' : 'light');
-wanted.addEventListener('change', (event) => setTheme(event.matches ? 'dark' : 'light'));
-button.addEventListener('click', () => setTheme(root.dataset.theme === 'dark' ? 'light' : 'dark'));
+// What was chosen once is kept, for all pages, where the browser keeps anything.
+function kept(name) {
+  try {
+    if (name) localStorage.setItem('robotid-theme', name);
+    return localStorage.getItem('robotid-theme');
+  } catch {
+    return null;
+  }
+}
+setTheme(kept() ?? (wanted.matches ? 'dark' : 'light'));
+wanted.addEventListener('change', (e) => kept() ?? setTheme(e.matches ? 'dark' : 'light'));
+button.addEventListener('click', () => {
+  setTheme(root.dataset.theme === 'dark' ? 'light' : 'dark');
+  kept(root.dataset.theme);
+});
 
 // Print is light, as wide as paper, with everything unfolded, and does not wait for the next frame.
 function paintNow() {
@@ -86,9 +152,10 @@ function beginPrint() {
   before = { theme: root.dataset.theme, closed: document.querySelectorAll('details:not([open])') };
   for (const each of before.closed) each.open = true;
   root.dataset.theme = 'light';
-  root.classList.add('printing');
   paint();
   paintNow();
+  printJoints(); // as wide as on the screen: what is drawn anew has not its size yet
+  root.classList.add('printing');
 }
 function endPrint() {
   if (!printing) return;
@@ -96,6 +163,8 @@ function endPrint() {
   for (const each of before.closed) each.open = false;
   root.classList.remove('printing');
   for (const place of places()) place.style.width = place.style.zoom = '';
+  for (const sheet of document.querySelectorAll('.sheet')) sheet.remove();
+  if (chooser) chooseJoint(Number(chooser.value));
   setTheme(before.theme);
 }
 addEventListener('beforeprint', fitPaper);

@@ -44,7 +44,10 @@ def test_the_arm_of_a_mobile_robot_is_found_and_each_kind_of_other_joint_named()
         **dict.fromkeys(
             ('left_finger_a', 'right_finger_a', 'right_finger_b'), 'fingers and grippers'
         ),
-        **dict.fromkeys(('head_1', 'head_2', 'camera'), 'of other branches'),
+        **dict.fromkeys(
+            ('head_1', 'head_2'), "of another branch: choose it by '--joints head_1,head_2'"
+        ),
+        'camera': 'of other branches',
         **dict.fromkeys(RIGHT, "of another chain: choose it by '--tip right_tool0'"),
     }
     sentences = left_out_sentences(found)

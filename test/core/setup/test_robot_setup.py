@@ -11,6 +11,7 @@ from robotid_ros.core.finding_codes import select
 from robotid_ros.core.model.dynamics import inverse_dynamics, mass_matrix
 from robotid_ros.core.setup.robot_setup import (
     BANDWIDTH,
+    choose_period,
     complete_limits,
     drives_for_gains,
     EFFORT_RESERVE,
@@ -110,6 +111,22 @@ def test_shapes_that_overlap_by_their_size_are_left_out_where_nothing_else_is_fr
     assert setup.excitation.workspace.ignored_pairs == ('arm_link_1/arm_link_3',)
     (pairs,) = select(setup.notes, 'overlapping')
     assert pairs.values['pairs'] == ('arm_link_1/arm_link_3',)
+
+
+@pytest.mark.parametrize(
+    ('limit', 'period'),
+    [
+        ('lower="-2" upper="2" velocity="0.5"', 14.0),  # slow: a range takes long
+        ('lower="-0.2" upper="0.2" velocity="8"', 4.0),  # narrow: only speed moves much
+    ],
+)
+def test_the_period_is_that_of_the_best_short_search(limit, period):
+    limits = dict.fromkeys(('arm_1', 'arm_2'), f'<limit {limit} effort="60"/>')
+    setup = set_up_robot(description(chain('arm', 'base', 2), limits))
+    done = []
+    chosen = choose_period(setup, done.append)
+    assert done == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
+    assert chosen.excitation.period == min(chosen.conditions, key=chosen.conditions.get) == period
 
 
 def test_joints_that_follow_those_of_the_arm_stand_still_and_are_named():

@@ -98,7 +98,7 @@ def time_ranges(page):
 def test_dragging_over_an_effort_zooms_all_joints(opened):
     page, _ = opened('two')
     count, start, end = time_ranges(page)
-    assert count == 4  # effort and residual of both joints
+    assert count == 2  # effort and residual of the chosen joint
     drag_over_first_effort(page)
     page.wait_for_function(f"plots.get_model_by_name('time').end < {end}")
     _, low, high = time_ranges(page)
@@ -151,11 +151,34 @@ def test_dark_mode_and_print_change_what_is_drawn(opened):
     assert complaints == []
 
 
+def test_all_plots_follow_the_chosen_joint_and_paper_shows_every_one(opened):
+    page, complaints = opened('two')
+    first = 'plots.roots()[0].renderers[0].data_source'
+    shown = f'Array.from({first}.data.m)'
+    span = '[plots.roots()[0].y_range.start, plots.roots()[0].y_range.end]'
+    before, range_before = page.evaluate(shown), page.evaluate(span)
+    visible = page.locator('.of-joint:visible h3')
+    assert visible.all_inner_texts() == ['shoulder']
+    page.locator('.choose select').select_option('1')
+    page.wait_for_function(f'JSON.stringify({span}) !== JSON.stringify({range_before})')
+    assert page.evaluate(shown) == page.evaluate(f'Array.from({first}.tags[0].data.m1)') != before
+    low, high = page.evaluate(span)
+    assert low <= min(page.evaluate(shown)) < max(page.evaluate(shown)) <= high
+    assert visible.all_inner_texts() == ['el<bow']
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    pictures = page.locator('.sheet img').evaluate_all('all => all.map((each) => each.src)')
+    assert len(pictures) == len(set(pictures)) > 10 and visible.count() == 2
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator('.sheet').count() == 0 and visible.count() == 1
+    assert complaints == []
+
+
 # What the browser does before it prints, without a frame in between: every plot fits the paper.
 FITS = """(() => {
   dispatchEvent(new Event('beforeprint'));
-  const fits = [...document.querySelectorAll('figure.plot')].every((figure) => {
-    const place = figure.querySelector(':scope > div').getBoundingClientRect();
+  const shown = [...document.querySelectorAll('figure.plot')].filter((f) => f.offsetParent);
+  const fits = shown.length > 5 && shown.every((figure) => {
+    const place = figure.querySelector(':scope > div, img').getBoundingClientRect();
     return place.width > 200 && place.width < figure.clientWidth + 2 && figure.clientWidth < 704;
   });
   dispatchEvent(new Event('afterprint'));

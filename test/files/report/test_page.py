@@ -15,7 +15,13 @@ from robotid_ros.core.findings import Severity
 from robotid_ros.core.parameters.plain_friction import PlainFriction
 from robotid_ros.exceptions import FileError, MissingPackageError
 from robotid_ros.files.report.bodies import bodies_of
-from robotid_ros.files.report.drawing import friction_curve
+from robotid_ros.files.report.drawing import (
+    effort_series,
+    efforts,
+    friction_curve,
+    outliers,
+    sorted_precision,
+)
 from robotid_ros.files.report.page import write_report, write_report_if_possible
 from robotid_ros.files.report.pages import identification_page
 from robotid_ros.files.report.thinning import phases
@@ -243,6 +249,32 @@ def test_the_choice_shows_what_each_joint_leaves_beside_plain_friction(results):
     assert re.findall(r'>(2\.00|3\.00) %<', table)[:2] == ['2.00', '3.00']
 
 
+def columns_of(renderer):
+    """Return the columns of all joints that the page chooses from."""
+    (every,) = renderer.data_source.tags
+    return every.data
+
+
+def test_the_page_can_show_each_joint_in_the_same_plots():
+    data = made.torques()
+    (phase,) = phases({'identification': data})
+    series = effort_series([phase])
+    every = columns_of(efforts(series)[0].renderers[0])
+    for joint in range(2):
+        m, p, r = (every[f'{name}{joint}'] for name in 'mpr')
+        np.testing.assert_allclose(m - p, r, atol=1e-5)
+        assert m.max() == pytest.approx(data.measured[:, joint].max(), rel=1e-6)
+    points = columns_of(outliers([phase]).renderers[0])
+    worst = np.argmax(np.abs(data.measured[:, 1] - data.predicted[:, 1]))
+    assert np.any(points['y1'] == np.float32(data.measured[worst, 1]))
+
+
+def test_the_base_parameters_are_sorted_by_how_well_they_are_known(results):
+    source = sorted_precision(results.base).renderers[0].data_source.data
+    assert len(source['name']) == len(results.base)
+    assert np.all(np.diff(source['value']) >= 0.0)
+
+
 @pytest.mark.parametrize(('other', 'drawn'), [(0.0, 'Line'), (1.0, 'Scatter')])
 def test_friction_of_other_joints_is_no_curve_of_velocity(other, drawn):
     """A model that depends on more than the joint's velocity is drawn point by point."""
@@ -251,8 +283,14 @@ def test_friction_of_other_joints_is_no_curve_of_velocity(other, drawn):
     friction[:, 0] += other * np.sin(3.0 * data.time)
     changed = dataclasses.replace(data, friction=friction)
     (phase,) = phases({'identification': changed})
-    plot = friction_curve([phase], 0, 'N·m', 'rad')
-    assert [type(renderer.glyph).__name__ for renderer in plot.renderers] == ['Scatter', drawn]
+    glyphs = {
+        type(r.glyph).__name__: columns_of(r)['y0']
+        for r in friction_curve([phase]).renderers
+        if r.glyph.__class__.__name__ != 'VArea' and columns_of(r)['y0'].size
+    }
+    assert np.isfinite(glyphs['Line']).any() == (drawn == 'Line')
+    clouds = [r for r in friction_curve([phase]).renderers if type(r.glyph).__name__ == 'Scatter']
+    assert len(clouds) == (1 if drawn == 'Line' else 2)
 
 
 def test_the_plain_equivalent_stands_beside_the_friction_law(results):
@@ -263,8 +301,8 @@ def test_the_plain_equivalent_stands_beside_the_friction_law(results):
     assert 'by 4 % (0.062 N·m, root mean square)' in page
     assert 'Plain equivalent' not in identification_page(results)
     (phase,) = phases({'identification': made.torques()})
-    line = friction_curve([phase], 0, 'N·m', 'rad', plain).renderers[-1]
-    x, y = (np.asarray(line.data_source.data[k]) for k in 'xy')
+    line = columns_of(friction_curve([phase], {'shoulder': plain}).renderers[-1])
+    x, y = line['x0'], line['y0']
     used = ~np.isnan(x) & (x != 0.0)
     np.testing.assert_allclose(y[used], 0.25 * x[used] + 1.5 * np.sign(x[used]) - 0.125, rtol=1e-5)
 

@@ -1,0 +1,218 @@
+"""Wrong uses, a line each: one sentence with the remedy, an exit code, and no file touched."""
+
+from pathlib import Path
+import re
+import shlex
+
+import numpy as np
+import pytest
+
+from robotid_ros.cli.main import main
+
+URDF = Path(__file__).resolve().parents[2] / 'urdf' / 'scara.urdf'
+HEAD = '/**:\n  ros__parameters:\n    robot: {urdf: arm.urdf'
+# Configurations that differ from a good one by what is wrong.
+CONFIGURATIONS = {
+    'arm': '}',
+    'key': ', jonits: []}',
+    'type': ', rotor_inertia: maybe}',
+    'joint': ', joints: [joint1]}',
+    'twice': ', joints: [joint_1, joint_1]}',
+    'term': ', friction: {default: [viscos]}}',
+    'group': '}\n    excitaton: {period: 5.0}',
+    'range': '}\n    excitation: {period: -1.0}',
+    'choice': '}\n    excitation: {criterion: best}',
+    'length': '}\n    excitation: {start: [0.0]}',
+}
+# Descriptions with one thing replaced.
+DESCRIPTIONS = {
+    'xml': ('</robot>', ''),
+    'mass': ('<mass value="', '<mass value="-'),
+    'comma': ('<mass value="', '<mass value="0,'),
+    'parent': ('<parent link="base_link"/>', '<parent link="bse_link"/>'),
+    'kind': ('type="revolute"', 'type="revolut"'),
+    'double': ('joint name="joint_2"', 'joint name="joint_1"'),
+}
+COLUMNS = 'joint_1_position,joint_2_position'
+EFFORTS = 'joint_1_effort,joint_2_effort'
+NEAR_URDF = "no such file or directory; did you mean 'arm.urdf'?"
+NO_PARAMETERS = 'or the folder that robotid identify wrote it to'
+OTHER_PARAMETERS = "kept/parameters.yaml' holds no identified parameters: give a parameters.yaml"
+THERE = 'exists already: name another output by -o, or add --force'
+# What is typed, and the words of the remedy.
+WRONG_USES = """
+fly | use one of demo, design, identify
+idntify | did you mean 'identify'?
+fleet | robotid fleet --help
+fleet rn | did you mean 'run'?
+fleet run folder | required: -c
+fleet report folder | give the folder of fleet run -o
+fleet report x y | no place for 'y'
+identify | required: bag
+identify lgo.csv --urdf arm.urdf | did you mean 'log.csv'?
+identify log.csv | give one with --urdf, or a configuration with -c
+identify log.csv --urdf amr.urdf | did you mean 'arm.urdf'?
+identify log.csv --urdf arm.yaml | repair it
+identify log.csv --urdf xml.urdf | repair it
+identify log.csv --urdf sdf.urdf | give a URDF, which has <robot>
+identify log.csv --urdf mass.urdf | must be a number of at least 0
+identify log.csv --urdf comma.urdf | of link base_link is '0,10.0'
+identify log.csv --urdf parent.urdf | check its links
+identify log.csv --urdf kind.urdf | make it one of revolute
+identify log.csv --urdf double.urdf | give each a name of its own
+identify log.csv --urdf still.urdf | give the description of the robot that was recorded
+identify log.csv --urdf empty.csv | give one with --urdf
+identify log.csv -c arm.urdf | correct it, or give another file
+identify log.csv -c amr.yaml | did you mean 'arm.yaml'?
+identify log.csv -c tabs.yaml | correct it, or give another file
+identify log.csv -c list.yaml | it must hold '/**:'
+identify log.csv -c kept.yaml | it must hold '/**:'
+identify log.csv -c nothing.yaml | give one with --urdf, or a configuration with -c
+identify log.csv -c lost.yaml | no such file
+identify log.csv -c key.yaml | unknown key 'robot.jonits': did you mean 'joints'?
+identify log.csv -c group.yaml | unknown key 'excitaton': did you mean 'excitation'?
+identify log.csv -c type.yaml | must be of type bool, not 'maybe'
+identify log.csv -c joint.yaml | did you mean 'joint_1'?
+identify log.csv -c twice.yaml | name each one once
+identify log.csv -c term.yaml | did you mean 'viscous'?
+identify log.csv -c range.yaml | it must be at least 0.1
+identify log.csv -c choice.yaml | use one of condition
+identify log.csv -c arm.yaml --joints joint_9 | use one of joint_1, joint_2
+identify log.csv -c arm.yaml --joints joint_1, | write joint_1,joint_2
+identify log.csv -c arm.yaml --method wsl | did you mean 'wls'?
+identify log.csv -c arm.yaml --effort-kind torque | did you mean 'joint_torque'?
+identify log.csv -c arm.yaml --part 2:1 | write 0:0.5 for the first half
+identify log.csv -c arm.yaml --from 5 --to 3 | --from and --to with the start first
+identify log.csv -c arm.yaml --from 100 | record or choose at least 0.5 s
+identify log.csv -c arm.yaml --from x | 'x' must be a number
+identify log.csv -c arm.yaml --columns position | write '--columns
+identify log.csv -c arm.yaml --columns position=q{i} | correct --columns
+identify log.csv -c arm.yaml --units effort=horses | use one of nm
+identify log.csv -c arm.yaml --units speed=deg | write '--units
+identify log.csv -c arm.yaml -o kept.yaml | is a file, not a folder: name another one
+identify log.csv -c arm.yaml --otput x | did you mean '--output'?
+identify empty.csv -c arm.yaml | record again
+identify words.csv -c arm.yaml | give a bag (MCAP, SQLite), or a CSV file
+identify arm.urdf -c arm.yaml | give a bag (MCAP, SQLite), or a CSV file
+identify folder -c arm.yaml | give another folder
+identify zero.csv -c arm.yaml | record a motion
+identify noeffort.csv -c arm.yaml | name it with --columns
+validate log.csv | required: --parameters
+validate log.csv --parameters folder | {NO_PARAMETERS}
+validate log.csv --parameters lost | {NO_PARAMETERS}
+validate log.csv --parameters kept | {OTHER_PARAMETERS}
+validate log.csv --parameters kept --max-residual few | 'few' must be a number
+report lost | {NO_PARAMETERS}
+report folder | {NO_PARAMETERS}
+report log.csv | give a parameters.yaml
+report kept | {OTHER_PARAMETERS}
+compare | required: parameters
+compare kept folder | {OTHER_PARAMETERS}
+payload log.csv | required: loaded
+payload log.csv lgo.csv --urdf arm.urdf | did you mean 'log.csv'?
+inspect | required: bag
+inspect lgo.csv | did you mean 'log.csv'?
+inspect folder | give another folder
+inspect empty.csv | record again
+convert log.csv | required: output
+convert log.csv log.csv | choose another name or remove it
+convert log.csv kept.yaml | choose another name or remove it
+convert lgo.csv out.mcap | did you mean 'log.csv'?
+export kept | required: --format
+export kept --format urdf | {OTHER_PARAMETERS}
+export folder --format urdf | {NO_PARAMETERS}
+export kept --format stl | use one of mjcf, sdf, urdf
+design lost.yaml | no such file
+design arm.urdf | correct it, or give another file
+design arm.yaml --time-limit -1 | must be a number above zero
+design arm.yaml --time-limit soon | must be a number above zero
+design arm.yaml --seed some | must be a whole number
+design arm.yaml --solver magic | use one of gradient, genetic, hybrid
+design arm.yaml --payload -1 | must be a number above zero
+design arm.yaml -o kept.yaml | {THERE}
+design arm.yaml -o kept.html | let the name of the file end in .yaml
+design arm.yaml -o folder | {THERE}
+design length.yaml | give one per joint (2)
+init amr.urdf | {NEAR_URDF}
+init arm.yaml | repair it
+init arm.urdf joint_1 | write NAME:=VALUE
+init arm.urdf a:=1 | name its .xacro
+init arm.urdf -o new.yaml joint_1 | no place for 'joint_1'
+init arm.urdf -o new.yaml --tip tol0 | did you mean 'tool0'?
+init arm.urdf -o new.yaml --joints joint_3 | use one of joint_1, joint_2
+init arm.urdf --joints joint_1 --tip tool0 | give one of them
+init arm.urdf -o kept.yaml | {THERE}
+init arm.urdf --force --repair inertia | did you mean 'inertias'?
+init bare.urdf | --mass of robotid init
+init bare.urdf --mass heavy | 'heavy' must be a number
+init still.urdf | give that of an arm
+init arm.urdf --repair masses | use one of inertias
+demo ur1 | did you mean 'ur10'?
+demo lots.yaml | give a configuration file
+demo lost.yaml | no such file
+demo joint.yaml | did you mean 'joint_1'?
+doctor -c amr.yaml | did you mean 'arm.yaml'?
+doctor --duration long | must be a number
+""".strip().splitlines()
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    """Write a log, a description and a configuration, and what is wrong about others."""
+    folder = tmp_path_factory.mktemp('wrong')
+    text = URDF.read_text()
+    time = np.arange(400) / 200.0
+    table = np.column_stack([time, *(np.sin(w * time) for w in (3, 2, 5, 4))])
+    for name, columns, scale in (
+        ('log', f'{COLUMNS},{EFFORTS}', [1, 1, 1, 1, 1]),
+        ('zero', f'{COLUMNS},{EFFORTS}', [1, 0, 0, 1, 1]),
+        ('noeffort', COLUMNS, [1, 1, 1]),
+    ):
+        np.savetxt(
+            folder / f'{name}.csv', table[:, : len(scale)] * scale, delimiter=',', comments='',
+            header=f'time,{columns}',
+        )  # fmt: skip
+    texts = {
+        **{f'{name}.yaml': f'{HEAD}{end}\n' for name, end in CONFIGURATIONS.items()},
+        **{f'{k}.urdf': text.replace(*pair, 1) for k, pair in DESCRIPTIONS.items()},
+        'lost.yaml': HEAD.replace('arm.urdf', 'nowhere.urdf') + '}\n',
+        'nothing.yaml': HEAD.replace('urdf: arm.urdf', 'name: x') + '}\n',
+        'arm.urdf': text,
+        'bare.urdf': re.sub('<inertial>.*?</inertial>', '', text, flags=re.DOTALL),
+        'still.urdf': '<robot name="x"><link name="a"/></robot>',
+        'sdf.urdf': '<sdf version="1.6"/>',
+        'kept.yaml': 'precious: 1\n',
+        'kept.html': 'precious',
+        'tabs.yaml': '\tx: 1\n',
+        'list.yaml': '- 1\n',
+        'empty.csv': '',
+        'words.csv': 'a,b\nx,y\n',
+        'kept/parameters.yaml': 'a: 1\n',
+    }
+    (folder / 'kept').mkdir()
+    (folder / 'folder').mkdir()
+    for name, content in texts.items():
+        (folder / name).write_text(content)
+    return folder
+
+
+def contents(folder):
+    return {path: path.is_file() and path.read_bytes() for path in folder.rglob('*')}
+
+
+@pytest.mark.parametrize('line', WRONG_USES)
+def test_a_wrong_use_is_one_sentence_with_the_remedy(folder, monkeypatch, capfd, line):
+    monkeypatch.chdir(folder)
+    before = contents(folder)
+    command, remedy = line.split(' | ')
+    code = main(shlex.split(command))
+    out, err = capfd.readouterr()
+    assert code in (1, 2) and out == ''
+    assert re.fullmatch(r'robotid: [^\n]+\n', err), err
+    assert remedy.format(**globals()) in err, err
+    assert 'a bug' not in err and 'Traceback' not in err
+    assert contents(folder) == before
+
+
+def test_there_are_enough_of_them():
+    assert len(set(WRONG_USES)) >= 100
