@@ -13,7 +13,7 @@ from ..core.finding_codes import render
 from ..core.findings import Finding
 from ..core.identification_settings import IdentificationSettings
 from ..core.pipeline.estimation import as_asked
-from ..core.pipeline.observation import observe_log, stack_factors
+from ..core.pipeline.observation import observe_log
 from ..core.regression.covariance import count_blocks
 from ..core.regression.estimate import Estimate
 from ..core.regression.estimators import fit
