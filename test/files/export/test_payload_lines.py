@@ -10,6 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 import yaml
 
+from robotid_ros.core.finding_codes import finding
 from robotid_ros.core.payload.payload import frame_change, Payload
 from robotid_ros.files.export.payload import (
     maker_lines,
@@ -143,7 +144,7 @@ def test_the_urdf_is_the_body_behind_the_frame():
 
 def test_the_file_says_what_is_not_known(tmp_path):
     turned = payload(undetermined=(0,)).moved('tool0', frame_change(np.eye(4)))
-    path = write_payload(tmp_path / 'body.yaml', turned, {'robot': 'r'}, ['doubt'])
+    path = write_payload(tmp_path / 'body.yaml', turned, {'robot': 'r'}, [finding('long_logs')])
     text = path.read_text()
     content = yaml.safe_load(text)
     assert 'nan' not in text.lower()
