@@ -186,7 +186,7 @@ class FeedForward(WorkerNode):
     def _new_guardian(self) -> Guardian:
         names = (f'{self._controller}/{CANCEL}', f'{self._controller}/{SET_PARAMETERS}')
         cancel, parameters = (self.resolve_service_name(name) for name in names)
-        guardian = Guardian(cancel, parameters, self.context.get_domain_id())
+        guardian = Guardian(cancel, parameters, self.context.get_domain_id(), 'feedforward')
         guardian.wait_ready(max(self.configuration.excitation.timeout, GUARDIAN_START_TIMEOUT))
         return guardian
 
