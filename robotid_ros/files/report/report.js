@@ -236,6 +236,9 @@ function linkWindow() {
   }
   form.querySelector('button').addEventListener('click', () => range.reset());
   range.change.connect(show);
+  // A drag fixes the other axis as it was: it follows what is shown.
+  const linked = plots.roots().filter((plot) => plot.x_range === range);
+  range.change.connect(() => setTimeout(() => linked.forEach((plot) => plot.y_range.reset())));
   show();
 }
 
