@@ -16,9 +16,11 @@ async function embed() {
   const { document: content, roots, data } = await new Response(stream).json();
   const item = { docid: 'report', roots, root_ids: Object.keys(roots) };
   await Bokeh.embed.embed_items({ report: content }, [item]);
-  plots = Bokeh.documents[Bokeh.documents.length - 1];
+  const ready = Bokeh.documents[Bokeh.documents.length - 1];
   joints = data.joints ?? [];
-  chooseJoint(0);
+  chooseJoint(0, ready);
+  await new Promise((done) => setTimeout(done, 50)); // drawn with their data, they take a drag
+  plots = ready;
   // On a touch screen dragging scrolls the page; the tools can still be chosen.
   if (matchMedia('(pointer: coarse)').matches) {
     for (const plot of plots.roots()) {
@@ -36,13 +38,13 @@ async function embed() {
 const chooser = document.querySelector('.choose select');
 chooser?.addEventListener('change', () => chooseJoint(Number(chooser.value)));
 
-function chooseJoint(k) {
+function chooseJoint(k, all = plots) {
   for (const part of document.querySelectorAll('.of-joint')) {
     part.hidden = Number(part.dataset.joint) !== k;
   }
-  if (!joints[k]) return;
+  if (!joints[k] || !all) return;
   const inUnits = (label) => label.replace(/{(\w+)}/g, (_, key) => joints[k][key]);
-  for (const plot of plots.roots()) {
+  for (const plot of all.roots()) {
     for (const { data_source: shown } of plot.renderers) {
       const [every] = shown?.tags ?? [];
       if (!every) continue;
@@ -234,6 +236,9 @@ function linkWindow() {
   }
   form.querySelector('button').addEventListener('click', () => range.reset());
   range.change.connect(show);
+  // A drag fixes the other axis as it was: it follows what is shown.
+  const linked = plots.roots().filter((plot) => plot.x_range === range);
+  range.change.connect(() => setTimeout(() => linked.forEach((plot) => plot.y_range.reset())));
   show();
 }
 
