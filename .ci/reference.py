@@ -1,5 +1,5 @@
 """
-Pages of the reference, from the code: every command, every setting, every public name.
+Pages of the reference, from the code: every command, setting, public name and finding.
 
 Read by `.ci/mkdocs_hook.py` for the site, and by the tests, which compare them with the code.
 """
@@ -24,6 +24,7 @@ def pages() -> dict[str, str]:
         'reference/commands.md': commands(),
         'reference/settings.md': settings(),
         'reference/library.md': library(),
+        'reference/findings.md': findings(),
     }
 
 
@@ -132,6 +133,25 @@ def _row(name: str, field: 'dataclasses.Field[Any]', kind: Any) -> str:
 
 def _sentence(text: str) -> str:
     return f'{text[:1].upper()}{text[1:]}.'
+
+
+def findings() -> str:
+    """Return every code of a finding: what was seen, what it means, why it matters, what to do."""
+    from robotid_ros.core.finding_codes import CODES
+
+    lines = [
+        '# Findings',
+        '',
+        'What `identify` and other commands find, by codes that stay. Words',
+    ]
+    lines += ['in braces stand for values. `robotid explain CODE` prints one.', '']
+    for code in CODES.values():
+        lines += [f'## {code.code} {code.name}', '', f'*{code.severity.word}*', '']
+        texts = code.texts()
+        lines += [f'{_escaped(texts["seen"])} {_escaped(texts["means"])}'.rstrip(), '']
+        lines += [f'Why: {_escaped(texts["why"])}', '']
+        lines += [f'What to do: {_escaped(texts["remedy"])}', ''] if texts['remedy'] else []
+    return '\n'.join(lines)
 
 
 def library() -> str:

@@ -14,6 +14,8 @@ from disturbances import clean, DISTURBANCES, OF_RESIDUAL, OF_SEVERAL, Plant, Ru
 
 from robotid_ros.core.diagnostics.assumptions import data_warnings
 from robotid_ros.core.diagnostics.residual_reasons import NOTEWORTHY
+from robotid_ros.core.finding_codes import render, select
+from robotid_ros.core.findings import Finding
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.pipeline.choices import choose_model
 from robotid_ros.core.pipeline.estimation import estimate_base_parameters
@@ -28,9 +30,9 @@ DISTURBED = 2  # logs of each robot and disturbance
 
 
 class Outcome(NamedTuple):
-    """Warnings of a log, its largest residual, and CPU seconds."""
+    """Findings of a log, its largest residual, and CPU seconds."""
 
-    warnings: list[str]
+    findings: list[Finding]
     residual: float
     fit: float
     look: float
@@ -48,10 +50,11 @@ def look(plant: Plant, recording: Recording) -> Outcome:
     return Outcome(warnings, worst, middle - start, time.process_time() - middle)
 
 
-def is_told(run: Run, what: str, words: tuple[str, ...], outcome: Outcome) -> bool:
-    """Tell whether a sentence names the disturbance, with the joint unless all are concerned."""
-    joint = '' if what.startswith('payload') else run.plant.robot.joints[run.joint]
-    return any(joint in text and any(word in text for word in words) for text in outcome.warnings)
+def is_told(run: Run, what: str, names: tuple[str, ...], outcome: Outcome) -> bool:
+    """Tell whether a finding names the disturbance, with the joint unless all are concerned."""
+    joint = run.plant.robot.joints[run.joint]
+    found = select(outcome.findings, *names)
+    return any(what.startswith('payload') or joint in each.joints for each in found)
 
 
 def false_alarms(count: int, show: bool) -> tuple[int, float]:
@@ -61,8 +64,8 @@ def false_alarms(count: int, show: bool) -> tuple[int, float]:
         name = ROBOTS[k % len(ROBOTS)]
         here = run(name, seed=k // len(ROBOTS))
         found = look(here.plant, clean(here))
-        total, spent, fit = total + len(found.warnings), spent + found.look, fit + found.fit
-        for text in found.warnings if show else ():
+        total, spent, fit = total + len(found.findings), spent + found.look, fit + found.fit
+        for text in map(render, found.findings if show else ()):
             print(f'  {name} {k // len(ROBOTS)}: {text}', flush=True)
     return total, spent / max(fit, 1e-9)
 
@@ -73,18 +76,18 @@ def detections(count: int, show: bool) -> dict[str, tuple[int, int]]:
     for name in ROBOTS:
         for seed in range(count):
             here = run(name, 1000 + seed)
-            for what, (disturb, words) in DISTURBANCES.items():
+            for what, (disturb, names) in DISTURBANCES.items():
                 if not applies(here, what):
                     continue
                 found = look(here.plant, disturb(here))
                 if what in OF_RESIDUAL and found.residual < NOTEWORTHY:
                     continue  # other parameters make up for it
                 tried[what] += 1
-                good = is_told(here, what, words, found)
+                good = is_told(here, what, names, found)
                 told[what] += good
                 if show and not good:
                     print(f'  {name} {seed} {here.plant.robot.joints[here.joint]}, {what}:')
-                    print('   ', *found.warnings, sep='\n    ', flush=True)
+                    print('   ', *map(render, found.findings), sep='\n    ', flush=True)
     return {what: (told[what], tried[what]) for what in DISTURBANCES}
 
 

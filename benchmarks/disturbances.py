@@ -245,20 +245,28 @@ def _friction_jumps(run: Run) -> Recording:
     return recording(run, effort + run.noise)
 
 
-# What goes wrong, and words that its warning holds.
+# Findings of efforts that have another scale.
+EFFORTS = (
+    *('effort_gain', 'effort_scale', 'effort_unit', 'beyond_effort_limit'),
+    'implausible_inertia',
+)
+# What goes wrong, and the names of findings that tell it.
 DISTURBANCES: dict[str, tuple[Callable[[Run], Recording], tuple[str, ...]]] = {
-    'friction -40 % from the middle': (_friction_drops, ('friction',)),
-    'friction -20 % while warming up': (_warms_up, ('friction',)),
-    'payload of 15 % from the middle': (_payload, ('load',)),
-    'effort x 1.3 from the middle': (_gain, ('effort',)),
-    'effort x 1000': (_unit, ('effort',)),
-    'noisy saturation at 70 %': (_saturates, ('saturat',)),
-    'spring at a joint': (_spring, ('position', 'spring')),
-    'friction with another joint': (_coupled, ('coupling',)),
-    'effort with the opposite sign': (_reversed, ('opposite sign',)),
-    'efforts of two joints exchanged': (_swapped, ('exchanged',)),
-    'effort x 1.35': (_constant_gain, ('drive_gain',)),
-    'friction jumps 1.5 s after the start': (_friction_jumps, ('friction of',)),
+    'friction -40 % from the middle': (_friction_drops, ('friction_changed', 'friction_jump')),
+    'friction -20 % while warming up': (_warms_up, ('friction_changed', 'friction_jump')),
+    'payload of 15 % from the middle': (_payload, ('payload_changed', 'load_changed')),
+    'effort x 1.3 from the middle': (_gain, ('effort_changed', *EFFORTS)),
+    'effort x 1000': (_unit, EFFORTS),
+    'noisy saturation at 70 %': (_saturates, ('effort_saturation',)),
+    'spring at a joint': (_spring, ('unexplained_spring',)),
+    'friction with another joint': (_coupled, ('unexplained_coupling',)),
+    'effort with the opposite sign': (_reversed, ('effort_sign',)),
+    'efforts of two joints exchanged': (_swapped, ('efforts_swapped',)),
+    'effort x 1.35': (_constant_gain, ('effort_gain', 'effort_scale', 'effort_unit')),
+    'friction jumps 1.5 s after the start': (
+        _friction_jumps,
+        ('friction_jump', 'friction_changed'),
+    ),
 }
 
 

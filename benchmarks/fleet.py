@@ -20,6 +20,7 @@ from common import command_line, ROOT, verdict
 from fleet_bags import BROKEN, DRIFTS, PAYLOAD, robot_name, SIGN, TYPES, write_fleet
 import numpy as np
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.pipeline.several_logs import LogSet, observe_logs
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.files.bags import read_recording
@@ -117,11 +118,11 @@ def check_findings(store: Path) -> Iterator[str]:
         SIGN_KIND: {(SIGN[0], robot_name(*SIGN[:2]))},
     }
     for kind, names in wanted.items():
-        seen = {(f.type, f.robot) for f in found if f.kind == kind}
+        seen = {(f.values['type'], f.values['robot']) for f in select(found, kind)}
         yield from (f'{kind} of {robot} not found' for _, robot in sorted(names - seen))
         yield from (f'{kind} of {robot}, which has none' for _, robot in sorted(seen - names))
     guilty = set().union(*wanted.values())
-    others = {(f.type, f.robot) for f in found if f.kind == OUTLIER} - guilty
+    others = {(f.values['type'], f.values['robot']) for f in select(found, OUTLIER)} - guilty
     yield from (f'{robot} accused' for _, robot in sorted(others))
 
 

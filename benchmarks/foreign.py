@@ -37,6 +37,7 @@ import pinocchio
 from scipy.linalg import qr
 from scipy.signal import butter, sosfiltfilt
 
+from robotid_ros.core.finding_codes import render
 from robotid_ros.core.model.dynamics import regressor
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.results import Identification
@@ -286,7 +287,7 @@ def _compare(
         if theirs > COUNTED**2 * torque
     }
     row['obstacle'] = found.standard.obstacle
-    row['warnings'] = list(found.warnings)
+    row['warnings'] = list(map(render, found.findings))
     joints = max(row['joints'].values(), default=0.0)
     print(
         f'{row["log"]:30s} baseline {row["baseline"]:7.2f} %  default {row["default"]:7.2f} %  '

@@ -29,6 +29,7 @@ from log_rows import Row, ROWS
 import numpy as np
 
 from robotid_ros.cli.main import main as robotid
+from robotid_ros.core.finding_codes import render
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.results import Identification
 from robotid_ros.exceptions import RobotIdError
@@ -77,11 +78,12 @@ def look(row: Row, folder: Path) -> Finding:
 
 def _hear(row: Row, result: Identification, found: Finding) -> None:
     """Look for what has to be said, and for what may not."""
+    texts = list(map(render, result.findings))
     if row.says:
-        told = [text for text in result.warnings if re.search(row.says, text)]
-        others = f'only: {" | ".join(result.warnings) or "nothing"}'
+        told = [text for text in texts if re.search(row.says, text)]
+        others = f'only: {" | ".join(texts) or "nothing"}'
         found.expect(bool(told), f'"{(told or [others])[0]}"')
-    for text in result.warnings:
+    for text in texts:
         if row.silent and re.search(row.silent, text):
             found.expect(False, f'false alarm: {text}')
 

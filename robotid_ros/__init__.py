@@ -22,6 +22,8 @@ _NAMES = {
         *('plot', 'save_design', 'InverseDynamics'),
     ),
     'simulated_session': ('simulate',),
+    'core.finding_codes': ('render',),
+    'core.findings': ('Finding', 'Severity'),
     'core.model.robot': ('Robot',),
     'core.signals.recording': ('Recording',),
     'core.pipeline.results': ('Identification',),
@@ -35,6 +37,8 @@ __all__ = ['__version__', *_MODULES]
 
 if TYPE_CHECKING:
     from .core.excitation.design import Design as Design
+    from .core.finding_codes import render as render
+    from .core.findings import Finding as Finding, Severity as Severity
     from .core.model.robot import Robot as Robot
     from .core.pipeline.results import Identification as Identification
     from .core.regression.goodness_of_fit import Validation as Validation

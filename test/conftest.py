@@ -7,6 +7,8 @@ from hypothesis import HealthCheck, settings
 from loopback import LOOPBACK
 import pytest
 
+from robotid_ros.core.finding_codes import render
+from robotid_ros.core.findings import Finding
 from robotid_ros.nodes.demo.domains import claim_domain, release_domain
 
 # The same examples in every run, so that a suite that passed passes; one that takes long on a busy
@@ -17,6 +19,17 @@ settings.register_profile('explore', print_blob=True, **PATIENT)
 settings.load_profile(os.environ.get('HYPOTHESIS_PROFILE', 'same'))
 # Whoever else is on the network is not part of any test.
 os.environ.update(LOOPBACK)
+
+# Each finding of any test has the values that its text takes: it is rendered at once.
+_plain_init = Finding.__init__
+
+
+def _rendered(self: Finding, *args: object, **kwargs: object) -> None:
+    _plain_init(self, *args, **kwargs)  # type: ignore[arg-type]
+    render(self)
+
+
+Finding.__init__ = _rendered  # type: ignore[assignment,method-assign]
 
 
 @pytest.fixture

@@ -10,6 +10,8 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
+from robotid_ros.core.finding_codes import NAMES
+
 PACKAGE = 'robotid_ros'
 ROOT = Path(str(resources.files(PACKAGE)))
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -21,6 +23,7 @@ ROS = re.compile(
 # From the bottom to the top: a module imports from its own layer and from those below it.
 LAYERS = (
     *('exceptions', 'threads', 'settings'),
+    *('core.findings', 'core.finding_codes'),
     *('core.arrays', 'core.rank', 'core.table', 'core.model'),
     *('core.excitation.settings', 'core.excitation.trajectory', 'core.excitation'),
     *('core.signals', 'core.regression', 'core.timing', 'core.diagnostics', 'core.parameters'),
@@ -77,6 +80,11 @@ def layer(name: str) -> int:
     return max(inside) if inside else max(around, key=lambda i: len(LAYERS[i]))
 
 
+def own_name(path: Path) -> str:
+    """Return the dotted name of a module, without the package's."""
+    return '.'.join(path.relative_to(ROOT).with_suffix('').parts).removesuffix('.__init__')
+
+
 def imported(path: Path) -> Iterator[tuple[int, str]]:
     """Line and absolute dotted name of every import, wherever it stands in the file."""
     parents = path.relative_to(ROOT.parent).parts[:-1]
@@ -115,7 +123,7 @@ def own_imports(path: Path) -> list[tuple[int, str]]:
 
 @pytest.mark.parametrize('path', MODULES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_imports_run_one_way(path: Path) -> None:
-    own = '.'.join(path.relative_to(ROOT).with_suffix('').parts).removesuffix('.__init__')
+    own = own_name(path)
     for line, name in own_imports(path):
         assert layer(name) <= layer(own), f'{own}:{line} imports {name}, which is above it'
 
@@ -139,6 +147,61 @@ def test_core_knows_no_ros(part: str) -> None:
         if ROS.match(name.split('.')[0])
     ]
     assert not found
+
+
+# What users read: only there findings become text.
+EDGES = (
+    *('cli', 'nodes', 'library', 'core.pipeline.results', 'core.finding_codes'),
+    *('files.report', 'files.export', 'files.verdict_text', 'files.configuration_text'),
+    *('files.results_file', 'files.trajectory_file', 'fleet.session', 'fleet.report'),
+)
+TEXTS = {'render', 'seen_and_remedy', 'as_data', 'from_data'}
+
+
+def test_only_edges_render_findings() -> None:
+    found = [
+        f'{path.relative_to(ROOT)}:{line} {name}'
+        for path in MODULES
+        for line, name in imported(path)
+        if f'{PACKAGE}.core.finding_codes' in name and name.rpartition('.')[2] in TEXTS
+        if not any(f'{own_name(path)}.'.startswith(f'{edge}.') for edge in EDGES)
+    ]
+    assert not found
+
+
+def test_nobody_takes_a_rendered_finding_apart() -> None:
+    """No call that searches, splits or compares has a rendered text in it."""
+    methods = {'startswith', 'endswith', 'split', 'partition', 'rpartition', 'find', 'index'}
+    methods |= {'search', 'match', 'fullmatch', 'findall', 'sub'}
+    found = []
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            looks = isinstance(node, ast.Compare) or (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr in methods
+            )
+            if looks and any(
+                isinstance(each, ast.Call) and getattr(each.func, 'id', '') in TEXTS
+                for each in ast.walk(node)
+            ):
+                found.append(f'{path.relative_to(ROOT)}:{node.lineno}')
+    assert not found
+
+
+def test_findings_are_named_as_the_table_does() -> None:
+    names = [
+        (f'{path.relative_to(ROOT)}:{node.lineno}', node.args[0].value)
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and getattr(node.func, 'id', '') == 'finding'
+        if node.args and isinstance(node.args[0], ast.Constant)
+    ]
+    assert len(names) > 100 and not [each for each in names if each[1] not in NAMES]
+    table = ROOT / 'core' / 'finding_codes.py'
+    text = '\n'.join(path.read_text() for path in MODULES if path != table)
+    own = 'of_earlier_version'  # of the table itself
+    assert [name for name in NAMES if f"'{name}'" not in text] == [own]
 
 
 def test_only_nodes_and_demo_start_ros() -> None:

@@ -12,6 +12,7 @@ import yaml
 
 import robotid_ros as rid
 from robotid_ros.cli.main import build_parser, VERBS
+from robotid_ros.core.finding_codes import CODES
 from robotid_ros.files.configuration_text import settings_reference
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -66,6 +67,12 @@ def test_every_public_name_is_there(reference):
             assert all(f'### {name}.{x}\n' in shown[name] for x in own), name
         if callable(value):
             assert len(shown[name]) > 40, name
+
+
+def test_every_finding_is_there(reference):
+    shown = sections(reference.findings())
+    assert set(shown) == {f'{code.code} {code.name}' for code in CODES.values()}
+    assert all('Why: ' in text for text in shown.values())
 
 
 def test_docstrings_become_markdown(reference):

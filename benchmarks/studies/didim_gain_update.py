@@ -30,6 +30,7 @@ from scara import problem
 from scara_plant import experiment, NOMINAL, QUICK, SLOW
 from scara_tables import PER_PAPER
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.prior_distribution import initial_parameters
@@ -101,7 +102,7 @@ def run(case: ReplayProblem, true: np.ndarray, update: str, start: str) -> tuple
         for r in history.iterations
     )
     rms = float(np.sqrt(np.mean(off**2)))
-    said = 'warned' if any('robot' in w and 'gains' in w for w in history.warnings) else ''
+    said = 'warned' if select(history.findings, 'motion_doubtful', 'motion_wrong') else ''
     return (
         f'{history.steps:2d} steps, off by {100 * off.max():5.1f} % at most, {100 * rms:5.2f} % '
         f'rms of {sure.sum()}, {used:4.1f} s {said}  | {errors}',

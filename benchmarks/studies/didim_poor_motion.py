@@ -28,6 +28,7 @@ from common import command_line, ROOT, verdict
 from didim_tx40 import harmonics, session, truth
 import numpy as np
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.model import build_robot, Robot, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters, BaseParameters
 from robotid_ros.core.model.dynamics import inverse_dynamics
@@ -232,7 +233,7 @@ def compare(
         both = (found.relative_sigma < 10.0) & (wls.relative_sigma < 10.0)
         gap = np.abs(found.value - wls.value) <= 3.0 * np.hypot(found.sigma, wls.sigma)
         agreeing, sure = int(gap[both].sum()), int(both.sum())
-    ended = '' if 'not converged' not in ''.join(history.warnings) else ', not converged'
+    ended = ', not converged' if select(history.findings, 'not_converged') else ''
     print(
         f'    {start:8s} {history.steps:2d} steps, other motion {percent(left)}, truth within '
         f'3 sigma {percent(near)}, agreeing with WLS {agreeing} of {sure}, near the prior '

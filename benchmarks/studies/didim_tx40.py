@@ -20,6 +20,7 @@ from common import command_line, configured, verdict
 import numpy as np
 from plant_session import follow
 
+from robotid_ros.core.finding_codes import render
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot import Robot
@@ -147,7 +148,7 @@ def run(name: str, recording: Recording, robot: Robot, true: np.ndarray) -> list
         return [f'{name}: {error}']
     errors = ' '.join(f'{np.linalg.norm(r.torque_error):.3f}' for r in history.iterations)
     print(f'  DIDIM: {history.steps} steps, torque errors {errors}')
-    for warning in history.warnings:
+    for warning in map(render, history.findings):
         print('   ', warning)
     kept = find_essential(system, found).indices
     wrong = compare('DIDIM', found, kept, true)

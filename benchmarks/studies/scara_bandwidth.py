@@ -5,6 +5,7 @@ from scara_plant import Data, experiment, Motion, NOMINAL, RATE, ZETA
 from scara_problem import along, GAIN, LAG, problem, wrong_loop
 from scara_tables import Claims, deviation, iterations, MATTER, PER_PAPER, percent, table
 
+from robotid_ros.core.finding_codes import render
 from robotid_ros.core.regression.estimators import Estimate, fit
 from robotid_ros.core.replay.convergence_history import History
 from robotid_ros.core.replay.didim import didim
@@ -122,4 +123,4 @@ def attempt(case: ReplayProblem) -> tuple[str, list[str], np.ndarray]:
         return 'diverges', [str(error)], np.full(len(MATTER), np.inf)
     shares = deviation(estimate)[MATTER]
     text = f'{history.steps}  {estimate.total_residual:.3f}  {percent(shares)}'
-    return text, list(history.warnings), np.abs(shares)
+    return text, list(map(render, history.findings)), np.abs(shares)

@@ -1,6 +1,7 @@
 """`robotid convert SOURCE OUTPUT`: any log as a bag of joint states."""
 
 import argparse
+import dataclasses
 
 from .shared_options import (
     add_joints_option,
@@ -10,7 +11,7 @@ from .shared_options import (
     Outcome,
     read_options,
 )
-from .terminal import print_paragraph, ProgressBar
+from .terminal import print_findings, print_paragraph, ProgressBar
 
 HELP = 'write any log as a bag'
 DESCRIPTION = (
@@ -40,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Write the bag and say what is in it."""
+    from ..core.finding_codes import as_data
     from ..files.convert import convert
 
     with ProgressBar(1) as progress:
@@ -48,12 +50,12 @@ def run(args: argparse.Namespace) -> Outcome:
         found = convert(args.source, args.output, options, progress.share)
 
     def show() -> None:
-        for note in found.notes:
-            print_paragraph(note, 'note')
+        print_findings(found.notes)
         print_paragraph(
             f'{found.path}, {found.count} joint states of {", ".join(found.joints)} '
             f'in {found.duration:.2f} s',
             'written',
         )
 
-    return Outcome(found, show)
+    data = {f.name: getattr(found, f.name) for f in dataclasses.fields(found)}
+    return Outcome({**data, 'notes': list(map(as_data, found.notes))}, show)

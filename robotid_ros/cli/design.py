@@ -17,7 +17,14 @@ from .shared_options import (
     Outcome,
     page_written,
 )
-from .terminal import format_number, print_paragraph, print_table, ProgressBar, show
+from .terminal import (
+    format_number,
+    print_findings,
+    print_paragraph,
+    print_table,
+    ProgressBar,
+    show,
+)
 
 if TYPE_CHECKING:
     from ..core.excitation import Design, Progress
@@ -98,7 +105,9 @@ def run(args: argparse.Namespace) -> Outcome:
     show_all = partial(_print_design, result, robot, {'written': args.output, **shown})
     if not result.shortcomings:
         return Outcome(data, show_all)
-    error = f'the design is poor: {"; ".join(result.shortcomings)}'
+    from ..core.finding_codes import render
+
+    error = f'the design is poor: {" ".join(map(render, result.shortcomings))}'
     return Outcome(data, show_all, [error], EXIT_POOR)
 
 
@@ -123,11 +132,14 @@ def _show_progress(bar: ProgressBar, progress: 'Progress') -> None:
 def _design_data(design: 'Design') -> dict[str, Any]:
     names = (
         *('criterion', 'value', 'condition_numbers', 'usage', 'limits', 'seed', 'solver'),
-        *('evaluations', 'elapsed', 'notes', 'unchecked', 'shortcomings', 'verdict'),
+        *('evaluations', 'elapsed', 'verdict'),
     )
-    trajectory = design.trajectory
+    from ..core.finding_codes import as_data
+
+    found, trajectory = ('notes', 'unchecked', 'shortcomings'), design.trajectory
     return {
         **{name: getattr(design, name) for name in names},
+        **{name: list(map(as_data, getattr(design, name))) for name in found},
         'trajectory': {
             **{name: getattr(trajectory, name) for name in ('family', 'hash', 'period', 'order')},
             'joints': trajectory.joints,
@@ -157,10 +169,7 @@ def _print_design(design: 'Design', robot: 'Robot', written: dict[str, str]) -> 
     ]
     show()
     print_table(('share of limit', *names), rows, '<>>>>>')
-    for note in design.notes:
-        print_paragraph(note, 'note')
-    for sentence in design.unchecked:
-        print_paragraph(sentence, 'warning')
+    print_findings((*design.notes, *design.unchecked))
     for label, text in written.items():
         if label == 'warning':
             print_paragraph(text, label)

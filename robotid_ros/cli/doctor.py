@@ -12,7 +12,7 @@ from .shared_options import above_zero, EXIT_ERROR, Outcome
 from .terminal import LABELS, print_paragraph, ProgressBar, show, wrapped
 
 if TYPE_CHECKING:
-    from ..nodes.doctor.findings import Finding
+    from ..core.findings import Finding
 
 HELP = 'check a running robot: controller, joint states, efforts, network, disk'
 DESCRIPTION = (
@@ -50,9 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Find what is in the way, the worst first; fail when one finding is an error."""
     expect_ros('the doctor')
+    from ..core.finding_codes import as_data
+    from ..core.findings import Severity
     from ..files.configuration import Configuration, load
     from ..nodes.doctor.diagnose import diagnose
-    from ..nodes.doctor.findings import Severity
+    from ..nodes.doctor.findings import subject_of
     from ..nodes.doctor.take_snapshot import snapshot_of_graph
 
     configuration = load(args.config) if args.config else Configuration()
@@ -70,24 +72,28 @@ def run(args: argparse.Namespace) -> Outcome:
         )
     findings = diagnose(snapshot)
     failed = any(finding.severity == Severity.ERROR for finding in findings)
-    data = [finding.to_dict() for finding in findings]
+    data = [{**as_data(found), 'subject': subject_of(found)} for found in findings]
     return Outcome(data, partial(print_findings, findings), code=EXIT_ERROR if failed else 0)
 
 
 def print_findings(findings: Sequence['Finding']) -> None:
     """Print a paragraph for each finding, then what is fine, then how many there are of each."""
-    from ..nodes.doctor.findings import Severity
+    from ..core.finding_codes import render
+    from ..core.findings import Severity
+    from ..nodes.doctor.findings import subject_of
 
-    for finding in findings:
-        if finding.severity != Severity.OK:
-            _print_finding(finding.severity.word, f'{finding.subject}: {finding.text}')
-    fine = [finding for finding in findings if finding.severity == Severity.OK]
+    for found in findings:
+        if found.severity != Severity.OK:
+            _print_finding(found.severity.word, f'{subject_of(found)}: {render(found)}')
+    fine = [found for found in findings if found.severity == Severity.OK]
     if fine:
-        _print_finding('ok', '; '.join(f'{each.subject}: {each.text}' for each in fine))
+        texts = (f'{subject_of(found)}: {render(found).rstrip(".")}' for found in fine)
+        _print_finding('ok', '; '.join(texts))
     counts = Counter(finding.severity for finding in findings)
+    words = {Severity.ERROR: 'errors', Severity.WARNING: 'warnings', Severity.INFO: 'info'}
     text = ', '.join(
-        f'{counts[severity]} {severity.word}{"s" if counts[severity] != 1 else ""}'
-        for severity in (Severity.ERROR, Severity.WARNING, Severity.NOTE)
+        f'{counts[each]} {word.removesuffix("s") if counts[each] == 1 else word}'
+        for each, word in words.items()
     )
     worst = max((finding.severity for finding in findings), default=Severity.OK)
     print_paragraph(text, style=LABELS[worst.word if worst >= Severity.WARNING else 'ok'])

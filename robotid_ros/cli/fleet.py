@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from .shared_options import add_output_option, EXIT_UNUSABLE, LOG, Outcome
-from .terminal import print_json, print_paragraph, print_table, ProgressBar, show
+from .terminal import print_findings, print_json, print_paragraph, print_table, ProgressBar, show
 
 if TYPE_CHECKING:
     from ..fleet.engine import Engine
@@ -158,17 +158,17 @@ def _watch(args: argparse.Namespace) -> Outcome:
 
 
 def _report(args: argparse.Namespace) -> Outcome:
+    from ..core.finding_codes import as_data
     from ..fleet.report.page import write_fleet_report
 
     target = Path(args.output or Path(args.store) / 'report.html')
     findings = write_fleet_report(args.store, target)
 
     def print_all() -> None:
-        for finding in findings:
-            print_paragraph(str(finding))
+        print_findings(f.of(f'{f.values["type"]} {f.values["robot"]}') for f in findings)
         print_paragraph(str(target), 'written')
 
-    return Outcome({'findings': findings, 'written': target}, print_all)
+    return Outcome({'findings': list(map(as_data, findings)), 'written': target}, print_all)
 
 
 def _start(args: argparse.Namespace, progress: ProgressBar) -> tuple['Run', 'Engine']:

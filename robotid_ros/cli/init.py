@@ -70,6 +70,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
         text = settings_reference()
         return Outcome(parse_yaml(text, 'the settings'), partial(show, text.rstrip()))
+    from ..core.finding_codes import as_data, render
     from ..core.model.urdf_parsing import parse_urdf
     from ..core.setup.arm_choice import left_out_sentences
     from ..core.setup.robot_setup import KnownFacts, set_up_robot
@@ -100,12 +101,13 @@ def run(args: argparse.Namespace) -> Outcome:
     text = configuration_text(setup, urdf_setting(source, output))
     write_text(output, text, overwrite=args.force)
     load(output)
-    sentences = (*left_out_sentences(setup.arm), *setup.rules.values(), *setup.notes)
+    notes = map(render, setup.notes)
+    sentences = (*left_out_sentences(setup.arm), *setup.rules.values(), *notes)
     data = {
         'joints': setup.arm.joints,
         'tool': setup.arm.tip,
         'notes': sentences,
-        'unchecked': setup.unchecked,
+        'unchecked': {name: as_data(found) for name, found in setup.unchecked.items()},
         'written': written,
     }
     return Outcome(data, partial(_print_setup, setup, sentences, written))
@@ -114,14 +116,16 @@ def run(args: argparse.Namespace) -> Outcome:
 def _print_setup(
     setup: 'RobotSetup', sentences: 'Sequence[str]', written: tuple[Path, ...]
 ) -> None:
+    from ..core.finding_codes import render
+
     arm = setup.arm
     print_paragraph(f'{len(arm.joints)} joints: {", ".join(arm.joints)}; tool {arm.tip}')
     for sentence in sentences:
         print_paragraph(sentence)
     if setup.unchecked:
         show('\nBefore a real robot moves, make these checkable, or accept them:')
-        for sentence in setup.unchecked.values():
-            print_paragraph(f'- {sentence}')
+        for found in setup.unchecked.values():
+            print_paragraph(f'- {render(found)}')
         show(f'  excitation.accept_unchecked: [{", ".join(setup.unchecked)}]')
     show(f'\nwritten: {", ".join(map(str, written))}')
 

@@ -12,7 +12,7 @@ from .shared_options import (
     Outcome,
     read_options,
 )
-from .terminal import format_number, print_paragraph, print_table, SHORT, show
+from .terminal import format_number, print_findings, print_paragraph, print_table, SHORT, show
 
 if TYPE_CHECKING:
     from ..files.bags.summary import BagSummary
@@ -45,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Summarise, after a repair where that is asked for."""
+    from ..core.finding_codes import as_data, render
     from ..files.bags import repair_bag
     from ..files.bags.summary import summarise
 
@@ -53,22 +54,29 @@ def run(args: argparse.Namespace) -> Outcome:
 
     def print_all() -> None:
         _print_summary(summary, every_topic=args.all)
-        for note in lost:
-            print_paragraph(note, 'repaired')
+        for found in lost:
+            print_paragraph(render(found), 'repaired')
         for use in summary.suitability:
             word = f'{use.purpose}: {"yes" if use.possible else f"no, {use.reason}"}'
             print_paragraph(word, style='good' if use.possible else 'doubtful')
 
-    data = {**summary_data(summary), 'repaired': lost}
+    data = {**summary_data(summary), 'repaired': list(map(as_data, lost))}
     return Outcome(data, print_all, code=0 if summary.usable else EXIT_UNUSABLE)
 
 
 def summary_data(summary: 'BagSummary') -> dict[str, Any]:
     """Return a summary as an object of JSON; its session's header is that of the bag."""
+    from ..core.finding_codes import as_data
+
     fields = dataclasses.fields(summary)
     data = {f.name: getattr(summary, f.name) for f in fields if f.name != 'session'}
     verdict = {'usable': summary.usable, 'reason': summary.suitability[0].reason or None}
-    return {**data, 'usable': summary.usable, 'verdict': verdict}
+    return {
+        **data,
+        'notes': list(map(as_data, summary.notes)),
+        'usable': summary.usable,
+        'verdict': verdict,
+    }
 
 
 def _print_summary(summary: 'BagSummary', *, every_topic: bool) -> None:
@@ -95,5 +103,4 @@ def _print_summary(summary: 'BagSummary', *, every_topic: bool) -> None:
     if summary.phases:
         phases = [(p.name, f'{p.start:.2f}', f'{p.stop:.2f}') for p in summary.phases]
         print_table(('phase', 'from [s]', 'to [s]'), phases)
-    for note in summary.notes:
-        print_paragraph(note, 'note')
+    print_findings(summary.notes)

@@ -20,7 +20,7 @@ from .terminal import print_error, print_json
 
 VERBS = (
     *('demo', 'design', 'identify', 'validate', 'compare', 'payload', 'report', 'inspect'),
-    *('convert', 'doctor', 'init', 'export', 'fleet'),
+    *('convert', 'doctor', 'init', 'export', 'fleet', 'explain'),
 )
 FIRST_STEPS = """\
   robotid demo                               # a session on a simulated robot

@@ -17,7 +17,7 @@ from .shared_options import (
     Outcome,
     read_options,
 )
-from .terminal import format_number, print_paragraph, print_table, ProgressBar, show
+from .terminal import format_number, print_findings, print_table, ProgressBar, show
 
 if TYPE_CHECKING:
     from ..core.payload import Payload
@@ -60,6 +60,7 @@ def run(args: argparse.Namespace) -> Outcome:
     """Identify both, and write the file."""
     with ProgressBar(STEPS) as progress:
         progress.step('reading')
+        from ..core.finding_codes import as_data
         from ..core.payload import payload_from_recordings
         from ..core.payload.payload import stands_out
         from ..files.export.payload import maker_lines, write_payload
@@ -77,13 +78,13 @@ def run(args: argparse.Namespace) -> Outcome:
             options=read_options(args),
         )
         settings = dataclasses.replace(given.settings, leave_one_out=False)
-        payload, warnings = payload_from_recordings(
+        payload, findings = payload_from_recordings(
             given.empty, given.loaded, given.robot, settings, progress.step, given.frame.name
         )
         progress.step('writing the result')
         facts = {'robot': given.robot.name, 'empty': args.empty, 'loaded': args.loaded}
         path = write_payload(
-            output, payload, facts, warnings, given.frame.body, overwrite=args.force
+            output, payload, facts, findings, given.frame.body, overwrite=args.force
         )
     rows, lines, usable = _parameters(payload), maker_lines(payload), stands_out(payload)
 
@@ -99,8 +100,7 @@ def run(args: argparse.Namespace) -> Outcome:
         for maker, line in lines.items():
             show(f'{maker}: {line or "wants what the motion does not tell"}')
         show()
-        for text in warnings:
-            print_paragraph(text, 'warning')
+        print_findings(findings)
         show(f'written: {path}')
 
     data = {
@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> Outcome:
         ],
         'controllers': lines,
         'verdict': {'usable': usable, 'reason': None if usable else 'mass_within_sigma'},
-        'warnings': warnings,
+        'findings': [as_data(found) for found in findings],
         'written': path,
     }
     if usable:

@@ -3,32 +3,30 @@
 import math
 from typing import Any, TYPE_CHECKING
 
-from .terminal import format_number, print_paragraph, print_table, SHORT, show
+from .terminal import format_number, print_findings, print_paragraph, print_table, SHORT, show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..files.results import Entry, Residual, Results
 
-# What a verdict's level and a finding's severity look like.
+# What a verdict's level looks like.
 STYLES = {'good': 'good', 'fair': 'doubtful', 'poor': 'bad', 'unusable': 'bad'}
-SEVERITIES = {'serious': 'error', 'warning': 'warning', 'note': 'note'}
 # σ that a summary counts as well known [%].
 WELL_KNOWN = 10.0
 
 
 def results_data(results: 'Results') -> dict[str, Any]:
     """Return what was found as an object of JSON."""
+    from ..core.finding_codes import as_data
     from ..files.results import total_residual
     from ..files.verdict_text import verdict_data
 
-    names = (
-        *('robot', 'method', 'joints', 'identification', 'validation', 'warnings'),
-        'severities',
-    )
+    names = ('robot', 'method', 'joints', 'identification', 'validation')
     judged = results.validation or results.identification
     return {
         **{name: getattr(results, name) for name in names},
+        'findings': [as_data(found) for found in results.findings],
         'parameters': results.base,
         'condition_number': results.condition_number,
         'total_residual': total_residual(judged),
@@ -38,26 +36,17 @@ def results_data(results: 'Results') -> dict[str, Any]:
 
 
 def print_results(results: 'Results', written: 'Sequence[str]', *, every: bool) -> None:
-    """Print what was found, why it was chosen so, warnings and, last, the verdict."""
+    """Print what was found, why it was chosen so, findings and, last, the verdict."""
     from ..files.results import prediction_text
 
     print_found(results, every=every)
     for text in (prediction_text(results), str(results.selection.get('summary', ''))):
         if text:
             print_paragraph(text)
-    print_findings(results)
+    print_findings(results.findings)
     for text in written:
         print_paragraph(text, 'written')
     print_verdict(results)
-
-
-def print_findings(results: 'Results') -> None:
-    """Print the findings with their severities."""
-    known = results.severities
-    if len(known) != len(results.warnings):
-        known = ('warning',) * len(results.warnings)
-    for text, severity in zip(results.warnings, known, strict=True):
-        print_paragraph(text, SEVERITIES.get(severity, 'warning'))
 
 
 def print_verdict(results: 'Results') -> None:

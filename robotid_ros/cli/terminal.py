@@ -17,6 +17,8 @@ from typing import Any, TextIO, TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ..core.findings import Finding
+
 # Columns of paragraphs; a narrower terminal has fewer.
 WIDTH = 80
 # Characters of a line: what one can still look at. Of an error: a sentence, not a page.
@@ -100,6 +102,17 @@ def print_paragraph(text: str, label: str = '', style: str = '', indent: int = 2
         show(whole, LABELS.get(label, 'heading'), len(label) + 1)
     else:
         show(whole, style)
+
+
+def print_findings(findings: 'Iterable[Finding]') -> None:
+    """Print findings, what matters most first; a label says where something is to be done."""
+    from ..core.finding_codes import render
+    from ..core.findings import in_order, Severity
+
+    for found in in_order(findings):
+        print_paragraph(
+            render(found), found.severity.word if found.severity > Severity.INFO else ''
+        )
 
 
 def wrapped(text: str, stream: TextIO, indent: int = 2) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .results_text import print_findings, print_residuals, print_verdict
+from .results_text import print_residuals, print_verdict
 from .shared_options import (
     add_log_options,
     add_output_option,
@@ -21,7 +21,7 @@ from .shared_options import (
     read_options,
     selected_part,
 )
-from .terminal import print_paragraph, ProgressBar
+from .terminal import print_findings, print_paragraph, ProgressBar
 
 if TYPE_CHECKING:
     from ..files.comparison import CheckedParameters
@@ -64,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Predict, and write the page."""
+    from ..core.finding_codes import as_data
     from ..files.report.page import write_validation
     from ..files.results import total_residual
     from ..files.results_file import results_folder
@@ -86,7 +87,7 @@ def run(args: argparse.Namespace) -> Outcome:
         print_residuals({'residual [%]': rows}, every=True)
         for text in explanation:
             print_paragraph(text)
-        print_findings(found)
+        print_findings(found.findings)
         for label, text in written.items():
             print_paragraph(text, label)
         print_verdict(found)
@@ -95,7 +96,7 @@ def run(args: argparse.Namespace) -> Outcome:
         'residuals': rows,
         'total': total_residual(rows),
         'explanation': explanation,
-        'warnings': found.warnings,
+        'findings': [as_data(each) for each in found.findings],
         'verdict': verdict_data(found),
         **written,
         'passed': passed,
@@ -111,12 +112,12 @@ def run(args: argparse.Namespace) -> Outcome:
 
 def _predict(args: argparse.Namespace, progress: ProgressBar) -> 'CheckedParameters':
     """Predict the torques of the chosen part of the recording by every set of parameters."""
+    from ..core.finding_codes import finding
     from ..files.check_parameters import check_parameters
     from ..files.identification_input import open_input, split
-    from ..files.results import URDF
+    from ..files.results import URDF, verdict_of
     from ..files.results_file import read_results, results_folder
     from ..files.robot_description import other_robot_warning
-    from ..files.verdict_text import unusable_note
 
     results = read_results(args.parameters)
     progress.step('reading')
@@ -136,10 +137,11 @@ def _predict(args: argparse.Namespace, progress: ProgressBar) -> 'CheckedParamet
         chosen = other
     progress.step('predicting')
     checked = check_parameters(results, chosen, session, args.command_line)
-    marked = unusable_note(results)
-    notes = (
-        *([marked] if marked else []),
+    verdict = verdict_of(results)
+    marked = [] if verdict.usable else [finding('marked_unusable', reason=verdict.reason)]
+    found = (
+        *marked,
         *session.robot.warnings,
         *other_robot_warning(known, session.recording.urdf),
     )
-    return checked.with_warnings(notes)
+    return checked.with_findings(found)

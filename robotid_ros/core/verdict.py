@@ -16,7 +16,8 @@ import numpy as np
 
 from .arrays import Array
 from .diagnostics.data_quality import DataQuality, white_noise
-from .diagnostics.remark import code_of, EFFORT_UNIT, SERIOUS, severity_of, values_of
+from .finding_codes import select
+from .findings import Severity
 from .model.dynamics import regressor
 from .model.robot import ElasticRobot, Robot
 
@@ -198,20 +199,21 @@ def judge(identification: Identification) -> Verdict:
         rest = _rest(measured, np.nan_to_num(parameters))
         held_out = np.where(told, np.fmax(fit, rest), held_out)
     rows = zip(found.fitted.joints, parameters, held_out, measured, strict=True)
+    units = select(found.findings, 'effort_unit', 'effort_unit_of_log')
     return conclude(
         [JointError(joint, *map(float, values)) for joint, *values in rows],
-        [severity_of(text) for text in found.warnings],
+        [each.severity for each in found.findings],
         residual=float(np.nanmax(raw, initial=0.0)),
         validated=found.validation is not None,
         unlimited=unlimited,
-        effort_unit=effort_unit(found.warnings),
-        cause=next((k for k, w in enumerate(found.warnings) if code_of(w) == EFFORT_UNIT), None),
+        effort_unit=str(units[0].values['unit']) if units else '',
+        cause=found.findings.index(units[0]) if units else None,
     )
 
 
 def conclude(
     joints: Sequence[JointError],
-    severities: Sequence[str] = (),
+    severities: Sequence[Severity] = (),
     *,
     residual: float,
     validated: bool,
@@ -227,10 +229,10 @@ def conclude(
     joints, validated, unlimited, effort_unit : as `Verdict` has them
     severities : of the findings, in their order
     residual : the largest one of a joint in motion, with noise, on any motion
-    cause : place of the finding that explains it; None: the first serious one
+    cause : place of the finding that explains it; None: the first error
 
     """
-    severe = [k for k, severity in enumerate(severities) if severity == SERIOUS]
+    severe = [k for k, severity in enumerate(severities) if severity == Severity.ERROR]
     if cause is None and severe:
         cause = severe[0]
     worst = max(joints, key=lambda joint: joint.worst, default=None)
@@ -253,12 +255,6 @@ def conclude(
         *(level, reason, tuple(joints), validated, cause, len(severe)),
         *(unlimited, effort_unit, residual),
     )
-
-
-def effort_unit(findings: Sequence[str]) -> str:
-    """Return the unit of efforts by findings, '?' where unknown, '' for torques and forces."""
-    units = [values_of(f).get('unit', '?') for f in findings if code_of(f) == EFFORT_UNIT]
-    return str(units[0]) if units else ''
 
 
 def parameter_error(identification: Identification) -> tuple[Array, tuple[str, ...]]:

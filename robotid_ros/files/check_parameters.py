@@ -71,8 +71,7 @@ def check_parameters(
             'consistent_residual': _residual(found.get(STANDARD)),
         },
         settings=session.settings,
-        warnings=reasons,
-        severities=(),
+        findings=reasons,
         history=(),
         verdict=verdict_on(before, rows[BASE], 0 if reasons else None),
     )

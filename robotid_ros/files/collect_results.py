@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..core.diagnostics.remark import severity_of
 from ..core.mixed.columns import KINDS
 from ..core.model import Robot
 from ..core.model.base_parameters import BaseParameters
@@ -53,8 +52,7 @@ def collect_results(
         consistent=dict(zip(robot.links, map(bool, found.standard.consistent), strict=True)),
         essential=_essential(found),
         definite=_definite(found),
-        warnings=tuple(map(str, found.warnings)),
-        severities=tuple(map(severity_of, found.warnings)),
+        findings=found.findings,
         history=tuple(history_rows(found.history)),
         compared=_compared(found, effort),
         selection=_selection(found),

@@ -1,9 +1,10 @@
 """Results beside others: of other sessions and methods, and on other recordings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 import math
 
+from ..core.findings import Finding
 from .results import Entry, Residual, Results
 
 # The sets of parameters that predict the same recording.
@@ -20,7 +21,7 @@ class CheckedParameters:
     Attributes
     ----------
     identified : the result they are of
-    checked : the same with residuals, torques, data and warnings of this recording alone
+    checked : the same with residuals, torques, data and findings of this recording alone
     sets : residuals by set of parameters: `BASE`, `STANDARD`, `PRIOR`
 
     """
@@ -29,15 +30,13 @@ class CheckedParameters:
     checked: Results
     sets: Mapping[str, tuple[Residual, ...]]
 
-    def with_warnings(self, texts: Sequence[str]) -> 'CheckedParameters':
-        """Return this with more warnings before its own."""
+    def with_findings(self, findings: Iterable[Finding]) -> 'CheckedParameters':
+        """Return this with more findings before its own."""
         found, verdict = self.checked, self.checked.verdict
-        warnings = tuple(dict.fromkeys([*texts, *found.warnings]))
+        every = tuple(dict.fromkeys([*findings, *found.findings]))
         if verdict is not None and verdict.cause is not None:
-            cause = warnings.index(found.warnings[verdict.cause])
-            verdict = replace(verdict, cause=cause)
-        changed = replace(found, warnings=warnings, severities=(), verdict=verdict)
-        return replace(self, checked=changed)
+            verdict = replace(verdict, cause=every.index(found.findings[verdict.cause]))
+        return replace(self, checked=replace(found, findings=every, verdict=verdict))
 
     def explanation(self) -> list[str]:
         """Say why these residuals differ from those of the validation in the identification."""

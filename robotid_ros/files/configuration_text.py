@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.finding_codes import render
 from ..core.setup.arm_choice import left_out_sentences
 from ..core.setup.robot_setup import RobotSetup
 from ..settings import MISSING
@@ -142,7 +143,7 @@ def _head(setup: RobotSetup) -> str:
         'Units: rad, m, s, N·m, N, kg.',
         f'The {len(setup.arm.joints)} joints of the arm: {names}.',
         *(f'{text[:1].upper()}{text[1:]}.' for text in left_out_sentences(setup.arm)),
-        *(f'Note: {text}.' for text in setup.notes),
+        *(f'Note: {render(found)}' for found in setup.notes),
     ]
     return '\n'.join(lines)
 
@@ -211,8 +212,8 @@ def _excitation(setup: RobotSetup) -> Iterable[KeyText]:
         yield KeyText('goal_tolerance', _rounded(0.5 * errors))
         yield KeyText('position_tolerance', _rounded(0.2 * errors))
     if setup.unchecked:
-        reasons = '; '.join(setup.unchecked.values())
-        text = f'Not checked: {reasons}. A real robot moves only after you have accepted that:'
+        reasons = ' '.join(map(render, setup.unchecked.values()))
+        text = f'{reasons} A real robot moves only after you have accepted that:'
         yield KeyText('accept_unchecked', list(setup.unchecked), text, hidden=True)
     yield KeyText('workspace', tuple(_workspace(setup)))
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.findings import Finding
 from .atomic import file_errors
 from .bags.joint_states import find_topic, read_joint_states
 from .bags.joint_topics import temperature_topics, topics_of
@@ -42,7 +43,7 @@ class Converted:
     joints: tuple[str, ...]
     count: int
     duration: float
-    notes: tuple[str, ...]
+    notes: tuple[Finding, ...]
 
 
 def convert(
@@ -125,7 +126,7 @@ def _write_joint_states(
     topic = find_topic(bag)
     total = max(1, bag.count(topic))
     joints: dict[str, None] = {}
-    notes: dict[str, None] = {}
+    notes: dict[Finding, None] = {}
     count, first, last = 0, math.inf, -math.inf
     writer.add_topic(JOINT_STATES_TOPIC, JOINT_STATE)
     for tables in read_joint_states(bag, topic, CHUNK_DURATION):

@@ -6,6 +6,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from ..core.findings import Finding
 from ..core.model import build_robot, Robot, RobotSettings
 from ..core.model.assumed_inertials import ASSUMED_MASS, lacks_inertials
 from ..core.pipeline.several_logs import LogSet
@@ -208,7 +209,7 @@ def select_robot(
     """
     if wanted.mass == 0.0 and lacks_inertials(urdf):  # it does not matter here
         wanted = replace(wanted, mass=ASSUMED_MASS)
-    chosen, notes = wanted, tuple[str, ...]()
+    chosen, notes = wanted, tuple[Finding, ...]()
     joints = set(wanted.joints)
     if all(joints <= set(r.joints) for r in recordings) and not wanted.elastic.joints:
         check_joints(recordings, wanted.joints)

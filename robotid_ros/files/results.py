@@ -8,6 +8,7 @@ from typing import Any, Never, TypedDict
 
 import numpy as np
 
+from ..core.findings import Finding
 from ..core.model.settings import RobotSettings
 from ..core.parameters.plain_friction import PlainFriction
 from ..core.verdict import conclude, JointError, Verdict
@@ -169,8 +170,7 @@ class Results:
     essential : count, values, residual and path of the selection of essential parameters
     definite : {set of standard parameters: links with a positive definite inertia at each of the
         'tolerances'}
-    warnings : sentences, what matters most first
-    severities : of the warnings: 'serious', 'warning' or 'note'
+    findings : what matters most first
     history : one row of numbers per iteration, of methods that iterate
     compared : what another method found, or None
     selection : what the mixed model opened, and what that gains; empty: nothing was open
@@ -201,7 +201,7 @@ class Results:
     condition_number: float = float('nan')
     data: Mapping[str, Any] = field(default_factory=dict)
     consistent: Mapping[str, bool] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
     history: tuple[Mapping[str, float], ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -212,7 +212,6 @@ class Results:
     selection: Mapping[str, Any] = field(default_factory=dict)
     verification: Verification | None = None
     model: Mapping[str, Any] = field(default_factory=dict)
-    severities: tuple[str, ...] = ()
     quality: Quality | Mapping[str, Never] = field(default_factory=dict)
     frames: Mapping[str, Sequence[Sequence[float]]] = field(default_factory=dict)
     simulated: Mapping[str, SimulatedPositions] = field(default_factory=dict)
@@ -238,7 +237,7 @@ def verdict_of(results: Results) -> Verdict:
             else JointError(row.joint, from_model=row.reported)
             for row in rows
         ],
-        results.severities if len(results.severities) == len(results.warnings) else (),
+        [found.severity for found in results.findings],
         residual=max((row.reported for row in rows), default=math.nan),
         validated=validated,
     )

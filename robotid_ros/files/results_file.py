@@ -1,9 +1,12 @@
 """The files of an identification: parameters.yaml, and torques.npz beside it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 import dataclasses
 from pathlib import Path
+from typing import Any
 
+from ..core.finding_codes import as_data, from_data
+from ..core.findings import Finding, Severity
 from ..exceptions import FileError
 from .atomic import file_errors, read_text, write_text
 from .results import Results, URDF
@@ -36,6 +39,7 @@ def write_results(results: Results, folder: str | Path) -> Path:
 
     """
     plain = {f.name: to_plain(getattr(results, f.name)) for f in dataclasses.fields(results)}
+    plain['findings'] = [to_plain(as_data(found)) for found in results.findings]
     del plain['torques'], plain['verification'], plain['simulated']
     simulated = Path(folder) / SIMULATED
     if results.simulated:
@@ -75,7 +79,8 @@ def read_results(path: str | Path) -> Results:
     try:
         names = (field.name for field in dataclasses.fields(Results))
         # Files of earlier versions lack others; without these one was cut short.
-        values = {k: content[k] for k in names if k in content or k in ('warnings', 'history')}
+        values = {k: content[k] for k in names if k in content or k == 'history'}
+        values['findings'] = tuple(_findings(content))
         values['torques'] = read_series(path.with_name(TORQUES), Torques, 'identify again')
         values['simulated'] = read_series(
             path.with_name(SIMULATED), SimulatedPositions, 'identify again'
@@ -87,3 +92,14 @@ def read_results(path: str | Path) -> Results:
         return from_plain(Results, values)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FileError(f"'{path}' is damaged ({error}): identify again") from error
+
+
+def _findings(content: Mapping[str, Any]) -> Iterator[Finding]:
+    """Read the findings; files of earlier versions have sentences."""
+    if 'findings' in content:
+        yield from map(from_data, content['findings'])
+        return
+    severities = content.get('severities') or ['warning'] * len(content['warnings'])
+    words = {'note': Severity.INFO, 'serious': Severity.ERROR}
+    for text, severity in zip(content['warnings'], severities, strict=True):
+        yield from_data(str(text), words.get(severity, Severity.WARNING))

@@ -3,6 +3,8 @@
 from collections.abc import Collection
 from pathlib import Path
 
+from ..core.finding_codes import finding
+from ..core.findings import Finding
 from ..core.model.urdf_parsing import movable_joints, parse_urdf
 from ..exceptions import FileError, ModelError
 from .atomic import read_text
@@ -71,7 +73,7 @@ def robot_name(urdf: str) -> str:
     return parse_urdf(urdf).get('name', '')
 
 
-def other_robot_warning(identified: str | None, recorded: str | None) -> list[str]:
+def other_robot_warning(identified: str | None, recorded: str | None) -> list[Finding]:
     """Compare the robots of parameters and recording by name and joints; None: unknown."""
     if identified is None or recorded is None:
         return []
@@ -80,7 +82,4 @@ def other_robot_warning(identified: str | None, recorded: str | None) -> list[st
     if names[0] == names[1] and joints[0] == joints[1]:
         return []
     what = [f"'{name}' ({', '.join(each)})" for name, each in zip(names, joints, strict=True)]
-    return [
-        f'the parameters are of {what[0]}, the recording of {what[1]}: give the parameters of the '
-        'robot that was recorded'
-    ]
+    return [finding('other_robot', identified=what[0], recorded=what[1])]

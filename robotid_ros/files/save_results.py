@@ -5,6 +5,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+from ..core.finding_codes import finding
 from ..core.pipeline.results import Identification
 from ..core.pipeline.several_logs import LogSet
 from .atomic import write_text
@@ -50,5 +51,6 @@ def save(
     write_text(Path(folder) / URDF, description)
     write_results(results, folder)
     if reason := write_report_if_possible(results, Path(folder) / REPORT):
-        results = dataclasses.replace(results, warnings=(*results.warnings, reason))
+        missing = finding('no_report', reason=reason)
+        results = dataclasses.replace(results, findings=(*results.findings, missing))
     return results

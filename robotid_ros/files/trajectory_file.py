@@ -5,11 +5,19 @@ from pathlib import Path
 from typing import Any
 
 from ..core.excitation.design import Design
+from ..core.finding_codes import as_data, from_data
+from ..core.findings import Severity
 from ..exceptions import ConfigurationError, TrajectoryError
 from .atomic import read_text, write_text
-from .yaml import dump_yaml, parse_yaml
+from .yaml import dump_yaml, parse_yaml, to_plain
 
 FORMAT = 'robotid_ros/trajectory/1'
+# What a design says, with the severity of sentences in files of earlier versions.
+FINDINGS = {
+    'notes': Severity.INFO,
+    'unchecked': Severity.WARNING,
+    'shortcomings': Severity.ERROR,
+}
 
 
 def write_design(path: str | Path, design: Design, *, overwrite: bool = True) -> Path:
@@ -70,7 +78,8 @@ def dump_design(design: Design) -> str:
     """Describe a design as YAML text."""
     frequency = {'fundamental_frequency': 1.0 / design.trajectory.period}  # ω_f/2π [Hz]
     values: dict[str, Any] = {'format': FORMAT, 'hash': design.trajectory.hash, **frequency}
-    return dump_yaml({**values, **design.to_dict()})
+    found = {name: [to_plain(as_data(f)) for f in getattr(design, name)] for name in FINDINGS}
+    return dump_yaml({**values, **design.to_dict(), **found})
 
 
 def load_design(text: str, source: str = 'trajectory') -> Design:
@@ -83,7 +92,16 @@ def load_design(text: str, source: str = 'trajectory') -> Design:
         raise TrajectoryError(
             f"'{source}' is not a trajectory file of this version: make one with 'robotid design'"
         )
-    design = Design.from_dict(values)
+    try:
+        found = {
+            name: [from_data(each, severity) for each in values.get(name, ())]
+            for name, severity in FINDINGS.items()
+        }
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise TrajectoryError(
+            f"'{source}' is damaged ({type(error).__name__}: {error}): design again"
+        ) from error
+    design = Design.from_dict({**values, **found})
     if design.trajectory.hash != values.get('hash'):
         raise TrajectoryError(
             f"'{source}' was changed after its design, its hash does not match: design it again"

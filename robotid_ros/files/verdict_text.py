@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..core.finding_codes import render
 from ..core.verdict import (
     CONTACT,
     FAIR,
@@ -46,7 +47,7 @@ def sentences(results: Results) -> list[str]:
     verdict = verdict_of(results)
     texts = [_use(verdict)]
     if not verdict.usable and (reason := cause(results)):
-        texts.insert(0, f'Likeliest reason: {reason}.')
+        texts.insert(0, f'Likeliest reason: {reason}')
     return [*texts, *_errors(verdict), *_reservations(verdict)]
 
 
@@ -54,10 +55,11 @@ def cause(results: Results) -> str:
     """Return what explains the verdict likeliest: a finding, or '' where there is none."""
     verdict = verdict_of(results)
     if verdict.reason == PARAMETERS:
-        return 'the recorded motion is too short or too poor to determine the parameters'
-    place = verdict.cause
-    known = place is not None and place < len(results.warnings)
-    return results.warnings[place] if known and place is not None else ''
+        return 'The recorded motion is too short or too poor to determine the parameters.'
+    found = (
+        results.findings[verdict.cause : verdict.cause + 1] if verdict.cause is not None else ()
+    )
+    return ' '.join(map(render, found))
 
 
 def next_step(verdict: Verdict) -> str:

@@ -1,4 +1,4 @@
-"""Which robot of a fleet is not like the others, and which one changes: tests and their texts."""
+"""Which robot of a fleet is not like the others, and which one changes."""
 
 from collections.abc import Iterable, Sequence
 import dataclasses
@@ -7,6 +7,8 @@ import numpy as np
 from scipy.stats import f as f_distribution, t as t_distribution
 
 from ..core.arrays import Array
+from ..core.finding_codes import finding
+from ..core.findings import Finding
 from ..core.regression.observation_system import System
 from ..core.regression.random_effects import holm
 from .fleet_table import Robots
@@ -18,33 +20,10 @@ SIGNIFICANT = 0.01
 FEWEST = 4
 # A joint's efforts are inverted where so large a share of them is explained once they are turned.
 EXPLAINED = 0.5
-SIGN, PAYLOAD, DRIFT, OUTLIER = 'sign', 'payload', 'drift', 'outlier'
-
-
-@dataclasses.dataclass(frozen=True)
-class Finding:
-    """
-    One thing that is wrong with one robot.
-
-    Attributes
-    ----------
-    kind : SIGN, PAYLOAD, DRIFT or OUTLIER
-    type, robot : whose
-    where : joint or parameter
-    text : what, how much and since when
-    p : probability of as much by chance, all robots and parameters counted; 0 where none is
-
-    """
-
-    kind: str
-    type: str
-    robot: str
-    where: str
-    text: str
-    p: float
-
-    def __str__(self) -> str:
-        return f'{self.type} {self.robot}: {self.text} (p = {self.p:.1g})'
+# Names of findings. Their values have type and robot, and p of as much by chance, all robots and
+# parameters counted.
+SIGN, PAYLOAD = 'inverted_effort', 'undeclared_payload'
+OUTLIER, DRIFT = 'outlier', 'friction_drift'
 
 
 def effort_gains(system: System, typical: Array) -> tuple[Array, Array]:
@@ -73,11 +52,8 @@ def inverted_joints(robots: Robots, systems: Iterable[System]) -> list[Finding]:
         gains, rest = effort_gains(system, typical)
         for joint, gain, left in zip(system.joints, gains, rest, strict=True):
             if gain < 0.0 and left < 1.0 - EXPLAINED:
-                text = (
-                    f'the effort of {joint} has the opposite sign of the others ({gain:.2f} times '
-                    'what they predict): check its wiring and drive gain'
-                )
-                found.append(Finding(SIGN, robots.type, name, joint, text, 0.0))
+                whose = {'type': robots.type, 'robot': name}
+                found.append(finding(SIGN, [joint], gain=gain, **whose))
     return found
 
 
@@ -175,21 +151,23 @@ def unlike_the_others(robots: Robots, left_out: set[str], level: float) -> list[
 
 def _payload(robots: Robots, name: str, mass: float, p: float) -> Finding:
     joint = robots.model.joints[-1]
-    text = (
-        f'links differ from the others as if {mass:+.3g} kg were at {joint}: check tool, payload '
-        'and their declaration'
-    )
-    return Finding(PAYLOAD, robots.type, name, joint, text, p)
+    whose = {'type': robots.type, 'robot': name}
+    return finding(PAYLOAD, [joint], mass=mass, p=p, **whose)
 
 
 def _outlier(robots: Robots, name: str, own: Deviation, p: Array) -> Finding:
     place = int(np.argmin(p))
-    parameter, unit = robots.base.names[place], robots.base.units[place]
-    text = (
-        f'{parameter} differs from the others by {own.difference[place]:+.3g} {unit}, '
-        f'{abs(own.difference[place] / own.scale[place]):.0f} times their spread'
+    difference = own.difference[place]
+    return finding(
+        OUTLIER,
+        type=robots.type,
+        robot=name,
+        parameter=robots.base.names[place],
+        unit=robots.base.units[place],
+        difference=difference,
+        times=abs(difference / own.scale[place]),
+        p=p[place],
     )
-    return Finding(OUTLIER, robots.type, name, parameter, text, float(p[place]))
 
 
 def find_all(types: Sequence[tuple[Robots, Iterable[System]]]) -> list[Finding]:
@@ -205,7 +183,7 @@ def find_all(types: Sequence[tuple[Robots, Iterable[System]]]) -> list[Finding]:
     steps = []
     for robots, systems in types:
         own = inverted_joints(robots, systems)
-        left_out = {finding.robot for finding in own}
+        left_out = {each.values['robot'] for each in own}
         own += unlike_the_others(robots, left_out, SIGNIFICANT / len(types))
         steps.append((robots, changes(robots, left_out)))
         found += own
@@ -241,11 +219,18 @@ def drifts(types: Sequence[tuple[Robots, Sequence[Change]]]) -> list[Finding]:
 
 def _drift(robots: Robots, name: str, change: Change, p: float) -> Finding:
     parameter, unit = robots.base.names[change.parameter], robots.base.units[change.parameter]
-    share = 100.0 * change.step / max(abs(change.before), 1e-300)
+    share = change.step / max(abs(change.before), 1e-300)
     date = change.since
     since = f'{date:%Y-%m-%d}' if date else f'its session {change.number + 1}'
-    text = (
-        f'{parameter} changed from {change.before:.3g} by {change.step:+.2g} {unit} '
-        f'({share:+.0f} %) by {since}'
+    return finding(
+        DRIFT,
+        type=robots.type,
+        robot=name,
+        parameter=parameter,
+        unit=unit,
+        before=change.before,
+        step=change.step,
+        share=share,
+        since=since,
+        p=p,
     )
-    return Finding(DRIFT, robots.type, name, parameter, text, p)

@@ -10,6 +10,8 @@ import numpy as np
 
 from ..core.arrays import Array
 from ..core.diagnostics.assumptions import data_warnings
+from ..core.finding_codes import finding, render
+from ..core.findings import Finding
 from ..core.identification_settings import IdentificationSettings
 from ..core.pipeline.estimation import as_asked
 from ..core.pipeline.several_logs import observe_log, stack_factors
@@ -76,8 +78,8 @@ class BagSession:
     system: System | None = None
     estimate: Estimate | None = None
     delays: dict[str, float] = dataclasses.field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
+    warnings: tuple[Finding, ...] = ()
     origin: int = 0
     duration: float = 0.0
     rate: float = 0.0
@@ -118,7 +120,7 @@ def _identify(task: Task, piece_seconds: float) -> BagSession:
     observed = observe_log(log, robot, base, settings.signals, whole)
     system, most = observed.system, MOST_BATCHES
     estimate, reason = _fitted(system, settings)
-    warnings: Sequence[str] = ()
+    warnings: Sequence[Finding] = ()
     if task.pieces > 1:
         most = max(1, 2 * MOST_BATCHES // task.pieces)
     elif estimate is not None:
@@ -161,8 +163,9 @@ def put_together(pieces: Sequence[BagSession], model: FleetModel) -> BagSession:
     system = compress(stack_factors(systems), 2 * MOST_BATCHES)
     estimate, reason = _fitted(system, settings)
     failed = [piece.reason for piece in pieces if piece.status == FAILED]
-    notes = [f'a long recording: the factors of {len(used)} pieces were merged']
-    notes += [f'{len(failed)} pieces were left out: {why}' for why in failed[:1]]
+    notes = [finding('pieces_merged', count=len(used))]
+    if failed:
+        notes.append(finding('pieces_left_out', count=len(failed), reason=failed[0]))
     joints = {joint for piece in used for joint in piece.delays}
     return BagSession(
         UNDETERMINED if estimate is None else IDENTIFIED,
@@ -203,8 +206,8 @@ def session_row(session: BagSession, source: Source, labels: Row, size: int) -> 
         'temperature': source.temperature,
         'status': session.status,
         'reason': session.reason,
-        'notes': list(session.notes),
-        'warnings': list(session.warnings),
+        'notes': list(map(render, session.notes)),
+        'warnings': list(map(render, session.warnings)),
         'bytes': size,
         'samples': session.samples,
         'duration': session.duration,

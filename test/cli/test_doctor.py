@@ -1,34 +1,28 @@
-"""The doctor's output, and what it is told wrongly; a live graph is in test/nodes/doctor."""
+"""The doctor's output; a live graph is in test/nodes/doctor."""
 
 import sys
 
 from robotid_ros.cli import doctor
 from robotid_ros.cli.doctor import print_findings
-from robotid_ros.nodes.doctor.findings import Finding, Severity, split_remedy
+from robotid_ros.core.finding_codes import finding
 
 
 def test_findings_are_readable(capsys):
-    long = ' '.join(['word'] * 40)
     found = [
-        Finding(Severity.ERROR, 'efforts', 'there are none', 'publish them'),
-        Finding(Severity.NOTE, 'network', long),
-        Finding(Severity.OK, 'disk', 'full of room'),
-        Finding(Severity.OK, 'clock', 'right'),
+        finding('joints_lacking', ['joint_1'], published=('a', 'b')),
+        finding('no_manager'),
+        finding('disk_space', free=9.0, folder='/bags'),
+        finding('clocks_agree', clock='/clock'),
     ]
     print_findings(found)
     text = capsys.readouterr().out
-    assert text.startswith(
-        'error    efforts: there are none: publish them\nnote     network: word'
-    )
-    assert '\n         word' in text and max(map(len, text.split('\n'))) <= 80
+    assert text.startswith('error    joint states: The joint states lack joint_1, they name a, b.')
+    assert '\ninfo     hardware: No controller_manager is heard,' in text
+    assert max(map(len, text.split('\n'))) <= 80
     assert text.endswith(
-        '\nok       disk: full of room; clock: right\n1 error, 0 warnings, 1 note\n'
+        "\nok       disk: 9.0 GB are free for '/bags'; clock: Stamps agree with /clock\n"
+        '1 error, 0 warnings, 1 info\n'
     )
-
-
-def test_a_remedy_stands_behind_the_last_colon():
-    assert split_remedy('a: b\n c: do it') == ('a: b c', 'do it')
-    assert split_remedy('nothing to do') == ('nothing to do', '')
 
 
 def test_without_ros_one_sentence(run, monkeypatch):
@@ -42,7 +36,7 @@ def test_an_empty_graph_is_an_error(run, domain, monkeypatch):
     monkeypatch.setattr(doctor, 'TIMEOUT', 0.5)
     code, out, err = run('doctor', '--duration', '0.1')
     assert (code, err) == (1, '')
-    assert out.startswith(f'error    network: no other node is heard in ROS domain {domain}')
+    assert out.startswith(f'error    network: No other node is heard in ROS domain {domain}')
 
 
 def test_wrong_arguments_are_told(run, monkeypatch):

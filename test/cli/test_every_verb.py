@@ -97,11 +97,23 @@ def answers(bag, loaded, identified, folder):
         'convert': ((bag, folder / 'c.mcap'), ('joints', 'count')),
         'init': ((urdf, '-o', folder / 'i.yaml'), ('joints', 'tool', 'written')),
         'export': ((identified, '--format', 'csv', '-o', folder / 'e.csv'), ('written', 'notes')),
+        'explain': (('effort_sign',), ('code', 'severity', 'seen', 'why', 'remedy')),
     }
 
 
 @pytest.mark.parametrize(
-    'verb', ['identify', 'validate', 'payload', 'report', 'inspect', 'convert', 'init', 'export']
+    'verb',
+    [
+        'identify',
+        'validate',
+        'payload',
+        'report',
+        'inspect',
+        'convert',
+        'init',
+        'export',
+        'explain',
+    ],
 )
 def test_json_is_all_that_is_printed(run, bag, loaded, identified, tmp_path, verb):
     arguments, names = answers(bag, loaded, identified, tmp_path)[verb]
@@ -112,7 +124,7 @@ def test_json_is_all_that_is_printed(run, bag, loaded, identified, tmp_path, ver
 
 
 @pytest.mark.parametrize(
-    'verb', ['identify', 'validate', 'payload', 'inspect', 'convert', 'init', 'export']
+    'verb', ['identify', 'validate', 'payload', 'inspect', 'convert', 'init', 'export', 'explain']
 )
 def test_output_fits_a_terminal(run, bag, loaded, identified, tmp_path, verb):
     arguments, _ = answers(bag, loaded, identified, tmp_path)[verb]

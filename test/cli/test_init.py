@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.collision_scene import CollisionScene
+from robotid_ros.core.finding_codes import finding
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.setup.robot_setup import measure_load
 from robotid_ros.files.configuration import load, read_urdf
@@ -82,7 +83,7 @@ def test_meshes_above_the_description_are_found_by_all(run, tmp_path, monkeypatc
     configuration = load('arm.yaml')
     robot = build_robot(read_urdf(configuration) or '', configuration.robot)
     scene = CollisionScene(robot, configuration.excitation.workspace)
-    assert '1 meshes are replaced by their convex hulls' in scene.notes
+    assert finding('convex_hulls', count=1) in scene.notes
 
 
 def test_xacro_is_run_and_named_as_the_description(run, tmp_path, monkeypatch):

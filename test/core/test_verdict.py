@@ -9,7 +9,8 @@ from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.diagnostics.remark import code_of, EFFORT_UNIT
+from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import Severity
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import regressor
@@ -95,8 +96,8 @@ def test_currents_are_one_error_and_no_torques(robot, record, tmp_path):
     log = record(0, 30.0, 0.01)
     currents = dataclasses.replace(log, effort=0.05 * log.effort)
     found = identify(currents, robot, SETTINGS)
-    coded = [text for text in found.warnings if code_of(text) == EFFORT_UNIT]
-    assert len(coded) == 1 and coded[0].severity == 'serious'
+    coded = select(found.findings, 'effort_unit')
+    assert len(coded) == 1 and coded[0].severity == Severity.ERROR
     verdict = judge(found)
     assert (verdict.level, verdict.reason) == (UNUSABLE, UNIT)
     results = save(found, currents, tmp_path)
@@ -167,7 +168,7 @@ def test_what_lowers_the_level():
     fine = [JointError('a', 0.01, 0.02, 0.03)]
     assert conclude(fine, residual=0.03, validated=True).level == GOOD
     assert conclude(fine, residual=0.03, validated=False).level == FAIR
-    severe = conclude(fine, ['note', 'serious'], residual=0.03, validated=True)
+    severe = conclude(fine, [Severity.INFO, Severity.ERROR], residual=0.03, validated=True)
     assert (severe.level, severe.cause) == (FAIR, 1)
     noisy = conclude(fine, residual=THRESHOLDS[UNUSABLE].value + 0.01, validated=True)
     assert (noisy.level, noisy.reason) == (UNUSABLE, RESIDUAL)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from robotid_ros.core.finding_codes import finding
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.base_parameters import BaseParameters
 from robotid_ros.core.parameters.essential import Essential
@@ -65,7 +66,15 @@ def found():
     best = estimate(shown, units, values, rng)
     essential = Essential(estimate(shown[:2], units[:2], values[:2], rng), np.arange(2), PATH)
     return Identification(
-        robot, 'wls', base, best, essential, standard, fitted, fitted, ('look at joint_2',)
+        robot,
+        'wls',
+        base,
+        best,
+        essential,
+        standard,
+        fitted,
+        fitted,
+        (finding('hardly_moved', ['joint_2'], share=0.01),),
     )
 
 
@@ -111,7 +120,7 @@ def test_files_repeat_what_was_found(tmp_path, found, recording):
     page = (tmp_path / 'out' / 'report.html').read_text()
     assert 'Links with a positive definite inertia' in page and '2 of 8 are essential' in page
     assert back.data['origin'] == 7 and back.data['source'] == 'bags/x'
-    assert back.warnings == ('look at joint_2',) and back.versions['numpy'] == np.__version__
+    assert back.findings == found.findings and back.versions['numpy'] == np.__version__
 
 
 def test_what_stays_at_the_prior_is_marked(tmp_path, found, recording):

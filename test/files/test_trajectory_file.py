@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation import Design, Trajectory, Usage
+from robotid_ros.core.finding_codes import finding
 from robotid_ros.exceptions import FileError, TrajectoryError
 from robotid_ros.files.trajectory_file import (
     dump_design,
@@ -37,7 +38,7 @@ def make(numbers=(0.1, 1e-300, -1 / 3, 7.0), validation=True):
         solver='gradient',
         evaluations=7,
         elapsed=1.5,
-        notes=('a note: with a colon',),
+        notes=(finding('overlapping', pairs=('a: b',)),),
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from small_fleet import scara
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.fleet.findings import (
     changes,
@@ -71,8 +72,9 @@ def test_of_a_hundred_fleets_where_nothing_is_wrong_few_have_findings(fleet):
 def test_a_drift_is_found_with_its_date_and_not_in_others(fleet, seed):
     robots = add(fleet(seed), 3, 'Fc1', 0.2 * np.array([0, 0, 0, 1, 1, 1]))
     (found,) = drifts([(robots, changes(robots, set()))])
-    assert (found.kind, found.robot, found.where) == (DRIFT, 'r3', 'Fc1')
-    assert '2025-04-01' in found.text and found.p < 0.01
+    told = found.values
+    assert select([found], DRIFT) and (told['robot'], told['parameter']) == ('r3', 'Fc1')
+    assert told['since'] == '2025-04-01' and told['p'] < 0.01
 
 
 def test_friction_that_follows_the_temperature_is_no_drift(fleet):
@@ -86,7 +88,8 @@ def test_friction_that_follows_the_temperature_is_no_drift(fleet):
     warm = dataclasses.replace(robots, sessions=sessions, temperatures=degrees)
     assert not drifts([(warm, changes(warm, set()))])
     unknown = dataclasses.replace(warm, temperatures=np.full(len(degrees), np.nan))
-    assert [f.robot for f in drifts([(unknown, changes(unknown, set()))])] == ['r2']
+    found = drifts([(unknown, changes(unknown, set()))])
+    assert [each.values['robot'] for each in found] == ['r2']
 
 
 def test_a_payload_is_told_by_its_mass_and_an_outlier_by_its_parameter(fleet):
@@ -97,11 +100,12 @@ def test_a_payload_is_told_by_its_mass_and_an_outlier_by_its_parameter(fleet):
     values = robots.values.copy()
     values[5] += robots.base.of(chi)
     (found,) = unlike_the_others(dataclasses.replace(robots, values=values), set(), 0.01)
-    assert (found.kind, found.robot) == (PAYLOAD, 'r5')
-    assert '+' in found.text and 'kg were at joint_2' in found.text
+    assert select([found], PAYLOAD) and found.joints == ('joint_2',)
+    assert found.values['robot'] == 'r5' and found.values['mass'] > 0.0
     worn = add(robots, 4, 'Fv2', np.full(SESSIONS, 0.2))
     (found,) = unlike_the_others(worn, set(), 0.01)
-    assert (found.kind, found.robot, found.where) == (OUTLIER, 'r4', 'Fv2')
+    assert select([found], OUTLIER)
+    assert (found.values['robot'], found.values['parameter']) == ('r4', 'Fv2')
 
 
 def test_an_inverted_effort_is_found_from_the_factors(fleet, store):
@@ -114,6 +118,6 @@ def test_an_inverted_effort_is_found_from_the_factors(fleet, store):
     turned[1] *= -1.0
     systems = [system] * (ROBOTS - 1) + [dataclasses.replace(system, Y=turned)]
     (found,) = inverted_joints(robots, systems)
-    assert (found.robot, found.where) == ('r7', 'joint_2')
+    assert (found.values['robot'], found.joints) == ('r7', ('joint_2',))
     gains, rest = effort_gains(systems[-1], typical)
     assert gains == pytest.approx([1.0, -1.0], abs=0.02) and rest.max() < 0.1

@@ -6,7 +6,7 @@ of `identified.urdf`, residuals, findings and verdict are compared with `golden.
 results are meant, `make golden` writes that file again, and the message of its commit says why.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import contextlib
 import functools
 from importlib.metadata import version
@@ -292,7 +292,8 @@ def payload(folder: Path) -> Any:
     )
     found = yaml.safe_load((folder / 'body.yaml').read_text())
     values = {k: [e['value'], e['sigma']] for k, e in found['parameters'].items()}
-    return {'parameters': values, 'findings': findings(found['warnings'])}
+    codes = [(each['code'], each['joints']) for each in found['findings']]
+    return {'parameters': values, 'findings': coded(codes)}
 
 
 def disturbed(change: Callable[[np.ndarray, np.ndarray, np.ndarray], Any]) -> Any:
@@ -392,7 +393,7 @@ def observed(results: Results, urdf: str) -> dict[str, Any]:
             for part in parts
         },
         'urdf': dict(bodies(urdf)),
-        'findings': findings(results.warnings, results.severities),
+        'findings': coded((each.code, each.joints) for each in results.findings),
         'verdict': {
             'level': verdict.level,
             'reason': verdict.reason,
@@ -406,13 +407,9 @@ def observed(results: Results, urdf: str) -> dict[str, Any]:
     }
 
 
-def findings(texts: Any, severities: Any = ()) -> list[str]:
-    """Return what was found, without figures and folders, in alphabetical order."""
-    found = []
-    for severity, text in zip(severities or [''] * len(texts), texts, strict=True):
-        text = re.sub(r"'/[^']*/([^/']*)'", r"'\1'", text)
-        found.append(re.sub(r'(?<![\w.])[-+]?\d[\d.e+-]*', '#', f'{severity}: {text}'))
-    return sorted(found)
+def coded(findings: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
+    """Return the codes of what was found, with the joints, in alphabetical order."""
+    return sorted(' '.join((code, *joints)) for code, joints in findings)
 
 
 def bodies(urdf: str) -> Iterator[tuple[str, list[float]]]:

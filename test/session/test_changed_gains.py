@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.files.bags import read_recording
 
 from .conftest import LONG, read_when, Session, set_gain, SLOW
@@ -20,7 +21,7 @@ def test_gains_that_change_while_recording_are_told(session: Session):
     path = Path(session.client.call_set_bool('recorder/record', True))
     before = read_when(path, lambda r: r.controller is not None, 'the gains are recorded')
     assert before.controller is not None
-    assert not any('gains' in note for note in before.notes)
+    assert not select(before.notes, 'gains_changed')
     assert before.controller.gains['joint_1']['antiwindup_legacy'] == 1.0
     set_gain(session, 'gains.joint_2.p', 0.5 * before.controller.gains['joint_2']['p'])
     session.client.call_set_bool('recorder/record', False)
@@ -28,8 +29,8 @@ def test_gains_that_change_while_recording_are_told(session: Session):
     after = read_recording(path)
     # Which of them were the robot's when, nobody knows: a method that needs them has none.
     assert after.controller == dataclasses.replace(before.controller, gains={})
-    (note,) = [note for note in after.notes if 'gains' in note]
-    assert 'joint_2' in note
+    (note,) = select(after.notes, 'gains_changed')
+    assert 'joint_2' in note.joints
     assert 'joint_1' not in note
 
 
@@ -58,4 +59,4 @@ def test_gains_that_change_while_the_robot_moves_stop_the_session(
     recording = read_recording(Path(client.value('recorder', 'path')))
     assert recording.controller is not None
     assert recording.controller.gains == {}
-    assert any('gains of joint_2 were changed' in note for note in recording.notes)
+    assert select(recording.notes, 'gains_changed')[0].joints == ('joint_2',)

@@ -8,6 +8,7 @@ from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.parameter import Parameter
 import yaml
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.signals.recording import Recording
@@ -133,10 +134,13 @@ def test_positions_at_shares_of_the_speed(config: Path, trajectory: Path, tmp_pa
         assert set(recording.trajectories) == {'exciting'}
         check_truth(session, path)
         results = read_results(Path(session.client.value('identification', 'folder')))
-        told = ' '.join(results.warnings)
-        assert 'the periods of 5 s were averaged' in told
-        assert 'exciting ran at 80% of the planned speed' in told
-        assert 'validating ran at 30% to 100% of the planned speed' in told
+        (averaged,) = select(results.findings, 'periods_averaged')
+        assert averaged.values['period'] == 5.0
+        (slow,) = select(results.findings, 'slow_motion')
+        assert slow.values == pytest.approx({'phase': 'exciting', 'speed': 0.8}, abs=5e-3)
+        (varied,) = select(results.findings, 'speed_changed')
+        assert varied.values['phase'] == 'validating'
         # DIDIM lacks the law of the drives; the rest stands.
         assert results.compared is None
-        assert 'arm_controller commands position, not efforts' in told
+        (lacking,) = select(results.findings, 'nothing_to_compare')
+        assert 'arm_controller commands position, not efforts' in lacking.values['reason']

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.files.results_file import read_results
 
 from .conftest import Session
@@ -24,5 +25,5 @@ def test_a_robot_without_reported_efforts_is_identified(session: Session, trajec
     session.until('excitation', 'done')
     session.until('identification', 'done')
     results = read_results(Path(session.client.value('identification', 'folder')))
-    assert any("controller's commands" in warning for warning in results.warnings)
+    assert select(results.findings, 'commands_as_efforts')
     assert max(row.moving for row in results.validation) < 0.03

@@ -10,6 +10,7 @@ import pytest
 from trajectory_msgs.msg import JointTrajectory
 from waiting import PATIENCE, wait_until
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.bags import read_recording
 
@@ -73,7 +74,7 @@ def test_robot_rests_when_the_excitation_goes(name: str, moving: Session):
     recording = read_recording(bag_of(moving))
     phases = [phase.name for phase in recording.phases]
     assert (phases[:2], phases[-1]) == (['approaching', 'exciting'], 'failed')
-    assert any('the session was cut while exciting' in note for note in recording.notes)
+    assert select(recording.notes, 'session_cut')[0].values['phase'] == 'exciting'
     assert recording.controller is not None
     assert 'exciting' in recording.trajectories
 

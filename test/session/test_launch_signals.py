@@ -13,6 +13,7 @@ from loopback import loopback_environment
 import pytest
 from waiting import PATIENCE, wait_until
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.files.bags import read_recording
 
 from .conftest import LONG, Session
@@ -88,4 +89,5 @@ def test_the_robot_rests_and_every_node_ends(
     (bag,) = (tmp_path / 'bags').iterdir()
     recording = read_recording(bag)
     assert recording.duration > 0.5
-    assert any('cut while exciting' in note for note in recording.notes), recording.notes
+    (cut,) = select(recording.notes, 'session_cut')
+    assert cut.values['phase'] == 'exciting'

@@ -333,18 +333,18 @@ KINDS: dict[str, Kind] = {
 
 
 def base_parameters(folder: Path) -> tuple[dict[str, tuple[float, float]], list[str]]:
-    """Return value and σ of the base parameters, and the warnings, of `parameters.yaml`."""
+    """Return value and σ of the base parameters, and the findings, of `parameters.yaml`."""
     content = yaml.load((folder / 'parameters.yaml').read_text(), yaml.CSafeLoader)
     values = {row['name']: (row['value'], row['sigma']) for row in content['base']}
-    return values, content['warnings']
+    return values, [found['text'] for found in content['findings']]
 
 
 def is_silently_wrong(good: Good, folder: Path, factor: float = 10.0) -> str:
     """Return what differs from the sound result by so many σ without any warning, else ''."""
     if not (folder / 'out' / 'parameters.yaml').exists():
         return ''
-    (true, known), (found, warnings) = (base_parameters(f / 'out') for f in (good.folder, folder))
-    if set(warnings) - set(known):
+    (true, known), (found, findings) = (base_parameters(f / 'out') for f in (good.folder, folder))
+    if set(findings) - set(known):
         return ''
     for name, (value, sigma) in true.items():
         if name not in found or not abs(found[name][0] - value) < factor * sigma + 1e-9:

@@ -2,19 +2,20 @@
 Advice: what is wrong with a recording's efforts, found by trying the remedy.
 
 A remedy is advised only where, on rows that were not fitted, it leaves significantly less than no
-remedy (`trials`). Decisions are made on values; `describe` alone makes sentences.
+remedy (`trials`). `describe` turns a cause into a finding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 import dataclasses
 from itertools import combinations, product
 
 import numpy as np
 
-from ...exceptions import shortened
 from ..arrays import Array
+from ..finding_codes import finding
+from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.dynamics import regressor
 from ..model.parameters import INERTIAL
@@ -23,11 +24,12 @@ from ..regression.observation_system import decimate
 from ..signals.samples import Samples
 from .gravity_direction import other_gravity
 from .plausibility import efforts_over_prior
-from .remark import EFFORT_UNIT, Remark, SERIOUS
 from .trials import Efforts, possible_robots, Rows, Trial, Trials
 
+# Names of findings.
 SIGN, GAIN, SWAPPED = 'effort_sign', 'effort_gain', 'efforts_swapped'
 SCALE, GRAVITY, FRICTION = 'effort_scale', 'gravity_direction', 'friction_jump'
+EFFORT_UNIT = 'effort_unit'
 # By how much the squared error has to fall. Signs and columns are either right or not; a gain may
 # stand in for friction or geometry that the model lacks, and so may friction that changes.
 LEAST = {
@@ -59,7 +61,7 @@ class Advice:
 
     Attributes
     ----------
-    code : of the cause
+    code : of the cause, the name of its finding
     joints : names of those concerned
     amount : factors on their efforts; gravity [m/s²]; a jump of friction [N·m or N], its time, and
         from when to when other friction was recorded for less time [s]
@@ -280,110 +282,34 @@ def _compare_models(before: Rows, after: Rows, gains: Array | None = None) -> Tr
     return trials[0].compare(*errors)
 
 
-def describe(advice: Advice, robot: Robot) -> Remark:
-    """Say what is wrong, what to do, and what that left when it was tried."""
-    text, amount = _TEXTS[advice.code](advice, robot), advice.amount
-    return Remark(text, code=advice.code, joints=advice.joints, amount=amount)
-
-
-def _drive_gains(advice: Advice, robot: Robot) -> str:
-    """Return the values of `robot.drive_gain` that a remedy asks for, joint by joint."""
-    values = [
-        float(robot.drive_gain[robot.joints.index(joint)] * factor)
-        for joint, factor in zip(advice.joints, advice.amount, strict=True)
+def describe(advice: Advice, robot: Robot) -> Finding:
+    """Return the finding of a cause: what is wrong, what to do, and what that left when tried."""
+    (code, joints, amount), trial = (advice.code, advice.joints, advice.amount), advice.trial
+    masses = 'the masses of the URDF' if advice.by_description else 'any masses'
+    tried = trial.values(robot.joints[trial.joint], masses)
+    if code == GRAVITY:
+        return finding(code, direction=[round(x, 6) + 0.0 for x in amount], **tried)
+    if code == SWAPPED:
+        return finding(code, joints, **tried)
+    if code == FRICTION:
+        unit = 'N' if robot.prismatic[robot.joints.index(joints[0])] else 'N·m'
+        names = 'jump', 'since', 'start', 'stop'
+        return finding(code, joints, unit=unit, **dict(zip(names, amount, strict=True)), **tried)
+    pairs = zip(joints, amount, strict=True)
+    gains = [
+        float(robot.drive_gain[robot.joints.index(joint)] * factor) for joint, factor in pairs
     ]
-    return ', '.join(f'{value:.3g}' for value in dict.fromkeys(values))
-
-
-def _tried(advice: Advice, robot: Robot) -> str:
-    text = advice.trial.describe(robot.joints[advice.trial.joint])
-    return f'({text}{", with the masses of the URDF" if advice.by_description else ""})'
-
-
-def _sign_text(advice: Advice, robot: Robot) -> str:
-    return (
-        f'the effort of {shortened(list(advice.joints))} seems to have the opposite sign: set '
-        f'robot.drive_gain to {_drive_gains(advice, robot)} there, or of a table --units '
-        f"'effort=Nm*-1', one for each joint between commas {_tried(advice, robot)}"
-    )
-
-
-def _gain_text(advice: Advice, robot: Robot) -> str:
-    (joint,), (factor,) = advice.joints, advice.amount
-    unit = [name for name, size in UNITS.items() if abs(factor / size - 1.0) < SAME_UNIT]
-    of_unit = f', as if it were in {unit[0]}' if unit and not advice.alternative else ''
-    gain = _drive_gains(advice, robot)
-    other = ''
-    if advice.alternative:
-        name, value = advice.alternative
-        other = f' (or that of {name} by {value:.3g}: these data do not tell which)'
-    return (
-        f'the effort of {joint} is {1.0 / factor:.3g} times what fits those of the other joints'
-        f'{of_unit}: set its robot.drive_gain to {gain}{other} {_tried(advice, robot)}'
-    )
-
-
-def _swapped_text(advice: Advice, robot: Robot) -> str:
-    return (
-        f'the efforts of {advice.joints[0]} and {advice.joints[1]} are exchanged: name their '
-        f'columns the other way round {_tried(advice, robot)}'
-    )
-
-
-def _each_over_masses(advice: Advice) -> str:
-    factors = zip(advice.joints, advice.amount, strict=True)
-    return shortened([f'{joint} {1.0 / factor:.3g}' for joint, factor in factors])
-
-
-def _no_torques_text(advice: Advice, robot: Robot) -> Remark:
-    usual = 1.0 / float(np.median(advice.amount))
-    return Remark(
-        f'the efforts are no torques: they are {usual:.2g} times what the masses of the URDF need '
-        f'({_each_over_masses(advice)}), as currents are; masses, inertias and friction are wrong '
-        'by such factors; set robot.drive_gain to the torque per unit of effort of each joint, '
-        f"about {_drive_gains(advice, robot)}, or of a table --units 'effort=A*12'; if they are "
-        'torques, correct the masses of the URDF or set every robot.drive_gain to 1 '
-        f'{_tried(advice, robot)}',
-        SERIOUS,
-        EFFORT_UNIT,
-        unit='?',
-        factor=usual,
-    )
-
-
-def _scale_text(advice: Advice, robot: Robot) -> str:
-    return (
-        f"efforts over what the URDF's masses make: {_each_over_masses(advice)}; if the efforts "
-        'are currents or in another unit, set robot.drive_gain to what turns them into torques, '
-        f'about {_drive_gains(advice, robot)} {_tried(advice, robot)}'
-    )
-
-
-def _gravity_text(advice: Advice, robot: Robot) -> str:
-    vector = [round(x, 2) + 0.0 for x in advice.amount]
-    return (
-        f'gravity along {vector} in the frame of the base explains the efforts far better than '
-        'robot.gravity does: if the arm hangs, or stands on a wall or a slope, set robot.gravity '
-        f'to that {_tried(advice, robot)}'
-    )
-
-
-def _friction_text(advice: Advice, robot: Robot) -> str:
-    (joint,), (jump, since, first, last) = advice.joints, advice.amount
-    unit = 'N' if robot.prismatic[robot.joints.index(joint)] else 'N·m'
-    return (
-        f'the friction of {joint} {"rises" if jump > 0.0 else "falls"} by {abs(jump):.2g} {unit} '
-        f'at {since:.2f} s: leave out what is from {first:.2f} to {last:.2f} s, or identify the '
-        f'parts apart {_tried(advice, robot)}'
-    )
-
-
-_TEXTS: dict[str, Callable[[Advice, Robot], str]] = {
-    SIGN: _sign_text,
-    GAIN: _gain_text,
-    SWAPPED: _swapped_text,
-    SCALE: _scale_text,
-    EFFORT_UNIT: _no_torques_text,
-    GRAVITY: _gravity_text,
-    FRICTION: _friction_text,
-}
+    values = {'gains': tuple(dict.fromkeys(gains)), **tried}
+    if code == GAIN:
+        other, other_gain = advice.alternative or (None, None)
+        units = [name for name, size in UNITS.items() if abs(amount[0] / size - 1.0) < SAME_UNIT]
+        as_if = units[0] if units and not other else None
+        factor = 1.0 / amount[0]
+        return finding(
+            code, joints, factor=factor, unit=as_if, other=other, other_gain=other_gain, **values
+        )
+    if code in (SCALE, EFFORT_UNIT):
+        values |= {'factors': [1.0 / factor for factor in amount]}
+    if code == EFFORT_UNIT:
+        values |= {'factor': 1.0 / float(np.median(amount)), 'unit': '?'}
+    return finding(code, joints, **values)

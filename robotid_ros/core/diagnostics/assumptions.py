@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from itertools import chain
 
+from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
 from ..regression.observation_system import System
 from ..signals.samples import Samples
-from .advice import describe, find_causes, GRAVITY, SWAPPED
+from .advice import describe, EFFORT_UNIT, find_causes, GRAVITY, SWAPPED
 from .effort_scale import scale_warnings
 from .friction_jump import friction_jumps
 from .plausibility import limit_warnings
-from .remark import EFFORT_UNIT, joints_of, Remark
 from .residual_reasons import residual_warnings
 from .saturation import saturation_warnings
 from .stationarity import stationarity_warnings
@@ -30,7 +30,7 @@ def data_warnings(
     systems: Sequence[System],
     estimate: Estimate,
     whole: FittedModel | None = None,
-) -> list[Remark]:
+) -> list[Finding]:
     """
     Check what the fit took for granted: limits, signs, columns and units of efforts, gravity.
 
@@ -46,7 +46,7 @@ def data_warnings(
 
     Returns
     -------
-    One sentence for each finding, with the remedy where one was tried and helps
+    Findings, with the remedy where one was tried and helps
 
     """
     beyond = limit_warnings(robot, samples)
@@ -54,14 +54,14 @@ def data_warnings(
         return beyond
     rows = Rows.of(systems)
     causes = [] if rows is None else find_causes(robot, base, samples, rows)
-    texts = [*beyond, *(describe(cause, robot) for cause in causes)]
+    found = [*beyond, *(describe(cause, robot) for cause in causes)]
     if any(cause.code in EVERYTHING for cause in causes):
-        return texts
-    known = {*chain(*map(joints_of, texts))}
+        return found
+    known = {*chain.from_iterable(each.joints for each in found)}
     # Of efforts that are no torques, no size is plausible.
     torques = all(cause.code != EFFORT_UNIT for cause in causes)
     whole = whole or FittedModel(robot, base, systems, estimate.value)
-    return texts + assumption_warnings(
+    return found + assumption_warnings(
         robot, base, samples, systems, estimate, rows, known, whole, torques_given=torques
     )
 
@@ -86,23 +86,23 @@ def assumption_warnings(
     whole: FittedModel,
     *,
     torques_given: bool = True,
-) -> list[Remark]:
+) -> list[Finding]:
     """Check that scale, limits and dynamics stayed the same; `known` joints have a finding."""
     first = systems[0]
     scales = scale_warnings(robot, base, samples, estimate) if torques_given else []
     found = [
-        remark
-        for remark in (*scales, *saturation_warnings(robot, samples, first))
-        if not known.issuperset(joints_of(remark))
+        each
+        for each in (*scales, *saturation_warnings(robot, samples, first))
+        if not known.issuperset(each.joints)
     ]
-    scaled = {*chain(*map(joints_of, found))}
+    scaled = {*chain.from_iterable(each.joints for each in found)}
     torques = [t for t in joint_torques(whole) if robot.joints[t.joint] not in scaled]
     found += stationarity_warnings(whole.robot, whole.base, torques)
-    known = known.union(*map(joints_of, found))
+    known = known.union(*(each.joints for each in found))
     if rows is not None:
         jumps = friction_jumps(robot, base, rows, estimate.residual, known)
         found += [describe(jump, robot) for jump in jumps]
-        known = known.union(*map(joints_of, found))
+        known = known.union(*(each.joints for each in found))
     return [
         *found,
         *residual_warnings(robot, samples, first, estimate.value, estimate.residual, known),

@@ -3,6 +3,8 @@
 import numpy as np
 
 from ..arrays import Array
+from ..finding_codes import finding
+from ..findings import Finding
 from ..model.friction import OF_POSITION, TERMS
 from ..signals.samples import STANDSTILL
 from .torque_parts import FittedModel, rms
@@ -17,7 +19,7 @@ SIGNIFICANT, LEAST_SHARE = 3.0, 1e-3
 FRICTION = frozenset(s for kind in TERMS.values() for s in kind.symbols) - OF_POSITION - {'off'}
 
 
-def dissipation_warnings(fitted: FittedModel, covariance: Array) -> list[str]:
+def dissipation_warnings(fitted: FittedModel, covariance: Array) -> list[Finding]:
     """
     Name the joints whose friction gives energy, and the speeds at which it does.
 
@@ -27,11 +29,11 @@ def dissipation_warnings(fitted: FittedModel, covariance: Array) -> list[str]:
     covariance : (b, b) of its base parameters
 
     """
-    (robot, base, systems, value), warnings = fitted, list[str]()
+    (robot, base, systems, value), found = fitted, list[Finding]()
     systems = [s for s in systems if s.dq is not None and s.W.shape[2] == len(base.columns)]
     for j, joint in enumerate(robot.joints):
-        found = [robot.parameters[k] for k in base.columns]
-        own = np.array([p.joint == joint and p.symbol in FRICTION for p in found])
+        parameters = [robot.parameters[k] for k in base.columns]
+        own = np.array([p.joint == joint and p.symbol in FRICTION for p in parameters])
         if not systems or not own.any() or len(value) != len(own):
             continue
         W = np.concatenate([s.W[j][s.valid[j]][:, own] for s in systems])
@@ -40,15 +42,16 @@ def dissipation_warnings(fitted: FittedModel, covariance: Array) -> list[str]:
         ranges = _pushed(W, dq, value[own], covariance[np.ix_(own, own)], LEAST_SHARE * size)
         if ranges:
             unit, length = ('N', 'm') if robot.prismatic[j] else ('N·m', 'rad')
-            low, high, torque, sigma = max(ranges, key=lambda each: -each[2])
-            warnings.append(
-                f'the friction of {joint} does not dissipate from '
-                f'{min(r[0] for r in ranges):.3g} to {max(r[1] for r in ranges):.3g} {length}/s: '
-                f'between {low:.3g} and {high:.3g} {length}/s it pushes with {-torque:.2g} ± '
-                f'{sigma:.1g} {unit}. Its law is no use there: take its plain equivalent '
-                '(plain_friction in parameters.yaml), or record more of these speeds'
-            )
-    return warnings
+            start, stop, torque, sigma = max(ranges, key=lambda each: -each[2])
+            low, high = min(r[0] for r in ranges), max(r[1] for r in ranges)
+            found.append(
+                finding(
+                    'no_dissipation', [joint],
+                    low=low, high=high, start=start, stop=stop, torque=-torque, sigma=sigma,
+                    unit=unit, length=length,
+                )
+            )  # fmt: skip
+    return found
 
 
 def _pushed(

@@ -2,15 +2,15 @@
 
 import numpy as np
 
+from ..finding_codes import finding
+from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.parameters import INERTIAL
 from ..model.robot import Robot
 from ..regression.estimate import Estimate
 from ..signals.samples import Samples
-from .remark import joints_of, Remark
 from .trials import inertia_columns
 
-EFFORT_LIMIT, INERTIA = 'beyond_effort_limit', 'implausible_inertia'
 # Effort that all but a few samples stay below, and by how much it may exceed the URDF's limit:
 # drives peak at two to three times what they hold.
 PERCENTILE, MAX_LIMIT_RATIO = 99.0, 3.0
@@ -24,32 +24,28 @@ POSTURES = 20  # at which inertias are compared
 
 def scale_warnings(
     robot: Robot, base: BaseParameters, samples: Samples, estimate: Estimate
-) -> list[Remark]:
+) -> list[Finding]:
     """Name the joints with efforts of an implausible size."""
     found = _beyond_limits(robot, samples)
     if robot.assumed_inertials:
         return found
-    named = {joint for remark in found for joint in joints_of(remark)}
+    named = {joint for each in found for joint in each.joints}
     return found + _absurd_inertias(robot, base, samples, estimate, named)
 
 
-def _beyond_limits(robot: Robot, samples: Samples) -> list[Remark]:
+def _beyond_limits(robot: Robot, samples: Samples) -> list[Finding]:
     largest = np.percentile(np.abs(samples.tau), PERCENTILE, axis=0)
     limit = robot.limits.effort[: len(largest)]
     over = np.flatnonzero((limit > 0.0) & (largest > MAX_LIMIT_RATIO * limit))
     if not over.size:
         return []
-    each = ', '.join(f'{robot.joints[j]} {largest[j]:.3g} ({limit[j]:.3g})' for j in over)
-    text = (
-        f"efforts far beyond the URDF's effort limits: {each}: their unit or drive gain, or the "
-        'limits, are not those of this robot'
-    )
-    return [Remark(text, code=EFFORT_LIMIT, joints=[robot.joints[j] for j in over])]
+    joints = [robot.joints[j] for j in over]
+    return [finding('beyond_effort_limit', joints, efforts=largest[over], limits=limit[over])]
 
 
 def _absurd_inertias(
     robot: Robot, base: BaseParameters, samples: Samples, estimate: Estimate, named: set[str]
-) -> list[Remark]:
+) -> list[Finding]:
     rows = np.linspace(0, len(samples.time) - 1, POSTURES).astype(int)
     masses = np.array([p.symbol in INERTIAL for p in robot.parameters])
     links = np.where(masses, robot.prior, 0.0)
@@ -58,7 +54,7 @@ def _absurd_inertias(
     mean = unit[:, :, base.columns].mean(axis=1)
     shown = mean @ estimate.value
     error = SURE * np.sqrt(np.einsum('jb,bc,jc->j', mean, estimate.noise_covariance, mean))
-    odd: dict[str, str] = {}
+    odd: dict[str, tuple[float, float]] = {}
     for j, joint in enumerate(robot.joints):
         largest = prior[robot.prismatic == robot.prismatic[j]].max()
         high = shown[j] - error[j] > MAX_INERTIA_RATIO * largest > 0.0
@@ -66,13 +62,8 @@ def _absurd_inertias(
         # A spring makes an inertia look negative; where much is left, what is left tells of it.
         low &= shown[j] > 0.0 or estimate.residual[j] < MAX_RESIDUAL
         if (high or low) and joint not in named and samples.moving[:, j].any():
-            what = f'at most {largest:.2g}' if high else f'{prior[j]:.2g}'
-            odd[joint] = f'{joint} {shown[j]:.2g} (URDF: {what})'
+            odd[joint] = float(shown[j]), float(largest if high else prior[j])
     if not odd:
         return []
-    text = (
-        f'joints move like inertias of {", ".join(odd.values())} kg·m² (prismatic: kg): unit or '
-        'drive gain of their efforts, the unit of the times or the inertias of the URDF are not '
-        'those of this robot, or the joints are elastic'
-    )
-    return [Remark(text, code=INERTIA, joints=odd)]
+    inertias, expected = zip(*odd.values(), strict=True)
+    return [finding('implausible_inertia', odd, inertias=inertias, expected=expected)]

@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from ..finding_codes import finding
+from ..findings import Finding
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
 from ..signals.samples import Samples
 from .data_quality import white_noise
-from .remark import Remark
 
-EXACT_FIT = 'exact_fit'
 # Share of a joint's effort that the model leaves, and that is white noise: no measured effort has
 # less. Steps of current sensors of 12 bits are 0.06 % of a typical effort, friction of gears
 # changes by 1 %; EMPS, TX-40 and UR10 leave 2.6 % or more, robots that are simulated with the
@@ -17,7 +17,7 @@ EXACT_FIT = 'exact_fit'
 LEAST = 1e-3
 
 
-def exact_fit_warnings(robot: Robot, samples: Samples, estimate: Estimate) -> list[Remark]:
+def exact_fit_warnings(robot: Robot, samples: Samples, estimate: Estimate) -> list[Finding]:
     """
     Name the joints whose efforts are explained too well to be measured.
 
@@ -31,14 +31,7 @@ def exact_fit_warnings(robot: Robot, samples: Samples, estimate: Estimate) -> li
     size = np.sqrt(np.mean(samples.tau**2, axis=0))
     exact = (estimate.residual < LEAST) & (white_noise(samples.tau) < LEAST * size)
     exact &= samples.moving.any(axis=0)
-    pairs = zip(robot.joints, estimate.residual, exact, strict=True)
-    each = [f'{joint} {100.0 * left:.2g} %' for joint, left, is_exact in pairs if is_exact]
-    if not each:
+    if not exact.any():
         return []
-    text = (
-        f'the model leaves hardly anything of the effort of {", ".join(each)}, which has less '
-        f'noise than any sensor ({100.0 * LEAST:g} %): efforts that are computed from a model '
-        "give that model's parameters, not the robot's; record measured efforts"
-    )
     joints = [joint for joint, is_exact in zip(robot.joints, exact, strict=True) if is_exact]
-    return [Remark(text, code=EXACT_FIT, joints=joints)]
+    return [finding('exact_fit', joints, residuals=estimate.residual[exact], least=LEAST)]

@@ -7,6 +7,8 @@ import numpy.typing as npt
 from scipy.ndimage import uniform_filter1d
 
 from ..arrays import Array
+from ..finding_codes import finding
+from ..findings import Finding
 from ..model.dynamics import inverse_dynamics
 from ..model.parameters import INERTIAL
 from ..model.robot import ElasticRobot, Robot
@@ -17,9 +19,7 @@ from ..regression.observation_system import System
 from ..signals.filters import lowpass, motion_bandwidth, with_derivatives
 from ..signals.recording import Recording
 from ..signals.samples import Samples
-from .remark import Remark
 
-NO_SPRING, ELASTIC, SECOND_ENCODER = 'spring_not_shown', 'elastic_transmission', 'second_encoder'
 # Deflections below this are rounding [rad or m]; encoders resolve some 1e-6.
 MIN_DEFLECTION = 1e-9
 # Share of a deflection's power that the link's torque has to explain: none of noise, all of a
@@ -43,9 +43,9 @@ DEFLECTION, MAX_SAMPLES = 1e-3, 40_000
 MAX_DEFLECTION_SHARE, MIN_CORRELATION, AVERAGING = 0.1, 0.7, 0.05
 
 
-def spring_warnings(system: System, robot: ElasticRobot, estimate: Estimate) -> list[Remark]:
+def spring_warnings(system: System, robot: ElasticRobot, estimate: Estimate) -> list[Finding]:
     """Name the springs whose deflection the torque of the link does not explain."""
-    warnings = []
+    warnings = list[Finding]()
     for j in robot.elastic_joints:
         name = f'K{j + 1}'
         W, _ = system.rows(int(j))
@@ -57,18 +57,19 @@ def spring_warnings(system: System, robot: ElasticRobot, estimate: Estimate) -> 
         explained = 1.0 - float(np.sum((measured - link) ** 2)) / power if power else 0.0
         if stiffness <= 0.0 or explained < MIN_EXPLAINED:
             size = float(np.sqrt(np.mean(W[:, column] ** 2)))
-            text = (
-                f'the torque of {robot.joints[j]} explains {100 * max(explained, 0.0):.0f} % of '
-                f'its deflection of {size:.1e} rad, {name} = {stiffness:.3g}: these data show no '
-                'spring, take the joint out of robot.elastic.joints or improve its encoders'
-            )
-            warnings.append(Remark(text, code=NO_SPRING, joints=[robot.joints[j]]))
+            warnings.append(
+                finding(
+                    'spring_not_shown', [robot.joints[j]],
+                    explained=max(explained, 0.0), deflection=size,
+                    parameter=name, stiffness=stiffness,
+                )
+            )  # fmt: skip
     return warnings
 
 
 def elasticity_warnings(
     samples: Samples, system: System, robot: Robot, estimate: Estimate, chi: Array
-) -> list[Remark]:
+) -> list[Finding]:
     """
     Name the joints whose residual is that of a spring behind the encoder of the motor.
 
@@ -92,7 +93,7 @@ def elasticity_warnings(
         return []
     whole = rows.springs(np.ones(len(rows.error), dtype=bool))
     halves = [rows.springs(half) for half in (rows.late, ~rows.late)]
-    warnings = []
+    warnings = list[Finding]()
     for j, joint in enumerate(robot.joints):
         compliance, share = np.array([(c[j], own[j]) for c, own in (whole, *halves)]).T
         alike = 0.0 < compliance.max() <= SAME_STIFFNESS * compliance.min()
@@ -101,12 +102,12 @@ def elasticity_warnings(
         if alike and clear:
             unit = 'N/m' if robot.prismatic[j] else 'N·m/rad'
             stiffness = float(1.0 / compliance[0])
-            text = (
-                f'an elastic transmission of about {stiffness:.2g} {unit} would explain '
-                f'{100 * share[0]:.0f} % of what the rigid model leaves at {joint} below '
-                f'{band:.1f} Hz: add a link encoder and robot.elastic, or move slower'
-            )
-            warnings.append(Remark(text, code=ELASTIC, joints=[joint], stiffness=stiffness))
+            warnings.append(
+                finding(
+                    'elastic_transmission', [joint],
+                    stiffness=stiffness, unit=unit, share=share[0], band=band,
+                )
+            )  # fmt: skip
     return warnings
 
 
@@ -203,23 +204,19 @@ def _torques_of_compliance(
     return result
 
 
-def second_encoder_warnings(recording: Recording, robot: Robot) -> list[Remark]:
+def second_encoder_warnings(recording: Recording, robot: Robot) -> list[Finding]:
     """Name recorded channels that are a joint's position on the other side of a spring."""
     rigid = [joint for joint in robot.links if joint in recording.joints]
     others = [joint for joint in recording.joints if joint not in robot.joints]
     if isinstance(robot, ElasticRobot):
         rigid = [joint for joint in rigid if not robot.unactuated[robot.joints.index(joint)]]
-    warnings = []
+    warnings = list[Finding]()
     for joint in rigid:
         for other in others:
             size, correlation = _second_encoder(recording, joint, other)
             if abs(correlation) > MIN_CORRELATION:
-                text = (
-                    f'{other} moves with {joint} but for up to {size:.2g} rad, in step with its '
-                    f'effort (correlation {correlation:.2f}): {joint} is elastic, add it to '
-                    'robot.elastic.joints'
-                )
-                warnings.append(Remark(text, code=SECOND_ENCODER, joints=[joint], encoder=other))
+                values = {'encoder': other, 'deflection': size, 'correlation': correlation}
+                warnings.append(finding('second_encoder', [joint], **values))
     return warnings
 
 

@@ -3,13 +3,13 @@
 import numpy as np
 
 from ..arrays import Array
+from ..finding_codes import finding
+from ..findings import Finding
 from ..model.dynamics import regressor
 from ..model.parameters import INERTIAL
 from ..model.robot import Robot
 from ..signals.samples import Samples
-from .remark import Remark
 
-BEYOND_LIMITS = 'beyond_limits'
 MAX_SAMPLES = 750  # that a check takes: enough for factors, in a fraction of a second
 MIN_SAMPLES = 50  # of a joint; with fewer it is not checked
 # Share of the variance that the URDF's masses must explain before a factor between them and the
@@ -50,16 +50,15 @@ def _effort_over_prior(robot: Robot, w: Array, y: Array, dq: Array, ddq: Array) 
     return common / power if explained and shows else 0.0
 
 
-def limit_warnings(robot: Robot, samples: Samples) -> list[Remark]:
+def limit_warnings(robot: Robot, samples: Samples) -> list[Finding]:
     """Name the joints that were recorded far outside of their limits."""
     low, high = samples.q.min(axis=0), samples.q.max(axis=0)
     lower, upper = robot.limits.lower[: len(low)], robot.limits.upper[: len(low)]
-    warnings = []
-    for j in np.flatnonzero((low < lower - LIMIT_MARGIN) | (high > upper + LIMIT_MARGIN)):
-        text = (
-            f'{robot.joints[j]} was recorded from {low[j]:.4g} to {high[j]:.4g}, outside of its '
-            f'limits {lower[j]:.4g} to {upper[j]:.4g}: check unit (rad, not degrees), zero and '
-            'URDF'
+    outside = (low < lower - LIMIT_MARGIN) | (high > upper + LIMIT_MARGIN)
+    return [
+        finding(
+            'beyond_limits', [robot.joints[j]],
+            low=low[j], high=high[j], lower=lower[j], upper=upper[j],
         )
-        warnings.append(Remark(text, code=BEYOND_LIMITS, joints=[robot.joints[j]]))
-    return warnings
+        for j in np.flatnonzero(outside)
+    ]  # fmt: skip

@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 
 from ..arrays import Array
+from ..finding_codes import finding
+from ..findings import Finding
 from ..regression.goodness_of_fit import Validation
-from .remark import Remark
 from .trials import compare, Trial
 
-NOT_PREDICTED = 'effort_not_predicted'
 # Residual of a joint from which its prediction deserves a word; from the second on, nothing is
 # predicted.
 LARGE_RESIDUAL, NOTHING = 0.1, 1.0
@@ -52,7 +52,7 @@ class Deviation:
         return cls(float(factor), float(offset), trial)
 
 
-def prediction_warnings(validation: Validation) -> list[Remark]:
+def prediction_warnings(validation: Validation) -> list[Finding]:
     """Name the joints whose efforts are predicted badly in motion, with what explains it."""
     warnings = []
     for j, joint in enumerate(validation.joints):
@@ -61,42 +61,20 @@ def prediction_warnings(validation: Validation) -> list[Remark]:
         measured, predicted = validation.measured[rows, j], validation.predicted[rows, j]
         residual = _share(measured - predicted, measured)
         if residual > LARGE_RESIDUAL:
-            found = Deviation.of(measured, predicted)
-            text = (
-                f'{100 * residual:.0f} % of the effort of {joint} is not predicted: '
-                f'{_reason(found, residual)}'
-            )
-            warnings.append(
-                Remark(
-                    text,
-                    code=NOT_PREDICTED,
-                    joints=[joint],
-                    residual=residual,
-                    factor=found.factor,
-                    offset=found.offset,
-                )
-            )
+            warnings.append(_described(joint, Deviation.of(measured, predicted), residual))
     return warnings
 
 
-def _reason(found: Deviation, residual: float) -> str:
-    if found.trial.is_better(LEAST):
-        tried = found.trial.describe()
-        if abs(found.factor - 1.0) > MIN_DEVIATION:
-            return (
-                f'what was measured is {found.factor:.3g} times the prediction: check its unit, '
-                f'or divide its robot.drive_gain by {found.factor:.3g} ({tried})'
-            )
-        return (
-            f'what was measured is {found.offset:.3g} beside it: check the zero of its sensor '
-            f'({tried} without it)'
-        )
-    if residual >= NOTHING:
-        return 'the parameters may not be of this robot, or units, signs or zeros of joints differ'
-    return (
-        'no factor and no zero explains it; payload, friction (temperature) or delay may have '
-        'changed, or the parameters are not of this robot'
-    )
+def _described(joint: str, found: Deviation, residual: float) -> Finding:
+    if not found.trial.is_better(LEAST):
+        name = 'nothing_predicted' if residual >= NOTHING else 'effort_not_predicted'
+        return finding(name, [joint], residual=residual)
+    scaled = abs(found.factor - 1.0) > MIN_DEVIATION
+    return finding(
+        'effort_scaled' if scaled else 'effort_shifted', [joint],
+        residual=residual, factor=found.factor, offset=found.offset,
+        **found.trial.values(joint, 'factor and offset'),
+    )  # fmt: skip
 
 
 def _share(error: Array, signal: Array) -> float:

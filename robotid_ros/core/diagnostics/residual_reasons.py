@@ -7,13 +7,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array
+from ..finding_codes import finding
+from ..findings import Finding
 from ..model.robot import Robot
 from ..regression.least_squares import project_out
 from ..regression.observation_system import decimate, System
 from ..signals.samples import Samples
-from .remark import Remark
 
-UNEXPLAINED, CONTRADICTION = 'unexplained_effort', 'contradicting_joints'
 # Relative residual of a joint from which it is looked into, from which it is told without a
 # reason where it follows the motion, and from which it is told anyway.
 NOTEWORTHY, WITHOUT_REASON, LARGE = 0.1, 0.15, 0.3
@@ -32,23 +32,20 @@ MIN_ROWS = 8  # over the number of columns
 ROUNDING = 1e-10  # below which columns depend on others
 # Speed at which friction is no longer that of standstill [rad/s or m/s].
 STRIBECK_SPEED = 0.1
-# What `advice` and delays have tried by then.
-NOTHING_ELSE = 'no sign, gain, exchange of columns, delay or direction of gravity explains it'
-GEOMETRY = 'compare joint axes and lengths of the URDF with the robot'
 
 
 @dataclasses.dataclass(frozen=True)
 class _Reason:
-    """What may be missing: its columns (N, c), what it is, and the remedy."""
+    """What may be missing: the name of its finding, its columns (N, c), another joint's name."""
 
+    name: str
     columns: Array
-    what: str
-    remedy: str
+    other: str | None = None
 
 
 def residual_warnings(
     robot: Robot, samples: Samples, system: System, value: Array, residual: Array, known: set[str]
-) -> list[Remark]:
+) -> list[Finding]:
     """
     Name the joints with a residual that is structured, with what would explain most of it.
 
@@ -67,26 +64,21 @@ def residual_warnings(
         j for j in range(robot.n) if residual[j] > NOTEWORTHY and robot.joints[j] not in known
     ]
     rests = {j: _Rest.of(system, value, j) for j in large} if fits else {}
-    reasons = {j: _reason(robot, samples, system, rest) for j, rest in rests.items()}
-    told = {j: text for j, text in reasons.items() if text}
+    reasons = {
+        j: _reason(robot, samples, system, rest, float(residual[j])) for j, rest in rests.items()
+    }
+    told = {j: reason for j, reason in reasons.items() if reason is not None}
     spoilt = [j for j, rest in rests.items() if rest.is_spoilt and j not in told]
     if told or known:
         # What is wrong with one joint spoils the fit of others, which share its parameters.
         large = [j for j in large if j not in spoilt]
-    texts: dict[str, list[int]] = {}
+    found = list[Finding]()
     for j in large:
-        text = told.get(
-            j, f'{NOTHING_ELSE}: compare joint axes and lengths of the URDF with the robot'
-        )
-        if j in told or (residual[j] > LARGE and j not in spoilt):
-            texts.setdefault(text, []).append(j)
-    warnings = []
-    for text, joints in texts.items():
-        each = [f'{100 * residual[j]:.0f} % of the effort of {robot.joints[j]}' for j in joints]
-        text = f'the model leaves {", ".join(each)} unexplained: {text}'
-        names, shares = [robot.joints[j] for j in joints], [float(residual[j]) for j in joints]
-        warnings.append(Remark(text, code=UNEXPLAINED, joints=names, residuals=shares))
-    return warnings + _contradictions(robot, residual, rests, [j for j in spoilt if j in large])
+        if j in told:
+            found.append(told[j])
+        elif residual[j] > LARGE and j not in spoilt:
+            found.append(finding('unexplained_effort', [robot.joints[j]], residual=residual[j]))
+    return found + _contradictions(robot, residual, rests, [j for j in spoilt if j in large])
 
 
 def _of_motion(samples: Samples, system: System, value: Array, residual: Array) -> Array:
@@ -100,18 +92,11 @@ def _of_motion(samples: Samples, system: System, value: Array, residual: Array) 
 
 def _contradictions(
     robot: Robot, residual: Array, rests: 'dict[int, _Rest]', spoilt: list[int]
-) -> list[Remark]:
+) -> list[Finding]:
     if not spoilt:
         return []
-    each = ', '.join(
-        f'{robot.joints[j]} ({100 * residual[j]:.0f} instead of {100 * rests[j].size:.0f} %)'
-        for j in spoilt
-    )
-    text = (
-        f'the model leaves more unexplained than it would of each joint alone: {each}; the joints '
-        f'contradict each other, and {NOTHING_ELSE}: {GEOMETRY}'
-    )
-    return [Remark(text, code=CONTRADICTION, joints=[robot.joints[j] for j in spoilt])]
+    joints, alone = [robot.joints[j] for j in spoilt], [rests[j].size for j in spoilt]
+    return [finding('contradicting_joints', joints, residuals=residual[spoilt], alone=alone)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,11 +139,14 @@ class _Rest:
         return float(self.own @ self.own) < MAX_OWN_SHARE * float(self.error @ self.error)
 
 
-def _reason(robot: Robot, samples: Samples, system: System, rest: _Rest) -> str:
-    """Say what would explain most of a joint's error, '' where it looks like noise."""
+def _reason(
+    robot: Robot, samples: Samples, system: System, rest: _Rest, residual: float
+) -> Finding | None:
+    """Return what would explain most of a joint's error, None where it looks like noise."""
+    joints = [robot.joints[rest.joint]]
     moving = samples.moving[samples.valid[:, rest.joint], rest.joint]
     if rest.size < MIN_OWN or moving.mean() < MIN_MOVING:
-        return ''
+        return None
     used = system.valid[rest.joint]
     shares = [
         (_explained(rest.W, reason.columns[used], rest.own), reason)
@@ -171,20 +159,14 @@ def _reason(robot: Robot, samples: Samples, system: System, rest: _Rest) -> str:
         for shift in SHIFTS
     )
     if share - max(chance, 0.0) >= MIN_EXPLAINED:
-        of = 'of what the joint alone leaves' if rest.is_spoilt else 'of that'
         after = rest.size * np.sqrt(1.0 - share)
-        return (
-            f'{best.what} explains {100 * share:.0f} % {of}, {best.remedy} (tried: residual on '
-            f'parts that were not fitted {100 * rest.size:.2g} → {100 * after:.2g} %)'
-        )
+        figures = {'residual': residual, 'share': share, 'before': rest.size, 'after': after}
+        return finding(best.name, joints, other=best.other, **figures)
     error = np.zeros(len(used))
     error[used] = rest.own
     if rest.size < WITHOUT_REASON or not _is_structured(error, rest.predicted, system):
-        return ''
-    return (
-        'it follows the motion, but no friction, spring, coupling or delay explains it: check '
-        'effort sensor, URDF and what touches the robot'
-    )
+        return None
+    return finding('unexplained_motion', joints, residual=residual)
 
 
 def _reasons(
@@ -197,34 +179,18 @@ def _reasons(
     own, speed = q[:, joint] - q[:, joint].mean(), dq[:, joint]
     for i in range(robot.n):
         if i != joint:
-            name = robot.joints[i]
-            yield _Reason(
-                rows(dq[:, i], np.sign(dq[:, i]), ddq[:, i]),
-                f'what goes with speed and acceleration of {name}',
-                'like a motor that turns with both: see coupling in robot.couplings',
-            )
+            columns = rows(dq[:, i], np.sign(dq[:, i]), ddq[:, i])
+            yield _Reason('unexplained_coupling', columns, robot.joints[i])
     if not any(term.name == 'spring' for term in robot.friction[joint]):
-        yield _Reason(
-            rows(own, own**2),
-            'what goes with its own position',
-            'like a spring, a counterbalance or a cable: see spring in robot.friction',
-        )
+        yield _Reason('unexplained_spring', rows(own, own**2))
     sign = np.sign(speed)
     shapes = [np.tanh(k * speed) for k in (150.0, 50.0, 15.0)]
     bump = sign * np.exp(-((speed / STRIBECK_SPEED) ** 2))
-    yield _Reason(
-        rows(*shapes, bump, np.cbrt(speed), speed * np.abs(speed), np.abs(speed), np.abs(sign)),
-        'another shape of friction',
-        'see robot.friction: stiction, makkar, smooth_coulomb, root_viscous',
-    )
+    friction = (*shapes, bump, np.cbrt(speed), speed * np.abs(speed), np.abs(speed), np.abs(sign))
+    yield _Reason('unexplained_friction', rows(*friction))
     step = float(np.median(np.diff(system.time)))
-    load = np.abs(predicted)[:, None] * rows(sign)
-    yield _Reason(load, 'friction that grows with the load', 'see load_coulomb in robot.friction')
-    yield _Reason(
-        np.gradient(predicted, step)[:, None],
-        'a lag behind the model',
-        'a delay (see signals.time_offset) or friction that builds up over a reversal',
-    )
+    yield _Reason('unexplained_load_friction', np.abs(predicted)[:, None] * rows(sign))
+    yield _Reason('unexplained_lag', np.gradient(predicted, step)[:, None])
 
 
 def _explained(W: Array, columns: Array, error: Array) -> float:

@@ -4,17 +4,17 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array
+from ..finding_codes import finding
+from ..findings import Finding
 from ..model.robot import Robot
 from ..rank import PREDICTED
 from ..regression.least_squares import scaled_least_squares
 from ..regression.observation_system import System
 from ..signals.samples import Samples
-from .remark import Remark
 from .torque_parts import rms
 
 Mask = npt.NDArray[np.bool_]
 
-SATURATION = 'effort_saturation'
 # Width of the crowd in standard deviations of the noise, and at least over the extreme.
 NOISE_WIDTH, LEAST_WIDTH = 6.0, 0.02
 # Share of the samples in the crowd, and how many times more than in the band below it.
@@ -27,9 +27,9 @@ MIN_EXCESS, MIN_OVER_USUAL, MIN_SPREAD_RATIO = 0.03, 2.0, 4.0
 MIN_ROWS, MIN_OTHERS = 5, 2
 
 
-def saturation_warnings(robot: Robot, samples: Samples, system: System) -> list[Remark]:
+def saturation_warnings(robot: Robot, samples: Samples, system: System) -> list[Finding]:
     """Name the joints whose efforts are cut off near an extreme."""
-    found: list[Remark] = []
+    found: list[Finding] = []
     keep = max(1, samples.decimation)
     if len(samples.time[::keep]) != system.Y.shape[1]:
         return found
@@ -43,13 +43,8 @@ def saturation_warnings(robot: Robot, samples: Samples, system: System) -> list[
         ]  # fmt: skip
         if shares:
             limit = float(np.percentile(np.abs(samples.tau[:, j]), 99.0))
-            text = (
-                f'the effort of {joint} seems to saturate near {limit:.3g} in '
-                f'{100 * sum(shares):.0f} % of the samples: run a slower trajectory, or leave '
-                'these parts out'
-            )
             share = sum(shares)
-            found.append(Remark(text, code=SATURATION, joints=[joint], limit=limit, share=share))
+            found.append(finding('effort_saturation', [joint], limit=limit, share=share))
     return found
 
 

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 import dataclasses
+from itertools import product
 
 import numpy as np
 
 from ..arrays import Array
+from ..finding_codes import finding
+from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from ..regression.effort_parts import OFFSET
 from .block_regression import block_products, Change, explained_without, regress_change
-from .remark import Remark
 from .torque_parts import JointTorques, rms
 
 # Contiguous blocks whose errors are taken as independent; least rows of a block, and blocks.
@@ -31,29 +33,15 @@ LARGE, MIN_OF_LARGE = 0.1, 0.3
 PAYLOAD_GAIN = 1.05
 # Load that a payload adds, over a joint's effort, and moments of it that no joint feels.
 MIN_LOAD, NOTHING = 0.03, 1e-6
-MAX_NAMED = 3  # joints in one sentence
 LEAST_BEFORE = 0.1  # of what a torque is on average: less would make any change look endless
 
 EFFORT, FRICTION, LOAD = 'effort', 'friction', 'load'
-# Codes: what changed, and that the last link carries another load.
+# Names of findings: what changed.
 CHANGED = {
     EFFORT: 'effort_changed',
     FRICTION: 'friction_changed',
     LOAD: 'load_changed',
     OFFSET: 'offset_changed',
-}
-PAYLOAD_CHANGED = 'payload_changed'
-WHAT = {
-    EFFORT: 'scale of efforts',
-    FRICTION: 'friction',
-    LOAD: 'load beyond joints',
-    OFFSET: 'zero of efforts',
-}
-REMEDY = {
-    EFFORT: 'a gain, a filter or a drive is another one since: identify the parts apart',
-    FRICTION: 'let the robot warm up before recording, or identify the parts apart',
-    LOAD: 'what hangs on these joints changed: identify the parts with and without it apart',
-    OFFSET: 'set it to zero again, or identify the parts apart',
 }
 
 
@@ -66,7 +54,7 @@ class _Course:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Finding:
+class _JointChange:
     """What changed at a joint, by which share of what it was before, and how."""
 
     joint: int
@@ -78,7 +66,7 @@ class _Finding:
 
 def stationarity_warnings(
     robot: Robot, base: BaseParameters, torques: Sequence[JointTorques]
-) -> list[Remark]:
+) -> list[Finding]:
     """Name the joints whose friction, efforts or loads changed."""
     usable = [t for t in torques if len(t.time) >= MIN_ROWS * MIN_BLOCKS and t.size > 0.0]
     findings = [found for t in usable if (found := _largest_change(t)) is not None]
@@ -86,13 +74,18 @@ def stationarity_warnings(
     if payload is not None:
         return [payload]
     result = []
-    for kind in REMEDY:
-        some = [found for found in findings if found.kind == kind]
+    for kind, gradual in product(CHANGED, (False, True)):
+        some = [f for f in findings if f.kind == kind and (f.course.since is None) == gradual]
         if some:
+            some.sort(key=lambda change: -abs(change.share))
             joints = [robot.joints[found.joint] for found in some]
-            shares, since = zip(*((f.share, f.course.since) for f in some), strict=True)
-            text, code = _sentence(robot, kind, some), CHANGED[kind]
-            result.append(Remark(text, code=code, joints=joints, shares=shares, since=since))
+            shares = [change.share for change in some]
+            values = (
+                {'drifts': shares}
+                if gradual
+                else {'shares': shares, 'since': [change.course.since for change in some]}
+            )
+            result.append(finding(CHANGED[kind], joints, **values))
     return result
 
 
@@ -113,7 +106,7 @@ def _blocks(torques: JointTorques) -> int:
     return min(BLOCKS, len(torques.time) // MIN_ROWS)
 
 
-def _largest_change(torques: JointTorques) -> _Finding | None:
+def _largest_change(torques: JointTorques) -> _JointChange | None:
     """Return the change of a joint that explains most of its error, where it is to be told."""
     names = [*torques.friction, LOAD]
     parts = np.column_stack([*torques.friction.values(), torques.rigid])
@@ -149,7 +142,7 @@ def _combinations(names: list[str]) -> Iterator[tuple[str, Array]]:
 
 def _told(
     torques: JointTorques, kind: str, torque: Array, course: _Course, change: Change
-) -> _Finding | None:
+) -> _JointChange | None:
     """Return a change that is significant and large."""
     power = float(torques.error @ torques.error)
     share = MIN_OF_LARGE if kind == OFFSET or torques.residual > LARGE else MIN_EXPLAINED
@@ -168,12 +161,14 @@ def _told(
     # Of a part of the friction, what it was before is not known apart.
     alone = kind == OFFSET or rms(torque) < whole
     before = 1.0 if alone else max(1.0 + value * float(course.values[0]), LEAST_BEFORE)
-    return _Finding(torques.joint, kind, sign * size / (whole * before), course, change.explained)
+    return _JointChange(
+        torques.joint, kind, sign * size / (whole * before), course, change.explained
+    )
 
 
 def _payload(
-    robot: Robot, base: BaseParameters, torques: list[JointTorques], findings: list[_Finding]
-) -> Remark | None:
+    robot: Robot, base: BaseParameters, torques: list[JointTorques], findings: list[_JointChange]
+) -> Finding | None:
     """Tell of a body that came to or left the last link, where that explains more."""
     if not findings or not torques:
         return None
@@ -206,33 +201,14 @@ def _payload(
         return None
     sure = change.explained > by_joints and used[0] == 0
     sure = sure and abs(change.value[0]) > SIGNIFICANT * change.sigma[0]
-    mass = f', by about {change.value[0]:+.2g} kg,' if sure else ''
-    return Remark(
-        f'from {course.since:.1f} s on the last link carries another load{mass} than before: '
-        'identify the parts with and without it apart',
-        code=PAYLOAD_CHANGED,
-        joints=robot.joints,
-        since=course.since,
-        mass=float(change.value[0]) if sure else None,
-    )
+    mass = change.value[0] if sure else None
+    return finding('payload_changed', robot.joints, since=course.since, mass=mass)
 
 
-def _is_shared(findings: list[_Finding], torques: JointTorques) -> bool:
+def _is_shared(findings: list[_JointChange], torques: JointTorques) -> bool:
     """Tell whether the load of several joints, and nothing else, changed at the same time."""
     since = [found.course.since for found in findings]
     if len(findings) < 2 or any(found.kind != LOAD for found in findings) or None in since:
         return False
     times = np.array(since, dtype=float)
     return bool(np.ptp(times) <= 2.0 * np.ptp(torques.time) / PLACES)
-
-
-def _sentence(robot: Robot, kind: str, findings: list[_Finding]) -> str:
-    findings = sorted(findings, key=lambda found: -abs(found.share))
-    each = [
-        f'{robot.joints[found.joint]} {100.0 * found.share:+.0f} % '
-        + ('gradually' if found.course.since is None else f'from {found.course.since:.1f} s on')
-        for found in findings[:MAX_NAMED]
-    ]
-    if len(findings) > MAX_NAMED:
-        each.append(f'{len(findings) - MAX_NAMED} other joints less')
-    return f'during the recording the {WHAT[kind]} changed: {", ".join(each)}; {REMEDY[kind]}'

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 import dataclasses
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -143,14 +144,10 @@ class Trial:
         """Tell whether the squared error fell significantly, and by a factor of `least`."""
         return self.gain > max(SIGNIFICANT * self.error, float(np.log(least)))
 
-    def describe(self, joint: str = '') -> str:
-        """State both figures."""
-        before, after = (
-            f'{100.0 * x:.3g}' if x > LEAST_SHOWN else f'< {100.0 * LEAST_SHOWN:g}'
-            for x in (self.before, self.after)
-        )
-        whose = f' of {joint}' if joint else ''
-        return f'tried: residual{whose} on parts that were not fitted {before} → {after} %'
+    def values(self, joint: str, remedy: str) -> dict[str, Any]:
+        """Return the values of a finding that say what a remedy left of a joint's effort."""
+        before, after = (max(x, LEAST_SHOWN) for x in (self.before, self.after))
+        return {'tried_with': remedy, 'tried_on': joint, 'before': before, 'after': after}
 
 
 class Trials:

@@ -12,6 +12,8 @@ from ..diagnostics.joint_elasticity import (
     second_encoder_warnings,
     spring_warnings,
 )
+from ..finding_codes import finding
+from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..parameters.standard import basic_solution
@@ -48,16 +50,16 @@ def account_for_springs(
     robot: Robot,
     base: BaseParameters,
     estimate: Estimate,
-) -> tuple[System, Estimate, list[str]]:
+) -> tuple[System, Estimate, list[Finding]]:
     """
     Remove the bias of an elastic robot's estimate, or check a rigid one's for springs.
 
     Returns
     -------
-    The system and the estimate, without bias if the robot is elastic, and warnings
+    The system and the estimate, without bias if the robot is elastic, and findings
 
     """
-    twins, notes = second_encoder_warnings(recording, robot), list[str]()
+    twins, notes = second_encoder_warnings(recording, robot), list[Finding]()
     if not isinstance(robot, ElasticRobot):
         chi = basic_solution(base, estimate.value)
         signs = elasticity_warnings(samples, system, robot, estimate, chi)
@@ -115,7 +117,7 @@ def fit_with_motion(
     robot: ElasticRobot,
     base: BaseParameters,
     start: Estimate,
-) -> tuple[Estimate, list[str]]:
+) -> tuple[Estimate, list[Finding]]:
     """
     Estimate again together with the motion, where encoders are noisy and periods are known.
 
@@ -139,9 +141,7 @@ def fit_with_motion(
         residual=system.relative_residual(found.value),
         method='ml',
     )
-    return estimate, [
-        'encoders are noisy: motion and parameters were estimated together from averaged periods'
-    ]
+    return estimate, [finding('encoder_noise')]
 
 
 def _maximise(

@@ -25,6 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array
+from ..finding_codes import finding
+from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.elastic_robot import with_transmission
 from ..model.friction import FrictionTerm, make_terms, TERMS
@@ -104,7 +106,7 @@ class _Scores(NamedTuple):
 
 def choose_transmission(
     robot: ElasticRobot, base: BaseParameters, samples: Samples, system: System
-) -> tuple[ElasticRobot, list[str]]:
+) -> tuple[ElasticRobot, list[Finding]]:
     """
     Choose play and hysteresis of each spring that the configuration leaves open.
 
@@ -135,13 +137,19 @@ def choose_transmission(
         parts = W[:, spring], link, lambda: W @ value(), friction
         return _Rows(*parts, system.valid[j], (q, dq), samples.decimation)
 
-    chosen, notes = list(robot.transmission), list[str]()
+    chosen, notes = list(robot.transmission), list[Finding]()
     for j in np.flatnonzero(robot.open_transmission).tolist():
         terms = _choose(rows(j))
         if terms:
             chosen[j] = terms
             unit = 'm' if robot.prismatic[j] else 'rad'
-            notes.append(_note(robot.joints[j], terms, unit))
+            sizes = [(t.name, value) for t in terms for value in t.constants.values()]
+            names, values = zip(*sizes, strict=True)
+            notes.append(
+                finding(
+                    'transmission_found', [robot.joints[j]], terms=names, sizes=values, unit=unit
+                )
+            )
     return (with_transmission(robot, tuple(chosen)) if notes else robot), notes
 
 
@@ -233,20 +241,6 @@ def _scores(rows: _Rows, columns: list[Array]) -> tuple[_Scores, Array]:
         fitted[k] = np.sum((y[out] - A[out] @ value) ** 2)
         powers[k] = np.sum(y[out] ** 2)
     return _Scores(Score(left_out, powers), Score(fitted, powers)), value[c:]
-
-
-def _note(joint: str, terms: tuple[FrictionTerm, ...], unit: str) -> str:
-    what = ' and '.join(
-        f'{term.name} over {value:.3g} {unit}'
-        for term in terms
-        for value in term.constants.values()
-    )
-    names = ', '.join(term.name for term in terms)
-    return (
-        f'the transmission of {joint} has {what}: parts of the recording that were not fitted are '
-        f'predicted better with it; robot.elastic.transmission: [{names}] keeps it, with '
-        'robot.friction_constants, and [] leaves it out'
-    )
 
 
 def minimum_near_grid(function: Callable[[float], float], grid: Array) -> float:

@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from ...exceptions import ConfigurationError, shortened, UnknownNameError
+from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array
+from ..finding_codes import finding
+from ..findings import Finding
 from ..model.robot import Robot
 from .settings import Obstacle, Workspace
 
@@ -42,7 +44,7 @@ def tool_frame(model: Any, name: str) -> int:
 
 def collision_model(
     robot: Robot, model: Any, settings: Workspace
-) -> tuple[Any, tuple[str, ...], dict[str, str]]:
+) -> tuple[Any, tuple[Finding, ...], dict[str, Finding]]:
     """
     Build the geometry and the pairs to keep apart.
 
@@ -57,7 +59,7 @@ def collision_model(
 
     Returns
     -------
-    Pinocchio's geometry model, sentences for the user, and by name those about what is unchecked.
+    Pinocchio's geometry model, findings, and by name those about what is unchecked.
 
     Raises
     ------
@@ -66,18 +68,11 @@ def collision_model(
     """
     geometry, notes, unchecked = _link_geometry(robot, model, settings)
     if not settings.self_collision:
-        unchecked['self_collision'] = (
-            'self-collision is not checked: set excitation.workspace.self_collision'
-        )
+        unchecked['self_collision'] = finding('self_collision_unchecked')
     if settings.ground is None:
-        unchecked['ground'] = (
-            'the ground is not checked: set excitation.workspace.ground to its height'
-        )
+        unchecked['ground'] = finding('ground_unchecked')
     if robot.assumed_inertials:  # no matter of collisions, but of what is accepted like these
-        unchecked['masses'] = (
-            'the masses of the links are assumed, efforts are checked by these alone: give the '
-            'links masses and inertias'
-        )
+        unchecked['masses'] = finding('masses_unchecked')
     own = list(range(len(geometry.geometryObjects)))
     moving = [k for k in own if _parent_joint(geometry, k) > 0]
     if settings.self_collision:
@@ -105,26 +100,24 @@ def collision_model(
 
 def _link_geometry(
     robot: Robot, model: Any, settings: Workspace
-) -> tuple[Any, tuple[str, ...], dict[str, str]]:
+) -> tuple[Any, tuple[Finding, ...], dict[str, Finding]]:
     if '<collision' not in robot.urdf:
-        missing = 'the description has no collision geometry: self-collision is not checked'
+        missing = finding('no_collision_geometry')
         return _balls_at_joints(model, settings), (), {'collision_geometry': missing}
     try:
         geometry = pin.buildGeomFromUrdfString(
             model, robot.urdf, pin.GeometryType.COLLISION, package_dirs=list(settings.mesh_folders)
         )
     except (ValueError, RuntimeError) as error:
-        unread = (
-            f'the collision geometry cannot be read ({" ".join(str(error).split())}): '
-            'self-collision is not checked; set excitation.workspace.mesh_folders'
-        )
+        reason = ' '.join(str(error).split())
+        unread = finding('collision_geometry_unreadable', reason=reason)
         return _balls_at_joints(model, settings), (), {'collision_geometry': unread}
     meshes = [b for b in geometry.geometryObjects if hasattr(b.geometry, 'buildConvexHull')]
     boxes = [body.name for body in meshes if not _replace_by_hull(body)]
     hulls = len(meshes) - len(boxes)
-    notes = [f'{hulls} meshes are replaced by their convex hulls'] if hulls else []
+    notes = [finding('convex_hulls', count=hulls)] if hulls else []
     if boxes:
-        notes.append(f'the hulls of {shortened(boxes)} are too fine: replaced by boxes')
+        notes.append(finding('boxes', bodies=boxes))
     return geometry, tuple(notes), {}
 
 
@@ -218,7 +211,7 @@ def random_configurations(robot: Robot, count: int) -> Array:
 
 def _remove_inseparable(
     robot: Robot, model: Any, geometry: Any, distance: float
-) -> tuple[str, ...]:
+) -> tuple[Finding, ...]:
     """Drop pairs nearer than allowed in each of many random configurations, or ever as near."""
     if not len(geometry.collisionPairs):
         return ()
@@ -242,7 +235,7 @@ def _remove_inseparable(
                 "'link/ground' in excitation.workspace.ignored_pairs"
             )
     names = ['/'.join(str(geometry.geometryObjects[k].name) for k in pair) for pair in close]
-    return (f'never apart, not checked: {", ".join(names)}',) if names else ()
+    return (finding('never_apart', pairs=names),) if names else ()
 
 
 class BodyFrame(NamedTuple):

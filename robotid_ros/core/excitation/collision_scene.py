@@ -107,7 +107,7 @@ class CollisionScene:
     Clearances of configurations, with gradients: distances of bodies less the smallest allowed.
 
     They come in the order of the geometry's collision pairs; where the tool has a box, its
-    distances from the six walls follow. `notes` are sentences for the user, `unchecked` those
+    distances from the six walls follow. `notes` are findings, `unchecked` those
     about what is not checked at all, by the names of `accept_unchecked`.
 
     Parameters

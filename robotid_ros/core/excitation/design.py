@@ -9,6 +9,8 @@ import numpy as np
 
 from ...exceptions import CollisionError, ConfigurationError, LimitError, TrajectoryError
 from ..arrays import Array
+from ..finding_codes import finding
+from ..findings import Finding
 from ..model.dynamics import inverse_dynamics
 from ..model.robot import Robot
 from .collision_scene import CollisionScene
@@ -21,7 +23,6 @@ from .settings import ExcitationSettings, payload_settings
 from .trajectory import Trajectory
 from .validation_circle import circle_trajectory
 
-STOPPED_NOTE = 'the search was stopped before its end: the same seed may give another trajectory'
 # Least ratio of singular values: below, rounding hides the smallest from the search through WᵀW.
 MIN_SINGULAR_RATIO = 1e-8
 # Samples of a period for the figures in a file: as many whatever the order, so that they compare.
@@ -64,9 +65,9 @@ class Design:
     limits : the limits, by quantity
     history : (evaluations, best feasible criterion) as the design went on
     seed, solver, evaluations : how it was found
-    notes : sentences that a user should read
-    unchecked : what is not checked in the workspace, a sentence each
-    shortcomings : why the design is poor, a sentence each; such a motion is not run
+    notes : what a user should know
+    unchecked : what is not checked in the workspace
+    shortcomings : why the design is poor; such a motion is not run
     elapsed : how long it took [s]; not kept in files, which the seed alone decides
 
     """
@@ -84,9 +85,9 @@ class Design:
     seed: int
     solver: str
     evaluations: int
-    notes: tuple[str, ...] = field(default=())
-    unchecked: tuple[str, ...] = field(default=())
-    shortcomings: tuple[str, ...] = field(default=())
+    notes: tuple[Finding, ...] = field(default=())
+    unchecked: tuple[Finding, ...] = field(default=())
+    shortcomings: tuple[Finding, ...] = field(default=())
     elapsed: float = field(default=0.0, compare=False)
 
     def __repr__(self) -> str:
@@ -236,9 +237,10 @@ def _result(problem: Problem, search: Search, trajectory: Trajectory, usage: Usa
             f'within the limits, no motion of {problem.settings.period:g} s distinguishes the '
             f'{len(singular)} columns: lengthen excitation.period or loosen the limits'
         )
-    notes = [f'{len(problem.columns)} columns, {problem.columns_note}']
+    count, which = len(problem.columns), problem.columns_note
+    notes = [finding('designed_columns', count=count, which=which)]
     if search.stopped:
-        notes.append(STOPPED_NOTE)
+        notes.append(finding('search_stopped'))
     return Design(
         trajectory=trajectory,
         validation=None,
@@ -262,20 +264,15 @@ def _result(problem: Problem, search: Search, trajectory: Trajectory, usage: Usa
     )
 
 
-def _shortcomings(problem: Problem, search: Search, condition: float) -> tuple[str, ...]:
-    """Say why a motion is not worth running, a sentence each; nothing of a good one."""
+def _shortcomings(problem: Problem, search: Search, condition: float) -> tuple[Finding, ...]:
+    """Say why a motion is not worth running; nothing of a good one."""
     found, most, variables = [], problem.settings.largest_condition, problem.scale.size
     if condition > most:
-        found.append(
-            f'the normalised condition number is {condition:.3g}, above {most:g}: lengthen '
-            'excitation.period, raise excitation.time_limit or loosen the limits'
-        )
+        found.append(finding('badly_conditioned', condition=condition, most=most))
     # A quasi-Newton method with fewer points than variables has not looked in every direction.
     if search.stopped and search.evaluations < variables:
-        found.append(
-            f'the search was stopped after {search.evaluations} evaluations for {variables} '
-            'variables: raise excitation.time_limit'
-        )
+        figures = {'evaluations': search.evaluations, 'variables': variables}
+        found.append(finding('search_too_short', **figures))
     return tuple(found)
 
 
@@ -360,8 +357,8 @@ def _validated(
             return replace(result, validation=circle)
         return _with_another_seed(result, problem, progress, end)
     except (TrajectoryError, LimitError, CollisionError) as error:
-        reason = f'there is no trajectory that validates: {error}'
-        return replace(result, shortcomings=(*result.shortcomings, reason))
+        found = finding('nothing_validates', reason=str(error))
+        return replace(result, shortcomings=(*result.shortcomings, found))
 
 
 def _with_another_seed(
@@ -380,5 +377,5 @@ def _with_another_seed(
     problem = Problem(problem.robot, other, problem.scene)
     search = _search(problem, other, progress, end)
     trajectory = _best_trajectory(problem, search)[0]
-    notes = (*result.notes, *((STOPPED_NOTE,) if search.stopped else ()))
+    notes = (*result.notes, *((finding('search_stopped'),) if search.stopped else ()))
     return replace(result, validation=trajectory, notes=tuple(dict.fromkeys(notes)))

@@ -6,6 +6,8 @@ import numpy as np
 import pinocchio
 
 from ..arrays import Array
+from ..finding_codes import finding
+from ..findings import Finding
 from .robot_description import build_model
 from .urdf_parsing import check_tree, link_at, parse_urdf
 
@@ -24,7 +26,7 @@ def lacks_inertials(urdf: str) -> bool:
     return not any(float(mass.get('value', '0')) > 0.0 for mass in masses)
 
 
-def with_inertials(urdf: str, mass: float) -> tuple[str, tuple[str, ...]]:
+def with_inertials(urdf: str, mass: float) -> tuple[str, tuple[Finding, ...]]:
     """
     Share the mass of a robot out between its links, where the description gives them none.
 
@@ -67,13 +69,7 @@ def with_inertials(urdf: str, mass: float) -> tuple[str, tuple[str, ...]]:
         for empty in link.findall('inertial'):
             link.remove(empty)
         link.append(_rod(mass * float(share), end))
-    note = (
-        f'the URDF has no inertials: {mass:g} kg are shared out between its links by their '
-        'lengths, which base parameters and predicted torques do not depend on; efforts of a '
-        'motion to be run, and how standard parameters are shared between links, do: '
-        'robot.mass should be that of the data sheet, masses and inertias in the URDF are better'
-    )
-    return ElementTree.tostring(root, encoding='unicode'), (note,)
+    return ElementTree.tostring(root, encoding='unicode'), (finding('masses_assumed', mass=mass),)
 
 
 def _shares(model: pinocchio.Model) -> Array:

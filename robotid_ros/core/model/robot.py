@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array
+from ..findings import Finding
 from .friction import FrictionTerm
 from .parameters import Parameter
 
@@ -110,7 +111,7 @@ class Robot:
     open_friction: tuple[bool, ...]
     effort_kind: str
     rotor_inertia: bool = True
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Finding, ...] = ()
     elastic: ElasticRobot | None = None
     followers: tuple[Follower, ...] = ()
     locked: Mapping[str, float] = dataclasses.field(default_factory=dict)

@@ -14,6 +14,7 @@ import pinocchio
 
 from ...exceptions import ConfigurationError, ModelError, UnknownNameError
 from ..arrays import Array
+from ..findings import Finding
 from .robot import Follower
 from .settings import RobotSettings
 from .urdf_parsing import (
@@ -46,7 +47,7 @@ class Description:
     effort: Array
     damping: Array
     dry_friction: Array
-    warnings: tuple[str, ...]
+    warnings: tuple[Finding, ...]
     followers: tuple[Follower, ...] = ()
     locked: dict[str, float] = dataclasses.field(default_factory=dict)
 

@@ -8,7 +8,9 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from ...exceptions import ModelError, shortened
+from ...exceptions import ModelError
+from ..finding_codes import finding
+from ..findings import Finding
 
 MOVABLE_TYPES = ('revolute', 'continuous', 'prismatic')
 JOINT_TYPES = (*MOVABLE_TYPES, 'fixed', 'floating', 'planar')
@@ -198,7 +200,7 @@ def check_tree(root: ElementTree.Element) -> None:
         )
 
 
-def inertial_warnings(root: ElementTree.Element) -> tuple[str, ...]:
+def inertial_warnings(root: ElementTree.Element) -> tuple[Finding, ...]:
     """Name links whose inertial parsers of URDFs leave out, or that no body has."""
     partial, impossible = [], []
     for link in root.findall('link'):
@@ -213,19 +215,13 @@ def inertial_warnings(root: ElementTree.Element) -> tuple[str, ...]:
             impossible.append(str(link.get('name')))
     warnings = []
     if partial:
-        warnings.append(
-            f'the inertial of {shortened(partial)} lacks a mass or a number of its inertia: '
-            'parsers of URDFs leave it out, complete it'
-        )
+        warnings.append(finding('inertial_incomplete', links=partial))
     if impossible:
-        warnings.append(
-            f'the inertia of {shortened(impossible)} has a negative diagonal element, which no '
-            'body has: correct it'
-        )
+        warnings.append(finding('inertia_impossible', links=impossible))
     return tuple(warnings)
 
 
-def snap_angles(root: ElementTree.Element) -> tuple[str, ...]:
+def snap_angles(root: ElementTree.Element) -> tuple[Finding, ...]:
     """
     Make angles exact that were written as a rounded multiple of π/2, such as 3.14 or 1.5708.
 
@@ -242,12 +238,7 @@ def snap_angles(root: ElementTree.Element) -> tuple[str, ...]:
             origin.set('rpy', ' '.join(exact))
             if any(abs(float(e) - float(w)) > 1e-9 for e, w in zip(exact, words, strict=True)):
                 changed.append(str(joint.get('name')))
-    if not changed:
-        return ()
-    return (
-        f'angles of {", ".join(changed)} were written as rounded multiples of π/2 and taken as '
-        'exact: write more decimals in the URDF',
-    )
+    return (finding('angles_rounded', changed),) if changed else ()
 
 
 def _snap_angle(word: str) -> str:

@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array, diagonal_scale, ReadOnlyArrays
+from ..finding_codes import finding
+from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.friction import NONNEGATIVE, OF_POSITION
 from ..model.robot import Robot
@@ -175,19 +177,18 @@ def _least(fits: Callable[[float], bool]) -> float:
     return float(np.exp(high))
 
 
-def consistency_notes(robot: Robot, pull: Pull) -> tuple[str, ...]:
+def consistency_findings(robot: Robot, pull: Pull) -> tuple[Finding, ...]:
     """Tell where no body that can exist explains the data."""
     if pull.obstacle is None:
         return ()
     joint, without = pull.obstacle
-    left, base, least, rest = (
-        f'{100.0 * x:.3g} %' for x in (pull.residual, pull.base, pull.attainable, without)
-    )
     return (
-        f'{robot.name}: identified.urdf leaves a residual of {left}, the base parameters {base}: '
-        f'no physically consistent bodies and friction leave less than {least}; in the way is '
-        f"the link or drive of '{joint}', without whose constraints {rest} would be left",
-    )
+        finding(
+            'not_physical', [joint],
+            robot=robot.name, residual=pull.residual, base=pull.base, attainable=pull.attainable,
+            without=without,
+        ),
+    )  # fmt: skip
 
 
 def refit(
@@ -306,7 +307,7 @@ class Standard(ReadOnlyArrays):
     spread : relative standard deviation of the prior of the links that `value` was found with
     attainable, obstacle : where no consistent parameters predict as well as wanted, the least
         residual that any have, and the joint whose link or drive is in the way
-    notes : the same as a sentence
+    findings : the same as a finding
     definite : links with a positive definite inertia at the centre of mass and a positive mass, at
         each of TOLERANCES (STD table III), of 'prior', 'cad', 'cad_essential' and 'value'
 
@@ -323,7 +324,7 @@ class Standard(ReadOnlyArrays):
     spread: float = float('nan')
     attainable: float = float('nan')
     obstacle: str = ''
-    notes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 def standard_parameters(
@@ -368,7 +369,7 @@ def standard_parameters(
         spread=pull.spread,
         attainable=pull.attainable,
         obstacle=pull.obstacle[0] if pull.obstacle else '',
-        notes=consistency_notes(robot, pull),
+        findings=consistency_findings(robot, pull),
         definite={
             name: tuple(
                 int(positive_definite_links(chi, robot.first_columns, tolerance).sum())

@@ -9,8 +9,9 @@ import numpy.typing as npt
 from ...exceptions import ConfigurationError
 from ..arrays import Array, ReadOnlyArrays
 from ..diagnostics.assumptions import data_warnings
-from ..diagnostics.remark import prefixed
 from ..excitation.collision_bodies import body_frame, BodyFrame
+from ..finding_codes import finding
+from ..findings import Finding
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.parameters import INERTIAL, INERTIAL_UNITS
@@ -206,7 +207,7 @@ def payload_from_recordings(
     settings: IdentificationSettings,
     progress: Progress,
     frame: str = '',
-) -> tuple[Payload, tuple[str, ...]]:
+) -> tuple[Payload, tuple[Finding, ...]]:
     """
     Find a payload from a recording with it and one without it, or the identified arm.
 
@@ -221,7 +222,7 @@ def payload_from_recordings(
 
     Returns
     -------
-    The payload in this frame, and notes on the recordings and on it
+    The payload in this frame, and findings on the recordings and on it
 
     Raises
     ------
@@ -246,7 +247,7 @@ def payload_from_recordings(
         found = estimate_base_parameters(recording, robot, base, settings, lambda _: None)
         systems = found.sampled_systems
         warnings = data_warnings(robot, base, found.samples, systems, found.estimate)
-        notes.extend(prefixed(name, text) for text in (*found.signal_notes, *warnings))
+        notes.extend(each.of(name) for each in (*found.signal_notes, *warnings))
         return found.estimate
 
     without = empty if isinstance(empty, KnownArm) else estimate('empty', empty)
@@ -268,7 +269,7 @@ def stands_out(payload: Payload) -> bool:
     return bool(payload.mass > SIGNIFICANT * payload.central_sigma[0])
 
 
-def payload_notes(payload: Payload, joint: str, advice: str) -> list[str]:
+def payload_notes(payload: Payload, joint: str, advice: str) -> list[Finding]:
     """
     Say what to doubt of a payload.
 
@@ -279,33 +280,21 @@ def payload_notes(payload: Payload, joint: str, advice: str) -> list[str]:
     advice : what to check where it cannot be
 
     """
-    notes, mass = [], payload.central_sigma[0]
+    notes, sigma = list[Finding](), payload.central_sigma[0]
     if not stands_out(payload):
-        notes.append(
-            f'the mass, {payload.mass:.3g} ± {mass:.2g} kg, does not stand out of its '
-            f'σ: check {advice}, take a heavier body, or a motion against gravity'
-        )
+        figures = {'mass': payload.mass, 'sigma': sigma}
+        notes.append(finding('payload_uncertain', [joint], advice=advice, **figures))
     parts = ((payload.names, payload.sigma), (CENTRAL, payload.central_sigma))
     unknown, central = (
         [name for name, sigma in zip(names, sigmas, strict=True) if not np.isfinite(sigma)]
         for names, sigmas in parts
     )
     if unknown:
-        notes.append(
-            f'the motion does not tell {", ".join(unknown)} apart (σ is infinite), and so not '
-            f'{", ".join(central)}: move the joints up to {joint} more, about other axes, if '
-            'these matter'
-        )
+        notes.append(finding('payload_not_told', [joint], parameters=unknown, central=central))
     elif not payload.consistent:
-        notes.append(
-            'no body can have the parameters that fit best: these are of the nearest one that can '
-            f'exist, up to {payload.distance:.1f} σ away; '
-            + (
-                'record longer for more exact inertias'
-                if payload.distance < SIGNIFICANT
-                else f'check {advice}, and the robot description'
-            )
-        )
+        near = payload.distance < SIGNIFICANT
+        remedy = {'inexact': 'inertias'} if near else {'advice': advice}
+        notes.append(finding('payload_impossible', [joint], distance=payload.distance, **remedy))
     return notes
 
 

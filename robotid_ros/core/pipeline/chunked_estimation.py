@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...exceptions import StandstillError
+from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from ..regression.block_sampling import BlockSampler
@@ -39,7 +40,7 @@ class ChunkedSystem:
     samples : of the first chunk that moves
     sampled_systems : rows of some chunks, in memory, from all over the recording
     delays : of the efforts behind the positions, removed
-    notes : remarks for the user
+    notes : findings on the signals
 
     """
 
@@ -47,7 +48,7 @@ class ChunkedSystem:
     samples: Samples
     sampled_systems: tuple[System, ...]
     delays: Delays
-    notes: tuple[str, ...]
+    notes: tuple[Finding, ...]
 
 
 def observe_chunks(
@@ -64,7 +65,7 @@ def observe_chunks(
     RecordingError : a chunk cannot be used, or nothing moves
 
     """
-    factors, notes = TriangularFactors(robot.n, base.rank + COLUMNS), dict[str, None]()
+    factors, notes = TriangularFactors(robot.n, base.rank + COLUMNS), dict[Finding, None]()
     sampled_systems = BlockSampler[System]()
     first: ObservedChunk | None = None
     for chunk in observe_in_turn(chunks, robot, base, settings):
@@ -83,12 +84,12 @@ def observe_chunks(
 
 
 class ObservedChunk(NamedTuple):
-    """Samples and rows of a chunk, the delays removed in it, and remarks for the user."""
+    """Samples and rows of a chunk, the delays removed in it, and findings on its signals."""
 
     samples: Samples
     system: System
     delays: Delays
-    notes: tuple[str, ...]
+    notes: tuple[Finding, ...]
 
 
 def observe_in_turn(
@@ -107,7 +108,7 @@ def observe_in_turn(
     for chunk in chunks:
         recording = chunk.select(robot.joints)
         recording = recording if tail is None else _concatenate(tail, recording)
-        tail, notes = _overlap(recording, settings), list[str]()
+        tail, notes = _overlap(recording, settings), list[Finding]()
         try:
             if delays is None:
                 samples, system, delays, notes = prepare_without_delay(

@@ -9,6 +9,8 @@ import numpy as np
 
 from ...exceptions import RankDeficientError, RecordingError
 from ..elastic_joints.elastic_estimation import account_for_springs, check_deflections
+from ..finding_codes import finding
+from ..findings import Finding
 from ..identification_settings import IdentificationSettings, MODEL_ERROR, SIMULATED
 from ..mixed.mixed_model import MixedModel
 from ..model.base_parameters import BaseParameters
@@ -46,7 +48,7 @@ class Estimation:
     system : that was solved
     estimate : of the base parameters
     delays : of the efforts behind the positions, removed
-    signal_notes, estimate_notes : remarks on the signals and on the estimate, for the user
+    signal_notes, estimate_notes : findings on the signals and on the estimate
     history : of an iterative method, or None
 
     """
@@ -56,8 +58,8 @@ class Estimation:
     system: System
     estimate: Estimate
     delays: Delays
-    signal_notes: tuple[str, ...] = ()
-    estimate_notes: tuple[str, ...] = ()
+    signal_notes: tuple[Finding, ...] = ()
+    estimate_notes: tuple[Finding, ...] = ()
     history: History | None = None
 
     def less_shrunk(self) -> Estimation:
@@ -196,7 +198,7 @@ def _estimate_in_memory(
 def _regressed(observed: Observed, settings: IdentificationSettings, _: Progress) -> Fitted:
     """Fit the rows of the measured motion."""
     recording, samples, system, robot, base = observed
-    elastic, notes = isinstance(robot, ElasticRobot), list[str]()
+    elastic, notes = isinstance(robot, ElasticRobot), list[Finding]()
     if settings.covariance == MODEL_ERROR and not elastic:
         system = count_model_error(samples, system, robot, base)
     if settings.method == 'iv' and not elastic:
@@ -223,10 +225,7 @@ def _estimate_in_chunks(
     found = observe_chunks(chunks, robot, base, settings.signals)
     system = _penalised(as_asked(found.system, settings), settings, mixed)
     estimate = fit(system, settings.method, settings.iterations)
-    count = len(found.sampled_systems)
-    shown = 'its first minute' if count == 1 else f'{count} stretches spread over it'
-    note = f'a long recording: residuals and torques shown are of {shown}, the fit is of all'
-    notes = (*found.notes, note)
+    notes = (*found.notes, finding('long_recording', count=len(found.sampled_systems)))
     return Estimation(found.samples, found.sampled_systems, system, estimate, found.delays, notes)
 
 

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...exceptions import ConfigurationError, ControllerError, DivergenceError, UnknownNameError
+from ..finding_codes import finding
+from ..findings import Finding
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
@@ -20,7 +22,7 @@ from ..signals.recording import Recording
 from ..signals.samples import Samples
 
 # System, estimate, warnings, and the iterations where there are any.
-Fitted = tuple[System, Estimate, list[str], History | None]
+Fitted = tuple[System, Estimate, list[Finding], History | None]
 
 
 class Observed(NamedTuple):
@@ -35,7 +37,7 @@ class Observed(NamedTuple):
 
 def fit_by_instruments(
     observed: Observed, settings: IdentificationSettings
-) -> tuple[System, Estimate, list[str]]:
+) -> tuple[System, Estimate, list[Finding]]:
     """Fit by instruments of the simulated motion; of the reference where none is simulated."""
     recording, samples, system, robot, base = observed
     try:
@@ -46,7 +48,7 @@ def fit_by_instruments(
         )
     except (ConfigurationError, ControllerError, DivergenceError, UnknownNameError) as error:
         system = add_reference_instruments(system, samples, recording, robot, base)
-        note = f'the instruments are those of the reference, since none were simulated: {error}'
+        note = finding('reference_instruments', reason=str(error))
         return system, fit(system, 'iv', settings.iterations), [note]
     return system, estimate, []
 
@@ -68,7 +70,7 @@ def fit_by_simulation(
     )
     estimate, history = result.estimate, result.history
     if method == 'didim':
-        return result.system, estimate, list(history.warnings), history
+        return result.system, estimate, list(history.findings), history
     # Sensitivities predict no torque: the rows of the measured motion judge the parameters.
     errors = [y - w @ estimate.value for w, y in map(system.rows, range(robot.n))]
     estimate = dataclasses.replace(
@@ -78,4 +80,4 @@ def fit_by_simulation(
         total_residual=system.total_residual(estimate.value),
         sigma_torque=np.array([np.linalg.norm(e) / max(len(e), 1) ** 0.5 for e in errors]),
     )
-    return system, estimate, list(history.warnings), history
+    return system, estimate, list(history.findings), history

@@ -1,5 +1,6 @@
 """From a recording to an identification: the steps in their order."""
 
+from collections.abc import Iterable
 import dataclasses
 
 import numpy as np
@@ -15,19 +16,11 @@ from ..diagnostics.identifiability import (
     identifiability_warnings,
     timing_warnings,
 )
-from ..diagnostics.remark import (
-    code_of,
-    EFFORT_UNIT,
-    in_order,
-    NOTE,
-    prefixed,
-    Remark,
-    remarks,
-    SERIOUS,
-)
 from ..diagnostics.torque_parts import FittedModel
 from ..diagnostics.trials import Trial
 from ..elastic_joints.transmission import choose_transmission
+from ..finding_codes import finding, select
+from ..findings import Finding, in_order
 from ..identification_settings import IdentificationSettings, SIMULATED
 from ..mixed.mixed_model import MixedModel
 from ..model.base_parameters import base_parameters, BaseParameters
@@ -128,10 +121,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     inputs.progress('finding standard parameters')
     pull = settings.prior_spread, settings.prior_cost
     standard = standard_parameters(robot, base, estimate, found, estimation.system, *pull)
-    notes = [
-        *remarks(NOTE, [*_gravity_notes(mixed), *notes, *resampling]),
-        *standard.notes,
-    ]
+    notes = [*_gravity_notes(mixed), *notes, *resampling, *standard.findings]
     inputs.progress('validating')
     chi = basic_solution(base, estimate.value)
     validation, motions = _validate(inputs, estimation.delays, robot, chi)
@@ -140,8 +130,8 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
         inputs, (robot, base), estimation, found, standard, validation, judged
     )
     if better is not None:
-        text = better.describe(robot.joints[better.joint])
-        notes.append(f'base parameters predict better than identified.urdf: use these ({text})')
+        tried = better.values(robot.joints[better.joint], 'base parameters')
+        notes.append(finding('base_predicts_better', **tried))
     return Identification(
         robot=robot,
         method=settings.method,
@@ -151,7 +141,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
         standard=standard,
         fitted=_fitted(estimation, robot, base, settings),
         validation=validation,
-        warnings=_warnings(
+        findings=_findings(
             inputs,
             *judged,
             plain,
@@ -187,7 +177,7 @@ def _with_choices(inputs: _Inputs) -> tuple[_Inputs, MixedModel | None]:
     return changed, mixed
 
 
-def _search_friction_shapes(inputs: _Inputs) -> tuple[Robot, list[str]]:
+def _search_friction_shapes(inputs: _Inputs) -> tuple[Robot, list[Finding]]:
     """Find what friction is not linear in: the load that it grows with, Stribeck velocities."""
     if inputs.settings.method == MIXED:  # with the load of its plain fit
         return inputs.robot, []
@@ -196,15 +186,14 @@ def _search_friction_shapes(inputs: _Inputs) -> tuple[Robot, list[str]]:
     if not inputs.settings.stribeck:
         return robot, notes
     if not isinstance(recording, Recording):
-        text = 'the Stribeck velocity was not searched: choose a part that fits into memory'
-        return robot, [*notes, text]
+        return robot, [*notes, finding('stribeck_not_searched')]
     robot, searched = search_shape_constants(recording, robot, inputs.settings.signals)
     return robot, notes + searched
 
 
 def _estimate(
     inputs: _Inputs, robot: Robot, mixed: MixedModel | None
-) -> tuple[Robot, BaseParameters, Estimation, list[str]]:
+) -> tuple[Robot, BaseParameters, Estimation, list[Finding]]:
     """Estimate base parameters, again where springs turn out to have play or hysteresis."""
     arguments, base = (inputs.settings, inputs.progress), base_parameters(robot)
     found = estimate_base_parameters(inputs.recording, robot, base, *arguments, mixed)
@@ -226,16 +215,12 @@ def _judged(
     )
 
 
-def _gravity_notes(mixed: MixedModel | None) -> tuple[str, ...]:
+def _gravity_notes(mixed: MixedModel | None) -> tuple[Finding, ...]:
     """Tell that the efforts hold no gravity, where that was found out."""
     if mixed is None or not mixed.weightless_gain:
         return ()
     without = mixed.shrinkage.residual
-    return (
-        f'the efforts hold no gravity: without it the model predicts within {100 * without:.1f} '
-        f'%, with it within {100 * without * mixed.weightless_gain:.1f} %; set robot.effort_kind '
-        "to 'without_gravity' if the driver compensates it, else to 'joint_torque'",
-    )
+    return (finding('no_gravity', without=without, with_gravity=without * mixed.weightless_gain),)
 
 
 def _essential(estimation: Estimation, inputs: _Inputs) -> Essential | None:
@@ -311,28 +296,30 @@ def _try_parameters(
     return fewer, better
 
 
-def _warnings(
+def _findings(
     inputs: _Inputs,
     robot: Robot,
     base: BaseParameters,
     estimation: Estimation,
     fewer: Trial | None,
-    notes: list[str],
+    notes: list[Finding],
     whole: tuple[FittedModel, Array],
-) -> tuple[str, ...]:
+) -> tuple[Finding, ...]:
     samples, estimate = estimation.samples, estimation.estimate
-    read = getattr(inputs.recording, 'notes', ())
+    read: Iterable[Finding] = getattr(inputs.recording, 'notes', ())
+    of_log = select(read, 'effort_unit_of_log')
     if robot.drive_gain_given:  # which says what currents are worth
-        read = [Remark(str(n), NOTE) if code_of(n) == EFFORT_UNIT else n for n in read]
+        read = [each for each in read if each not in of_log]
     data = data_warnings(robot, base, samples, estimation.sampled_systems, estimate, whole[0])
-    if any(code_of(note) == EFFORT_UNIT for note in read):  # the log says it itself
-        data = [text for text in data if code_of(text) != EFFORT_UNIT]
+    if of_log:  # the log says it itself
+        known = select(data, 'effort_unit')
+        data = [each for each in data if each not in known]
     found = (
         *robot.warnings,
         *notes,
         *read,
-        *remarks(NOTE, estimation.signal_notes),
-        *remarks(SERIOUS, data),
+        *estimation.signal_notes,
+        *data,
         *exact_fit_warnings(robot, samples, estimate),
         *dissipation_warnings(*whole),
         *identifiability_warnings(robot, samples, estimate, fewer),
@@ -371,11 +358,9 @@ def _identify_by_wls_and_didim(inputs: _Inputs) -> Identification:
     try:
         other = _identify_by_one_method(didim)
     except (ControllerError, DivergenceError, RecordingError) as error:
-        note = f'DIDIM has no result to compare with: {error}'
-        return dataclasses.replace(found, warnings=in_order((*found.warnings, note)))
-    notes: list[str] = [
-        prefixed('DIDIM', text) for text in other.warnings if text not in found.warnings
-    ]
+        note = finding('nothing_to_compare', reason=str(error))
+        return dataclasses.replace(found, findings=in_order((*found.findings, note)))
+    notes = [each.of('DIDIM') for each in other.findings if each not in found.findings]
     notes += disagreement_warnings(found.estimate, other.estimate)
-    warnings = in_order((*found.warnings, *notes))
-    return dataclasses.replace(found, warnings=warnings, history=other.history, compared=other)
+    findings = in_order((*found.findings, *notes))
+    return dataclasses.replace(found, findings=findings, history=other.history, compared=other)

@@ -7,6 +7,8 @@ import numpy as np
 
 from ...exceptions import ConfigurationError
 from ..arrays import Array
+from ..finding_codes import finding
+from ..findings import Finding
 from ..identification_settings import IdentificationSettings, SIMULATED
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.parameters import INERTIAL
@@ -25,7 +27,7 @@ MAX_ITERATIONS, TOLERANCE = 20, 1e-3
 
 def iterate_friction_load(
     recording: Recording | Iterable[Recording], robot: Robot, settings: IdentificationSettings
-) -> tuple[Robot, list[str]]:
+) -> tuple[Robot, list[Finding]]:
     """
     Replace the load of friction that grows with it by that of the identified links.
 
@@ -51,9 +53,7 @@ def iterate_friction_load(
             "it out of robot.friction, or use method 'wls'"
         )
     if not isinstance(recording, Recording):
-        return robot, [
-            'the load of the friction is that of the URDF: choose a part that fits into memory'
-        ]
+        return robot, [finding('load_of_urdf')]
     base = base_parameters(robot)
     samples, system, _, _ = prepare_without_delay(recording, robot, base, settings.signals)
     torque = np.zeros_like(system.Y)
@@ -65,10 +65,7 @@ def iterate_friction_load(
             return robot, []
         base = base_parameters(robot)
         system = observe(samples, robot, base)
-    return robot, [
-        f'the load of the friction did not converge in {MAX_ITERATIONS} steps: leave '
-        'load_coulomb out of robot.friction, or excite with more load'
-    ]
+    return robot, [finding('load_not_converged', steps=MAX_ITERATIONS)]
 
 
 def link_parameters(robot: Robot, base: BaseParameters, estimate: Estimate) -> Array:

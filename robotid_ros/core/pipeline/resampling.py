@@ -3,6 +3,8 @@
 import dataclasses
 
 from ...exceptions import RecordingError
+from ..finding_codes import finding
+from ..findings import Finding
 from ..identification_settings import IdentificationSettings
 from ..regression.block_bootstrap import bootstrap, leave_one_out
 from ..regression.estimate import Estimate
@@ -11,7 +13,7 @@ from ..regression.observation_system import System
 
 def resample(
     estimate: Estimate, system: System, period: float | None, settings: IdentificationSettings
-) -> tuple[Estimate, list[str]]:
+) -> tuple[Estimate, list[Finding]]:
     """Return the estimate with the covariance asked for, and how well periods predict others."""
     if settings.covariance == 'bootstrap':
         covariance = bootstrap(system, estimate.method)
@@ -25,10 +27,6 @@ def resample(
         )
     method = 'wls' if estimate.method == 'ml' else estimate.method
     residuals = leave_one_out(system, period, method)
-    listed = ', '.join(
-        f'{joint} {100 * low:.1f}-{100 * high:.1f} %'
-        for joint, low, high in zip(
-            system.joints, residuals.min(axis=0), residuals.max(axis=0), strict=True
-        )
-    )
-    return estimate, [f'each of {len(residuals)} periods, predicted from the others: {listed}']
+    low, high = residuals.min(axis=0), residuals.max(axis=0)
+    note = finding('periods_predicted', system.joints, count=len(residuals), low=low, high=high)
+    return estimate, [note]

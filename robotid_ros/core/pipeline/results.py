@@ -9,6 +9,8 @@ from typing import Any
 
 from ..diagnostics.data_quality import DataQuality
 from ..diagnostics.trials import Trial
+from ..finding_codes import render
+from ..findings import Finding, Severity
 from ..mixed.mixed_model import MixedModel
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
@@ -35,8 +37,7 @@ class Identification:
     standard : standard parameters with their consistency
     fitted : efforts on the identification motion; on parts of it where it is long
     validation : efforts on another motion, or None
-    warnings : each a sentence with its remedy, what matters most first; of a severity as
-        `core.diagnostics.remark` has them
+    findings : what matters most first; `finding_codes.render` makes their text
     history : iterations of an iterative method, or None
     compared : the identification by another method, or None
     mixed : what was chosen by folds of the motion, or None
@@ -54,7 +55,7 @@ class Identification:
     standard: Standard
     fitted: Validation
     validation: Validation | None = None
-    warnings: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
     history: History | None = None
     compared: Identification | None = None
     mixed: MixedModel | None = None
@@ -66,10 +67,10 @@ class Identification:
         residual = f'{100.0 * self.fitted.total_residual():.2f} % left of the fit'
         if self.validation is not None:
             residual += f', {100.0 * self.validation.total_residual():.2f} % of the validation'
-        warned = f', {len(self.warnings)} warnings' if self.warnings else ''
+        warned = sum(found.severity > Severity.INFO for found in self.findings)
         return (
             f'<{self.robot.name} by {self.method}: {len(self.estimate.names)} base '
-            f'parameters, {residual}{warned}>'
+            f'parameters, {residual}, {warned} warnings>'
         )
 
     def to_pandas(self) -> Any:
@@ -77,5 +78,5 @@ class Identification:
         return self.estimate.table().to_pandas()
 
     def _repr_html_(self) -> str:
-        warnings = ''.join(f'<li>{escape(text)}</li>' for text in self.warnings)
-        return f'<p>{escape(repr(self))}</p>{self.estimate.table().to_html()}<ul>{warnings}</ul>'
+        found = ''.join(f'<li>{escape(render(each))}</li>' for each in self.findings)
+        return f'<p>{escape(repr(self))}</p>{self.estimate.table().to_html()}<ul>{found}</ul>'

@@ -11,7 +11,8 @@ import numpy as np
 
 from ...exceptions import ConfigurationError, RankDeficientError, RecordingError
 from ..arrays import Array
-from ..diagnostics.remark import prefixed
+from ..finding_codes import finding
+from ..findings import Finding
 from ..identification_settings import IdentificationSettings, SIMULATED
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
@@ -50,7 +51,7 @@ class ChunkedLog(Protocol):
         """Where it comes from."""
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Finding, ...]:
         """What was repaired when it was read."""
 
     @property
@@ -80,7 +81,7 @@ class LogSet:
         return ', '.join(log.source for log in self.logs)
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Finding, ...]:
         """What was repaired when they were read."""
         return merge_notes(self.logs, [log.notes for log in self.logs])
 
@@ -110,27 +111,25 @@ class LogSet:
 
 @dataclasses.dataclass(frozen=True)
 class ObservedLogs:
-    """Systems of the logs, their rows put together in `total`, and sentences on the logs."""
+    """Systems of the logs, their rows put together in `total`."""
 
     total: ChunkedSystem
     parts: tuple[ChunkedSystem, ...]
     logs: LogSet
 
-    def disagreement(self, value: Array) -> tuple[str, ...]:
+    def disagreement(self, value: Array) -> tuple[Finding, ...]:
         """Name the logs that the base parameters (b,) predict far worse than their own do."""
         worse = []
         for name, part in zip(short_names(self.logs.logs), self.parts, strict=True):
             share, own = part.system.total_residual(value), _own_residual(part.system)
             if share > max(LARGE_RESIDUAL, MANY_TIMES * own):
-                worse.append(f'{name} {100 * share:.0f} % (by itself {100 * own:.0f} %)')
+                worse.append((name, share, own))
         if not worse:
             return ()
-        return (
-            f'the logs do not agree, so much of their efforts is left unexplained: '
-            f'{", ".join(worse)}; identify apart what had another tool, temperature or robot',
-        )
+        logs, shares, alone = zip(*worse, strict=True)
+        return (finding('logs_far_apart', logs=logs, shares=shares, own=alone),)
 
-    def agreement(self, estimate: Estimate) -> tuple[str, ...]:
+    def agreement(self, estimate: Estimate) -> tuple[Finding, ...]:
         """Test whether the logs by themselves agree on the parameters, within their σ."""
         own, names = list[Estimate](), list[str]()
         for name, part in zip(short_names(self.logs.logs), self.parts, strict=True):
@@ -138,21 +137,14 @@ class ObservedLogs:
                 own.append(fit(part.system, estimate.method))
                 names.append(name)
         if len(own) < 2:
-            return ('too few of the logs determine all parameters to test whether they agree',)
+            return (finding('agreement_not_tested'),)
         values, sigmas = (np.array([getattr(e, k) for e in own]) for k in ('value', 'sigma'))
         found = agreement(values, sigmas)
-        name = estimate.names[found.parameter]
-        test = f"p = {found.p:.2g} by Cochran's Q of each parameter, with Holm's correction"
+        place, test = found.parameter, {'p': found.p, 'parameter': estimate.names[found.parameter]}
         if found.p > SIGNIFICANT:
-            return (f'the logs agree within their σ: {test}, least on {name}',)
-        each = ', '.join(
-            f'{log} {e.value[found.parameter]:.4g} ± {e.sigma[found.parameter]:.2g}'
-            for log, e in zip(names, own, strict=True)
-        )
-        return (
-            f'the logs disagree, most on {name} ({each}): {test}; what differs in '
-            f'{names[found.session]}, temperature, tool or wear?',
-        )
+            return (finding('logs_agree', **test),)
+        figures = {'logs': names, 'values': values[:, place], 'sigmas': sigmas[:, place]}
+        return (finding('logs_disagree', outlier=names[found.session], **figures, **test),)
 
 
 def _own_residual(system: System) -> float:
@@ -204,10 +196,9 @@ def observe_logs(
         tuple(dataclasses.replace(s, time=s.time + offset) for s in part.sampled_systems)
         for part, offset in zip(parts, logs.offsets, strict=True)
     ]
-    names = ', '.join(short_names(logs.logs))
-    notes = [f'{len(parts)} logs were identified together: {names}']
+    notes = [finding('logs_together', count=len(parts), logs=short_names(logs.logs))]
     if not whole:
-        notes.append('long logs: residuals and torques shown are of parts of them, the fit of all')
+        notes.append(finding('long_logs'))
     notes += merge_notes(logs.logs, [part.notes for part in parts])
     total = ChunkedSystem(
         (stack_rows if whole else stack_factors)([part.system for part in parts]),
@@ -267,11 +258,11 @@ def stack_factors(systems: Sequence[System]) -> System:
     return split(systems[0], total, counts, batches)
 
 
-def merge_notes(logs: Sequence[Log], notes: Sequence[Sequence[str]]) -> tuple[str, ...]:
+def merge_notes(logs: Sequence[Log], notes: Sequence[Sequence[Finding]]) -> tuple[Finding, ...]:
     """Return what was noted on all logs as it is, other notes with the name of their log."""
     common = [note for note in notes[0] if all(note in other for other in notes)]
     named = [
-        prefixed(name, note)
+        note.of(name)
         for name, own in zip(short_names(logs), notes, strict=True)
         for note in own
         if note not in common

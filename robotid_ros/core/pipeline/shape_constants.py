@@ -6,6 +6,8 @@ import numpy as np
 
 from ..arrays import Array
 from ..elastic_joints.transmission import minimum_near_grid
+from ..finding_codes import finding
+from ..findings import Finding
 from ..model.base_parameters import base_parameters
 from ..model.friction import FrictionTerm
 from ..model.robot import ElasticRobot, Robot
@@ -23,7 +25,7 @@ SEARCH_FACTOR, GRID_POINTS = 30.0, 25
 
 def search_shape_constants(
     recording: Recording, robot: Robot, settings: SignalSettings
-) -> tuple[Robot, list[str]]:
+) -> tuple[Robot, list[Finding]]:
     """
     Replace shape constants of each joint's friction by those that leave the least residual.
 
@@ -46,7 +48,7 @@ def search_shape_constants(
         return robot, []
     samples, base = prepare(recording, robot, settings), base_parameters(robot)
     system = observe(samples, robot, base)
-    friction, notes = list(robot.friction), []
+    friction, notes = list(robot.friction), list[Finding]()
     for j, places in enumerate(searched):
         for place in places:
             term = robot.friction[j][place]
@@ -61,9 +63,11 @@ def search_shape_constants(
             found = FrictionTerm(term.name, {**term.constants, constant: best})
             friction[j] = (*friction[j][:place], found, *friction[j][place + 1 :])
             notes.append(
-                f'{constant} of {robot.joints[j]} is {best:.3g} by the data, '
-                f'{term.constants[constant]:.3g} by the configuration'
-            )
+                finding(
+                    'shape_found', [robot.joints[j]],
+                    constant=constant, value=best, configured=term.constants[constant],
+                )
+            )  # fmt: skip
     return dataclasses.replace(robot, friction=tuple(friction)), notes
 
 

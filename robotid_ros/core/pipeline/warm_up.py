@@ -1,11 +1,15 @@
 """Friction that changes as joints warm up, estimated beside all else of the robot as it ended."""
 
+from collections.abc import Mapping
 import dataclasses
+from typing import Any
 
 import numpy as np
 
 from ...exceptions import RecordingError
 from ..arrays import Array
+from ..finding_codes import finding
+from ..findings import Finding
 from ..model.friction import FrictionTerm
 from ..model.robot import ElasticRobot, Robot
 from ..model.robot_builder import with_friction
@@ -17,7 +21,7 @@ from ..signals.samples import Samples
 
 def fit_warm(
     samples: Samples, system: System, robot: Robot, method: str, iterations: int
-) -> tuple[System, Estimate, list[str]]:
+) -> tuple[System, Estimate, list[Finding]]:
     """
     Fit a system together with what the joints' friction changes by along the recording.
 
@@ -56,7 +60,7 @@ def fit_warm(
     found = fit(wider, method, iterations)
     value, sigma = found.value[b:], found.sigma[b:]
     notes = [
-        _note(robot.joints[j], term, f'{name} = {v:.3g} ± {s:.2g}')
+        _note(robot.joints[j], term, {'parameter': name, 'value': v, 'sigma': s})
         for (j, term), name, v, s in zip(terms, names, value, sigma, strict=True)
     ]
     extra, of_noise = (
@@ -101,14 +105,8 @@ def _column(samples: Samples, joint: int, term: FrictionTerm) -> Array:
     return decimate(values[None], samples.decimation)[0]
 
 
-def _note(joint: str, term: FrictionTerm, value: str) -> str:
-    if term.kind.by_temperature:
-        reference = term.constants['reference_temperature']
-        return (
-            f'friction of {joint} changes by {value} per K: the parameters are those at '
-            f'{reference:g} °C'
-        )
-    return (
-        f'friction of {joint} fell by {value} as it warmed up: the parameters are those at the '
-        'end of the recording'
-    )
+def _note(joint: str, term: FrictionTerm, values: Mapping[str, Any]) -> Finding:
+    if not term.kind.by_temperature:
+        return finding('friction_warmed_up', [joint], **values)
+    reference = term.constants['reference_temperature']
+    return finding('friction_by_temperature', [joint], reference=reference, **values)

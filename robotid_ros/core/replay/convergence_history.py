@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import Array
+from ..findings import Finding
 
 
 class MotionError(NamedTuple):
@@ -84,7 +85,7 @@ class History:
     iterations : from the initial parameters to the result
     natural_frequency, damping : (n,) of the simulated loops with the last estimate [rad/s, 1]
     bandwidth : (n,) of the motion, angular [rad/s]
-    warnings : reasons to doubt the result, with remedies
+    findings : reasons to doubt the result, with remedies
     motion : simulated with the result, or None
 
     """
@@ -95,7 +96,7 @@ class History:
     natural_frequency: Array
     damping: Array
     bandwidth: Array
-    warnings: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
     motion: SimulatedMotion | None = None
 
     @property

@@ -15,8 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...exceptions import DivergenceError, FEW, shortened
+from ...exceptions import DivergenceError
 from ..arrays import Array
+from ..finding_codes import finding
+from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from ..parameters.physical_consistency import SolverError
@@ -48,7 +50,6 @@ MIN_BANDWIDTH_RATIO = 5.0
 # the bandwidth comes to 0.5 and biases friction; half of it comes to 1, a third to 2, and with
 # these every parameter is biased.
 DOUBTFUL_RATIO, WRONG_RATIO = 0.5, 1.5
-DOUBTFUL = 'doubtful, its friction above all'
 Progress = Callable[[Iteration], None]
 # Changes of a parameter below this many standard deviations are noise: waiting for smaller ones
 # costs iterations and gains no accuracy.
@@ -59,17 +60,16 @@ NOISE_FREE_RESIDUAL = 1e-9
 CONVERGED, MAX_ROUNDS = 0.1, 10
 
 
-def bandwidth_warnings(replay: ReplayProblem, omega: Array, band: Array) -> list[str]:
+def bandwidth_warnings(replay: ReplayProblem, omega: Array, band: Array) -> list[Finding]:
     """Warn of joints whose ω_n (n,) is low for the bandwidth (n,) of their motion [rad/s]."""
     return [
-        f'{joint}: ω_n of its loop is {w:.3g} rad/s, only {w / b:.2g} times the bandwidth of the '
-        f'motion ({b:.3g} rad/s): DIDIM may be biased, use a slower motion or stiffer gains'
+        finding('loop_slow', [joint], omega=w, ratio=w / b, band=b)
         for joint, w, b in zip(replay.robot.joints, omega, band, strict=True)
         if w < MIN_BANDWIDTH_RATIO * b
     ]
 
 
-def motion_warnings(replay: ReplayProblem, record: Iteration) -> list[str]:
+def motion_warnings(replay: ReplayProblem, record: Iteration) -> list[Finding]:
     """
     Warn of joints whose simulated loop does not lag as the measured one does.
 
@@ -83,9 +83,7 @@ def motion_warnings(replay: ReplayProblem, record: Iteration) -> list[str]:
     lag = np.linalg.norm(q - replay.desired.q, axis=0)
     ratios = record.to_measured.position * np.linalg.norm(q, axis=0) / np.maximum(lag, 1e-300)
     return [
-        f'{joint}: {"not trustworthy" if ratio > WRONG_RATIO else DOUBTFUL}, '
-        f'the simulated motion is {ratio:.2g} times as far from the measured one as that is from '
-        "its reference: the control law or its gains are not the robot's"
+        finding('motion_wrong' if ratio > WRONG_RATIO else 'motion_doubtful', [joint], ratio=ratio)
         for joint, ratio in zip(replay.robot.joints, ratios, strict=True)
         if ratio > DOUBTFUL_RATIO
     ]
@@ -96,26 +94,17 @@ def unexplained(system: System, value: Array) -> float:
     return with_all_rows(system).total_residual(value)
 
 
-def residual_warnings(residual: float) -> list[str]:
+def residual_warnings(residual: float) -> list[Finding]:
     """Warn of a relative torque error that the right control law would not leave."""
     if residual <= MAX_RESIDUAL:
         return []
-    return [
-        f'{100.0 * residual:.0f} % of the torque stays unexplained: the control law, its gains or '
-        "the drive gains may not be the robot's"
-    ]
+    return [finding('torque_unexplained', residual=residual)]
 
 
-def prior_warnings(estimate: Estimate) -> list[str]:
+def prior_warnings(estimate: Estimate) -> list[Finding]:
     """Name the parameters that stay near their prior."""
     names = [estimate.names[k] for k in estimate.from_prior]
-    if not names:
-        return []
-    return [
-        f'the motion tells too little of {shortened(names, FEW)}: they stay near the values of '
-        'the robot description, dry friction of a joint that never slips at what holds it; excite '
-        'these joints more to identify them'
-    ]
+    return [finding('near_description', parameters=names)] if names else []
 
 
 class ReplayResult(NamedTuple):
@@ -218,9 +207,8 @@ def _without_convergence(
         return ReplayResult(estimate, system, _history(replay, iterates, system))
     moved = np.abs(change) > MAX_SIGMA_CHANGE * last.estimate.sigma
     names = [system.names[k] for k in np.flatnonzero(moved)]
-    warning = (
-        f'{replay.method.upper()} has not converged, its result is that of the last simulation: '
-        f'do not trust {shortened(names, FEW) if names else "its parameters"} ({error})'
+    warning = finding(
+        'not_converged', method=replay.method.upper(), parameters=names, reason=str(error)
     )
     return ReplayResult(estimate, system, _history(replay, iterates, system, warning))
 
@@ -238,7 +226,7 @@ def _converged(before: Estimate, after: Estimate, settings: ReplaySettings) -> b
 
 
 def _history(
-    replay: ReplayProblem, iterates: list[Iterate], system: System, *notes: str
+    replay: ReplayProblem, iterates: list[Iterate], system: System, *notes: Finding
 ) -> History:
     last = iterates[-1].record
     omega, zeta = replay.loop_dynamics(last.inertia / last.gain_scale)
@@ -252,10 +240,7 @@ def _history(
     if not replay.restart:
         warnings += motion_warnings(replay, last)
     if any(0.0 < iterate.record.step_length < 1.0 for iterate in iterates):
-        warnings.append(
-            f'some steps of {replay.method.upper()} were shortened: check its convergence in the '
-            'report'
-        )
+        warnings.append(finding('steps_shortened', method=replay.method.upper()))
     return History(
         replay.base.names,
         replay.robot.joints,

@@ -6,6 +6,8 @@ import re
 from xml.etree import ElementTree
 
 from ...exceptions import FEW, ModelError, shortened
+from ..finding_codes import finding
+from ..findings import Finding
 from ..model.settings import RobotSettings
 from ..model.urdf_parsing import link_at, movable_joints, parse_urdf
 
@@ -57,7 +59,7 @@ def lock_missing(
     joints: Sequence[str],
     missing: Sequence[str],
     left_out: Mapping[str, PositionRange],
-) -> tuple[dict[str, float], list[str]]:
+) -> tuple[dict[str, float], list[Finding]]:
     """
     Place the joints that cannot be identified: where they stood, else at the URDF's zero.
 
@@ -95,22 +97,14 @@ def lock_missing(
                 'the others or at rest, or ask for all by --joints where another publisher has '
                 f'it, or set robot.locked.{name} where it hardly matters'
             )
-    notes = []
-    if known:
-        places = [
-            f'{name} {"moved around" if name in moved else "stood at"} {locked[name]:.4g}'
-            for name in known
-        ]
-        notes.append(
-            f'{shortened(places, FEW)}, without efforts beside those of the others: taken as '
-            'locked there'
-        )
-    if absent:
-        places = [f'{name} at {locked[name]:.4g}' for name in absent]
-        notes.append(
-            f'the recording lacks {shortened(places, FEW)}: taken as locked there; where that is '
-            'wrong, set robot.locked'
-        )
+    notes = list[Finding]()
+    for name, own in (
+        ('locked_without_efforts', [k for k in known if k not in moved]),
+        ('locked_though_moving', moved),
+        ('joints_not_recorded', absent),
+    ):
+        if own:
+            notes.append(finding(name, own, positions=[locked[k] for k in own]))
     return locked, notes
 
 
@@ -204,7 +198,7 @@ def select_joints(
     settings: RobotSettings,
     recorded: Mapping[str, PositionRange],
     left_out: Mapping[str, PositionRange] | None = None,
-) -> tuple[RobotSettings, tuple[str, ...]]:
+) -> tuple[RobotSettings, tuple[Finding, ...]]:
     """
     Choose the joints to identify and the positions of the others, where not configured.
 
@@ -233,14 +227,12 @@ def select_joints(
     joints = settings.joints or _moving_joints(free, recorded, keep_all=per_joint)
     others = [k for k in free if k not in joints and k in recorded]
     notes = [
-        f'{k} stood at {recorded[k].middle:.4g} and is not identified: let it move, if it '
-        'should be'
+        finding('stood_still', [k], position=recorded[k].middle)
         for k in others
         if not settings.joints
     ]
     notes += [
-        f'{k} moved from {recorded[k].lower:.4g} to {recorded[k].upper:.4g} but counts as locked: '
-        'name it in robot.joints, or record with it at rest'
+        finding('moved_but_locked', [k], low=recorded[k].lower, high=recorded[k].upper)
         for k in names
         if k in recorded and k not in joints and k not in followers and recorded[k].moves
     ]
@@ -248,7 +240,8 @@ def select_joints(
     places, more = lock_missing(urdf, settings, joints, missing, left_out or {})
     unknown = [k for k in recorded if k not in names]
     if pairs := matching_names(missing, unknown):
-        more.append(f'if they are the same, rename {rename(pairs)} in the description')
+        described, names_of_log = zip(*pairs, strict=True)
+        more.append(finding('names_alike', described, recorded=names_of_log))
     locked = {**{k: recorded[k].middle for k in others}, **places, **settings.locked}
     return dataclasses.replace(settings, joints=joints, locked=locked), (*notes, *more)
 

@@ -9,6 +9,8 @@ import numpy.typing as npt
 from ..arrays import Array
 from ..excitation.collision_scene import CollisionScene
 from ..excitation.settings import ExcitationSettings, Margins, Workspace
+from ..finding_codes import finding
+from ..findings import Finding
 from ..model.dynamics import inverse_dynamics, mass_matrix
 from ..model.friction import PLAIN_SYMBOLS
 from ..model.robot import Limits, Robot
@@ -51,10 +53,6 @@ DESIGN_TIME = 60.0
 TRACKING_ERROR, TRACKING_ERROR_PRISMATIC = 0.1, 0.02
 # A margin beyond this leaves no motion worth the name.
 MAX_EFFORT_MARGIN = 0.5
-FOLLOWING = (
-    '{} follow joints of the arm, and stand still in the model: how they move is not in the '
-    'checks of a motion, keep clear of them'
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -281,7 +279,7 @@ class RobotSetup:
     tracking_error : (n,) what stops a session [rad, m]
     drives : of the simulated robot
     facts : what was known
-    unchecked : sentences about what is not checked before the robot moves, by the names of
+    unchecked : findings on what is not checked before the robot moves, by the names of
         `accept_unchecked`
     notes : what a user should look at
 
@@ -296,8 +294,8 @@ class RobotSetup:
     tracking_error: Array
     drives: SimulatedDrives
     facts: KnownFacts
-    unchecked: dict[str, str]
-    notes: tuple[str, ...]
+    unchecked: dict[str, Finding]
+    notes: tuple[Finding, ...]
 
 
 def set_up_robot(
@@ -332,10 +330,10 @@ def set_up_robot(
     others = [tree.joints[n] for n in tree.movable if n not in (*arm.joints, *tree.mimics)]
     locked = {joint.name: joint.rest for joint in others if joint.rest != 0.0}
     settings = RobotSettings(joints=arm.joints, locked=locked, mass=facts.mass)
-    robot, following = build_robot(urdf, settings), tuple[str, ...]()
+    robot, following = build_robot(urdf, settings), tuple[Finding, ...]()
     if robot.followers:  # cylinders beside an arm, that no motion can be planned with
         names = [follower.name for follower in robot.followers]
-        following = (FOLLOWING.format(', '.join(names)),)
+        following = (finding('followers_stand_still', names),)
         standing = settings.locked | {name: tree.joints[name].rest for name in names}
         settings = dataclasses.replace(settings, locked=standing)
         robot = build_robot(urdf, settings)

@@ -13,6 +13,8 @@ from ..excitation.collision_bodies import random_configurations
 from ..excitation.collision_scene import CollisionScene
 from ..excitation.limits import apply_margins, motion_limits
 from ..excitation.settings import ExcitationSettings, Workspace
+from ..finding_codes import finding
+from ..findings import Finding
 from ..model.dynamics import inverse_dynamics
 from ..model.robot import Limits, Robot
 
@@ -118,7 +120,7 @@ def _room(robot: Robot, scene: CollisionScene, limits: Limits, pose: Array, widt
 
 def place_robot(
     robot: Robot, settings: ExcitationSettings
-) -> tuple[ExcitationSettings, tuple[str, ...]]:
+) -> tuple[ExcitationSettings, tuple[Finding, ...]]:
     """
     Complete the workspace and the start: ground, distance between bodies, pose.
 
@@ -128,7 +130,7 @@ def place_robot(
 
     Returns
     -------
-    The settings, and sentences about what a user should look at.
+    The settings, and findings that a user should look at.
 
     Raises
     ------
@@ -136,11 +138,11 @@ def place_robot(
 
     """
     ground: float | None = ground_height(robot, settings.workspace)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
     try:
         CollisionScene(robot, dataclasses.replace(settings.workspace, ground=ground))
     except ConfigurationError as error:  # links are below it in every pose
-        ground, notes = None, (f'no ground is set, the arm seems to hang ({error})',)
+        ground, notes = None, (finding('arm_hangs', reason=str(error)),)
     standing = dataclasses.replace(settings.workspace, ground=ground)
     reason = None
     for workspace, loosened in _ever_looser(robot, standing):
@@ -156,20 +158,20 @@ def place_robot(
 
 def _ever_looser(
     robot: Robot, workspace: Workspace
-) -> Iterator[tuple[Workspace, tuple[str, ...]]]:
-    """Give the workspace, then one without what may be wrong about it, with a sentence on that."""
+) -> Iterator[tuple[Workspace, tuple[Finding, ...]]]:
+    """Give the workspace, then one without what may be wrong about it, with a finding on that."""
     yield workspace, ()
     if pairs := overlapping_pairs(robot, workspace):
-        text = f'overlap in many poses by their shapes, not checked: {", ".join(pairs)}'
-        yield dataclasses.replace(workspace, ignored_pairs=pairs), (text,)
+        found = finding('overlapping', pairs=pairs)
+        yield dataclasses.replace(workspace, ignored_pairs=pairs), (found,)
     if workspace.ground is not None:
-        text = f'no ground is set: no pose is free above {workspace.ground:g} m, the arm may hang'
-        yield dataclasses.replace(workspace, ground=None), (text,)
+        found = finding('no_room_above_ground', height=workspace.ground)
+        yield dataclasses.replace(workspace, ground=None), (found,)
 
 
 def _roomiest(
     robot: Robot, settings: ExcitationSettings
-) -> tuple[ExcitationSettings, tuple[str, ...]]:
+) -> tuple[ExcitationSettings, tuple[Finding, ...]]:
     """Return the settings with distance and start, and the notes on what is not checked."""
     found, reason = [], TrajectoryError('')
     for distance in DISTANCES:

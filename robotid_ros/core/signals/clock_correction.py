@@ -8,6 +8,8 @@ import numpy.typing as npt
 
 from ...exceptions import RecordingError
 from ..arrays import Array, ReadOnlyArrays
+from ..finding_codes import finding
+from ..findings import Finding
 
 # A stamp that goes back further than this, or ahead of its reception by more than that [s], is an
 # outlier or of a clock that was set: buses and schedulers delay by less.
@@ -43,7 +45,7 @@ MAX_GRID_GAP = 1.0
 
 def undo_clock_jumps(
     stamp: Array, received: Array, position: Array, before: float = 0.0
-) -> tuple[Array, npt.NDArray[np.bool_], npt.NDArray[np.float64], list[str]]:
+) -> tuple[Array, npt.NDArray[np.bool_], npt.NDArray[np.float64], list[Finding]]:
     """
     Join the parts of a recording whose clock was set, by the times of reception.
 
@@ -78,13 +80,10 @@ def undo_clock_jumps(
                 shift += SEPARATION
             jumps.append(jump)
             since = before + time[early.stop - 1] - time[parts[0].start]
-            notes.append(
-                f'the clock of the stamps jumped by {jump:+.6g} s after {since:.2f} s: taken back '
-                'by the times of reception'
-            )
+            notes.append(finding('clock_jumped', jump=jump, since=since))
         time[late] += shift
     if not kept.all():
-        notes.append(f'{int((~kept).sum())} samples with stamps far off were left out')
+        notes.append(finding('stamps_far_off', count=int((~kept).sum())))
     return time, kept, np.array(jumps), notes
 
 
@@ -103,7 +102,7 @@ def _position_jumps(position: Array, last: int, first: int) -> bool:
     return bool(np.any(np.abs(position[first] - position[last]) > JUMP_FACTOR * usual + 1e-4))
 
 
-def spread_equal_stamps(time: Array, values: Array) -> tuple[Array, str]:
+def spread_equal_stamps(time: Array, values: Array) -> tuple[Array, list[Finding]]:
     """
     Spread samples that share a stamp evenly up to the next stamp, where stamps were rounded.
 
@@ -114,7 +113,7 @@ def spread_equal_stamps(time: Array, values: Array) -> tuple[Array, str]:
 
     Returns
     -------
-    (N,) times, and a note, '' where nothing was changed
+    (N,) times, and a finding where something was changed
 
     Raises
     ------
@@ -124,7 +123,7 @@ def spread_equal_stamps(time: Array, values: Array) -> tuple[Array, str]:
     same = np.diff(time) == 0.0
     rounded = same & (np.diff(values, axis=0) != 0.0).any(axis=1)
     if rounded.mean() <= MAX_ODD_SHARE:
-        return time, ''
+        return time, []
     first = np.flatnonzero(np.concatenate([[True], ~same]))
     if len(first) < MIN_STAMPS:
         raise RecordingError(
@@ -137,10 +136,8 @@ def spread_equal_stamps(time: Array, values: Array) -> tuple[Array, str]:
     # The next stamp counts unless it lies behind a gap.
     spans = np.append(np.where((steps > 0.0) & (steps < 2.0 * usual), steps, usual), usual)
     place = np.arange(len(time)) - np.repeat(first, counts)
-    return np.repeat(time[first], counts) + place * np.repeat(spans / counts, counts), (
-        f'{int(rounded.sum())} samples have the stamp of the one before: the stamps are rounded '
-        f'to {1e3 * usual:.3g} ms, the samples were spread evenly between them'
-    )
+    spread = np.repeat(time[first], counts) + place * np.repeat(spans / counts, counts)
+    return spread, [finding('stamps_rounded', count=int(rounded.sum()), step=usual)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,14 +178,11 @@ class SamplingTimes(ReadOnlyArrays):
         return self.share * (1.0 - self.share) + min(self.sigma, 1.0) ** 2
 
     @property
-    def note(self) -> str:
-        """What `time` changes in the stamps, '' where nothing."""
+    def findings(self) -> list[Finding]:
+        """What `time` changes in the stamps, nothing where they are right."""
         if self.share == 1.0:
-            return ''
-        text = f'the stamps jitter by {1e3 * self.jitter:.2f} ms, the samples '
-        if self.share == 0.0:
-            return f'{text}do not: taken as evenly spaced'
-        return f'{text}have {100.0 * self.share:.0f} % of its variance: the rest was taken out'
+            return []
+        return [finding('stamps_jitter', jitter=self.jitter, share=self.share)]
 
 
 def sampling_times(time: Array, position: Array, step: float) -> SamplingTimes | None:

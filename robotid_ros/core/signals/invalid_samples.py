@@ -7,6 +7,8 @@ import numpy.typing as npt
 
 from ...exceptions import RecordingError
 from ..arrays import Array
+from ..finding_codes import finding
+from ..findings import Finding
 from .recording import Recording
 
 Mask = npt.NDArray[np.bool_]
@@ -32,7 +34,7 @@ MAX_COARSE_LEVELS = 40
 LEVEL_SAMPLES = 10_000
 
 
-def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, list[str]]:
+def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, list[Finding]]:
     """
     Find the samples that can be used, (N,), with notes on those that cannot.
 
@@ -52,7 +54,7 @@ def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, lis
         for joint, column in zip(recording.joints, values.T, strict=True):
             found = find_spikes(column)
             if found.any():
-                notes.append(f'{int(found.sum())} spikes in the {name} of {joint} were left out')
+                notes.append(finding('spikes', [joint], count=int(found.sum()), quantity=name))
                 spike |= found
     kept[rows[spike]] = False
     rows = rows[~spike]
@@ -60,19 +62,19 @@ def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, lis
         recording.time[rows], recording.position[rows], recording.effort[rows], max_gap
     )
     if stale.any():
-        notes.append(f'{int(stale.sum())} samples repeat the one before them: left out')
+        notes.append(finding('samples_repeated', count=int(stale.sum())))
         kept[rows[stale]] = False
     return kept, notes
 
 
-def _finite_samples(recording: Recording) -> tuple[Mask, list[str]]:
+def _finite_samples(recording: Recording) -> tuple[Mask, list[Finding]]:
     finite = np.isfinite(recording.position).all(axis=1) & np.isfinite(recording.time)
     finite &= np.isfinite(recording.effort).all(axis=1)
     share = 1.0 - finite.mean() if finite.size else 0.0
     if share > MAX_INVALID_SHARE:
         _raise_not_finite(recording, share)
     if share:
-        return finite, [f'{int((~finite).sum())} samples that are not numbers were left out']
+        return finite, [finding('samples_not_finite', count=int((~finite).sum()))]
     return finite, []
 
 
@@ -91,8 +93,8 @@ def _raise_not_finite(recording: Recording, share: float) -> None:
     )
 
 
-def _newer_samples(recording: Recording, finite: Mask) -> tuple[Mask, list[str]]:
-    time, notes = recording.time, []
+def _newer_samples(recording: Recording, finite: Mask) -> tuple[Mask, list[Finding]]:
+    time, notes = recording.time, list[Finding]()
     last = np.maximum.accumulate(np.where(finite, time, -np.inf))
     newer = np.concatenate([[True], time[1:] > last[:-1]])
     older = int((finite[1:] & (time[1:] < last[:-1])).sum())
@@ -103,7 +105,7 @@ def _newer_samples(recording: Recording, finite: Mask) -> tuple[Mask, list[str]]
         )
     left = int((finite & ~newer).sum())
     if left:
-        notes.append(f'{left} samples with repeated or older stamps were left out')
+        notes.append(finding('stamps_repeated', count=left))
     return newer, notes
 
 
@@ -144,17 +146,17 @@ def find_repeated(time: Array, position: Array, effort: Array, max_gap: float) -
     return stale
 
 
-def unwrap_angles(position: Array, joints: Sequence[str]) -> tuple[Array, list[str]]:
+def unwrap_angles(position: Array, joints: Sequence[str]) -> tuple[Array, list[Finding]]:
     """Take jumps of 2π out of angles (N, n); other jumps are no turns."""
     step = np.diff(position, axis=0)
     turns = np.where(np.abs(np.abs(step) - 2.0 * np.pi) < WRAP_TOLERANCE, np.sign(step), 0.0)
     jumps = np.abs(turns).sum(axis=0) > 0.0
     if not jumps.any():
         return position, []
-    names = ', '.join(j for j, jump in zip(joints, jumps, strict=True) if jump)
+    names = [j for j, jump in zip(joints, jumps, strict=True) if jump]
     position = position.copy()
     position[1:] -= 2.0 * np.pi * np.cumsum(turns, axis=0)
-    return position, [f'the position of {names} jumps by 2π: unwrapped']
+    return position, [finding('angles_unwrapped', names)]
 
 
 def clipped_samples(effort: Array, limit: Array | None = None) -> Mask:

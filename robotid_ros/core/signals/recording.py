@@ -10,6 +10,7 @@ import numpy as np
 
 from ...exceptions import RecordingError, UnknownNameError
 from ..arrays import Array, freeze_fields, ReadOnlyArrays
+from ..findings import Finding
 
 if TYPE_CHECKING:
     from ..excitation.trajectory import Trajectory
@@ -123,7 +124,7 @@ class RunContext:
     trajectories: Mapping[str, Trajectory] = dataclasses.field(default_factory=dict)
     configuration: Mapping[str, Any] | None = None
     origin: int = 0
-    notes: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
     left_out: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
 
     @property

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from ...exceptions import RecordingError, StandstillError
 from ..arrays import Array
+from ..finding_codes import finding
+from ..findings import Finding
 from ..model.robot import ElasticRobot, Robot
 from .clock_correction import (
     MAX_GRID_GAP,
@@ -101,7 +103,7 @@ def interpolate(time: Array, values: Array, at: Array) -> Array:
 
 def longest_bridged_gap(
     time: Array, position: Array, usual: float, longest: float
-) -> tuple[float, list[str]]:
+) -> tuple[float, list[Finding]]:
     """
     Return the longest gap to bridge: a longer one where messages are missing all over.
 
@@ -127,10 +129,7 @@ def longest_bridged_gap(
     if not _missing_all_over(steps, longest, bridged):
         return longest, []
     rate = np.count_nonzero(steps <= bridged) / steps[steps <= bridged].sum()
-    return bridged, [
-        f'messages are missing all over, {rate:.3g} come in a second: gaps of up to {bridged:.2f} '
-        's were interpolated, record without losses for better accelerations'
-    ]
+    return bridged, [finding('gaps_interpolated', rate=rate, longest=bridged)]
 
 
 def _missing_all_over(steps: Array, longest: float, bridged: float) -> bool:
@@ -140,7 +139,7 @@ def _missing_all_over(steps: Array, longest: float, bridged: float) -> bool:
 
 def resample_uniformly(
     recording: Recording, settings: SignalSettings
-) -> tuple[Recording, float, npt.NDArray[np.bool_], list[str]]:
+) -> tuple[Recording, float, npt.NDArray[np.bool_], list[Finding]]:
     """
     Bring a recording onto a uniform time grid.
 
@@ -159,7 +158,7 @@ def resample_uniformly(
     if spread:
         recording = dataclasses.replace(recording, time=stamps)
     kept, notes = find_usable_samples(recording, settings.max_gap)
-    notes = [*recording.notes, *([spread] if spread else []), *notes]
+    notes = [*recording.notes, *spread, *notes]
     if kept.sum() < MIN_SAMPLES:
         raise RecordingError(
             f'{recording.source or "the recording"} has {int(kept.sum())} usable samples: record '
@@ -169,8 +168,8 @@ def resample_uniformly(
     position, jumps = unwrap_angles(recording.position[kept], recording.joints)
     if settings.stamps == 'auto':
         times = sampling_times(time, position, _sampling_period(time))
-        if times is not None and times.note:
-            time, notes = times.time, [*notes, times.note]
+        if times is not None and times.findings:
+            time, notes = times.time, [*notes, *times.findings]
     usual = _sampling_period(time)
     step = usual if settings.rate == 0.0 else 1.0 / settings.rate
     longest = max(settings.max_gap, 1.5 * max(step, usual))
@@ -220,11 +219,12 @@ def sampling_times_of(recording: Recording) -> SamplingTimes | None:
 def with_sampling_times(recording: Recording) -> Recording:
     """Return the recording without the jitter of its stamps that samples do not have, noted."""
     times = sampling_times_of(recording)
-    if times is None or not times.note:
+    if times is None or not times.findings:
         return recording
     time: Array = np.full(recording.time.shape, np.nan)
     time[is_finite(recording)] = times.time
-    return dataclasses.replace(recording, time=time, notes=(*recording.notes, times.note))
+    notes = (*recording.notes, *times.findings)
+    return dataclasses.replace(recording, time=time, notes=notes)
 
 
 def _temperatures_at(grid: Array, time: Array, values: Array) -> Array:
@@ -244,27 +244,20 @@ def _sampling_period(time: Array) -> float:
     return float(np.mean(steps[np.abs(steps - usual) <= 0.5 * usual]))
 
 
-def _gap_notes(time: Array, longest: float, usual: float) -> list[str]:
+def _gap_notes(time: Array, longest: float, usual: float) -> list[Finding]:
     """Describe gaps that are left out and samples that are missing between others."""
     steps = np.diff(time)
     gaps = np.flatnonzero(steps > longest)
     if gaps.size > MAX_LISTED_GAPS:
-        lost = float(steps[gaps].sum())
-        notes = [f'nothing was recorded for {lost:.2f} s in {gaps.size} gaps: left out']
-        if gaps.size >= MANY_GAPS and lost > LARGE_SHARE * steps.sum():
-            share = 100.0 * lost / steps.sum()
-            notes = [
-                f'{notes[0]}, which is {share:.0f} % of the time; the parameters are those of a '
-                'few short bursts and may be far off, record without losses'
-            ]
+        lost, total = float(steps[gaps].sum()), float(steps.sum())
+        mostly = gaps.size >= MANY_GAPS and lost > LARGE_SHARE * total
+        name = 'mostly_gaps' if mostly else 'gaps_left_out'
+        notes = [finding(name, duration=lost, count=gaps.size, share=lost / total)]
     else:
-        notes = [
-            f'nothing was recorded for {steps[gap]:.2f} s at {time[gap]:.2f} s: left out'
-            for gap in gaps
-        ]
+        notes = [finding('gap_left_out', duration=steps[gap], since=time[gap]) for gap in gaps]
     missing = int(np.sum(np.round(steps[steps <= longest] / usual) - 1.0))
     if missing > 0:
-        notes.append(f'{missing} of {time.size + missing} samples are missing: interpolated')
+        notes.append(finding('samples_missing', count=missing, total=time.size + missing))
     return notes
 
 
@@ -291,7 +284,7 @@ class UniformRecording:
     clipped: npt.NDArray[np.bool_]
     noise: Array | None
     trajectory: Trajectory | None
-    notes: tuple[str, ...]
+    notes: tuple[Finding, ...]
 
 
 def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> UniformRecording:
@@ -309,14 +302,12 @@ def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> Un
         largest = robot.limits.effort / np.abs(robot.drive_gain)
     cut = clipped_samples(even.effort, largest)
     notes += [
-        f'the effort of {joint} is clipped in {100 * share:.1f} % of the samples: left out, run a '
-        'slower trajectory'
+        finding('effort_clipped', [joint], share=share)
         for joint, share in zip(robot.joints, cut.mean(axis=0), strict=True)
         if share >= MIN_CLIPPED_SHARE
     ]
     notes += [
-        f'the effort of {joint} comes in steps of {step:.3g}: rounding is no noise, errors may be '
-        'larger than σ says'
+        finding('effort_steps', [joint], step=step)
         for joint, step in zip(robot.joints, quantization_steps(even.effort), strict=True)
         if step > 0.0
     ]
@@ -327,12 +318,9 @@ def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> Un
         even, rate, measured = average_periods(even, rate, period)
         trajectory = _trajectory_of_joints(recording) if settings.analytic else None
         cut = np.zeros(even.position.shape, dtype=bool)
-        notes.append(f'the periods of {period:g} s were averaged')
+        notes.append(finding('periods_averaged', period=period))
     if settings.analytic and trajectory is None:
-        notes.append(
-            'derivatives come from differences: signals.analytic needs signals.averaging, and two '
-            'periods or more of a recorded trajectory of all joints'
-        )
+        notes.append(finding('no_analytic_derivatives'))
     return UniformRecording(even, rate, measured, cut, noise, trajectory, tuple(notes))
 
 

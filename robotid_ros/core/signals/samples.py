@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from ...settings import setting
 from ..arrays import Array, freeze_fields
+from ..findings import Finding
 
 # A joint moves from this speed on [rad/s or m/s].
 STANDSTILL = 0.02
@@ -114,7 +115,7 @@ class Samples:
     valid: npt.NDArray[np.bool_]
     noise: Array | None = None
     decimation: int = 1
-    notes: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
     cutoff: float = 0.0
     measured: npt.NDArray[np.bool_] | None = None
     temperature: Array | None = None

@@ -9,6 +9,8 @@ from scipy.ndimage import minimum_filter1d
 
 from ...exceptions import RankDeficientError, RobotIdError
 from ..arrays import Array
+from ..finding_codes import finding
+from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.friction import SHRUNK
 from ..model.robot import ElasticRobot, Robot
@@ -168,7 +170,7 @@ def _reject_outliers(
 
 def prepare_without_delay(
     recording: Recording, robot: Robot, base: BaseParameters, settings: SignalSettings
-) -> tuple[Samples, System, Delays, list[str]]:
+) -> tuple[Samples, System, Delays, list[Finding]]:
     """
     Prepare and observe a recording, without a significant delay of its efforts.
 
@@ -183,7 +185,7 @@ def prepare_without_delay(
     # A log of the commands themselves does not say when the drives followed them.
     held = max(known or 0.0, 0.0)
     samples = prepare(remove_delay(recording, held, settings.stamps), robot, settings)
-    system, notes = observe(samples, robot, base), list[str]()
+    system, notes = observe(samples, robot, base), list[Finding]()
     delays: Delays = {}
     if wanted:
         plain = _plain_columns(robot, base)
@@ -240,30 +242,26 @@ def _timing_error(
 
 @dataclasses.dataclass(frozen=True)
 class _Suspicion:
-    """A delay that rows of the fit show: what it is without, what to say of it and its remedy."""
+    """A delay that rows of the fit show: of each joint, and what is found if it is confirmed."""
 
     delays: Delays
-    text: str
+    finding: Finding
     removable: bool
-    verdict: str
     rows: npt.NDArray[np.bool_]
 
 
 def _without_confirmed_delays(
     samples: Samples, system: System, held: float
-) -> tuple[Samples, System, Delays, list[str]]:
+) -> tuple[Samples, System, Delays, list[Finding]]:
     """
     Remove the delays without which the torques are explained better; note those.
 
     `held` was removed of all efforts already, as commands are held [s].
     """
     delays: dict[str, float] = {}
-    notes: list[str] = []
+    notes: list[Finding] = []
     if held:
-        notes.append(
-            f'the efforts are commands that were held: they belong {1e3 * held:.2f} ms before '
-            'their stamps'
-        )
+        notes.append(finding('efforts_held', delay=held))
     for found in _suspicions(samples, system, held):
         trial = {**delays, **found.delays}
         before, after = (
@@ -273,7 +271,7 @@ def _without_confirmed_delays(
         concerned = [system.joints.index(joint) for joint in found.delays]
         if not _is_less(after[:, concerned], before[:, concerned]):
             continue
-        notes.append(f'{found.text}: {found.verdict}')
+        notes.append(found.finding)
         if found.removable:
             delays = trial
     if delays:
@@ -313,16 +311,12 @@ def _is_less(errors: Array, others: Array) -> bool:
 def _suspicions(samples: Samples, system: System, held: float) -> list[_Suspicion]:
     """Return the delays beyond the hold that are significant, that of most joints first."""
     found, result = estimate_delays(samples, system), list[_Suspicion]()
-    size = f'{1e3 * (held + found.common):.2f} ± {1e3 * found.common_sigma:.2f} ms'
-    text, all_joints = f'the efforts are {size} behind the positions', system.joints
-    text += ', the hold included' if held else ''
+    total, all_joints = {'delay': held + found.common, 'sigma': found.common_sigma}, system.joints
     common = dict.fromkeys(all_joints, found.common)
     if is_significant(found.common, found.common_sigma, samples.rate):
-        verdict = 'removed, see signals.time_offset'
-        result.append(_Suspicion(common, text, True, verdict, found.rows))
+        result.append(_Suspicion(common, finding('delay_removed', **total), True, found.rows))
     elif abs(found.common) > max(SIGNIFICANT_SIGMAS * found.common_sigma, LONGEST_DELAY):
-        verdict = 'too long for a bus, not removed; record both from one clock'
-        result.append(_Suspicion(common, text, False, verdict, found.rows))
+        result.append(_Suspicion(common, finding('delay_too_long', **total), False, found.rows))
     rough = estimate_delays(samples, system, all_rows=True)
     for j, joint in enumerate(all_joints):
         here = found if found.outlier[j] else rough
@@ -330,16 +324,14 @@ def _suspicions(samples: Samples, system: System, held: float) -> list[_Suspicio
             sigma = float(np.hypot(here.sigma[j], here.common_sigma))
             own = abs(here.delay[j] - here.common)
             removable = here is found and own > SIGNIFICANT_SIGMAS * sigma
-            text = (
-                f'the effort of {joint} is {1e3 * (held + here.delay[j]):.0f} ± '
-                f'{1e3 * here.sigma[j]:.0f} ms behind its position, others '
-                f'{1e3 * (held + here.common):.0f} ms'
-            )
-            verdict = 'removed' if removable else 'not removed, its friction is doubtful'
-            verdict += '; record all efforts from one clock'
+            name = 'joint_delay_removed' if removable else 'joint_delay'
+            own_delay = finding(
+                name, [joint],
+                delay=held + here.delay[j], sigma=here.sigma[j], common=held + here.common,
+            )  # fmt: skip
             alone = {joint: float(here.delay[j])}
             # So long a delay shows in the sign of the friction where the joint turns round.
-            result.append(_Suspicion(alone, text, removable, verdict, system.valid))
+            result.append(_Suspicion(alone, own_delay, removable, system.valid))
     return result
 
 

@@ -6,6 +6,8 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
+from ...core.finding_codes import finding
+from ...core.findings import Finding
 from ...core.signals.clock_correction import undo_clock_jumps
 from ..formats.joint_table import concatenate, JointTable
 
@@ -111,7 +113,9 @@ END_SHARE, MIN_MESSAGES = 0.02, 20
 SIMULATED = 1e8  # stamps before this count from a simulation's start, not from 1970 [s]
 
 
-def drift_notes(stamp: npt.NDArray[np.int64], received: npt.NDArray[np.int64]) -> tuple[str, ...]:
+def drift_notes(
+    stamp: npt.NDArray[np.int64], received: npt.NDArray[np.int64]
+) -> tuple[Finding, ...]:
     """
     Tell of stamps that take longer or shorter than the reception of their messages.
 
@@ -132,14 +136,8 @@ def drift_notes(stamp: npt.NDArray[np.int64], received: npt.NDArray[np.int64]) -
         return ()
     if abs(drift) < max(MIN_DRIFT * passed, MIN_SECONDS):
         return ()
-    percent = 100.0 * drift / passed
-    why = (
-        'the stamps are of simulated time: right, if the simulation was not as fast as real time'
-        if stamp[0] * 1e-9 < SIMULATED
-        else 'right, if a bag was replayed at another speed; else the clock of the stamps is '
-        f'wrong, and speeds are off by as much, inertias by {abs(2.0 * percent):.0f} %'
-    )
-    return (
-        f'the stamps span {told:.1f} s, the reception of their messages {passed:.1f} s '
-        f'({percent:+.0f} %): {why}',
-    )
+    share = drift / passed
+    figures = {'stamped': told, 'received': passed, 'share': share}
+    if stamp[0] * 1e-9 < SIMULATED:
+        return (finding('simulated_time', **figures),)
+    return (finding('clock_drifts', inertia=abs(2.0 * share), **figures),)

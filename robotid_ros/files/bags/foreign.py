@@ -14,6 +14,7 @@ from rosbags.rosbag1 import Reader
 from rosbags.rosbag1.reader import decompressors
 from rosbags.rosbag2.storage_sqlite3 import Sqlite3Reader
 
+from ...core.findings import Finding
 from ..bounded import MAX_CHUNK, unpack, unpack_limit
 from .messages import typestore_of
 
@@ -21,7 +22,7 @@ from .messages import typestore_of
 class Ros1Reader:
     """Reader of a ROS 1 bag whose messages are those of ROS 2 (CDR)."""
 
-    notes: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
 
     def __init__(self, path: Path):
         self._reader = Reader(path)
@@ -59,7 +60,7 @@ class Ros1Reader:
 class SqliteReader(Sqlite3Reader):
     """That of rosbags, for paths of any characters and tables that are as large as their file."""
 
-    notes: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
 
     def __init__(self, path: Path):
         # It takes a path for a part of an address.

@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 
+from ...core.finding_codes import finding
 from ...core.model.urdf_parsing import movable_joints
 from ...exceptions import RecordingError, RobotIdError, shortened, UnknownNameError
 from ..formats.column_names import OTHER, REFERENCE
@@ -87,10 +88,7 @@ def find_topic(bag: Bag, joints: Sequence[str] | None = None) -> str:
         )
 
     best, *others = sorted(counts, key=rank, reverse=True)
-    bag.add_note(
-        f'the joint states of {best} count, not those of {shortened(others)}: name joints of '
-        'another topic by --joints where these are the wrong ones'
-    )
+    bag.add_note(finding('topic_chosen', topic=best, others=others))
     return best
 
 
@@ -181,8 +179,7 @@ def _joined(parts: _Parts) -> JointTable:
     if (np.diff(order) < 0).any():
         states = states.rows(np.argsort(order, kind='stable'))
     if len(order) > 1 and not states.stamp.any():
-        note = 'the joint states carry no stamps: the times of reception count'
-        return dataclasses.replace(states, stamp=states.received, notes=(note,))
+        return dataclasses.replace(states, stamp=states.received, notes=(finding('no_stamps'),))
     return states
 
 
@@ -256,16 +253,14 @@ def _with_commands(bag: Bag, table: JointTable, controllers: Sequence[str]) -> J
         return table
     live = _live(table.effort)
     what = 'an effort of exactly 0' if zero[taken].any() else 'no effort'
-    names = shortened([*itertools.compress(table.joints, taken)])
-    whose = f' of {names}' if live.any() else ''
-    note = f"the joint states report {what}{whose}: the controller's commands are taken for it"
+    note = finding('commands_as_efforts', itertools.compress(table.joints, taken), what=what)
     effort = np.where(live, table.effort, command)
     return dataclasses.replace(table, effort=effort, notes=(*table.notes, note))
 
 
 def _with_topic(bag: Bag, table: JointTable, name: str) -> JointTable:
     effort = read_effort(bag, name, table.joints, table.stamp, table.received)
-    notes = (*table.notes, f'the efforts are those of {name}')
+    notes = (*table.notes, finding('efforts_of_topic', topic=name))
     return dataclasses.replace(table, effort=effort, notes=notes)
 
 
@@ -319,7 +314,8 @@ def _interpolate_together(ranked: Sequence[JointTable], joints: Sequence[str]) -
             f'joint states come from several publishers that do not run at one time ({groups}): '
             'record one publisher of all joints, or identify each group by itself'
         )
-    notes = () if exact else (f'{groups} come from different publishers: interpolated',)
+    publishers = [f'[{", ".join(t.joints)}]' for t in used.values()]
+    notes = () if exact else (finding('several_publishers', groups=publishers),)
     tables = (np.column_stack([columns[f][j] for j in joints]) for f in FIELDS)
     result = JointTable(tuple(joints), slowest.stamp, slowest.received, *tables, notes=notes)
     return result.rows(together)

@@ -13,6 +13,7 @@ import re
 
 import numpy as np
 
+from ...core.finding_codes import finding
 from ...core.model.urdf_parsing import movable_joints
 from ...core.signals.recording import Recording, Reference
 from ...core.timing.update_rate import observed_update_rate
@@ -146,10 +147,7 @@ def add_reference(bag: Bag, recording: Recording, window: Window = UNBOUNDED) ->
     if rate == controller.rate:
         return recording
     stated = f'{controller.rate:g} Hz' if controller.rate else 'unknown'
-    note = (
-        f"the states of '{controller.name}' come at {rate:.4g} Hz, its parameter update_rate is "
-        f'{stated}: its updates are taken to be as frequent as its states'
-    )
+    note = finding('update_rate', controller=controller.name, rate=rate, stated=stated)
     controller = dataclasses.replace(controller, rate=rate)
     return dataclasses.replace(recording, controller=controller, notes=(*recording.notes, note))
 

@@ -39,6 +39,8 @@ from rosbags.interfaces import (
     MessageDefinitionFormat,
 )
 
+from ...core.finding_codes import finding
+from ...core.findings import Finding
 from ..atomic import file_errors, open_regular
 from ..bounded import MAX_CHUNK, unpack, unpack_limit
 from ..remote_file import RemoteFile
@@ -313,26 +315,27 @@ class McapReader:
         return position, length
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Finding, ...]:
         """Say what is missing, as far as it was read."""
         notes = []
         if not self.finished:
-            notes.append('the recording was cut short: read up to its last whole message')
+            notes.append(finding('cut_short'))
         if self.lost:
             lost = self.lost.values()
             count = sum(chunk.counts.total() for chunk in lost)
             start = min((c.start for c in self._chunks.values() if c.start), default=0)
             times = [t - start for c in lost if c.counts for t in (c.start, c.stop)]
-            where = f' from {min(times) * 1e-9:.2f} to {max(times) * 1e-9:.2f} s' if times else ''
             notes.append(
-                f"damaged parts of '{self.path.name}' were left out: {len(lost)}, with {count} "
-                f'messages{where}'
-            )
+                finding(
+                    'damaged_parts', file=self.path.name, parts=len(lost), count=count,
+                    start=min(times) * 1e-9 if times else None,
+                    stop=max(times) * 1e-9 if times else None,
+                )
+            )  # fmt: skip
         count = sum(connection.msgcount for connection in self.connections)
         if self.promised > count:
-            notes.append(
-                f"'{self.path.name}' promises {self.promised} messages, {count} were found"
-            )
+            figures = {'promised': self.promised, 'count': count}
+            notes.append(finding('messages_missing', file=self.path.name, **figures))
         return tuple(notes)
 
     @property

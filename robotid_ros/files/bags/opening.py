@@ -6,6 +6,8 @@ from pathlib import Path, PurePath
 import tempfile
 from typing import Any
 
+from ...core.finding_codes import finding
+from ...core.findings import Finding
 from ...exceptions import ConfigurationError, RecordingError
 from ..atomic import nearest_file, open_regular, read_text
 from ..bounded import unpack_file
@@ -30,7 +32,7 @@ def open_bag(path: str | Path | RemoteFile, options: ReadOptions = DEFAULTS) -> 
     RobotIdError : a table lacks something, or does not fit the options
 
     """
-    notes: list[str] = []
+    notes: list[Finding] = []
     parts: Sequence[Path | RemoteFile]
     if is_url(str(path)):
         path, promised = RemoteFile(str(path)), 0
@@ -53,15 +55,17 @@ def open_bag(path: str | Path | RemoteFile, options: ReadOptions = DEFAULTS) -> 
         if not count:
             raise RecordingError(f"'{path}' holds no messages: record again")
         if promised > count:
-            notes.append(f'metadata.yaml promises {promised} messages, {count} were found')
+            notes.append(
+                finding('messages_missing', file=METADATA, promised=promised, count=count)
+            )
         if not any(bag.topics(JOINT_STATE).values()):
             bag = _with_joint_states(bag, readers, notes)
         if (options.columns or options.units or options.rate) and not bag.tables:
-            notes.append('columns, units and rate are of tables: passed over for a bag')
+            notes.append(finding('options_of_tables'))
         yield bag
 
 
-def _with_joint_states(bag: Bag, readers: list[Any], notes: list[str]) -> Bag:
+def _with_joint_states(bag: Bag, readers: list[Any], notes: list[Finding]) -> Bag:
     """Return a bag without joint states with those that the fields of another topic make."""
     from .tables import joint_states_of_topics, TableReader
 
@@ -106,13 +110,13 @@ def data_files(path: Path) -> list[Path]:
     return files
 
 
-def _find_files(path: Path, notes: list[str]) -> tuple[list[Path], int]:
+def _find_files(path: Path, notes: list[Finding]) -> tuple[list[Path], int]:
     """Find the files to open, in the order of `metadata.yaml`, and the messages it promises."""
     files = data_files(path)
     if files == [path]:
         return files, 0
     if not (path / METADATA).exists():
-        notes.append('metadata.yaml is missing: read from the data files themselves')
+        notes.append(finding('metadata_missing'))
         return files, 0
     try:
         content = parse_yaml(read_text(path / METADATA), METADATA)
@@ -122,16 +126,19 @@ def _find_files(path: Path, notes: list[str]) -> tuple[list[Path], int]:
         if not isinstance(promised, int):
             raise TypeError(f'message_count is {promised!r}')
     except (ConfigurationError, LookupError, TypeError) as error:
-        notes.append(f'metadata.yaml is damaged ({error}): read from the data files themselves')
+        notes.append(finding('metadata_damaged', reason=str(error)))
         return files, 0
     there = {file.name: file for file in files}
     if missing := [name for name in names if name not in there]:
-        notes.append(f'of the recording {", ".join(missing)} is missing')
+        notes.append(finding('files_missing', files=missing))
     return [there[name] for name in names if name in there] or files, promised
 
 
 def _reader_of(
-    path: Path | RemoteFile, notes: list[str], options: ReadOptions, stack: contextlib.ExitStack
+    path: Path | RemoteFile,
+    notes: list[Finding],
+    options: ReadOptions,
+    stack: contextlib.ExitStack,
 ) -> Any:
     """
     Return what reads a file, by its first bytes, or a folder of tables; not opened yet.
@@ -155,7 +162,7 @@ def _reader_of(
     if start.startswith(_SQLITE):
         wal = path.with_name(f'{path.name}-wal')
         if wal.exists() and wal.stat().st_size:
-            notes.append(f"'{wal.name}' was not merged: run sqlite3 {path.name} .dump to do so")
+            notes.append(finding('write_ahead_log', file=wal.name, database=path.name))
         from .foreign import SqliteReader
 
         return SqliteReader(path)

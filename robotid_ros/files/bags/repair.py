@@ -6,13 +6,14 @@ import shutil
 import stat
 import tempfile
 
+from ...core.findings import Finding
 from ...exceptions import RecordingError
 from ..atomic import file_errors
 from .mcap_reader import is_mcap, McapReader, MESSAGE
 from .mcap_writer import McapFile
 
 
-def repair_bag(path: str | Path) -> tuple[str, ...]:
+def repair_bag(path: str | Path) -> tuple[Finding, ...]:
     """
     Give a recording that was cut short its index, footer and `metadata.yaml`.
 

@@ -28,6 +28,8 @@ from typing import Any, NamedTuple, TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from ...core.finding_codes import finding
+from ...core.findings import Finding
 from ...core.signals.recording import Controller, Phase, RunContext
 from ...exceptions import RecordingError
 from ..yaml import dump_yaml, parse_yaml
@@ -160,30 +162,26 @@ def parse_speed(values: Mapping[str, str]) -> Speed:
     return (mean, low, high) if 0.0 <= low <= mean <= high < math.inf and mean > 0.0 else FULL
 
 
-def cut_notes(phases: Sequence[Phase]) -> tuple[str, ...]:
+def cut_notes(phases: Sequence[Phase]) -> tuple[Finding, ...]:
     """Say which phases are cut."""
     return tuple(
-        f'the session was cut while {phase.name}'
-        + (f', {phase.missing:.1f} s of this motion are missing' if phase.missing else '')
-        + ': record a whole session'
+        finding('session_cut', phase=phase.name, missing=phase.missing or None)
         for phase in phases
         if phase.cut
     )
 
 
-def speed_notes(phases: Sequence[Phase]) -> tuple[str, ...]:
+def speed_notes(phases: Sequence[Phase]) -> tuple[Finding, ...]:
     """Say which motions ran at another speed than planned."""
     notes = []
     for phase in phases:
         mean, low, high = phase.speed
         if phase.name not in MEASURED or phase.speed == FULL:
             continue
-        share = f'at {mean:.0%} of the planned speed'
-        if not phase.steady:
-            share = f'at {low:.0%} to {high:.0%} of the planned speed, so its periods differ'
-        notes.append(
-            f'{phase.name} ran {share}, by the speed scaling: inertias are known better at 100%'
-        )
+        if phase.steady:
+            notes.append(finding('slow_motion', phase=phase.name, speed=mean))
+        else:
+            notes.append(finding('speed_changed', phase=phase.name, low=low, high=high))
     return tuple(notes)
 
 
@@ -251,10 +249,7 @@ def add_context(bag: Bag, recording: Run, clock: Clock, end: float) -> Run:
     controller = _build_controller(session.controller, str(bag.path))
     if controller and (joints := changed_gains(session)):
         controller = dataclasses.replace(controller, gains={})
-        notes.append(
-            f'the gains of {", ".join(joints)} were changed during the recording, and nobody '
-            'knows when: no method uses them (DIDIM needs a recording with gains that stay)'
-        )
+        notes.append(finding('gains_changed', joints))
     return dataclasses.replace(
         recording,
         controller=controller,

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ...core.finding_codes import finding
+from ...core.findings import Finding
 from ...exceptions import FileError, RecordingError, RobotIdError
 from ..bounded import unpack, unpack_limit
 from ..formats.joint_table import JointTable
@@ -51,7 +53,7 @@ class Bag:
         self,
         path: Path | RemoteFile,
         readers: list[Any],
-        notes: Sequence[str],
+        notes: Sequence[Finding],
         options: ReadOptions,
         size: int,
     ):
@@ -60,10 +62,10 @@ class Bag:
         self.connections = [c for reader in readers for c in _connections(reader)]
         self.typestore = typestore_of(self.connections)
         self._left_out: dict[tuple[str, str], int] = {}
-        self._added: dict[str, None] = {}
+        self._added: dict[Finding, None] = {}
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Finding, ...]:
         """What was unusual, as far as it was read."""
         found = [
             *self._notes,
@@ -71,12 +73,12 @@ class Bag:
             *(n for reader in self._readers for n in reader.notes),
         ]
         found += [
-            f'{count} messages of {topic} were left out: {reason}'
+            finding('messages_left_out', count=count, topic=topic, reason=reason)
             for (topic, reason), count in self._left_out.items()
         ]
         return tuple(dict.fromkeys(found))
 
-    def add_note(self, note: str) -> None:
+    def add_note(self, note: Finding) -> None:
         """Note what was unusual while it was read."""
         self._added[note] = None
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ...core.finding_codes import finding
+from ...core.findings import Finding
 from ...core.signals.derived_efforts import refuse_derived_efforts
 from ...core.signals.invalid_samples import clipped_samples
 from ...core.signals.periodic import MIN_PERIODS
@@ -105,7 +107,7 @@ class BagSummary:
     session: Session
     description: str
     suitability: tuple[Suitability, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Finding, ...]
 
     @property
     def usable(self) -> bool:
@@ -217,17 +219,17 @@ def timing_of(raw: np.ndarray, stamp: np.ndarray) -> Timing:
     )
 
 
-def _timing_notes(timing: Timing, counts: Mapping[tuple[str, ...], int]) -> list[str]:
+def _timing_notes(timing: Timing, counts: Mapping[tuple[str, ...], int]) -> list[Finding]:
     notes = []
     if len(counts) > 1:
-        sets = [f'[{shortened(joints)}] {count} times' for joints, count in counts.items()]
-        notes.append(f'joint states name different sets of joints: {shortened(sets)}')
+        sets = [f'[{shortened(joints)}]' for joints in counts]
+        notes.append(finding('sets_of_joints', sets=sets, counts=tuple(counts.values())))
     if timing.backward:
-        notes.append(f'{timing.backward} stamps jump back: two publishers, or a clock was set')
+        notes.append(finding('stamps_backward', count=timing.backward))
     if timing.repeated:
-        notes.append(f'{timing.repeated} stamps repeat: the same state was published twice')
+        notes.append(finding('stamps_twice', count=timing.repeated))
     if timing.lost:
-        notes.append(f'{timing.lost} messages are missing in {timing.gaps} gaps')
+        notes.append(finding('messages_lost', count=timing.lost, gaps=timing.gaps))
     return notes
 
 
@@ -279,13 +281,13 @@ class ChannelStatistics:
     Attributes
     ----------
     sets : how many messages there are of each set of joints
-    findings : remarks, and why no identification is possible, of the first chunk in motion
+    findings : what was found, and why no identification is possible, of the first chunk in motion
 
     """
 
     def __init__(self) -> None:
         self.sets: dict[tuple[str, ...], int] = {}
-        self.findings: tuple[list[str], str] = ([], '')
+        self.findings: tuple[list[Finding], str] = ([], '')
         self._joints: tuple[str, ...] = ()
         self._stamps: list[np.ndarray] = []
         self._missing: dict[str, Any] = dict.fromkeys(FIELDS, 0)
@@ -362,7 +364,7 @@ def join_measured_joints(tables: Sequence[JointTable]) -> JointTable:
     return correct_clock(states)[0]
 
 
-def check_joint_states(states: JointTable) -> tuple[list[str], str]:
+def check_joint_states(states: JointTable) -> tuple[list[Finding], str]:
     """
     Check for what is repaired or wrong.
 
@@ -383,20 +385,13 @@ def check_joint_states(states: JointTable) -> tuple[list[str], str]:
         effort = resampled.effort[:, j]
         if np.ptp(effort) == 0.0:
             if travel[j] > MIN_TRAVEL:
-                notes.append(
-                    f'the effort of {joint} never changes while it moves: check its sensor'
-                )
+                notes.append(finding('effort_constant', [joint]))
         elif travel[j] <= MIN_TRAVEL:
-            notes.append(f'{joint} did not move: name it in robot.locked, or move it')
+            notes.append(finding('did_not_move', [joint]))
         elif saturated[j] < MAX_CLIPPED and does_negative_work(resampled.position[:, j], effort):
-            notes.append(
-                f'the effort of {joint} drives against its motion on the whole, as one of the '
-                'opposite sign does; identify tries it'
-            )
+            notes.append(finding('effort_against_motion', [joint]))
         if saturated[j] > 0.0:
-            notes.append(
-                f'the effort of {joint} is clipped in {100 * saturated[j]:.1f} % of the samples'
-            )
+            notes.append(finding('effort_flat', [joint], share=saturated[j]))
     return notes, ''
 
 

@@ -20,6 +20,8 @@ from rosbags.interfaces import (
     MessageDefinitionFormat,
 )
 
+from ...core.finding_codes import finding
+from ...core.findings import Finding
 from ...core.signals.clock_correction import MAX_STEP_BACK, MIN_PART_SAMPLES
 from ...exceptions import RecordingError
 from ..formats.arrays import EPISODE_GAP
@@ -62,17 +64,14 @@ class TableReader:
     ):
         self.path, self.options, self.topic, self._made = path, options, topic, made
         self.connections: list[Connection] = []
-        self.notes: tuple[str, ...] = ()
+        self.notes: tuple[Finding, ...] = ()
 
     def open(self) -> None:
         """Read the table."""
         table = self._made or open_table(self.path, self.options)
         stamp, self.notes = join_trials(table.stamp), table.notes
         if stamp is not table.stamp:
-            self.notes += (
-                f"the times of '{self.path}' start again within it: taken for trials one after "
-                f'another, {EPISODE_GAP:g} s apart',
-            )
+            self.notes += (finding('trials_joined', path=str(self.path), gap=EPISODE_GAP),)
         received = np.maximum.accumulate(stamp)
         warm = _steady(received, table.temperature)
         self.table = dataclasses.replace(
@@ -154,7 +153,7 @@ def joint_states_of_topics(bag: Bag) -> tuple[str, JointTable] | None:
             if not _is_of_joints(_table(bag, connection, FIRST), bag.options):
                 continue
             table = _table(bag, connection)
-            note = f'there are no sensor_msgs/JointState: those of {connection.topic} are taken'
+            note = finding('states_of_fields', topic=connection.topic)
             table = dataclasses.replace(table, notes=(*table.notes, note))
             break
     else:

@@ -15,6 +15,7 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
+from ...core.finding_codes import render
 from ...core.model.friction import TERMS
 from ...core.model.parameters import INERTIAL
 from ...core.model.urdf_parsing import parse_urdf, snap_angles
@@ -57,7 +58,7 @@ def urdf(model: 'IdentifiedModel') -> tuple[str, list[str]]:
     notes = explain_losses(model, {FRICTION, ROTORS})
     if model.robot.rotor_inertia:
         notes.insert(0, ROTOR_NOTE)
-    notes += snap_angles(parse_urdf(model.robot.urdf))
+    notes += map(render, snap_angles(parse_urdf(model.robot.urdf)))
     text = identified_urdf(model.robot, model.chi, model.plain_friction).rstrip()
     return f'{text}\n{ET.tostring(comment(notes), encoding="unicode")}\n', notes
 

@@ -4,7 +4,7 @@ An identified payload for other programs: a YAML file, a URDF link, a line for e
 Makers differ in units, frames and order.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.finding_codes import as_data
+from ...core.findings import Finding
 from ...core.payload.payload import Payload
 from ..atomic import write_text
 from ..provenance import versions
@@ -29,7 +31,7 @@ def write_payload(
     path: str | Path,
     payload: Payload,
     facts: Mapping[str, Any],
-    warnings: Sequence[str],
+    findings: Iterable[Finding],
     link: str = '',
     *,
     overwrite: bool = True,
@@ -42,7 +44,7 @@ def write_payload(
     path : of the file
     payload : what was found
     facts : robot, recordings: plain values
-    warnings : in words
+    findings : on the recordings and on it
     link : whose frame that of the payload is; '': it has its name
     overwrite : False refuses to replace an existing file
 
@@ -69,7 +71,7 @@ def write_payload(
         'parameters': parameters,
         'lines': maker_lines(payload),
         'urdf': payload_urdf(payload, link or payload.frame),
-        'warnings': list(warnings),
+        'findings': [as_data(found) for found in findings],
         'versions': versions(),
     }
     return write_text(path, dump_yaml(content), overwrite=overwrite)

@@ -9,6 +9,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from ...core.finding_codes import render
+from ...core.findings import Finding
 from ...core.model.base_parameters import base_parameters
 from ...core.pipeline.chunked_estimation import observe_in_turn
 from ...core.signals.recording import Recording
@@ -110,7 +112,7 @@ def write_regressor(
 
     Returns
     -------
-    Remarks on the recording.
+    What was found in the recording, in words.
 
     Raises
     ------
@@ -121,7 +123,7 @@ def write_regressor(
     settings = from_mapping({'identification': model.results.settings.get('identification', {})})
     signals = settings.identification.signals
     chunks = (recording,) if isinstance(recording, Recording) else recording
-    notes: dict[str, None] = {}
+    notes: dict[Finding, None] = {}
     with file_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     with file_errors(path), TemporaryFile(dir=path.parent) as rows:
@@ -140,7 +142,7 @@ def write_regressor(
         table = np.memmap(rows, float, 'r').reshape(-1, len(LEADING) + base.rank)
         with open_atomic(path, overwrite=overwrite) as stream:
             FORMATS[path.suffix](stream, table, base.names, base.units)
-    return [*notes]
+    return [render(note) for note in notes]
 
 
 def _arrays(

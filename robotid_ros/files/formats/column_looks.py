@@ -7,6 +7,7 @@ import re
 import numpy as np
 import numpy.typing as npt
 
+from ...core.finding_codes import select
 from ...core.signals.derived_efforts import unlikeness
 from ...exceptions import RecordingError, shortened
 from .column_names import Key, match_names
@@ -181,7 +182,9 @@ def missing(table: Table, quantity: str, selections: Mapping[str, Selection]) ->
     taken: Iterable[str] = (f'{k} {s.pattern}' for k, s in selections.items())
     known = f'; found: {", ".join(taken)}' if selections else ''
     known += f'; passed over: {shortened(table.passed_over)}' if table.passed_over else ''
-    known += ''.join(f'; {note}' for note in table.notes)
+    for note in select(table.notes, 'tables_joined'):
+        if left_out := note.values['left_out']:
+            known += f'; {shortened(left_out)} left out, of another length'
     example, hint = EXAMPLES[quantity], ''
     if all(table.widths.values()):
         example = f'{quantity}=NAME[FIRST:END]'

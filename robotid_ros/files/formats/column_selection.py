@@ -8,6 +8,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from ...core.finding_codes import finding
+from ...core.findings import Finding
 from ...core.model.urdf_parsing import movable_joints
 from ...core.setup.arm_choice import choose_arm, JointTree
 from ...exceptions import ModelError, RecordingError, shortened
@@ -281,7 +283,7 @@ def describe(urdf: str) -> Described:
 
 def columns_of_joints(
     table: Table, selection: Selection, robot: Described, options: ReadOptions
-) -> tuple[dict[str, Column], list[str]]:
+) -> tuple[dict[str, Column], list[Finding]]:
     """
     Return the column of each joint, and notes on what the file does not say itself.
 
@@ -313,7 +315,7 @@ def columns_of_joints(
 
 def _by_name(
     words: Sequence[str], robot: Described, options: ReadOptions
-) -> tuple[list[str], list[str]]:
+) -> tuple[list[str], list[Finding]]:
     """Return the joint that each name is, '' for none, and notes; nothing where none is."""
     if not (robot.names or options.joints):
         return list(words), []
@@ -322,17 +324,17 @@ def _by_name(
     if not matched:
         return [], []
     notes = []
-    if others := [f'{word} is {joint}' for word, joint in matched.items() if word != joint]:
-        notes.append(f'names of joints differ from those of the robot: {", ".join(others)}')
+    if others := {word: joint for word, joint in matched.items() if word != joint}:
+        notes.append(finding('names_matched', others.values(), words=tuple(others)))
     if left_out := [word for word in words if word not in matched]:
-        notes.append(f'{shortened(left_out)} left out: not among the joints of the robot')
+        notes.append(finding('joints_left_out', words=left_out))
     names = (matched.get(word, '') for word in words)
     return ['' if name in robot.followers else name for name in names], notes
 
 
 def _by_order(
     table: Table, selection: Selection, words: Sequence[str], known: Sequence[str]
-) -> tuple[list[str], list[str]]:
+) -> tuple[list[str], list[Finding]]:
     """
     Return the joints of columns of which no name is known, in their order, and notes.
 
@@ -349,13 +351,12 @@ def _by_order(
         )
     order = numbers_in(words) or range(len(words))
     names = [known[sorted(order).index(number)] for number in order]
-    pairs = ', '.join(f'{word} is {name}' for word, name in zip(words, names, strict=True))
-    return names, [f'no name of a joint is known to the robot, their order counts: {pairs}']
+    return names, [finding('joints_by_order', names, words=tuple(words))]
 
 
 def _by_number(
     table: Table, selection: Selection, known: Sequence[str], urdf: str
-) -> tuple[list[str], list[str]]:
+) -> tuple[list[str], list[Finding]]:
     """
     Return the joints of numbered columns, and notes where the robot has more joints.
 
@@ -377,8 +378,8 @@ def _by_number(
     if max(places) + 1 == len(known):
         return [known[place] for place in places], []
     names = _of_more(numbers, places, known, urdf)
-    note = f'{selection.pattern} counted as {", ".join(names)} of {len(known)} joints'
-    return names, [f'{note} (--joints: others)']
+    note = finding('joints_by_number', names, columns=selection.pattern, count=len(known))
+    return names, [note]
 
 
 def _of_more(
@@ -428,7 +429,7 @@ def places_of(
     positions: Mapping[str, Column],
     robot: Described,
     options: ReadOptions,
-) -> tuple[dict[str, Column], list[str]]:
+) -> tuple[dict[str, Column], list[Finding]]:
     """
     Return the column of each joint that has positions for another quantity, and notes.
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ...core.findings import Finding
+
 FIELDS = ('position', 'velocity', 'effort')
 COLUMNS = ('stamp', 'received', *FIELDS, 'temperature')
 
@@ -21,7 +23,7 @@ class JointTable:
     stamp, received : (N,) times [ns]
     position, velocity, effort : (N, n)
     temperature : (N, n) [°C] where the table itself holds them, or None
-    notes : what was found, assumed and done, in words
+    notes : what was found, assumed and done
 
     """
 
@@ -32,7 +34,7 @@ class JointTable:
     velocity: np.ndarray
     effort: np.ndarray
     temperature: np.ndarray | None = None
-    notes: tuple[str, ...] = field(default=(), kw_only=True)
+    notes: tuple[Finding, ...] = field(default=(), kw_only=True)
 
     def columns(self, joints: Sequence[str]) -> 'JointTable':
         """Return these joints, in this order."""

@@ -10,7 +10,8 @@ import re
 
 import numpy as np
 
-from ...exceptions import RecordingError, RobotIdError, shortened
+from ...core.finding_codes import finding
+from ...exceptions import RecordingError, RobotIdError
 from ..atomic import file_errors, open_regular
 from .arrays import is_lerobot, read_hdf5, read_mat, read_npy, read_npz, read_parquet
 from .column_names import group, understand
@@ -186,8 +187,8 @@ def _read_folder(path: Path, files: Mapping[Path, Callable[[Path], Table]]) -> T
         )
     parts = _deinterleaved(parts)
     columns, left_out = _below(parts) or _beside(parts)
-    note = f'the tables of {shortened([n for n in parts if n not in left_out])} are one log'
-    note += f'; {shortened(left_out)} left out, of another length' if left_out else ''
+    tables = [name for name in parts if name not in left_out]
+    note = finding('tables_joined', tables=tables, left_out=tuple(left_out))
     return dataclasses.replace(from_arrays(str(path), columns), notes=(note,), labels=labels)
 
 

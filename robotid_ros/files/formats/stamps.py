@@ -5,6 +5,8 @@ import math
 
 import numpy as np
 
+from ...core.finding_codes import finding
+from ...core.findings import Finding
 from ...exceptions import ConfigurationError, RecordingError
 from .column_looks import missing
 from .column_selection import Selection
@@ -20,7 +22,7 @@ MAX_LONELY = 0.1
 MAX_RESTARTS = 0.1
 
 
-def align_rows(stamp: np.ndarray, values: Values) -> tuple[np.ndarray, Values, list[str]]:
+def align_rows(stamp: np.ndarray, values: Values) -> tuple[np.ndarray, Values, list[Finding]]:
     """
     Bring rows into the order of time, and what was logged in rows of its own onto the positions.
 
@@ -34,7 +36,7 @@ def align_rows(stamp: np.ndarray, values: Values) -> tuple[np.ndarray, Values, l
     The rows that hold positions or efforts, and notes
 
     """
-    notes: list[str] = []
+    notes: list[Finding] = []
     own = np.asarray(np.isfinite(values['position']).any(axis=1))
     lonely = np.asarray(np.isfinite(values['effort']).any(axis=1) & ~own)
     if not own.any():
@@ -45,16 +47,16 @@ def align_rows(stamp: np.ndarray, values: Values) -> tuple[np.ndarray, Values, l
         apart and not any(own[run].any() and lonely[run].any() for run in _runs(stamp))
     ):
         stamp, values = _taken(np.argsort(stamp, kind='stable'), stamp, values)
-        notes.append('the rows are not in the order of their stamps: sorted by them')
+        notes.append(finding('rows_sorted'))
     if apart:
         parts = [_joined(*_taken(run, stamp, values)) for run in _runs(stamp)]
         stamp = np.concatenate([part for part, _ in parts])
         values = {quantity: np.concatenate([v[quantity] for _, v in parts]) for quantity in values}
-        notes.append('positions and efforts are in different rows: interpolated')
+        notes.append(finding('rows_interpolated'))
     elif not (own | lonely).all():
         held = np.isfinite(values['position']) | np.isfinite(values['effort'])
         stamp, values = _taken(np.flatnonzero(held.any(axis=1)), stamp, values)
-        notes.append(f'{own.size - stamp.size} rows without positions and efforts are left out')
+        notes.append(finding('rows_without_states', count=own.size - stamp.size))
     return stamp, values, notes
 
 
@@ -106,7 +108,7 @@ def make_stamps(
     columns: Columns,
     options: ReadOptions,
     motion: Mapping[str, np.ndarray],
-) -> tuple[np.ndarray, np.ndarray | slice, list[str]]:
+) -> tuple[np.ndarray, np.ndarray | slice, list[Finding]]:
     """
     Make stamps from a column, or from a rate.
 
@@ -143,7 +145,8 @@ def make_stamps(
             f"'{table.source}' has no times in {selection.pattern}: name another column with "
             "--columns 'time=NAME', or give the rate in Hz with --rate"
         )
-    notes = [f'{int((~kept).sum())} rows without a time are left out'] if not kept.all() else []
+    without = int((~kept).sum())
+    notes = [finding('rows_without_time', count=without)] if without else []
     if len(parts) == 2:  # seconds and nanoseconds
         stamp = _nanoseconds(parts[0][kept], 's', selection.pattern) + parts[1][kept].astype(
             np.int64
@@ -157,14 +160,14 @@ def make_stamps(
     return stamp, kept, [*told, *spread, *notes]
 
 
-def _from_rate(table: Table, options: ReadOptions, count: int) -> tuple[np.ndarray, list[str]]:
+def _from_rate(table: Table, options: ReadOptions, count: int) -> tuple[np.ndarray, list[Finding]]:
     rate = options.rate or table.rate
     if rate == 0.0:
         error = missing(table, 'time', {})
         raise RecordingError(f'{error}, or give the rate in Hz with --rate')
     if not 0.0 < rate < 1e6:
         raise ConfigurationError(f'the rate is {rate:g} Hz: give one from 1 to 100000')
-    notes = [] if options.rate else [f'stamps follow from the rate of the file, {rate:g} Hz']
+    notes = [] if options.rate else [finding('stamps_from_rate', rate=rate)]
     return np.round(np.arange(count) * (1e9 / rate)).astype(np.int64), notes
 
 
@@ -174,7 +177,7 @@ def _unit(
     said: str,
     options: ReadOptions,
     motion: Mapping[str, np.ndarray],
-) -> tuple[str, float, list[str]]:
+) -> tuple[str, float, list[Finding]]:
     """Return the unit of times, the second since 1970 from which they count, and notes."""
     given = canonical(dict(options.units).get('time', ''))
     if given:
@@ -189,8 +192,8 @@ def _unit(
     step = float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 0.0
     unit, origin = epoch_of(time, step)
     if unit:
-        told = f'the stamps {selection.pattern} count as {unit}, for so they are dates of today'
-        return unit, origin, [f'{told} (--units: others)'] if unit != 's' or origin else []
+        told = _assumed(selection, unit, 'for so they are dates of today')
+        return unit, origin, [told] if unit != 's' or origin else []
     if (steps == 0.0).mean() > MOSTLY:  # coarse ones
         step *= float((steps > 0.0).mean())
     if not step:
@@ -222,8 +225,11 @@ def _unit(
             unit, reason = fitting[0], 'for so the robot is as fast as its description permits'
     if unit == 's' and reason == 'by their steps':
         return unit, 0.0, []
-    told = f'the stamps {selection.pattern} count as {unit}, {reason} (--units: others)'
-    return unit, 0.0, [told]
+    return unit, 0.0, [_assumed(selection, unit, reason)]
+
+
+def _assumed(selection: Selection, unit: str, reason: str) -> Finding:
+    return finding('time_unit_assumed', columns=selection.pattern, unit=unit, reason=reason)
 
 
 def _permitted(
@@ -289,7 +295,7 @@ def _nanoseconds(time: np.ndarray, unit: str, name: str, origin: float = 0.0) ->
     return np.asarray(stamp - min(0, int(stamp.min())))
 
 
-def _spread(stamp: np.ndarray, position: np.ndarray) -> tuple[np.ndarray, list[str]]:
+def _spread(stamp: np.ndarray, position: np.ndarray) -> tuple[np.ndarray, list[Finding]]:
     """
     Spread stamps [ns] evenly that are coarser than the rows, as of a clock of whole seconds.
 
@@ -311,8 +317,5 @@ def _spread(stamp: np.ndarray, position: np.ndarray) -> tuple[np.ndarray, list[s
         even[before] = (rows[before] - first[0]) * step + stamp[first[0]] - stamp[0]
         even[after] = (rows[after] - first[-1]) * step + stamp[first[-1]] - stamp[0]
     even = np.round(even).astype(np.int64)
-    note = (
-        f'the stamps change every {coarse * 1e-9:.3g} s only, for several rows each: spread '
-        f'evenly, {1e9 / step:.6g} Hz (--rate: others)'
-    )
+    note = finding('stamps_coarse', step=coarse * 1e-9, rate=1e9 / step)
     return np.asarray(stamp[0] + even - min(0, int(even.min()))), [note]

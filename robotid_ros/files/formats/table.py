@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ...core.finding_codes import finding
+from ...core.findings import Finding
 from ...exceptions import FileError, RecordingError, shortened
 from .column_names import group, understand, words_of
 from .joint_table import interpolate
@@ -33,7 +35,7 @@ class Table:
     texts : {name: first text} of columns that hold no numbers
     labels : {name of an array: names of its columns}
     rate : that the file names [Hz], 0 for none
-    notes : what was unusual about it, in words
+    notes : what was unusual about it
     units : {column: unit} that the file says elsewhere than in the name, as of dates
     words : returns a column of `texts`, (N,)
     passed_over : arrays of another shape than rows of columns, with their shapes
@@ -47,7 +49,7 @@ class Table:
     texts: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     rate: float = 0.0
-    notes: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)
     words: Callable[[str], np.ndarray] | None = None
     passed_over: tuple[str, ...] = ()
@@ -215,7 +217,7 @@ def on_one_clock(table: Table, signals: Mapping[str, Signal], time: str) -> Tabl
     clock = known[best][0]
     columns = {time: clock} | {name: _at(clock, *signal) for name, signal in known.items()}
     made = from_arrays(table.source, columns)
-    note = f'signals with times of their own are interpolated onto those of {best}'
+    note = finding('signals_interpolated', signal=best)
     equal = all(_same(clock, own) for own, _ in known.values())
     notes = table.notes if equal else (*table.notes, note)
     return dataclasses.replace(
@@ -321,7 +323,7 @@ def _without_keys(table: Table) -> Table:
         for name in values:
             if np.isfinite(columns[name][rows]).any():
                 signals[_name(label, name)] = (time[rows], columns[name][rows])
-    note = f'rows of one {" and ".join(keys)} each are columns here'
+    note = finding('rows_are_columns', keys=tuple(keys))
     return on_one_clock(dataclasses.replace(table, notes=(*table.notes, note)), signals, times[0])
 
 

@@ -8,7 +8,8 @@ import math
 
 import numpy as np
 
-from ...core.diagnostics.remark import EFFORT_UNIT, Remark, SERIOUS
+from ...core.finding_codes import finding
+from ...core.findings import Finding
 from ...core.signals.derived_efforts import refuse_derived_efforts
 from ...exceptions import RecordingError
 from .column_looks import are_successive, guess_columns, missing
@@ -77,7 +78,7 @@ class LogUnits:
         units = self.said.get(quantity, '').split(',')
         return next((unit for unit in units if canonical(unit) in WITHOUT_VALUE[quantity]), '')
 
-    def of_positions(self, position: np.ndarray) -> tuple[str | None, list[str]]:
+    def of_positions(self, position: np.ndarray) -> tuple[str | None, list[Finding]]:
         """Return the unit of positions (N, n), None where nothing proves one, and notes."""
         name = self.patterns['position']
         if bare := self.bare('position'):
@@ -100,7 +101,7 @@ class LogUnits:
         why = 'they exceed the limits of the robot description in rad'
         return unit or None, [_counted('position', unit, why)] if unit else []
 
-    def of_velocities(self, unit: str | None, ratio: float) -> tuple[list[str], list[str]]:
+    def of_velocities(self, unit: str | None, ratio: float) -> tuple[list[str], list[Finding]]:
         """Return the units of positions and velocities by their ratio, and notes."""
         velocity = self.said.get('velocity') or None
         if unit and velocity and 'velocity' in self.given:
@@ -117,22 +118,19 @@ class LogUnits:
         pairs = zip(('position', 'velocity'), found, (unit, velocity), strict=True)
         return found, [_counted(q, new, why) for q, new, old in pairs if new and new != old]
 
-    def of_efforts(self, current: bool) -> tuple[str, list[str]]:
+    def of_efforts(self, current: bool) -> tuple[str, list[Finding]]:
         """Return the unit of efforts, '' where it is unknown, and notes."""
         unit, bare = self.said.get('effort', ''), self.bare('effort')
         current |= any(canonical(each) in CURRENTS for each in unit.split(','))
         if '*' in unit or not (current or bare):
             return unit, []
         what, one, each = (bare, bare, bare) if bare else ('currents', 'A', 'ampere')
-        note = (
-            f'the efforts are {what}, parameters come out per {each}: give gains [N·m/{one}], '
-            f"--units 'effort={one}*0.12'"
-        )
-        return '' if bare else unit, [Remark(note, SERIOUS, EFFORT_UNIT, unit=one)]
+        note = finding('effort_unit_of_log', what=what, each=each, unit=one)
+        return '' if bare else unit, [note]
 
 
-def _counted(quantity: str, unit: str, why: str) -> str:
-    return f'{quantity} counts as {unit}, for {why} (--units: others)'
+def _counted(quantity: str, unit: str, why: str) -> Finding:
+    return finding('unit_assumed', quantity=quantity, unit=unit, reason=why)
 
 
 def apply_units(
@@ -141,7 +139,7 @@ def apply_units(
     units: LogUnits,
     position: str | None,
     meaning: Meaning | None,
-) -> tuple[list[str], list[str]]:
+) -> tuple[list[Finding], list[str]]:
     """
     Bring the values to SI, in place.
 
@@ -158,10 +156,10 @@ def apply_units(
     Notes on what was not said by the user, and the quantities that count as SI for want of a unit
 
     """
-    notes, bare = [], units.bare('velocity')
+    notes, bare = list[Finding](), units.bare('velocity')
     if bare:
         values['velocity'][:] = math.nan
-        notes.append(f'the velocities are in {bare}, whose size nothing says: left out')
+        notes.append(finding('velocities_left_out', unit=bare))
     known = {'position': position, 'velocity': '' if bare else units.said.get('velocity')}
     scaled = (values[q] * units.factors(q, unit) for q, unit in known.items())
     ratio = usual_ratio((stamp - stamp[0]) * 1e-9, *scaled)
@@ -296,7 +294,7 @@ class _Content:
     places: Mapping[str, Mapping[str, Column]]
     columns: Columns
     values: dict[str, np.ndarray]
-    notes: tuple[str, ...]
+    notes: tuple[Finding, ...]
 
     @property
     def has_efforts(self) -> bool:
@@ -352,7 +350,7 @@ def _with_live_efforts(
         with contextlib.suppress(RecordingError):  # of other joints
             instead = _read(table, {**found, 'effort': other}, robot, options)
             if instead.has_efforts:
-                note = f'{chosen.pattern} is 0 throughout: the efforts are {other.pattern}'
+                note = finding('efforts_zero', column=chosen.pattern, taken=other.pattern)
                 return other, dataclasses.replace(instead, notes=(*instead.notes, note))
     return chosen, content
 
@@ -379,17 +377,19 @@ def _matrix(columns: Columns, places: Mapping[str, Column], joints: Sequence[str
     return values
 
 
-def _found_note(table: Table, found: Mapping[str, Selection], bare: Sequence[str]) -> str:
+def _found_note(table: Table, found: Mapping[str, Selection], bare: Sequence[str]) -> Finding:
     """Say which columns were taken, which others look alike, and which are without a unit."""
-    taken = ', '.join(
-        f'{quantity} {s.pattern}'
-        + (f' [{s.meaning.unit}]' if s.meaning and s.meaning.unit else '')
-        for quantity, s in found.items()
-    )
+    columns = [
+        s.pattern + (f' [{s.meaning.unit}]' if s.meaning and s.meaning.unit else '')
+        for s in found.values()
+    ]
     others = [o.pattern for k, s in found.items() if k in ('position', 'effort') for o in s.others]
-    also = f'; {", ".join(others[:4])} look alike' if others else ''
-    how = 'by their names' if table.has_header else 'by their order and values'
-    text = f"columns of '{table.source}' found {how}: {taken}{also} (--columns: others)"
-    silent = [quantity for quantity in bare if quantity in found]
-    si = f'; {" and ".join(silent)} without a unit, so in SI (--units: others)' if silent else ''
-    return text + si
+    return finding(
+        'columns_found',
+        table=table.source,
+        how='their names' if table.has_header else 'their order and values',
+        quantities=tuple(found),
+        columns=columns,
+        alike=others[:4],
+        in_si=[quantity for quantity in bare if quantity in found],
+    )

@@ -16,6 +16,7 @@ import numpy as np
 from ...core.excitation import Design, ExcitationSettings, Trajectory
 from ...core.excitation.limits import check_joints, QUANTITIES
 from ...core.excitation.settings import payload_settings
+from ...core.finding_codes import seen_and_remedy
 from ...core.model import inverse_dynamics, Robot
 from ..configuration import Configuration
 from ..provenance import versions
@@ -23,7 +24,7 @@ from . import drawing
 from .drawing import finish, MEASURED, NEUTRAL, new_plot, PREDICTED, RESIDUAL, single
 from .moving_arm import moving_arm
 from .templates import number, percent, render
-from .verdict import Figure, FirstScreen, SERIOUS, split_remedy, with_remedies
+from .verdict import Figure, finding_rows, FirstScreen
 
 TITLES = {'good': 'Can be run', 'fair': 'Can be run with care', 'poor': 'Not to be run'}
 COLORS = {'excitation': PREDICTED, 'validation': MEASURED}
@@ -43,15 +44,7 @@ def design_page(
     motions, plots = motions_of(design), drawing.Plots()
     plots.data['arm'] = moving_arm(robot, motions, settings.workspace)
     series, first = motion_series(design, robot), verdict_of(design, settings)
-    remarks = [
-        (text, severity)
-        for severity, texts in (
-            (SERIOUS, design.shortcomings),
-            ('warning', design.unchecked),
-            ('note', design.notes),
-        )
-        for text in texts
-    ]
+    found = (*design.shortcomings, *design.unchecked, *design.notes)
     name, t = robot.name or 'robot', design.trajectory
     return render(
         'design.html',
@@ -65,7 +58,7 @@ def design_page(
         verdict_title=TITLES[first.level],
         first=first,
         tiles=_figures(design, settings),
-        found=with_remedies(remarks, t.joints),
+        found=finding_rows(found),
         severe=bool(design.shortcomings or design.unchecked),
         motions=list(motions),
         joints=robot.joints,
@@ -85,19 +78,14 @@ def verdict_of(design: Design, settings: ExcitationSettings) -> FirstScreen:
     """Judge a design by its shortcomings, and by what nobody has checked."""
     columns = f'{len(design.columns)} columns of the model'
     if design.shortcomings:
-        finding, remedy = split_remedy(design.shortcomings[0])
-        return FirstScreen(
-            'poor',
-            f'The node excitation does not run it: {finding}.',
-            f'{remedy or "Design again"}.',
-        )
+        seen, remedy = seen_and_remedy(design.shortcomings[0])
+        return FirstScreen('poor', f'The node excitation does not run it. {seen}', remedy)
     if design.unchecked:
-        finding, remedy = split_remedy(design.unchecked[0])
-        action = remedy or 'Complete the robot description'
+        seen, remedy = seen_and_remedy(design.unchecked[0])
         return FirstScreen(
             'fair',
-            f'It keeps every limit that is checked and excites all {columns}, but {finding}.',
-            f'{action}, or accept it by name in excitation.accept_unchecked.',
+            f'It keeps every limit that is checked and excites all {columns}. {seen}',
+            f'{remedy} Or accept it by name in excitation.accept_unchecked.',
         )
     apart = f'; bodies stay at least {settings.workspace.distance:g} m apart'
     return FirstScreen(

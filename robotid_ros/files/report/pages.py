@@ -18,7 +18,7 @@ from . import drawing
 from .bodies import bodies_of, scene
 from .templates import number, percent, render
 from .thinning import phases
-from .verdict import figures, first_words, ranked, with_remedies
+from .verdict import figures, finding_rows, first_words
 
 COLORS = {
     'inertia': drawing.PREDICTED,
@@ -129,7 +129,7 @@ def _shown(results: Results) -> dict[str, Any]:
         'first': first_words(results),
         'tiles': figures(results),
         'expected': verdict.joints if known else (),
-        'found': with_remedies(ranked(results), results.joints),
+        'found': finding_rows(results.findings),
         'phases': moves,
         'series': drawing.effort_series(moves) if moves else None,
         'units': {line.joint: line.unit for line in results.identification},

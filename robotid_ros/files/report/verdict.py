@@ -2,24 +2,17 @@
 
 from collections.abc import Sequence
 import math
-import re
 from typing import NamedTuple, TypeAlias
 
+from ...core.finding_codes import seen_and_remedy
+from ...core.findings import Finding
 from ...core.verdict import GOOD, THRESHOLDS, Verdict
 from ..results import count_within_sigma, Results, total_residual, verdict_of
-from ..verdict_text import cause, next_step, sentences
+from ..verdict_text import next_step, sentences
 from .templates import GOOD_PERCENT, number, percent, residual_class
 
 # The standard parameters cost so much prediction that the base parameters should be used [times].
 COSTLY = 1.5
-SERIOUS = 'serious'
-# What a remedy begins with: our sentences end with one, behind a colon or a semicolon.
-REMEDIES = (
-    *('add', 'average', 'check', 'choose', 'compare', 'do', 'excite', 'fit', 'give', 'identify'),
-    *('if', 'leave', 'lengthen', 'load', 'look', 'move', 'name', 'pip', 'raise', 'read', 'record'),
-    *('remove', 'repair', 'run', 'send', 'set', 'start', 'state', 'stop', 'try', 'use'),
-    *('validate', 'where', 'write'),
-)
 # Value, what it is, and class.
 Figure: TypeAlias = tuple[str, str, str]
 
@@ -44,15 +37,15 @@ class FirstScreen(NamedTuple):
 def first_words(results: Results) -> FirstScreen:
     """Say the verdict, and what to do next."""
     found = verdict_of(results)
-    severe = [w for w, s in ranked(results) if s == SERIOUS]
     css = found.level if found.level in ('good', 'fair') else 'poor'
-    return FirstScreen(css, ' '.join(sentences(results)), _next(results, found, severe))
+    return FirstScreen(css, ' '.join(sentences(results)), _next(results, found))
 
 
-def _next(results: Results, found: Verdict, severe: Sequence[str]) -> str:
+def _next(results: Results, found: Verdict) -> str:
+    severe = found.severe and found.cause is not None and results.findings[found.cause :]
     if severe:
-        finding, remedy = split_remedy(cause(results) or severe[0])
-        return f'{remedy or finding} (see the findings below).'
+        seen, remedy = seen_and_remedy(severe[0])
+        return f'{remedy or seen} See the findings below.'
     if found.level != GOOD and (step := next_step(found)):
         return step
     if better := _better_base(results):
@@ -86,14 +79,6 @@ def _better_base(results: Results) -> str:
     )
 
 
-def ranked(results: Results) -> list[tuple[str, str]]:
-    """Return warnings with their severities; 'warning' where an older file does not say them."""
-    known = results.severities
-    if len(known) != len(results.warnings):
-        known = ('warning',) * len(results.warnings)
-    return list(zip(results.warnings, known, strict=True))
-
-
 def figures(results: Results) -> list[Figure]:
     """Return value, meaning and class of the five figures of the first screen."""
     rows = results.validation or results.identification
@@ -119,29 +104,20 @@ def figures(results: Results) -> list[Figure]:
     return [*tiles, (percent(consistent), text, '')]
 
 
-class Remark(NamedTuple):
-    """A finding: its severity, what was seen, the joints that it names, what to do."""
+class Row(NamedTuple):
+    """A finding of the page: its severity in a word, what was seen, joints, what to do."""
 
     severity: str
     text: str
     joints: Sequence[str]
     remedy: str
+    code: str = ''
 
 
-def with_remedies(texts: Sequence[tuple[str, str]], joints: Sequence[str]) -> list[Remark]:
-    """Take sentences with their severities apart, see `split_remedy`."""
-    found = []
-    for text, severity in texts:
-        named = [j for j in joints if re.search(rf'(?<![\w/]){re.escape(j)}(?![\w/])', text)]
-        seen, remedy = split_remedy(text)
-        found.append(Remark(severity, seen, named, remedy))
-    return found
-
-
-def split_remedy(text: str) -> tuple[str, str]:
-    """Split a sentence 'finding: what to do'; without a remedy the second part is empty."""
-    for match in re.finditer(r'[:;] (?=(\w+))', text):
-        if match[1] in REMEDIES:
-            rest = text[match.end() :]
-            return text[: match.start()], rest[:1].upper() + rest[1:]
-    return text, ''
+def finding_rows(findings: Sequence[Finding]) -> list[Row]:
+    """Return the rows of findings."""
+    return [
+        Row(each.severity.word, seen, each.joints, remedy, each.code)
+        for each in findings
+        for seen, remedy in [seen_and_remedy(each)]
+    ]

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ...core.finding_codes import CODES, render as text_of
+from ...core.findings import Finding
 from ...core.regression.random_effects import random_effects
 from ...exceptions import FileError
 from ...files.atomic import write_text
 from ...files.report.drawing import Plots
 from ...files.report.templates import render
-from ..findings import find_all, Finding
+from ..findings import find_all
 from ..fleet_table import factors_of_robots, read_robots, Robots
 from ..friction_changes import temperature_slopes
 from ..pooling import pool
@@ -45,13 +47,20 @@ def write_fleet_report(folder: str | Path, target: str | Path) -> list[Finding]:
         title=title,
         heading=title,
         subtitle=', '.join(f'{n} session{"s" * (n != 1)} {status}' for status, n in statuses),
-        found=found,
-        types=[_type(robots, [f for f in found if f.type == robots.type]) for robots in every],
+        found=[(f.values['robot'], f.values['type'], _name(f), text_of(f)) for f in found],
+        types=[
+            _type(robots, [f for f in found if f.values['type'] == robots.type])
+            for robots in every
+        ],
         bad=sorted(bad, key=lambda each: (each['status'] == IDENTIFIED, each['source'])),
         count=len(quality),
     )
     write_text(target, page)
     return found
+
+
+def _name(found: Finding) -> str:
+    return CODES[found.code].name.replace('_', ' ')
 
 
 def _type(robots: Robots, own: Sequence[Finding]) -> dict[str, Any]:
@@ -62,11 +71,11 @@ def _type(robots: Robots, own: Sequence[Finding]) -> dict[str, Any]:
                 'name': name,
                 'sessions': len(robots.of(place)),
                 'agreement': float(robots.agreement[place]),
-                'kinds': ', '.join(sorted({f.kind for f in own if f.robot == name})),
+                'kinds': ', '.join(sorted({_name(f) for f in own if f.values['robot'] == name})),
             }
             for place, name in enumerate(robots.names)
         ],
-        'parameters': list(_parameters(robots, {finding.robot for finding in own})),
+        'parameters': list(_parameters(robots, {f.values['robot'] for f in own})),
         'charts': list(_charts(robots, own)),
     }
 
@@ -105,7 +114,7 @@ def _charts(robots: Robots, own: Sequence[Finding]) -> Iterator[dict[str, Any]]:
     owner = robots.owner[dated]
     for parameter in np.flatnonzero(robots.friction):
         title, values = robots.base.names[parameter], robots.sessions[dated, parameter]
-        accused = sorted({finding.robot for finding in own if finding.where == title})
+        accused = sorted({f.values['robot'] for f in own if f.values.get('parameter') == title})
         x, y = (
             np.interp(each, (each.min(), each.max() if np.ptp(each) else each.min() + 1.0), to)
             for each, to in ((times, (0.0, WIDTH)), (values, (HEIGHT, 0.0)))

@@ -1,6 +1,6 @@
 """What the nodes' messages hold, and joint states as arrays; nodes say when they are sent."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -9,8 +9,11 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 import numpy as np
 from numpy.typing import NDArray
+from rclpy.impl.rcutils_logger import RcutilsLogger
 
 from ...core.arrays import Array
+from ...core.finding_codes import render
+from ...core.findings import Finding, Severity
 from ...exceptions import RobotIdError
 
 
@@ -127,3 +130,14 @@ def stamps_to_nanoseconds(messages: Sequence[Any]) -> NDArray[np.int64]:
     """Return the stamps of messages, (N,) [ns]."""
     stamps = [m.header.stamp for m in messages]
     return np.array([s.sec * 10**9 + s.nanosec for s in stamps], np.int64)
+
+
+def log_findings(logger: RcutilsLogger, findings: Iterable[Finding]) -> None:
+    """Log findings by their severity; rclpy wants a line of code of its own for each level."""
+    for found in findings:
+        if found.severity == Severity.INFO:
+            logger.info(render(found))
+        elif found.severity == Severity.WARNING:
+            logger.warning(render(found))
+        else:
+            logger.error(render(found))

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-from .findings import error, Finding, fine, note, warning
+from ...core.finding_codes import finding
+from ...core.findings import Finding
 from .graph_snapshot import GraphSnapshot
-
-_CLIENTS = 'other clients'
 
 
 def client_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
@@ -15,33 +14,19 @@ def client_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
         snapshot.topic(key) for key in ('excitation_session', 'joint_trajectory', 'goals')
     )
     if sessions.publishers:
-        yield warning(
-            _CLIENTS,
-            f"a session of {sessions.publishing_nodes} uses '{name}'",
-            'wait for its end, no other one starts meanwhile',
-        )
+        nodes = sessions.publishing_nodes
+        yield finding('session_runs', nodes=nodes, controller=name)
     elif snapshot.running_goals:
-        yield error(
-            _CLIENTS,
-            f"a goal of another client runs on '{name}'",
-            'end it, only one may move the robot',
-        )
+        yield finding('goal_runs', controller=name)
     if commands.publishers:
-        yield error(
-            _CLIENTS,
-            f"{commands.publishing_nodes} can command '{name}' on '{commands.name}'",
-            'end it, no session starts beside it',
-        )
+        nodes = commands.publishing_nodes
+        yield finding('commanded_by_topic', nodes=nodes, controller=name, topic=commands.name)
     in_sessions = {end.node for end in sessions.publishers}
-    nodes = sorted({end.node for end in goals.subscribers} - in_sessions)
-    if nodes:
-        yield note(
-            _CLIENTS,
-            f"{', '.join(nodes)} can send goals to '{name}'",
-            'send none while a session runs',
-        )
+    others = sorted({end.node for end in goals.subscribers} - in_sessions)
+    if others:
+        yield finding('other_clients', nodes=others, controller=name)
     if not (sessions.publishers or commands.publishers or snapshot.running_goals):
-        yield fine(_CLIENTS, f"nobody else commands '{name}'")
+        yield finding('alone', controller=name)
 
 
 def publisher_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
@@ -51,17 +36,9 @@ def publisher_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
     names = [joint for stream in streams for joint in stream.joints]
     shared = len(streams) == 1 or len(set(names)) < len(names)
     if len(states.publishers) > 1 and streams and shared:
-        yield warning(
-            'joint states',
-            f"{len(states.publishers)} publishers send the same joints on '{states.name}' "
-            f'({states.publishing_nodes})',
-            'remap or end all but the joint_state_broadcaster',
-        )
+        count, nodes = len(states.publishers), states.publishing_nodes
+        yield finding('rival_publishers', count=count, topic=states.name, nodes=nodes)
     if len(snapshot.descriptions) > 1:
         topic = snapshot.topic('robot_description')
-        yield warning(
-            'description',
-            f"'{topic.name}' holds {len(snapshot.descriptions)} different descriptions "
-            f'({topic.publishing_nodes})',
-            "end all but the robot's own publisher",
-        )
+        count, nodes = len(snapshot.descriptions), topic.publishing_nodes
+        yield finding('several_descriptions', topic=topic.name, count=count, nodes=nodes)

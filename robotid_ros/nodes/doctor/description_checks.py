@@ -5,14 +5,13 @@ import dataclasses
 
 import numpy as np
 
+from ...core.finding_codes import finding
+from ...core.findings import Finding
 from ...core.model import build_robot
 from ...core.model.robot import Robot
 from ...core.model.urdf_parsing import movable_joints
-from ...exceptions import RobotIdError, shortened
-from .findings import error, Finding, fine, note, split_remedy, warning
+from ...exceptions import RobotIdError
 from .graph_snapshot import GraphSnapshot
-
-_DESCRIPTION = 'description'
 
 
 def described_robot(snapshot: GraphSnapshot) -> tuple[Robot | None, tuple[Finding, ...]]:
@@ -31,20 +30,15 @@ def described_robot(snapshot: GraphSnapshot) -> tuple[Robot | None, tuple[Findin
     try:
         robot = _build(snapshot)
     except RobotIdError as reason:
-        return None, (error(_DESCRIPTION, *split_remedy(str(reason))),)
+        return None, (finding('description_unusable', reason=str(reason)),)
     return robot, (*_source_findings(snapshot), *_limit_findings(robot))
 
 
 def _missing(snapshot: GraphSnapshot) -> Finding:
     topic = snapshot.topic('robot_description')
-    found = f"nobody publishes '{topic.name}'"
     if topic.publishers:
-        found = f"'{topic.name}' holds nothing though {topic.publishing_nodes} publishes it"
-    return error(
-        _DESCRIPTION,
-        f'{found}, and no robot.urdf is configured',
-        'start robot_state_publisher, or give --config with robot.urdf',
-    )
+        return finding('no_description', empty=topic.name, nodes=topic.publishing_nodes)
+    return finding('no_description', topic=topic.name)
 
 
 def _build(snapshot: GraphSnapshot) -> Robot:
@@ -64,11 +58,8 @@ def _build(snapshot: GraphSnapshot) -> Robot:
 
 def _source_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
     if snapshot.configured_description and not snapshot.descriptions:
-        yield note(
-            _DESCRIPTION,
-            f"nothing on '{snapshot.topic('robot_description').name}', the configured robot.urdf "
-            'is taken',
-        )
+        topic = snapshot.topic('robot_description').name
+        yield finding('configured_description', topic=topic)
 
 
 def _limit_findings(robot: Robot) -> Iterator[Finding]:
@@ -77,11 +68,6 @@ def _limit_findings(robot: Robot) -> Iterator[Finding]:
         values = getattr(robot.limits, name)
         lacking = np.flatnonzero(~np.isfinite(values) | (values <= 0.0))
         if lacking.size:
-            yield warning(
-                _DESCRIPTION,
-                f'there is no {name} limit of {shortened([robot.joints[k] for k in lacking])}',
-                f'set robot.{name}, a motion is planned and watched by it',
-            )
-    for text in robot.warnings:
-        yield note(_DESCRIPTION, *split_remedy(text))
-    yield fine(_DESCRIPTION, f"'{robot.name}' with the joints {shortened(robot.joints)}")
+            yield finding('no_limit', [robot.joints[k] for k in lacking], limit=name)
+    yield from robot.warnings
+    yield finding('described', robot.joints, robot=robot.name)

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.finding_codes import finding
+from ...core.findings import Finding, Severity
 from ...core.model.robot import Robot
-from ...exceptions import shortened
 from ...files.bags.summary import Timing, timing_of
 from ...files.formats.joint_table import JointTable
 from ..identification.rest_check import MAX_TRAVEL
-from .findings import error, Finding, fine, note, Severity, warning
 from .graph_snapshot import GraphSnapshot
 
 # Least rate [Hz]: motions of an excitation reach some hertz, and are differentiated twice.
@@ -23,7 +23,6 @@ MAX_JITTER = 0.3
 # Stamps behind the clock when the quickest of the messages arrives, and ahead of it [s]: a network
 # takes milliseconds, clocks that are synchronised differ by less.
 MAX_AGE, MAX_AHEAD = 0.1, 0.02
-_STATES, _TIMING, _CLOCK = 'joint states', 'timing', 'clock'
 
 
 def joint_state_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterator[Finding]:
@@ -33,19 +32,12 @@ def joint_state_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterat
         yield _silent(snapshot)
         return
     if snapshot.malformed:
-        yield warning(
-            _STATES,
-            f'{snapshot.malformed} joint states name a joint twice or lack values',
-            f'see who publishes them ({snapshot.topic("joint_states").publishing_nodes})',
-        )
+        nodes = snapshot.topic('joint_states').publishing_nodes
+        yield finding('malformed_states', count=snapshot.malformed, nodes=nodes)
     needed = snapshot.joints if robot is None else robot.recorded_joints
     missing = [joint for joint in needed if joint not in stream.joints]
     if missing:
-        yield error(
-            _STATES,
-            f'the joint states lack {shortened(missing)}, they name {shortened(stream.joints)}',
-            'let the joint_state_broadcaster publish every joint, or correct robot.joints',
-        )
+        yield finding('joints_lacking', missing, published=tuple(stream.joints))
     yield from _value_findings(snapshot, stream)
     yield from _timing_findings(stream)
     yield from _clock_findings(snapshot, stream)
@@ -54,18 +46,9 @@ def joint_state_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterat
 def _silent(snapshot: GraphSnapshot) -> Finding:
     topic = snapshot.topic('joint_states')
     if topic.publishers:
-        return error(
-            _STATES,
-            f"'{topic.name}' is silent though {topic.publishing_nodes} publishes it",
-            "activate hardware and joint_state_broadcaster ('ros2 control list_controllers')",
-        )
+        return finding('states_silent', topic=topic.name, nodes=topic.publishing_nodes)
     others = [name for name in snapshot.joint_state_topics if name != topic.name]
-    there = f', there is {shortened(others)}' if others else ''
-    return error(
-        _STATES,
-        f"nobody publishes '{topic.name}'{there}",
-        'start the joint_state_broadcaster, remap its topic, or set --namespace',
-    )
+    return finding('no_states', topic=topic.name, others=others)
 
 
 def _value_findings(snapshot: GraphSnapshot, stream: JointTable) -> Iterator[Finding]:
@@ -75,19 +58,11 @@ def _value_findings(snapshot: GraphSnapshot, stream: JointTable) -> Iterator[Fin
     position, velocity, effort = states.position, states.velocity, states.effort
     absent = not np.isfinite(velocity).any()
     if absent:
-        yield note(
-            _STATES,
-            'the joint states hold no velocity',
-            'nothing, positions are differentiated; only effort controllers need it',
-        )
+        yield finding('no_velocity')
     for what, values in (('position', position), ('velocity', velocity)):
         bad = _where(np.any(~np.isfinite(values), axis=0), names)
         if bad and not (what == 'velocity' and absent):
-            yield error(
-                _STATES,
-                f'{what} of {shortened(bad)} is not a number',
-                f'check the sensor and the {what} state interface',
-            )
+            yield finding('not_a_number', bad, quantity=what)
     if len(stream.stamp) > 1:
         yield from _frozen_findings(names, (position, velocity), effort)
 
@@ -99,20 +74,10 @@ def _frozen_findings(
     still = _constant(motion[0]) & _constant(motion[1])
     if still.all() and _constant(effort).all():
         # Positions alone may rest on a step of their encoder.
-        told = Severity.WARNING if np.isfinite(effort).any() else Severity.NOTE
-        yield Finding(
-            told,
-            _STATES,
-            'positions, velocities and efforts never change by a single bit',
-            'let the robot move: if they stay so, the hardware repeats old states',
-        )
+        found = finding('states_frozen')
+        yield found if np.isfinite(effort).any() else found.at(Severity.INFO)
     elif still.any() and not still.all():
-        yield note(
-            _STATES,
-            f'position and velocity of {shortened(_where(still, names))} never change by a single '
-            'bit, those of the others do',
-            'let it move: if they stay so, its encoder has failed',
-        )
+        yield finding('joints_frozen', _where(still, names))
 
 
 def _constant(values: Array) -> np.ndarray:
@@ -135,59 +100,30 @@ def _timing_findings(stream: JointTable) -> Iterator[Finding]:
     timing = timing_of(stream.stamp, stream.stamp)
     count = len(stream.stamp)
     if (stream.stamp == 0).any():
-        yield error(
-            _TIMING,
-            f'{(stream.stamp == 0).sum()} of {count} stamps are zero',
-            'let the publisher stamp its messages',
-        )
+        yield finding('zero_stamps', zero=int((stream.stamp == 0).sum()), count=count)
         return
     if timing.rate == 0.0:
-        yield error(
-            _TIMING,
-            'the stamps of the joint states never advance',
-            'let the publisher stamp its messages, and listen for longer (--duration)',
-        )
+        yield finding('stamps_stand')
         return
     findings = list(_irregularities(stream, timing))
     if timing.rate < LEAST_RATE:
-        findings.append(
-            warning(
-                _TIMING,
-                f'joint states come at {timing.rate:.3g} Hz',
-                f'publish them at {LEAST_RATE:g} Hz or more, best at the rate of the controller',
-            )
-        )
+        findings.append(finding('slow_states', rate=timing.rate, least=LEAST_RATE))
     if not findings:
-        sentence = f'{timing.rate:.4g} Hz, jitter {1e3 * timing.jitter:.3f} ms, none lost'
-        findings.append(fine(_TIMING, sentence))
+        findings.append(finding('timing_right', rate=timing.rate, jitter=timing.jitter))
     yield from findings
 
 
 def _irregularities(stream: JointTable, timing: Timing) -> Iterator[Finding]:
     count = len(stream.stamp)
     if timing.backward or timing.repeated:
-        yield warning(
-            _TIMING,
-            f'{timing.repeated} of {count} stamps repeat the one before, {timing.backward} jump '
-            'back',
-            'look for a second publisher, or a clock that was set',
-        )
+        figures = {'repeated': timing.repeated, 'backward': timing.backward, 'count': count}
+        yield finding('irregular_stamps', **figures)
     if timing.lost:
         share = timing.lost / (timing.lost + count)
-        yield Finding(
-            Severity.WARNING if share > MAX_LOST else Severity.NOTE,
-            _TIMING,
-            f'{100 * share:.1f} % of the joint states are lost, the longest gap is '
-            f'{1e3 * timing.longest_gap:.0f} ms',
-            'record on the robot itself, with less load or over a better network',
-        )
+        found = finding('states_lost', share=share, gap=timing.longest_gap)
+        yield found.at(Severity.WARNING) if share > MAX_LOST else found
     if timing.jitter * timing.rate > MAX_JITTER:
-        yield warning(
-            _TIMING,
-            f'the stamps jitter by {1e3 * timing.jitter:.2f} ms at {timing.rate:.4g} Hz',
-            'stamp the states when they are measured, and run the control loop with real-time '
-            'priority',
-        )
+        yield finding('stamps_uneven', jitter=timing.jitter, rate=timing.rate)
 
 
 def _clock_findings(snapshot: GraphSnapshot, stream: JointTable) -> Iterator[Finding]:
@@ -199,11 +135,7 @@ def _clock_findings(snapshot: GraphSnapshot, stream: JointTable) -> Iterator[Fin
         clock, now = '/clock', np.interp(now, received, time)
     age = float((now - stream.stamp).min()) * 1e-9
     if (stream.stamp == 0).any() or -MAX_AHEAD <= age <= MAX_AGE:
-        yield fine(_CLOCK, f'stamps agree with {clock}')
+        yield finding('clocks_agree', clock=clock)
         return
     side = 'behind' if age > 0.0 else 'ahead of'
-    yield warning(
-        _CLOCK,
-        f'joint states are stamped {abs(age):.3g} s {side} {clock}',
-        'synchronise the clocks (chrony), and set use_sim_time everywhere or nowhere',
-    )
+    yield finding('clock_offset', offset=abs(age), side=side, clock=clock)

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from .findings import error, Finding, fine, note, warning
+from ...core.finding_codes import finding
+from ...core.findings import Finding
 from .graph_snapshot import Endpoint, GraphSnapshot, Topic
 
 # Variables that decide who hears whom.
@@ -22,7 +23,6 @@ TYPES = {
 }
 # Topics on which a robot that is up is heard.
 HEARD = ('joint_states', 'controller_state', 'robot_description')
-_NETWORK = 'network'
 
 
 def network_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
@@ -31,35 +31,17 @@ def network_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
     chosen = environment.get('ROS_AUTOMATIC_DISCOVERY_RANGE') or 'SUBNET'
     if environment.get('ROS_LOCALHOST_ONLY') == '1':
         chosen = 'LOCALHOST'
-        yield note(
-            _NETWORK,
-            'ROS_LOCALHOST_ONLY=1 overrules ROS_AUTOMATIC_DISCOVERY_RANGE',
-            'unset it, and set ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST',
-        )
+        yield finding('localhost_only')
     if chosen not in RANGES:
-        yield error(
-            _NETWORK,
-            f"ROS_AUTOMATIC_DISCOVERY_RANGE is '{chosen}'",
-            f'set it to one of {", ".join(RANGES)}',
-        )
+        yield finding('discovery_range', range=chosen, ranges=RANGES)
     domain = environment.get('ROS_DOMAIN_ID') or '0'
-    where = f'in ROS domain {domain} with the discovery range {chosen}'
+    where = {'domain': domain, 'range': chosen}
     if not snapshot.nodes:
-        yield error(
-            _NETWORK,
-            f'no other node is heard {where}',
-            'start the robot, and set ROS_DOMAIN_ID, ROS_AUTOMATIC_DISCOVERY_RANGE and '
-            'RMW_IMPLEMENTATION here as it has them',
-        )
+        yield finding('no_nodes', **where)
         return
-    yield fine(_NETWORK, f'{len(snapshot.nodes)} nodes {where}')
+    yield finding('nodes_heard', count=len(snapshot.nodes), **where)
     if chosen in ('SUBNET', 'SYSTEM_DEFAULT') and environment.get('ROS_SECURITY_ENABLE') != 'true':
-        yield note(
-            _NETWORK,
-            'anybody on the network may command the robot',
-            'set ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST where the robot is on this machine, or '
-            'see docs/security.md',
-        )
+        yield finding('open_network')
     yield from _transport_findings(snapshot)
 
 
@@ -69,14 +51,7 @@ def _transport_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
     silent = [topic for topic in map(snapshot.topic, HEARD) if topic.publishers]
     if heard or len(silent) < 2:
         return
-    names = ' and '.join(f"'{topic.name}'" for topic in silent)
-    yield error(
-        _NETWORK,
-        f'{names} have publishers, and no message of any arrives',
-        'export FASTDDS_BUILTIN_TRANSPORTS=UDPv4 ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET here and on '
-        'the robot, and let the firewall pass UDP (docs/interface.md, nodes that do not hear each '
-        'other)',
-    )
+    yield finding('no_messages', topics=[topic.name for topic in silent])
 
 
 def quality_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
@@ -84,20 +59,15 @@ def quality_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
     for key, kind in TYPES.items():
         topic = snapshot.topic(key)
         if others := [end for end in topic.publishers if end.type not in ('', kind)]:
-            yield error(
-                'topics',
-                f"{others[0].node} publishes {others[0].type} on '{topic.name}'",
-                f'remap it, {kind} belongs there',
+            end = others[0]
+            yield finding(
+                'wrong_type', node=end.node, type=end.type, topic=topic.name, expected=kind
             )
     for topic in snapshot.topics.values():
         yield from _mismatches(topic)
     description = snapshot.topic('robot_description')
     if late := [end.node for end in description.publishers if not end.latched]:
-        yield warning(
-            'topics',
-            f"{late[0]} does not keep '{description.name}' for nodes that start later",
-            'publish it with the durability transient_local, as robot_state_publisher does',
-        )
+        yield finding('not_latched', node=late[0], topic=description.name)
 
 
 def _mismatches(topic: Topic) -> Iterator[Finding]:
@@ -107,12 +77,8 @@ def _mismatches(topic: Topic) -> Iterator[Finding]:
             lacks = incompatibility(publisher, reader)
             if lacks and (publisher.node, reader.node) not in told:
                 told.add((publisher.node, reader.node))
-                yield warning(
-                    'topics',
-                    f"{reader.node} hears nothing of {publisher.node} on '{topic.name}', it asks "
-                    f'for {lacks}',
-                    'give both the same quality of service',
-                )
+                ends = {'reader': reader.node, 'publisher': publisher.node}
+                yield finding('quality_mismatch', topic=topic.name, lacks=lacks, **ends)
 
 
 def incompatibility(publisher: Endpoint, reader: Endpoint) -> str:

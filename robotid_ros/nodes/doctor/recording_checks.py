@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 import shutil
 
+from ...core.finding_codes import finding
+from ...core.findings import Finding, Severity
 from ...exceptions import FileError
 from ...files.atomic import expect_writable
-from .findings import error, Finding, Severity
 from .graph_snapshot import Disk, GraphSnapshot
 
 # A minute of seven joints at 1 kHz, with the controller's states, takes about 60 MB: room for
@@ -27,14 +28,15 @@ def look_at_disk(folder: str) -> Disk:
 
 def disk_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
     """Check the folder of the recorder, should it run on this machine."""
-    disk, remedy = snapshot.disk, 'set recorder.folder to another one'
+    disk = snapshot.disk
     if disk is None:
         return
     if disk.obstacle:
-        yield error('disk', f'no recording can be written: {disk.obstacle}', remedy)
+        yield finding('not_writable', reason=disk.obstacle)
         return
     severity = Severity.OK
     if disk.free < ENOUGH_SPACE:
         severity = Severity.ERROR if disk.free < LEAST_SPACE else Severity.WARNING
-    sentence = f"{disk.free / 1e9:.1f} GB are free for '{disk.folder}'"
-    yield Finding(severity, 'disk', sentence, f'make room, or {remedy}' if severity else '')
+    setting = 'recorder.folder' if severity else None
+    space = finding('disk_space', free=disk.free / 1e9, folder=disk.folder, setting=setting)
+    yield space.at(severity)

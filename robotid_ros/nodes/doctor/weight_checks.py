@@ -1,17 +1,18 @@
 """Efforts at rest against the weight of the description's masses: sign, unit, zero."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.finding_codes import finding
+from ...core.findings import Finding
 from ...core.model.dynamics import inverse_dynamics
 from ...core.model.robot import Robot
-from ...exceptions import shortened
 from ...files.formats.joint_table import JointTable
 from .description_checks import described_robot
-from .findings import Finding, fine, note, warning
 from .graph_snapshot import GraphSnapshot
 from .joint_state_checks import moving_joints
 
@@ -23,7 +24,6 @@ OFFSET_FACTOR = 2.0
 # Reported over predicted effort: masses of a description may be off by a factor of two, units and
 # gears by more; what is below a fifth holds no weight.
 MAX_SCALE, NO_WEIGHT = 2.5, 0.2
-_EFFORTS = 'efforts'
 
 
 @dataclass(frozen=True)
@@ -63,14 +63,16 @@ class WeightComparison:
         """Return reported over predicted effort of these joints."""
         return np.asarray(self.measured[index] / self.weight[index])
 
-    def describe(self, index: Collection[int]) -> str:
-        """List these joints with both efforts."""
-        return shortened(
-            [
-                f'{self.joints[j]} {self.measured[j]:.3g} '
-                f'(description: {self.weight[j]:.3g} {self.units[j]})'
-                for j in index
-            ]
+    def finding(self, name: str, index: Collection[int], **values: Any) -> Finding:
+        """Return a finding on these joints, with both efforts."""
+        chosen = list(index)
+        return finding(
+            name,
+            [self.joints[j] for j in chosen],
+            efforts=self.measured[chosen],
+            weights=self.weight[chosen],
+            units=[self.units[j] for j in chosen],
+            **values,
         )
 
 
@@ -115,11 +117,7 @@ def effort_kind(snapshot: GraphSnapshot) -> str:
 def weight_findings(stream: JointTable, robot: Robot, dead: Collection[str]) -> Iterator[Finding]:
     """Check sign, unit and zero of efforts, but for those of joints that are `dead`."""
     if moving := moving_joints(stream, robot.joints):
-        yield note(
-            _EFFORTS,
-            f'{shortened(moving)} moves, so that efforts are not compared with weights',
-            'ask again at rest',
-        )
+        yield finding('moves', moving)
         return
     compared = compare_weights(stream, robot)
     if not np.isfinite(compared.weight).all():
@@ -128,51 +126,27 @@ def weight_findings(stream: JointTable, robot: Robot, dead: Collection[str]) -> 
     if heavy:
         yield from _compare(compared, heavy)
     else:
-        yield note(
-            _EFFORTS,
-            'no joint bears a weight that would show sign and unit of its effort',
-            'ask again with the arm stretched out sideways, where gravity acts on its joints',
-        )
+        yield finding('no_weight')
     if offset := compared.offset:
-        yield warning(
-            _EFFORTS,
-            f'efforts at rest are more than weight and friction, {compared.describe(offset)}',
-            'set the zero of their sensors, and see that the arm touches nothing',
-        )
+        yield compared.finding('efforts_beyond_weight', offset)
 
 
 def _compare(compared: WeightComparison, heavy: list[int]) -> Iterator[Finding]:
     ratio = compared.ratio(heavy)
     size = np.abs(ratio)
 
-    def those(mask: np.ndarray) -> str:
-        return compared.describe([j for j, chosen in zip(heavy, mask, strict=True) if chosen])
+    def those(mask: np.ndarray) -> list[int]:
+        return [j for j, chosen in zip(heavy, mask, strict=True) if chosen]
 
     if (size < NO_WEIGHT).all():
-        yield warning(
-            _EFFORTS,
-            f'efforts at rest hold no weight, {compared.describe(heavy)}',
-            'set robot.effort_kind: without_gravity if the driver subtracts it (docs/efforts.md)',
-        )
+        yield compared.finding('efforts_without_weight', heavy)
         return
     opposite = ratio < -NO_WEIGHT
     scaled = ~opposite & ((size > MAX_SCALE) | (size < 1.0 / MAX_SCALE))
     if opposite.any():
-        yield _opposite(those, opposite)
+        arm = 'arm' if opposite.all() else None
+        yield compared.finding('efforts_opposite', those(opposite), arm=arm)
     if scaled.any():
-        yield warning(
-            _EFFORTS,
-            f'efforts at rest do not fit the weight, {those(scaled)}',
-            'check their unit, robot.drive_gain, the payload, and the masses of the description',
-        )
+        yield compared.finding('efforts_unlike_weight', those(scaled))
     if not (opposite | scaled).any():
-        yield fine(_EFFORTS, f'agree at rest with the weight, {compared.describe(heavy)}')
-
-
-def _opposite(those: Callable[[np.ndarray], str], opposite: np.ndarray) -> Finding:
-    remedy = 'set its robot.drive_gain to -1'
-    if opposite.all():
-        remedy = 'set robot.drive_gain to -1, or robot.gravity if the arm hangs'
-    return warning(
-        _EFFORTS, f'efforts at rest are opposite to the weight, {those(opposite)}', remedy
-    )
+        yield compared.finding('efforts_like_weight', heavy)

@@ -14,6 +14,8 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.excitation import check_trajectory, Design, point_to_point, Waypoints, waypoints
 from ...core.excitation.collision_scene import CollisionScene
+from ...core.finding_codes import render
+from ...core.findings import Finding
 from ...core.model.robot import Robot
 from ...exceptions import ConfigurationError, RobotStateError
 from ...node_settings import ExcitationNodeSettings
@@ -153,15 +155,15 @@ class Session:
 
 
 def check_accepted(
-    unchecked: Mapping[str, str], settings: ExcitationNodeSettings, logger: Any
+    unchecked: Mapping[str, Finding], settings: ExcitationNodeSettings, logger: Any
 ) -> None:
     """Warn of what is not checked, by the names of `accept_unchecked`; the user accepts it."""
-    for sentence in unchecked.values():
-        logger.warning(sentence)
+    for found in unchecked.values():
+        logger.warning(render(found))
     missing = [name for name in unchecked if name not in settings.accept_unchecked]
     if missing:
         raise ConfigurationError(
-            f'{"; ".join(unchecked[name] for name in missing)}; or accept it by '
+            f'{" ".join(render(unchecked[name]) for name in missing)} Or accept it by '
             f'excitation.accept_unchecked: [{", ".join((*settings.accept_unchecked, *missing))}]'
         )
 

@@ -22,6 +22,7 @@ from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
 from ...core.excitation import Design, design, Progress, waypoints
+from ...core.finding_codes import render
 from ...core.model import build_robot, Robot, RobotSettings
 from ...core.model.urdf_parsing import movable_joints
 from ...exceptions import ControllerError, RobotIdError, TrajectoryError
@@ -31,7 +32,7 @@ from ...files.report.page import page_beside, write_design_page
 from ...files.trajectory_file import dump_design, read_design, save_design
 from ...node_settings import ExcitationNodeSettings
 from ..common.batched_subscription import BatchedSubscription
-from ..common.messages import is_well_formed, one_line, State
+from ..common.messages import is_well_formed, log_findings, one_line, State
 from ..common.runtime import ConfiguredNode, LATCHED
 from ..common.waiting import wait_until
 from ..common.worker_process import run_in_process
@@ -115,10 +116,7 @@ class SessionDesign:
         self.file = str(file)
         condition, log = plan.condition_numbers['raw'], self._node.get_logger()
         log.info(f"condition number {condition:.3g}, {plan.verdict}: saved as '{self.file}'")
-        for sentence in plan.notes:
-            log.info(sentence)
-        for sentence in (*plan.unchecked, *plan.shortcomings):
-            log.warning(sentence)
+        log_findings(log, (*plan.notes, *plan.unchecked, *plan.shortcomings))
         configuration = dataclasses.replace(self._node.configuration, robot=robot)
         write_page(file, plan, urdf, configuration, log)
         return plan
@@ -150,7 +148,7 @@ class SessionDesign:
 def check_design(plan: Design) -> None:
     """Refuse to run a poor design."""
     if plan.shortcomings:
-        raise TrajectoryError(f'the design is poor: {"; ".join(plan.shortcomings)}')
+        raise TrajectoryError(f'the design is poor: {" ".join(map(render, plan.shortcomings))}')
 
 
 def _design_until(

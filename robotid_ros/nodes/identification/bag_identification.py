@@ -17,7 +17,6 @@ from ...core.pipeline.results import Identification
 from ...core.signals.recording import Controller, Recording
 from ...exceptions import RecordingError, RobotIdError
 from ...files.atomic import make_new_folder
-from ...files.bags.session import cut_notes
 from ...files.configuration import Configuration
 from ...files.export.identified_urdf import identified_urdf
 from ...files.identification_input import AnyRecording, EXCITING, open_input, split
@@ -110,11 +109,12 @@ def _split_phases(
         raise RecordingError(
             f"the session in '{recording.source}' failed: call ~/identify to use what there is"
         )
-    if notes := cut_notes(recording.phases):
-        if not include_failed:
-            raise RecordingError(
-                f"{notes[0]}, or call ~/identify to use what there is in '{recording.source}'"
-            )
+    cut = [phase.name for phase in recording.phases if phase.cut]
+    if cut and not include_failed:
+        raise RecordingError(
+            f'the session was cut while {cut[0]}: record a whole session, or call ~/identify to '
+            f"use what there is in '{recording.source}'"
+        )
     if names and EXCITING not in names:
         raise RecordingError(
             f"'{recording.source}' ends before the excitation: record a whole session"

@@ -17,7 +17,7 @@ from ...exceptions import RecordingError, RobotIdError
 from ...node_settings import IdentificationNodeSettings
 from ..common import runtime
 from ..common.batched_subscription import BatchedSubscription
-from ..common.messages import is_well_formed, one_line, stack_joint_states
+from ..common.messages import is_well_formed, log_findings, one_line, stack_joint_states
 from ..common.runtime import LATCHED, WorkerNode
 from ..common.worker_process import run_in_process
 from .drift import DriftTopics
@@ -189,8 +189,7 @@ class Identification(WorkerNode):
             old, new = propose_for_joints(self._robot, outcome.inertia, outcome.gains, gains)
             self._gains.publish(gains_message(old, new, now))
         self._start_live_prediction(outcome)
-        for warning in results.warnings:
-            self.get_logger().warn(warning)
+        log_findings(self.get_logger(), results.findings)
         worst = max((row.moving for row in results.validation), default=float('nan'))
         self.publish_state(
             'done',

@@ -42,7 +42,7 @@ def identify_payload_bag(
     own = None if is_results(empty) else configuration
     fallback = description or read_urdf(configuration) or ''
     given = open_payload(empty, loaded, settings.payload.frame, own, fallback=fallback)
-    payload, notes = payload_from_recordings(
+    payload, findings = payload_from_recordings(
         given.empty, given.loaded, given.robot, given.settings, progress, given.frame.name
     )
     path = Path(loaded)
@@ -51,14 +51,14 @@ def identify_payload_bag(
     # What was identified before stays.
     file = next(name for name in new_names(file) if not name.exists())
     facts = {'robot': given.robot.name, 'empty': empty, 'loaded': loaded}
-    write_payload(file, payload, facts, notes, given.frame.body)
+    write_payload(file, payload, facts, findings, given.frame.body)
     return PayloadOutcome(
         frame=payload.frame,
         link=given.frame.body,
         central=_table(CENTRAL, payload.central, payload.central_sigma, CENTRAL_UNITS),
         parameters=_table(payload.names, payload.value, payload.sigma, payload.units),
         lines=maker_lines(payload),
-        notes=notes,
+        findings=findings,
         path=str(file),
     )
 

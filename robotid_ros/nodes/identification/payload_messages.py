@@ -9,6 +9,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import Inertia, InertiaStamped, Vector3
 from std_msgs.msg import Header
 
+from ...core.findings import Finding
 from ..common.messages import format_value, status
 
 
@@ -24,7 +25,7 @@ class PayloadOutcome(NamedTuple):
         data do not determine a value
     parameters : the same of `XX … M` at the frame
     lines : by maker, None where the data lack a number of it
-    notes : what to doubt
+    findings : what to doubt
     path : of the file
 
     """
@@ -34,7 +35,7 @@ class PayloadOutcome(NamedTuple):
     central: Mapping[str, tuple[float, float, str]]
     parameters: Mapping[str, tuple[float, float, str]]
     lines: Mapping[str, str | None]
-    notes: tuple[str, ...]
+    findings: tuple[Finding, ...]
     path: str
 
     @property

@@ -9,7 +9,7 @@ from std_srvs.srv import Trigger
 
 from ...exceptions import RobotIdError
 from ...node_settings import IdentificationNodeSettings
-from ..common.messages import one_line
+from ..common.messages import log_findings, one_line
 from ..common.runtime import LATCHED, WorkerNode
 from ..common.worker_process import run_in_process
 from .payload_messages import inertia_message, payload_message, PayloadOutcome
@@ -96,8 +96,7 @@ class PayloadService:
         if message is not None:
             self._inertia.publish(message)
         self._parameters.publish(payload_message(outcome, now))
-        for note in outcome.notes:
-            self._node.get_logger().warn(note)
+        log_findings(self._node.get_logger(), outcome.findings)
 
 
 def identify_in_worker(*arguments: object) -> PayloadOutcome:

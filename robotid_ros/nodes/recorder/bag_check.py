@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from ...core.finding_codes import render
 from ...exceptions import FileError, RecordingError
 from ...files.bags.opening import open_bag
 
@@ -29,8 +30,8 @@ def check_bag(path: Path, written: Mapping[str, int]) -> None:
     except RecordingError as error:
         raise FileError(f'what was recorded cannot be read: {error}') from error
     if found != written or notes:
+        said = ''.join(f' {render(note)}' for note in notes)
         raise FileError(
             f"'{path}' holds {sum(found.values())} of the {sum(written.values())} messages that "
-            f'were written{": " if notes else ""}{"; ".join(notes)}: check the disk, and record '
-            'again'
+            f'were written: check the disk, and record again.{said}'
         )

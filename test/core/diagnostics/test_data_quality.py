@@ -1,12 +1,14 @@
-"""What data are like: noise, rows and why they are not used, singular values; order of remarks."""
+"""What data are like: noise, rows, singular values; findings as values."""
 
+import dataclasses
 import pickle
 
 import numpy as np
 import pytest
 
 from robotid_ros.core.diagnostics.data_quality import count_rows, singular_values, white_noise
-from robotid_ros.core.diagnostics.remark import in_order, NOTE, prefixed, Remark, remarks, SERIOUS
+from robotid_ros.core.finding_codes import as_data, CODES, finding, from_data, NAMES, render
+from robotid_ros.core.findings import in_order, Severity
 from robotid_ros.core.regression.observation_system import System
 from robotid_ros.files.yaml import dump_yaml, parse_yaml
 
@@ -50,24 +52,49 @@ def test_singular_values_are_those_of_the_weighted_and_scaled_matrix():
 
 
 def test_what_matters_most_comes_first_and_once():
-    texts = [*remarks(NOTE, ['a', 'b']), 'c', Remark('d', SERIOUS), 'c']
-    assert in_order(texts) == ('d', 'c', 'a', 'b')
+    info, warning, error = (
+        finding('rows_sorted'),
+        finding('no_stamps'),
+        finding('rows_sorted', ['a']),
+    )
+    error = dataclasses.replace(error, severity=Severity.ERROR)
+    found = in_order([info, warning, finding('no_stamps'), error])
+    assert found == (error, warning, info)
 
 
-def test_a_finding_keeps_what_it_has_wherever_it_goes():
-    finding = Remark('j1 rests', NOTE, 'hardly_moved', ['j1'], share=0.01)
-    (serious,) = remarks(SERIOUS, [finding])
-    for text in (
-        finding,
-        serious,
-        prefixed('a.csv', finding),
-        pickle.loads(pickle.dumps(finding)),
-    ):
-        assert (text.code, text.joints, text.values) == (
-            'hardly_moved',
-            ('j1',),
-            {'share': 0.01},
-        )
-    assert serious.severity == SERIOUS and prefixed('a.csv', finding).severity == NOTE
-    assert prefixed('a.csv', finding) == 'a.csv: j1 rests' == prefixed('a.csv', 'j1 rests')
-    assert parse_yaml(dump_yaml({'found': [finding]}), '') == {'found': ['j1 rests']}
+def test_a_finding_is_a_value_wherever_it_goes():
+    found = finding('hardly_moved', ['j1'], share=np.float64(0.01))
+    assert (found.joints, found.values) == (('j1',), {'share': 0.01})
+    again = found.of('a.csv')
+    assert again.values['source'] == 'a.csv' and again.severity == found.severity
+    assert again.of('DIDIM').values['source'] == 'DIDIM: a.csv'
+    assert render(again) == f'a.csv: {render(found)}'
+    for each in (found, again):
+        assert pickle.loads(pickle.dumps(each)) == each
+        assert from_data(parse_yaml(dump_yaml({'x': as_data(each)}), '')['x']) == each
+
+
+def test_templates_repeat_and_leave_out():
+    several = finding('logs_far_apart', logs=['a', 'b'], shares=[0.1, 0.2], own=[0.01, 0.02])
+    assert 'a 10 % (alone 1 %), b 20 % (alone 2 %)' in render(several)
+    with_unit = finding('effort_gain', ['j1'], factor=4.0, gains=(0.25,), unit='kN·m')
+    assert 'as if it were in kN·m' in render(with_unit) and 'tried' not in render(with_unit)
+    without = finding('effort_gain', ['j1'], factor=4.0, gains=(0.25,))
+    assert 'as if' not in render(without) and '[[' not in render(without)
+
+
+def test_codes_are_unique_and_say_all():
+    assert len(CODES) == len(NAMES) and all(c.code[0] == 'F' for c in CODES.values())
+    for code in CODES.values():
+        texts = code.texts()
+        assert texts['seen'] and texts['why'].endswith('.'), code.code
+        assert texts['remedy'] or code.severity != Severity.ERROR, code.code
+
+
+@pytest.mark.parametrize(
+    'change', [{'values': {}}, {'severity': 'x'}, {'joints': None}, {'code': None}, {'values': 3}]
+)
+def test_damaged_findings_are_refused(change):
+    data = as_data(finding('hardly_moved', ['j1'], share=0.01)) | change
+    with pytest.raises((KeyError, TypeError, ValueError, AttributeError)):
+        from_data({k: v for k, v in data.items() if k != 'text'} | change)

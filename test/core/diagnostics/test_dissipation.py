@@ -1,10 +1,10 @@
 """Friction that gives energy is named with its joint and speeds; friction that brakes is not."""
 
-import re
-
 import numpy as np
 import pytest
 
+from robotid_ros.core.finding_codes import select
+from robotid_ros.core.findings import Finding
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
 from robotid_ros.core.pipeline.identification import identify
@@ -22,7 +22,7 @@ ROBOT = build_robot(
 )
 
 
-def findings(coulomb: float, static: float) -> list[str]:
+def findings(coulomb: float, static: float) -> list[Finding]:
     """Return what is said of a second joint with such friction."""
     chi = ROBOT.prior.copy()
     for j in (1, 2, 3):
@@ -34,7 +34,7 @@ def findings(coulomb: float, static: float) -> list[str]:
     tau = inverse_dynamics(ROBOT, chi, q, dq, ddq)
     tau += 0.01 * np.random.default_rng(0).normal(size=tau.shape)
     found = identify(Recording(ROBOT.joints, time, q, tau), ROBOT, SETTINGS)
-    return [text for text in found.warnings if 'dissipate' in text]
+    return select(found.findings, 'no_dissipation')
 
 
 @pytest.mark.parametrize(('coulomb', 'static'), [(0.6, 0.1), (0.6, -0.4), (0.0, 0.0)])
@@ -44,8 +44,7 @@ def test_friction_that_brakes_or_is_none_has_no_finding(coulomb, static):
 
 def test_friction_that_pushes_at_low_speed_is_named_with_joint_and_speeds():
     """F = 0.3 v + 0.6 − 1.2 exp(−(v/0.5)²) pushes below 0.36 rad/s."""
-    (text,) = findings(0.6, -1.2)
-    joint, *bounds = re.findall(r'friction of (\S+) .* from (\S+) to (\S+) rad/s:', text)[0]
-    low, high = map(float, bounds)
-    assert joint == ROBOT.joints[1]
+    (found,) = findings(0.6, -1.2)
+    low, high = found.values['low'], found.values['high']
+    assert found.joints == ROBOT.joints[1:2]
     assert -0.45 < low < -0.2 and 0.2 < high < 0.45

@@ -8,6 +8,7 @@ import pinocchio
 import pytest
 
 from robotid_ros.core.elastic_joints.elastic_estimation import fit_with_instruments
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, inverse_dynamics, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
@@ -177,7 +178,8 @@ def test_effort_counts_wherever_it_is_published(published_by):
     value = dict(zip(found.base.names, found.estimate.value, strict=True))
     assert value['K1'] == pytest.approx(20000.0, rel=0.01)
     assert found.fitted.relative_residual.max() < 0.02
-    assert not any('spring' in warning or 'elastic' in warning for warning in found.warnings)
+    elastic = ('spring_not_shown', 'elastic_transmission', 'second_encoder')
+    assert not select(found.findings, *elastic)
 
 
 def test_other_methods_serve_or_say_that_they_do_not():
@@ -199,7 +201,7 @@ def test_a_rigid_model_of_an_elastic_robot_is_told_so():
     samples = motion(robot.elastic, truth(robot.elastic))
     effort = np.hstack([samples.tau[:, 2:]] * 2)
     found = identify(recording(samples, effort=effort), replace(robot, elastic=None), SETTINGS)
-    assert sum('is elastic, add it to' in warning for warning in found.warnings) == 2
+    assert len(select(found.findings, 'second_encoder')) == 2
 
 
 def test_an_elastic_model_of_a_rigid_robot_is_told_so():
@@ -213,7 +215,7 @@ def test_an_elastic_model_of_a_rigid_robot_is_told_so():
     with pytest.raises(RecordingError, match=r'take the joint out of robot\.elastic'):
         identify(recording(samples, noise=0.0, effort=effort), robot, SETTINGS)
     found = identify(recording(samples, noise=1e-6, effort=effort), robot, SETTINGS)
-    assert sum('show no spring' in warning for warning in found.warnings) == 2
+    assert len(select(found.findings, 'spring_not_shown')) == 2
 
 
 @pytest.mark.parametrize(

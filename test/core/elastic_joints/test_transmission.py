@@ -15,6 +15,7 @@ from robotid_ros.core.elastic_joints.transmission import (
     _scores,
     _searched,
 )
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.friction import make_terms, TERMS
@@ -112,7 +113,7 @@ def within(result, sigmas, **others):
 def test_a_spring_alone_gets_neither(noise):
     result = identified(0.0, 0.0, noise)
     assert not terms(result)
-    assert not any('transmission of a has' in text for text in result.warnings)
+    assert not select(result.findings, 'transmission_found')
     within(result, 3.0)
 
 
@@ -159,8 +160,9 @@ def test_play_is_chosen_and_has_its_width(noise):
     found = values(result)
     assert -found['Kbd1'] / found['K1'] * width == pytest.approx(WIDTH, rel=0.01)
     within(result, 3.0, Kbd1=values(result)['Kbd1'])
-    (text,) = [text for text in result.warnings if 'transmission of a has' in text]
-    assert f'backlash over {width:.3g} rad' in text
+    (told,) = select(result.findings, 'transmission_found')
+    assert told.joints == ('a',) and told.values['terms'] == ('backlash',)
+    assert told.values['sizes'] == (width,)
     rigid = identified(WIDTH, 0.0, noise, transmission={'a': ()})
     assert abs(values(rigid)['K1'] - STIFFNESS) > 0.2 * STIFFNESS
     assert result.estimate.residual[0] < 0.2 * rigid.estimate.residual[0]

@@ -9,6 +9,7 @@ import pytest
 from robotid_ros.core.excitation import check_trajectory, design, Trajectory
 from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.excitation.settings import ValidationSettings, Workspace
+from robotid_ros.core.finding_codes import finding, select
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.exceptions import CollisionError
 
@@ -87,7 +88,7 @@ def test_hulls_are_as_far_apart_as_the_boxes_they_enclose(kind, scheme, tmp_path
     meshed = CollisionScene(
         build_robot(meshes(folder, kind, reference), RobotSettings()), workspace
     )
-    assert meshed.notes == ('4 meshes are replaced by their convex hulls', *plain.notes)
+    assert meshed.notes == (finding('convex_hulls', count=4), *plain.notes)
     assert len(meshed.geometry.collisionPairs) == len(plain.geometry.collisionPairs) == 4
     for q in rng.uniform(-2.5, 2.5, (50, 3)):
         one, other = plain._distances(q), meshed._distances(q)
@@ -112,7 +113,8 @@ def test_a_hull_that_is_too_fine_is_as_far_away_as_its_box(tmp_path, rng):
     plain, meshed = (
         CollisionScene(build_robot(urdf, RobotSettings()), workspace) for urdf in (boxes(), text)
     )
-    assert meshed.notes[0].startswith('the hulls of link_3') and 'boxes' in meshed.notes[0]
+    (boxed,) = select(meshed.notes, 'boxes')
+    assert boxed.values['bodies'][0].startswith('link_3')
     for q in rng.uniform(-2.5, 2.5, (50, 3)):
         np.testing.assert_allclose(meshed._distances(q), plain._distances(q), atol=1e-5)
 
@@ -125,7 +127,7 @@ def test_designs_keep_meshes_apart(tmp_path):
         start=(0.0, 0.4, 1.2), workspace=workspace, validation=ValidationSettings(kind='none')
     )
     result = design(robot, excitation)
-    assert '4 meshes are replaced by their convex hulls' in result.notes
+    assert finding('convex_hulls', count=4) in result.notes
     times = np.linspace(0.0, excitation.period, 500)
     plain = CollisionScene(build_robot(boxes(), RobotSettings()), workspace)
     distances = [plain._distances(q).min() for q in result.trajectory.sample(times).q]
@@ -143,6 +145,5 @@ def test_designs_keep_meshes_apart(tmp_path):
 def test_meshes_that_are_not_found_are_said(tmp_path):
     text = meshes(tmp_path / 'arm_description', 'stl', 'package://arm_description')
     scene = CollisionScene(build_robot(text, RobotSettings()), Workspace())
-    note = scene.unchecked['collision_geometry']
-    assert 'self-collision is not checked; set excitation.workspace.mesh_folders' in note
+    assert select([scene.unchecked['collision_geometry']], 'collision_geometry_unreadable')
     assert scene.empty

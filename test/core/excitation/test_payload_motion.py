@@ -17,6 +17,7 @@ from robotid_ros.core.excitation.settings import (
     PayloadMotion,
     Workspace,
 )
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.exceptions import ConfigurationError, RobotIdError
 
@@ -112,7 +113,8 @@ def test_a_designed_motion_is_short_and_keeps_limits_with_the_payload():
     settings = quick(payload=CARRY, workspace=FREE)
     found = design(robot, settings)
     assert found.trajectory.period == 7.5 and found.validation is None
-    assert any('tell a payload at joint_3' in note for note in found.notes)
+    (columns,) = select(found.notes, 'designed_columns')
+    assert 'tell a payload at joint_3' in columns.values['which']
     for carried in (robot, carrying(robot, settings)):
         usage = check_trajectory(carried, found.trajectory, settings)
         for limit in ('position', 'velocity', 'acceleration', 'jerk', 'effort'):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.mixed.columns import KINDS
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
@@ -135,5 +136,5 @@ def test_efforts_without_gravity_are_noticed():
     lifted = Recording(ROBOT.joints, recording.time, recording.position, recording.effort - weight)
     found = identify(lifted, ROBOT, SETTINGS)
     assert found.robot.effort_kind == 'without_gravity' and not found.robot.gravity.any()
-    assert any('no gravity' in text for text in found.warnings)
+    assert select(found.findings, 'no_gravity')
     assert identify(recording, ROBOT, SETTINGS).robot.gravity.any()

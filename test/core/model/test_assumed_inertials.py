@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.model import build_robot, inverse_dynamics, mass_matrix, RobotSettings
 from robotid_ros.core.model.assumed_inertials import lacks_inertials, with_inertials
 from robotid_ros.core.model.base_parameters import base_parameters
@@ -34,7 +35,8 @@ def test_the_base_parameters_are_those_of_any_inertials(inertial):
     assumed = build_robot(arm(inertial), RobotSettings(mass=30.0))
     assert base_parameters(assumed).combinations == base_parameters(known).combinations
     assert assumed.assumed_inertials and not known.assumed_inertials
-    assert '30 kg are shared out' in assumed.warnings[-1]
+    (found,) = select(assumed.warnings, 'masses_assumed')
+    assert found.values['mass'] == 30.0
     for inertia in assumed.model.inertias.tolist()[1:]:
         assert np.linalg.eigvalsh(inertia.inertia).min() > 0.0
     np.testing.assert_allclose(assumed.model.inertias[1].lever, [0.05, 0.0, 0.2])

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.model import build_robot, CoupledMotorSettings, RobotSettings
 from robotid_ros.core.model.parameters import from_pinocchio, to_pinocchio
 from robotid_ros.exceptions import ConfigurationError, ModelError, UnknownNameError
@@ -62,7 +63,7 @@ def test_arrays_are_read_only():
 @pytest.mark.parametrize('word', ['3.14', '3.1416', '1.57', '1.5708', '-1.571', '3.141'])
 def test_rounded_right_angles_are_made_exact(word):
     robot = build_robot(urdf(rpy=f'{word} 0 0'), RobotSettings())
-    assert any('π/2' in warning for warning in robot.warnings)
+    assert select(robot.warnings, 'angles_rounded')
     angle = np.round(float(word) / (np.pi / 2)) * np.pi / 2
     np.testing.assert_allclose(robot.model.jointPlacements[2].rotation[2, 1], np.sin(angle))
 

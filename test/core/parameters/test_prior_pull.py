@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.model import build_robot, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.settings import CoupledMotorSettings
@@ -84,7 +85,7 @@ def test_a_good_prior_keeps_its_weight(robot, truth):
 def test_data_without_noise_accuse_nobody(robot, truth):
     base, system, estimate = measured(robot, truth, 0.0)
     found = standard_parameters(robot, base, estimate, None, system)
-    assert found.notes == () and found.residual < 1e-4
+    assert found.findings == () and found.residual < 1e-4
 
 
 @pytest.mark.parametrize('method', ['ols', 'wls'])
@@ -136,8 +137,8 @@ def test_what_no_body_can_do_is_told_with_the_link_in_the_way(robot, truth, fact
     assert found.residual >= (1.0 - 1e-6) * found.attainable
     assert found.attainable > (1.0 + COST) * found.base_residual
     assert found.obstacle == robot.joints[2]
-    (note,) = found.notes
-    assert f"'{found.obstacle}'" in note and 'identified.urdf' in note
+    (note,) = select(found.findings, 'not_physical')
+    assert note.joints == (found.obstacle,)
 
 
 def test_where_none_can_the_prior_gives_way_while_that_helps(robot, truth):

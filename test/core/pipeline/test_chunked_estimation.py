@@ -6,6 +6,7 @@ from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.block_sampling import BlockSampler
@@ -44,7 +45,8 @@ def test_residuals_and_validation_of_pieces_are_those_of_the_whole(pieces, recor
         assert len(two.time) > 0.9 * len(one.time) and np.all(np.diff(two.time) > 0.0)
         np.testing.assert_allclose(two.relative_residual, one.relative_residual, rtol=0.1)
         np.testing.assert_allclose(two.r2, one.r2, atol=1e-3)
-    assert any('3 stretches spread over it' in text for text in again.warnings)
+    (long,) = select(again.findings, 'long_recording')
+    assert long.values['count'] == 3
 
 
 def braked(piece, row, start):

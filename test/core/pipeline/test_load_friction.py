@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
@@ -91,4 +92,4 @@ def test_an_identification_predicts_with_it(case):
     assert values['Fl2'] == pytest.approx(SHARE['Fl'], rel=0.05)
     assert found.standard.value[robot.column('Fl2')] == pytest.approx(SHARE['Fl'], rel=0.1)
     pieces = identify(iter([recording]), robot, settings)
-    assert any('load of the friction' in text for text in pieces.warnings)
+    assert select(pieces.findings, 'load_of_urdf')

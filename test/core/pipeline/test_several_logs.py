@@ -1,11 +1,11 @@
 """Several logs of one robot in one estimate."""
 
 import dataclasses
-import re
 
 import numpy as np
 import pytest
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
@@ -46,7 +46,8 @@ def test_a_log_twice_gives_the_same_numbers_and_hardly_less_sigma(noisy, robot, 
     assert twice.validation is not None and once.validation is not None
     np.testing.assert_allclose(twice.validation.rms, once.validation.rms, rtol=1e-6)
     assert (np.diff(twice.fitted.time) > 0.0).all()
-    assert '2 logs were identified together: a, a' in twice.warnings
+    (together,) = select(twice.findings, 'logs_together')
+    assert together.values['logs'] == ('a', 'a')
 
 
 def test_weighted_least_squares_agrees_too(noisy, robot):
@@ -63,8 +64,8 @@ def test_each_log_keeps_its_own_delay(record, robot, truth):
     found = identify(LogSet((named(logs[0], 'a'), named(logs[1], 'b'))), robot, PLAIN)
     true = found.base.of(truth)
     np.testing.assert_allclose(found.estimate.value, true, atol=2e-3 * np.abs(true).max())
-    assert any(w.startswith('b: the efforts are 4.0') for w in found.warnings), found.warnings
-    assert not any(w.startswith('a: the efforts') for w in found.warnings)
+    (late,) = select(found.findings, 'delay_removed')
+    assert late.values['source'] == 'b' and late.values['delay'] == pytest.approx(4e-3, abs=5e-5)
 
 
 def test_nothing_is_filtered_across_a_border(record, robot, truth):
@@ -87,8 +88,8 @@ def test_long_logs_become_the_same_triangular_factors(noisy, robot, monkeypatch)
     one, other = fit(chunked.system, 'ols'), fit(whole.system, 'ols')
     np.testing.assert_allclose(one.value, other.value, rtol=1e-8, atol=1e-9)
     assert 0.5 < np.median(one.sigma / other.sigma) < 2.0
-    assert any('long logs' in note for note in chunked.notes)
-    assert any('long logs' in text for text in identify(logs, robot, PLAIN).warnings)
+    assert select(chunked.notes, 'long_logs')
+    assert select(identify(logs, robot, PLAIN).findings, 'long_logs')
 
 
 @pytest.mark.parametrize('mass', [0.5, 2.0, 8.0])
@@ -98,11 +99,11 @@ def test_a_log_of_another_load_is_named(mass, record, robot, truth):
     loaded[robot.column('M3')] += mass
     logs = [named(record(0, 60.0), 'a'), named(record(1, 20.0, of=loaded), 'b')]
     found = identify(LogSet(tuple(logs)), robot, PLAIN)
-    assert any(re.search(r'do not agree.*: .*b \d+ % \(by itself 0', w) for w in found.warnings)
+    (apart,) = select(found.findings, 'logs_far_apart')
+    assert dict(zip(apart.values['logs'], apart.values['own'], strict=True))['b'] < 0.01
     logs[1] = named(record(1), 'b')
-    assert not any(
-        'do not agree' in w for w in identify(LogSet(tuple(logs)), robot, PLAIN).warnings
-    )
+    again = identify(LogSet(tuple(logs)), robot, PLAIN)
+    assert not select(again.findings, 'logs_far_apart')
 
 
 @pytest.mark.parametrize('change', [{'method': 'didim'}, {'leave_one_out': True}])
@@ -122,7 +123,7 @@ def test_load_dependent_friction_is_of_the_longest_log(record, truth):
     robot = build_robot(URDF, RobotSettings(friction={'default': terms}))
     logs = LogSet((record(0), record(1, 30.0)))
     found = identify(logs, robot, dataclasses.replace(PLAIN, method='wls'))
-    assert not any('fits into memory' in warning for warning in found.warnings)
+    assert not select(found.findings, 'stribeck_not_searched', 'load_of_urdf')
 
 
 def test_short_names_stay_different(noisy):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.trajectory import FAMILIES, Trajectory
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.block_bootstrap import bootstrap, leave_one_out
@@ -129,4 +130,5 @@ def test_identification_offers_both(robot, record):
     )
     known = dataclasses.replace(recording, trajectories={'exciting': trajectory})
     found = identify(known, robot, asked)
-    assert any('each of 4 periods' in text and 'j3' in text for text in found.warnings)
+    (periods,) = select(found.findings, 'periods_predicted')
+    assert periods.values['count'] == 4 and 'j3' in periods.joints

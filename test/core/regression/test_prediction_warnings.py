@@ -1,11 +1,10 @@
 """What is said of efforts that given parameters predict badly."""
 
-import re
-
 import numpy as np
 import pytest
 
 from robotid_ros.core.diagnostics.prediction import prediction_warnings
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.regression.goodness_of_fit import Validation
 
 TIME = np.linspace(0.0, 20.0, 2000)
@@ -18,28 +17,27 @@ def warnings(measured):
 
 
 @pytest.mark.parametrize(
-    ('scale', 'offset', 'words'),
+    ('scale', 'offset', 'name', 'values'),
     [
-        (1.05, 0.0, None),
-        (
-            1.3,
-            0.0,
-            r'23 % of the effort of b .* is 1.3 times .* by 1.3 \(tried: .* 23.1 → < 0.01 %',
-        ),
-        (-1.0, 0.0, '200 % of the effort of b .* measured is -1 times .* 200 → < 0.01 %'),
-        (1.0, 0.8, 'measured is 0.8 beside it: check the zero'),
+        (1.05, 0.0, '', {}),
+        (1.3, 0.0, 'effort_scaled', {'factor': 1.3, 'residual': 0.231, 'after': 1e-4}),
+        (-1.0, 0.0, 'effort_scaled', {'factor': -1.0, 'residual': 2.0, 'after': 1e-4}),
+        (1.0, 0.8, 'effort_shifted', {'offset': 0.8}),
     ],
 )
-def test_factors_and_offsets_are_told(scale, offset, words):
+def test_factors_and_offsets_are_told(scale, offset, name, values):
     found = warnings(PREDICTED * [1.0, scale] + [0.0, offset])
-    if words is None:
+    if not name:
         assert found == []
-    else:
-        assert len(found) == 1 and re.search(words, found[0])
+        return
+    (told,) = select(found, name)
+    assert told.joints == ('b',)
+    assert {key: told.values[key] for key in values} == pytest.approx(values, abs=5e-3)
 
 
 def test_other_errors_have_other_reasons():
     noise = np.random.default_rng(0).normal(size=PREDICTED.shape)
-    (text,) = warnings(PREDICTED + noise * [0.0, 0.5])
-    assert 'no factor and no zero explains it; payload' in text and 'tried' not in text
-    assert all('of this robot' in text for text in warnings(9.0 * noise))
+    found = warnings(PREDICTED + noise * [0.0, 0.5])
+    assert len(found) == len(select(found, 'effort_not_predicted')) == 1
+    found = warnings(9.0 * noise)
+    assert len(found) == len(select(found, 'nothing_predicted')) == 2

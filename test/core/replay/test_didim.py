@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.diagnostics.identifiability import disagreement_warnings
+from robotid_ros.core.finding_codes import finding, select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot_builder import build_robot
@@ -126,7 +127,7 @@ def test_soft_loop_is_warned_of():
     soft = JointTrajectoryEffort(RATE, P / 40.0, 0.0, D / 6.0)
     replay, _ = case_of(ReplaySettings(decimation=5, step=0.002), law=soft, noise=0.01)
     found = didim(replay, initial_parameters(replay, 'prior'))
-    assert any('times the bandwidth' in text for text in found.history.warnings)
+    assert select(found.history.findings, 'loop_slow')
 
 
 def test_wrong_torques_end_in_an_error_with_the_last_estimate():
@@ -214,7 +215,7 @@ def test_identify_by_didim():
 
 
 @pytest.mark.parametrize(
-    ('share', 'expected'), [(0.9, set()), (0.5, {'doubtful'}), (0.25, {'not trustworthy'})]
+    ('share', 'expected'), [(0.9, set()), (0.5, {'motion_doubtful'}), (0.25, {'motion_wrong'})]
 )
 def test_a_loop_that_is_not_the_robots_is_told(share, expected):
     # A PD loop on the position alone lags by its bandwidth, and needs a motion that is slow.
@@ -228,11 +229,11 @@ def test_a_loop_that_is_not_the_robots_is_told(share, expected):
     slow = dataclasses.replace(replay, law=tuned_pd(RATE, share * OMEGA, np.ones(2), INERTIA))
     slow = dataclasses.replace(slow, a_priori_inertia=INERTIA)
     try:
-        said = list(didim(slow, initial_parameters(slow, 'regular')).history.warnings)
-    except DivergenceError as error:
-        said = [f'not trustworthy: {error}']
-    words = ('doubtful', 'not trustworthy')
-    assert {word for word in words if any(word in text for text in said)} == expected
+        said = didim(slow, initial_parameters(slow, 'regular')).history.findings
+    except DivergenceError:
+        said = [finding('motion_wrong', ['j'], ratio=9.0)]
+    names = ('motion_doubtful', 'motion_wrong')
+    assert {name for name in names if select(said, name)} == expected
 
 
 @pytest.mark.parametrize(('share', 'expected'), [(1.0, False), (0.3, True)])
@@ -250,17 +251,17 @@ def test_gains_that_change_within_the_motion_are_told(share, expected):
     run = simulate(direct_model(replay.robot, chi), law, replay.desired, step=0.002)
     torque = replay.torque._replace(tau=run.tau)
     changed = dataclasses.replace(replay, torque=torque, measured=(run.q, run.dq, run.ddq))
-    said = didim(changed, initial_parameters(changed, 'regular')).history.warnings
-    assert any("gains are not the robot's" in text for text in said) is expected
+    said = didim(changed, initial_parameters(changed, 'regular')).history.findings
+    assert bool(select(said, 'motion_doubtful', 'motion_wrong')) is expected
 
 
 def test_what_a_recording_says_of_its_gains_is_in_the_result():
     law = JointTrajectoryEffort(RATE, P, 0.0, D)
     replay, _ = case_of(law=law, duration=4.0)
-    note = 'the gains of joint_2 were changed during the recording'
+    note = finding('gains_changed', ['joint_2'])
     recording = dataclasses.replace(recording_of(replay, law), notes=(note,))
     settings = IdentificationSettings(method='didim', essential=False, replay=TIGHT)
-    assert note in identify(recording, replay.robot, settings).warnings
+    assert note in identify(recording, replay.robot, settings).findings
 
 
 def test_both_methods_from_one_recording():
@@ -279,8 +280,9 @@ def test_both_methods_from_one_recording():
         alone = identify(without, replay.robot, settings)
         assert alone.compared is None
         np.testing.assert_array_equal(alone.estimate.names, found.estimate.names)
-        (said,) = (text for text in alone.warnings if 'DIDIM has no result' in text)
-        assert 'controller' in said or 'holds no gains of' in said
+        (said,) = select(alone.findings, 'nothing_to_compare')
+        reason = said.values['reason']
+        assert 'controller' in reason or 'holds no gains of' in reason
 
 
 def test_disagreement_is_told_where_both_are_sure():
@@ -291,4 +293,4 @@ def test_disagreement_is_told_where_both_are_sure():
     moved[k] *= 1.5
     assert disagreement_warnings(found, found) == []
     (said,) = disagreement_warnings(found, dataclasses.replace(found, value=moved))
-    assert found.names[k] in said and sum(name in said for name in found.names) == 1
+    assert said.values['parameters'] == (found.names[k],)

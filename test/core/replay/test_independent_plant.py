@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.replay.didim import identify_closed_loop
@@ -57,7 +58,7 @@ def test_noise_of_positions_biases_least_squares_and_not_simulated_instruments(n
     found = identify(recording, robot, settings)
     right = within(found.estimate, true)
     assert right.all() if method == 'iv' else right.mean() < 0.8
-    assert not any('reference' in text for text in found.warnings)
+    assert not select(found.findings, 'reference_instruments')
 
 
 def test_instruments_are_those_of_the_reference_where_no_loop_can_be_simulated(noisy):
@@ -65,5 +66,5 @@ def test_instruments_are_those_of_the_reference_where_no_loop_can_be_simulated(n
     alone = dataclasses.replace(recording, controller=None)
     settings = IdentificationSettings(method='iv', model='plain', essential=False)
     found = identify(alone, robot, settings)
-    (said,) = (text for text in found.warnings if 'instruments' in text)
-    assert 'those of the reference' in said and 'does not hold the controller' in said
+    (said,) = select(found.findings, 'reference_instruments')
+    assert 'does not hold the controller' in said.values['reason']

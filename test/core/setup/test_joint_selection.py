@@ -4,6 +4,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
 from robotid_ros.core.model.urdf_parsing import movable_joints
 from robotid_ros.core.setup.joint_selection import matching_names, PositionRange, select_joints
@@ -37,7 +38,8 @@ ALL = {'one': MOVED, 'two': MOVED, 'finger': MIN_TRAVEL, 'follower': PositionRan
 def test_joints_at_rest_are_locked_where_they_stood():
     settings, notes = select_joints(gripper(), RobotSettings(), ALL)
     assert settings.joints == ('one', 'two') and settings.locked == {'finger': 0.03}
-    assert len(notes) == 1 and 'finger stood at 0.03' in notes[0]
+    (note,) = select(notes, 'stood_still')
+    assert note.joints == ('finger',) and note.values == {'position': 0.03} and len(notes) == 1
 
 
 def test_an_encoder_that_flickers_is_at_rest():
@@ -71,7 +73,8 @@ def test_the_configuration_has_the_last_word():
     settings, notes = select_joints(gripper(), asked, ALL)
     assert settings.joints == ('one',)
     assert settings.locked == {'two': 0.0, 'finger': 0.1}
-    assert len(notes) == 1 and 'two moved from -1 to 1 but counts as locked' in notes[0]
+    (note,) = select(notes, 'moved_but_locked')
+    assert note.joints == ('two',) and note.values == {'low': -1, 'high': 1} and len(notes) == 1
 
 
 def test_settings_per_joint_are_of_all_free_joints():
@@ -141,10 +144,13 @@ def test_joints_that_were_not_recorded_stand_at_zero_or_at_the_limit_beside_it()
     assert settings.joints == ('left_1', 'left_2')
     zeros = dict.fromkeys(('left_finger', 'right_1', 'right_finger'), 0.0)
     assert settings.locked == {'wheel': 0.2, 'right_2': -0.5, **zeros}
-    assert len(notes) == 1 and 'lacks left_finger at 0, right_1 at 0, right_2 at -0.5' in notes[0]
+    (note,) = select(notes, 'joints_not_recorded')
+    assert note.joints[:3] == ('left_finger', 'right_1', 'right_2') and len(notes) == 1
+    assert note.values['positions'][:3] == (0.0, 0.0, -0.5)
     assert build_robot(two_arms(), settings).joints == settings.joints
     asked, notes = select_joints(two_arms(), RobotSettings(joints=('left_1',)), LEFT)
-    assert asked.locked['right_2'] == -0.5 and any('lacks wheel at 0' in n for n in notes)
+    (note,) = select(notes, 'joints_not_recorded')
+    assert asked.locked['right_2'] == -0.5 and 'wheel' in note.joints
 
 
 def test_joints_without_effort_stand_where_they_stood():
@@ -155,7 +161,8 @@ def test_joints_without_effort_stand_where_they_stood():
     }
     settings, notes = select_joints(two_arms(), RobotSettings(), LEFT, left_out)
     assert settings.locked['left_finger'] == 0.03 and settings.locked['right_1'] == 0.5
-    assert 'wheel moved around 35, left_finger stood at 0.03, right_1 moved around' in notes[0]
+    assert select(notes, 'locked_without_efforts')[0].joints == ('left_finger',)
+    assert select(notes, 'locked_though_moving')[0].joints == ('wheel', 'right_1')
     left_out['left_finger'] = PositionRange(0.0, 0.1)
     with pytest.raises(
         ModelError, match=r'no effort of left_finger .*from 0 to 0\.1.*robot\.locked\.left_f'
@@ -186,7 +193,8 @@ def test_names_with_one_prefix_or_suffix_match(names, recorded, pairs):
 def test_a_joint_that_may_be_called_otherwise_is_told():
     recorded = {**LEFT, 'gripper_left_finger': MOVED}
     _, notes = select_joints(two_arms(), RobotSettings(), recorded)
-    assert any('rename left_finger to gripper_left_finger' in note for note in notes)
+    (note,) = select(notes, 'names_alike')
+    assert (*note.joints, *note.values['recorded']) == ('left_finger', 'gripper_left_finger')
 
 
 def test_a_locked_joint_of_another_branch_changes_nothing():

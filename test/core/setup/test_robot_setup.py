@@ -7,6 +7,7 @@ import pytest
 
 from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.excitation.settings import Obstacle
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.model.dynamics import inverse_dynamics, mass_matrix
 from robotid_ros.core.setup.robot_setup import (
     BANDWIDTH,
@@ -78,7 +79,7 @@ def test_an_arm_that_hangs_has_no_ground(depth):
     turned = f'<origin xyz="0 0 {-depth}" rpy="{np.pi} 0 0"/>'
     setup = set_up_robot(text.replace(feet, turned, 1))
     assert setup.excitation.workspace.ground is None and 'ground' in setup.unchecked
-    assert any('hang' in note for note in setup.notes)
+    assert select(setup.notes, 'arm_hangs', 'no_room_above_ground')
 
 
 def test_links_that_always_pass_closely_lessen_the_distance():
@@ -107,7 +108,8 @@ def test_shapes_that_overlap_by_their_size_are_left_out_where_nothing_else_is_fr
     }
     setup = set_up_robot(description(ARM, shapes=shapes))
     assert setup.excitation.workspace.ignored_pairs == ('arm_link_1/arm_link_3',)
-    assert any('not checked: arm_link_1/arm_link_3' in note for note in setup.notes)
+    (pairs,) = select(setup.notes, 'overlapping')
+    assert pairs.values['pairs'] == ('arm_link_1/arm_link_3',)
 
 
 def test_joints_that_follow_those_of_the_arm_stand_still_and_are_named():
@@ -117,7 +119,7 @@ def test_joints_that_follow_those_of_the_arm_stand_still_and_are_named():
     setup = set_up_robot(description(rows, {'spring': follow}))
     assert setup.arm.joints == tuple(f'arm_{k}' for k in range(1, 5))
     assert setup.locked == {'spring': 0.1} and not setup.robot.followers
-    assert any('spring follow joints of the arm' in note for note in setup.notes)
+    assert select(setup.notes, 'followers_stand_still')[0].joints == ('spring',)
 
 
 def test_an_arm_that_no_drive_can_hold_is_one_sentence():

@@ -7,6 +7,7 @@ import numpy as np
 from plant_recording import arm, plant
 import pytest
 
+from robotid_ros.core.finding_codes import CODES, select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.clock_correction import sampling_times, undo_clock_jumps
@@ -35,7 +36,7 @@ def spoiled(made, rows=None, **changes):
 
 
 def outcome(recording, made=None, **robot):
-    """Identify; give the errors over their σ and all warnings as one text."""
+    """Identify; give the errors over their σ, and the findings."""
     model = arm(**robot)
     found = identify(recording, model, SETTINGS)
     true = (made or plant()).base(model)
@@ -45,7 +46,11 @@ def outcome(recording, made=None, **robot):
         (value - true.get(name, np.nan)) / sigma
         for name, value, sigma in zip(estimate.names, estimate.value, estimate.sigma, strict=True)
     ]
-    return np.abs(error), '\n'.join(found.warnings)
+    return np.abs(error), found.findings
+
+
+def names(findings):
+    return {CODES[each.code].name for each in findings}
 
 
 def right(error):
@@ -122,27 +127,28 @@ def cut_off(r):
 
 
 @pytest.mark.parametrize(
-    ('spoil', 'words'),
+    ('spoil', 'name', 'values'),
     [
-        (jittered, 'stamps jitter by'),
-        (dropped, 'are missing: interpolated'),
-        (held, 'repeat the one before'),
-        (slow_driver, 'repeat the one before'),
-        (same_stamps, 'repeated or older stamps'),
-        (gapped, 'nothing was recorded for 1.20 s'),
-        (endless_gap, 'nothing was recorded for'),
-        (wrapped, 'joint_1 jumps by 2π: unwrapped'),
-        (position_spikes, '8 spikes in the position of joint_2'),
-        (effort_spikes, '12 spikes in the effort of joint_2'),
-        (not_numbers, '63 samples that are not numbers'),
-        (cut_off, 'the effort of joint_3 is clipped'),
+        (jittered, 'stamps_jitter', {}),
+        (dropped, 'samples_missing', {}),
+        (held, 'samples_repeated', {}),
+        (slow_driver, 'samples_repeated', {}),
+        (same_stamps, 'stamps_repeated', {}),
+        (gapped, 'gap_left_out', {}),
+        (endless_gap, 'gap_left_out', {}),
+        (wrapped, 'angles_unwrapped', {}),
+        (position_spikes, 'spikes', {'count': 8, 'quantity': 'position'}),
+        (effort_spikes, 'spikes', {'count': 12, 'quantity': 'effort'}),
+        (not_numbers, 'samples_not_finite', {'count': 63}),
+        (cut_off, 'effort_clipped', {}),
     ],
     ids=lambda case: getattr(case, '__name__', ''),
 )
-def test_what_can_be_repaired_is_and_is_said(made, spoil, words):
-    error, text = outcome(spoil(made))
-    assert words in text
-    assert 'unexplained' not in text and 'sign' not in text
+def test_what_can_be_repaired_is_and_is_said(made, spoil, name, values):
+    error, found = outcome(spoil(made))
+    told = select(found, name)
+    assert told and told[0].values.items() >= values.items()
+    assert not any('unexplained' in name or 'sign' in name for name in names(found))
     right(error)
 
 
@@ -154,77 +160,78 @@ def test_slow_states(made, every):
 
 def test_coarse_efforts(made):
     step = np.array([0.04, 0.12, 0.04])
-    error, text = outcome(spoiled(made, effort=np.round(made.effort / step) * step))
+    error, found = outcome(spoiled(made, effort=np.round(made.effort / step) * step))
     right(error)
-    assert 'steps' not in text
-    _, text = outcome(spoiled(made, effort=np.round(made.effort / 1.0) * 1.0))
-    assert 'the effort of joint_1 comes in steps of 1: ' in text
+    assert not select(found, 'effort_steps')
+    _, found = outcome(spoiled(made, effort=np.round(made.effort / 1.0) * 1.0))
+    steps = {each.joints: each.values['step'] for each in select(found, 'effort_steps')}
+    assert steps['joint_1',] == pytest.approx(1.0)
 
 
 def test_nothing_is_said_of_a_good_recording(made):
-    error, text = outcome(made)
+    error, found = outcome(made)
     right(error)
-    assert all(line.startswith('smaller than their σ') for line in text.splitlines())
+    assert names(found) <= {'smaller_than_sigma'}
 
 
 @pytest.mark.parametrize('joint', range(3))
 def test_an_opposite_sign_is_told_and_put_right_by_the_drive_gain(made, joint):
     sign = np.where(np.arange(3) == joint, -1.0, 1.0)
     turned = spoiled(made, effort=made.effort * sign)
-    _, text = outcome(turned)
-    for j in range(3):
-        told = f'the effort of joint_{j + 1} seems to have the opposite sign: set' in text
-        assert told == (j == joint)
-    error, text = outcome(turned, drive_gain=tuple(sign))
+    _, found = outcome(turned)
+    (told,) = select(found, 'effort_sign')
+    assert told.joints == (f'joint_{joint + 1}',)
+    error, found = outcome(turned, drive_gain=tuple(sign))
     right(error)
-    assert 'sign' not in text
+    assert not select(found, 'effort_sign')
 
 
 @pytest.mark.parametrize('gravity', [(9.81, 0.0, 0.0), (0.0, 0.0, 9.81)])
 def test_an_arm_on_a_wall_or_a_ceiling_is_noticed(gravity):
     mounted = plant(gravity)
-    _, text = outcome(mounted.recording, mounted)
-    assert f'gravity along {list(gravity)} ' in text
-    error, text = outcome(mounted.recording, mounted, gravity=gravity)
+    _, found = outcome(mounted.recording, mounted)
+    (told,) = select(found, 'gravity_direction')
+    np.testing.assert_allclose(told.values['direction'], gravity, atol=0.01)
+    error, found = outcome(mounted.recording, mounted, gravity=gravity)
     right(error)
-    assert 'gravity' not in text
+    assert not select(found, 'gravity_direction', 'no_gravity')
 
 
 def test_a_spring_at_a_joint_is_not_taken_for_gravity(made):
     turn = made.position[:, 0] - made.position[:, 0].mean()
     spring = np.outer(made.effort[:, 0].std() / turn.std() * turn, [1.0, 0.0, 0.0])
-    _, text = outcome(spoiled(made, effort=made.effort + spring))
-    assert 'gravity along' not in text
+    _, found = outcome(spoiled(made, effort=made.effort + spring))
+    assert not select(found, 'gravity_direction')
 
 
 @pytest.mark.parametrize(('unit', 'odd'), [([14.0, 14.0, 7.0], '123'), ([1.0, 1.0, 7.0], '3')])
 def test_currents_are_noticed(made, unit, odd):
-    _, text = outcome(spoiled(made, effort=made.effort / unit))
-    (line,) = [line for line in text.splitlines() if 'robot.drive_gain' in line]
-    cause = line.partition('(tried')[0]
-    assert {j for j in '123' if f'joint_{j}' in cause} == set(odd)
-    error, text = outcome(spoiled(made, effort=made.effort / unit), drive_gain=tuple(unit))
+    causes = 'effort_gain', 'effort_scale', 'effort_unit', 'effort_sign'
+    _, found = outcome(spoiled(made, effort=made.effort / unit))
+    (told,) = select(found, *causes)
+    assert told.joints == tuple(f'joint_{j}' for j in odd)
+    error, found = outcome(spoiled(made, effort=made.effort / unit), drive_gain=tuple(unit))
     right(error)
-    assert 'drive_gain' not in text
+    assert not select(found, *causes)
 
 
 def test_degrees_are_noticed(made):
-    _, text = outcome(spoiled(made, position=np.degrees(made.position)))
-    assert 'rad, not degrees' in text
+    _, found = outcome(spoiled(made, position=np.degrees(made.position)))
+    assert select(found, 'beyond_limits')
 
 
 def test_a_delay_is_taken_out(made):
     late = spoiled(made, time=made.time, position=np.roll(made.position, -10, axis=0))
     late = late.between(0.0, made.time[-11])
-    error, text = outcome(late)
-    assert 'ms behind the positions: removed' in text
+    error, found = outcome(late)
+    assert select(found, 'delay_removed')
     assert np.mean(error < 3.0) > 0.9
 
 
 def test_a_delay_that_is_too_long_to_take_out_is_told(made):
     late = spoiled(made, position=np.roll(made.position, -30, axis=0))
-    _, text = outcome(late.between(0.0, made.time[-31]))
-    assert 'too long for a bus' in text and 'one clock' in text
+    _, found = outcome(late.between(0.0, made.time[-31]))
+    assert select(found, 'delay_too_long')
 
 
 def test_dead_channels_are_refused(made):
@@ -249,7 +256,7 @@ def test_one_clock():
     assert np.flatnonzero(~kept).tolist() == [700]
     np.testing.assert_allclose(time[kept], received[kept], atol=1e-9)
     np.testing.assert_allclose(jumps, [-100.0])
-    assert 'jumped by -100 s' in notes[0] and '1 samples' in notes[1]
+    assert notes[0].values['jump'] == pytest.approx(-100.0) and notes[1].values['count'] == 1
     position[500:] += 1.0
     time, *_ = undo_clock_jumps(stamp, received, position)
     assert time[500] - time[499] > 0.1
@@ -261,11 +268,11 @@ def test_true_jitter_stays_and_false_jitter_goes():
     even = np.arange(2000) * 0.002
     time = even + np.random.default_rng(0).uniform(-5e-4, 5e-4, even.size)
     kept = sampling_times(time, np.sin(3.0 * time)[:, None], 0.002)
-    assert not kept.note
+    assert not kept.findings
     np.testing.assert_array_equal(kept.time, time)
     smooth = sampling_times(time, np.sin(3.0 * even)[:, None], 0.002)
     np.testing.assert_allclose(smooth.time, even, atol=5e-5)
-    assert '0.29 ms' in smooth.note
+    assert smooth.findings[0].values['jitter'] == pytest.approx(0.29e-3, abs=5e-6)
 
 
 def test_jitter_is_judged_by_what_was_recorded_and_not_by_the_days_between():
@@ -278,10 +285,10 @@ def test_jitter_is_judged_by_what_was_recorded_and_not_by_the_days_between():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     np.testing.assert_allclose(smooth.time, even, atol=5e-5)
-    assert '0.29 ms' in smooth.note
+    assert smooth.findings[0].values['jitter'] == pytest.approx(0.29e-3, abs=5e-6)
     assert peak < 10e6  # a grid over two days takes 700 MB
     true = np.sin(3.0 * (time - np.where(time > 100.0, 2 * 86_400.0, 0.0)))[:, None]
-    assert not sampling_times(time, true, 0.002).note
+    assert not sampling_times(time, true, 0.002).findings
 
 
 def test_faults_one_by_one():

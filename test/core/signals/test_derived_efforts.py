@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import robotid_ros as rid
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.core.pipeline.identification import identify
@@ -102,16 +103,12 @@ def test_the_library_refuses_arrays_of_velocities(robot, jitter):
 def test_an_exact_fit_is_a_finding(record, robot):
     clean, noisy = record(), record(noise=0.005)
     found = identify(clean, robot, IdentificationSettings())
-    (text,) = (w for w in found.warnings if 'hardly anything' in w)
-    assert all(joint in text for joint in robot.joints) and 'computed from a model' in text
+    (exact,) = select(found.findings, 'exact_fit')
+    assert exact.joints == robot.joints
     other = identify(noisy, robot, IdentificationSettings())
-    assert not any('hardly anything' in w for w in other.warnings)
+    assert not select(other.findings, 'exact_fit')
     mixed = dataclasses.replace(
         clean, effort=np.where(np.arange(3) == 1, clean.effort, noisy.effort)
     )
-    (text,) = (
-        w
-        for w in identify(mixed, robot, IdentificationSettings()).warnings
-        if 'hardly anything' in w
-    )
-    assert 'j2 ' in text and 'j1' not in text
+    (exact,) = select(identify(mixed, robot, IdentificationSettings()).findings, 'exact_fit')
+    assert exact.joints == ('j2',)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.trajectory import FAMILIES, Trajectory
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.signals.filters import central_differences, lowpass
 from robotid_ros.core.signals.preparation import prepare
@@ -98,8 +99,7 @@ def test_jittered_repeated_and_dropped_samples(seed):
     spoiled = dataclasses.replace(made, time=time[keep], position=position, effort=effort)
     samples = prepare(spoiled, ROBOT, PLAIN)
     check(samples, 2e-2)
-    assert any('repeated' in note for note in samples.notes)
-    assert any('missing' in note for note in samples.notes)
+    assert select(samples.notes, 'stamps_repeated') and select(samples.notes, 'samples_missing')
 
 
 def test_gaps_are_left_out():
@@ -111,14 +111,16 @@ def test_gaps_are_left_out():
     samples = prepare(gapped, ROBOT, PLAIN)
     inside = (samples.time > 8.01) & (samples.time < 8.99)
     assert not samples.valid[inside].any()
-    assert any('1.00 s at 8.00 s' in note for note in samples.notes)
+    (gap,) = select(samples.notes, 'gap_left_out')
+    assert gap.values == pytest.approx({'duration': 1.0, 'since': 8.0}, abs=5e-3)
 
 
 def test_some_missing_numbers_are_told():
     position = recording().position.copy()
     position[100:110] = np.nan
     samples = prepare(recording(position=position), ROBOT, PLAIN)
-    assert any('10 samples that are not numbers' in note for note in samples.notes)
+    (found,) = select(samples.notes, 'samples_not_finite')
+    assert found.values == {'count': 10}
     assert np.isfinite(samples.ddq).all()
 
 
@@ -172,7 +174,7 @@ def test_averaging_lowers_the_noise():
     assert error.std() < 0.2 / np.sqrt(4.5)
     check(samples, 5e-3)
     assert samples.valid.sum(axis=0).max() <= 5000
-    assert any('averaged' in note for note in samples.notes)
+    assert select(samples.notes, 'periods_averaged')
 
 
 def test_parts_of_a_recording():

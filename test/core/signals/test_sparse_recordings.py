@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.resampling import resample_uniformly
@@ -29,7 +30,7 @@ def test_a_motion_is_found_again_from_few_messages(share, tolerance, record, rob
     true = found.base.of(truth)
     assert np.linalg.norm(found.estimate.value - true) < tolerance * np.linalg.norm(true)
     if share > 0.5:
-        assert any('messages are missing all over' in text for text in found.warnings)
+        assert select(found.findings, 'gaps_interpolated')
 
 
 def test_what_cannot_be_bridged_is_said(record, robot):
@@ -42,7 +43,8 @@ def test_bursts_between_long_gaps_are_said_to_be_doubtful(record):
     kept = np.arange(len(recording.time)) % 200 < 20
     columns = {name: getattr(recording, name)[kept] for name in ('time', 'position', 'effort')}
     notes = resample_uniformly(dataclasses.replace(recording, **columns), SignalSettings())[3]
-    assert any('90 % of the time; ' in note for note in notes)
+    (gaps,) = select(notes, 'mostly_gaps')
+    assert gaps.values['share'] == pytest.approx(0.9, abs=5e-3)
 
 
 def test_interruptions_are_left_out_as_before(record):
@@ -53,8 +55,8 @@ def test_interruptions_are_left_out_as_before(record):
     columns = {name: getattr(recording, name)[kept] for name in ('time', 'position', 'effort')}
     result = resample_uniformly(dataclasses.replace(recording, **columns), SignalSettings())
     assert not result[2].all()
-    (note,) = [note for note in result[3] if 'in 15 gaps: left out' in note]
-    assert note.endswith('left out')
+    (note,) = select(result[3], 'gaps_left_out')
+    assert note.values['count'] == 15
 
 
 def test_a_recording_without_losses_stays_as_it_is(record):

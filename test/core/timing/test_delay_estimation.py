@@ -6,6 +6,7 @@ import numpy as np
 from plant_recording import arm, plant
 import pytest
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.pipeline.identification import identify
@@ -39,9 +40,8 @@ def test_one_joint_that_is_late_is_found_and_told(robot, truth, record, joint, d
     settings = IdentificationSettings(signals=SIGNALS)
     plain = identify(record(noise=0.02), robot, settings)
     late = identify(remove_delay(record(noise=0.02), {joint: -delay}), robot, settings)
-    told = [text for text in late.warnings if 'one clock' in text]
-    assert len(told) == 1 and told[0].startswith(f'the effort of {joint} is ')
-    assert f'is {1e3 * delay:.0f} ±' in told[0] and 'removed' in told[0]
+    (told,) = select(late.findings, 'joint_delay_removed', 'joint_delay')
+    assert told.joints == (joint,) and told.values['delay'] == pytest.approx(delay, abs=5e-4)
     away = np.abs(late.estimate.value - plain.estimate.value)
     assert np.all(away < 1.5 * plain.estimate.sigma + 5e-3)
 
@@ -51,7 +51,8 @@ def test_a_late_joint_of_a_recording_in_pieces(robot, record):
     late = remove_delay(record(duration=40.0, noise=0.02), {'j2': -0.02})
     pieces = [late.between(0.0, 20.0), late.between(20.0, 40.0)]
     whole, parts = (identify(r, robot, settings, late) for r in (late, iter(pieces)))
-    assert any('effort of j2 is 20 ±' in text for text in parts.warnings)
+    (told,) = select(parts.findings, 'joint_delay_removed', 'joint_delay')
+    assert told.joints == ('j2',) and told.values['delay'] == pytest.approx(0.02, abs=5e-4)
     away = np.abs(parts.estimate.value - whole.estimate.value)
     assert np.all(away < 0.5 * whole.estimate.sigma)
     assert parts.validation.total_residual() == pytest.approx(
@@ -92,8 +93,8 @@ def test_removed_delay_leaves_the_parameters(robot, truth, record):
     settings = IdentificationSettings(signals=SIGNALS)
     plain = identify(record(noise=0.01), robot, settings)
     late = identify(remove_delay(record(noise=0.01), -0.004), robot, settings)
-    assert any('ms behind' in warning for warning in late.warnings)
-    assert not any('ms behind' in warning for warning in plain.warnings)
+    assert select(late.findings, 'delay_removed')
+    assert not select(plain.findings, 'delay_removed', 'joint_delay_removed', 'joint_delay')
     away = np.abs(late.estimate.value - plain.estimate.value)
     assert np.all(away < 1.5 * plain.estimate.sigma + 5e-3)
 

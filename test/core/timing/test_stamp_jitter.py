@@ -7,6 +7,7 @@ import numpy as np
 from plant_recording import arm, plant
 import pytest
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.core.pipeline.identification import identify
@@ -71,7 +72,8 @@ def test_a_controller_that_goes_by_late_stamps_biases_no_friction(late):
     error, sigma, found = viscous(late)
     assert np.abs(error - quiet).max() < 0.02
     assert np.all(np.abs(error) < 3.0 * sigma)
-    assert any('the samples do not: taken as evenly spaced' in text for text in found.warnings)
+    (jitter,) = select(found.findings, 'stamps_jitter')
+    assert jitter.values['share'] == 0.0
 
 
 @pytest.mark.parametrize(
@@ -88,9 +90,8 @@ def test_what_is_not_known_of_the_times_is_in_sigma_and_is_said(robot, truth):
         identify(busy(robot, truth, late, late, noise=1e-3), robot, SETTINGS)
         for late in (0.0, 0.4e-3)
     )
-    assert not any('the times of the samples are known to' in text for text in quiet.warnings)
-    (text,) = [w for w in noisy.warnings if 'the times of the samples are known to' in w]
-    assert 'Record on a quiet machine' in text
+    assert not select(quiet.findings, 'uncertain_times')
+    assert len(select(noisy.findings, 'uncertain_times')) == 1
     wider = noisy.estimate.sigma / np.sqrt(np.diag(noisy.estimate.noise_covariance))
     assert wider.max() > np.sqrt(2.0)
 

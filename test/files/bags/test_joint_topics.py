@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.exceptions import RecordingError, UnknownNameError
 from robotid_ros.files.bags import BagWriter, open_recording, read_recording
 from robotid_ros.files.bags.messages import definition
@@ -69,7 +70,8 @@ def test_efforts_are_read_from_any_field(tmp_path, kind, serialize, name, chunks
     recording = open_recording(path, options=options, max_samples=50 if chunks else 10_000)
     recording = recording.load() if chunks else recording
     np.testing.assert_allclose(recording.effort, TAU, rtol=1e-12)
-    assert chunks or f'the efforts are those of {name}' in recording.notes
+    (note,) = select(recording.notes, 'efforts_of_topic') or [None]
+    assert chunks or note.values == {'topic': name}
 
 
 def test_a_single_number_is_the_effort_of_a_single_joint(tmp_path):
@@ -82,7 +84,7 @@ def test_a_single_number_is_the_effort_of_a_single_joint(tmp_path):
 def test_dynamic_joint_states_are_found_where_there_are_no_efforts(tmp_path):
     recording = read_recording(bag(tmp_path, DYNAMIC, dynamic))
     np.testing.assert_array_equal(recording.effort, TAU)
-    assert 'the efforts are those of /x' in recording.notes
+    assert select(recording.notes, 'efforts_of_topic')[0].values == {'topic': '/x'}
     kept = read_recording(bag(tmp_path / 'own', DYNAMIC, dynamic, effort=True))
     np.testing.assert_array_equal(kept.effort, Q)
 
@@ -143,4 +145,4 @@ def test_options_of_tables_are_passed_over_and_told(tmp_path):
     options = ReadOptions(units=(('effort', 'mNm'),))
     recording = read_recording(write_mcap(tmp_path, rows), options=options)
     np.testing.assert_array_equal(recording.effort, TAU)
-    assert 'units and rate are of tables' in recording.notes[0]
+    assert select(recording.notes[:1], 'options_of_tables')

@@ -15,6 +15,7 @@ from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.files.bags import BagWriter, read_recording
 from robotid_ros.files.bags.messages import Decoder
 
@@ -55,8 +56,8 @@ def test_a_flood_of_garbage_hides_no_state(tmp_path, kind, monkeypatch):
             writer.write('/joint_states', data, EPOCH + k * STEP // 11)
     recording = read_recording(path)
     np.testing.assert_array_equal(recording.position, motion(3000, 2)[0])
-    told = [note for note in recording.notes if 'messages of /joint_states were left out' in note]
-    count = sum(int(note.split()[0]) for note in told)
+    told = select(recording.notes, 'messages_left_out')
+    count = sum(note.values['count'] for note in told)
     # Sound joint states of others are read as such, as far as they are told apart.
     assert 15_000 - 1000 * (kind == 'other joints') <= count <= 15_000
     assert len(told) <= 3

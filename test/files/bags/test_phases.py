@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.trajectory import Trajectory
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.signals.periodic import find_period
 from robotid_ros.files.bags import BagWriter, dump_session, read_recording, Session
 from robotid_ros.files.bags.session import build_phases, parse_speed, StateChange
@@ -111,10 +112,9 @@ def bag(folder, seconds, states, speed='', name='bag'):
 
 def test_a_bag_that_ends_inside_a_phase_says_how_much_is_missing(tmp_path):
     path = bag(tmp_path, 3.5, WHOLE[:2])
-    sentence = 'the session was cut while exciting, 1.5 s of this motion are missing'
     for found in (read_recording(path), summarise(path)):
-        (note,) = [note for note in found.notes if 'cut' in note]
-        assert note.startswith(sentence)
+        (note,) = select(found.notes, 'session_cut')
+        assert note.values == pytest.approx({'phase': 'exciting', 'missing': 1.5}, abs=0.05)
 
 
 @pytest.mark.parametrize('share', [0.3, 0.6, 0.9, 0.999])
@@ -123,7 +123,7 @@ def test_a_bag_without_its_end_says_so(tmp_path, share):
     file = path / 'bag.mcap'
     file.write_bytes(file.read_bytes()[: round(share * file.stat().st_size)])
     for found in (read_recording(path), summarise(path)):
-        assert any(note.startswith('the recording was cut short') for note in found.notes)
+        assert select(found.notes, 'cut_short')
 
 
 def test_a_whole_bag_says_nothing(tmp_path):
@@ -176,7 +176,9 @@ def test_a_motion_is_read_as_it_ran(tmp_path):
     (steady, *_) = found['steady'].phases
     assert (steady.speed, steady.cut) == ((0.5, 0.5, 0.5), False)
     assert find_period(found['steady']) == 2.0 * PERIODS['exciting']
-    assert 'exciting ran at 50% of the planned speed' in ' '.join(found['steady'].notes)
+    (slow,) = select(found['steady'].notes, 'slow_motion')
+    assert slow.values == {'phase': 'exciting', 'speed': 0.5}
     # Its periods differ: none can be averaged with another.
     assert find_period(found['varied']) is None
-    assert 'exciting ran at 20% to 90% of the planned speed' in ' '.join(found['varied'].notes)
+    (slow,) = select(found['varied'].notes, 'speed_changed')
+    assert slow.values == {'phase': 'exciting', 'low': 0.2, 'high': 0.9}

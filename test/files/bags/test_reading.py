@@ -14,6 +14,7 @@ from bag_tools import (
 import numpy as np
 import pytest
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.timing.delays import hold_delay
 from robotid_ros.exceptions import RecordingError, UnknownNameError
 from robotid_ros.files.bags import (
@@ -84,7 +85,7 @@ def test_publishers_are_joined_and_those_of_other_times_refused(tmp_path):
     np.testing.assert_array_equal(joined.position, q[:, ::-1])
     near = read_recording(write_mcap(tmp_path, split(1000), 'near'), JOINTS)
     np.testing.assert_allclose(near.position[1:], q[1:], atol=0.01)
-    assert 'different publishers' in near.notes[0]
+    assert select(near.notes[:1], 'several_publishers')
     with pytest.raises(RecordingError, match='do not run at one time'):
         read_recording(write_mcap(tmp_path, split(10**9), 'apart'), JOINTS)
 
@@ -128,7 +129,8 @@ def test_commands_stand_in_for_efforts_that_nobody_reports(tmp_path, early, repo
                 data = controller_state(stamp + early, ['b', 'a'], q[k], dq[k], tau[k], tau[k])
                 writer.write('/arm/controller_state', data, stamp)
     recording = read_recording(writer.path, ('a', 'b'))
-    assert any(f'{says}: the controller' in note for note in recording.notes)
+    (note,) = select(recording.notes, 'commands_as_efforts')
+    assert says in note.values['what']
     expected = np.vstack([np.full((1, 2), np.nan), tau[:-1, ::-1]])
     expected[21:31] = np.nan
     expected[21:24] = tau[19, ::-1]
@@ -170,7 +172,8 @@ def test_the_rate_of_a_controller_is_that_of_its_states(tmp_path, max_samples):
     recording = open_recording(writer.path, max_samples=max_samples)
     recording = recording.load() if isinstance(recording, ChunkedRecording) else recording
     assert recording.controller.rate == pytest.approx(500.0)
-    assert sum('update_rate is 1000 Hz' in note for note in recording.notes) == 1
+    (note,) = select(recording.notes, 'update_rate')
+    assert note.values['stated'] == '1000 Hz'
     assert hold_delay(recording) == pytest.approx(1e-3)
 
 

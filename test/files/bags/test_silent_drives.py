@@ -4,6 +4,7 @@ from bag_tools import controller_state, EPOCH, joint_state, motion, STEP
 import numpy as np
 import pytest
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.files.bags import BagWriter, read_recording
 from robotid_ros.files.bags.joint_states import read_joint_states
 from robotid_ros.files.bags.opening import open_bag
@@ -46,7 +47,7 @@ def bag(folder, effort, grasp=GRASP, command=TAU, apart=False, dynamic_effort=No
 
 
 def notes_on_commands(recording):
-    return [note for note in recording.notes if 'commands are taken' in note]
+    return select(recording.notes, 'commands_as_efforts')
 
 
 @pytest.mark.parametrize('apart', [False, True])
@@ -59,7 +60,7 @@ def test_a_gripper_that_reports_does_not_keep_the_zeros_of_the_arm(tmp_path, eff
     np.testing.assert_array_equal(recording.effort[1:, :2], TAU[:-1])
     np.testing.assert_array_equal(recording.effort[:, 2:], GRASP)
     (note,) = notes_on_commands(read_recording(path, ARM))
-    assert f'the joint states report {says}{"" if apart else " of a, b"}: the controller' in note
+    assert note.values['what'] == says and set(note.joints) == {'a', 'b'}
 
 
 def test_one_joint_that_reports_shows_that_the_drives_have_sensors(tmp_path):

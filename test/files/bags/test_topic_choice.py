@@ -4,6 +4,7 @@ from bag_tools import EPOCH, joint_state, STEP
 import numpy as np
 import pytest
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.files.bags import BagWriter, open_recording, read_recording
 from robotid_ros.files.bags.summary import summarise
 from robotid_ros.files.convert import convert
@@ -76,8 +77,8 @@ def test_measured_states_of_the_robot_are_read(tmp_path, topics, description, ex
     path = bag(tmp_path, topics, description if recorded else '')
     recording = read_recording(path, options=ReadOptions(urdf='' if recorded else description))
     assert recording.position[0, 0] == expected
-    (note,) = [note for note in recording.notes if 'not those of' in note]
-    assert f'of {list(topics)[expected]} count' in note
+    (note,) = select(recording.notes, 'topic_chosen')
+    assert note.values['topic'] == list(topics)[expected]
 
 
 def test_joints_that_are_asked_for_choose_the_topic(tmp_path):
@@ -94,7 +95,9 @@ def test_the_choice_is_told_by_everything_that_reads(tmp_path):
     path = bag(tmp_path, topics)
     done = convert(path, tmp_path / 'out')
     told = (summarise(path).notes, open_recording(path, max_samples=50).notes, done.notes)
-    assert all(sum('not those of /joint_cmd' in note for note in notes) == 1 for notes in told)
+    for notes in told:
+        (note,) = select(notes, 'topic_chosen')
+        assert '/joint_cmd' in note.values['others']
     np.testing.assert_array_equal(
         read_recording(tmp_path / 'out').position, read_recording(path).position
     )

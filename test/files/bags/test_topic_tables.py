@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.exceptions import RecordingError
 from robotid_ros.files.bags import BagWriter, read_recording
 from robotid_ros.files.bags.messages import CONTROLLER_STATE, definition
@@ -80,7 +81,7 @@ def check(path, **options):
 def test_states_with_names_of_joints_are_joint_states(tmp_path, kind, serialize):
     path = bag(tmp_path, kind, serialize)
     notes = check(path)
-    assert any('no sensor_msgs/JointState: those of /state are taken' in note for note in notes)
+    assert select(notes, 'states_of_fields')[0].values == {'topic': '/state'}
     summary = summarise(path, ReadOptions(urdf=URDF))
     assert {topic.name for topic in summary.topics} == {'/joint_states', '/state'}
     assert summary.description == "'arm' with the joints base, elbow"

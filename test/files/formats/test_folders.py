@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.exceptions import RecordingError
 from robotid_ros.files.bags import read_recording
 from robotid_ros.files.formats.open_table import open_table
@@ -37,7 +38,7 @@ def test_the_names_of_files_say_what_their_columns_are(tmp_path, header):
     check(found)
     np.testing.assert_allclose(found.velocity, DQ)
     assert found.joints == ('a', 'b')
-    assert 'are one log' in found.notes[0]
+    assert select(found.notes[:1], 'tables_joined')
 
 
 def test_each_file_may_hold_the_same_times_and_names_of_its_own(tmp_path):
@@ -80,7 +81,7 @@ def test_times_that_differ_are_interpolated(tmp_path, name):
     found = open_table(tmp_path, OPTIONS)
     np.testing.assert_allclose(found.position, Q)
     np.testing.assert_allclose(found.effort, TAU, atol=2e-3 * np.abs(TAU).max())
-    assert 'interpolated' in ' '.join(found.notes)
+    assert select(found.notes, 'rows_interpolated', 'signals_interpolated')
 
 
 def test_names_of_joints_count_before_what_other_files_are_called(tmp_path):
@@ -95,7 +96,7 @@ def test_files_of_another_length_are_left_out_and_told(tmp_path):
     found = open_table(tmp_path, OPTIONS)
     check(found)
     assert np.isnan(found.velocity).all()
-    assert 'velocity.csv left out' in found.notes[0]
+    assert found.notes[0].values['left_out'] == ('velocity.csv',)
 
 
 def test_logs_that_are_whole_are_not_put_together(tmp_path):

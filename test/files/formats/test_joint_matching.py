@@ -2,6 +2,7 @@
 
 import pytest
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.exceptions import RecordingError
 from robotid_ros.files.formats.column_names import match_names, numbers_in
 
@@ -76,13 +77,19 @@ def test_names_with_a_prefix_count_and_not_the_order(pattern, order):
     assert {f'ur5_{n}': tuple(q) for n, q in zip(names, Q.T, strict=True)} == {
         n: tuple(q) for n, q in values.items()
     }
-    assert 'elbow_joint is ur5_elbow_joint' in found.notes[1]
+    (note,) = select(found.notes, 'names_matched')
+    assert (
+        dict(zip(note.values['words'], note.joints, strict=True))['elbow_joint']
+        == 'ur5_elbow_joint'
+    )
 
 
 def test_where_no_name_matches_the_order_counts_and_is_told():
     columns = {'b.pos': Q[:, 0], 'a.pos': Q[:, 1]}
     found = read(joints=('pan', 'tilt'), q_=None, **columns)
-    assert found.joints == ('pan', 'tilt') and 'b is pan, a is tilt' in found.notes[1]
+    (note,) = select(found.notes, 'joints_by_order')
+    assert found.joints == ('pan', 'tilt')
+    assert dict(zip(note.values['words'], note.joints, strict=True)) == {'b': 'pan', 'a': 'tilt'}
     with pytest.raises(RecordingError, match=r"'b', which is no joint .*--columns"):
         read(joints=('pan', 'tilt', 'finger'), q_=None, **columns)
 
@@ -94,7 +101,7 @@ def test_joints_that_the_robot_lacks_are_left_out_and_told():
     found = read(joints=('elbow', 'wrist'), q_=None, tau_=None, **columns)
     assert found.joints == ('elbow', 'wrist')
     assert (found.position == Q[:, ::-1]).all() and (found.effort == TAU[:, ::-1]).all()
-    assert sum('hand left out' in note for note in found.notes) == 1
+    assert [n.values['words'] for n in select(found.notes, 'joints_left_out')] == [('hand',)]
 
 
 def tree(*branches):
@@ -132,7 +139,8 @@ ARM = ('pan', 'lift', 'elbow', 'wrist')
 def test_numbers_stand_for_joints_of_the_arm_and_that_is_told(branches, joints):
     found = read({'urdf': tree(*branches)})
     assert found.joints == joints
-    assert f'q_{{i}} counted as {", ".join(joints)} of ' in found.notes[1]
+    (note,) = select(found.notes, 'joints_by_number')
+    assert note.joints == tuple(joints) and note.values['columns'] == 'q_{i}'
 
 
 def test_as_many_numbers_as_joints_need_no_note():

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from robotid_ros.core.finding_codes import select
+
 from .tables import Q, read, TAU, TIME
 
 NOTHING = np.full_like(Q, np.nan)
@@ -19,7 +21,7 @@ def test_rows_are_sorted_by_their_stamps(order):
     np.testing.assert_allclose(found.stamp * 1e-9, TIME, atol=1e-9)
     np.testing.assert_array_equal(found.position, Q)
     np.testing.assert_array_equal(found.effort, TAU)
-    assert 'sorted' in found.notes[-1]
+    assert select(found.notes[-1:], 'rows_sorted')
 
 
 def test_a_clock_that_starts_again_keeps_the_order():
@@ -61,4 +63,5 @@ def test_rows_of_other_sensors_are_left_out(at):
     np.testing.assert_array_equal(found.position, Q)
     np.testing.assert_array_equal(found.effort, TAU)
     np.testing.assert_allclose(found.stamp * 1e-9, stamp[at::4], atol=1e-9)
-    assert '1800 rows without positions and efforts are left out' in found.notes[-1]
+    (rows,) = select(found.notes, 'rows_without_states')
+    assert rows.values == {'count': 1800}

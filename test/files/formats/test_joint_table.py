@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.exceptions import ConfigurationError, RecordingError
 from robotid_ros.files.formats.read_options import parse_assignments
 from robotid_ros.files.formats.units import derivative_ratios, MANY
@@ -16,8 +17,9 @@ def test_numbers_stand_for_the_joints_in_the_order_of_the_description():
     np.testing.assert_array_equal(found.position, Q)
     np.testing.assert_array_equal(found.effort, TAU)
     assert np.isnan(found.velocity).all()
-    (note,) = found.notes
-    assert 'time t, position q_{i}, effort tau_{i}' in note
+    (note,) = select(found.notes, 'columns_found')
+    taken = dict(zip(note.values['quantities'], note.values['columns'], strict=True))
+    assert taken == {'time': 't', 'position': 'q_{i}', 'effort': 'tau_{i}'}
 
 
 def test_joints_that_were_not_logged_are_left_out():
@@ -55,20 +57,21 @@ def test_measured_comes_before_commanded_and_torque_before_current():
     found = read(**others)
     np.testing.assert_array_equal(found.position, Q)
     np.testing.assert_array_equal(found.effort, TAU)
-    assert 'current_{i}, target_tau_{i} look alike' in found.notes[0]
+    assert found.notes[0].values['alike'] == ('current_{i}', 'target_tau_{i}')
 
 
 def test_a_current_is_taken_where_nothing_better_is_and_told():
     found = read(tau_=None, actual_current_=TAU, target_moment_=TAU + 1.0)
     np.testing.assert_array_equal(found.effort, TAU)
-    assert 'per ampere' in found.notes[-1]
+    assert select(found.notes[-1:], 'effort_unit_of_log')[0].values['unit'] == 'A'
 
 
 def test_efforts_that_are_0_throughout_are_none():
     found = read(tau_=0.0 * TAU, current_=TAU)
     np.testing.assert_array_equal(found.effort, TAU)
-    assert any('tau_{i} is 0 throughout: the efforts are current_{i}' in n for n in found.notes)
-    assert 'per ampere' in found.notes[-1]
+    (zero,) = select(found.notes, 'efforts_zero')
+    assert zero.values == {'column': 'tau_{i}', 'taken': 'current_{i}'}
+    assert select(found.notes[-1:], 'effort_unit_of_log')[0].values['unit'] == 'A'
     partly = read(tau_=TAU * [0.0, 1.0], current_=TAU)
     np.testing.assert_array_equal(partly.effort, TAU * [0.0, 1.0])
     assert (read(tau_=0.0 * TAU, current_=0.0 * TAU).effort == 0.0).all()
@@ -140,7 +143,8 @@ def test_each_column_may_name_its_unit(order):
 def test_degrees_beyond_the_limits_are_found_and_told():
     found = read(q_=np.degrees(Q))
     np.testing.assert_allclose(found.position, Q, rtol=1e-12)
-    assert any('position counts as deg' in note for note in found.notes)
+    (unit,) = select(found.notes, 'unit_assumed')
+    assert (unit.values['quantity'], unit.values['unit']) == ('position', 'deg')
     raw = read({'urdf': ''}, q_=np.degrees(Q))
     np.testing.assert_array_equal(raw.position, np.degrees(Q))
 
@@ -155,7 +159,9 @@ def test_degrees_leave_prismatic_joints_alone():
 def test_velocities_are_compared_with_the_positions(factor, unit):
     found = read(dq_=DQ * factor)
     np.testing.assert_allclose(found.velocity, DQ, rtol=1e-12)
-    assert any(f'velocity counts as {unit}' in note for note in found.notes)
+    assert ('velocity', unit) in [
+        (n.values['quantity'], n.values['unit']) for n in select(found.notes, 'unit_assumed')
+    ]
     assert len(read(dq_=DQ).notes) == 1
 
 
@@ -170,7 +176,9 @@ def test_velocities_are_compared_with_the_positions(factor, unit):
 def test_stamps_are_told_by_their_size(time, told):
     found = read(t=time)
     np.testing.assert_allclose((found.stamp - found.stamp[0]) * 1e-9, TIME, atol=5e-7)
-    assert any(f'count as {told}' in note for note in found.notes) == bool(told)
+    assert [n.values['unit'] for n in select(found.notes, 'time_unit_assumed')] == [told] * bool(
+        told
+    )
 
 
 def test_a_count_of_the_rows_is_no_time_where_there_is_one():
@@ -196,7 +204,8 @@ def test_velocities_prove_the_unit_of_stamps(rate, scale, factors):
     dq = np.column_stack([2.0 * np.cos(2.0 * phase), -1.5 * np.sin(3.0 * phase)]) * rate / 100.0
     found = read({'urdf': ''}, t=time * scale, q_=q, dq_=dq * factors[1])
     np.testing.assert_allclose(found.stamp * 1e-9, time, atol=1e-9)
-    assert any('count as ms' in note for note in found.notes) == (scale == 1e3)
+    units = [note.values['unit'] for note in select(found.notes, 'time_unit_assumed')]
+    assert ('ms' in units) == (scale == 1e3)
 
 
 def test_integer_stamps_are_exact():
@@ -217,7 +226,7 @@ def test_rows_without_a_time_are_left_out():
     time = TIME.copy()
     time[5] = np.nan
     found = read(t=time)
-    assert found.position.shape == (599, 2) and '1 rows without a time' in found.notes[-1]
+    assert found.position.shape == (599, 2) and found.notes[-1].values == {'count': 1}
 
 
 @pytest.mark.parametrize('text', ['q', 'speed=x', 'position=a position=b', "position='a", 'time='])
@@ -250,7 +259,7 @@ def test_positions_and_efforts_in_different_rows_are_joined():
     found = read(t=stamp, q_=q, tau_=tau)
     np.testing.assert_array_equal(found.position, Q)
     np.testing.assert_allclose(found.effort[1:], TIME[1:, None] * slope, rtol=1e-12)
-    assert np.isnan(found.effort[0]).all() and 'different rows' in found.notes[-1]
+    assert np.isnan(found.effort[0]).all() and select(found.notes[-1:], 'rows_interpolated')
 
 
 @pytest.mark.parametrize('wrong', [1e300, 3e9])
@@ -262,19 +271,20 @@ def test_times_that_no_stamp_holds_are_refused(wrong):
 
 
 @pytest.mark.parametrize(
-    ('position', 'velocity', 'units'),
+    ('position', 'velocity', 'quantity', 'unit'),
     [
-        (np.degrees(0.02 * Q), 0.02 * DQ, 'position counts as deg'),
-        (Q / (2.0 * np.pi), DQ, 'position counts as rev'),
-        (Q, DQ / (2.0 * np.pi), 'velocity counts as rev/s'),
+        (np.degrees(0.02 * Q), 0.02 * DQ, 'position', 'deg'),
+        (Q / (2.0 * np.pi), DQ, 'position', 'rev'),
+        (Q, DQ / (2.0 * np.pi), 'velocity', 'rev/s'),
     ],
 )
-def test_derivatives_tell_the_units(position, velocity, units):
+def test_derivatives_tell_the_units(position, velocity, quantity, unit):
     found = read(q_=position, dq_=velocity)
-    scale = 0.02 if 'deg' in units else 1.0
+    scale = 0.02 if unit == 'deg' else 1.0
     np.testing.assert_allclose(found.position, scale * Q, atol=1e-9)
     np.testing.assert_allclose(found.velocity, scale * DQ, atol=1e-9)
-    assert any(units in note for note in found.notes)
+    told = [note.values for note in select(found.notes, 'unit_assumed')]
+    assert (quantity, unit) in [(each['quantity'], each['unit']) for each in told]
 
 
 @pytest.mark.parametrize('position', [Q * 5e4, Q * 500.0])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.exceptions import RecordingError
 from robotid_ros.files.formats.column_names import understand
 from robotid_ros.files.formats.open_table import open_table
@@ -103,7 +104,8 @@ def scope(path, step=1):
 
 def test_a_pair_of_columns_may_be_a_signal(tmp_path):
     scope(tmp_path / 'scope.csv')
-    assert not any('interpolated' in note for note in check(tmp_path / 'scope.csv'))
+    interpolated = 'signals_interpolated', 'rows_interpolated'
+    assert not select(check(tmp_path / 'scope.csv'), *interpolated)
 
 
 def test_signals_of_other_rates_are_interpolated_onto_the_positions(tmp_path):
@@ -112,7 +114,8 @@ def test_signals_of_other_rates_are_interpolated_onto_the_positions(tmp_path):
     known = np.isfinite(found.effort).all(axis=1)
     assert known.sum() >= len(TIME) - 1
     np.testing.assert_allclose(found.effort[known], TAU[known], atol=3e-3)
-    assert any('interpolated onto those of GVL' in note for note in found.notes)
+    (note,) = select(found.notes, 'signals_interpolated')
+    assert note.values['signal'].startswith('GVL')
 
 
 @pytest.mark.parametrize('repeated', [True, False])
@@ -138,7 +141,7 @@ def test_a_row_may_be_of_one_joint(tmp_path, joint):
     header = ['time', 'joint', 'position', 'velocity', 'torque']
     (tmp_path / 'a.csv').write_text(text(header, tidy(joint)))
     notes = check(tmp_path / 'a.csv')
-    assert any('rows of one joint each are columns here' in note for note in notes)
+    assert select(notes, 'rows_are_columns')[0].values == {'keys': ('joint',)}
 
 
 def test_joints_that_report_in_turn_have_stamps_of_their_own(tmp_path):
@@ -304,11 +307,12 @@ def test_counts_and_shares_need_a_gain(tmp_path):
     with pytest.raises(RecordingError, match=r"in inc, .* --units 'position=inc\*1.2e-5'"):
         check(path)
     notes = check(path, f'position=inc*{turn!r} effort=%*0.5', velocity=False)
-    assert not any('%' in note and 'gains' in note for note in notes)
+    assert not select(notes, 'effort_unit_of_log')
     found = open_table(
         path, ReadOptions(urdf=urdf(*JOINTS), units=(('position', f'inc*{turn!r}'),))
     )
-    assert any('parameters come out per %: give gains [N·m/%]' in note for note in found.notes)
+    (note,) = select(found.notes, 'effort_unit_of_log')
+    assert note.values['unit'] == '%'
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from robotid_ros.core.finding_codes import finding
 from robotid_ros.files.results import Entry, Residual, Results
 from robotid_ros.files.torques_file import SimulatedPositions, Torques
 
@@ -87,9 +88,10 @@ def results(joints=JOINTS, rows=3000, rate=500.0):
         {'source': '/tmp/<bag>', 'sha256': 'abc', 'command': "robotid identify '<bag>'",
          'base_residual': 0.02, 'consistent_residual': 0.021, 'prior_spread': 0.5},
         dict.fromkeys(joints, True),
-        (f'effort of {joints[-1]} is noisy: record it again', 'a note on <nothing>'),
+        (finding('effort_sign', [joints[-1]], gains=(-1.0,)),
+         finding('efforts_of_topic', topic='<nothing>')),
         history, {'robot': {'gravity': [0, 0, -9.81]}}, {'robotid_ros': '0.1'},
         {'identification': fitted, 'validation': seen},
-        selection=choice, severities=('serious', 'note'), quality=quality(joints),
+        selection=choice, quality=quality(joints),
         frames={joint: frame for joint in joints}, simulated={'didim': motion},
     )  # fmt: skip

@@ -6,6 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from robotid_ros.core.finding_codes import finding
 from robotid_ros.exceptions import FileError, TrajectoryError
 from robotid_ros.files.report.design import design_page, motion_series, motions_of, verdict_of
 from robotid_ros.files.report.moving_arm import moving_arm, RATE, UNIT
@@ -128,13 +129,13 @@ def test_the_verdict_says_what_forbids_the_motion():
     design, _, configuration = designed()
     settings = configuration.excitation
     assert verdict_of(design, settings).level == 'good'
-    remedy = 'the ground is not checked: set excitation.workspace.ground to its height'
-    fair = verdict_of(dataclasses.replace(design, unchecked=(remedy,)), settings)
-    assert fair.level == 'fair' and 'the ground is not checked' in fair.sentence
-    assert fair.next_step.startswith('Set excitation.workspace.ground to its height, or accept')
-    short = 'the normalised condition number is 2000, above 1000: lengthen excitation.period'
+    ground = finding('ground_unchecked')
+    fair = verdict_of(dataclasses.replace(design, unchecked=(ground,)), settings)
+    assert fair.level == 'fair' and fair.sentence.endswith('The ground is not checked.')
+    assert fair.next_step.startswith('Set excitation.workspace.ground to its height. Or accept')
+    short = finding('badly_conditioned', condition=2000.0, most=1000.0)
     poor = verdict_of(dataclasses.replace(design, shortcomings=(short,)), settings)
-    assert poor.level == 'poor' and poor.next_step == 'Lengthen excitation.period.'
+    assert poor.level == 'poor' and poor.next_step.startswith('Lengthen excitation.period')
 
 
 def test_what_forbids_the_motion_stands_before_it():
@@ -145,7 +146,7 @@ def test_what_forbids_the_motion_stands_before_it():
         return text.index('<section id="findings"') < text.index('<section id="motion"')
 
     assert not order(design)
-    assert order(dataclasses.replace(design, unchecked=('the ground is not checked',)))
+    assert order(dataclasses.replace(design, unchecked=(finding('ground_unchecked'),)))
 
 
 def test_a_design_of_another_robot_is_refused(tmp_path):

@@ -8,7 +8,10 @@ import re
 
 import numpy as np
 import pytest
+import yaml
 
+from robotid_ros.core.finding_codes import render
+from robotid_ros.core.findings import Severity
 from robotid_ros.core.parameters.plain_friction import PlainFriction
 from robotid_ros.exceptions import FileError, MissingPackageError
 from robotid_ros.files.report.bodies import bodies_of
@@ -16,7 +19,7 @@ from robotid_ros.files.report.drawing import friction_curve
 from robotid_ros.files.report.page import write_report, write_report_if_possible
 from robotid_ros.files.report.pages import identification_page
 from robotid_ros.files.report.thinning import phases
-from robotid_ros.files.report.verdict import first_words, split_remedy
+from robotid_ros.files.report.verdict import first_words
 from robotid_ros.files.results import Residual, Results, total_residual
 from robotid_ros.files.results_file import read_results, write_results
 from robotid_ros.files.yaml import dump_yaml, parse_yaml
@@ -126,7 +129,14 @@ def test_the_report_is_one_page_that_needs_nothing_else(tmp_path, results):
     # One title, and no level of headings left out.
     assert page.headings[0] == 1 and page.headings.count(1) == 1
     assert all(b - a <= 1 for a, b in zip(page.headings, page.headings[1:], strict=False))
-    for shown in ('20.00 %', 'el&lt;bow', 'arm &amp; tool', 'ZZ1 + Ia1', 'noisy', '3 iterations'):
+    for shown in (
+        '20.00 %',
+        'el&lt;bow',
+        'arm &amp; tool',
+        'ZZ1 + Ia1',
+        'opposite sign',
+        '3 iterations',
+    ):
         assert shown in text
     assert (
         '<el<bow>' not in text
@@ -184,27 +194,27 @@ def test_the_verdict_follows_validation_and_findings(results):
 
     assert judged(0.3).level == 'poor' and 'Not to be relied on' in judged(0.3).sentence
     assert 'cannot be used' in judged(0.6).sentence
-    quiet = {'warnings': (), 'severities': ()}
+    quiet = {'findings': ()}
     assert (
         judged(0.02, **quiet).level == 'good' and 'feed-forward' in judged(0.02, **quiet).sentence
     )
     serious = judged(0.02)
-    assert serious.level == 'fair' and serious.next_step.startswith('Record it again')
+    assert serious.level == 'fair' and serious.next_step.startswith('Set robot.drive_gain')
     good = tuple(dataclasses.replace(row, moving=0.02) for row in results.identification)
     fit = dataclasses.replace(results, identification=good, validation=(), **quiet)
     assert 'Record another motion' in first_words(fit).next_step
 
 
-@pytest.mark.parametrize(
-    ('text', 'parts'),
-    [
-        ('a joint: noisy: record it again', ('a joint: noisy', 'Record it again')),
-        ('smaller than σ: A (%σ 5); use others', ('smaller than σ: A (%σ 5)', 'Use others')),
-        ('x is 3: y', ('x is 3: y', '')),
-    ],
-)
-def test_a_remedy_is_what_to_do(text, parts):
-    assert split_remedy(text) == parts
+def test_files_of_earlier_versions_have_sentences(tmp_path, results):
+    path = write_results(results, tmp_path)
+    content = yaml.safe_load(path.read_text())
+    del content['findings']
+    content |= {'warnings': ['j2: noisy', 'a note'], 'severities': ['serious', 'note']}
+    path.write_text(yaml.safe_dump(content))
+    first, second = read_results(path).findings
+    assert (render(first), first.severity) == ('j2: noisy.', Severity.ERROR)
+    assert (render(second), second.severity) == ('a note.', Severity.INFO)
+    assert first_words(read_results(path)).level == first_words(results).level
 
 
 def test_bodies_have_the_mass_and_inertia_of_their_parameters(results):

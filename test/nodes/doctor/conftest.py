@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from three_joint_robot import three_joint_urdf
 
+from robotid_ros.core.finding_codes import render
+from robotid_ros.core.findings import Finding
 from robotid_ros.files.configuration import Configuration
 from robotid_ros.files.formats.joint_table import JointTable
 from robotid_ros.nodes.common.controller import ControllerDescription
 from robotid_ros.nodes.doctor.diagnose import diagnose
-from robotid_ros.nodes.doctor.findings import Finding
+from robotid_ros.nodes.doctor.findings import subject_of
 from robotid_ros.nodes.doctor.graph_snapshot import (
     ControllerStates,
     Disk,
@@ -105,7 +107,7 @@ def topics(**changes: Topic) -> dict[str, Topic]:
 def told(snapshot: GraphSnapshot, severity: str, subject: str, says: str) -> list[Finding]:
     """Return the findings of a severity and subject that say something."""
     found = diagnose(snapshot)
-    of_kind = [f for f in found if (f.severity.name, f.subject) == (severity, subject)]
-    matching = [finding for finding in of_kind if re.search(says, finding.text)]
+    of_kind = [f for f in found if (f.severity.name, subject_of(f)) == (severity, subject)]
+    matching = [each for each in of_kind if re.search(says, render(each), re.IGNORECASE)]
     assert matching, '\n'.join(map(str, found))
     return matching

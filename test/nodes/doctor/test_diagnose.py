@@ -8,11 +8,13 @@ from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 import pytest
 
+from robotid_ros.core.finding_codes import seen_and_remedy
+from robotid_ros.core.findings import Severity
 from robotid_ros.nodes.common.messages import status
 from robotid_ros.nodes.doctor import recording_checks
 from robotid_ros.nodes.doctor.controller_manager import state_from_answers, states_by_diagnostics
 from robotid_ros.nodes.doctor.diagnose import diagnose
-from robotid_ros.nodes.doctor.findings import Severity
+from robotid_ros.nodes.doctor.findings import subject_of
 from robotid_ros.nodes.doctor.graph_snapshot import (
     ControllerStates,
     Disk,
@@ -30,7 +32,7 @@ OTHER = Endpoint('/other')
 def test_a_healthy_robot_is_fine(snapshot: Callable[..., GraphSnapshot]):
     found = diagnose(snapshot())
     assert {finding.severity for finding in found} == {Severity.OK}
-    subjects = {finding.subject for finding in found}
+    subjects = {subject_of(finding) for finding in found}
     assert {'controller', 'DIDIM', 'timing', 'clock', 'efforts', 'description'} <= subjects
 
 
@@ -54,13 +56,13 @@ MANAGER = ManagerState(
     ('changes', 'severity', 'subject', 'says'),
     [
         ({'nodes': ()}, 'ERROR', 'network', 'no other node is heard in ROS domain 0'),
-        (SILENT, 'ERROR', 'network', "'/joint_states' and '/arm_con.* and '/robot_desc"),
+        (SILENT, 'ERROR', 'network', '/joint_states, /arm_con.*, /robot_desc'),
         (
             {'environment': {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'HERE'}},
-            'ERROR', 'network', "is 'HERE': set it to one of SUBNET",
+            'ERROR', 'network', "is 'HERE'. Set it to one of SUBNET",
         ),
-        ({'environment': {}}, 'NOTE', 'network', 'anybody on the network may command'),
-        ({'environment': {'ROS_LOCALHOST_ONLY': '1'}}, 'NOTE', 'network', 'overrules ROS_AUTO'),
+        ({'environment': {}}, 'INFO', 'network', 'anybody on the network may command'),
+        ({'environment': {'ROS_LOCALHOST_ONLY': '1'}}, 'INFO', 'network', 'overrules ROS_AUTO'),
         (
             {'controller': None, 'candidates': ('left', '/arm2/right')},
             'ERROR', 'controller', "no controller 'arm_controller', but left, /arm2/right",
@@ -70,10 +72,10 @@ MANAGER = ManagerState(
             {'controller': None},
             'ERROR', 'controller', 'does not say which joints',
         ),
-        ({'name_was_given': False}, 'NOTE', 'controller', 'set excitation.controller to arm_c'),
+        ({'name_was_given': False}, 'INFO', 'controller', 'set excitation.controller to arm_c'),
         (
             {'controller_states': ControllerStates(EPOCH + 4_000_000 * np.arange(100), True)},
-            'NOTE', 'timing', 'updates at 500 Hz, its states arrive at 250 Hz',
+            'INFO', 'timing', 'updates at 500 Hz, its states arrive at 250 Hz',
         ),
         ({'candidates': ()}, 'ERROR', 'controller', 'does not serve follow_joint_trajectory'),
         ({'controller_states': None}, 'ERROR', 'controller', "silent, the controller is 'active'"),
@@ -81,16 +83,16 @@ MANAGER = ManagerState(
             {'controller': controller(gains={})},
             'ERROR', 'controller', r'no proportional gain .*: set gains\.zjoint\.p',
         ),
-        ({'controller': controller(gains={})}, 'NOTE', 'DIDIM', 'DIDIM lacks the gains of zj'),
+        ({'controller': controller(gains={})}, 'INFO', 'DIDIM', 'DIDIM lacks the gains of zj'),
         (
             {'controller': controller(command_interfaces=('position',))},
-            'NOTE', 'DIDIM', 'needs effort commands, .* commands position',
+            'INFO', 'DIDIM', 'needs effort commands, .* commands position',
         ),
         (
             {'controller': controller(values={'constraints.joint2.trajectory': 0.1})},
             'WARNING', 'controller', 'no path tolerance for zjoint, joint3, so that the robot r',
         ),
-        ({'manager': None}, 'NOTE', 'hardware', ''),
+        ({'manager': None}, 'INFO', 'hardware', ''),
         ({'manager': MANAGER}, 'ERROR', 'controller', "'inactive', and 'position_controller' ha"),
         (
             {'manager': ManagerState({}, {'arm': 'unconfigured'})},
@@ -101,7 +103,7 @@ MANAGER = ManagerState(
                 'jsb': 'joint_state_broadcaster/JointStateBroadcaster'})},
             'WARNING', 'hardware', "'jsb', which publishes joint states, is 'inactive'",
         ),
-        ({'manager': ManagerState(obstacle='why')}, 'NOTE', 'hardware', 'not checked, why'),
+        ({'manager': ManagerState(obstacle='why')}, 'INFO', 'hardware', 'not checked, why'),
         ({'joint_states': ()}, 'ERROR', 'joint states', 'silent though /robot publishes it'),
         (
             {'joint_states': (), 'joint_state_topics': ('/franka/joint_states',),
@@ -126,7 +128,7 @@ MANAGER = ManagerState(
         ),
         (
             {'descriptions': (), 'configured_description': URDF},
-            'NOTE', 'description', 'the configured robot.urdf is taken',
+            'INFO', 'description', 'the configured robot.urdf is taken',
         ),
         (
             {'controller': controller(joints=('zjoint', 'joint2', 'a'))},
@@ -143,7 +145,7 @@ MANAGER = ManagerState(
         ),
         (
             {'topics': topics(goals=Topic('g', (), (OTHER,)))},
-            'NOTE', 'other clients', '/other can send goals',
+            'INFO', 'other clients', '/other can send goals',
         ),
         (
             {'topics': topics(joint_states=Topic('j', (Endpoint('/a', '', False),), (OTHER,)))},
@@ -170,14 +172,15 @@ def test_what_is_wrong_is_told(
 
 def test_every_finding_that_is_not_fine_says_what_to_do(snapshot: Callable[..., GraphSnapshot]):
     found = diagnose(snapshot(manager=MANAGER, joint_states=(), descriptions=(), controller=None))
-    assert all(finding.remedy for finding in found if finding.severity > Severity.NOTE)
+    bad = [finding for finding in found if finding.severity > Severity.INFO]
+    assert all(seen_and_remedy(finding)[1] for finding in bad)
 
 
 def test_one_silent_topic_is_no_fault_of_the_network(snapshot: Callable[..., GraphSnapshot]):
     goals = Topic('goals', (Endpoint('/robot'),))
     silent = {'goals': goals, 'joint_states': topics()['joint_states']}
     found = diagnose(snapshot(**SILENT, topics=silent, controller=None, candidates=()))
-    assert not [f for f in found if f.subject == 'network' and f.severity == Severity.ERROR]
+    assert not [f for f in found if subject_of(f) == 'network' and f.severity == Severity.ERROR]
 
 
 def test_publishers_of_different_joints_are_no_rivals(

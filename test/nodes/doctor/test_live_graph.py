@@ -26,13 +26,15 @@ from waiting import PATIENCE, wait_until
 
 from robotid_ros.cli import doctor
 from robotid_ros.cli.main import main
+from robotid_ros.core.finding_codes import render
+from robotid_ros.core.findings import Finding, Severity
 from robotid_ros.core.model import build_robot
 from robotid_ros.files.configuration import Configuration, load
 from robotid_ros.nodes.common.messages import status
 from robotid_ros.nodes.common.runtime import LATCHED, SpinThread
 from robotid_ros.nodes.demo.domains import claim_domain, release_domain
 from robotid_ros.nodes.doctor.diagnose import diagnose
-from robotid_ros.nodes.doctor.findings import Finding, Severity
+from robotid_ros.nodes.doctor.findings import subject_of
 from robotid_ros.nodes.doctor.graph_snapshot import GraphSnapshot
 from robotid_ros.nodes.doctor.take_snapshot import snapshot_of_graph
 from robotid_ros.nodes.doctor.weight_checks import effort_kind
@@ -103,8 +105,8 @@ def look(robot: SimulatedRobot, timeout: float = PATIENCE, **options) -> GraphSn
 
 
 def above_note(snapshot: GraphSnapshot) -> list[Finding]:
-    found = [f for f in diagnose(snapshot) if f.severity > Severity.NOTE]
-    return [finding for finding in found if finding.subject not in OF_THE_MACHINE]
+    found = [f for f in diagnose(snapshot) if f.severity > Severity.INFO]
+    return [finding for finding in found if subject_of(finding) not in OF_THE_MACHINE]
 
 
 def test_a_healthy_robot_has_nothing_above_a_note(robot: SimulatedRobot):
@@ -114,7 +116,7 @@ def test_a_healthy_robot_has_nothing_above_a_note(robot: SimulatedRobot):
     assert snapshot.controller.joints == JOINTS and snapshot.rate == RATE
     assert snapshot.descriptions == (URDF,) and snapshot.manager is None
     assert effort_kind(snapshot) == 'joint_torque'
-    fine = {f.subject for f in diagnose(snapshot) if f.severity == Severity.OK}
+    fine = {subject_of(f) for f in diagnose(snapshot) if f.severity == Severity.OK}
     assert {'network', 'controller', 'DIDIM', 'efforts', 'description', 'other clients'} <= fine
 
 
@@ -129,7 +131,7 @@ ALL_SILENT = [('ERROR', 'controller', 'is silent'), ('ERROR', 'joint states', 'i
         ('nan_velocity', [('ERROR', 'joint states', 'velocity of joint2 is not a number')]),
         ('nan_effort', [('ERROR', 'efforts', 'effort of joint2 is not a number')]),
         ('dead_effort', [('WARNING', 'efforts', 'effort of joint2 is exactly zero')]),
-        ('frozen_joint', [('NOTE', 'joint states', 'position and velocity of joint2 never')]),
+        ('frozen_joint', [('INFO', 'joint states', 'position and velocity of joint2 never')]),
         ('frozen_states', [('WARNING', 'joint states', 'never change by a single bit')]),
         ('stale_joint_states', [('ERROR', 'joint states', 'is silent')]),
         ('deactivate', [('ERROR', 'controller', 'is silent')]),
@@ -143,8 +145,11 @@ def test_each_fault_is_found(robot: SimulatedRobot, kind: str, expected: list):
 
     def is_found() -> bool:
         found[:] = diagnose(look(robot, timeout, duration=0.2))
-        told = {(f.severity.name, f.subject): f.text for f in reversed(found)}
-        return all(says in told.get((level, subject), '') for level, subject, says in expected)
+        told = {(f.severity.name, subject_of(f)): render(f) for f in reversed(found)}
+        return all(
+            says.lower() in told.get((level, subject), '').lower()
+            for level, subject, says in expected
+        )
 
     with broken(robot, kind):
         wait_until(is_found, 'the fault is found', lambda: found)
@@ -185,8 +190,8 @@ def test_others_are_found(robot: SimulatedRobot, visitor: Node):
     wait_until(lambda: visitor.count_publishers('joint_states') > 1, 'it knows the robot')
 
     def all_heard() -> str:
-        texts = '\n'.join(finding.text for finding in diagnose(look(robot)))
-        whole = 'different descriptions' in texts and 'a goal of another' in texts
+        texts = '\n'.join(map(render, diagnose(look(robot))))
+        whole = 'different descriptions' in texts and 'A goal of another' in texts
         return texts if whole and 'publishers send the same joints' in texts else ''
 
     texts = wait_until(all_heard, 'all are heard')
@@ -212,8 +217,10 @@ def test_controller_manager_is_heard(robot: SimulatedRobot, visitor: Node):
         snapshot = wait_until(heard, 'controller_manager is heard')
     manager.destroy_node()
     assert snapshot.manager.rate == 400.0
-    texts = [finding.text for finding in diagnose(snapshot) if finding.subject == 'hardware']
-    assert f"{hardware}: slow: see controller_manager's log" in texts
+    texts = [
+        render(finding) for finding in diagnose(snapshot) if subject_of(finding) == 'hardware'
+    ]
+    assert f"{hardware}: slow. See controller_manager's log." in texts
     # Its services are not there, or not known.
     assert snapshot.manager.obstacle and snapshot.manager.hardware == {'arm': 'inactive'}
 
@@ -258,10 +265,11 @@ def test_a_wrong_name_is_told_with_the_right_one(robot, monkeypatch, capsys):
     def is_told() -> bool:
         assert main(words) == 1
         told[:] = json.loads(capsys.readouterr().out)
-        return any('but arm_controller' in finding['sentence'] for finding in told)
+        return any('but arm_controller' in finding['text'] for finding in told)
 
     wait_until(is_told, 'the right one is seen', lambda: told)
-    assert set(told[0]) == {'severity', 'subject', 'sentence', 'remedy'}
+    names = {'code', 'name', 'severity', 'joints', 'values', 'text', 'subject'}
+    assert set(told[0]) == names
     assert told[0]['severity'] == 'error'
 
 
@@ -307,7 +315,7 @@ def test_the_only_controller_is_taken(robot: SimulatedRobot, visitor: Node):
 
     def visited() -> GraphSnapshot | None:
         snapshot = look(robot, configuration=configuration, duration=0.2)
-        texts = [finding.text for finding in diagnose(snapshot)]
+        texts = [*map(render, diagnose(snapshot))]
         return snapshot if any('/arm1/visitor can send goals' in t for t in texts) else None
 
     snapshot = wait_until(visited, 'the clients are seen')

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation import check_trajectory, ExcitationSettings, point_to_point
+from robotid_ros.core.finding_codes import finding, render
 from robotid_ros.core.model import build_robot, Robot
 from robotid_ros.exceptions import ConfigurationError, LimitError, RobotStateError
 from robotid_ros.files.configuration import load, read_urdf
@@ -53,16 +54,20 @@ def test_limits_are_those_of_the_robot_where_it_is_inside(robot: Robot):
 
 
 def test_what_is_not_checked_is_a_warning_and_has_to_be_accepted():
-    unchecked = {'ground': 'no ground', 'collision_geometry': 'no mesh'}
+    unchecked = {
+        'ground': finding('ground_unchecked'),
+        'collision_geometry': finding('no_collision_geometry'),
+    }
+    ground, mesh = map(render, unchecked.values())
     warnings: list[str] = []
     logger = SimpleNamespace(warning=warnings.append)
     settings = ExcitationNodeSettings(accept_unchecked=('ground',))
     with pytest.raises(ConfigurationError) as refusal:
         check_accepted(unchecked, settings, logger)
     remedy = 'accept it by excitation.accept_unchecked: [ground, collision_geometry]'
-    assert str(refusal.value) == f'no mesh; or {remedy}'
+    assert str(refusal.value) == f'{mesh} Or {remedy}'
     check_accepted(unchecked, ExcitationNodeSettings(accept_unchecked=tuple(unchecked)), logger)
-    assert warnings == 2 * ['no ground', 'no mesh']
+    assert warnings == 2 * [ground, mesh]
 
 
 @pytest.mark.parametrize('owner', [Session, Supervisor])

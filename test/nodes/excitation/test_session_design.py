@@ -9,6 +9,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from waiting import PATIENCE, wait_until
 
+from robotid_ros.core.finding_codes import finding
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.exceptions import ControllerError, TrajectoryError
 from robotid_ros.files.configuration import load, read_urdf
@@ -65,8 +66,9 @@ def test_where_it_cannot_be_written_is_a_warning(saved, tmp_path: Path):
 
 
 def test_a_poor_design_is_not_run():
-    with pytest.raises(TrajectoryError, match='the design is poor: slow; small'):
-        check_design(SimpleNamespace(shortcomings=('slow', 'small')))
+    short = finding('search_too_short', evaluations=3, variables=30)
+    with pytest.raises(TrajectoryError, match='the design is poor: The search was stopped'):
+        check_design(SimpleNamespace(shortcomings=(short,)))
     check_design(SimpleNamespace(shortcomings=()))
 
 

@@ -4,6 +4,7 @@ from bag_tools import EPOCH, joint_state, status, write_mcap
 from plant_recording import plant, URDF
 import pytest
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.core.model import build_robot
 from robotid_ros.exceptions import RecordingError
 from robotid_ros.files.bags import BagWriter
@@ -30,7 +31,8 @@ def test_joints_that_the_log_lacks_are_locked_for_the_live_prediction_too(tmp_pa
     values = {'identification': {'model': 'plain'}}
     found = identify_bag(str(bag), from_mapping(values), values, urdf, False, lambda _: None)
     assert found.results.joints == log.joints
-    assert any('lacks slide at 0.01' in text for text in found.results.warnings)
+    (lacking,) = select(found.results.findings, 'joints_not_recorded')
+    assert lacking.joints == ('slide',) and lacking.values['positions'] == (0.01,)
     live = build_robot(found.source_urdf, found.robot_settings)
     assert live.joints == log.joints and live.p == len(found.standard)
 
@@ -65,7 +67,7 @@ def test_a_session_that_was_cut_is_identified_only_when_asked_for(states, cut, t
     with pytest.raises(RecordingError, match=f'{sentence}.*call ~/identify'):
         identify_bag(*given, False, lambda _: None)
     found = identify_bag(*given, True, lambda _: None)
-    assert any(warning.startswith(sentence) for warning in found.results.warnings)
+    assert select(found.results.findings, 'session_cut')
     # What was found before stays.
     first = (found.folder / 'parameters.yaml').read_bytes()
     again = identify_bag(*given, True, lambda _: None)
