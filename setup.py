@@ -9,7 +9,7 @@ from setuptools import find_packages, setup
 manifest = ElementTree.parse(Path(__file__).parent / 'package.xml').getroot()
 NAME = manifest.findtext('name')
 
-NODES = ('simulated_robot', 'excitation', 'recorder', 'identification')
+NODES = ('simulated_robot', 'excitation', 'recorder', 'identification', 'feedforward')
 
 
 def shared(folder: str, pattern: str) -> tuple[str, list[str]]:

@@ -28,6 +28,7 @@ simulated_robot = partial(run_node, 'simulated_robot')
 excitation = partial(run_node, 'excitation')
 recorder = partial(run_node, 'recorder')
 identification = partial(run_node, 'identification')
+feedforward = partial(run_node, 'feedforward')
 
 
 def _run(module: str, *args: list[str]) -> int:

@@ -145,3 +145,49 @@ class IdentificationNodeSettings(IdentificationSettings):
     payload: PayloadIdentificationSettings = setting(
         PayloadIdentificationSettings, 'what ~/identify_payload does'
     )
+
+
+@dataclass(frozen=True)
+class CarriedSettings:
+    """The body that the robot carries now: efforts of a goal count it."""
+
+    mass: float = setting(0.0, 'of the body; 0: none', unit='kg', minimum=0.0, dynamic=True)
+    center: tuple[float, ...] = setting(
+        (0.0, 0.0, 0.0), 'its centre of mass in the frame', unit='m', dynamic=True
+    )
+    inertia: tuple[float, ...] = setting(
+        (0.0,) * 6,
+        'ixx ixy ixz iyy iyz izz at its centre of mass, axes of the frame',
+        unit='kg·m²',
+        dynamic=True,
+    )
+    frame: str = setting('', "of the body; empty: the last joint's")
+
+
+@dataclass(frozen=True)
+class FeedForwardSettings:
+    """Goals of others, with the identified efforts: see the node `feedforward`."""
+
+    results: str = setting('', 'folder of the results with the model')
+    enabled: bool = setting(True, 'false: goals go on as they came', dynamic=True)
+    ramp: float = setting(
+        0.5,
+        'time in which what was commanded ahead of the feedback before a goal gives way',
+        unit='s',
+        minimum=0.0,
+        maximum=10.0,
+    )
+    largest_slowdown: float = setting(
+        1.0,
+        'factor by which a goal that needs too much effort may be stretched in time; 1: refuse it',
+        minimum=1.0,
+        maximum=10.0,
+    )
+    # Of simulated and real arms 1 to 15 % are not predicted; from 100 % on efforts do harm.
+    largest_residual: float = setting(
+        0.5,
+        'share of the effort of a moving joint that the results may leave unpredicted',
+        minimum=0.0,
+        maximum=1.0,
+    )
+    payload: CarriedSettings = setting(CarriedSettings, 'the body that the robot carries now')

@@ -12,7 +12,12 @@ from urllib.parse import unquote
 from ..core.model import RobotSettings
 from ..exceptions import ConfigurationError, FileError, shortened
 from ..fleet.settings import FleetSettings
-from ..node_settings import ExcitationNodeSettings, IdentificationNodeSettings, RecorderSettings
+from ..node_settings import (
+    ExcitationNodeSettings,
+    FeedForwardSettings,
+    IdentificationNodeSettings,
+    RecorderSettings,
+)
 from ..settings import parse, setting
 from ..simulation_settings import SimulationSettings
 from .atomic import read_text
@@ -38,6 +43,9 @@ class Configuration:
     recorder: RecorderSettings = setting(RecorderSettings, 'what is recorded, and where to')
     identification: IdentificationNodeSettings = setting(
         IdentificationNodeSettings, 'the estimation'
+    )
+    feedforward: FeedForwardSettings = setting(
+        FeedForwardSettings, 'goals of others with the identified efforts'
     )
     simulation: SimulationSettings = setting(SimulationSettings, 'the simulated robot')
     fleet: FleetSettings = setting(FleetSettings, 'how the bags of many robots are worked on')

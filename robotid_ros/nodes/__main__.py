@@ -4,7 +4,7 @@ import sys
 
 from ..entry import run_node
 
-NODES = ('simulated_robot', 'excitation', 'recorder', 'identification')
+NODES = ('simulated_robot', 'excitation', 'recorder', 'identification', 'feedforward')
 
 
 def main() -> int:

@@ -33,6 +33,9 @@ def test_every_format_is_written_beside_the_results(run, results, kind):
     assert all(line.removeprefix('note: ') in text for line in notes)
     if path.suffix in ('.xml', '.sdf', '.urdf', '.srdf'):
         assert len(ElementTree.fromstring(data)) > 0
+    elif kind == 'moveit':
+        manager = yaml.safe_load(text)['moveit_simple_controller_manager']
+        assert manager['feedforward']['joints'] == ['joint_1', 'joint_2']
     elif path.suffix == '.yaml':
         assert set(yaml.safe_load(text)) == {'base_link', 'link_1', 'link_2'}
 

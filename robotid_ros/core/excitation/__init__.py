@@ -4,9 +4,10 @@ from .design import Design, design
 from .limits import check_trajectory, motion_limits, Usage
 from .search import Progress
 from .settings import ExcitationSettings
-from .trajectory import Motion, point_to_point, Trajectory, Waypoints, waypoints
+from .trajectory import CubicWaypoints, Motion, point_to_point, Trajectory, Waypoints, waypoints
 
 __all__ = [
+    'CubicWaypoints',
     'Design',
     'ExcitationSettings',
     'Motion',

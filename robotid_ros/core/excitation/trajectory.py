@@ -326,14 +326,19 @@ class Waypoints:
     def segments(self) -> Array:
         """Coefficients of each segment's quintic, (P−1, 6, n), in powers of (t − t_k)/h_k."""
         h = np.diff(self.time)[:, None]
+        first, last = self._accelerations()
         ends = np.stack(
             [
-                *(self.q[:-1], h * self.dq[:-1], h**2 * self.ddq[:-1]),
-                *(self.q[1:], h * self.dq[1:], h**2 * self.ddq[1:]),
+                *(self.q[:-1], h * self.dq[:-1], h**2 * first),
+                *(self.q[1:], h * self.dq[1:], h**2 * last),
             ],
             axis=1,
         )
         return np.einsum('ck,pcn->pkn', QuinticPoints.HERMITE, ends)
+
+    def _accelerations(self) -> tuple[Array, Array]:
+        """Return those with which segments begin and end, (P−1, n)."""
+        return self.ddq[:-1], self.ddq[1:]
 
     def sample(self, t: NDArray[np.float64]) -> Motion:
         """Interpolate as the controller does, at times (N,) within [0, duration]."""
@@ -346,6 +351,23 @@ class Waypoints:
             powers = polyvander(s, coefficients.shape[1] - 1) / h[:, None] ** k
             values.append(np.einsum('nk,nkj->nj', powers, coefficients))
         return Motion(*values)
+
+
+@dataclass(frozen=True)
+class CubicWaypoints(Waypoints):
+    """
+    Points without accelerations, between which a controller takes cubics; `ddq` is not used.
+
+    A quintic that ends with the accelerations of a cubic is that cubic.
+    """
+
+    def _accelerations(self) -> tuple[Array, Array]:
+        h, step = np.diff(self.time)[:, None], np.diff(self.q, axis=0)
+        first, last = self.dq[:-1], self.dq[1:]
+        return (
+            (6.0 * step / h - 4.0 * first - 2.0 * last) / h,
+            (-6.0 * step / h + 2.0 * first + 4.0 * last) / h,
+        )
 
 
 def waypoints(trajectory: Trajectory, rate: float = 50.0, periods: int = 1) -> Waypoints:

@@ -182,6 +182,41 @@ def frame_change(placement: Array) -> Array:
     return np.array(columns).T
 
 
+def carrying(robot: Robot, chi: Array, frame: str, central: Array) -> Array:
+    """
+    Return standard parameters (p,) of a robot that carries a body.
+
+    Parameters
+    ----------
+    robot, chi : of the robot without it
+    frame : of the description; '': that of the last joint
+    central : (10,) of the body there, in the order of `CENTRAL`
+
+    Raises
+    ------
+    UnknownNameError, ConfigurationError : no such frame, or one that moves with no joint
+    ConfigurationError : no body has such a mass and inertia
+
+    """
+    place = body_frame(robot, frame)
+    mass, centre, moments = central[0], central[1:4], np.zeros((3, 3))
+    moments[UPPER] = central[4:]
+    moments += np.triu(moments, 1).T
+    if not np.isfinite(central).all() or mass < 0.0 or (mass == 0.0 and central.any()):
+        raise ConfigurationError('a payload has a mass, and all its values are numbers')
+    principal = np.linalg.eigvalsh(moments)
+    if principal[2] > (principal[0] + principal[1]) * (1.0 + ROUNDING) or principal[0] < 0.0:
+        raise ConfigurationError(
+            'no body has such an inertia: each principal moment is at most the sum of the others'
+        )
+    inertia = moments + mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+    body = np.array([*inertia[UPPER], *(mass * centre), mass])
+    result = np.array(chi, dtype=float)
+    start = robot.first_columns[place.link]
+    result[start : start + 10] += frame_change(np.array(np.linalg.inv(place.placement))) @ body
+    return result
+
+
 class KnownArm(NamedTuple):
     """
     Base parameters of an arm that is identified already.

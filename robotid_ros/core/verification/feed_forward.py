@@ -6,15 +6,18 @@ the effort of the latter. The effort of the last point is held when the motion h
 come back after a later motion was cancelled: motions begin and end here with none.
 """
 
-import itertools
+from collections.abc import Callable
+import dataclasses
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...exceptions import LimitError
 from ..arrays import Array
-from ..excitation import Waypoints
+from ..excitation import CubicWaypoints, Waypoints
 from ..model import inverse_dynamics, Robot
+from ..model.drive_torques import path_columns
+from ..model.robot import ElasticRobot
 
 # In which the effort that holds the robot is built up before a motion, and taken away after it
 # [s]: slow beside the loops of a position controller (0.05 to 0.3 s), so that it moves by what it
@@ -56,53 +59,153 @@ def with_feed_forward(motion: Waypoints, robot: Robot, chi: Array, period: float
     """
     steps = np.ceil(np.diff(motion.time) / period - 1e-9).astype(np.intp)
     steps[[0, -1]] = 1  # the rests, along which the effort grows and goes in a straight line
-    edges = np.concatenate([[0], np.cumsum(steps)]).astype(np.intp)
-    time = np.interp(np.arange(edges[-1] + 1), edges, motion.time)
+    time = _update_times(motion, steps)
     # Of the middle of the update in which it acts, which is half of one before the sample.
     acting = np.clip(time - 0.5 * period, motion.time[1], motion.time[-2])
     # At rest exactly: there no friction is known, and none is asked for.
     acting[[1, -2]] = motion.time[[1, -2]]
-    tau = inverse_dynamics(robot, chi, *motion.sample(acting), successive=True)
-    tau = tau / robot.drive_gain
-    tau[[0, -1]] = 0.0
-    kept = _needed_points(edges, time, tau)
-    samples = motion.sample(time[kept])
-    # What the motion's own points hold, to the last digit: a controller wants exact rest.
-    own = np.isin(kept, edges)
-    parts = []
-    for sampled, given in zip(samples, (motion.q, motion.dq, motion.ddq), strict=True):
-        values = np.array(sampled)
-        values[own] = given
-        parts.append(values)
-    q, dq, ddq = parts
-    return Waypoints(motion.joints, time[kept], q, dq, ddq, tau[kept])
+    predicted, ends = _predicted(motion, robot, chi, acting), (0, len(time) - 1)
+
+    def torque(places: NDArray[np.intp]) -> Array:
+        return np.where(np.isin(places, ends)[:, None], 0.0, predicted(places))
+
+    return _with_efforts(motion, steps, torque, np.full(robot.n, np.inf))
 
 
-def _needed_points(edges: NDArray[np.intp], time: Array, tau: Array) -> NDArray[np.intp]:
+def goal_with_efforts(
+    goal: Waypoints, robot: Robot, chi: Array, period: float, present: Array, ramp: float
+) -> Waypoints:
     """
-    Choose samples between which straight lines are right, by Ramer, Douglas and Peucker.
+    Add the predicted efforts to a goal of anybody, and the points that these need.
+
+    The path stays the same, that of the controller between the goal's own points. What the
+    controller commands ahead of its feedback already differs from what the model predicts there:
+    the difference goes within the ramp, and a robot that has sagged against its feedback comes
+    back slowly. The efforts of the last point stay, as it is held.
 
     Parameters
     ----------
-    edges : samples to keep in any case
-    time, tau : (N,) [s] and (N, n)
+    goal : from where the robot is
+    robot, chi : model and standard parameters (p,)
+    period : of the controller's updates [s]
+    present : (n,) efforts with which it begins, in the unit of the controller's commands
+    ramp : time in which they give way to the predicted ones [s]
+
+    Returns
+    -------
+    The goal with more points and their efforts, straight lines between which are right to
+    `TOLERANCE` of a joint's limit, in the unit of the controller's commands.
 
     """
-    scale = TOLERANCE * np.maximum(np.abs(tau).max(axis=0), 1e-300)
-    kept, waiting = set(edges.tolist()), list(itertools.pairwise(edges))
-    while waiting:
-        first, last = waiting.pop()
-        if last - first < 2:
-            continue
-        share = (time[first + 1 : last, None] - time[first]) / (time[last] - time[first])
-        line = tau[first] + share * (tau[last] - tau[first])
-        error = (np.abs(tau[first + 1 : last] - line) / scale).max(axis=1)
-        worst = int(np.argmax(error))
-        if error[worst] > 1.0:
-            middle = int(first) + 1 + worst
-            kept.add(middle)
-            waiting += [(first, middle), (middle, last)]
-    return np.array(sorted(kept), np.intp)
+    steps = np.ceil(np.diff(goal.time) / period - 1e-9).astype(np.intp)
+    time = _update_times(goal, steps)
+    acting = np.clip(time - 0.5 * period, 0.0, goal.duration)
+    acting[-1] = time[-1]
+    predicted = _predicted(goal, robot, chi, acting)
+
+    first, held = (
+        inverse_dynamics(robot, chi, *(values[k : k + 1] for values in still))[0]
+        / robot.drive_gain
+        for k, still in (
+            (0, (goal.q, goal.dq, np.zeros_like(goal.q))),
+            (len(goal.q) - 1, (goal.q, goal.dq, goal.ddq)),
+        )
+    )
+
+    def torque(places: NDArray[np.intp]) -> Array:
+        share = np.clip(time[places] / max(ramp, 1e-9), 0.0, 1.0)[:, None]
+        left = 1.0 - share**2 * (3.0 - 2.0 * share)
+        # In the end no friction of the path is left: at rest nobody knows it.
+        ends = (places == len(time) - 1)[:, None]
+        return np.where(ends, held, predicted(places)) + left * (present - first)
+
+    return _with_efforts(goal, steps, torque, robot.limits.effort / np.abs(robot.drive_gain))
+
+
+def slowed(goal: Waypoints, factor: float) -> Waypoints:
+    """Stretch a goal in time by a factor: the same path, efforts left out."""
+    return dataclasses.replace(
+        goal,
+        time=goal.time * factor,
+        dq=goal.dq / factor,
+        ddq=goal.ddq / factor**2,
+        tau=None,
+    )
+
+
+def _update_times(motion: Waypoints, steps: NDArray[np.intp]) -> Array:
+    """Divide each segment into steps of the controller."""
+    edges = np.concatenate([[0], np.cumsum(steps)])
+    return np.interp(np.arange(edges[-1] + 1), edges, motion.time)
+
+
+def _predicted(
+    motion: Waypoints, robot: Robot, chi: Array, acting: Array
+) -> Callable[[NDArray[np.intp]], Array]:
+    """Return the efforts at some of the times `acting` (N,), in the unit of the commands."""
+
+    def at(places: NDArray[np.intp] | slice, successive: bool = False) -> Array:
+        states = motion.sample(acting[places])
+        tau = inverse_dynamics(robot, chi, *states, successive=successive)
+        return np.asarray(tau / robot.drive_gain)
+
+    if not isinstance(robot, ElasticRobot) and not any(path_columns(robot, motion.q, motion.dq)):
+        return at
+    everything = at(slice(None), successive=True)  # friction remembers the whole path
+    return lambda places: everything[places]
+
+
+def _with_efforts(
+    motion: Waypoints,
+    steps: NDArray[np.intp],
+    torque: Callable[[NDArray[np.intp]], Array],
+    scale: Array,
+) -> Waypoints:
+    """
+    Add efforts and the points that they need: segments are halved until straight lines are right.
+
+    Parameters
+    ----------
+    motion : whose points stay
+    steps : (P − 1,) updates of the controller in each segment: no point lies between two
+    torque : efforts (M, n) at M of the updates
+    scale : (n,) of efforts, of which `TOLERANCE` may be off; infinite: the largest one
+
+    """
+    edges = np.concatenate([[0], np.cumsum(steps)]).astype(np.intp)
+    time = _update_times(motion, steps)
+    tau = np.full((len(time), len(motion.joints)), np.nan)
+
+    def evaluate(places: NDArray[np.intp]) -> None:
+        new = np.unique(places[np.isnan(tau[places, 0])])
+        if new.size:
+            tau[new] = torque(new)
+
+    ends = edges
+    if isinstance(motion, CubicWaypoints):  # whose acceleration jumps: one update later it is new
+        ends = np.union1d(edges, edges[:-1] + 1)
+    kept, first, last = [ends], ends[:-1], ends[1:]
+    # One call for what nearly every motion needs: each costs as much as a hundred times.
+    evaluate(np.append(first[:, None] + np.arange(8) * (last - first)[:, None] // 8, edges[-1]))
+    largest = np.where(np.isfinite(scale), scale, np.nanmax(np.abs(tau), axis=0))
+    bound = np.maximum(TOLERANCE * largest, 1e-300)
+    while first.size:
+        inner = np.stack([(3 * first + last) // 4, (first + last) // 2, (first + 3 * last) // 4])
+        evaluate(inner.ravel())
+        share = (time[inner] - time[first]) / (time[last] - time[first])
+        line = tau[first] + share[..., None] * (tau[last] - tau[first])
+        wrong = (np.abs(tau[inner] - line) / bound).max(axis=(0, 2)) > 1.0
+        middle = inner[1][wrong]
+        kept.append(middle)
+        first, last = np.append(first[wrong], middle), np.append(middle, last[wrong])
+        longer = last - first > 1
+        first, last = first[longer], last[longer]
+    places = np.unique(np.concatenate(kept))
+    # What the motion's own points hold, to the last digit: a controller wants exact rest.
+    own = np.isin(places, edges)
+    q, dq, ddq = (np.array(sampled) for sampled in motion.sample(time[places]))
+    q[own], dq[own], ddq[own] = motion.q, motion.dq, motion.ddq
+    return dataclasses.replace(motion, time=time[places], q=q, dq=dq, ddq=ddq, tau=tau[places])
 
 
 def check_feed_forward(motion: Waypoints, robot: Robot, share: float) -> None:

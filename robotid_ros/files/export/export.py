@@ -36,6 +36,7 @@ FORMATS = {
     'urdf': Format('.urdf', 'identified_urdf', 'urdf'),
     'srdf': Format('.srdf', 'identified_urdf', 'srdf'),
     'inertials': Format('_inertials.yaml', 'inertials', 'inertials', ('like',)),
+    'moveit': Format('_moveit_controllers.yaml', 'moveit', 'moveit'),
     'csv': Format('_parameters.csv', 'tables', 'csv_table', table=True),
     'mat': Format('_parameters.mat', 'tables', 'mat_structs', table=True),
     'npz': Format('_parameters.npz', 'tables', 'npz_arrays', table=True),

@@ -13,7 +13,7 @@ from ...exceptions import RobotIdError
 from ..common.processes import child_environment, ENDS_WITH
 
 # From the one that moves the robot to the robot itself: ended in this order.
-SHUTDOWN_ORDER = ('excitation', 'recorder', 'identification', 'simulated_robot')
+SHUTDOWN_ORDER = ('feedforward', 'excitation', 'recorder', 'identification', 'simulated_robot')
 # Above `runtime.CLOSE_TIMEOUT`, within which a node ends by itself [s].
 STOP_TIMEOUT = 6.0
 

@@ -20,6 +20,8 @@ from ..common.waiting import result_of, wait_until
 LATCHED_TOPICS: dict[str, type] = {
     'excitation/state': DiagnosticStatus,
     'excitation/verification': DiagnosticArray,
+    'feedforward/state': DiagnosticStatus,
+    'feedforward/tracking': DiagnosticArray,
     'recorder/state': DiagnosticStatus,
     'recorder/bag': String,
     'identification/state': DiagnosticStatus,

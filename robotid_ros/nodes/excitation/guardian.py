@@ -75,11 +75,13 @@ class Guardian:
     ----------
     cancel, set_parameters : full names of the controller's services
     domain : ROS domain of the node
+    client : name of the node, for the log
 
     """
 
-    def __init__(self, cancel: str, set_parameters: str, domain: int):
-        self._arguments, self._domain = (cancel, set_parameters, str(os.getpid())), domain
+    def __init__(self, cancel: str, set_parameters: str, domain: int, client: str = 'excitation'):
+        self._arguments = cancel, set_parameters, str(os.getpid()), client
+        self._domain = domain
         self._process = self._start()
         self._beat = self._checked = self._longest_gap = 0.0
 
@@ -194,8 +196,8 @@ def main() -> None:
         enable_rosout=False,
         start_parameter_services=False,
     )
-    _, cancel, set_parameters, excitation = sys.argv
-    code = _guard(node, cancel, set_parameters, int(excitation))
+    _, cancel, set_parameters, process, client = sys.argv
+    code = _guard(node, cancel, set_parameters, int(process), client)
     sys.stderr.flush()
     exit_after(LEAVE_TIMEOUT)
     node.destroy_node()
@@ -203,8 +205,8 @@ def main() -> None:
     os._exit(code)
 
 
-def _guard(node: Node, cancel: str, set_parameters: str, excitation: int) -> int:
-    """Watch a process, and cancel in need; return the exit code."""
+def _guard(node: Node, cancel: str, set_parameters: str, process: int, name: str) -> int:
+    """Watch a process, of the node `name`, and cancel in need; return the exit code."""
     client = node.create_client(CancelGoal, cancel)
     setter = node.create_client(SetParametersAtomically, set_parameters)
     end = time.monotonic() + SERVICE_TIMEOUT
@@ -214,7 +216,7 @@ def _guard(node: Node, cancel: str, set_parameters: str, excitation: int) -> int
     prefer_threads(True)
     _say(READY)
     trial: dict[str, float] = {}
-    goal, reason = _watch(excitation, trial)
+    goal, reason = _watch(process, trial)
     _say(reason)
     done = True
     if goal is not None:
@@ -223,23 +225,24 @@ def _guard(node: Node, cancel: str, set_parameters: str, excitation: int) -> int
         # A goal that is unknown may still be on its way.
         ended = CancelGoal.Response.ERROR_NONE, CancelGoal.Response.ERROR_GOAL_TERMINATED
         done = _ask_until(node, client, request, lambda answer: answer.return_code in ended)
-        _log(node, reason, done, 'its motion was cancelled', 'its motion could not be cancelled')
+        what = f'the {name} node is {reason}'
+        _log(node, what, done, 'its motion was cancelled', 'its motion could not be cancelled')
     if trial:
         parameters = [Parameter(k, Parameter.Type.DOUBLE, v) for k, v in trial.items()]
         back = SetParametersAtomically.Request()
         back.parameters = [parameter.to_parameter_msg() for parameter in parameters]
         are_back = _ask_until(node, setter, back, lambda answer: answer.result.successful)
         gains = "the controller's gains are"
-        _log(node, reason, are_back, f'{gains} back', f'{gains} not back')
+        _log(node, f'the {name} node is {reason}', are_back, f'{gains} back', f'{gains} not back')
         done = done and are_back
     return 0 if done else 1
 
 
-def _log(node: Node, reason: str, done: bool, good: str, bad: str) -> None:
+def _log(node: Node, what: str, done: bool, good: str, bad: str) -> None:
     if done:
-        node.get_logger().warn(f'the excitation is {reason}: {good}')
+        node.get_logger().warn(f'{what}: {good}')
     else:
-        node.get_logger().fatal(f'the excitation is {reason}, {bad}')
+        node.get_logger().fatal(f'{what}, {bad}')
 
 
 def _say(word: str) -> None:

@@ -17,6 +17,7 @@ from robotid_ros.core.payload.drive_gains import identify_drive_gains
 from robotid_ros.core.payload.payload import (
     _payload_settings,
     _product,
+    carrying,
     depends_on_links,
     identify_payload,
     KnownArm,
@@ -300,3 +301,34 @@ def test_what_is_known_badly_counts_less():
     spoiled = dataclasses.replace(loaded, value=wrong, classical=variance, covariance=variance)
     found = identify_payload(ROBOT, base, empty, spoiled)
     np.testing.assert_allclose(found.value, at_the_joint(), atol=1e-2)
+
+
+def test_an_arm_that_carries_a_body_has_the_torques_of_pinocchios():
+    frame = 'wrist_2_link'
+    model = ROBOT.model.copy()
+    place = model.frames[model.getFrameId(frame)]
+    c, moments = np.array(BODY.com), np.zeros((3, 3))
+    moments[np.triu_indices(3)] = BODY.inertia
+    moments = moments + np.triu(moments, 1).T
+    body = pinocchio.Inertia(BODY.mass, c, moments)
+    model.inertias[place.parentJoint] += place.placement.act(body)
+    central = np.array([BODY.mass, *BODY.com, *BODY.inertia])
+    chi = carrying(ROBOT, ROBOT.prior, frame, central)
+    rng, data = np.random.default_rng(1), model.createData()
+    for q, dq, ddq in rng.normal(size=(5, 3, 6)):
+        tau = regressor(ROBOT, q[None], dq[None], ddq[None]).reshape(6, -1) @ chi
+        viscous = regressor(ROBOT, q[None], dq[None], ddq[None]).reshape(6, -1) @ np.where(
+            [p.symbol == 'Fv' for p in ROBOT.parameters], chi, 0.0
+        )
+        np.testing.assert_allclose(
+            tau - viscous, pinocchio.rnea(model, data, q, dq, ddq), rtol=1e-9
+        )
+
+
+@pytest.mark.parametrize(
+    'central',
+    [(-1.0,) + (0.0,) * 9, (0.0, 0.1) + (0.0,) * 8, (1.0, 0, 0, 0, 1.0, 0, 0, 0.1, 0, 0.1)],
+)
+def test_what_no_body_is_cannot_be_carried(central):
+    with pytest.raises(ConfigurationError):
+        carrying(ROBOT, ROBOT.prior, '', np.array(central))

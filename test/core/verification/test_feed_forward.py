@@ -5,11 +5,13 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation import Trajectory, Waypoints, waypoints
+from robotid_ros.core.excitation import CubicWaypoints, Trajectory, Waypoints, waypoints
 from robotid_ros.core.model import inverse_dynamics, Robot
 from robotid_ros.core.verification.feed_forward import (
     check_feed_forward,
+    goal_with_efforts,
     REST,
+    slowed,
     TOLERANCE,
     with_feed_forward,
     with_rests,
@@ -186,3 +188,54 @@ def test_no_effort_comes_back_when_a_motion_is_cancelled(
         assert not robot.run(10).any()
         robot.controller.activate(motion.q[0].tolist(), [0.0] * 3)
         robot.run(10)
+
+
+@pytest.mark.parametrize('kind', [Waypoints, CubicWaypoints])
+def test_lines_between_efforts_of_a_goal_are_right(
+    motion: Waypoints, robot: Robot, truth: np.ndarray, kind: type[Waypoints]
+):
+    goal = kind(
+        robot.joints, motion.time[::10], *(x[::10] for x in (motion.q, motion.dq, motion.ddq))
+    )
+    present = np.array([1.0, -2.0, 0.5])
+    points = goal_with_efforts(goal, robot, truth, PERIOD, present, 0.3)
+    assert points.tau is not None
+    state = goal.sample(np.zeros(1))
+    moving, still = (
+        inverse_dynamics(robot, truth, *state[:2], a) for a in (state.ddq, 0 * state.ddq)
+    )
+    np.testing.assert_allclose(
+        points.tau[0], present + (moving - still)[0] / robot.drive_gain, rtol=1e-9
+    )
+    time = np.arange(0.35, goal.duration - 0.01, PERIOD)
+    wanted = inverse_dynamics(robot, truth, *goal.sample(time - 0.5 * PERIOD)) / robot.drive_gain
+    sent = np.stack([np.interp(time, points.time, tau) for tau in points.tau.T], axis=1)
+    limit = robot.limits.effort / np.abs(robot.drive_gain)
+    scale = np.where(np.isfinite(limit), limit, np.abs(points.tau).max(axis=0))
+    wrong = np.abs(sent - wanted) > 1.01 * TOLERANCE * scale
+    # Where a joint turns round its friction changes, and where cubics meet their acceleration
+    # does, within an update.
+    step = np.abs(np.diff(wanted, axis=0)) > 0.5 * TOLERANCE * scale
+    places = np.argwhere(step)
+    near = np.zeros_like(wrong)
+    for shift in (-1, 0, 1, 2):  # the updates of the goal lie between those of this test
+        near[np.clip(places[:, 0] + shift, 0, len(near) - 1), places[:, 1]] = True
+    assert not (wrong & ~near).any()
+    assert len(points.time) < 0.25 * goal.duration / PERIOD
+
+
+def test_a_cubic_is_that_of_its_ends():
+    time = np.array([0.0, 0.5, 1.25])
+    polynomial = np.polynomial.Polynomial([0.2, -1.0, 0.7, 2.0])
+    q, dq = (p(time)[:, None] for p in (polynomial, polynomial.deriv()))
+    points = CubicWaypoints(('a',), time, q, dq, np.zeros_like(q))
+    t = np.linspace(0.0, 1.25, 101)
+    for found, order in zip(points.sample(t), range(3), strict=True):
+        np.testing.assert_allclose(found[:, 0], polynomial.deriv(order)(t), rtol=1e-9, atol=1e-9)
+
+
+def test_a_slowed_goal_is_the_same_path(motion: Waypoints):
+    time = np.linspace(0.0, motion.duration, 301)
+    slow = slowed(motion, 1.7)
+    np.testing.assert_allclose(slow.sample(1.7 * time).q, motion.sample(time).q, atol=1e-9)
+    np.testing.assert_allclose(slow.sample(1.7 * time).dq, motion.sample(time).dq / 1.7, atol=1e-9)

@@ -1,0 +1,417 @@
+"""
+Node `feedforward`: goals of MoveIt or anybody, handed on with the identified efforts.
+
+It offers FollowJointTrajectory in front of a joint_trajectory_controller that commands efforts.
+Goal, feedback, result, cancellation and preemption go through; each point gets the effort that the
+model predicts, and as many points are added as straight lines between efforts need. A goal that
+cannot be handed on ends as aborted with a sentence. Should the node die while a goal runs, its
+guardian cancels it.
+"""
+
+from collections.abc import Callable
+import contextlib
+from pathlib import Path
+import threading
+import time
+from typing import Any
+import uuid
+
+from action_msgs.msg import GoalStatus
+from control_msgs.action import FollowJointTrajectory
+from diagnostic_msgs.msg import DiagnosticArray
+import numpy as np
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.action import ActionClient, ActionServer, CancelResponse, GoalResponse
+from rclpy.action.server import ServerGoalHandle
+from rclpy.parameter import Parameter
+from rclpy.task import Future
+from std_msgs.msg import String
+from unique_identifier_msgs.msg import UUID
+
+from ...core.arrays import Array
+from ...core.excitation import Waypoints
+from ...core.model import build_robot, Robot
+from ...core.payload.payload import carrying
+from ...core.verification.feed_forward import check_feed_forward, goal_with_efforts, slowed
+from ...exceptions import ControllerError, LimitError, RobotIdError
+from ...files.configuration import read_urdf
+from ...node_settings import FeedForwardSettings
+from ..common import runtime
+from ..common.batched_subscription import BatchedSubscription
+from ..common.controller import (
+    ACTION,
+    by_joint,
+    CANCEL,
+    check_controller,
+    ControllerClient,
+    is_well_formed_state,
+    reference_positions,
+    SET_PARAMETERS,
+    subscribe_states,
+)
+from ..common.messages import one_line, status
+from ..common.runtime import LATCHED, WorkerNode
+from ..common.waiting import wait_until
+from ..excitation.guardian import Guardian
+from ..excitation.session import GUARDIAN_START_TIMEOUT
+from ..excitation.verification_runs import load_model
+from .goal_messages import goal_trajectory, read_goal
+
+# Signs of life for the guardian, and looks at the controller's states [s].
+WATCH_PERIOD = 0.05
+# From one attempt to find controller, results and guardian to the next [s].
+RETRY_PERIOD = 1.0
+# Of its updates where the controller does not say [Hz].
+USUAL_RATE = 500.0
+Result = FollowJointTrajectory.Result
+
+
+class Running:
+    """
+    A goal that was handed on.
+
+    Attributes
+    ----------
+    handle : at the controller
+    points : as sent, None where it went on as it came
+    began : when [s, monotonic]
+    squares, states : sum (n,) of squared tracking errors, and of how many states
+
+    """
+
+    def __init__(self, handle: Any, points: Waypoints | None, n: int):
+        self.handle, self.points, self.began = handle, points, time.monotonic()
+        self.squares, self.states = np.zeros(n), 0
+
+    def effort(self) -> Array | None:
+        """Efforts (n,) that it commands ahead of the feedback now; None: none."""
+        if self.points is None or self.points.tau is None:
+            return None
+        now, (t, tau) = time.monotonic() - self.began, (self.points.time, self.points.tau)
+        return np.array([np.interp(now, t, tau[:, j]) for j in range(tau.shape[1])])
+
+
+class FeedForward(WorkerNode):
+    """
+    Hands goals on; options of `WorkerNode`.
+
+    It is ready, and offers its action, once controller, results and guardian are found.
+    """
+
+    def __init__(self, **options: Any):
+        super().__init__('feedforward', ('robot', 'feedforward'), **options)
+        self.settings: FeedForwardSettings = self.configuration.feedforward
+        self._controller = self.configuration.excitation.controller
+        self._description = ''
+        self._robot: Robot | None = None
+        self._guardian: Guardian | None = None
+        self._running: dict[uuid.UUID, Running] = {}
+        self._latest: uuid.UUID | None = None
+        # What the controller holds ahead of its feedback after a goal that has succeeded, and
+        # again after one that was cancelled: the effort of the last point.
+        self._held: Array | None = None
+        self._tracking = self.create_publisher(DiagnosticArray, '~/tracking', LATCHED)
+        self._client = ActionClient(self, FollowJointTrajectory, f'{self._controller}/{ACTION}')
+        self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
+        self.add_on_set_parameters_callback(self._check_payload)
+        self.create_timer(WATCH_PERIOD, self._watch)
+        self.publish_state('starting', f"looking for '{self._controller}' and the results")
+        self.start_worker(self._prepare)
+
+    def close(self) -> None:
+        """Let the guardian cancel what still runs."""
+        super().close()
+        if self._guardian is not None:
+            self._guardian.close()
+
+    # Before the first goal
+
+    def _on_description(self, message: String) -> None:
+        self._description = message.data
+
+    def _prepare(self) -> None:
+        """Try until controller, results and guardian are there; then offer the action."""
+        last = ''
+        while not self._stop.is_set():
+            try:
+                self._find_all()
+                return
+            except RobotIdError as error:
+                if (reason := one_line(error)) != last:
+                    self.publish_state('failed', reason)
+                    self.get_logger().error(reason)
+                last = reason
+            self._stop.wait(RETRY_PERIOD)
+
+    def _find_all(self) -> None:
+        timeout = self.configuration.excitation.timeout
+        urdf = read_urdf(self.configuration) or ''
+        if not urdf:
+            wait_until(
+                lambda: self._stop.is_set() or bool(self._description),
+                timeout,
+                what='there is no robot_description: publish it, or set robot.urdf',
+            )
+            urdf = self._description
+        if not self.settings.results:
+            raise ControllerError('set feedforward.results to the folder of an identification')
+        model = load_model(Path(self.settings.results), urdf, self.configuration.robot)
+        rows = model.results.validation or model.results.identification
+        worst, bound = max(rows, key=lambda row: row.relative), self.settings.largest_residual
+        if not worst.relative <= bound:
+            raise ControllerError(
+                f'the results leave {100 * worst.relative:.0f} % of the effort of {worst.joint} '
+                f'unpredicted, more than {100 * bound:.0f} %: identify again before such efforts '
+                'are commanded'
+            )
+        description = ControllerClient(self, self._controller, timeout).describe()
+        if reason := description.why_no_feed_forward:
+            raise ControllerError(reason)
+        check_controller(description, build_robot(urdf, self.configuration.robot))
+        self._chi, self._period = model.chi, 1.0 / (description.rate or USUAL_RATE)
+        self._carried(model.robot)
+        self._states: BatchedSubscription = subscribe_states(self, self._controller)
+        self._guardian = self._new_guardian()
+        self._robot = model.robot
+        self._server = ActionServer(
+            self,
+            FollowJointTrajectory,
+            f'~/{ACTION}',
+            execute_callback=self._execute,
+            goal_callback=lambda _: GoalResponse.ACCEPT,
+            cancel_callback=self._cancel,
+        )
+        self.publish_state('ready', f"hands goals on to '{self._controller}'")
+
+    def _new_guardian(self) -> Guardian:
+        names = (f'{self._controller}/{CANCEL}', f'{self._controller}/{SET_PARAMETERS}')
+        cancel, parameters = (self.resolve_service_name(name) for name in names)
+        guardian = Guardian(cancel, parameters, self.context.get_domain_id(), 'feedforward')
+        guardian.wait_ready(max(self.configuration.excitation.timeout, GUARDIAN_START_TIMEOUT))
+        return guardian
+
+    # Payload
+
+    def _payload(self, changed: dict[str, Any]) -> Array:
+        """Return the body that is carried (10,), see `CENTRAL`; `changed` by parameter."""
+        names = [f'feedforward.payload.{key}' for key in ('mass', 'center', 'inertia')]
+        values = [changed.get(name, self.get_parameter(name).value) for name in names]
+        return np.hstack([np.asarray(value, dtype=float) for value in values])
+
+    def _carried(self, robot: Robot, changed: dict[str, Any] | None = None) -> Array:
+        """Return the standard parameters (p,) with the body that is carried."""
+        central = self._payload(changed or {})
+        if central.shape != (10,):
+            raise ControllerError('a payload has a centre of 3 and an inertia of 6 numbers')
+        return carrying(robot, self._chi, self.settings.payload.frame, central)
+
+    def _check_payload(self, parameters: list[Parameter]) -> SetParametersResult:
+        if self._robot is not None:
+            try:
+                self._carried(self._robot, {p.name: p.value for p in parameters})
+            except RobotIdError as error:
+                return SetParametersResult(successful=False, reason=one_line(error))
+        return SetParametersResult(successful=True)
+
+    # A goal
+
+    async def _execute(self, handle: ServerGoalHandle) -> Any:
+        """Hand a goal on, and its result back."""
+        goal_id = uuid.UUID(bytes=bytes(handle.goal_id.uuid))
+        self._latest = goal_id
+        try:
+            running = await self._send(handle, goal_id)
+        except RobotIdError as error:
+            return self._refuse(handle, one_line(error))
+        if running is None:
+            handle.canceled()
+            return Result()
+        answer = await running.handle.get_result_async()
+        return self._finish(handle, goal_id, running, answer)
+
+    async def _send(self, handle: ServerGoalHandle, goal_id: uuid.UUID) -> Running | None:
+        """Send a goal with efforts; None where it was cancelled before."""
+        assert self._robot is not None
+        request, points = handle.request, None
+        if self.get_parameter('feedforward.enabled').value:
+            points = await self._in_thread(lambda: self._with_efforts(request.trajectory))
+        goal = FollowJointTrajectory.Goal(
+            trajectory=request.trajectory,
+            path_tolerance=request.path_tolerance,
+            goal_tolerance=request.goal_tolerance,
+            goal_time_tolerance=request.goal_time_tolerance,
+        )
+        if points is not None:
+            goal.trajectory = goal_trajectory(request.trajectory, points)
+        if handle.is_cancel_requested:
+            return None
+        if self._latest != goal_id:
+            raise ControllerError('a newer goal has taken its place')
+        if self._guardian is None:
+            raise ControllerError('the guardian is being started again: try again in a moment')
+        before = next(iter(self._running), None)
+        self._guardian.set_goal(goal_id)
+        sent = await self._client.send_goal_async(
+            goal,
+            feedback_callback=lambda message: self._hand_back(handle, message.feedback),
+            goal_uuid=UUID(uuid=list(goal_id.bytes)),
+        )
+        if not sent.accepted:
+            if before in self._running:
+                self._guardian.set_goal(before)
+            else:
+                self._guardian.clear_goal()
+            raise ControllerError(
+                f"'{self._controller}' refused the goal: its log says why (is it active?)"
+            )
+        self._running[goal_id] = running = Running(sent, points, self._robot.n)
+        if handle.is_cancel_requested:
+            sent.cancel_goal_async()
+        return running
+
+    def _with_efforts(self, trajectory: Any) -> Waypoints:
+        """Add efforts to a goal, stretched in time as far as that is wanted and needed."""
+        robot = self._robot
+        assert robot is not None
+        usable = lambda m: is_well_formed_state(m, robot.joints)  # noqa: E731
+        state = self._states.wait_for_latest(
+            self.configuration.excitation.timeout,
+            f"'{self._controller}' publishes no controller_state: activate it",
+            usable,
+        )
+        speed = by_joint(state, state.reference.velocities, robot.joints)
+        zero = np.zeros(robot.n)
+        start = reference_positions(state, robot.joints), zero if speed is None else speed
+        goal = read_goal(trajectory, robot.joints, start)
+        chi, share = self._carried(robot), self.configuration.excitation.effort_share
+        efforts = [running.effort() for running in self._running.values()]
+        present = next((e for e in efforts if e is not None), self._held)
+        present = zero if present is None else present
+
+        def planned(factor: float) -> Waypoints:
+            points = goal_with_efforts(
+                slowed(goal, factor), robot, chi, self._period, present, self.settings.ramp
+            )
+            check_feed_forward(points, robot, share)
+            return points
+
+        with contextlib.suppress(LimitError):
+            return planned(1.0)
+        slowest = planned(self.settings.largest_slowdown)
+        low, high = 1.0, self.settings.largest_slowdown
+        while high - low > 0.01 * low:
+            middle = 0.5 * (low + high)
+            try:
+                slowest, high = planned(middle), middle
+            except LimitError:
+                low = middle
+        return slowest
+
+    def _hand_back(self, handle: ServerGoalHandle, feedback: Any) -> None:
+        if handle.is_active:
+            handle.publish_feedback(feedback)
+
+    def _cancel(self, handle: ServerGoalHandle) -> CancelResponse:
+        """Hand a cancellation on at once."""
+        running = self._running.get(uuid.UUID(bytes=bytes(handle.goal_id.uuid)))
+        if running is not None:
+            running.handle.cancel_goal_async()
+        return CancelResponse.ACCEPT
+
+    def _finish(
+        self, handle: ServerGoalHandle, goal_id: uuid.UUID, running: Running, answer: Any
+    ) -> Any:
+        """End a goal as the controller has ended its own."""
+        del self._running[goal_id]
+        if not self._running and self._guardian is not None:
+            with contextlib.suppress(ControllerError):
+                self._guardian.clear_goal()
+        result = answer.result
+        if answer.status == GoalStatus.STATUS_SUCCEEDED:
+            points = running.points
+            self._held = None if points is None or points.tau is None else points.tau[-1]
+            handle.succeed()
+        elif answer.status == GoalStatus.STATUS_CANCELED and handle.is_cancel_requested:
+            handle.canceled()
+        else:
+            result.error_string = result.error_string or 'the controller has ended the goal'
+            handle.abort()
+        self._publish_tracking(running)
+        return result
+
+    def _refuse(self, handle: ServerGoalHandle, reason: str) -> Any:
+        self.get_logger().warning(f'a goal was refused: {reason}')
+        handle.abort()
+        return Result(error_code=Result.INVALID_GOAL, error_string=reason)
+
+    async def _in_thread(self, function: Callable[[], Any]) -> Any:
+        """Call a function beside the executor, which cancels meanwhile."""
+        executor = self.executor
+        assert executor is not None
+        future = Future(executor=executor)
+
+        def call() -> None:
+            try:
+                done = function()
+            except BaseException as error:
+                executor.create_task(future.set_exception, error)
+            else:
+                executor.create_task(future.set_result, done)
+
+        threading.Thread(target=call, daemon=True).start()
+        return await future
+
+    # While goals run
+
+    def _watch(self) -> None:
+        """Give signs of life, and take in the tracking error."""
+        if not self._running:
+            return
+        assert self._robot is not None
+        for message in self._states.take_newest()[0]:
+            error = by_joint(message, message.error.positions, self._robot.joints)
+            if error is not None:
+                latest = next(reversed(self._running.values()))
+                latest.squares += error**2
+                latest.states += 1
+        if self._guardian is None:
+            return
+        try:
+            self._guardian.check()
+        except ControllerError as error:
+            self.get_logger().error(f'{one_line(error)}; goals that run are cancelled')
+            for running in self._running.values():
+                running.handle.cancel_goal_async()
+            self._guardian.close()
+            self._guardian = None
+            self.start_worker(self._renew_guardian)
+
+    def _renew_guardian(self) -> None:
+        while self._guardian is None and not self._stop.wait(RETRY_PERIOD):
+            try:
+                self._guardian = self._new_guardian()
+            except RobotIdError as error:
+                self.publish_state('failed', one_line(error))
+
+    def _publish_tracking(self, running: Running) -> None:
+        """Tell the tracking error of a goal that has ended, joint by joint."""
+        if not running.states or self._robot is None:
+            return
+        rms = np.sqrt(running.squares / running.states)
+        array = DiagnosticArray()
+        array.header.stamp = self.get_clock().now().to_msg()
+        with_efforts = running.points is not None
+        what = 'with' if with_efforts else 'without'
+        for joint, prismatic, value in zip(
+            self._robot.joints, self._robot.prismatic, rms, strict=True
+        ):
+            unit = 'm' if prismatic else 'rad'
+            values = {'rms': float(value), 'unit': unit, 'feed_forward': with_efforts}
+            text = f'tracking error {value:.3g} {unit} {what} feed-forward'
+            array.status.append(status(joint, text, values))
+        self._tracking.publish(array)
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node."""
+    return runtime.run(FeedForward, args)

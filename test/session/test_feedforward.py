@@ -1,0 +1,175 @@
+"""Goals of others through the node `feedforward`: better tracked, refused, cancelled, orphaned."""
+
+from pathlib import Path
+import signal
+from typing import Any
+
+from action_msgs.msg import GoalStatus
+from control_msgs.action import FollowJointTrajectory
+import numpy as np
+import pytest
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import SetParametersAtomically
+from rclpy.action import ActionClient
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from waiting import PATIENCE
+
+from robotid_ros.nodes.common.messages import values_of
+from robotid_ros.nodes.common.waiting import result_of
+from robotid_ros.nodes.excitation.trajectory_goal import duration_message
+
+from .conftest import Session
+from .test_verification import identified  # noqa: F401  a fixture
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+JOINTS = ('joint_1', 'joint_2')
+START = np.array([0.2, -0.2])
+INVALID = FollowJointTrajectory.Result.INVALID_GOAL
+ACTION = '/feedforward/follow_joint_trajectory'
+
+
+class Mover:
+    """Sends goals as a planner does: points every 0.1 s, from rest to rest."""
+
+    def __init__(self, session: Session):
+        self.session = session
+        self.client = ActionClient(session.client.node, FollowJointTrajectory, ACTION)
+        session.client.wait_for(self.client.server_is_ready, what='the relay offers its action')
+
+    def send(
+        self,
+        end: Any,
+        duration: float,
+        start: Any = START,
+        names: tuple[str, ...] = JOINTS,
+        **changes: Any,
+    ) -> Any:
+        """Send a goal; return its handle."""
+        count = round(duration / 0.1) + 1
+        s = np.linspace(0.0, 1.0, count)
+        travel = np.asarray(end) - start
+        profiles = (
+            (10 * s**3 - 15 * s**4 + 6 * s**5),
+            (30 * s**2 - 60 * s**3 + 30 * s**4) / duration,
+            (60 * s - 180 * s**2 + 120 * s**3) / duration**2,
+        )
+        q, dq, ddq = (np.outer(profile, travel) for profile in profiles)
+        fields = {'positions': q + start, 'velocities': dq, 'accelerations': ddq} | changes
+        points = [
+            JointTrajectoryPoint(
+                time_from_start=duration_message(k * duration / (count - 1)),
+                **{key: rows[k].tolist() for key, rows in fields.items() if rows is not None},
+            )
+            for k in range(count)
+        ]
+        goal = FollowJointTrajectory.Goal(trajectory=JointTrajectory(joint_names=list(names)))
+        goal.trajectory.points = points
+        executor = self.session.client.node.executor
+        sent = executor.create_task(lambda: self.client.send_goal_async(goal))
+        handle = result_of(result_of(sent, PATIENCE, 'the executor'), PATIENCE, 'the relay')
+        assert handle.accepted
+        return handle
+
+    def result(self, handle: Any) -> Any:
+        executor = self.session.client.node.executor
+        future = result_of(executor.create_task(handle.get_result_async), PATIENCE, 'executor')
+        return result_of(future, PATIENCE, 'the result')
+
+    def move(self, end: Any, duration: float, **changes: Any) -> Any:
+        return self.result(self.send(end, duration, **changes))
+
+    def errors(self, count: int) -> np.ndarray:
+        """Return the tracking errors (n,) of the goal number `count`."""
+        found = self.session.client.history['feedforward/tracking']
+        self.session.client.wait_for(lambda: len(found) >= count, what='a tracking error is told')
+        return np.array([float(values_of(s)['rms']) for s in found[count - 1].status])
+
+
+def set_parameter(session: Session, name: str, value: ParameterValue) -> Any:
+    request = SetParametersAtomically.Request(parameters=[Parameter(name=name, value=value)])
+    service = '/feedforward/set_parameters_atomically'
+    return session.client.call(SetParametersAtomically, service, request).result
+
+
+@pytest.fixture
+def mover(session: Session, identified: Path) -> Mover:  # noqa: F811
+    session.start(
+        *('simulated_robot', 'feedforward'),
+        feedforward={'feedforward.results': str(identified), 'feedforward.ramp': 0.1},
+    )
+    session.robot.wait()
+    session.until('feedforward', 'ready')
+    return Mover(session)
+
+
+def test_a_goal_is_tracked_better_and_its_result_comes_back(session: Session, mover: Mover):
+    end = START + 0.8
+    enabled = 'feedforward.enabled'
+    off = ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=False)
+    assert set_parameter(session, enabled, off).successful
+    assert mover.move(end, 1.0).status == GoalStatus.STATUS_SUCCEEDED
+    assert mover.move(START, 1.0, start=end).status == GoalStatus.STATUS_SUCCEEDED
+    on = ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=True)
+    assert set_parameter(session, enabled, on).successful
+    assert mover.move(end, 1.0).status == GoalStatus.STATUS_SUCCEEDED
+    # Between points without accelerations the controller takes cubics.
+    back = mover.move(START, 1.0, start=end, accelerations=None)
+    assert back.status == GoalStatus.STATUS_SUCCEEDED
+    without, helped, cubic = (mover.errors(k) for k in (1, 3, 4))
+    assert (helped < 0.2 * without).all(), (without, helped)
+    assert (cubic < 0.3 * without).all(), (without, cubic)
+
+
+def test_what_efforts_cannot_be_added_to_is_refused_in_a_sentence(session: Session, mover: Mover):
+    nan = np.full((11, 2), 0.1)
+    nan[5, 1] = np.nan
+    for changes, sentence in (
+        ({'names': ('joint_1', 'elbow')}, 'names the joints joint_1, elbow'),
+        ({'velocities': None, 'accelerations': None}, 'lacks velocities'),
+        ({'velocities': nan}, 'not a number'),
+    ):
+        sent = mover.move(START + 0.3, 1.0, **changes)
+        assert (sent.status, sent.result.error_code) == (GoalStatus.STATUS_ABORTED, INVALID)
+        assert sentence in sent.result.error_string
+    sent = mover.move(START + 2.0, 0.1)
+    assert sent.result.error_code == INVALID
+    assert 'effort' in sent.result.error_string
+    mass = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=1e5)
+    assert set_parameter(session, 'feedforward.payload.mass', mass).successful
+    assert mover.move(START + 0.3, 1.0).result.error_code == INVALID
+    inertia = ParameterValue(
+        type=ParameterType.PARAMETER_DOUBLE_ARRAY,
+        double_array_value=[1.0, 0.0, 0.0, 0.1, 0.0, 0.1],
+    )
+    refused = set_parameter(session, 'feedforward.payload.inertia', inertia)
+    assert not refused.successful
+    assert 'no body has' in refused.reason
+    assert np.allclose(session.robot.positions[-1], START, atol=0.02)
+
+
+def test_a_newer_goal_takes_over_and_a_cancelled_one_ends(session: Session, mover: Mover):
+    first = mover.send(START + 0.8, 4.0)
+    session.robot.wait_moving(0.1)
+    second = mover.send(START, 3.0, start=START + 0.1)
+    assert mover.result(first).status == GoalStatus.STATUS_ABORTED
+    session.robot.wait_moving(0.05)
+    executor = session.client.node.executor
+    executor.create_task(second.cancel_goal_async)
+    assert mover.result(second).status == GoalStatus.STATUS_CANCELED
+    assert session.robot.rest_after(session.robot.now) < 0.5
+
+
+@pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGSTOP, signal.SIGINT])
+def test_a_relay_that_dies_leaves_the_robot_at_rest(
+    session: Session, mover: Mover, number: signal.Signals
+):
+    mover.send(START + 1.5, 6.0)
+    session.robot.wait_moving(0.1)
+    process = session.process('feedforward')
+    process.send_signal(number)
+    stamp = session.robot.now
+    assert session.robot.rest_after(stamp) < 0.5
+    assert np.abs(session.robot.positions[-1] - START - 1.5).min() > 0.2
+    if number == signal.SIGSTOP:
+        process.send_signal(signal.SIGCONT)
