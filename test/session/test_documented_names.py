@@ -10,7 +10,8 @@ from .conftest import Session
 pytestmark = pytest.mark.ros
 
 NODES = ('simulated_robot', 'excitation', 'recorder', 'identification')
-PAGE = Path(__file__).resolve().parents[2] / 'docs' / 'interface.md'
+DOCS = Path(__file__).resolve().parents[2] / 'docs'
+PAGES = DOCS / 'interface.md', DOCS / 'guide' / 'monitoring.md'
 # What every node of ROS has.
 OF_ROS = re.compile(
     r'parameter|type_description|get_loggers|logger_levels|transition_event|_action/'
@@ -37,7 +38,8 @@ def test_every_topic_and_service_is_in_the_documents(config: Path, tmp_path: Pat
 def documented() -> set[str]:
     """Names in the first column of the tables; '…/sigma' goes on where the one before ends."""
     found: set[str] = set()
-    for row in re.findall(r'^\| (`.*?) \|', PAGE.read_text(), re.MULTILINE):
+    text = '\n'.join(page.read_text() for page in PAGES)
+    for row in re.findall(r'^\| (`.*?) \|', text, re.MULTILINE):
         first, *others = re.findall(r'`([^`]+)`', row)
         found |= {first, *others}
         folder = first.rpartition('/')[0]
