@@ -185,7 +185,7 @@ def _as_used(recording: Recording, robot: Robot, signals: SignalSettings) -> Sam
     """
     signals = dataclasses.replace(signals, cutoff=0.0, band=0.0, decimation=1)
     whole = prepare(recording, robot, signals)
-    return dataclasses.replace(whole, measured=None, temperature=None)
+    return dataclasses.replace(whole, measured=None)
 
 
 def is_open(robot: Robot, settings: IdentificationSettings) -> bool:
