@@ -33,7 +33,7 @@ examples:
   robotid init m10ia.urdf --mass 130    # its URDF has no inertials
   robotid init ur.urdf.xacro name:=ur ur_type:=ur10e -o ur10e.yaml
   robotid init two_arms.urdf.xacro -o left.yaml --tip left_tool0
-  robotid init my_robot.urdf --repair inertias    # writes a corrected copy of the URDF too
+  robotid init my_robot.urdf --repair inertias   # and a corrected copy
   robotid init --controller arm_controller   # the robot that is up
   robotid init --keys                   # every key of a configuration
 """

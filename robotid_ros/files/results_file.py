@@ -97,6 +97,8 @@ def read_results(path: str | Path) -> Results:
 def _findings(content: Mapping[str, Any]) -> Iterator[Finding]:
     """Read the findings; files of earlier versions have sentences."""
     if 'findings' in content:
+        if not isinstance(content['findings'], list):
+            raise TypeError('findings are no list')
         yield from map(from_data, content['findings'])
         return
     severities = content.get('severities') or ['warning'] * len(content['warnings'])

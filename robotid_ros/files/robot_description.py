@@ -34,6 +34,7 @@ def read_description(path: str | Path, arguments: Mapping[str, str] = NO_ARGUMEN
         return text
     try:
         import xacro
+        from xacro.substitution_args import ArgException
     except ImportError as error:
         raise FileError(
             f"'{path}' is the source of a xacro: pip install xacro, or give what "
@@ -47,7 +48,7 @@ def read_description(path: str | Path, arguments: Mapping[str, str] = NO_ARGUMEN
         cause: BaseException = error
         while inner := getattr(cause, 'exc', None):
             cause = inner
-        if isinstance(cause, xacro.substitution_args.ArgException):
+        if isinstance(cause, ArgException):
             raise ModelError(
                 f"'{path}' asks for an argument: add {cause}:=VALUE to 'robotid init', or give "
                 f"what 'xacro {Path(path).name} {cause}:=VALUE' prints"

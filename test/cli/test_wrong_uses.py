@@ -127,7 +127,7 @@ design arm.urdf | correct it, or give another file
 design arm.yaml --time-limit -1 | must be a number above zero
 design arm.yaml --time-limit soon | must be a number above zero
 design arm.yaml --seed some | must be a whole number
-design arm.yaml --solver magic | use one of gradient, genetic, hybrid
+design arm.yaml --solver magic | no option '--solver'
 design arm.yaml --payload -1 | must be a number above zero
 design arm.yaml -o kept.yaml | {THERE}
 design arm.yaml -o kept.html | let the name of the file end in .yaml

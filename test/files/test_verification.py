@@ -109,7 +109,7 @@ def test_the_report_shows_every_part(found: Verification, results: Results):
     for text in ('On the robot', 'with feed-forward', '30.0', 'el&lt;bow', 'in 3 postures'):
         assert text in page
     assert 'The proposed gains are not better' in page
-    assert 'shoulder: wanted minus measured position' in page and 'el<bow' not in page
+    assert 'wanted minus measured position' in page and 'el<bow' not in page
     reason = dataclasses.replace(found, tracking=(), series={}, reason='it takes no <effort>')
     page = identification_page(dataclasses.replace(results, verification=reason))
     assert 'it takes no &lt;effort&gt;' in page

@@ -385,7 +385,7 @@ def test_lost_data_are_told(tmp_path, good):
     content[len(data) // 3] ^= 1
     path.write_bytes(content)
     words = accepted('identify', path, '-o', tmp_path / 'again')
-    assert 'damaged' in words and 'messages' in words
+    assert 'Damaged' in words and 'messages' in words
 
 
 def test_folders_and_other_things_in_place_of_files(tmp_path, good):
