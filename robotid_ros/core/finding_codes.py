@@ -340,7 +340,7 @@ _TABLE = (
          remedy='Set robot.drive_gain to {gains:.3g} there, or of a table --units '
          "'effort=Nm*-1', one for each joint between commas{tried}"),
     Code('F402', 'effort_gain', ERROR,
-         'The effort of {joint} is {factor:.3g} times what fits those of the other joints[[, as '
+         'The effort of {joint} is {factor:.4g} times what fits those of the other joints[[, as '
          'if it were in {unit}]]',
          'One joint with a wrong scale spoils the parameters of those that share links with it.',
          remedy='Set its robot.drive_gain to {gains:.3g}[[ (or that of {other} by '

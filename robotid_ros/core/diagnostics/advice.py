@@ -171,7 +171,11 @@ def _gain(trials: Trials, state: Efforts, joint: int) -> tuple[float, int, float
         left, bounds=(grid[best] - step, grid[best] + step), method='bounded',
         options={'xatol': 1e-3},
     )  # fmt: skip
-    return float(found.fun), joint, float(np.exp(found.x))
+    factor = float(np.exp(found.x))
+    for size in UNITS.values():  # the remedy is the unit, not what noise makes of it
+        if abs(factor / size - 1.0) < SAME_UNIT:
+            return left(float(np.log(size))), joint, size
+    return float(found.fun), joint, factor
 
 
 def _advice(

@@ -154,7 +154,9 @@ def _with_or_without_gravity(
         gains_clearly(getattr(other.shrinkage, k), getattr(model.shrinkage, k))
         for k in ('errors', 'plain_errors')
     )
-    if not clear or ratio * GRAVITY_FREE < 1.0:
+    # Of joints that are predicted worse than by zero nothing is known, gravity included.
+    known = float(np.median(other.shrinkage.joint_residuals)) < 1.0
+    if not (clear and known) or ratio * GRAVITY_FREE < 1.0:
         return model
     return dataclasses.replace(other, weightless_gain=ratio)
 
