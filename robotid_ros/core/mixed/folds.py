@@ -20,18 +20,18 @@ def folds(q: Array, dq: Array, used: npt.NDArray[np.bool_]) -> npt.NDArray[np.bo
     Parameters
     ----------
     q, dq : (N, n) of the rows
-    used : (N,) rows that are judged, divided evenly; a fold holds the others beside them too, so
-        that they do not tell a fit what it is to predict
+    used : (N,) rows to be divided
 
     """
     place = np.flatnonzero(used)
-    time = (np.cumsum(used) - 1).clip(0) * BLOCKS // max(len(place), 1)
-    found = [time == k for k in range(BLOCKS)]
+    time = np.zeros(len(q), dtype=int)
+    time[place] = np.arange(len(place)) * BLOCKS // max(len(place), 1)
+    found = [used & (time == k) for k in range(BLOCKS)]
     scale = np.maximum(np.quantile(np.abs(dq[place]), 0.95, axis=0), 1e-9)
     speed = np.linalg.norm(dq / scale, axis=1)
     spread = q - q[place].mean(axis=0)
     directions = np.linalg.svd(spread[place], full_matrices=False)[2][:2]
     for values in (speed, *(spread @ direction for direction in directions)):
         low, high = np.quantile(values[place], (OUTER, 1.0 - OUTER))
-        found += [values <= low, values >= high]
-    return np.array([fold for fold in found if fold[place].any() and not fold[place].all()])
+        found += [used & (values <= low), used & (values >= high)]
+    return np.array([fold for fold in found if fold.any() and not fold[place].all()])

@@ -20,7 +20,7 @@ from ..regression.shrinkage import Penalty
 from ..signals.samples import SignalSettings
 from .columns import column_scale, KIND, KINDS, observe_kinds, Part, scaled_terms, told_joints
 from .folds import folds
-from .shrinkage import Choice, Grams, products, Shrinkage
+from .shrinkage import Choice, Fold, Grams, products, Shrinkage
 
 NAMES = {
     'low_speed': 'friction at low speed',
@@ -100,6 +100,27 @@ class MixedModel:
         return dataclasses.replace(system, penalty=penalty)
 
 
+def plain_errors(parts: Sequence[Part], judged: Sequence[Part]) -> Array:
+    """
+    Return the squared errors (F,) of plain friction, fitted to parts, on folds of others.
+
+    Empty where a short log has other folds in the one than in the other.
+    """
+    length, weights, _ = _scales(judged)
+    none = [np.zeros((*part.system.Y.shape, 0)) for part in parts]
+    others = [np.zeros((*part.system.Y.shape, 0)) for part in judged]
+    train, test = _grams(parts, none, length), _grams(judged, others, length)
+    if len(train.folds) != len(test.folds):
+        return np.zeros(0)
+    share = weights[:, None, None] / train.count
+    b = len(length)
+    size = np.maximum(np.einsum('jkk->k', (train.total * share)[:, :b, :b]), 1e-12)
+    zero = np.zeros((b, b)), np.zeros(b)
+    folds = zip(train.folds, test.folds, strict=True)
+    fits = [Fold((train.total - own) * share, other, size, zero) for own, other in folds]
+    return np.array([fit.plain.sum() for fit in fits])
+
+
 def _scales(parts: Sequence[Part]) -> tuple[Array, Array, Array]:
     """Return the size (b,) of the columns, 1/σ (n,) and the plain parameters (b,)."""
     n = len(parts[0].system.joints)
@@ -111,74 +132,45 @@ def _scales(parts: Sequence[Part]) -> tuple[Array, Array, Array]:
     return np.sqrt(np.maximum(np.mean(W**2, axis=0), 1e-300)), weights, plain
 
 
-class Problem:
+def choose(parts: Sequence[Part], robot: Robot, base: BaseParameters) -> MixedModel:
     """
-    The choice of how much each kind explains, and how far the description's bodies count.
+    Choose how much each kind of column explains, and how far the description's bodies count.
 
     Parameters
     ----------
-    parts : motions of one robot, as they are fitted
-    judged : the same rows of them as a model is used: predicted at an instant
+    parts : motions of one robot
     robot, base : of their systems, with plain friction at the joints whose friction is open
 
     """
-
-    def __init__(
-        self,
-        parts: Sequence[Part],
-        judged: Sequence[Part],
-        robot: Robot,
-        base: BaseParameters,
-    ):
-        self._robot, self._base = robot, base
-        self._length, self._weights, plain = _scales(parts)
-        links = np.array([robot.parameters[k].symbol in (*INERTIAL, 'Ia') for k in base.columns])
-        self._rigid = np.where(links, plain, 0.0)
-        self._scales = scaled_terms(parts, robot, self._rigid)
-        self._told = told_joints(parts, robot)
-        kinds = [self._observe(part) for part in parts]
-        self._size = column_scale(parts, kinds, self._scales)
-        each, length = _folds(judged), self._length
-        grams = _grams(parts, [D / self._size[:, None] for D in kinds], length, each)
-        kinds = [self._observe(part) for part in judged]
-        others = _grams(judged, [D / self._size[:, None] for D in kinds], length, each)
-        self._rows = others.count
-        self._bodies = None
-        if robot.prior[robot.first_columns + 9].any():
-            self._bodies = base.of(robot.prior)
-        metric = _body_metric(robot, base, links) / np.outer(length, length)
-        mean = None if self._bodies is None else self._bodies * length
-        self._choice = Choice(grams, others, base.rank, self._weights, mean, metric)
-
-    def _observe(self, part: Part) -> Array:
-        return observe_kinds(part.samples, part.system, self._told, self._scales, self._rigid)
-
-    def errors(self, of: Shrinkage) -> Array:
-        """Return the mean squared error (F,) of each fold with a choice of other filters."""
-        found = self._choice.errors(of.penalty, of.pull)
-        return np.asarray(found.sum(axis=1) / self._rows)
-
-    def solve(self) -> MixedModel:
-        """Choose, and return the model."""
-        robot, base, choice, length = self._robot, self._base, self._choice, self._length
-        found = choice.run()
-        pull = found.pull * choice.metric * np.outer(length, length)
-        mean = np.zeros(base.rank) if self._bodies is None else self._bodies
-        friction, precision = [], dict[str, float]()
-        for j, terms in enumerate(self._scales):
-            opened = [k for k, term in enumerate(terms) if np.isfinite(found.penalty[k])]
-            opened = opened if self._told[j] else []
-            friction.append((*robot.friction[j], *(terms[k] for k in opened)))
-            for k in opened:
-                sizes = self._size[j][KIND == k]
-                for symbol, own in zip(terms[k].kind.symbols, sizes, strict=True):
-                    precision[f'{symbol}{j + 1}'] = self._weights[j] * found.penalty[k] * own**2
-        wider = with_friction(robot, tuple(friction))
-        load = np.zeros(wider.p)
-        load[[wider.column(robot.parameters[k].name) for k in base.columns]] = self._rigid
-        wider = dataclasses.replace(wider, load_parameters=load)
-        squares = dict(zip(base.names, choice.size * length**2, strict=True))
-        return MixedModel(wider, robot, base, found, precision, pull, mean, squares)
+    length, weights, plain = _scales(parts)
+    links = np.array([robot.parameters[k].symbol in (*INERTIAL, 'Ia') for k in base.columns])
+    rigid = np.where(links, plain, 0.0)
+    scales = scaled_terms(parts, robot, rigid)
+    told = told_joints(parts, robot)
+    kinds = [observe_kinds(p.samples, p.system, told, scales, rigid) for p in parts]
+    size = column_scale(parts, kinds, scales)
+    grams = _grams(parts, [D / size[:, None] for D in kinds], length)
+    bodies = base.of(robot.prior) if robot.prior[robot.first_columns + 9].any() else None
+    metric = _body_metric(robot, base, links) / np.outer(length, length)
+    mean = None if bodies is None else bodies * length
+    choice = Choice(grams, base.rank, weights, mean, metric)
+    found = choice.run()
+    pull = found.pull * choice.metric * np.outer(length, length)
+    mean = np.zeros(base.rank) if bodies is None else bodies
+    friction, precision = [], dict[str, float]()
+    for j, terms in enumerate(scales):
+        opened = [k for k, term in enumerate(terms) if np.isfinite(found.penalty[k])]
+        opened = opened if told[j] else []
+        friction.append((*robot.friction[j], *(terms[k] for k in opened)))
+        for k in opened:
+            for symbol, own in zip(terms[k].kind.symbols, size[j][KIND == k], strict=True):
+                precision[f'{symbol}{j + 1}'] = weights[j] * found.penalty[k] * own**2
+    wider = with_friction(robot, tuple(friction))
+    load = np.zeros(wider.p)
+    load[[wider.column(robot.parameters[k].name) for k in base.columns]] = rigid
+    wider = dataclasses.replace(wider, load_parameters=load)
+    squares = dict(zip(base.names, choice.size * length**2, strict=True))
+    return MixedModel(wider, robot, base, found, precision, pull, mean, squares)
 
 
 def _body_metric(robot: Robot, base: BaseParameters, links: npt.NDArray[np.bool_]) -> Array:
@@ -214,26 +206,14 @@ def _residual(parts: Sequence[Part], joint: int, value: Array) -> float:
     return float(np.sqrt(squares / max(sum(len(y) for _, y in rows), 1)))
 
 
-def _folds(parts: Sequence[Part]) -> list[npt.NDArray[np.bool_]]:
-    """Return the folds (F, N) of each part, which is one as a whole where there are several."""
+def _grams(parts: Sequence[Part], columns: Sequence[Array], length: Array) -> Grams:
+    """Return the products of all parts, each of which is a fold, too, where there are several."""
     found = []
-    for part in parts:
+    for part, D in zip(parts, columns, strict=True):
         system, keep = part.system, part.samples.decimation
         motion = part.samples.q[::keep], part.samples.dq[::keep]
         each = folds(*motion, np.asarray(system.valid.any(axis=0)))
-        found.append(np.vstack([each, np.ones_like(each[:1])]) if len(parts) > 1 else each)
-    return found
-
-
-def _grams(
-    parts: Sequence[Part],
-    columns: Sequence[Array],
-    length: Array,
-    each: Sequence[npt.NDArray[np.bool_]],
-) -> Grams:
-    """Return the products of all parts, of folds each."""
-    found = [
-        products(p.system.W / length, D, p.system.Y, p.system.valid, own)
-        for p, D, own in zip(parts, columns, each, strict=True)
-    ]
+        if len(parts) > 1:
+            each = np.vstack([each, np.ones_like(each[:1])])
+        found.append(products(system.W / length, D, system.Y, system.valid, each))
     return sum(found[1:], start=found[0])

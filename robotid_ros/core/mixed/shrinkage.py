@@ -77,8 +77,8 @@ class Shrinkage:
     pull : to the bodies of the description, or ridge
     weights : (n,) 1/σ_j
     errors, plain_errors : (F,) squared error of each fold, by the choice and by plain friction
-    joint_errors, plain_joint_errors : (n,) the same of each joint, all folds, of filtered rows
-    powers : (n,) squared efforts of each joint, all folds, of filtered rows
+    joint_errors, plain_joint_errors : (n,) the same of each joint, all folds
+    powers : (n,) squared efforts of each joint, all folds
 
     """
 
@@ -163,9 +163,8 @@ class Choice:
 
     Parameters
     ----------
-    grams : of rows that are fitted, columns W scaled to the size one
-    judged : of the rows on which a fit is judged, with the same columns and folds
-    b : number of columns of W
+    grams : of columns W that are scaled to the size one
+    b : number of these
     weights : (n,) 1/σ_j
     mean : (b,) parameters of the description's bodies, scaled; None without any
     metric : (b, b) of how far others are from them; of a ridge without any
@@ -180,13 +179,12 @@ class Choice:
     def __init__(
         self,
         grams: Grams,
-        judged: Grams,
         b: int,
         weights: Array,
         mean: Array | None,
         metric: Array,
     ):
-        self._grams, self._judged, self._weights, self._mean = grams, judged, weights, mean
+        self._grams, self._weights, self._mean = grams, weights, mean
         self._share = weights[:, None, None] / grams.count
         self.size = np.einsum('jkk->k', (grams.total * self._share)[:, :b, :b])
         self.size = np.maximum(self.size, 1e-12 * self.size.max())
@@ -207,8 +205,8 @@ class Choice:
             grams, zero = self._grams, np.zeros_like(self.size)
             prior = pull * self.metric, zero if self._mean is None else self._mean
             parts = [
-                Fold((grams.total - fold) * self._share, test, self.size, prior)
-                for fold, test in zip(grams.folds, self._judged.folds, strict=True)
+                Fold((grams.total - fold) * self._share, fold, self.size, prior)
+                for fold in grams.folds
             ]
             self.plain = np.array([part.plain for part in parts])
             names = ('left', 'right', 'squares')
@@ -245,13 +243,11 @@ class Choice:
             current = options[pull]
             if (*penalty, pull) == before:
                 break
-        errors = total(current), total(self.plain)
-        # Residuals are those of rows as they are fitted: what filters take out is no error.
-        fitted = self._grams
-        rows = Choice(fitted, fitted, len(self.size), self._weights, self._mean, self.metric)
-        by_joint = rows.errors(penalty, pull).sum(axis=0), rows.plain.sum(axis=0)
-        powers = fitted.folds[:, :, -1, -1].sum(axis=0)
-        return Shrinkage(penalty, pull, self._weights, *errors, *by_joint, powers)
+        by_joint = current.sum(axis=0), self.plain.sum(axis=0)
+        powers = self._grams.folds[:, :, -1, -1].sum(axis=0)
+        return Shrinkage(
+            penalty, pull, self._weights, total(current), total(self.plain), *by_joint, powers
+        )
 
     def _best(self, options: dict[float, Array], now: float, current: Array) -> float:
         """Return the option with the least error of those that clearly gain, or that close."""

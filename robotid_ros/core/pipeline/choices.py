@@ -9,16 +9,14 @@ import numpy as np
 from ...exceptions import RobotIdError
 from ..identification_settings import IdentificationSettings
 from ..mixed.columns import Part
-from ..mixed.mixed_model import MixedModel, Problem
+from ..mixed.mixed_model import choose, MixedModel, plain_errors
 from ..mixed.shrinkage import gains_clearly
 from ..model.base_parameters import base_parameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimators import MIXED
-from ..regression.observation_system import observe
-from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.resampling import MIN_TRAVEL
-from ..signals.samples import Samples, SignalSettings
+from ..signals.samples import SignalSettings
 from ..timing.delays import prepare_without_delay, remove_delay
 from .logs import LogSet, longest_log, RecordingOrChunks
 
@@ -74,7 +72,9 @@ def choose_model(
     if signals.rows == 'auto':
         signals = dataclasses.replace(signals, rows='every')
     try:
-        model, signals = _chosen([_part(r) for r in looked_at], robot, signals)
+        parts, filters = choose_filters([_part(r) for r in looked_at], robot, signals)
+        signals = dataclasses.replace(signals, cutoff=filters.cutoff, band=filters.band)
+        model = choose_from(parts, robot, filters)
     except (RobotIdError, np.linalg.LinAlgError):
         return recording, robot, fixed, None  # `prepare` says what is wrong with the recording
     robot = dataclasses.replace(
@@ -86,68 +86,66 @@ def choose_model(
     return recording, model.robot, settings, dataclasses.replace(model, signals=signals)
 
 
-def _chosen(
+def choose_filters(
     recordings: Sequence[Recording], robot: Robot, signals: SignalSettings
-) -> tuple[MixedModel, SignalSettings]:
+) -> tuple[list[Recording], SignalSettings]:
     """
-    Choose the mixed model and, where they are open, the filters, by the same folds.
+    Choose the filters, where they are open, with which plain friction predicts folds best.
+
+    Returns
+    -------
+    The recordings without the delays of their efforts, and the settings for these
+
+    """
+    rate = min(recording.rate for recording in recordings)
+    base = base_parameters(robot)
+
+    judging = min(JUDGING, LARGEST_BAND * rate)
+    wanted = dataclasses.replace(signals, cutoff=JUDGING_POSITIONS * judging, band=judging)
+    found = [prepare_without_delay(r, robot, base, wanted) for r in recordings]
+    judged = [Part(*each[:2]) for each in found]
+    prompt = [
+        remove_delay(r, each[2], signals.stamps) for r, each in zip(recordings, found, strict=True)
+    ]
+    signals = dataclasses.replace(signals, time_offset=False)
+    if signals.cutoff:
+        return prompt, signals
+
+    def observed(cutoff: float, band: float) -> list[Part]:
+        chosen = dataclasses.replace(signals, cutoff=cutoff, band=band)
+        return [Part(*prepare_without_delay(r, robot, base, chosen)[:2]) for r in prompt]
+
+    wider = [signals.band] if signals.band else list(BANDS)
+    bands = dict.fromkeys(min(band, LARGEST_BAND * rate) for band in wider)
+    pairs = [(min(POSITIONS * band, LARGEST_CUTOFF * rate), band) for band in bands]
+    pairs.append((0.0, signals.band))  # from the motion
+    errors = {pair: plain_errors(observed(*pair), judged) for pair in pairs}
+    errors = {pair: own for pair, own in errors.items() if len(own)}
+    best = next(iter(errors), pairs[0])
+    for pair, own in errors.items():
+        if gains_clearly(own, errors[best]):
+            best = pair
+    return prompt, dataclasses.replace(signals, cutoff=best[0], band=best[1])
+
+
+def choose_from(
+    recordings: Sequence[Recording], robot: Robot, signals: SignalSettings
+) -> MixedModel:
+    """
+    Choose the mixed model of some recordings, without gravity where the efforts hold none.
 
     Raises
     ------
     RobotIdError : a recording cannot be used
 
     """
-    rate, base = min(recording.rate for recording in recordings), base_parameters(robot)
-    judging = min(JUDGING, LARGEST_BAND * rate)
-    wanted = dataclasses.replace(signals, cutoff=JUDGING_POSITIONS * judging, band=judging)
-    prompt = [
-        remove_delay(r, prepare_without_delay(r, robot, base, wanted)[2], signals.stamps)
-        for r in recordings
-    ]
-    bands = dict.fromkeys(min(band, LARGEST_BAND * rate) for band in BANDS)
-    if signals.cutoff:
-        tried = [signals]
-    else:
-        bands = {signals.band: None} if signals.band else bands
-        tried = [
-            dataclasses.replace(
-                signals, cutoff=min(POSITIONS * band, LARGEST_CUTOFF * rate), band=band
-            )
-            for band in bands
-        ]
-    undelayed = dataclasses.replace(signals, time_offset=False)
-    used = [_as_used(recording, robot, undelayed) for recording in prompt]
-    best, model = tried[0], _with_or_without_gravity(prompt, robot, tried[0], used)
-    robot = dataclasses.replace(
-        robot, model=model.robot.model, effort_kind=model.robot.effort_kind
-    )
-    errors = {
-        k: _problem(prompt, robot, each, used).errors(model.shrinkage)
-        for k, each in enumerate(tried)
-    }
-    least = 0
-    for k, own in errors.items():
-        if len(own) == len(errors[0]) and gains_clearly(own, errors[least]):
-            least = k
-    if least:
-        best = tried[least]
-        model = dataclasses.replace(
-            _problem(prompt, robot, best, used).solve(), weightless_gain=model.weightless_gain
-        )
-    return model, best
-
-
-def _with_or_without_gravity(
-    recordings: Sequence[Recording], robot: Robot, signals: SignalSettings, used: Sequence[Samples]
-) -> MixedModel:
-    """Choose the model, without gravity where the efforts hold none."""
-    model = _problem(recordings, robot, signals, used).solve()
+    model = _chosen(recordings, robot, signals)
     if robot.effort_kind != 'auto' or not robot.gravity.any():
         return model
     pinocchio_model = robot.model.copy()
     pinocchio_model.gravity.linear = np.zeros(3)
     weightless = dataclasses.replace(robot, model=pinocchio_model, effort_kind='without_gravity')
-    other = _problem(recordings, weightless, signals, used).solve()
+    other = _chosen(recordings, weightless, signals)
     ratio = model.shrinkage.residual / max(other.shrinkage.residual, 1e-300)
     # With plain friction, too: springs may stand in for gravity.
     clear = all(
@@ -161,33 +159,10 @@ def _with_or_without_gravity(
     return dataclasses.replace(other, weightless_gain=ratio)
 
 
-def _problem(
-    recordings: Sequence[Recording], robot: Robot, signals: SignalSettings, used: Sequence[Samples]
-) -> Problem:
-    """Observe recordings without delays, and the same rows as a model is used."""
-    base, fitted, judged = base_parameters(robot), [], []
-    signals = dataclasses.replace(signals, time_offset=False)
-    for recording, whole in zip(recordings, used, strict=True):
-        part = Part(*prepare_without_delay(recording, robot, base, signals)[:2])
-        fitted.append(part)
-        step = part.samples.decimation
-        fields = ('time', 'q', 'dq', 'ddq', 'tau', 'valid')
-        rows = {name: getattr(whole, name)[::step] for name in fields}
-        samples = dataclasses.replace(whole, **rows, rate=whole.rate / step)
-        judged.append(Part(samples, observe(samples, robot, base)))
-    return Problem(fitted, judged, robot, base)
-
-
-def _as_used(recording: Recording, robot: Robot, signals: SignalSettings) -> Samples:
-    """
-    Return the samples on which a model is judged, as one is used: at an instant.
-
-    From smooth positions and their derivatives it predicts a smooth torque, W passes no filter:
-    what a sharp model is off where a joint turns round or rests counts.
-    """
-    signals = dataclasses.replace(signals, cutoff=0.0, band=0.0, decimation=1)
-    whole = prepare(recording, robot, signals)
-    return dataclasses.replace(whole, measured=None)
+def _chosen(recordings: Sequence[Recording], robot: Robot, signals: SignalSettings) -> MixedModel:
+    base = base_parameters(robot)
+    observed = [prepare_without_delay(r, robot, base, signals)[:2] for r in recordings]
+    return choose([Part(*each) for each in observed], robot, base)
 
 
 def is_open(robot: Robot, settings: IdentificationSettings) -> bool:
