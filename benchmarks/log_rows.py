@@ -169,7 +169,7 @@ ROWS = (
     Row('90 % of the messages missing', '"no joint moves faster than 0.02 rad/s"',
         partial(case, effects.lost), inside=COARSE, says='Messages are missing'),
     Row('90 % missing in bursts', '"no joint moves faster than 0.02 rad/s"',
-        partial(case, effects.lost_in_bursts), None, says='Record without losses'),
+        partial(case, effects.lost_in_bursts), None, says='(?i)record without losses'),
     Row('three logs of one robot', 'must be merged by hand', several, inside=INSIDE,
         says='3 logs were identified together', check=spring),
 )  # fmt: skip
