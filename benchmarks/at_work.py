@@ -217,7 +217,8 @@ def work(name: str) -> list[str]:
         circle('circle', start, 0.5 * TRAVEL, 2.0 * DURATION),
         trapezoid('pick', start, end, DURATION),
     ]
-    missed, latencies = [], {DIRECT: [], RELAY: []}  # type: ignore[var-annotated]
+    missed = list[str]()
+    latencies: dict[str, list[float]] = {DIRECT: [], RELAY: []}
     print(f'\n{name}: RMS of the tracking error of all joints [mrad or mm]')
     print('motion              without   with feed-forward   times smaller')
     link = body_frame(robot).body

@@ -183,11 +183,4 @@ class FeedForwardSettings:
         minimum=1.0,
         maximum=10.0,
     )
-    # Of simulated and real arms 1 to 15 % are not predicted; from 100 % on efforts do harm.
-    largest_residual: float = setting(
-        0.5,
-        'share of the effort of a moving joint that the results may leave unpredicted',
-        minimum=0.0,
-        maximum=1.0,
-    )
     payload: CarriedSettings = setting(CarriedSettings, 'the body that the robot carries now')

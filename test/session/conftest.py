@@ -5,6 +5,7 @@ import contextlib
 from pathlib import Path
 
 from live_session import Session
+import numpy as np
 import pytest
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import SetParametersAtomically
@@ -13,17 +14,23 @@ import yaml
 
 from robotid_ros.core.excitation import Design, design
 from robotid_ros.core.model import build_robot
+from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.exceptions import RecordingError
 from robotid_ros.files.bags import read_recording
 from robotid_ros.files.configuration import load, read_urdf
+from robotid_ros.files.results import Entry, Residual, Results
+from robotid_ros.files.results_file import write_results
 from robotid_ros.files.trajectory_file import write_design
+from robotid_ros.plant.physics import Physics
 
 CONFIG = Path(__file__).resolve().parents[2] / 'config' / 'scara.yaml'
 # A robot in simulated time, which leaves a busy machine twice the time to react.
 SLOW = {'simulation.real_time_factor': 0.5}
 # Periods of an excitation that must not end before something else ends it.
 LONG = 15
+# What an identification leaves, and where else it may be wrong [share].
+ERROR = 0.005
 
 
 def read_when(path: Path, condition: Callable[[Recording], bool], what: str) -> Recording:
@@ -89,3 +96,36 @@ def trajectory(designed: Design, tmp_path_factory: pytest.TempPathFactory) -> Pa
 def session(config: Path, tmp_path: Path) -> Iterator[Session]:
     with Session(config, tmp_path) as session:
         yield session
+
+
+@pytest.fixture(scope='session')
+def identified(config: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write results as an identification of this robot would, nearly true ones."""
+    configuration = load(config)
+    urdf = read_urdf(configuration) or ''
+    robot = build_robot(urdf, configuration.robot)
+    physics = Physics(urdf, configuration.simulation, robot.joints)
+    truth = {joint.name: dict(joint.values) for joint in physics.true_parameters()}
+    chi = np.array([truth[p.joint].get(p.symbol, 0.0) for p in robot.parameters])
+    base = base_parameters(robot)
+    values = base.of(chi) * (
+        1.0 + ERROR * np.random.default_rng(0).uniform(-1, 1, len(base.names))
+    )
+    entries = tuple(
+        Entry(
+            *(name, float(value), abs(float(value)) * ERROR, 100 * ERROR),
+            column=robot.parameters[column].name,
+        )
+        for name, value, column in zip(base.names, values, base.columns, strict=True)
+    )
+    standard = tuple(
+        Entry(p.name, float(value), 0.0, 0.0)
+        for p, value in zip(robot.parameters, chi, strict=True)
+    )
+    rows = tuple(Residual(joint, 0.01, 0.1, 10.0) for joint in robot.joints)
+    folder = tmp_path_factory.mktemp('identified')
+    results = Results(
+        'scara', 'wls', '2025-01-31T12:00:00+00:00', robot.joints, entries, standard, rows, rows
+    )
+    write_results(results, folder)
+    return folder

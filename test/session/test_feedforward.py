@@ -19,7 +19,6 @@ from robotid_ros.nodes.common.waiting import result_of
 from robotid_ros.nodes.excitation.trajectory_goal import duration_message
 
 from .conftest import Session
-from .test_verification import identified  # noqa: F401  a fixture
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -93,7 +92,7 @@ def set_parameter(session: Session, name: str, value: ParameterValue) -> Any:
 
 
 @pytest.fixture
-def mover(session: Session, identified: Path) -> Mover:  # noqa: F811
+def mover(session: Session, identified: Path) -> Mover:
     session.start(
         *('simulated_robot', 'feedforward'),
         feedforward={'feedforward.results': str(identified), 'feedforward.ramp': 0.1},
@@ -173,3 +172,19 @@ def test_a_relay_that_dies_leaves_the_robot_at_rest(
     assert np.abs(session.robot.positions[-1] - START - 1.5).min() > 0.2
     if number == signal.SIGSTOP:
         process.send_signal(signal.SIGCONT)
+
+
+def test_a_controller_that_stops_ends_the_goal(session: Session, mover: Mover):
+    handle = mover.send(START + 1.5, 6.0)
+    session.robot.wait_moving(0.1)
+    robot = session.process('simulated_robot')
+    robot.send_signal(signal.SIGSTOP)
+    ended = mover.result(handle)
+    stamp = session.robot.now
+    robot.send_signal(signal.SIGCONT)
+    assert ended.status == GoalStatus.STATUS_ABORTED
+    assert 'stopped publishing its state' in ended.result.error_string
+    # The cancellation waited for the controller, which then rests short of the goal.
+    session.client.wait_for(lambda: session.robot.now > stamp, what='the robot goes on')
+    assert session.robot.rest_after(session.robot.now) < 0.5
+    assert np.abs(session.robot.positions[-1] - START - 1.5).min() > 0.2

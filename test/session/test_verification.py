@@ -4,18 +4,12 @@ from pathlib import Path
 import shutil
 import signal
 
-import numpy as np
 import pytest
 from rcl_interfaces.srv import GetParameters
 
-from robotid_ros.core.model import build_robot
-from robotid_ros.core.model.base_parameters import base_parameters
-from robotid_ros.files.configuration import load, read_urdf
-from robotid_ros.files.results import Entry, Residual, Results
-from robotid_ros.files.results_file import read_results, REPORT, write_results
+from robotid_ros.files.results_file import read_results, REPORT
 from robotid_ros.files.verification import GAINS, GAINS_BEFORE
 from robotid_ros.nodes.common.messages import values_of
-from robotid_ros.plant.physics import Physics
 
 from .conftest import Session
 
@@ -23,41 +17,6 @@ pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 JOINTS = ('joint_1', 'joint_2')
 TOPIC = 'excitation/verification'
-# What an identification leaves, and where else it may be wrong [share].
-ERROR = 0.005
-
-
-@pytest.fixture(scope='module')
-def identified(config: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write results as an identification of this robot would, nearly true ones."""
-    configuration = load(config)
-    urdf = read_urdf(configuration) or ''
-    robot = build_robot(urdf, configuration.robot)
-    physics = Physics(urdf, configuration.simulation, robot.joints)
-    truth = {joint.name: dict(joint.values) for joint in physics.true_parameters()}
-    chi = np.array([truth[p.joint].get(p.symbol, 0.0) for p in robot.parameters])
-    base = base_parameters(robot)
-    values = base.of(chi) * (
-        1.0 + ERROR * np.random.default_rng(0).uniform(-1, 1, len(base.names))
-    )
-    entries = tuple(
-        Entry(
-            *(name, float(value), abs(float(value)) * ERROR, 100 * ERROR),
-            column=robot.parameters[column].name,
-        )
-        for name, value, column in zip(base.names, values, base.columns, strict=True)
-    )
-    standard = tuple(
-        Entry(p.name, float(value), 0.0, 0.0)
-        for p, value in zip(robot.parameters, chi, strict=True)
-    )
-    rows = tuple(Residual(joint, 0.01, 0.1, 10.0) for joint in JOINTS)
-    folder = tmp_path_factory.mktemp('identified')
-    results = Results(
-        'scara', 'wls', '2025-01-31T12:00:00+00:00', JOINTS, entries, standard, rows, rows
-    )
-    write_results(results, folder)
-    return folder
 
 
 @pytest.fixture

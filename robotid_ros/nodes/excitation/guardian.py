@@ -1,6 +1,8 @@
 """
 The process that stops the robot when the excitation dies, is suspended or does not watch it.
 
+The node `feedforward` has one, too: what is said of the excitation here holds for it.
+
 A controller goes on with its goal when the client is gone. The guardian holds the other end of a
 pipe: it reads each goal before the goal is sent (`goal <uuid>`), signs of life from the loop that
 watches the robot (`beat`), and when the goal has ended (`done`). When the pipe closes while a goal

@@ -4,8 +4,8 @@ Node `feedforward`: goals of MoveIt or anybody, handed on with the identified ef
 It offers FollowJointTrajectory in front of a joint_trajectory_controller that commands efforts.
 Goal, feedback, result, cancellation and preemption go through; each point gets the effort that the
 model predicts, and as many points are added as straight lines between efforts need. A goal that
-cannot be handed on ends as aborted with a sentence. Should the node die while a goal runs, its
-guardian cancels it.
+cannot be handed on ends as aborted with a sentence. Should the controller's states stop while a
+goal runs, the node cancels it; should the node die, its guardian does.
 """
 
 from collections.abc import Callable
@@ -16,13 +16,14 @@ import time
 from typing import Any
 import uuid
 
-from action_msgs.msg import GoalStatus
+from action_msgs.msg import GoalStatus, GoalStatusArray
 from control_msgs.action import FollowJointTrajectory
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.action import ActionClient, ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
+from rclpy.clock import Clock, ClockType
 from rclpy.parameter import Parameter
 from rclpy.task import Future
 from std_msgs.msg import String
@@ -30,20 +31,21 @@ from unique_identifier_msgs.msg import UUID
 
 from ...core.arrays import Array
 from ...core.excitation import Waypoints
-from ...core.model import build_robot, Robot
+from ...core.model import Robot
 from ...core.payload.payload import carrying
 from ...core.verification.feed_forward import check_feed_forward, goal_with_efforts, slowed
 from ...exceptions import ControllerError, LimitError, RobotIdError
 from ...files.configuration import read_urdf
 from ...node_settings import FeedForwardSettings
 from ..common import runtime
-from ..common.batched_subscription import BatchedSubscription
+from ..common.batched_subscription import BatchedSubscription, NEWEST
 from ..common.controller import (
     ACTION,
     by_joint,
     CANCEL,
     check_controller,
     ControllerClient,
+    GOALS,
     is_well_formed_state,
     reference_positions,
     SET_PARAMETERS,
@@ -51,7 +53,7 @@ from ..common.controller import (
 )
 from ..common.messages import one_line, status
 from ..common.runtime import LATCHED, WorkerNode
-from ..common.waiting import wait_until
+from ..common.waiting import Silence, wait_until
 from ..excitation.guardian import Guardian
 from ..excitation.session import GUARDIAN_START_TIMEOUT
 from ..excitation.verification_runs import load_model
@@ -61,6 +63,8 @@ from .goal_messages import goal_trajectory, read_goal
 WATCH_PERIOD = 0.05
 # From one attempt to find controller, results and guardian to the next [s].
 RETRY_PERIOD = 1.0
+# How long a controller may take to end a goal that was cancelled [s]: then it is gone.
+ENDING_TIME = 2.0
 # Of its updates where the controller does not say [Hz].
 USUAL_RATE = 500.0
 Result = FollowJointTrajectory.Result
@@ -76,12 +80,20 @@ class Running:
     points : as sent, None where it went on as it came
     began : when [s, monotonic]
     squares, states : sum (n,) of squared tracking errors, and of how many states
+    reason, cancelled : why and when the node has cancelled it, '' where it has not
+    ended : future of the controller's result, None where it is gone
 
     """
 
     def __init__(self, handle: Any, points: Waypoints | None, n: int):
         self.handle, self.points, self.began = handle, points, time.monotonic()
         self.squares, self.states = np.zeros(n), 0
+        self.reason, self.cancelled, self.ended = '', np.inf, Future()
+
+    def end(self, answer: Any) -> None:
+        """End it, once, with what the controller says, or None where it says nothing."""
+        if not self.ended.done():
+            self.ended.set_result(answer)
 
     def effort(self) -> Array | None:
         """Efforts (n,) that it commands ahead of the feedback now; None: none."""
@@ -108,13 +120,28 @@ class FeedForward(WorkerNode):
         self._running: dict[uuid.UUID, Running] = {}
         self._latest: uuid.UUID | None = None
         # What the controller holds ahead of its feedback after a goal that has succeeded, and
-        # again after one that was cancelled: the effort of the last point.
+        # again after one that was cancelled: the effort of the last point. None after a goal of
+        # another client, which has none.
         self._held: Array | None = None
+        self._own_goals: set[bytes] = set()
+        self._taking = threading.Lock()
+        self._newest: Any = None
+        self._heard = -np.inf
+        self._silence = Silence(time.monotonic())
         self._tracking = self.create_publisher(DiagnosticArray, '~/tracking', LATCHED)
         self._client = ActionClient(self, FollowJointTrajectory, f'{self._controller}/{ACTION}')
+        self._description_client = ControllerClient(
+            self, self._controller, self.configuration.excitation.timeout
+        )
+        self._states: BatchedSubscription = subscribe_states(self, self._controller)
+        self.create_subscription(
+            GoalStatusArray, f'{self._controller}/{GOALS}', self._on_goals, LATCHED
+        )
         self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
         self.add_on_set_parameters_callback(self._check_payload)
-        self.create_timer(WATCH_PERIOD, self._watch)
+        # A clock that is simulated may stand still.
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(WATCH_PERIOD, self._watch, clock=steady)
         self.publish_state('starting', f"looking for '{self._controller}' and the results")
         self.start_worker(self._prepare)
 
@@ -157,20 +184,20 @@ class FeedForward(WorkerNode):
             raise ControllerError('set feedforward.results to the folder of an identification')
         model = load_model(Path(self.settings.results), urdf, self.configuration.robot)
         rows = model.results.validation or model.results.identification
-        worst, bound = max(rows, key=lambda row: row.relative), self.settings.largest_residual
+        worst = max(rows, key=lambda row: row.relative)
+        bound = self.configuration.excitation.verification.largest_residual
         if not worst.relative <= bound:
             raise ControllerError(
                 f'the results leave {100 * worst.relative:.0f} % of the effort of {worst.joint} '
                 f'unpredicted, more than {100 * bound:.0f} %: identify again before such efforts '
                 'are commanded'
             )
-        description = ControllerClient(self, self._controller, timeout).describe()
+        description = self._description_client.describe()
         if reason := description.why_no_feed_forward:
             raise ControllerError(reason)
-        check_controller(description, build_robot(urdf, self.configuration.robot))
+        check_controller(description, model.robot)
         self._chi, self._period = model.chi, 1.0 / (description.rate or USUAL_RATE)
         self._carried(model.robot)
-        self._states: BatchedSubscription = subscribe_states(self, self._controller)
         self._guardian = self._new_guardian()
         self._robot = model.robot
         self._server = ActionServer(
@@ -187,7 +214,11 @@ class FeedForward(WorkerNode):
         names = (f'{self._controller}/{CANCEL}', f'{self._controller}/{SET_PARAMETERS}')
         cancel, parameters = (self.resolve_service_name(name) for name in names)
         guardian = Guardian(cancel, parameters, self.context.get_domain_id(), 'feedforward')
-        guardian.wait_ready(max(self.configuration.excitation.timeout, GUARDIAN_START_TIMEOUT))
+        try:
+            guardian.wait_ready(max(self.configuration.excitation.timeout, GUARDIAN_START_TIMEOUT))
+        except ControllerError:
+            guardian.close()
+            raise
         return guardian
 
     # Payload
@@ -219,6 +250,7 @@ class FeedForward(WorkerNode):
         """Hand a goal on, and its result back."""
         goal_id = uuid.UUID(bytes=bytes(handle.goal_id.uuid))
         self._latest = goal_id
+        self._own_goals.add(goal_id.bytes)
         try:
             running = await self._send(handle, goal_id)
         except RobotIdError as error:
@@ -226,15 +258,14 @@ class FeedForward(WorkerNode):
         if running is None:
             handle.canceled()
             return Result()
-        answer = await running.handle.get_result_async()
-        return self._finish(handle, goal_id, running, answer)
+        return self._finish(handle, goal_id, running, await running.ended)
 
     async def _send(self, handle: ServerGoalHandle, goal_id: uuid.UUID) -> Running | None:
         """Send a goal with efforts; None where it was cancelled before."""
         assert self._robot is not None
         request, points = handle.request, None
         if self.get_parameter('feedforward.enabled').value:
-            points = await self._in_thread(lambda: self._with_efforts(request.trajectory))
+            points, first = await self._in_thread(lambda: self._with_efforts(request.trajectory))
         goal = FollowJointTrajectory.Goal(
             trajectory=request.trajectory,
             path_tolerance=request.path_tolerance,
@@ -242,7 +273,7 @@ class FeedForward(WorkerNode):
             goal_time_tolerance=request.goal_time_tolerance,
         )
         if points is not None:
-            goal.trajectory = goal_trajectory(request.trajectory, points)
+            goal.trajectory = goal_trajectory(request.trajectory, points, first)
         if handle.is_cancel_requested:
             return None
         if self._latest != goal_id:
@@ -265,24 +296,28 @@ class FeedForward(WorkerNode):
                 f"'{self._controller}' refused the goal: its log says why (is it active?)"
             )
         self._running[goal_id] = running = Running(sent, points, self._robot.n)
+        sent.get_result_async().add_done_callback(lambda future: running.end(future.result()))
         if handle.is_cancel_requested:
             sent.cancel_goal_async()
         return running
 
-    def _with_efforts(self, trajectory: Any) -> Waypoints:
-        """Add efforts to a goal, stretched in time as far as that is wanted and needed."""
+    def _with_efforts(self, trajectory: Any) -> tuple[Waypoints, float]:
+        """
+        Add efforts to a goal, stretched in time as far as that is wanted and needed.
+
+        Returns the points, and the time from which they are sent [s].
+        """
         robot = self._robot
         assert robot is not None
-        usable = lambda m: is_well_formed_state(m, robot.joints)  # noqa: E731
-        state = self._states.wait_for_latest(
+        wait_until(
+            lambda: bool(self._take_states(1)) or self._heard_lately,
             self.configuration.excitation.timeout,
-            f"'{self._controller}' publishes no controller_state: activate it",
-            usable,
+            what=f"'{self._controller}' publishes no controller_state: activate it",
         )
+        state, zero = self._newest, np.zeros(robot.n)
         speed = by_joint(state, state.reference.velocities, robot.joints)
-        zero = np.zeros(robot.n)
         start = reference_positions(state, robot.joints), zero if speed is None else speed
-        goal = read_goal(trajectory, robot.joints, start)
+        goal, first = read_goal(trajectory, robot, start)
         chi, share = self._carried(robot), self.configuration.excitation.effort_share
         efforts = [running.effort() for running in self._running.values()]
         present = next((e for e in efforts if e is not None), self._held)
@@ -296,7 +331,7 @@ class FeedForward(WorkerNode):
             return points
 
         with contextlib.suppress(LimitError):
-            return planned(1.0)
+            return planned(1.0), first
         slowest = planned(self.settings.largest_slowdown)
         low, high = 1.0, self.settings.largest_slowdown
         while high - low > 0.01 * low:
@@ -305,7 +340,7 @@ class FeedForward(WorkerNode):
                 slowest, high = planned(middle), middle
             except LimitError:
                 low = middle
-        return slowest
+        return slowest, first * high
 
     def _hand_back(self, handle: ServerGoalHandle, feedback: Any) -> None:
         if handle.is_active:
@@ -326,15 +361,17 @@ class FeedForward(WorkerNode):
         if not self._running and self._guardian is not None:
             with contextlib.suppress(ControllerError):
                 self._guardian.clear_goal()
-        result = answer.result
-        if answer.status == GoalStatus.STATUS_SUCCEEDED:
+        result = Result() if answer is None else answer.result
+        end = GoalStatus.STATUS_ABORTED if answer is None else answer.status
+        if end == GoalStatus.STATUS_SUCCEEDED:
             points = running.points
             self._held = None if points is None or points.tau is None else points.tau[-1]
             handle.succeed()
-        elif answer.status == GoalStatus.STATUS_CANCELED and handle.is_cancel_requested:
+        elif end == GoalStatus.STATUS_CANCELED and handle.is_cancel_requested:
             handle.canceled()
         else:
-            result.error_string = result.error_string or 'the controller has ended the goal'
+            told = running.reason or result.error_string
+            result.error_string = told or 'the controller has ended the goal'
             handle.abort()
         self._publish_tracking(running)
         return result
@@ -364,27 +401,62 @@ class FeedForward(WorkerNode):
     # While goals run
 
     def _watch(self) -> None:
-        """Give signs of life, and take in the tracking error."""
+        """Give signs of life, take in the tracking error, and cancel where states stop."""
+        if self._robot is None:
+            return
+        # At rest, too: a queue that is full takes long.
+        states = self._take_states(NEWEST if self._running else 1)
+        silent = self._silence.update(time.monotonic(), heard=bool(states) or not self._running)
         if not self._running:
             return
-        assert self._robot is not None
-        for message in self._states.take_newest()[0]:
+        latest = next(reversed(self._running.values()))
+        for message in states:
             error = by_joint(message, message.error.positions, self._robot.joints)
             if error is not None:
-                latest = next(reversed(self._running.values()))
                 latest.squares += error**2
                 latest.states += 1
+        if silent > self.configuration.excitation.stale_after:
+            self._cancel_all(f"'{self._controller}' stopped publishing its state: is it active?")
         if self._guardian is None:
             return
         try:
             self._guardian.check()
         except ControllerError as error:
-            self.get_logger().error(f'{one_line(error)}; goals that run are cancelled')
-            for running in self._running.values():
-                running.handle.cancel_goal_async()
+            self._cancel_all(one_line(error))
             self._guardian.close()
             self._guardian = None
             self.start_worker(self._renew_guardian)
+
+    def _take_states(self, count: int) -> list[Any]:
+        """Take the newest states of the controller, at most so many, and keep the last one."""
+        assert self._robot is not None
+        joints = self._robot.joints
+        with self._taking:
+            found, _ = self._states.take_newest(lambda m: is_well_formed_state(m, joints), count)
+            if found:
+                self._newest, self._heard = found[-1], time.monotonic()
+        return found
+
+    @property
+    def _heard_lately(self) -> bool:
+        return time.monotonic() - self._heard < WATCH_PERIOD
+
+    def _cancel_all(self, reason: str) -> None:
+        """Cancel the goals that run; those of a controller that does not answer end here."""
+        for running in list(self._running.values()):
+            if not running.reason:
+                self.get_logger().error(f'a goal is cancelled: {reason}')
+                running.reason, running.cancelled = reason, time.monotonic()
+            running.handle.cancel_goal_async()
+            if time.monotonic() - running.cancelled > ENDING_TIME:
+                running.end(None)
+
+    def _on_goals(self, message: GoalStatusArray) -> None:
+        """Forget what is held where a goal of another client has run."""
+        if any(
+            bytes(s.goal_info.goal_id.uuid) not in self._own_goals for s in message.status_list
+        ):
+            self._held = None
 
     def _renew_guardian(self) -> None:
         while self._guardian is None and not self._stop.wait(RETRY_PERIOD):

@@ -1,7 +1,6 @@
 """Goals of FollowJointTrajectory as waypoints of a robot, and back."""
 
 from array import array
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,27 +8,39 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ...core.arrays import Array
 from ...core.excitation import CubicWaypoints, Waypoints
+from ...core.model import Robot
 from ...exceptions import TrajectoryError
 from ..excitation.trajectory_goal import duration_message
 
+AT_REST = 1e-6  # speed of a reference that is held [rad/s or m/s]
 
-def read_goal(trajectory: Any, joints: Sequence[str], start: tuple[Array, Array]) -> Waypoints:
+
+def read_goal(
+    trajectory: Any, robot: Robot, start: tuple[Array, Array]
+) -> tuple[Waypoints, float]:
     """
     Read a trajectory as a controller does.
+
+    Where it does not begin at once, its first segment goes from the reference. That is held at
+    rest, and becomes a point of its own, whose effort the controller would make up otherwise. In
+    motion it is another one when the goal arrives: the controller has to find it itself.
 
     Parameters
     ----------
     trajectory : trajectory_msgs/JointTrajectory
-    joints : of the robot, whose order the waypoints have
-    start : positions and velocities (n,) of the reference now, from which the first segment goes
-        where the trajectory does not begin at once
+    robot : in the order of whose joints the waypoints are
+    start : positions and velocities (n,) of the reference now
+
+    Returns
+    -------
+    The waypoints, and the time from which they can be sent [s].
 
     Raises
     ------
     TrajectoryError : it is not one that efforts can be added to; says what would be
 
     """
-    names, points = list(trajectory.joint_names), trajectory.points
+    names, points, joints = list(trajectory.joint_names), trajectory.points, robot.joints
     if sorted(names) != sorted(joints):
         raise TrajectoryError(
             f'the goal names the joints {", ".join(names) or "none"}: efforts are known for '
@@ -51,23 +62,29 @@ def read_goal(trajectory: Any, joints: Sequence[str], start: tuple[Array, Array]
     stamps = (point.time_from_start for point in points)
     time = np.array([stamp.sec + stamp.nanosec * 1e-9 for stamp in stamps])
     q, dq, ddq = (*parts, np.zeros_like(parts[0]))[:3]
+    first = 0.0
     if time[0] > 0.0:
+        moving = bool(np.abs(start[1]).max() > AT_REST)
+        first = float(time[0]) if moving else 0.0
+        # A controller counts joints without limits from the turn that is nearest to the goal.
+        turns = np.round((q[0] - start[0]) / (2.0 * np.pi))
+        endless = ~np.isfinite(robot.limits.upper - robot.limits.lower) & ~robot.prismatic
+        begin = start[0] + np.where(endless, 2.0 * np.pi * turns, 0.0)
         time = np.insert(time, 0, 0.0)
-        rest = np.zeros(len(joints))
         q, dq, ddq = (
-            np.insert(values, 0, first, axis=0)
-            for values, first in ((q, start[0]), (dq, start[1]), (ddq, rest))
+            np.insert(values, 0, own, axis=0)
+            for values, own in ((q, begin), (dq, start[1]), (ddq, np.zeros(robot.n)))
         )
     if not all(np.isfinite(values).all() for values in (time, q, dq, ddq)):
         raise TrajectoryError('the goal holds a value that is not a number')
     if len(time) < 2:
         raise TrajectoryError('the goal has no duration')
     kind = Waypoints if with_accelerations else CubicWaypoints
-    return kind(tuple(joints), time, q, dq, ddq)
+    return kind(tuple(joints), time, q, dq, ddq), first
 
 
-def goal_trajectory(trajectory: Any, points: Waypoints) -> JointTrajectory:
-    """Return a trajectory with the header of the one that came and the points of another."""
+def goal_trajectory(trajectory: Any, points: Waypoints, first: float) -> JointTrajectory:
+    """Return a trajectory with the header of the one that came and points from a time [s] on."""
     # Arrays: the message would look at each number of a list.
     empty = array('d')
     cubic = isinstance(points, CubicWaypoints)
@@ -83,5 +100,6 @@ def goal_trajectory(trajectory: Any, points: Waypoints) -> JointTrajectory:
             time_from_start=duration_message(float(time)),
         )
         for k, time in enumerate(points.time)
+        if time >= first - 1e-9
     ]
     return message

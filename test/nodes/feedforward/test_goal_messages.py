@@ -1,0 +1,66 @@
+"""Where goals of others begin, and what is sent of them."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from robotid_ros.core.model import build_robot, RobotSettings
+from robotid_ros.nodes.excitation.trajectory_goal import duration_message
+from robotid_ros.nodes.feedforward.goal_messages import goal_trajectory, read_goal
+
+pytestmark = pytest.mark.ros
+
+ARM = """
+<robot name="turntable">
+  <link name="base"/>
+  <link name="table">
+    <inertial>
+      <mass value="2"/>
+      <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>
+    </inertial>
+  </link>
+  <joint name="turn" type="continuous">
+    <parent link="base"/><child link="table"/><axis xyz="0 0 1"/>
+    <limit effort="10" velocity="3"/>
+  </joint>
+</robot>
+"""
+ROBOT = build_robot(ARM, RobotSettings())
+ZERO = np.zeros(1)
+
+
+def goal(*times: float) -> JointTrajectory:
+    points = [
+        JointTrajectoryPoint(
+            positions=[0.1 * (k + 1)],
+            velocities=[0.0],
+            accelerations=[0.0],
+            time_from_start=duration_message(t),
+        )
+        for k, t in enumerate(times)
+    ]
+    return JointTrajectory(joint_names=['turn'], points=points)
+
+
+def test_a_robot_at_rest_starts_from_its_reference():
+    points, first = read_goal(goal(0.5, 1.0), ROBOT, (np.array([0.05]), ZERO))
+    assert first == 0.0
+    np.testing.assert_array_equal(points.q[:, 0], [0.05, 0.1, 0.2])
+
+
+def test_a_joint_without_limits_takes_the_short_way():
+    points, _ = read_goal(goal(0.5, 1.0), ROBOT, (np.array([2.0 * np.pi + 0.05]), ZERO))
+    assert points.q[0, 0] == pytest.approx(0.05)
+
+
+def test_in_motion_nothing_is_sent_before_the_first_point():
+    message = goal(0.5, 1.0)
+    points, first = read_goal(message, ROBOT, (np.array([0.0]), np.array([0.4])))
+    assert first == 0.5
+    points = dataclasses.replace(points, tau=np.zeros_like(points.q))
+    sent = goal_trajectory(message, points, first).points
+    assert [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in sent] == [0.5, 1.0]
+    whole = goal_trajectory(message, points, 0.0).points
+    assert len(whole) == 3
