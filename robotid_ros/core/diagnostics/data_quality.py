@@ -23,7 +23,7 @@ NORMAL, THIRD_DIFFERENCES = 1.4826, 20.0**0.5
 
 
 @dataclasses.dataclass(frozen=True)
-class Rows:
+class RowCount:
     """
     Rows of each joint after decimation, (n,) each: those used, and why others are not.
 
@@ -74,7 +74,7 @@ class DataQuality:
     fastest: Array
     noise: Array
     delay: Array
-    rows: Rows
+    rows: RowCount
     singular_values: Array
     whole: bool
 
@@ -131,10 +131,10 @@ def white_noise(values: Array) -> Array:
     return np.asarray(NORMAL * np.median(differences, axis=0) / THIRD_DIFFERENCES)
 
 
-def count_rows(systems: Sequence[System]) -> Rows:
+def count_rows(systems: Sequence[System]) -> RowCount:
     """Count the rows of each joint that are used, and why others are not."""
     counts = np.sum([_count(system) for system in systems], axis=0)
-    return Rows(*counts)
+    return RowCount(*counts)
 
 
 def _count(system: System) -> npt.NDArray[np.intp]:

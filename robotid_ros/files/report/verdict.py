@@ -104,7 +104,7 @@ def figures(results: Results) -> list[Figure]:
     return [*tiles, (percent(consistent), text, '')]
 
 
-class Row(NamedTuple):
+class FindingRow(NamedTuple):
     """A finding of the page: its severity in a word, what was seen, joints, what to do."""
 
     severity: str
@@ -114,10 +114,10 @@ class Row(NamedTuple):
     code: str = ''
 
 
-def finding_rows(findings: Sequence[Finding]) -> list[Row]:
+def finding_rows(findings: Sequence[Finding]) -> list[FindingRow]:
     """Return the rows of findings."""
     return [
-        Row(each.severity.word, seen, each.joints, remedy, each.code)
+        FindingRow(each.severity.word, seen, each.joints, remedy, each.code)
         for each in findings
         for seen, remedy in [seen_and_remedy(each)]
     ]
