@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 import contextlib
+import functools
 import os
 from pathlib import Path
 import resource
@@ -28,7 +29,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.nodes.common.processes import child_environment
 from robotid_ros.nodes.common.runtime import LATCHED
-from robotid_ros.nodes.common.waiting import answer_of, result_of
+from robotid_ros.nodes.common.waiting import answer_of, result_of, run_in_executor
 from robotid_ros.simulation_settings import FAULTS
 
 JOINTS = ('joint_1', 'joint_2')
@@ -118,7 +119,9 @@ def _many_starts(trial: Trial) -> None:
     while time.monotonic() < end and not all(future.done() for future in futures):
         time.sleep(0.01)
     for client in clients:
-        trial.client.node.destroy_client(client)
+        run_in_executor(
+            trial.client.node, functools.partial(trial.client.node.destroy_client, client)
+        )
     if not all(future.done() for future in futures):
         raise RobotIdError(f'{sum(not f.done() for f in futures)} of 20 starts were not answered')
     if any(future.result().success for future in futures):
@@ -130,7 +133,10 @@ def _publish(
 ) -> Callable[[Trial], None]:
     def inject(trial: Trial) -> None:
         publisher = trial.client.node.create_publisher(type(message), topic, qos)
-        trial.cleanups.append(lambda: trial.client.node.destroy_publisher(publisher))
+        node = trial.client.node
+        trial.cleanups.append(
+            lambda: run_in_executor(node, lambda: node.destroy_publisher(publisher))
+        )
         end = time.monotonic() + 2.0
         while not publisher.get_subscription_count() and time.monotonic() < end:
             time.sleep(0.01)
@@ -181,7 +187,8 @@ def _second_excitation(trial: Trial) -> None:
     )
     trial.cleanups += [process.kill, process.wait]
     client = trial.client.node.create_client(Trigger, 'excitation2/start')
-    trial.cleanups.append(lambda: trial.client.node.destroy_client(client))
+    node = trial.client.node
+    trial.cleanups.append(lambda: run_in_executor(node, lambda: node.destroy_client(client)))
     client.wait_for_service(DEADLINE)
     # It looks whether the robot is free before it moves anything; the first answer may be lost.
     answer_of(lambda: client.call_async(Trigger.Request()), DEADLINE, 'a second start')

@@ -69,7 +69,7 @@ def impostor(session: Session) -> Iterator[Node]:
     executor.add_node(node)
     yield node
     executor.remove_node(node)
-    node.destroy_node()
+    executor.create_task(node.destroy_node)
 
 
 def test_unreachable_action_server(session: Session, impostor: Node, trajectory: Path):

@@ -26,4 +26,4 @@ def spinning_nodes(domain, values, *kinds, **options):
         node.close()
     spinning.end()
     rclpy.try_shutdown(context=context)
-    assert not spinning.failures
+    assert not spinning.failures, spinning.failures

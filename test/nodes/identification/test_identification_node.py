@@ -21,7 +21,7 @@ from robotid_ros.exceptions import ControllerError
 from robotid_ros.files.configuration import read_mapping
 from robotid_ros.nodes.common.messages import status
 from robotid_ros.nodes.common.runtime import LATCHED
-from robotid_ros.nodes.common.waiting import result_of
+from robotid_ros.nodes.common.waiting import result_of, run_in_executor
 from robotid_ros.nodes.identification.identification_node import IdentificationNode
 from robotid_ros.nodes.identification.live_prediction import LivePrediction
 from robotid_ros.nodes.identification.rest_check import check_at_rest
@@ -112,7 +112,7 @@ def test_malformed_joint_states_leave_the_live_prediction(nodes):
     assert np.isfinite([*predicted[-1].effort, *external[-1].effort]).all()
     # A callback of ours that fails is counted, and fails no node.
     assert node.guard.counts['joint_states'] > 0
-    node.destroy_subscription(stream)
+    run_in_executor(node, lambda: node.destroy_subscription(stream))
 
 
 class Controller:

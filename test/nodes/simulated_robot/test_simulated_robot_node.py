@@ -30,6 +30,7 @@ from three_joint_robot import (
 from trajectory_msgs.msg import JointTrajectory
 from waiting import wait_until
 
+from robotid_ros.nodes.common.waiting import run_in_executor
 from robotid_ros.nodes.simulated_robot.control_loop import MAX_LAG
 
 
@@ -141,7 +142,7 @@ def test_topic_runs_a_trajectory(client):
             return seen and seen[-1].reference.positions[0] == 0.4
 
         wait_until(reached, 'it is reached', lambda: seen[-1:], period=0.5)
-    client.node.destroy_publisher(publisher)
+    run_in_executor(client.node, lambda: client.node.destroy_publisher(publisher))
 
 
 def test_descriptions_and_truth_wait_for_late_joiners(client):
