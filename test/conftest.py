@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 import os
+import sys
 
 from hypothesis import HealthCheck, settings
 from loopback import LOOPBACK
@@ -30,6 +31,12 @@ def _rendered(self: Finding, *args: object, **kwargs: object) -> None:
 
 
 Finding.__init__ = _rendered  # type: ignore[assignment,method-assign]
+
+
+@pytest.fixture
+def without_bokeh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run as on a robot without Bokeh: no page, which takes most of a command's time."""
+    monkeypatch.setitem(sys.modules, 'bokeh.plotting', None)
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ from robotid_ros.files.results_file import read_results
 
 from .conftest import unwrapped
 
+pytestmark = pytest.mark.usefixtures('without_bokeh')
+
 
 @pytest.fixture(scope='module')
 def log(tmp_path_factory, scara, sums):

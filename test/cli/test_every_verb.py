@@ -135,6 +135,7 @@ def test_output_fits_a_terminal(run, bag, loaded, identified, tmp_path, verb):
     assert wide == []
 
 
+@pytest.mark.usefixtures('without_bokeh')
 def test_the_verdict_is_last(run, bag, identified, tmp_path):
     _, out, _ = run('identify', bag, '-o', tmp_path / 'x')
     assert re.search(r'\nCan be used. .* Measured on another motion.*\.\n$', unwrapped(out))
@@ -147,6 +148,7 @@ def test_the_verdict_is_last(run, bag, identified, tmp_path):
     assert re.search(r'\nself-contained: yes\n', out)
 
 
+@pytest.mark.usefixtures('without_bokeh')
 def test_the_bar_knows_the_steps_of_an_identification(run, bag, tmp_path, monkeypatch):
     from robotid_ros.cli.identify import steps
     from robotid_ros.cli.terminal import ProgressBar
@@ -161,6 +163,7 @@ def test_the_bar_knows_the_steps_of_an_identification(run, bag, tmp_path, monkey
     assert simulated['estimating'] > 0.5 * sum(simulated.values())
 
 
+@pytest.mark.usefixtures('without_bokeh')
 def test_long_tables_are_shown_when_asked_for(run, bag, identified, tmp_path, monkeypatch):
     monkeypatch.setattr('robotid_ros.cli.results_text.SHORT', 3)
     _, short, _ = run('identify', bag, '-o', tmp_path / 'x')

@@ -190,11 +190,11 @@ def test_a_last_link_without_mass_becomes_a_small_body():
 def test_nothing_is_replaced_unasked(run, tmp_path):
     path = tmp_path / 'arm.yaml'
     path.write_text('precious')
-    code, out, err = run('init', URDF / 'arm3.urdf', '-o', path)
+    code, out, err = run('init', URDF / 'scara.urdf', '-o', path)
     assert (code, out) == (1, '') and '--force' in err
     assert path.read_text() == 'precious'
-    assert run('init', URDF / 'arm3.urdf', '-o', path, '--force')[0] == 0
-    assert load(path).robot.name == 'arm3'
+    assert run('init', URDF / 'scara.urdf', '-o', path, '--force')[0] == 0
+    assert load(path).robot.name == 'scara'
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ import yaml
 
 from robotid_ros.cli.shared_options import EXIT_UNUSABLE
 
+pytestmark = pytest.mark.usefixtures('without_bokeh')
+
 
 def test_a_payload_is_found_and_written(run, bag, loaded, body, tmp_path):
     file = tmp_path / 'body.yaml'

@@ -51,6 +51,7 @@ def test_two_tables_make_one_estimate(run, tables, scara, tmp_path):
     assert np.median([values[name].sigma / one[name].sigma for name in one]) < 0.9
 
 
+@pytest.mark.usefixtures('without_bokeh')
 def test_logs_that_disagree_name_parameter_and_log(run, tables, scara, sums, tmp_path):
     robot, chi = scara
     t, q, dq, ddq = (x[: len(x) // 2] for x in sums())
@@ -66,6 +67,7 @@ def test_logs_that_disagree_name_parameter_and_log(run, tables, scara, sums, tmp
     assert (found.values['parameter'], found.values['outlier']) == ('Fc2', 'worn.csv')
 
 
+@pytest.mark.usefixtures('without_bokeh')
 def test_sessions_validate_on_what_each_has_left(run, bag, tmp_path):
     # Twice as many rows tell more of what is shrunk, and nothing more of the plain model.
     plain = ('--method', 'wls', '-o')
@@ -102,6 +104,7 @@ def test_logs_of_other_joints_or_poses_are_one_sentence(run, tables, scara, tmp_
     assert f'{others[0]} stands at 0.1 in' in err and 'identify these apart' in err
 
 
+@pytest.mark.usefixtures('without_bokeh')
 def test_bags_of_other_robots_are_one_sentence(run, bag, scara, tmp_path):
     from .conftest import record
 

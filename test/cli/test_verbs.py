@@ -66,6 +66,7 @@ def test_identify_ends_with_tables(run, bag, tmp_path):
     assert '\x1b' not in out and '\r' not in out
 
 
+@pytest.mark.usefixtures('without_bokeh')
 def test_identify_takes_parts_and_methods(run, bag, tmp_path):
     out = tmp_path / 'x'
     assert run('identify', bag, '-o', out, '--part', '0:0.4', '--method', 'ols')[0] == 0
@@ -80,6 +81,7 @@ def test_identify_takes_parts_and_methods(run, bag, tmp_path):
     assert run('identify', bag, '-o', tmp_path / 'y', '--validation', bag)[0] == 0
 
 
+@pytest.mark.usefixtures('without_bokeh')
 def test_results_are_replaced_only_when_asked(run, bag, tmp_path):
     out = tmp_path / 'x'
     out.mkdir()
@@ -93,6 +95,7 @@ def test_results_are_replaced_only_when_asked(run, bag, tmp_path):
     assert read_results(out).method == 'ols'
 
 
+@pytest.mark.usefixtures('without_bokeh')
 def test_a_recording_that_was_cut_short_is_identified(run, bag, tmp_path):
     path = tmp_path / 'cut' / 'cut.mcap'
     path.parent.mkdir()
@@ -188,6 +191,7 @@ def test_torques_of_the_report_are_those_recorded(identified, bag):
     assert (spread < 0.1 * np.linalg.norm(torques.measured, axis=0)).all()
 
 
+@pytest.mark.usefixtures('without_bokeh')
 def test_validate_knows_the_configuration_of_the_identification(run, scara, sums, tmp_path):
     """A recording of joint states alone suffices; without the drive gain nothing would fit."""
     from bag_tools import EPOCH, joint_state, write_mcap
@@ -211,6 +215,7 @@ def test_validate_knows_the_configuration_of_the_identification(run, scara, sums
     assert (code, err) == (0, ''), text
 
 
+@pytest.mark.usefixtures('without_bokeh')
 def test_validate_predicts_with_the_friction_that_the_default_opened(run, scara, sums, tmp_path):
     """The configuration names none of its terms: they are those of the results."""
     from robotid_ros.core.model.dynamics import inverse_dynamics

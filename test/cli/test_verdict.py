@@ -77,6 +77,7 @@ def test_more_than_half_left_is_written_and_unusable(run, logs, tmp_path):
     assert [each['usable'] for each in json.loads(out)['verdicts'].values()] == [False, False]
 
 
+@pytest.mark.usefixtures('without_bokeh')
 def test_a_good_log_is_usable(run, logs, tmp_path):
     code, out, err = run('identify', logs / 'torque.csv', '--urdf', URDF, '-o', tmp_path, '--json')
     assert (code, err) == (0, '') and json.loads(out)['verdict']['usable']
@@ -86,6 +87,7 @@ def test_a_good_log_is_usable(run, logs, tmp_path):
     assert code == EXIT_UNUSABLE and json.loads(out)['verdict']['reason'] == 'measured'
 
 
+@pytest.mark.usefixtures('without_bokeh')
 def test_the_command_line_says_what_efforts_are(run, logs, tmp_path):
     left = {}
     for kind in ('joint_torque', 'without_gravity'):
@@ -97,6 +99,7 @@ def test_the_command_line_says_what_efforts_are(run, logs, tmp_path):
     assert left['without_gravity'] < 0.1 * left['joint_torque']
 
 
+@pytest.mark.usefixtures('without_bokeh')
 def test_efforts_without_gravity_are_no_joint_torques(run, logs, tmp_path):
     """Recorded as joint torques they are marked unusable, with the likeliest reason."""
     usable = {}
@@ -113,6 +116,7 @@ def test_efforts_without_gravity_are_no_joint_torques(run, logs, tmp_path):
     assert usable == {'joint_torque': False, 'without_gravity': True}
 
 
+@pytest.mark.usefixtures('without_bokeh')
 def test_currents_are_no_torques(run, logs, tmp_path):
     code, out, _ = run('identify', logs / 'amperes.csv', '--urdf', URDF, '-o', tmp_path)
     assert code == EXIT_UNUSABLE and 'kg·m²' not in out
@@ -148,6 +152,7 @@ def test_averaging_needs_two_whole_periods(run, tmp_path, seconds, possible):
     assert possible or 'two whole periods' in found['reason']
 
 
+@pytest.mark.usefixtures('without_bokeh')
 def test_the_first_seconds_of_a_real_robot_tell_nothing_of_other_motions(run, tmp_path):
     folder = ROOT.parent / 'shared' / 'datasets' / 'ur10'
     log = folder / 'ur10_exciting_trajectory.db3'

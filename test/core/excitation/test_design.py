@@ -10,6 +10,7 @@ import time
 from hypothesis import given, HealthCheck, settings, strategies as st
 import numpy as np
 import pytest
+import yaml
 
 from robotid_ros.core.excitation import check_trajectory, Design, design
 from robotid_ros.core.excitation.settings import Margins, ValidationSettings
@@ -18,6 +19,14 @@ from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.files.trajectory_file import read_design
 
 from .robots import CONFIG, FREE, NONE, quick, robot_named, worst
+
+# The command, without Bokeh and its page.
+COMMAND = """
+import sys
+sys.modules['bokeh.plotting'] = None
+from robotid_ros.entry import robotid
+sys.exit(robotid())
+"""
 
 
 @given(
@@ -61,13 +70,18 @@ def test_same_seed_same_trajectory():
 @pytest.mark.parametrize('name', ['scara', 'arm3'])
 def test_default_design_of_a_configuration_is_reproduced(name, tmp_path):
     """Two processes, one of them told to use more threads, make the same file of the same seed."""
+    text = yaml.safe_load((CONFIG / f'{name}.yaml').read_text())
+    # The first start ends nearly where the best of three does.
+    text['/**']['ros__parameters']['excitation']['starts'] = 1
+    config = tmp_path / f'{name}.yaml'
+    config.write_text(yaml.safe_dump(text))
     hashes, values = [], []
     for count in ('1', '4'):
         path = tmp_path / f'{count}.yaml'
-        command = [sys.executable, '-m', 'robotid_ros.cli', 'design', str(CONFIG / f'{name}.yaml')]
+        command = [sys.executable, '-c', COMMAND, 'design', str(config), '-o', str(path)]
         threads = dict.fromkeys(('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS'), count)
         environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path), **threads}
-        subprocess.run([*command, '-o', str(path)], check=True, env=environment)
+        subprocess.run(command, check=True, env=environment)
         made = read_design(path)
         assert not select(made.notes, 'search_stopped')
         hashes.append((made.trajectory.hash, made.validation.hash))
@@ -147,10 +161,10 @@ def test_the_time_limit_is_that_of_search_and_validation(kind, monkeypatch):
     """Each look at this clock takes a second: that many evaluations, whatever the machine."""
     clock = itertools.count()
     monkeypatch.setattr(time, 'monotonic', lambda: float(next(clock)))
-    excitation = quick(starts=10**6, time_limit=500.0, validation=ValidationSettings(kind=kind))
+    excitation = quick(starts=1000, time_limit=200.0, validation=ValidationSettings(kind=kind))
     result = design(robot_named('arm3'), excitation)
-    assert 100 < result.evaluations <= 450
-    assert result.elapsed <= 550.0
+    assert 40 < result.evaluations <= 180
+    assert result.elapsed <= 220.0
     assert (result.validation is not None) == (kind == 'seed')
     assert select(result.notes, 'search_stopped')
 

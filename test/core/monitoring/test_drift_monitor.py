@@ -108,7 +108,7 @@ def test_an_offset_is_told_as_one(robot, monitor, at_work):
 
 
 def test_nothing_is_told_where_nothing_changes(monitor, at_work):
-    stamp, q, effort = at_work(300.0, 100.0)
+    stamp, q, effort = at_work(150.0, 100.0)
     rng = np.random.default_rng(9)
     # Errors of a model: with a memory of half a second, as large as the noise of a sample.
     slow = lfilter([np.sqrt(1.0 - 0.98**2)], [1.0, -0.98], rng.normal(size=q.shape), axis=0)
@@ -130,7 +130,7 @@ def test_pushes_are_not_told(monitor, at_work, seed, every, longest):
 
 
 def test_pushes_at_first_do_not_move_the_start(monitor, at_work):
-    stamp, q, effort = at_work(60.0, 100.0)
+    stamp, q, effort = at_work(30.0, 100.0)
     rng = np.random.default_rng(4)
     for start in range(0, len(stamp), 500):
         effort[start : start + 60] += rng.normal(size=3) * 10.0
