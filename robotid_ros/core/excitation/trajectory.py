@@ -7,7 +7,6 @@ import json
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.polynomial.polynomial import polyder, polyvander
 from numpy.typing import ArrayLike, NDArray
 
 from ...exceptions import TrajectoryError, UnknownNameError
@@ -345,11 +344,15 @@ class Waypoints:
         index = np.clip(np.searchsorted(self.time, t, side='right') - 1, 0, len(self.time) - 2)
         h = np.diff(self.time)[index]
         s = (np.asarray(t) - self.time[index]) / h
-        segments, values = self.segments(), []
+        c = np.moveaxis(self.segments()[index], 1, 0)  # (6, N, n)
+        s, h = s[:, None], h[:, None]
+        values = []
         for k in range(3):
-            coefficients = polyder(segments, k, axis=1)[index]
-            powers = polyvander(s, coefficients.shape[1] - 1) / h[:, None] ** k
-            values.append(np.einsum('nk,nkj->nj', powers, coefficients))
+            value = c[-1]
+            for lower in c[-2::-1]:
+                value = lower + s * value
+            values.append(value / h**k)
+            c = np.arange(1, len(c))[:, None, None] * c[1:]
         return Motion(*values)
 
 

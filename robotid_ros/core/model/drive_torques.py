@@ -49,9 +49,16 @@ def path_columns(robot: Robot, q: Array, dq: Array) -> Iterator[tuple[int, int, 
 def path_friction(robot: Robot, chi: Array, q: Array, dq: Array) -> Array:
     """Torques (N, n) of friction along its path, less those where no path is known."""
     tau = np.zeros_like(dq)
-    for j, column, values in path_columns(robot, q, dq):
-        columns = dict(friction_columns(robot, j, _drive_columns(robot)[j], q[:, j], dq[:, j]))
-        tau[:, j] += chi[column] * (values - columns[column])
+    for j, column in enumerate(_drive_columns(robot)):
+        for term in robot.friction[j]:
+            last = column + len(term.kind.symbols)
+            if term.kind.of_path is not None:
+                along, without = (
+                    np.stack(term.columns(q[:, j], dq[:, j], successive=known))
+                    for known in (True, False)
+                )
+                tau[:, j] += chi[column:last] @ (along - without)
+            column = last
     return tau
 
 

@@ -12,7 +12,7 @@ from ..arrays import Array
 from .drive_torques import drive_columns, friction, path_columns, path_friction, rotor_inertia
 from .elastic_robot import elastic_drive_columns
 from .inertial_columns import inertial_columns
-from .parameters import INERTIAL, to_pinocchio
+from .parameters import from_pinocchio, INERTIAL, to_pinocchio
 from .robot import ElasticRobot, Robot
 
 # Samples whose whole regressor is held at once: bounds the memory of long recordings.
@@ -20,6 +20,9 @@ CHUNK_SIZE = 4096
 # Least mass over first moment [1/m] that Pinocchio gets. A lighter link is no body but a column of
 # a base parameter; at 1e-8, the weight of the mass and the rounding of its long lever are alike.
 MIN_MASS_PER_MOMENT = 1e-8
+# Least mass that a link gets which has none, and mass over first moment up to which that is so
+# [kg, 1/m]: a longer lever of a body would only round.
+LEAST_MASS, MASS_PER_MOMENT = 1e-3, 0.1
 
 
 def regressor(
@@ -125,9 +128,10 @@ def inverse_dynamics(
         tau = inverse_dynamics(robot, chi, q, dq, ddq)
         elastic = isinstance(robot, ElasticRobot)
         return tau if elastic else np.asarray(tau + path_friction(robot, chi, q, dq))
-    if np.any(np.asarray(chi)[robot.first_columns + 9] <= 0.0):
+    bodies = with_masses(robot, chi)
+    if np.any(bodies[robot.first_columns + 9] <= 0.0):
         return _by_regressor(robot, chi, q, dq, ddq)
-    model, order = model_with(robot, chi, armature=False), robot.order
+    model, order = model_with(robot, bodies, armature=False), robot.order
     data = model.createData()
     links = _link_motion(robot, q, dq, ddq)
     tau = np.zeros_like(links[0])
@@ -145,12 +149,38 @@ def inverse_dynamics(
 
 
 def _by_regressor(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) -> Array:
-    """Torques of parameters that no body has: RNEA needs a mass to have a centre of mass."""
+    """Torques of a link that slides without a mass: RNEA needs one for a centre of mass."""
     robot = dataclasses.replace(robot, load_parameters=np.asarray(chi))
     starts = range(0, len(q), CHUNK_SIZE)
     chunks = ([x[k : k + CHUNK_SIZE] for x in (q, dq, ddq)] for k in starts)
     tau = [regressor(robot, *chunk) @ chi for chunk in chunks]
     return np.concatenate(tau, axis=1).T if tau else np.empty_like(q)
+
+
+def with_masses(robot: Robot, chi: Array) -> Array:
+    """
+    Return standard parameters (p,) of the same torques whose turning links have a mass.
+
+    A point on the axis of a joint that turns is of the link before it as well: there a link
+    without mass, as base parameters have it, gets one, and the link before it the opposite. A
+    link that slides keeps what it has.
+    """
+    model, first, result = robot.model, robot.first_columns[robot.order], np.array(chi, float)
+    data, zero = model.createData(), np.zeros(model.nq)
+    for k in reversed(range(len(first))):
+        moments, mass = result[first[k] + 6 : first[k] + 9], first[k] + 9
+        least = MASS_PER_MOMENT * np.abs(moments).max()
+        axis = pinocchio.computeJointJacobian(model, data, zero, k + 1).reshape(6, -1)[:, k]
+        if result[mass] > least or not axis[3:].any():
+            continue
+        added = max(least, LEAST_MASS) - result[mass]
+        result[mass] += added
+        if parent := int(model.parents[k + 1]):
+            place = model.jointPlacements[k + 1].translation
+            point = pinocchio.Inertia(added, place, np.zeros((3, 3))).toDynamicParameters()
+            start = first[parent - 1]
+            result[start : start + len(INERTIAL)] -= from_pinocchio(point)
+    return result
 
 
 def model_with(robot: Robot, chi: Array, armature: bool = True) -> Any:

@@ -16,7 +16,7 @@ from ...exceptions import LimitError
 from ..arrays import Array
 from ..excitation import CubicWaypoints, Waypoints
 from ..model import inverse_dynamics, Robot
-from ..model.drive_torques import path_columns
+from ..model.drive_torques import path_friction
 from ..model.robot import ElasticRobot
 
 # In which the effort that holds the robot is built up before a motion, and taken away after it
@@ -26,6 +26,8 @@ REST = 1.0
 # What straight lines between points may be off, of the joint's largest effort: less than any
 # model, and some 200 points/s.
 TOLERANCE = 1e-3
+# Times whose efforts are evaluated before it is known which are needed: two calls cost as much.
+AT_ONCE = 256
 
 
 def with_rests(motion: Waypoints) -> Waypoints:
@@ -103,14 +105,8 @@ def goal_with_efforts(
     acting[-1] = time[-1]
     predicted = _predicted(goal, robot, chi, acting)
 
-    first, held = (
-        inverse_dynamics(robot, chi, *(values[k : k + 1] for values in still))[0]
-        / robot.drive_gain
-        for k, still in (
-            (0, (goal.q, goal.dq, np.zeros_like(goal.q))),
-            (len(goal.q) - 1, (goal.q, goal.dq, goal.ddq)),
-        )
-    )
+    still = goal.q[[0, -1]], goal.dq[[0, -1]], np.stack([np.zeros(robot.n), goal.ddq[-1]])
+    first, held = inverse_dynamics(robot, chi, *still) / robot.drive_gain
 
     def torque(places: NDArray[np.intp]) -> Array:
         share = np.clip(time[places] / max(ramp, 1e-9), 0.0, 1.0)[:, None]
@@ -143,16 +139,18 @@ def _predicted(
     motion: Waypoints, robot: Robot, chi: Array, acting: Array
 ) -> Callable[[NDArray[np.intp]], Array]:
     """Return the efforts at some of the times `acting` (N,), in the unit of the commands."""
+    path = None
+    if not isinstance(robot, ElasticRobot) and any(
+        term.kind.of_path is not None for terms in robot.friction for term in terms
+    ):  # friction remembers the whole path
+        whole = motion.sample(acting)
+        path = path_friction(robot, chi, whole.q, whole.dq)
 
-    def at(places: NDArray[np.intp] | slice, successive: bool = False) -> Array:
-        states = motion.sample(acting[places])
-        tau = inverse_dynamics(robot, chi, *states, successive=successive)
-        return np.asarray(tau / robot.drive_gain)
+    def at(places: NDArray[np.intp]) -> Array:
+        tau = inverse_dynamics(robot, chi, *motion.sample(acting[places]))
+        return np.asarray((tau if path is None else tau + path[places]) / robot.drive_gain)
 
-    if not isinstance(robot, ElasticRobot) and not any(path_columns(robot, motion.q, motion.dq)):
-        return at
-    everything = at(slice(None), successive=True)  # friction remembers the whole path
-    return lambda places: everything[places]
+    return at
 
 
 def _with_efforts(
@@ -186,7 +184,9 @@ def _with_efforts(
         ends = np.union1d(edges, edges[:-1] + 1)
     kept, first, last = [ends], ends[:-1], ends[1:]
     # One call for what nearly every motion needs: each costs as much as a hundred times.
-    evaluate(np.append(first[:, None] + np.arange(8) * (last - first)[:, None] // 8, edges[-1]))
+    parts = max(8, 2 ** int(np.log2(max(AT_ONCE / len(first), 1.0))))
+    times = first[:, None] + np.arange(parts) * (last - first)[:, None] // parts
+    evaluate(np.append(times, edges[-1]))
     largest = np.where(np.isfinite(scale), scale, np.nanmax(np.abs(tau), axis=0))
     bound = np.maximum(TOLERANCE * largest, 1e-300)
     while first.size:

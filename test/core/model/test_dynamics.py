@@ -58,7 +58,7 @@ def test_regressor_times_parameters_is_inverse_dynamics(variant, seed):
 
 @pytest.mark.parametrize('side', [1.0, -1.0, 1e5, 1e-5])
 def test_first_moments_without_a_mass_are_those_of_the_regressor(side):
-    """Of base parameters alone: a mass so small that no digit shows it stands in for none."""
+    """Of base parameters alone: a link that slides without a mass has a regressor only."""
     robot = arm(friction={'default': ()})
     q, zero = np.full((robot.n, robot.n), 0.4), np.zeros((robot.n, robot.n))
     chi = np.zeros(robot.p)
