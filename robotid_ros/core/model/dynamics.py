@@ -166,11 +166,11 @@ def with_masses(robot: Robot, chi: Array) -> Array:
     link that slides keeps what it has.
     """
     model, first, result = robot.model, robot.first_columns[robot.order], np.array(chi, float)
-    data, zero = model.createData(), np.zeros(model.nq)
+    data, middle = model.createData(), pinocchio.neutral(model)
     for k in reversed(range(len(first))):
         moments, mass = result[first[k] + 6 : first[k] + 9], first[k] + 9
         least = MASS_PER_MOMENT * np.abs(moments).max()
-        axis = pinocchio.computeJointJacobian(model, data, zero, k + 1).reshape(6, -1)[:, k]
+        axis = pinocchio.computeJointJacobian(model, data, middle, k + 1).reshape(6, -1)[:, k]
         if result[mass] > least or not axis[3:].any():
             continue
         added = max(least, LEAST_MASS) - result[mass]
