@@ -8,8 +8,7 @@ import pinocchio
 import pytest
 
 from robotid_ros.core.model import build_robot, mass_matrix
-from robotid_ros.core.model.dynamics import inverse_dynamics
-from robotid_ros.core.model.robot_dynamics import RobotDynamics
+from robotid_ros.core.model.dynamics import inverse_dynamics, RobotDynamics
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.configuration import load, read_urdf
 
