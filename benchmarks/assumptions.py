@@ -14,6 +14,7 @@ from disturbances import clean, DISTURBANCES, OF_RESIDUAL, OF_SEVERAL, Plant, Ru
 
 from robotid_ros.core.diagnostics.assumptions import data_warnings
 from robotid_ros.core.diagnostics.residual_reasons import NOTEWORTHY
+from robotid_ros.core.diagnostics.torque_parts import FittedModel
 from robotid_ros.core.finding_codes import render, select
 from robotid_ros.core.findings import Finding
 from robotid_ros.core.model.base_parameters import base_parameters
@@ -41,11 +42,16 @@ class Outcome(NamedTuple):
 def look(plant: Plant, recording: Recording) -> Outcome:
     """Identify as `identify` does up to its warnings."""
     start = time.process_time()
-    recording, robot, settings, _ = choose_model(recording, plant.robot, plant.identification)
+    given = recording, plant.robot, plant.identification
+    recording, robot, settings, mixed = choose_model(*given)
     base = base_parameters(robot)
-    found = estimate_base_parameters(recording, robot, base, settings, lambda _: None)
+    found = estimate_base_parameters(recording, robot, base, settings, lambda _: None, mixed)
     middle = time.process_time()
-    warnings = data_warnings(robot, base, found.samples, found.sampled_systems, found.estimate)
+    plain, judged = found.less_shrunk(), (robot, base)
+    if mixed is not None and robot is mixed.robot:
+        judged = mixed.plain, mixed.base
+    whole = FittedModel(robot, base, found.sampled_systems, found.estimate.value)
+    warnings = data_warnings(*judged, plain.samples, plain.sampled_systems, plain.estimate, whole)
     worst = float(found.estimate.residual.max())
     return Outcome(warnings, worst, middle - start, time.process_time() - middle)
 

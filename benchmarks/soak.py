@@ -82,8 +82,9 @@ def sessions(trial: Trial, count: int, missed: list[str]) -> None:
     """Run whole sessions one after another."""
     rows = []
     for number in range(count):
-        if wrong := trial.complete():
-            missed.append(f'session {number + 1}: {wrong}')
+        found = trial.complete(f'session {number + 1}')
+        if found.complaints or found.not_judged:
+            missed.append(f'{found.fault}: {found.not_judged or "; ".join(found.complaints)}')
         rows.append(measured(trial))
         print(f'session {number + 1} of {count}', file=sys.stderr, flush=True)
     table('session', np.array(rows), missed)

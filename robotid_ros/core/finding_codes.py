@@ -466,6 +466,11 @@ _TABLE = (
          '{encoder} moves with {joint} but for up to {deflection:.2g} rad, in step with its '
          'effort (correlation {correlation:.2f})', 'Two encoders of a joint show its spring.',
          means='{joint} is elastic', remedy='Add it to robot.elastic.joints'),
+    Code('F441', 'gravity_compensated', ERROR,
+         'The efforts hold no gravity, which the model counts',
+         'Every mass and centre of mass is wrong.',
+         means='The driver compensates gravity before it publishes them',
+         remedy='Set robot.effort_kind, or --effort-kind, to without_gravity{tried}'),
     Code('F440', 'no_gravity', INFO,
          'The efforts hold no gravity: without it the model predicts within {without:.1%}, with '
          'it within {with_gravity:.1%}',

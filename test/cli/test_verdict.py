@@ -103,7 +103,11 @@ def test_efforts_without_gravity_are_no_joint_torques(run, logs, tmp_path):
     for kind in ('joint_torque', 'without_gravity'):
         args = ('--urdf', URDF, '-o', tmp_path / kind, '--effort-kind', kind, '--json')
         code, out, err = run('identify', logs / 'light.csv', *args)
-        usable[kind] = json.loads(out)['verdict']['usable']
+        found = json.loads(out)
+        usable[kind] = found['verdict']['usable']
+        compensated = [f for f in found['findings'] if f['name'] == 'gravity_compensated']
+        assert bool(compensated) == (kind == 'joint_torque')
+        assert all(f['values']['after'] < f['values']['before'] for f in compensated)
         assert (code == EXIT_UNUSABLE) == (not usable[kind])
         assert ('Likeliest reason' in err) == (not usable[kind])
     assert usable == {'joint_torque': False, 'without_gravity': True}

@@ -29,11 +29,12 @@ from .trials import Efforts, possible_robots, Rows, Trial, Trials
 # Names of findings.
 SIGN, GAIN, SWAPPED = 'effort_sign', 'effort_gain', 'efforts_swapped'
 SCALE, GRAVITY, FRICTION = 'effort_scale', 'gravity_direction', 'friction_jump'
-EFFORT_UNIT = 'effort_unit'
+EFFORT_UNIT, COMPENSATED = 'effort_unit', 'gravity_compensated'
 # By how much the squared error has to fall. Signs and columns are either right or not; a gain may
 # stand in for friction or geometry that the model lacks, and so may friction that changes.
 LEAST = {
-    SIGN: 1.5, SWAPPED: 2.0, GAIN: 1.3, SCALE: 1.5, EFFORT_UNIT: 1.5, GRAVITY: 1.5, FRICTION: 1.5,
+    SIGN: 1.5, SWAPPED: 2.0, GAIN: 1.3, SCALE: 1.5, EFFORT_UNIT: 1.5, GRAVITY: 1.5,
+    COMPENSATED: 1.5, FRICTION: 1.5,
 }  # fmt: skip
 # Squared error of all joints together, over that of each joint alone, from which their efforts
 # contradict each other or robots that can exist; what is left without a contradiction comes from
@@ -93,10 +94,14 @@ def find_causes(robot: Robot, base: BaseParameters, samples: Samples, rows: Rows
     factors = efforts_over_prior(robot, samples)
     trials = Trials(rows, possible_robots(robot, base, rows))
     contradict = trials.contradiction > CONTRADICTION
-    found = _effort_remedies(robot, trials) if contradict else []
-    gravity = _gravity(robot, samples, found, contradict or min(factors) < 0.0)
-    if gravity is not None:
-        return [gravity]
+    found, efforts = list[Advice](), Efforts.as_recorded(robot.n)
+    if contradict:
+        found, efforts = _effort_remedies(robot, trials)
+    # Efforts that are less than the masses need are currents, or hold no gravity.
+    if contradict or min(factors) < 0.0 or _usual(factors) < 1.0 / MAX_SCALE:
+        gravity = _gravity(robot, samples, found, efforts)
+        if gravity is not None:
+            return [gravity]
     if all(advice.code == GAIN for advice in found):
         # Of all joints alike, or of a joint alone, only the description tells a unit.
         unit, known = _by_description(robot, samples, factors), {a.joints[0] for a in found}
@@ -105,8 +110,8 @@ def find_causes(robot: Robot, base: BaseParameters, samples: Samples, rows: Rows
     return found
 
 
-def _effort_remedies(robot: Robot, trials: Trials) -> list[Advice]:
-    """Put efforts right one remedy after the other, as long as one helps."""
+def _effort_remedies(robot: Robot, trials: Trials) -> tuple[list[Advice], Efforts]:
+    """Put efforts right one remedy after the other, as long as one helps; return these as well."""
     state, found = Efforts.as_recorded(robot.n), list[Advice]()
     before = trials.errors(state)
     for _ in range(MOST_REMEDIES):
@@ -121,7 +126,9 @@ def _effort_remedies(robot: Robot, trials: Trials) -> list[Advice]:
         code, after, trial, errors = max(good, key=lambda each: each[2].gain)
         found += _advice(robot, trials, state, code, after, trial, errors)
         state, before = after, errors
-    return found if trials.resolved_by(state) > MIN_RESOLVED else []
+    if trials.resolved_by(state) > MIN_RESOLVED:
+        return found, state
+    return [], Efforts.as_recorded(robot.n)
 
 
 def _candidates(trials: Trials, state: Efforts) -> Iterator[tuple[str, Efforts]]:
@@ -209,28 +216,37 @@ def _advice(
 
 
 def _gravity(
-    robot: Robot, samples: Samples, found: list[Advice], suspicious: bool
+    robot: Robot, samples: Samples, found: list[Advice], efforts: Efforts
 ) -> Advice | None:
-    """Try gravity in another direction, where it explains more than other remedies."""
-    if robot.assumed_inertials or not suspicious:
+    """Try no gravity, and another direction of it, where one explains more than the `efforts`."""
+    if not robot.gravity.any():
         return None
-    moving = np.flatnonzero(samples.moving.any(axis=1))
-    rows = moving[:: max(1, moving.size // GRAVITY_ROWS)]
-    may_hang = not any(advice.code == SIGN for advice in found)
-    best = other_gravity(robot, samples, rows, may_hang)
-    if best is None:
-        return None
-    turned = dataclasses.replace(robot, model=robot.model.copy())
-    turned.model.gravity.linear = best
-    of_masses, by_description = (
-        _compare_models(_sample_rows(robot, samples), _sample_rows(turned, samples)),
-        _compare_models(_drive_rows(robot, samples), _drive_rows(turned, samples)),
-    )
-    least, known = LEAST[GRAVITY], not of_masses.is_better(LEAST[GRAVITY])
-    trial = by_description if known else of_masses
-    if not trial.is_better(least) or trial.gain < max((a.trial.gain for a in found), default=0.0):
-        return None
-    return Advice(GRAVITY, (), tuple(map(float, best)), trial, by_description=known)
+
+    def tried(code: str, gravity: Array) -> list[Advice]:
+        other = dataclasses.replace(robot, model=robot.model.copy())
+        other.model.gravity.linear = gravity
+        amount = tuple(map(float, gravity))
+        rows = _sample_rows(robot, samples), _sample_rows(other, samples)
+        trial = _compare_models(*rows)
+        if trial.is_better(LEAST[code]):
+            better = _compare_models(*rows, efforts=efforts).is_better(1.0)
+            return [Advice(code, (), amount, trial)] if better else []
+        if code == COMPENSATED:  # which needs no URDF's masses to show
+            return []
+        rows = _drive_rows(robot, samples), _drive_rows(other, samples)
+        trial = _compare_models(*rows)
+        better = trial.gain >= max((each.trial.gain for each in found), default=0.0)
+        known = Advice(code, (), amount, trial, by_description=True)
+        return [known] if better and trial.is_better(LEAST[code]) else []
+
+    remedies = tried(COMPENSATED, np.zeros(3))
+    if not robot.assumed_inertials:
+        moving = np.flatnonzero(samples.moving.any(axis=1))
+        rows = moving[:: max(1, moving.size // GRAVITY_ROWS)]
+        may_hang = not any(advice.code == SIGN for advice in found)
+        direction = other_gravity(robot, samples, rows, may_hang)
+        remedies += [] if direction is None else tried(GRAVITY, direction)
+    return max(remedies, key=lambda each: each.trial.gain, default=None)
 
 
 def _by_description(robot: Robot, samples: Samples, factors: Sequence[float]) -> Advice | None:
@@ -244,12 +260,16 @@ def _by_description(robot: Robot, samples: Samples, factors: Sequence[float]) ->
     trial = _compare_models(*rows, each)
     code = SIGN if all(gain == -1.0 for gain in gains.values()) else SCALE
     # Usually less than the masses need: these are no torques of an arm at all.
-    usual = float(np.median([f for f in factors if f > 0.0] or [1.0]))
-    if usual < 1.0 / MAX_SCALE and not robot.drive_gain_given:
+    if _usual(factors) < 1.0 / MAX_SCALE and not robot.drive_gain_given:
         code = EFFORT_UNIT
     joints = tuple(robot.joints[j] for j in gains)
     found = Advice(code, joints, tuple(gains.values()), trial, by_description=True)
     return found if trial.is_better(LEAST[code]) else None
+
+
+def _usual(factors: Sequence[float]) -> float:
+    """Return the median of what is known of the efforts over what the masses make, else 1."""
+    return float(np.median([f for f in factors if f > 0.0] or [1.0]))
 
 
 def _gain_of(factor: float) -> float:
@@ -279,10 +299,16 @@ def _drive_rows(robot: Robot, samples: Samples, gains: Array | None = None) -> R
     return dataclasses.replace(rows, W=rows.W[:, :, ~masses], Y=Y)
 
 
-def _compare_models(before: Rows, after: Rows, gains: Array | None = None) -> Trial:
-    """Compare two models of the same efforts; those of the second were multiplied by gains."""
+def _compare_models(
+    before: Rows, after: Rows, gains: Array | None = None, efforts: Efforts | None = None
+) -> Trial:
+    """
+    Compare two models of the same efforts.
+
+    For the first they may be put right as `efforts`; for the second they were multiplied by gains.
+    """
     trials = Trials(before), Trials(after)
-    errors = trials[0].errors(), trials[1].errors() / (1.0 if gains is None else gains**2)
+    errors = trials[0].errors(efforts), trials[1].errors() / (1.0 if gains is None else gains**2)
     return trials[0].compare(*errors)
 
 
@@ -293,7 +319,7 @@ def describe(advice: Advice, robot: Robot) -> Finding:
     tried = trial.values(robot.joints[trial.joint], masses)
     if code == GRAVITY:
         return finding(code, direction=[round(x, 6) + 0.0 for x in amount], **tried)
-    if code == SWAPPED:
+    if code in (SWAPPED, COMPENSATED):
         return finding(code, joints, **tried)
     if code == FRICTION:
         unit = 'N' if robot.prismatic[robot.joints.index(joints[0])] else 'N·m'

@@ -1,7 +1,10 @@
 """What an identification takes for granted of its data, looked at after the fit."""
 
 from collections.abc import Sequence
+import dataclasses
 from itertools import chain
+
+import numpy as np
 
 from ..findings import Finding
 from ..model.base_parameters import BaseParameters
@@ -9,15 +12,15 @@ from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
 from ..regression.observation_system import System
 from ..signals.samples import Samples
-from .advice import describe, EFFORT_UNIT, find_causes, GRAVITY, SWAPPED
+from .advice import COMPENSATED, describe, EFFORT_UNIT, find_causes, GRAVITY, SWAPPED
 from .plausibility import limit_warnings, saturation_warnings, scale_warnings
-from .residual_reasons import residual_warnings
+from .residual_reasons import LARGE, residual_warnings
 from .stationarity import friction_jumps, stationarity_warnings
 from .torque_parts import FittedModel, joint_torques
 from .trials import Rows
 
 # With a wrong gravity, or efforts of other joints, every joint is off: nothing else can be said.
-EVERYTHING = (GRAVITY, SWAPPED)
+EVERYTHING = (COMPENSATED, GRAVITY, SWAPPED)
 
 
 def data_warnings(
@@ -50,6 +53,10 @@ def data_warnings(
     if not _are_of_model(robot, base, systems, estimate):
         return beyond
     rows = Rows.of(systems)
+    measured = None if whole is None else Rows.of(whole.systems)
+    if rows and measured and np.sqrt(np.mean(estimate.residual**2)) > LARGE:
+        # Of efforts that no model explains, what is shrunk takes what a remedy would explain.
+        rows = dataclasses.replace(rows, Y=measured.Y)
     causes = [] if rows is None else find_causes(robot, base, samples, rows)
     found = [*beyond, *(describe(cause, robot) for cause in causes)]
     if any(cause.code in EVERYTHING for cause in causes):

@@ -24,6 +24,8 @@ from .logs import LogSet, longest_log, RecordingOrChunks
 LONGEST_LOOK = 60_000
 # A model without gravity counts where it predicts the folds so much better.
 GRAVITY_FREE = 0.9
+# Relative residual of the median joint below which a model without gravity knows the efforts.
+LEAST_KNOWN = 0.5
 # Bands of W and the torques [Hz]: the first, unless another or the motion's own is clearly better.
 # Positions pass two and a half times as much (DIDIM section II: W would lose what the torques
 # keep). A band needs room below the Nyquist frequency.
@@ -152,8 +154,8 @@ def choose_from(
         gains_clearly(getattr(other.shrinkage, k), getattr(model.shrinkage, k))
         for k in ('errors', 'plain_errors')
     )
-    # Of joints that are predicted worse than by zero nothing is known, gravity included.
-    known = float(np.median(other.shrinkage.joint_residuals)) < 1.0
+    # Of efforts that no model predicts nothing is known, gravity included.
+    known = float(np.median(other.shrinkage.joint_residuals)) < LEAST_KNOWN
     if not (clear and known) or ratio * GRAVITY_FREE < 1.0:
         return model
     return dataclasses.replace(other, weightless_gain=ratio)
