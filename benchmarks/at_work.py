@@ -37,8 +37,7 @@ from robotid_ros.files.results_file import write_results
 from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.nodes.common.messages import values_of
 from robotid_ros.nodes.common.waiting import result_of, wait_until
-from robotid_ros.nodes.demo.domains import claim_domain, release_domain
-from robotid_ros.nodes.demo.node_processes import NodeProcesses
+from robotid_ros.nodes.demo.node_processes import claim_domain, NodeProcesses, release_domain
 from robotid_ros.nodes.demo.session_client import SessionClient
 from robotid_ros.nodes.excitation.trajectory_goal import duration_message
 

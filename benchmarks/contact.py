@@ -22,7 +22,7 @@ from contact_plant import Log, Plant, Push
 from disturbances import sines
 import numpy as np
 
-from robotid_ros.core.model.robot_dynamics import RobotDynamics
+from robotid_ros.core.model.dynamics import RobotDynamics
 from robotid_ros.core.monitoring.contact_detector import (
     Contact,
     contact_thresholds,

@@ -44,6 +44,7 @@ from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.exceptions import RobotIdError
+from robotid_ros.files.collect_results import save
 from robotid_ros.files.configuration import Configuration
 from robotid_ros.files.export.drives import friction_terms
 from robotid_ros.files.export.identified_model import IdentifiedModel, read_identified_model
@@ -51,7 +52,6 @@ from robotid_ros.files.export.identified_urdf import urdf
 from robotid_ros.files.export.mjcf import mjcf
 from robotid_ros.files.export.sdf import sdf
 from robotid_ros.files.identification_input import split
-from robotid_ros.files.save_results import save
 from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.simulated_session import simulate
 from robotid_ros.simulation_settings import StribeckSettings

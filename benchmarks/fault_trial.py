@@ -25,8 +25,7 @@ from robotid_ros.exceptions import ControllerError, RecordingError, RobotIdError
 from robotid_ros.files.bags import read_recording
 from robotid_ros.nodes.common.messages import values_of
 from robotid_ros.nodes.common.processes import prefer_threads
-from robotid_ros.nodes.demo.domains import claim_domain, release_domain
-from robotid_ros.nodes.demo.node_processes import NodeProcesses
+from robotid_ros.nodes.demo.node_processes import claim_domain, NodeProcesses, release_domain
 
 NODES = ('simulated_robot', 'recorder', 'identification', 'excitation')
 ENDS = ('done', 'failed')

@@ -15,7 +15,7 @@ from common import command_line, configured, verdict
 import numpy as np
 import pinocchio
 
-from robotid_ros.core.model.robot_dynamics import RobotDynamics
+from robotid_ros.core.model.dynamics import RobotDynamics
 
 CALLS = 20000
 MOST = 20.0

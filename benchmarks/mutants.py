@@ -37,10 +37,8 @@ MODULES = tuple(
     parameters/essential parameters/physical_consistency
     parameters/standard
     payload/drive_gains payload/payload
-    regression/block_sampling regression/covariance
-    regression/estimators regression/gaussian_prior regression/goodness_of_fit
+    regression/covariance regression/estimators regression/goodness_of_fit
     regression/least_squares regression/model_error regression/observation_system
-    regression/repetition
     replay/direct_model replay/iteration_step replay/prior_distribution replay/replay_problem
     replay/simulated_observation replay/simulation
     mixed/shrinkage mixed/folds

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from .core.excitation import Design, design as design_trajectory
 from .core.excitation.limits import check_joints
 from .core.identification_settings import IdentificationSettings
-from .core.model import build_robot, Robot, robot_dynamics
+from .core.model import build_robot, dynamics, Robot
 from .core.parameters.standard import basic_solution
 from .core.pipeline import identification as pipeline
 from .core.pipeline.results import Identification
@@ -24,13 +24,13 @@ from .core.regression.goodness_of_fit import Validation
 from .core.signals.recording import Recording
 from .exceptions import ConfigurationError, RecordingError, UnknownNameError
 from .files.bags import ChunkedRecording, open_recording
+from .files.collect_results import save as save_results
 from .files.configuration import Configuration, from_mapping, read_mapping, read_urdf
 from .files.export.identified_model import read_identified_model
 from .files.formats.read_options import QUANTITIES, ReadOptions
 from .files.identification_input import open_input, split
 from .files.results import Results
 from .files.robot_description import read_description
-from .files.save_results import save as save_results
 from .files.trajectory_file import write_design
 
 PathLike: TypeAlias = str | Path
@@ -277,8 +277,8 @@ def save_design(design: Design, robot: Robot | PathLike, path: PathLike, **setti
     return write_design_page(page, design, built, _configured(source, 'excitation', settings))
 
 
-class InverseDynamics(robot_dynamics.RobotDynamics):
-    """`core.model.robot_dynamics.RobotDynamics`, which says more, of an identification."""
+class InverseDynamics(dynamics.RobotDynamics):
+    """`core.model.dynamics.RobotDynamics`, which says more, of an identification."""
 
     @classmethod
     def load(cls, path: PathLike) -> 'InverseDynamics':

@@ -10,7 +10,7 @@ import pytest
 
 from robotid_ros.core.finding_codes import render
 from robotid_ros.core.findings import Finding
-from robotid_ros.nodes.demo.domains import claim_domain, release_domain
+from robotid_ros.nodes.demo.node_processes import claim_domain, release_domain
 
 # The same examples in every run, so that a suite that passed passes; one that takes long on a busy
 # machine is not wrong. `HYPOTHESIS_PROFILE=explore make unit` looks for new counterexamples.

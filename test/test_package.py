@@ -46,7 +46,7 @@ LAYERS = (
         'files.verdict_text',
         'files.comparison',
     ),
-    *('files.robot_description', 'files.inertial_repair', 'files.formats'),
+    *('files.robot_description', 'files.formats'),
     'files.trajectory_file',
     'files.bags',
     *(
@@ -59,7 +59,6 @@ LAYERS = (
     *(
         'files.collect_results',
         'files.check_parameters',
-        'files.save_results',
         'files.payload_input',
     ),
     *('fleet.sources', 'fleet.model', 'fleet.session', 'fleet.engine', 'fleet.store'),

@@ -120,7 +120,7 @@ def report(
     `unverified` says why the results could not be verified on the robot, if they could not: a
     busy machine may be the reason, so that it does not change the exit code.
     """
-    from ..nodes.demo.recovery import MAX_RESIDUAL, MIN_SHARE_WITHIN, recovery_of
+    from ..nodes.demo.node_processes import MAX_RESIDUAL, MIN_SHARE_WITHIN, recovery_of
 
     recovery = recovery_of(results)
 

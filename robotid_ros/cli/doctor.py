@@ -53,8 +53,7 @@ def run(args: argparse.Namespace) -> Outcome:
     from ..core.finding_codes import as_data
     from ..core.findings import Severity
     from ..files.configuration import Configuration, load
-    from ..nodes.doctor.diagnose import diagnose
-    from ..nodes.doctor.findings import subject_of
+    from ..nodes.doctor.diagnose import diagnose, subject_of
     from ..nodes.doctor.take_snapshot import snapshot_of_graph
 
     configuration = load(args.config) if args.config else Configuration()
@@ -80,7 +79,7 @@ def print_findings(findings: Sequence['Finding']) -> None:
     """Print a paragraph for each finding, then what is fine, then how many there are of each."""
     from ..core.finding_codes import render
     from ..core.findings import Severity
-    from ..nodes.doctor.findings import subject_of
+    from ..nodes.doctor.diagnose import subject_of
 
     for found in findings:
         if found.severity != Severity.OK:

@@ -114,7 +114,7 @@ def run(args: argparse.Namespace) -> Outcome:
         progress.plan(steps(settings.method))
         found = identify(fitted, session.robot, settings, other, progress.step)
         progress.step('writing the results')
-        from ..files.save_results import save
+        from ..files.collect_results import save
 
         results = save(found, fitted, folder, session.settings, args.command_line)
     files = sorted(file.name for file in folder.iterdir())

@@ -88,8 +88,7 @@ def run(args: argparse.Namespace) -> Outcome:
     from ..files.atomic import write_text
     from ..files.configuration import load, mesh_folders
     from ..files.configuration_text import configuration_text, urdf_setting
-    from ..files.inertial_repair import repair_inertials
-    from ..files.robot_description import read_description
+    from ..files.robot_description import read_description, repair_inertials
 
     facts, folders, tip = None, tuple[str, ...](), args.tip or ''
     copied = bool(args.urdf is None or args.arguments or args.repair)
@@ -193,7 +192,7 @@ def _ask_robot(controller: str, namespace: str, mass: float) -> 'tuple[str, Know
     expect_ros('a configuration for the robot that is up')
     from ..core.model import RobotSettings
     from ..files.configuration import Configuration
-    from ..nodes.doctor.known_facts import known_facts
+    from ..nodes.doctor.diagnose import known_facts
     from ..nodes.doctor.take_snapshot import snapshot_of_graph
 
     place = f'/{namespace.strip("/")}'

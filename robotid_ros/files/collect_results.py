@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
+from ..core.finding_codes import finding
 from ..core.mixed.columns import KINDS
 from ..core.model import Robot
 from ..core.model.base_parameters import BaseParameters
@@ -17,11 +19,15 @@ from ..core.pipeline.results import Identification
 from ..core.regression.goodness_of_fit import Validation
 from ..core.replay.convergence_history import History
 from ..core.verdict import judge
+from .atomic import write_text
 from .export.identified_model import model_settings
+from .export.identified_urdf import identified_urdf
 from .identification_input import AnyRecording
 from .provenance import hash_of_recording, versions
 from .report.facts import frames, quality, simulated
-from .results import Comparison, Entry, Residual, Results
+from .report.page import write_report_if_possible
+from .results import Comparison, Entry, Residual, Results, URDF
+from .results_file import REPORT, write_results
 from .torques_file import Torques
 
 
@@ -286,3 +292,42 @@ def _consistent(standard: Standard) -> dict[str, Any]:
     if standard.obstacle:
         facts |= {'attainable': float(standard.attainable), 'obstacle': standard.obstacle}
     return facts
+
+
+def save(
+    identification: Identification,
+    recording: AnyRecording | LogSet,
+    folder: str | Path,
+    settings: Mapping[str, Any] | None = None,
+    command: str = '',
+) -> Results:
+    """
+    Write `parameters.yaml`, `torques.npz`, `identified.urdf` and `report.html`.
+
+    Parameters
+    ----------
+    identification : what was found
+    recording : where from, one or several
+    folder : made when missing; files of the same names are replaced
+    settings : the configuration's nested mapping, kept with the result
+    command : that repeats it, for the report
+
+    Returns
+    -------
+    The results, as plain values; with a warning where the report's plotting library is missing.
+
+    Raises
+    ------
+    FileError : the folder cannot be written
+
+    """
+    results = collect_results(identification, recording, settings, command)
+    description = identified_urdf(
+        identification.robot, identification.standard.value, identification.plain_friction
+    )
+    write_text(Path(folder) / URDF, description)
+    write_results(results, folder)
+    if reason := write_report_if_possible(results, Path(folder) / REPORT):
+        missing = finding('no_report', reason=reason)
+        results = dataclasses.replace(results, findings=(*results.findings, missing))
+    return results

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.findings import Finding
 from ..core.model import build_robot, Robot, RobotSettings
-from ..core.model.assumed_inertials import ASSUMED_MASS, lacks_inertials
+from ..core.model.robot_description import ASSUMED_MASS, lacks_inertials
 from ..core.pipeline.logs import LogSet
 from ..core.setup.joint_selection import MIN_TRAVEL, PositionRange, select_joints
 from ..core.signals.recording import range_of_positions, Recording

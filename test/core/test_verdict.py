@@ -32,9 +32,9 @@ from robotid_ros.core.verdict import (
     Verdict,
     working_motion,
 )
+from robotid_ros.files.collect_results import save
 from robotid_ros.files.results import verdict_of
 from robotid_ros.files.results_file import read_results
-from robotid_ros.files.save_results import save
 
 from .conftest import URDF
 

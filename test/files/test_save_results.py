@@ -18,11 +18,10 @@ from robotid_ros.core.replay.convergence_history import History, Iteration, Moti
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.bags import RecordedSession
 from robotid_ros.files.bags.session import changed_gains
-from robotid_ros.files.collect_results import add_true_values, history_rows
+from robotid_ros.files.collect_results import add_true_values, history_rows, save
 from robotid_ros.files.comparison import differences
 from robotid_ros.files.results import prediction_text
 from robotid_ros.files.results_file import read_results, write_results
-from robotid_ros.files.save_results import save
 
 URDF = Path(__file__).resolve().parents[2] / 'urdf' / 'scara.urdf'
 

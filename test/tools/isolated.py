@@ -21,7 +21,7 @@ _CONTROL = re.compile(r'[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\ud800-\udfff]')
 # Imported before a child is forked, so that it need not.
 _COMMON = (
     'core.pipeline.identification',
-    'files.save_results',
+    'files.collect_results',
     'files.report.page',
     'files.convert',
 )

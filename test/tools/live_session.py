@@ -17,8 +17,7 @@ from waiting import log_to, PATIENCE, tails, wait_until
 
 from robotid_ros.exceptions import ControllerError
 from robotid_ros.nodes.common.batched_subscription import BatchedSubscription
-from robotid_ros.nodes.demo.domains import claim_domain, release_domain
-from robotid_ros.nodes.demo.node_processes import NodeProcesses
+from robotid_ros.nodes.demo.node_processes import claim_domain, NodeProcesses, release_domain
 from robotid_ros.nodes.demo.session_client import SessionClient
 
 # Slower than this counts as rest: ten times the noise of a speed from positions [rad/s].

@@ -19,7 +19,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from waiting import wait_until
 
 from robotid_ros.nodes.common.runtime import LATCHED, SpinThread
-from robotid_ros.nodes.demo.domains import claim_domain, release_domain
+from robotid_ros.nodes.demo.node_processes import claim_domain, release_domain
 from robotid_ros.nodes.simulated_robot.simulated_robot_node import SimulatedRobot
 
 JOINTS = ['zjoint', 'joint2', 'joint3']

@@ -13,12 +13,9 @@ from ..regression.estimate import Estimate
 from ..regression.observation_system import System
 from ..signals.samples import Samples
 from .advice import COMPENSATED, describe, EFFORT_UNIT, find_causes, GRAVITY, SWAPPED
-from .effort_scale import scale_warnings
-from .friction_jump import friction_jumps
-from .plausibility import limit_warnings
+from .plausibility import limit_warnings, saturation_warnings, scale_warnings
 from .residual_reasons import LARGE, residual_warnings
-from .saturation import saturation_warnings
-from .stationarity import stationarity_warnings
+from .stationarity import friction_jumps, stationarity_warnings
 from .torque_parts import FittedModel, joint_torques
 from .trials import Rows
 

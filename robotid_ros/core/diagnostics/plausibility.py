@@ -1,14 +1,24 @@
-"""Plausibility of a recording: efforts beside the URDF's masses, positions within limits."""
+"""Plausibility: efforts, inertias, friction and residuals beside what a robot can have."""
 
 import numpy as np
+import numpy.typing as npt
 
 from ..arrays import Array
 from ..finding_codes import finding
 from ..findings import Finding
+from ..model.base_parameters import BaseParameters
 from ..model.dynamics import regressor
+from ..model.friction import OF_POSITION, TERMS
 from ..model.parameters import INERTIAL
-from ..model.robot import Robot
-from ..signals.samples import Samples
+from ..model.robot import ElasticRobot, Robot
+from ..rank import PREDICTED
+from ..regression.estimate import Estimate
+from ..regression.least_squares import scaled_least_squares
+from ..regression.observation_system import System
+from ..signals.samples import Samples, STANDSTILL
+from .data_quality import white_noise
+from .torque_parts import FittedModel, rms
+from .trials import inertia_columns
 
 MAX_SAMPLES = 750  # that a check takes: enough for factors, in a fraction of a second
 MIN_SAMPLES = 50  # of a joint; with fewer it is not checked
@@ -62,3 +72,215 @@ def limit_warnings(robot: Robot, samples: Samples) -> list[Finding]:
         )
         for j in np.flatnonzero(outside)
     ]  # fmt: skip
+
+
+# Effort that all but a few samples stay below, and by how much it may exceed the URDF's limit:
+# drives peak at two to three times what they hold.
+PERCENTILE, MAX_LIMIT_RATIO = 99.0, 3.0
+# An inertia that joints show is absurd when it is, for sure, so many times the largest of the
+# URDF's robot (rotors behind gears do not exceed links by more), or so small a share of what the
+# joint's own links have.
+MAX_INERTIA_RATIO, MIN_INERTIA_SHARE, SURE = 20.0, 0.1, 6.0
+MAX_RESIDUAL = 0.1  # of a joint whose inertia may be taken at its word where it is negative
+POSTURES = 20  # at which inertias are compared
+
+
+def scale_warnings(
+    robot: Robot, base: BaseParameters, samples: Samples, estimate: Estimate
+) -> list[Finding]:
+    """Name the joints with efforts of an implausible size."""
+    found = _beyond_limits(robot, samples)
+    if robot.assumed_inertials:
+        return found
+    named = {joint for each in found for joint in each.joints}
+    return found + _absurd_inertias(robot, base, samples, estimate, named)
+
+
+def _beyond_limits(robot: Robot, samples: Samples) -> list[Finding]:
+    largest = np.percentile(np.abs(samples.tau), PERCENTILE, axis=0)
+    limit = robot.limits.effort[: len(largest)]
+    over = np.flatnonzero((limit > 0.0) & (largest > MAX_LIMIT_RATIO * limit))
+    if not over.size:
+        return []
+    joints = [robot.joints[j] for j in over]
+    return [finding('beyond_effort_limit', joints, efforts=largest[over], limits=limit[over])]
+
+
+def _absurd_inertias(
+    robot: Robot, base: BaseParameters, samples: Samples, estimate: Estimate, named: set[str]
+) -> list[Finding]:
+    rows = np.linspace(0, len(samples.time) - 1, POSTURES).astype(int)
+    masses = np.array([p.symbol in INERTIAL for p in robot.parameters])
+    links = np.where(masses, robot.prior, 0.0)
+    unit = inertia_columns(robot, samples.q[rows])
+    prior = np.median(unit @ links, axis=1)
+    mean = unit[:, :, base.columns].mean(axis=1)
+    shown = mean @ estimate.value
+    error = SURE * np.sqrt(np.einsum('jb,bc,jc->j', mean, estimate.noise_covariance, mean))
+    odd: dict[str, tuple[float, float]] = {}
+    for j, joint in enumerate(robot.joints):
+        largest = prior[robot.prismatic == robot.prismatic[j]].max()
+        high = shown[j] - error[j] > MAX_INERTIA_RATIO * largest > 0.0
+        low = shown[j] + error[j] < MIN_INERTIA_SHARE * prior[j]
+        # A spring makes an inertia look negative; where much is left, what is left tells of it.
+        low &= shown[j] > 0.0 or estimate.residual[j] < MAX_RESIDUAL
+        if (high or low) and joint not in named and samples.moving[:, j].any():
+            odd[joint] = float(shown[j]), float(largest if high else prior[j])
+    if not odd:
+        return []
+    inertias, expected = zip(*odd.values(), strict=True)
+    return [finding('implausible_inertia', odd, inertias=inertias, expected=expected)]
+
+
+Mask = npt.NDArray[np.bool_]
+
+# Width of the crowd in standard deviations of the noise, and at least over the extreme.
+NOISE_WIDTH, LEAST_WIDTH = 6.0, 0.02
+# Share of the samples in the crowd, and how many times more than in the band below it.
+MIN_SHARE, MIN_RATIO = 0.02, 1.5
+# Where efforts are cut off, what the model expects goes beyond them and varies, unlike at a
+# plateau of friction: by so much of the joint's effort on average, by so many times what it errs
+# elsewhere, and by so much more than measured efforts there do.
+MIN_EXCESS, MIN_OVER_USUAL, MIN_SPREAD_RATIO = 0.03, 2.0, 4.0
+# Rows of the crowd, after decimation, and others over the number of columns.
+MIN_ROWS, MIN_OTHERS = 5, 2
+
+
+def saturation_warnings(robot: Robot, samples: Samples, system: System) -> list[Finding]:
+    """Name the joints whose efforts are cut off near an extreme."""
+    found: list[Finding] = []
+    keep = max(1, samples.decimation)
+    if len(samples.time[::keep]) != system.Y.shape[1]:
+        return found
+    moving = samples.moving[::keep] & system.valid.T
+    for j, joint in enumerate(robot.joints):
+        shares = [
+            share
+            for sign in (1.0, -1.0)
+            if (share := _cut_share(sign * samples.tau[:, j], sign * system.Y[j],
+                                    system.W[j], moving[:, j], keep))
+        ]  # fmt: skip
+        if shares:
+            limit = float(np.percentile(np.abs(samples.tau[:, j]), 99.0))
+            share = sum(shares)
+            found.append(finding('effort_saturation', [joint], limit=limit, share=share))
+    return found
+
+
+def _cut_share(effort: Array, measured: Array, W: Array, valid: Mask, keep: int) -> float:
+    """Return the share of efforts (N,) that is cut off at the upper end, 0 if none is."""
+    step = np.abs(np.diff(effort, n=2))
+    noise = float(np.median(step)) / (0.6745 * np.sqrt(6.0))
+    top = float(np.percentile(effort, 99.5))
+    width = max(NOISE_WIDTH * noise, LEAST_WIDTH * top)
+    if top <= 2.0 * width:
+        return 0.0
+    crowd = effort > top - width
+    below = (effort > top - 2.0 * width) & ~crowd
+    share = float(crowd.mean())
+    if share < MIN_SHARE or share < MIN_RATIO * float(below.mean()):
+        return 0.0
+    rows = crowd[::keep] & valid
+    others = valid & ~rows
+    if rows.sum() < MIN_ROWS or others.sum() < MIN_OTHERS * len(W[0]):
+        return 0.0
+    # The joint alone, without these rows: what is wrong with others does not count here.
+    expected = W @ scaled_least_squares(W[others], measured[others], PREDICTED)
+    excess = float(np.mean(expected[rows] - measured[rows]))
+    spread = float(np.std(expected[rows]))
+    usual = rms(expected[others] - measured[others])
+    if excess < max(MIN_EXCESS * rms(measured), MIN_OVER_USUAL * usual):
+        return 0.0
+    return share if spread > MIN_SPREAD_RATIO * float(np.std(measured[rows])) else 0.0
+
+
+# Bins of one direction by speed, and least rows of one: presliding stores energy and gives it
+# back, so that only averages have to brake.
+BINS, LEAST_ROWS = 20, 20
+# A mean torque that pushes counts if it is so many σ below zero, and so large a share of the
+# joint's effort: a joint without friction has either sign by chance.
+SIGNIFICANT, LEAST_SHARE = 3.0, 1e-3
+# Friction but for what position determines, and the offset: neither takes energy in the mean.
+FRICTION = frozenset(s for kind in TERMS.values() for s in kind.symbols) - OF_POSITION - {'off'}
+
+
+def dissipation_warnings(fitted: FittedModel, covariance: Array) -> list[Finding]:
+    """
+    Name the joints whose friction gives energy, and the speeds at which it does.
+
+    Parameters
+    ----------
+    fitted : the model, what is shrunk included
+    covariance : (b, b) of its base parameters
+
+    """
+    (robot, base, systems, value), found = fitted, list[Finding]()
+    systems = [s for s in systems if s.dq is not None and s.W.shape[2] == len(base.columns)]
+    for j, joint in enumerate(robot.joints):
+        parameters = [robot.parameters[k] for k in base.columns]
+        own = np.array([p.joint == joint and p.symbol in FRICTION for p in parameters])
+        if not systems or not own.any() or len(value) != len(own):
+            continue
+        W = np.concatenate([s.W[j][s.valid[j]][:, own] for s in systems])
+        dq = np.concatenate([np.asarray(s.dq)[s.valid[j], j] for s in systems])
+        size = rms(np.concatenate([s.rows(j)[1] for s in systems]))
+        ranges = _pushed(W, dq, value[own], covariance[np.ix_(own, own)], LEAST_SHARE * size)
+        if ranges:
+            unit, length = ('N', 'm') if robot.prismatic[j] else ('N·m', 'rad')
+            start, stop, torque, sigma = max(ranges, key=lambda each: -each[2])
+            low, high = min(r[0] for r in ranges), max(r[1] for r in ranges)
+            found.append(
+                finding(
+                    'no_dissipation', [joint],
+                    low=low, high=high, start=start, stop=stop, torque=-torque, sigma=sigma,
+                    unit=unit, length=length,
+                )
+            )  # fmt: skip
+    return found
+
+
+def _pushed(
+    W: Array, dq: Array, value: Array, covariance: Array, least: float
+) -> list[tuple[float, float, float, float]]:
+    """Return speeds from and to, mean torque against the motion and its σ where that pushes."""
+    result = []
+    for sign in (-1.0, 1.0):
+        rows = np.flatnonzero(sign * dq >= STANDSTILL)
+        order = rows[np.argsort(np.abs(dq[rows]))]
+        count = min(BINS, len(order) // LEAST_ROWS)
+        for part in np.array_split(order, count) if count else []:
+            mean = sign * W[part].mean(axis=0)
+            torque, sigma = float(mean @ value), float(np.sqrt(max(mean @ covariance @ mean, 0.0)))
+            if torque < -max(SIGNIFICANT * sigma, least):
+                speeds = sign * dq[part]
+                bounds = sorted(sign * x for x in (speeds.min(), speeds.max()))
+                result.append((float(bounds[0]), float(bounds[1]), torque, sigma))
+    return result
+
+
+# Share of a joint's effort that the model leaves, and that is white noise: no measured effort has
+# less. Steps of current sensors of 12 bits are 0.06 % of a typical effort, friction of gears
+# changes by 1 %; EMPS, TX-40 and UR10 leave 2.6 % or more, robots that are simulated with the
+# noise of `config/` 0.19 % or more (UR10), the same efforts without noise 0.01 to 0.5 %. Filters
+# take noise from what is left, not from what is measured.
+LEAST = 1e-3
+
+
+def exact_fit_warnings(robot: Robot, samples: Samples, estimate: Estimate) -> list[Finding]:
+    """
+    Name the joints whose efforts are explained too well to be measured.
+
+    Parameters
+    ----------
+    robot, samples, estimate : the model, what was fitted, or a part of it, and the fit
+
+    """
+    if isinstance(robot, ElasticRobot):
+        return []
+    size = np.sqrt(np.mean(samples.tau**2, axis=0))
+    exact = (estimate.residual < LEAST) & (white_noise(samples.tau) < LEAST * size)
+    exact &= samples.moving.any(axis=0)
+    if not exact.any():
+        return []
+    joints = [joint for joint, is_exact in zip(robot.joints, exact, strict=True) if is_exact]
+    return [finding('exact_fit', joints, residuals=estimate.residual[exact], least=LEAST)]

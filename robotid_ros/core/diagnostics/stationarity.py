@@ -1,7 +1,8 @@
-"""Stationarity: parts of a recording against each other, joint by joint."""
+"""Stationarity: what changed in the course of a recording, joint by joint."""
 
 from collections.abc import Iterator, Sequence
 import dataclasses
+import itertools
 from itertools import product
 
 import numpy as np
@@ -11,9 +12,88 @@ from ..finding_codes import finding
 from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
-from ..regression.effort_parts import OFFSET
-from .block_regression import block_products, Change, explained_without, regress_change
+from ..regression.goodness_of_fit import OFFSET
+from ..regression.least_squares import project_out
+from .advice import Advice, LEAST
 from .torque_parts import JointTorques, rms
+from .trials import Rows, Trial, Trials
+
+# Added to the diagonal of normalised products: terms that are alike share what they explain.
+RIDGE = 1e-9
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """
+    How much of some torques came or went.
+
+    Attributes
+    ----------
+    value, sigma : (c,) factors on these torques by which they changed, and standard deviations
+    explained : squared error that the change explains
+
+    """
+
+    value: Array
+    sigma: Array
+    explained: float
+
+    @property
+    def significance(self) -> float:
+        """Largest value over its standard deviation."""
+        return float(np.max(np.abs(self.value) / np.maximum(self.sigma, 1e-300)))
+
+
+def block_products(columns: Array, blocks: int) -> Array:
+    """Return the products of columns (N, c) with one another in contiguous blocks, (B, c, c)."""
+    edges = np.linspace(0, len(columns), blocks + 1).astype(int)
+    parts = (columns[a:b] for a, b in itertools.pairwise(edges))
+    return np.stack([part.T @ part for part in parts])
+
+
+def explained_without(products: Array) -> float:
+    """Return the squared error that constant torques explain, of products (B, m + 1, m + 1)."""
+    total = products.sum(axis=0)
+    right = total[:-1, -1]
+    return float(np.linalg.lstsq(total[:-1, :-1], right, rcond=RIDGE)[0] @ right)
+
+
+def regress_change(products: Array, course: Array, chosen: Array, without: float) -> Change:
+    """
+    Regress an error on torques that are constant and on some of them along a course of time.
+
+    The blocks' scores are taken as they are, so that errors may correlate within a block
+    (Liang and Zeger 1986).
+
+    Parameters
+    ----------
+    products : (B, m + 1, m + 1) of [X e]
+    course : (B,) of the change, in each block
+    chosen : (m, c) combinations of X that change
+    without : what these products explain without a change, `explained_without`
+
+    """
+    B, m = len(products), products.shape[1] - 1
+    G, right = products[:, :m, :m], products[:, :m, m]
+    expand = np.zeros((B, m, m + chosen.shape[1]))
+    expand[:, :, :m] = np.eye(m)
+    expand[:, :, m:] = course[:, None, None] * chosen
+    transposed = expand.transpose(0, 2, 1)
+    normals = transposed @ G @ expand
+    targets = np.einsum('bkm,bm->bk', transposed, right)
+    left = normals.sum(axis=0)
+    size = np.diag(left)
+    scale = np.where(size > 0.0, 1.0 / np.sqrt(np.where(size > 0.0, size, 1.0)), 0.0)
+    normal = left * np.outer(scale, scale) + RIDGE * np.eye(len(left))
+    inverse = np.linalg.inv(normal) * np.outer(scale, scale)
+    value = inverse @ targets.sum(axis=0)
+    scores = targets - np.einsum('bkl,l->bk', normals, value)
+    spread = scores @ inverse
+    freedom = B / max(B - len(value), 1)
+    sigma = np.sqrt(freedom * np.sum(spread**2, axis=0))
+    explained = float(value @ targets.sum(axis=0)) - without
+    return Change(value[m:], sigma[m:], explained)
+
 
 # Contiguous blocks whose errors are taken as independent; least rows of a block, and blocks.
 BLOCKS, MIN_ROWS, MIN_BLOCKS = 48, 8, 16
@@ -212,3 +292,98 @@ def _is_shared(findings: list[_JointChange], torques: JointTorques) -> bool:
         return False
     times = np.array(since, dtype=float)
     return bool(np.ptp(times) <= 2.0 * np.ptp(torques.time) / PLACES)
+
+
+# Relative residual of a joint from which its friction is looked into.
+LARGE_RESIDUAL = 0.02
+# Least rows on either side of a jump, and pieces of either side that are left out in turn.
+JUMP_ROWS, PIECES = 6, 6
+# Least share of the joint's squared error that a jump explains, and least size over its effort.
+MIN_JUMP_EXPLAINED, MIN_JUMP = 0.3, 0.05
+ROUNDING = 1e-10  # below which columns depend on others
+
+
+def friction_jumps(
+    robot: Robot, base: BaseParameters, rows: Rows, residual: Array, known: set[str]
+) -> list[Advice]:
+    """
+    Find the joints whose Coulomb friction is another one from some time on.
+
+    Parameters
+    ----------
+    robot, base : the model
+    rows : of all joints
+    residual : (n,) relative residual of each joint
+    known : joints that other findings are about
+
+    """
+    found = []
+    for j in np.flatnonzero(residual > LARGE_RESIDUAL):
+        jump = None if robot.joints[j] in known else _jump(robot, base, rows, int(j))
+        if jump is not None:
+            found.append(jump)
+    return found
+
+
+def _sign(robot: Robot, base: BaseParameters, rows: Rows, joint: int) -> Array:
+    """Return the column (N,) of a joint's Coulomb friction, filtered where the model has one."""
+    for k, column in enumerate(base.columns):
+        parameter = robot.parameters[column]
+        if parameter.symbol == 'Fc' and parameter.joint == robot.joints[joint]:
+            return np.asarray(rows.W[joint, :, k])
+    return np.asarray(np.sign(rows.dq[:, joint]))
+
+
+def _jump(robot: Robot, base: BaseParameters, rows: Rows, joint: int) -> Advice | None:
+    """
+    Return the jump that explains most of what a joint's own columns leave of its effort.
+
+    For each time t_0 the column sign(q̇) [t ≥ t_0] is tried at once: its product with the error,
+    and its square without what W explains, are sums from t_0 on.
+    """
+    used = rows.valid[joint]
+    W, y, time = rows.W[joint][used], rows.Y[joint][used], rows.time[used]
+    sign = _sign(robot, base, rows, joint)[used]
+    W = W[:, np.abs(W).max(axis=0, initial=0.0) > 0.0]
+    if len(y) < 2 * JUMP_ROWS + 2 * W.shape[1]:
+        return None
+    error = project_out(W, ROUNDING)(y)
+    U, s, _ = np.linalg.svd(W / np.linalg.norm(W, axis=0), full_matrices=False)
+    U = U[:, s > ROUNDING * s[0]]
+
+    def from_here_on(values: Array) -> Array:
+        return np.asarray(np.cumsum(values[::-1], axis=0)[::-1])
+
+    product = from_here_on(sign * error)
+    square = from_here_on(sign**2) - np.sum(from_here_on(sign[:, None] * U) ** 2, axis=1)
+    inside = slice(JUMP_ROWS, len(y) - JUMP_ROWS)
+    explained = product[inside] ** 2 / np.maximum(square[inside], 1.0)
+    place = JUMP_ROWS + int(np.argmax(explained))
+    size = float(product[place] / max(square[place], 1.0))
+    share = float(explained.max()) / max(float(error @ error), 1e-300)
+    if share < MIN_JUMP_EXPLAINED or abs(size) < MIN_JUMP * rms(y):
+        return None
+    trial = _try(rows, joint, place, sign)
+    if not trial.is_better(LEAST['friction_jump']):
+        return None
+    since, early = float(time[place]), 2 * place < len(time)
+    part = (float(time[0]), since) if early else (since, float(time[-1]))
+    return Advice('friction_jump', (robot.joints[joint],), (size, since, *part), trial)
+
+
+def _try(rows: Rows, joint: int, place: int, sign: Array) -> Trial:
+    """Try another friction from a row on; pieces of both sides are left out in turn."""
+    used = rows.valid[joint]
+    count, late = int(used.sum()), np.arange(int(used.sum())) >= place
+    order = np.where(late, np.arange(count) - place, np.arange(count))
+    piece = order * PIECES // np.where(late, count - place, place)
+    own = dataclasses.replace(
+        rows, time=rows.time[used], q=rows.q[used], dq=rows.dq[used],
+        W=rows.W[[joint]][:, used], Y=rows.Y[[joint]][:, used], valid=np.ones((1, count), bool),
+    )  # fmt: skip
+    split = (sign * late)[None, :, None]
+    other = dataclasses.replace(own, W=np.concatenate([own.W, split], axis=2))
+    folds = np.array([piece == k for k in range(PIECES)])
+    before, after = Trials(own, None, folds), Trials(other, None, folds)
+    trial = before.compare(before.errors(), after.errors())
+    return dataclasses.replace(trial, joint=joint)

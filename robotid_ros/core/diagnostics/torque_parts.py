@@ -11,7 +11,7 @@ from ..arrays import Array
 from ..model.base_parameters import BaseParameters
 from ..model.friction import SHRUNK
 from ..model.robot import Robot
-from ..regression.effort_parts import OFFSET, rigid_and_offset
+from ..regression.goodness_of_fit import OFFSET, rigid_and_offset
 from ..regression.observation_system import System
 from ..signals.samples import STANDSTILL
 

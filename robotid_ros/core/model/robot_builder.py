@@ -8,12 +8,11 @@ import numpy as np
 
 from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array, frozen
-from .assumed_inertials import with_inertials
 from .elastic_robot import elastic_robot
 from .friction import DESCRIBED, FrictionTerm, make_terms, PLAIN, TERMS
 from .parameters import drive_symbols, from_pinocchio, INERTIAL, numbered, Parameter
 from .robot import Coupling, Limits, Robot
-from .robot_description import Description, read_description
+from .robot_description import Description, read_description, with_inertials
 from .settings import CoupledMotorSettings, RobotSettings
 
 

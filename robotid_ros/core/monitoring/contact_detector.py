@@ -8,7 +8,7 @@ import numpy as np
 from ...exceptions import RecordingError
 from ..arrays import Array, ReadOnlyArrays
 from ..excitation.collision_bodies import tool_frame
-from ..model.robot_dynamics import RobotDynamics
+from ..model.dynamics import RobotDynamics
 from .external_effort import ExternalEffort
 
 # Rows count for the size of the residual where friction is known to within this share of what it

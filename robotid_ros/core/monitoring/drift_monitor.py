@@ -20,8 +20,7 @@ from .change_tests import (
     ParameterGroup,
     PAYLOAD,
 )
-from .filtered_states import FilteredStates
-from .motion_rows import MotionRows, Row, RowNoise
+from .motion_rows import FilteredStates, MotionRows, Row, RowNoise
 from .settings import DriftSettings
 
 # Rows that come later have so much time to confirm or refute a change, over what is asked for,

@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from ...exceptions import ConfigurationError
 from ..arrays import Array
-from ..model.robot_dynamics import RobotDynamics
+from ..model.dynamics import RobotDynamics
 from ..signals.recording import Recording
-from .filtered_states import FilteredStates
+from .motion_rows import FilteredStates
 from .settings import ContactSettings
 
 # Share of a drive's standstill speed from which on its direction counts: above the noise of a

@@ -26,9 +26,8 @@ from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..parameters.plain_friction import DriveMotion
 from ..regression.estimate import Estimate
-from ..regression.estimators import fit, MIXED
+from ..regression.estimators import add_reference_instruments, fit, MIXED
 from ..regression.goodness_of_fit import Validation
-from ..regression.instrumental_variables import add_reference_instruments
 from ..regression.observation_system import System
 from ..regression.random_effects import agreement
 from ..replay.convergence_history import History

@@ -8,14 +8,13 @@ import numpy as np
 from ...exceptions import ConfigurationError, ControllerError, DivergenceError, RecordingError
 from ..arrays import Array
 from ..diagnostics.assumptions import data_warnings
-from ..diagnostics.data_quality import data_quality
-from ..diagnostics.dissipation import dissipation_warnings
-from ..diagnostics.exact_fit import exact_fit_warnings
-from ..diagnostics.identifiability import (
+from ..diagnostics.data_quality import (
+    data_quality,
     disagreement_warnings,
     identifiability_warnings,
     timing_warnings,
 )
+from ..diagnostics.plausibility import dissipation_warnings, exact_fit_warnings
 from ..diagnostics.torque_parts import FittedModel
 from ..diagnostics.trials import Trial
 from ..finding_codes import finding, select

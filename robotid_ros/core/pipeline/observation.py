@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 import dataclasses
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from ..finding_codes import finding
 from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
-from ..regression.block_sampling import BlockSampler
 from ..regression.model_error import COLUMNS, count_model_error, ModelErrors
 from ..regression.observation_system import observe, read_only, System
 from ..regression.triangular_factors import joined, split, triangular_factor, TriangularFactors
@@ -20,6 +19,41 @@ from ..signals.recording import MAX_SAMPLES, Recording
 from ..signals.samples import Samples, SignalSettings
 from ..timing.delays import Delays, prepare_without_delay, remove_delay
 from .logs import Log, LogSet, merge_notes, RecordingOrChunks, short_names
+
+T = TypeVar('T')
+# Rows after decimation that stay in memory for residuals and figures: 60 MB for six joints and 61
+# columns.
+MAX_ROWS = 20_000
+
+
+class BlockSampler(Generic[T]):
+    """
+    Every k-th of the blocks so far; k doubles whenever their rows get too many.
+
+    Attributes
+    ----------
+    blocks : those that are kept
+
+    """
+
+    def __init__(self, max_rows: int = MAX_ROWS):
+        self.blocks: list[T] = []
+        self._max_rows, self._rows = max_rows, list[int]()
+        self._seen, self._step = 0, 1
+
+    def takes_next(self) -> bool:
+        """Return whether the next block is one to keep, and go on to the one after."""
+        self._seen += 1
+        return (self._seen - 1) % self._step == 0
+
+    def add(self, block: T, rows: int) -> None:
+        """Keep a block of so many rows."""
+        self.blocks.append(block)
+        self._rows.append(rows)
+        while sum(self._rows) > self._max_rows and len(self.blocks) > 1:
+            self.blocks, self._rows = self.blocks[::2], self._rows[::2]
+            self._step *= 2
+
 
 # Rows of a chunk that a recording in memory is cut into: a minute at 1 kHz. Memory grows with it,
 # and so does the share of rows that overlap where it is small.

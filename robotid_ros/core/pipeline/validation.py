@@ -12,14 +12,13 @@ from ..model.base_parameters import BaseParameters
 from ..model.dynamics import inverse_dynamics
 from ..model.elastic_robot import spring_torque
 from ..model.robot import ElasticRobot, Robot
-from ..regression.block_sampling import BlockSampler
-from ..regression.effort_parts import parts_of_samples, parts_of_system
-from ..regression.goodness_of_fit import Validation
+from ..regression.goodness_of_fit import parts_of_samples, parts_of_system, Validation
 from ..regression.observation_system import decimate, System
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples
 from .logs import RecordingOrChunks
+from .observation import BlockSampler
 
 
 def validate(

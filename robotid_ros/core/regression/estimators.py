@@ -3,19 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import dataclasses
 from typing import NamedTuple
 
 import numpy as np
 
 from ...exceptions import ConfigurationError, RankDeficientError, RecordingError, UnknownNameError
 from ..arrays import Array
+from ..model.base_parameters import BaseParameters
+from ..model.robot import Robot
 from ..rank import SINGULAR
+from ..signals.recording import Recording
+from ..signals.samples import Samples
 from .covariance import cluster_products, inflation, jackknife, largest, propagated, widened
 from .estimate import Estimate
-from .gaussian_prior import GaussianPrior
 from .least_squares import instrumental_variables, least_squares, Solution, total_least_squares
 from .model_error import model_error_covariance
-from .observation_system import System
+from .observation_system import GaussianPrior, observe, System
+
+
+def add_instruments(
+    system: System,
+    samples: Samples,
+    time: Array,
+    motion: tuple[Array, Array, Array],
+    robot: Robot,
+    base: BaseParameters,
+) -> System:
+    """
+    Add W of another motion to a system, for instrumental variables (IDIM-IV).
+
+    Parameters
+    ----------
+    samples : the measured motion, whose filter and decimation W gets too
+    time : (K,) of the other motion [s]; rows outside it are not used
+    motion : its q, dq, ddq (K, n), such as the simulated one's or the reference's
+
+    """
+    q, dq, ddq = (
+        np.column_stack([np.interp(samples.time, time, column) for column in values.T])
+        for values in motion
+    )
+    other = observe(dataclasses.replace(samples, q=q, dq=dq, ddq=ddq), robot, base)
+    inside = (system.time >= time[0]) & (system.time <= time[-1])
+    return dataclasses.replace(system, Z=other.W, valid=system.valid & inside)
+
+
+def add_reference_instruments(
+    system: System, samples: Samples, recording: Recording, robot: Robot, base: BaseParameters
+) -> System:
+    """
+    Add W of the recorded reference to a system.
+
+    Raises
+    ------
+    RecordingError : the recording has no reference
+
+    """
+    reference = recording.select(robot.joints).reference
+    if reference is None or reference.time.size < 2:
+        raise RecordingError(
+            "method 'iv' needs the reference as instrument: record controller_state, or use 'wls'"
+        )
+    motion = reference.q, reference.dq, reference.ddq
+    return add_instruments(system, samples, reference.time, motion, robot, base)
+
 
 __all__ = ['WHITEN', 'Estimate', 'fit']
 

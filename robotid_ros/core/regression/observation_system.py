@@ -1,12 +1,13 @@
 """The observation system Y = W χ + ρ, joint by joint, filtered and decimated alike."""
 
 import dataclasses
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from ...exceptions import RecordingError
-from ..arrays import Array, freeze_fields
+from ..arrays import Array, freeze_fields, ReadOnlyArrays
 from ..model.base_parameters import BaseParameters
 from ..model.drive_torques import path_columns
 from ..model.dynamics import regressor
@@ -14,9 +15,65 @@ from ..model.friction import SHRUNK
 from ..model.robot import ElasticRobot, Robot
 from ..signals.filters import filter_without_phase
 from ..signals.samples import Samples
-from .gaussian_prior import GaussianPrior
 from .shrinkage import Penalty
-from .timing_error import TimingError
+
+
+@dataclasses.dataclass(frozen=True)
+class GaussianPrior(ReadOnlyArrays):
+    """
+    Parameters before any data, normally distributed.
+
+    Attributes
+    ----------
+    mean : (b,)
+    covariance : (b, b)
+
+    """
+
+    mean: Array
+    covariance: Array
+
+    @cached_property
+    def whitening(self) -> Array:
+        """V (b, b) with `‖V (χ − mean)‖² = (χ − mean)ᵀ covariance⁻¹ (χ − mean)`."""
+        from scipy.linalg import solve_triangular
+
+        root = np.linalg.cholesky(self.covariance)
+        return np.asarray(solve_triangular(root, np.eye(len(root)), lower=True))
+
+    @property
+    def rows(self) -> tuple[Array, Array]:
+        """Equations `V χ = V mean` of unit variance: (b, b) and (b,)."""
+        return self.whitening, self.whitening @ self.mean
+
+
+@dataclasses.dataclass(frozen=True)
+class TimingError(ReadOnlyArrays):
+    """
+    What errors of the samples' times do to an estimate.
+
+    Attributes
+    ----------
+    change : (b,) standard deviation, with the signs in which parameters change together
+    jitter, left : standard deviation of the stamps about even times, and of the errors of the
+        times that are used [s]
+
+    """
+
+    change: Array
+    jitter: float
+    left: float
+
+    def covariance(self, size: int) -> Array:
+        """Return the covariance of an estimate whose first parameters these are, (size, size)."""
+        change = np.zeros(size)
+        change[: len(self.change)] = self.change
+        return np.outer(change, change)
+
+    def select(self, kept: npt.NDArray[np.bool_]) -> 'TimingError':
+        """Return the error of some parameters (b,); the others are as they are."""
+        return dataclasses.replace(self, change=self.change[kept[: len(self.change)]])
+
 
 # Butterworth filter before decimation, forth and back; cut-off over the Nyquist frequency that is
 # left, as `scipy.signal.decimate` has it.

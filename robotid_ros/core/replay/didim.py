@@ -23,8 +23,7 @@ from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from ..parameters.physical_consistency import SolverError
 from ..regression.estimate import Estimate
-from ..regression.estimators import fit
-from ..regression.instrumental_variables import add_instruments
+from ..regression.estimators import add_instruments, fit
 from ..regression.observation_system import observe, System
 from ..signals.recording import Recording
 from ..signals.samples import Samples

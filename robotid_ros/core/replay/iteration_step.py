@@ -12,8 +12,7 @@ from ..arrays import Array
 from ..model.friction import DRY
 from ..parameters.physical_consistency import SolverError
 from ..regression.estimators import Estimate, fit
-from ..regression.gaussian_prior import GaussianPrior
-from ..regression.observation_system import System
+from ..regression.observation_system import GaussianPrior, System
 from .convergence_history import Iteration, relative_motion_error
 from .prior_distribution import consistent_fit
 from .replay_problem import ReplayProblem

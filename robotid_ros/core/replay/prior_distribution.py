@@ -19,8 +19,7 @@ from ..model.robot import Robot
 from ..parameters.physical_consistency import BodyPrior, consistent_parameters, scaled_coordinates
 from ..parameters.standard import nonnegative_columns
 from ..regression.estimate import Estimate
-from ..regression.gaussian_prior import GaussianPrior
-from ..regression.observation_system import decimate, System
+from ..regression.observation_system import decimate, GaussianPrior, System
 from .direct_model import direct_model
 from .replay_problem import interpolate_rows, ReplayProblem
 from .simulation import mass_matrices

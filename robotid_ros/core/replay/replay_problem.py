@@ -13,7 +13,7 @@ from ...exceptions import ControllerError, DivergenceError, RecordingError
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
-from ..regression.gaussian_prior import GaussianPrior
+from ..regression.observation_system import GaussianPrior
 from ..signals.recording import Controller, Recording, Reference
 from ..signals.samples import Samples
 from ..timing.delays import hold_delay

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import yaml
 
-from ...core.model.assumed_inertials import with_inertials
+from ...core.model.robot_description import with_inertials
 from ...core.model.urdf_parsing import movable_joints, root_link
 from ...exceptions import ConfigurationError
 from ...simulation_settings import SimulationSettings

@@ -15,7 +15,7 @@ from ..torques_file import Torques
 from ..verdict_text import TITLES
 from ..verification import FEED_FORWARD, NEW_GAINS, PRESENT, Verification
 from . import drawing
-from .bodies import bodies_of, scene
+from .moving_arm import bodies_of, scene
 from .templates import number, percent, render
 from .thinning import phases
 from .verdict import figures, finding_rows, first_words

@@ -21,8 +21,7 @@ from ...files.results import chosen_settings, Results
 from ...files.results_file import read_results, REPORT, write_results
 from ...node_settings import UNCHECKED
 from ..common.messages import values_of
-from .domains import claim_domain, release_domain
-from .node_processes import NodeProcesses, ros_environment
+from .node_processes import claim_domain, NodeProcesses, release_domain, ros_environment
 from .session_client import SessionClient
 
 ProgressCallback = Callable[[float, str], None]

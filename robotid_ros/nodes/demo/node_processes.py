@@ -1,16 +1,78 @@
 """The nodes of a session as processes on a ROS domain of their own."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 import json
 import os
 from pathlib import Path
+import random
 import signal
+import socket
 import subprocess
 import sys
 from typing import Any
 
+from ...core.verdict import THRESHOLDS
 from ...exceptions import RobotIdError
+from ...files.results import count_within_sigma, Results
 from ..common.processes import child_environment, ENDS_WITH
+
+# Domains that leave their ports below those that Linux gives to outgoing connections.
+DOMAINS = range(1, 101)
+# Participants of a domain whose ports are looked at.
+PARTICIPANTS = 16
+_claims: dict[int, socket.socket] = {}
+
+
+def claim_domain() -> int:
+    """
+    Take a ROS domain that is empty, until `release_domain` or this process's end.
+
+    A simulated robot must not meet a real one: its controller has the same name.
+
+    Raises
+    ------
+    RobotIdError : there is none
+
+    """
+    # A fixed choice would let two that begin at once meet.
+    for domain in random.SystemRandom().sample(DOMAINS, len(DOMAINS)):
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            # An abstract address: the system frees it when this process ends, however it ends.
+            claim.bind(f'\0robotid_ros/domain/{domain}')
+        except OSError:
+            claim.close()
+            continue
+        if _is_empty(domain):
+            _claims[domain] = claim
+            return domain
+        claim.close()
+    raise RobotIdError(
+        f'every ROS domain from {DOMAINS[0]} to {DOMAINS[-1]} is in use on this machine: end '
+        'nodes that are not needed'
+    )
+
+
+def release_domain(domain: int) -> None:
+    """Give a domain back."""
+    _claims.pop(domain).close()
+
+
+def _is_empty(domain: int) -> bool:
+    """
+    Whether nobody has a port at which participants of a domain are discovered.
+
+    A guardian outlives the node that it guards: it need not be the first participant.
+    """
+    for participant in range(PARTICIPANTS):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.bind(('', 7410 + 250 * domain + 2 * participant))
+            except OSError:
+                return False
+    return True
+
 
 # From the one that moves the robot to the robot itself: ended in this order.
 SHUTDOWN_ORDER = ('feedforward', 'excitation', 'recorder', 'identification', 'simulated_robot')
@@ -112,3 +174,44 @@ def ros_environment(domain: int) -> dict[str, str]:
         'ROS_DOMAIN_ID': str(domain),
         'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
     }
+
+
+# What a session has to reach: relative residual on the validation, true parameters within ±3σ.
+MAX_RESIDUAL, MIN_SHARE_WITHIN = (
+    THRESHOLDS[name].value for name in ('recovered', 'recovered_share')
+)
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """
+    How well a simulated robot was found again.
+
+    Parameters
+    ----------
+    inside, known : base parameters within ±3σ of the truth, and those whose truth is known
+    residual : largest relative residual of a moving joint on the validation motion
+
+    """
+
+    inside: int
+    known: int
+    residual: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether enough true parameters lie within ±3σ and the residual is small."""
+        enough = self.known and self.inside >= MIN_SHARE_WITHIN * self.known
+        return bool(enough and self.residual <= MAX_RESIDUAL)
+
+    def __str__(self) -> str:
+        return (
+            f'{self.inside} of {self.known} true base parameters lie within ±3σ; the largest '
+            f'validation residual of a moving joint is {100 * self.residual:.2f} %'
+        )
+
+
+def recovery_of(results: Results) -> Recovery:
+    """Return how well the truth, which stands beside results, was found again."""
+    worst = max((row.moving for row in results.validation), default=float('inf'))
+    return Recovery(*count_within_sigma(results.base), worst)

@@ -1,10 +1,14 @@
-"""Who hears whom: ROS domain, discovery range, transport, quality of service."""
+"""Surroundings: who hears whom, who else moves the robot, and room for a recording."""
 
 from collections.abc import Iterator
+from pathlib import Path
+import shutil
 
 from ...core.finding_codes import finding
-from ...core.findings import Finding
-from .graph_snapshot import Endpoint, GraphSnapshot, Topic
+from ...core.findings import Finding, Severity
+from ...exceptions import FileError
+from ...files.atomic import expect_writable
+from .graph_snapshot import Disk, Endpoint, GraphSnapshot, Topic
 
 # Variables that decide who hears whom.
 ENVIRONMENT = (
@@ -89,3 +93,72 @@ def incompatibility(publisher: Endpoint, reader: Endpoint) -> str:
     if reader.latched and not publisher.latched:
         lacks.append('earlier messages (transient_local)')
     return ' and '.join(lacks)
+
+
+def client_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
+    """Check that a session would be alone with the robot."""
+    name = snapshot.controller_name
+    sessions, commands, goals = (
+        snapshot.topic(key) for key in ('excitation_session', 'joint_trajectory', 'goals')
+    )
+    if sessions.publishers:
+        nodes = sessions.publishing_nodes
+        yield finding('session_runs', nodes=nodes, controller=name)
+    elif snapshot.running_goals:
+        yield finding('goal_runs', controller=name)
+    if commands.publishers:
+        nodes = commands.publishing_nodes
+        yield finding('commanded_by_topic', nodes=nodes, controller=name, topic=commands.name)
+    in_sessions = {end.node for end in sessions.publishers}
+    others = sorted({end.node for end in goals.subscribers} - in_sessions)
+    if others:
+        yield finding('other_clients', nodes=others, controller=name)
+    if not (sessions.publishers or commands.publishers or snapshot.running_goals):
+        yield finding('alone', controller=name)
+
+
+def publisher_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
+    """Check that each topic of the robot has one publisher."""
+    states = snapshot.topic('joint_states')
+    streams = snapshot.joint_states
+    names = [joint for stream in streams for joint in stream.joints]
+    shared = len(streams) == 1 or len(set(names)) < len(names)
+    if len(states.publishers) > 1 and streams and shared:
+        count, nodes = len(states.publishers), states.publishing_nodes
+        yield finding('rival_publishers', count=count, topic=states.name, nodes=nodes)
+    if len(snapshot.descriptions) > 1:
+        topic = snapshot.topic('robot_description')
+        count, nodes = len(snapshot.descriptions), topic.publishing_nodes
+        yield finding('several_descriptions', topic=topic.name, count=count, nodes=nodes)
+
+
+# A minute of seven joints at 1 kHz, with the controller's states, takes about 60 MB: room for
+# a session, and for a day of them [B].
+LEAST_SPACE, ENOUGH_SPACE = 200e6, 2e9
+
+
+def look_at_disk(folder: str) -> Disk:
+    """Look whether a folder, which may be missing yet, can be written to."""
+    path = Path(folder).expanduser().absolute()
+    try:
+        expect_writable(path)
+        there = next(part for part in (path, *path.parents) if part.exists())
+        return Disk(str(path), '', shutil.disk_usage(there).free)
+    except (FileError, OSError) as error:
+        return Disk(str(path), str(error).rpartition(': ')[0] or str(error))
+
+
+def disk_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
+    """Check the folder of the recorder, should it run on this machine."""
+    disk = snapshot.disk
+    if disk is None:
+        return
+    if disk.obstacle:
+        yield finding('not_writable', reason=disk.obstacle)
+        return
+    severity = Severity.OK
+    if disk.free < ENOUGH_SPACE:
+        severity = Severity.ERROR if disk.free < LEAST_SPACE else Severity.WARNING
+    setting = 'recorder.folder' if severity else None
+    space = finding('disk_space', free=disk.free / 1e9, folder=disk.folder, setting=setting)
+    yield space.at(severity)

@@ -18,8 +18,7 @@ from ..common.messages import one_line
 from ..common.runtime import SpinThread
 from .graph_listener import GraphListener
 from .graph_snapshot import GraphSnapshot
-from .network_checks import ENVIRONMENT
-from .recording_checks import look_at_disk
+from .network_checks import ENVIRONMENT, look_at_disk
 
 NODE = 'robotid_doctor'
 

@@ -10,7 +10,7 @@ from sensor_msgs.msg import JointState
 
 from ...core.arrays import Array
 from ...core.signals.recording import Recording
-from ...core.timing.update_rate import observed_update_rate
+from ...core.timing.delays import observed_update_rate
 from ...core.verification.tracking import Tracking
 from ...exceptions import RobotStateError
 from ..common.controller import by_joint, is_well_formed_state, STATE_TYPE
@@ -71,13 +71,6 @@ class MotionMessages:
         rows = (stamp >= self._start) & (stamp <= self._stop)
         time = _seconds(stamp[rows] - self._start)
         return Recording(self._joints, time, position[rows], effort[rows], source='the robot')
-
-    def means(self) -> tuple[Array, Array]:
-        """Return the mean position and effort (n,), as published."""
-        _, position, effort = self._samples()
-        if not len(position) or not np.isfinite(effort).all():
-            raise RobotStateError('no efforts at rest: is the driver running?')
-        return position.mean(axis=0), effort.mean(axis=0)
 
     def update_rate(self, nominal: float) -> float:
         """

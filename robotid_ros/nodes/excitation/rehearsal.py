@@ -16,7 +16,7 @@ from ..common.controller import check_controller, ControllerClient, ControllerDe
 from ..common.messages import one_line, State, status
 from ..common.runtime import ConfiguredNode, LATCHED
 from ..common.worker_process import run_in_process
-from ..demo.recovery import Recovery, recovery_of
+from ..demo.node_processes import Recovery, recovery_of
 from ..demo.twin import write_twin
 from .session_design import read_positions
 from .supervisor import SessionContext

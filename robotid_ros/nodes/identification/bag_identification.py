@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.model.dynamics import RobotDynamics
 from ...core.model.robot import ElasticRobot, Robot
-from ...core.model.robot_dynamics import RobotDynamics
 from ...core.monitoring.contact_detector import contact_thresholds, ContactThresholds
 from ...core.monitoring.external_effort import external_efforts, ExternalEffortEstimator
 from ...core.pipeline.identification import identify
@@ -17,11 +17,11 @@ from ...core.pipeline.results import Identification
 from ...core.signals.recording import Controller, Recording
 from ...exceptions import RecordingError, RobotIdError
 from ...files.atomic import make_new_folder
+from ...files.collect_results import save
 from ...files.configuration import Configuration
 from ...files.export.identified_urdf import identified_urdf
 from ...files.identification_input import AnyRecording, EXCITING, open_input, split
 from ...files.results import chosen_settings
-from ...files.save_results import save
 from ...node_settings import IdentificationNodeSettings
 from .gain_proposal import largest_inertia
 from .outcome import IdentificationOutcome

@@ -1,16 +1,152 @@
 """Drift of friction, offsets and payload, live as topics."""
 
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+import math
+
+from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import numpy as np
 from rclpy.node import Node
+from std_msgs.msg import Header
 
 from ...core.model import Robot
-from ...core.monitoring.drift_monitor import DriftMonitor
+from ...core.monitoring.change_tests import FRICTION, OFFSET, ParameterGroup, PAYLOAD
+from ...core.monitoring.drift_monitor import DriftChange, DriftMonitor
 from ...node_settings import IdentificationNodeSettings
-from ..common.messages import JointStateArrays
+from ..common.messages import format_seconds, format_value, JointStateArrays, status
 from ..common.runtime import LATCHED, publish_diagnostics
-from .drift_messages import change_text, drift_message, summary_status
 from .outcome import IdentificationOutcome
+
+# A joint that has not moved for so long is said to lack motion [s].
+LONG_AGO = 60.0
+# Stamps from this year on are dates, earlier ones simulated time.
+FIRST_YEAR = datetime(2000, 1, 1, tzinfo=timezone.utc).timestamp()
+
+
+def drift_message(monitor: DriftMonitor, stamp: Time) -> DiagnosticArray:
+    """
+    One status per joint or coupling, and one of the payload.
+
+    Each value reads 'value; σ; identified; unit', numbers with full precision.
+    """
+    names = dict.fromkeys(_name(group) for group in monitor.followed.groups)
+    return DiagnosticArray(
+        header=Header(stamp=stamp), status=[_status(monitor, name) for name in names]
+    )
+
+
+def summary_status(monitor: DriftMonitor | None, joints: Sequence[str]) -> DiagnosticStatus:
+    """Return everything in one status, for `/diagnostics`."""
+    if monitor is None:
+        return status('', 'waiting for an identification', {})
+    told = [change_text(change) for change in monitor.changes.values()]
+    resting = [j for k, j in enumerate(joints) if _rests(monitor, k)]
+    values = {_name(change.group): change_text(change) for change in monitor.changes.values()}
+    if monitor.suspicion is not None:
+        group, since = monitor.suspicion
+        values['looking_at'] = f'{group.kind} of {group.name} since {clock_text(since)}'
+    text = '; '.join(told) or 'as identified'
+    if len(resting) == len(joints):
+        text = f'not enough motion since {clock_text(int(monitor.last_motion.max()))}; {text}'
+    elif resting:
+        values['not_enough_motion'] = ', '.join(resting)
+    return status('', text, values, level=DiagnosticStatus.WARN if told else DiagnosticStatus.OK)
+
+
+def change_text(change: DriftChange) -> str:
+    """Say what changed, by how much, and what to do."""
+    group, since = change.group, clock_text(change.since)
+    if change.reverted:
+        return f'{group.kind} of {group.name} as identified again since {since}'
+    if group.kind == PAYLOAD:
+        mass, sigma = change.value[0], change.sigma[0]
+        where = ''
+        if abs(mass) > 3.0 * sigma:
+            x, y, z = 1e3 * change.value[1:] / mass
+            where = f', centre {x:.0f} {y:.0f} {z:.0f} mm from the last joint'
+        return (
+            f'payload {mass:+.3g} kg (σ {sigma:.2g}){where}, since {since}: tell the controller, '
+            'or identify again'
+        )
+    if group.kind == OFFSET:
+        return (
+            f'offset of {group.name} {change.value[0]:+.3g} (σ {change.sigma[0]:.2g}) since '
+            f'{since}: set its sensor to zero, or identify again'
+        )
+    size = '' if math.isnan(change.share) else f' {100.0 * change.share:+.0f} %'
+    return (
+        f'friction of {group.name}{size} since {since}: look at drive and lubrication, or '
+        'identify again'
+    )
+
+
+def clock_text(stamp: int) -> str:
+    """Say a stamp [ns] as a date, of simulated time as seconds."""
+    if stamp * 1e-9 < FIRST_YEAR:
+        return f'{stamp * 1e-9:.1f} s'
+    return datetime.fromtimestamp(stamp // 10**9, timezone.utc).strftime('%Y-%m-%d %H:%M:%S UTC')
+
+
+def _status(monitor: DriftMonitor, name: str) -> DiagnosticStatus:
+    groups = [group for group in monitor.followed.groups if _name(group) == name]
+    told = [monitor.changes[group] for group in groups if group in monitor.changes]
+    values: dict[str, str] = {}
+    for group in groups:
+        values |= _values(monitor, group)
+    for change in told:
+        values |= _told_values(change)
+    level = DiagnosticStatus.WARN if told else DiagnosticStatus.OK
+    return status(name, _message(monitor, groups, told), values, level=level)
+
+
+def _message(monitor: DriftMonitor, groups: list[ParameterGroup], told: list[DriftChange]) -> str:
+    parts = [change_text(change) for change in told]
+    if all(_rests(monitor, joint) for joint in groups[0].joints):
+        last = max(int(monitor.last_motion[joint]) for joint in groups[0].joints)
+        parts.append(f'not enough motion since {clock_text(last)}')
+    if monitor.suspicion is not None and monitor.suspicion[0] in groups:
+        parts.append(f'a change since {clock_text(monitor.suspicion[1])} is looked at')
+    return '; '.join(parts) or 'as identified'
+
+
+def _values(monitor: DriftMonitor, group: ParameterGroup) -> Mapping[str, str]:
+    followed, (value, sigma) = monitor.followed, monitor.estimate()
+    result = {}
+    for k in group.members:
+        numbers = (float(value[k]), float(sigma[k]), float(followed.identified[k]))
+        shown = '; '.join([*map(format_value, numbers), followed.units[k]])
+        result[followed.names[k]] = shown
+    return result
+
+
+def _told_values(change: DriftChange) -> Mapping[str, str]:
+    """Return a change as values, by what it is of."""
+    kind = change.group.kind
+    result = {f'{kind}_since': format_seconds(change.since)}
+    if kind == FRICTION:
+        result['friction_change'] = format_value(change.share)
+    elif kind == OFFSET:
+        result['offset_change'] = format_value(float(change.value[0]))
+        result['offset_change_sigma'] = format_value(float(change.sigma[0]))
+    else:
+        mass = float(change.value[0])
+        result['payload_mass'] = format_value(mass)
+        result['payload_mass_sigma'] = format_value(float(change.sigma[0]))
+        for axis, moment in zip('xyz', change.value[1:].tolist(), strict=True):
+            result[f'payload_first_moment_{axis}'] = format_value(moment)
+    return result
+
+
+def _rests(monitor: DriftMonitor, joint: int) -> bool:
+    """Whether a joint has not moved for long, or never enough to be known."""
+    ago = (monitor.stamp - int(monitor.last_motion[joint])) * 1e-9
+    return ago > LONG_AGO or not monitor.enough()[joint]
+
+
+def _name(group: ParameterGroup) -> str:
+    return 'payload' if group.kind == PAYLOAD else group.name
+
 
 PERIOD = 1.0  # of the topic [s]
 

@@ -10,7 +10,7 @@ from std_msgs.msg import Header
 
 from ...core.arrays import Array
 from ...core.model import Robot
-from ...core.model.robot_dynamics import RobotDynamics
+from ...core.model.dynamics import RobotDynamics
 from ...core.monitoring.contact_detector import (
     Contact,
     ContactDetector,

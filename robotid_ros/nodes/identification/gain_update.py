@@ -1,20 +1,79 @@
 """Sets the proposed gains on the controller of a robot that rests."""
 
+from collections.abc import Sequence
 from pathlib import Path
 import time
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
+import numpy as np
+from rclpy.node import Node
 
 from ...core.arrays import Array
 from ...core.model import Robot
 from ...exceptions import ControllerError, FEW
 from ...files.verification import read_verification, VERIFICATION
 from ...node_settings import GainProposalSettings
-from ..common.controller import ControllerClient
-from ..common.messages import State, values_of
+from ..common.controller import ControllerClient, subscribe_states
+from ..common.messages import stamps_to_nanoseconds, State, values_of
 from ..common.runtime import ConfiguredNode, LATCHED
 from .gain_proposal import gain_parameters, Gains, propose_for_joints
-from .rest_check import check_at_rest
+
+# How long the robot is watched, by its own clock [s].
+OBSERVED_TIME = 0.3
+# Travel meanwhile that is a motion [rad or m]: a reference at rest is constant, and positions that
+# are measured at rest differ by less, even with an encoder of 12 bits.
+MAX_REFERENCE_TRAVEL, MAX_TRAVEL = 1e-5, 5e-3
+POLL_PERIOD = 0.01
+
+
+def check_at_rest(node: Node, controller: str, timeout: float) -> None:
+    """
+    Watch the states of a controller for a moment; call from a worker thread.
+
+    Raises
+    ------
+    ControllerError : the robot moves, or nobody knows
+
+    """
+    stream = subscribe_states(node, controller)
+    states: list[Any] = []
+    try:
+        end = time.monotonic() + timeout
+        while _span(states) < OBSERVED_TIME:
+            if time.monotonic() > end:
+                raise ControllerError(
+                    f"'{stream.topic}' does not say whether the robot rests: activate the "
+                    'controller'
+                )
+            time.sleep(POLL_PERIOD)
+            states += stream.take_newest(_is_well_formed)[0]
+            states = [state for state in states if state.joint_names == states[-1].joint_names]
+    finally:
+        stream.close()
+    if moving := moving_joints(states):
+        raise ControllerError(f'the robot moves ({", ".join(moving)}): wait until it rests')
+
+
+def moving_joints(states: Sequence[Any]) -> list[str]:
+    """Names of the joints that travel in the course of a controller's states."""
+    reference = np.array([state.reference.positions for state in states])
+    measured = np.array([state.feedback.positions for state in states])
+    moves = np.ptp(reference, axis=0) > MAX_REFERENCE_TRAVEL
+    moves |= np.ptp(measured, axis=0) > MAX_TRAVEL
+    return [name for name, moving in zip(states[0].joint_names, moves, strict=True) if moving]
+
+
+def _span(states: Sequence[Any]) -> float:
+    """Return the time from the first to the last state [s]."""
+    return float(np.ptp(stamps_to_nanoseconds(states))) * 1e-9 if states else 0.0
+
+
+def _is_well_formed(state: Any) -> bool:
+    """Whether a state has a position and a reference of each joint."""
+    positions = (state.reference.positions, state.feedback.positions)
+    return all(len(p) == len(state.joint_names) and np.isfinite(p).all() for p in positions)
+
 
 # A state of the excitation that is older says nothing any more [s]: it repeats it several times a
 # second, unless it has died.

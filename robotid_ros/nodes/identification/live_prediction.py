@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from ...core.arrays import Array
 from ...core.model import inverse_dynamics, Robot
-from ...core.monitoring.filtered_states import FilteredStates
+from ...core.monitoring.motion_rows import FilteredStates
 
 # Longer silence, and a clock that was set back by more, start the filter anew [s]: the straight
 # line between two samples would bridge it with a velocity that the robot never had.

@@ -1,6 +1,7 @@
 """One recording: from the middleware's queues straight into the bag."""
 
 from collections.abc import Callable, Mapping
+import importlib
 from pathlib import Path
 from queue import SimpleQueue
 import threading
@@ -12,19 +13,96 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy._rclpy_pybind11 import RCLError
 from rclpy.exceptions import InvalidHandle
 from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from trajectory_msgs.msg import JointTrajectory
 
-from ...exceptions import RobotIdError
+from ...core.finding_codes import render
+from ...exceptions import FileError, RecordingError, RobotIdError, UnknownNameError
 from ...files.bags import BagWriter
+from ...files.bags.opening import open_bag
 from ...files.bags.session import SESSION_TOPIC
-from ..common.controller import CANCEL, ControllerClient
+from ..common.batched_subscription import BatchedSubscription
+from ..common.controller import CANCEL, ControllerClient, subscribe_states
 from ..common.processes import prefer_threads
 from ..common.runtime import ConfiguredNode
 from ..common.waiting import run_in_executor
-from .bag_check import check_bag
 from .session_snapshot import SessionSnapshot
 from .session_watch import ReceivedState, SessionWatch
-from .subscriptions import subscribe
-from .system_clock import SystemClock
+
+
+def subscribe(node: ConfiguredNode, controller: str) -> list[BatchedSubscription]:
+    """
+    Subscribe to the robot and its controller, these two first, and to what the settings name.
+
+    Raises
+    ------
+    UnknownNameError : nobody publishes a topic of the settings
+
+    """
+    depth = node.configuration.recorder.depth
+    subscriptions = [
+        BatchedSubscription(node, JointState, 'joint_states', depth=depth),
+        subscribe_states(node, controller, depth=depth),
+        BatchedSubscription(node, String, 'robot_description', depth=1, latched=True),
+        BatchedSubscription(node, JointTrajectory, 'excitation/reference', depth=10, latched=True),
+    ]
+    known = dict(node.get_topic_names_and_types())
+    for topic in node.configuration.recorder.topics:
+        name = node.resolve_topic_name(topic)
+        if name not in known:
+            raise UnknownNameError('topic', name, tuple(sorted(known)))
+        subscriptions.append(
+            BatchedSubscription(node, _message_class(known[name][0]), topic, depth=depth)
+        )
+    return subscriptions
+
+
+def _message_class(name: str) -> type:
+    """Class of 'sensor_msgs/msg/JointState'."""
+    package, kind, message = name.split('/')
+    return getattr(importlib.import_module(f'{package}.{kind}'), message)
+
+
+# Change of the clock that is a step [s]: a sample at 50 Hz. Time synchronisation that only slews
+# makes none at all, as it slews the steady clock alike.
+LEAST_STEP = 0.02
+# Readings of which the quickest counts: a thread may lose the processor between two clocks.
+READINGS = 3
+
+
+def read_offset() -> int:
+    """Return the time of the system less that of the steady clock [ns]."""
+    found = []
+    for _ in range(READINGS):
+        before, now = time.monotonic_ns(), time.time_ns()
+        found.append((time.monotonic_ns() - before, now - before))
+    return min(found)[1]
+
+
+class SystemClock:
+    """
+    Watches the system clock from now on.
+
+    Attributes
+    ----------
+    step : by which it was set when `was_set` looked last, 0 where it was not [ns]
+
+    """
+
+    def __init__(self) -> None:
+        self._offset, self.step = read_offset(), 0
+
+    def was_set(self) -> bool:
+        """Look whether it was set since the beginning."""
+        step = read_offset() - self._offset
+        self.step = step if abs(step) > LEAST_STEP * 1e9 else 0
+        return self.step != 0
+
+    def now(self) -> int:
+        """Return the system time as if it had not been set [ns]."""
+        return time.time_ns() - self.step
+
 
 # How often the middleware's queues are emptied [s]: `recorder.depth` holds many times what a
 # period brings.
@@ -251,3 +329,32 @@ class BagWriterLoop:
 def _type_name(message_class: type) -> str:
     """Full name of a message class, as a bag has it."""
     return '/'.join((*message_class.__module__.split('.')[:2], message_class.__name__))
+
+
+def check_bag(path: Path, written: Mapping[str, int]) -> None:
+    """
+    Open a bag as whoever uses it will do, and count.
+
+    Parameters
+    ----------
+    path : of the bag
+    written : number of messages by topic
+
+    Raises
+    ------
+    FileError : it cannot be read, or messages are missing
+
+    """
+    if not any(written.values()):
+        return
+    try:
+        with open_bag(path) as bag:
+            found, notes = {topic: bag.count(topic) for topic in written}, bag.notes
+    except RecordingError as error:
+        raise FileError(f'what was recorded cannot be read: {error}') from error
+    if found != written or notes:
+        said = ''.join(f' {render(note)}' for note in notes)
+        raise FileError(
+            f"'{path}' holds {sum(found.values())} of the {sum(written.values())} messages that "
+            f'were written: check the disk, and record again.{said}'
+        )

@@ -19,7 +19,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, String
 from std_srvs.srv import Trigger
 
-from ...core.model.assumed_inertials import with_inertials
+from ...core.model.robot_description import with_inertials
 from ...exceptions import ConfigurationError, RobotIdError
 from ...files.configuration import read_urdf
 from ...plant.drive_loops import build_drives_of, Step

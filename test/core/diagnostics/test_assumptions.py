@@ -7,7 +7,7 @@ import pytest
 
 from robotid_ros.core.diagnostics.advice import GRAVITY
 from robotid_ros.core.diagnostics.assumptions import data_warnings
-from robotid_ros.core.diagnostics.effort_scale import scale_warnings
+from robotid_ros.core.diagnostics.plausibility import scale_warnings
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import inverse_dynamics

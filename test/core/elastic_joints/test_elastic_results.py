@@ -3,9 +3,9 @@
 import numpy as np
 
 from robotid_ros.core.pipeline.identification import identify
+from robotid_ros.files.collect_results import save
 from robotid_ros.files.export.identified_urdf import identified_urdf
 from robotid_ros.files.results_file import read_results
-from robotid_ros.files.save_results import save
 
 from .test_elastic_estimation import build, motion, recording, SETTINGS, truth
 

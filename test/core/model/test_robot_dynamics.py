@@ -9,8 +9,7 @@ import pytest
 
 from robotid_ros.core.model import build_robot, mass_matrix, regressor
 from robotid_ros.core.model.base_parameters import base_parameters
-from robotid_ros.core.model.dynamics import inverse_dynamics, with_masses
-from robotid_ros.core.model.robot_dynamics import RobotDynamics
+from robotid_ros.core.model.dynamics import inverse_dynamics, RobotDynamics, with_masses
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.configuration import load, read_urdf
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.signal import butter, lsim
 
-from robotid_ros.core.monitoring.filtered_states import FilteredStates, StateVariableFilter
+from robotid_ros.core.monitoring.motion_rows import FilteredStates, StateVariableFilter
 
 
 def test_filter_is_the_butterworth_of_a_second_implementation():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.model import build_robot, inverse_dynamics
-from robotid_ros.core.model.robot_dynamics import RobotDynamics
+from robotid_ros.core.model.dynamics import RobotDynamics
 from robotid_ros.core.monitoring.external_effort import FilteredMotion, MomentumObserver
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.configuration import load, read_urdf

@@ -9,7 +9,7 @@ import pytest
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.regression.block_sampling import BlockSampler
+from robotid_ros.core.pipeline.observation import BlockSampler
 from robotid_ros.exceptions import RecordingError, StandstillError
 
 # What is chosen of the first chunk alone may differ.

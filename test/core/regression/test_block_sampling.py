@@ -2,7 +2,7 @@
 
 import pytest
 
-from robotid_ros.core.regression.block_sampling import BlockSampler
+from robotid_ros.core.pipeline.observation import BlockSampler
 
 
 @pytest.mark.parametrize(('count', 'step'), [(1, 1), (4, 1), (5, 2), (9, 4), (16, 4), (17, 8)])

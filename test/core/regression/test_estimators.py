@@ -8,8 +8,12 @@ from scipy.stats import linregress, norm
 
 from robotid_ros.core.regression.covariance import count_blocks
 from robotid_ros.core.regression.estimators import fit, WHITEN
-from robotid_ros.core.regression.gaussian_prior import GaussianPrior
-from robotid_ros.core.regression.observation_system import decimate, NOISE_BAND, System
+from robotid_ros.core.regression.observation_system import (
+    decimate,
+    GaussianPrior,
+    NOISE_BAND,
+    System,
+)
 from robotid_ros.exceptions import RecordingError
 
 TRUTH = np.array([1.5, -0.7, 0.2, 3.0])

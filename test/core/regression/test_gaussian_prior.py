@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.regression.estimators import fit
-from robotid_ros.core.regression.gaussian_prior import GaussianPrior
 from robotid_ros.core.regression.model_error import COLUMNS
-from robotid_ros.core.regression.observation_system import System
+from robotid_ros.core.regression.observation_system import GaussianPrior, System
 
 TRUE = np.array([2.0, -1.0, 0.5, 3.0])
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robotid_ros.core.regression.repetition import find_repetition
+from robotid_ros.core.regression.covariance import find_repetition
 
 ROWS = 430
 

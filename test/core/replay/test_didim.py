@@ -7,7 +7,7 @@ from best_cases import tuned_pd
 import numpy as np
 import pytest
 
-from robotid_ros.core.diagnostics.identifiability import disagreement_warnings
+from robotid_ros.core.diagnostics.data_quality import disagreement_warnings
 from robotid_ros.core.finding_codes import finding, select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model.base_parameters import base_parameters

@@ -15,12 +15,12 @@ from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.recording import Recording
+from robotid_ros.files.collect_results import save
 from robotid_ros.files.export.identified_model import read_identified_model
 from robotid_ros.files.export.identified_urdf import urdf
 from robotid_ros.files.export.mjcf import mjcf
 from robotid_ros.files.export.sdf import sdf
 from robotid_ros.files.results_file import read_results, write_results
-from robotid_ros.files.save_results import save
 
 from .test_mjcf import GRIPPER
 

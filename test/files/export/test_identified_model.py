@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.model import build_robot, RobotSettings
-from robotid_ros.core.model.dynamics import inverse_dynamics
-from robotid_ros.core.model.robot_dynamics import RobotDynamics
+from robotid_ros.core.model.dynamics import inverse_dynamics, RobotDynamics
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.export.identified_model import read_identified_model
 from robotid_ros.files.results_file import write_results

@@ -14,7 +14,6 @@ from robotid_ros.core.finding_codes import render
 from robotid_ros.core.findings import Severity
 from robotid_ros.core.parameters.plain_friction import PlainFriction
 from robotid_ros.exceptions import FileError, MissingPackageError
-from robotid_ros.files.report.bodies import bodies_of
 from robotid_ros.files.report.drawing import (
     effort_series,
     efforts,
@@ -22,6 +21,7 @@ from robotid_ros.files.report.drawing import (
     outliers,
     sorted_precision,
 )
+from robotid_ros.files.report.moving_arm import bodies_of
 from robotid_ros.files.report.page import write_report, write_report_if_possible
 from robotid_ros.files.report.pages import identification_page
 from robotid_ros.files.report.thinning import phases

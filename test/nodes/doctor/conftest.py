@@ -12,8 +12,7 @@ from robotid_ros.core.findings import Finding
 from robotid_ros.files.configuration import Configuration
 from robotid_ros.files.formats.joint_table import JointTable
 from robotid_ros.nodes.common.controller import ControllerDescription
-from robotid_ros.nodes.doctor.diagnose import diagnose
-from robotid_ros.nodes.doctor.findings import subject_of
+from robotid_ros.nodes.doctor.diagnose import diagnose, subject_of
 from robotid_ros.nodes.doctor.graph_snapshot import (
     ControllerStates,
     Disk,

@@ -11,10 +11,9 @@ import pytest
 from robotid_ros.core.finding_codes import seen_and_remedy
 from robotid_ros.core.findings import Severity
 from robotid_ros.nodes.common.messages import status
-from robotid_ros.nodes.doctor import recording_checks
+from robotid_ros.nodes.doctor import network_checks
 from robotid_ros.nodes.doctor.controller_manager import state_from_answers, states_by_diagnostics
-from robotid_ros.nodes.doctor.diagnose import diagnose
-from robotid_ros.nodes.doctor.findings import subject_of
+from robotid_ros.nodes.doctor.diagnose import diagnose, subject_of
 from robotid_ros.nodes.doctor.graph_snapshot import (
     ControllerStates,
     Disk,
@@ -210,10 +209,10 @@ def test_diagnostics_tell_the_states_where_services_cannot_be_asked():
 
 
 def test_the_folder_of_recordings_is_looked_at(tmp_path: Path):
-    assert recording_checks.look_at_disk(str(tmp_path / 'new')).free > 0
+    assert network_checks.look_at_disk(str(tmp_path / 'new')).free > 0
     (tmp_path / 'file').touch()
     assert (
         'is a file, not a folder'
-        in recording_checks.look_at_disk(str(tmp_path / 'file' / 'new')).obstacle
+        in network_checks.look_at_disk(str(tmp_path / 'file' / 'new')).obstacle
     )
     assert not (tmp_path / 'new').exists()

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from robotid_ros.exceptions import ControllerError, ModelError
-from robotid_ros.nodes.doctor.known_facts import known_facts
+from robotid_ros.nodes.doctor.diagnose import known_facts
 
 from .conftest import JOINTS, URDF
 

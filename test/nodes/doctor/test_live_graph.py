@@ -32,12 +32,11 @@ from robotid_ros.core.model import build_robot
 from robotid_ros.files.configuration import Configuration, load
 from robotid_ros.nodes.common.messages import status
 from robotid_ros.nodes.common.runtime import LATCHED, SpinThread
-from robotid_ros.nodes.demo.domains import claim_domain, release_domain
-from robotid_ros.nodes.doctor.diagnose import diagnose
-from robotid_ros.nodes.doctor.findings import subject_of
+from robotid_ros.nodes.demo.node_processes import claim_domain, release_domain
+from robotid_ros.nodes.doctor.diagnose import diagnose, subject_of
+from robotid_ros.nodes.doctor.effort_checks import effort_kind
 from robotid_ros.nodes.doctor.graph_snapshot import GraphSnapshot
 from robotid_ros.nodes.doctor.take_snapshot import snapshot_of_graph
-from robotid_ros.nodes.doctor.weight_checks import effort_kind
 from robotid_ros.nodes.simulated_robot.simulated_robot_node import SimulatedRobot
 
 from .conftest import JOINTS, URDF

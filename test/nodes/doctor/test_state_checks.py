@@ -12,10 +12,9 @@ from robotid_ros.core.findings import Severity
 from robotid_ros.core.model import RobotSettings
 from robotid_ros.core.model.settings import ElasticSettings
 from robotid_ros.files.configuration import Configuration
-from robotid_ros.nodes.doctor.diagnose import diagnose
-from robotid_ros.nodes.doctor.findings import subject_of
+from robotid_ros.nodes.doctor.diagnose import diagnose, subject_of
+from robotid_ros.nodes.doctor.effort_checks import effort_kind
 from robotid_ros.nodes.doctor.graph_snapshot import ControllerStates, GraphSnapshot
-from robotid_ros.nodes.doctor.weight_checks import effort_kind
 
 from .conftest import controller, EPOCH, PERIOD, told, WEIGHT
 

@@ -9,7 +9,7 @@ from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.monitoring.drift_monitor import DriftChange, DriftMonitor
 from robotid_ros.core.monitoring.settings import DriftSettings
 from robotid_ros.nodes.common.messages import values_of
-from robotid_ros.nodes.identification.drift_messages import (
+from robotid_ros.nodes.identification.drift import (
     change_text,
     clock_text,
     drift_message,
