@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array
+from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.friction import SHRUNK, TERMS
 from ..model.parameters import INERTIAL
@@ -52,6 +53,7 @@ class MixedModel:
     size : {parameter: mean weighted square of its column}
     weightless_gain : residual with gravity over that without, where the efforts hold none, else 0
     signals : the filters and rows that were chosen with it, or None
+    delay_notes : what was noted of delays, where none is removed
 
     """
 
@@ -65,6 +67,7 @@ class MixedModel:
     size: Mapping[str, float]
     weightless_gain: float = 0.0
     signals: SignalSettings | None = None
+    delay_notes: tuple[Finding, ...] = ()
 
     def describe(self) -> str:
         """Say in a line what is open, and what that gains."""

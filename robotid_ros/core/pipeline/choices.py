@@ -7,6 +7,7 @@ from itertools import chain
 import numpy as np
 
 from ...exceptions import RobotIdError
+from ..findings import Finding
 from ..identification_settings import IdentificationSettings
 from ..mixed.columns import Part
 from ..mixed.mixed_model import choose, MixedModel, plain_errors
@@ -74,7 +75,7 @@ def choose_model(
     if signals.rows == 'auto':
         signals = dataclasses.replace(signals, rows='every')
     try:
-        parts, filters = choose_filters([_part(r) for r in looked_at], robot, signals)
+        parts, filters, notes = choose_filters([_part(r) for r in looked_at], robot, signals)
         signals = dataclasses.replace(signals, cutoff=filters.cutoff, band=filters.band)
         model = choose_from(parts, robot, filters)
     except (RobotIdError, np.linalg.LinAlgError):
@@ -84,19 +85,23 @@ def choose_model(
     )
     if not any(robot.open_friction):
         return recording, robot, fixed, model
+    if notes is not None:
+        signals = dataclasses.replace(signals, time_offset=False)
     settings = dataclasses.replace(settings, method=MIXED, signals=signals)
-    return recording, model.robot, settings, dataclasses.replace(model, signals=signals)
+    model = dataclasses.replace(model, signals=signals, delay_notes=notes or ())
+    return recording, model.robot, settings, model
 
 
 def choose_filters(
     recordings: Sequence[Recording], robot: Robot, signals: SignalSettings
-) -> tuple[list[Recording], SignalSettings]:
+) -> tuple[list[Recording], SignalSettings, tuple[Finding, ...] | None]:
     """
     Choose the filters, where they are open, with which plain friction predicts folds best.
 
     Returns
     -------
-    The recordings without the delays of their efforts, and the settings for these
+    The recordings without the delays of their efforts, the settings for these, and, where there
+    was no delay to remove, what was noted of delays; else None
 
     """
     rate = min(recording.rate for recording in recordings)
@@ -109,9 +114,13 @@ def choose_filters(
     prompt = [
         remove_delay(r, each[2], signals.stamps) for r, each in zip(recordings, found, strict=True)
     ]
+    notes = None
+    if not any(each[2] for each in found):
+        # What looks like a delay with other filters only is an error of the model.
+        notes = tuple(dict.fromkeys(chain.from_iterable(each[3] for each in found)))
     signals = dataclasses.replace(signals, time_offset=False)
     if signals.cutoff:
-        return prompt, signals
+        return prompt, signals, notes
 
     def observed(cutoff: float, band: float) -> list[Part]:
         chosen = dataclasses.replace(signals, cutoff=cutoff, band=band)
@@ -127,7 +136,7 @@ def choose_filters(
     for pair, own in errors.items():
         if gains_clearly(own, errors[best]):
             best = pair
-    return prompt, dataclasses.replace(signals, cutoff=best[0], band=best[1])
+    return prompt, dataclasses.replace(signals, cutoff=best[0], band=best[1]), notes
 
 
 def choose_from(

@@ -115,7 +115,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     inputs.progress('finding standard parameters')
     pull = settings.prior_spread, settings.prior_cost
     standard = standard_parameters(robot, base, estimate, estimation.system, *pull)
-    notes = [*_gravity_notes(mixed), *notes, *standard.findings]
+    notes = [*_choice_notes(mixed), *notes, *standard.findings]
     inputs.progress('validating')
     chi = basic_solution(base, estimate.value)
     validation, motions = _validate(inputs, estimation.delays, robot, chi)
@@ -157,12 +157,13 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     )
 
 
-def _gravity_notes(mixed: MixedModel | None) -> tuple[Finding, ...]:
-    """Tell that the efforts hold no gravity, where that was found out."""
+def _choice_notes(mixed: MixedModel | None) -> tuple[Finding, ...]:
+    """Tell what the choice noted: delays, and that the efforts hold no gravity."""
     if mixed is None or not mixed.weightless_gain:
-        return ()
+        return () if mixed is None else mixed.delay_notes
     without = mixed.shrinkage.residual
-    return (finding('no_gravity', without=without, with_gravity=without * mixed.weightless_gain),)
+    gravity = finding('no_gravity', without=without, with_gravity=without * mixed.weightless_gain)
+    return (*mixed.delay_notes, gravity)
 
 
 def _try_parameters(
