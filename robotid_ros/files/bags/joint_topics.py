@@ -15,7 +15,7 @@ import numpy as np
 from ...core.finding_codes import finding
 from ...core.model.urdf_parsing import movable_joints
 from ...core.signals.recording import Recording, Reference
-from ...core.timing.delays import observed_update_rate
+from ...core.timing.update_rate import observed_update_rate
 from ...exceptions import RecordingError, UnknownNameError
 from ..formats.joint_table import interpolate
 from .messages import CONTROLLER_STATE, in_order, Layout, stamps

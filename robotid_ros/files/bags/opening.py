@@ -146,13 +146,13 @@ def _reader_of(
         wal = path.with_name(f'{path.name}-wal')
         if wal.exists() and wal.stat().st_size:
             notes.append(finding('write_ahead_log', file=wal.name, database=path.name))
-        from .storage import SqliteReader
+        from .foreign import SqliteReader
 
         return SqliteReader(path)
     if start.startswith(ZSTD):
         raise RecordingError(f"'{path}' is compressed: rename it to '{path.name}.zstd'")
     if start.startswith(b'#ROSBAG'):
-        from .storage import Ros1Reader
+        from .foreign import Ros1Reader
 
         return Ros1Reader(path)
     if is_mcap(path):

@@ -10,7 +10,7 @@ from sensor_msgs.msg import JointState
 
 from ...core.arrays import Array
 from ...core.signals.recording import Recording
-from ...core.timing.delays import observed_update_rate
+from ...core.timing.update_rate import observed_update_rate
 from ...core.verification.tracking import Tracking
 from ...exceptions import RobotStateError
 from ..common.controller import by_joint, is_well_formed_state, STATE_TYPE
