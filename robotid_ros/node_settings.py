@@ -13,9 +13,7 @@ UNCHECKED = ('ground', 'self_collision', 'collision_geometry', 'masses')
 
 @dataclass(frozen=True)
 class VerificationSettings:
-    """What was identified, on the robot: see ~/verify and ~/verify_gains."""
-
-    RETIRED = ('postures', 'distance')
+    """What was identified, on the robot: see ~/verify, ~/verify_gains, ~/verify_static."""
 
     results: str = setting('', 'folder of the results; empty: what was identified last')
     # Of simulated and real arms 1 to 15 % are not predicted; from 100 % on efforts do harm.
@@ -24,6 +22,11 @@ class VerificationSettings:
         'share of the effort of a joint that may be left unpredicted for feed-forward to be tried',
         minimum=0.0,
         maximum=1.0,
+    )
+    postures: int = setting(6, 'in which the robot rests', minimum=1, maximum=1000)
+    # Longer than the presliding of gears (0.01 rad), short beside what changes gravity.
+    distance: float = setting(
+        0.05, 'from which the joints come to a posture', unit='rad', minimum=0.001, maximum=0.5
     )
 
 

@@ -1,12 +1,27 @@
 """`robotid export RESULTS --format FORMAT`: what was identified, for other programs."""
 
 import argparse
+import dataclasses
 from pathlib import Path
 import re
+from typing import TYPE_CHECKING
 
+from ..exceptions import ConfigurationError
 from ..files.export.export import FORMATS
-from .shared_options import add_output_option, expect_new, Outcome
-from .terminal import print_paragraph, show
+from .shared_options import (
+    add_log_options,
+    add_output_option,
+    add_part_options,
+    expect_new,
+    LOG,
+    Outcome,
+    read_options,
+    selected_part,
+)
+from .terminal import print_paragraph, ProgressBar, show
+
+if TYPE_CHECKING:
+    from ..files.export.identified_model import IdentifiedModel
 
 HELP = 'write what was identified for other programs'
 DESCRIPTION = (
@@ -21,6 +36,7 @@ examples:
   robotid export results --format mjcf -o arm.xml --mesh-folder ~/ws/src
   robotid export results --format inertials --like physical_parameters.yaml
   robotid export results --format csv -o parameters.csv
+  robotid export results --format npz --regressor recordings/tx40 --part 0:0.5
 """
 
 
@@ -44,10 +60,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of inertials: a file of the robot's description package to follow: inertials.yaml "
         'as in franka_description, physical_parameters.yaml as in ur_description',
     )
+    parser.add_argument(
+        '--regressor',
+        metavar='LOG',
+        help=f'of csv, mat, npz: observation matrix W and torques Y of this log too: {LOG}',
+    )
+    add_part_options(parser)
+    add_log_options(parser)
 
 
 def run(args: argparse.Namespace) -> Outcome:
     """Write the files, and say what they lack."""
+    if args.regressor and not FORMATS[args.format].table:
+        tables = ', '.join(name for name, each in FORMATS.items() if each.table)
+        raise ConfigurationError(f'--regressor is for tables: choose one of {tables}')
     from ..files.atomic import write_bytes
     from ..files.export.export import write
     from ..files.export.identified_model import read_identified_model
@@ -58,9 +84,13 @@ def run(args: argparse.Namespace) -> Outcome:
     name = re.sub(r'[^\w.-]+', '_', model.robot.name).lstrip('.') or 'robot'
     beside = results_folder(args.results) / f'{name}{FORMATS[args.format].suffix}'
     output = Path(args.output) if args.output else beside
-    expect_new([output], args.force)
+    table = output.with_name(f'{output.stem}_regressor{output.suffix}')
+    written = [output, table] if args.regressor else [output]
+    expect_new(written, args.force)
     marked = unusable_note(read_results(args.results))
     content, notes = write(args.format, model, folders=args.mesh_folder, like=args.like)
+    if args.regressor:
+        notes = [*notes, *_write_regressor(args, model, table)]
     write_bytes(output, content, overwrite=args.force)
 
     def print_all() -> None:
@@ -68,6 +98,23 @@ def run(args: argparse.Namespace) -> Outcome:
             print_paragraph(marked, 'warning')
         for text in notes:
             print_paragraph(text, 'note')
-        show(f'written: {output}')
+        for path in written:
+            show(f'written: {path}')
 
-    return Outcome({'written': [output], 'notes': [*filter(None, [marked]), *notes]}, print_all)
+    return Outcome({'written': written, 'notes': [*filter(None, [marked]), *notes]}, print_all)
+
+
+def _write_regressor(args: argparse.Namespace, model: 'IdentifiedModel', path: Path) -> list[str]:
+    """Write W and Y of a log; return notes on it."""
+    from ..files.bags import open_recording
+    from ..files.export.tables import write_regressor
+    from ..files.identification_input import split
+
+    options = dataclasses.replace(read_options(args), urdf=model.robot.urdf)
+    with ProgressBar(2) as progress:
+        progress.step('reading')
+        joints = model.robot.recorded_joints
+        log = open_recording(args.regressor, joints, options=options, progress=progress.share)
+        progress.step('writing')
+        part = split(log, selected_part(args))[0]
+        return write_regressor(path, part, model, overwrite=args.force)

@@ -5,6 +5,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..core.verification.static_postures import JointStatics
 from ..core.verification.tracking import Tracking
 from ..exceptions import FileError
 from .atomic import read_text, write_text
@@ -86,6 +87,8 @@ class Verification:
     reason : why there was no run with feed-forward
     efforts : predicted against measured efforts, of the run without
     gains : proposed gains, or None
+    static : gravity and stiction
+    postures : how many
     series : tracking errors of runs, by `PRESENT` and the others
 
     """
@@ -98,6 +101,8 @@ class Verification:
     reason: str = ''
     efforts: tuple[EffortRow, ...] = ()
     gains: GainTrial | None = None
+    static: tuple[JointStatics, ...] = ()
+    postures: int = 0
     series: Mapping[str, Tracking] = field(default_factory=dict)
 
 
@@ -147,9 +152,7 @@ def read_verification(path: Path) -> Verification | None:
     try:
         if content.pop('format') != FORMAT:
             raise ValueError('another format')
-        for dropped in ('static', 'postures'):
-            content.pop(dropped, None)
-        if lacking := {'tracking', 'efforts', 'gains'} - content.keys():
+        if lacking := {'tracking', 'efforts', 'gains', 'static'} - content.keys():
             raise KeyError(*sorted(lacking))
         series = read_series(path.with_name(SERIES), Tracking, 'verify again')
         return from_plain(Verification, {**content, 'series': series})

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import yaml
 
+from robotid_ros.core.verification.static_postures import JointStatics
 from robotid_ros.core.verification.tracking import Tracking
 from robotid_ros.exceptions import FileError
 from robotid_ros.files.report.pages import identification_page
@@ -48,6 +49,8 @@ def found() -> Verification:
         tracking=rows,
         efforts=(EffortRow('shoulder', 'N·m', 1 / 30, 0.2),),
         gains=GainTrial(False, 'the proposed gains are not better', OLD, OLD, rows),
+        static=(JointStatics('shoulder', 'N·m', 10.0, 0.1, -0.2, 1 / 7, 0.5),),
+        postures=3,
         series={PRESENT: before, FEED_FORWARD: after},
     )
 
@@ -103,7 +106,7 @@ def test_an_edited_file_is_damaged_in_one_sentence(
 def test_the_report_shows_every_part(found: Verification, results: Results):
     assert 'On the robot' not in identification_page(results)
     page = identification_page(dataclasses.replace(results, verification=found))
-    for text in ('On the robot', 'with feed-forward', '30.0', 'el&lt;bow'):
+    for text in ('On the robot', 'with feed-forward', '30.0', 'el&lt;bow', 'in 3 postures'):
         assert text in page
     assert 'The proposed gains are not better' in page
     assert 'wanted minus measured position' in page and 'el<bow' not in page

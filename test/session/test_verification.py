@@ -1,4 +1,4 @@
-"""What was identified, on the robot: tracking and gains; and whatever ends that."""
+"""What was identified, on the robot: tracking, gains and rest; and whatever ends that."""
 
 from pathlib import Path
 import shutil
@@ -32,6 +32,7 @@ def start(session: Session, trajectory: Path, folder: Path, **settings: object) 
         excitation={
             'excitation.trajectory': str(trajectory),
             'excitation.verification.results': str(folder),
+            'excitation.verification.postures': 2,
             **settings,
         },
     )
@@ -97,6 +98,14 @@ def test_the_robot_itself_says_what_was_identified(
     assert min(row.rms_after / row.rms_before for row in found.gains.tracking) > 1.5
     assert (folder / GAINS_BEFORE).exists() and not (folder / GAINS).exists()
     assert len(found.tracking) == 2
+
+    assert 'in 2 postures' in verify(session, 'verify_static')
+    for row, coulomb in zip(read_results(folder).verification.static, (0.78, 0.145), strict=True):
+        # Two vertical axes: no gravity, and no more stiction than Coulomb friction.
+        assert row.gravity_error < 0.05 * coulomb
+        # A joint at rest may carry less than what it slid against, never more.
+        assert 0.85 * coulomb < row.stiction < 1.02 * coulomb
+        assert row.predicted_stiction == pytest.approx(coulomb, rel=0.05)
 
 
 def test_gains_on_trial_do_not_outlive_what_tried_them(

@@ -19,7 +19,7 @@ class Format:
     suffix : put behind the robot's name where no file is named
     module, function : the writer, of an `IdentifiedModel`, or of the `Results` for a table
     options : that it takes, of those of `write`
-    table : a table of parameters
+    table : a table of parameters, which W and Y of a log can be written in too
 
     """
 

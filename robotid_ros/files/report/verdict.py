@@ -73,8 +73,8 @@ def _better_base(results: Results) -> str:
     if not clear:
         return ''
     return (
-        'Use the base parameters (robotid export --format csv) where prediction counts: '
-        f'{what} they leave {percent(base)}, the physically consistent bodies of identified.urdf '
+        f'Use the base parameters (robotid export regressor) where prediction counts: {what} they '
+        f'leave {percent(base)}, the physically consistent bodies of identified.urdf '
         f'{percent(consistent)}, on motion that was not fitted.'
     )
 

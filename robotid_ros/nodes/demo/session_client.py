@@ -37,6 +37,7 @@ SERVICES: dict[str, type] = {
     'excitation/stop': Trigger,
     'excitation/verify': Trigger,
     'excitation/verify_gains': Trigger,
+    'excitation/verify_static': Trigger,
     'recorder/record': SetBool,
     'identification/update_controller': Trigger,
 }

@@ -72,6 +72,13 @@ class MotionMessages:
         time = _seconds(stamp[rows] - self._start)
         return Recording(self._joints, time, position[rows], effort[rows], source='the robot')
 
+    def means(self) -> tuple[Array, Array]:
+        """Return the mean position and effort (n,), as published."""
+        _, position, effort = self._samples()
+        if not len(position) or not np.isfinite(effort).all():
+            raise RobotStateError('no efforts at rest: is the driver running?')
+        return position.mean(axis=0), effort.mean(axis=0)
+
     def update_rate(self, nominal: float) -> float:
         """
         Return how often the controller updates, which its parameter need not say [Hz].

@@ -111,7 +111,7 @@ class Session:
             self.supervisor.publish_standing(State.APPROACHING, 1.0)
             self.supervisor.wait_at_rest()
 
-    def move_to(self, state: State, goal: Array, what: str) -> None:
+    def move_to(self, state: State, goal: Array, what: str, speed: float = np.inf) -> None:
         """
         Move on a straight line in joint space, and rest there.
 
@@ -120,12 +120,13 @@ class Session:
         state : that is published meanwhile
         goal : (n,) positions, such as those with which a motion begins [rad or m]
         what : is being done
+        speed : largest of any joint, below that of approaches [rad/s or m/s]
 
         """
         stamp, start = self.supervisor.wait_for_reference()
         self.supervisor.publish_standing(state, 0.0, stamp)
         self.supervisor.wait_recording()
-        self._approach(state, start, goal, what)
+        self._approach(state, start, goal, what, speed)
         # Where another position is held, as by a controller that was restarted, what follows would
         # begin with a step.
         _, held = self.supervisor.wait_for_reference()
@@ -137,12 +138,13 @@ class Session:
             f'the controller holds {joint} {away.max():.4g} away from where the motion begins, as '
             'if it had been restarted: moving there again'
         )
-        self._approach(state, held, goal, what)
+        self._approach(state, held, goal, what, speed)
 
-    def _approach(self, state: State, start: Array, goal: Array, what: str) -> None:
+    def _approach(self, state: State, start: Array, goal: Array, what: str, speed: float) -> None:
         robot, settings = self.context.robot, self.context.settings
         share = settings.approach_speed
         velocity = share * np.minimum(robot.limits.velocity, MAX_APPROACH_VELOCITY)
+        velocity = np.minimum(velocity, speed)
         # Slow in acceleration too: from rest to that speed in a second.
         acceleration = np.minimum(velocity, share * robot.limits.acceleration)
         motion = point_to_point(robot.joints, start, goal, velocity, acceleration)

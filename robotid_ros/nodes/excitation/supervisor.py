@@ -267,10 +267,10 @@ class Supervisor:
         self.guardian.clear_goal()
         return clock
 
-    def wait_at_rest(self) -> None:
-        """Stand still until the robot has come to rest; watch it."""
+    def wait_at_rest(self, duration: float | None = None) -> None:
+        """Stand still for a while [s], by default until the robot has come to rest; watch it."""
         self.begin()
-        end = time.monotonic() + self._settings.settle
+        end = time.monotonic() + (self._settings.settle if duration is None else duration)
         while time.monotonic() < end:
             self.check()
             time.sleep(POLL_PERIOD)

@@ -22,8 +22,15 @@ from ...core.verification.feed_forward import (
     with_feed_forward,
     with_rests,
 )
+from ...core.verification.static_postures import RestPair, static_postures
 from ...core.verification.tracking import Tracking, tracks_better
-from ...exceptions import ControllerError, FileError, RobotIdError, RobotStateError
+from ...exceptions import (
+    ControllerError,
+    FileError,
+    RobotIdError,
+    RobotStateError,
+    TrajectoryError,
+)
 from ...files.results import chosen_settings, Results
 from ...files.results_file import read_results
 from ...files.verification import GAINS_BEFORE
@@ -41,6 +48,11 @@ from .guardian import Guardian
 from .motion_log import MotionMessages, RawMotion
 from .session import Session
 
+# How long the last stretch to a posture takes [s]: braking must need less than friction, or joints
+# overshoot, come back, and are held from the other side.
+CREEP_TIME = 4.0
+# For how long the efforts of a posture are averaged [s]: they are noisy and do not change.
+MEASURING_TIME = 1.0
 # What a worker process may take for a motion [s]: a hundred times what it needs on a free machine.
 WORKER_TIME = 600.0
 # Configurations of a motion at which the mass matrix is evaluated.
@@ -168,6 +180,43 @@ class VerificationRuns:
                 save_new(new)
                 keep()
         return old, new, before, after, kept
+
+    def rest_pairs(self, count: int, distance: float) -> list[RestPair]:
+        """
+        Rest in postures of the motion, after coming from below and from above.
+
+        Those that cannot be reached on straight lines are left out; `TrajectoryError`: all of
+        them. Each joint comes from a `distance` [rad or m].
+        """
+        pairs, error = [], None
+        postures = static_postures(self._motion, self._context.robot, count, distance)
+        for number, posture in enumerate(postures, start=1):
+            what = f'resting in posture {number} of {len(postures)}'
+            try:
+                pairs.append(
+                    RestPair(
+                        *self._rest(posture - distance, posture, what),
+                        *self._rest(posture + distance, posture, what),
+                    )
+                )
+            except TrajectoryError as reason:
+                error = reason
+        if not pairs:
+            raise TrajectoryError(f'no posture can be reached: {error}')
+        return pairs
+
+    def _rest(self, start: Array, posture: Array, what: str) -> tuple[Array, Array]:
+        """Return mean position and effort at rest in a posture, coming from another one."""
+        self._session.move_to(State.VERIFYING, start, what)
+        # A quintic's largest speed is 15/8 of its mean.
+        speed = 1.875 * float(np.abs(posture - start).max()) / CREEP_TIME
+        self._session.move_to(State.VERIFYING, posture, what, speed)
+        supervisor = self._session.supervisor
+        supervisor.keep_messages()
+        supervisor.wait_at_rest(MEASURING_TIME)
+        raw = RawMotion(self._context.robot.joints, *supervisor.kept_messages)
+        position, effort = MotionMessages(raw).means()
+        return position, np.asarray(effort * self._context.robot.drive_gain)
 
     def _track(self, what: str, points: Waypoints) -> Tracking:
         found: Tracking = self._in_worker(read_tracking, self._run(what, points))

@@ -5,6 +5,7 @@ import dataclasses
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -12,6 +13,7 @@ from std_msgs.msg import Header
 
 from ...core.excitation import Trajectory
 from ...core.model import RobotSettings
+from ...core.verification.static_postures import evaluate_postures, JointStatics
 from ...exceptions import ControllerError, RobotIdError
 from ...files.verification import (
     EffortRow,
@@ -62,6 +64,7 @@ class Verifications:
         self.kinds: dict[str, tuple[Work, Callable[[Verification], str]]] = {
             'verify': (self._verify_motion, _motion_sentence),
             'verify_gains': (self._verify_gains, _gains_sentence),
+            'verify_static': (self._verify_static, _static_sentence),
         }
 
     def run(
@@ -174,6 +177,12 @@ class Verifications:
         series = {PRESENT: before, **found.series, NEW_GAINS: after}
         return dataclasses.replace(found, gains=trial, series=series)
 
+    def _verify_static(self, runs: VerificationRuns, found: Verification) -> Verification:
+        """Compare the efforts that hold the robot with those predicted."""
+        pairs = runs.rest_pairs(self._settings.postures, self._settings.distance)
+        rows = evaluate_postures(runs.model.robot, runs.model.chi, pairs)
+        return dataclasses.replace(found, static=rows, postures=len(pairs))
+
 
 def _units(model: VerifiedModel, names: tuple[str, str] = ('rad', 'm')) -> dict[str, str]:
     robot = model.robot
@@ -195,6 +204,14 @@ def _motion_sentence(found: Verification) -> str:
     return (
         f'with feed-forward the tracking error is {min(ratios):.3g} to {max(ratios):.3g} times '
         'smaller'
+    )
+
+
+def _static_sentence(found: Verification) -> str:
+    worst = max(found.static, key=lambda row: abs(row.gravity_worst) / max(row.gravity, 1e-300))
+    return (
+        f'in {found.postures} postures gravity is predicted to {abs(worst.gravity_worst):.3g} '
+        f'{worst.unit} or better of {worst.joint}'
     )
 
 
@@ -258,10 +275,19 @@ def _statuses(found: Verification) -> Iterator[DiagnosticStatus]:
         values = {'kept': found.gains.kept}
         yield status('gains', found.gains.sentence, values)
         yield from _tracking('gains', 'with the proposed gains', found.gains.tracking)
+    for row in found.static:
+        text = (
+            f'gravity {row.gravity_error:.3g} {row.unit} off, stiction {row.stiction:.3g} '
+            f'{row.unit}'
+        )
+        yield status(f'static {row.joint}', text, _values(row))
 
 
 def _tracking(kind: str, how: str, rows: Iterable[TrackingRow]) -> Iterator[DiagnosticStatus]:
     for row in rows:
         text = f'tracking error {how}: {row.ratio:.3g} times smaller'
-        values = {name: value for name, value in vars(row).items() if name != 'joint'}
-        yield status(f'{kind} {row.joint}', text, {**values, 'ratio': row.ratio})
+        yield status(f'{kind} {row.joint}', text, {**_values(row), 'ratio': row.ratio})
+
+
+def _values(row: TrackingRow | JointStatics) -> dict[str, Any]:
+    return {name: value for name, value in vars(row).items() if name != 'joint'}

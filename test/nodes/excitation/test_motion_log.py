@@ -74,6 +74,7 @@ def test_efforts_are_measured_or_else_commanded(effort, position, torque):
     assert 0.0 <= recording.time[0] and recording.time[-1] <= 0.4
     np.testing.assert_array_equal(recording.position[0], position)
     np.testing.assert_array_equal(recording.effort[0], torque)
+    np.testing.assert_array_equal(messages.means(), [position, torque])
 
 
 def test_the_rate_is_what_the_states_show():
