@@ -12,7 +12,7 @@ from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
 from ..regression.observation_system import System
 from ..signals.samples import Samples
-from .advice import COMPENSATED, describe, EFFORT_UNIT, find_causes, GRAVITY, SWAPPED
+from .advice import Advice, COMPENSATED, describe, EFFORT_UNIT, find_causes, GRAVITY, SWAPPED
 from .plausibility import limit_warnings, saturation_warnings, scale_warnings
 from .residual_reasons import LARGE, residual_warnings
 from .stationarity import friction_jumps, stationarity_warnings
@@ -53,11 +53,12 @@ def data_warnings(
     if not _are_of_model(robot, base, systems, estimate):
         return beyond
     rows = Rows.of(systems)
+    causes = [] if rows is None else find_causes(robot, base, samples, rows)
     measured = None if whole is None else Rows.of(whole.systems)
     if rows and measured and np.sqrt(np.mean(estimate.residual**2)) > LARGE:
-        # Of efforts that no model explains, what is shrunk takes what a remedy would explain.
-        rows = dataclasses.replace(rows, Y=measured.Y)
-    causes = [] if rows is None else find_causes(robot, base, samples, rows)
+        # Of efforts that no model explains, what is shrunk may take what a remedy would explain.
+        others = find_causes(robot, base, samples, dataclasses.replace(rows, Y=measured.Y))
+        causes = max(causes, others, key=_explained)
     found = [*beyond, *(describe(cause, robot) for cause in causes)]
     if any(cause.code in EVERYTHING for cause in causes):
         return found
@@ -68,6 +69,11 @@ def data_warnings(
     return found + assumption_warnings(
         robot, base, samples, systems, estimate, rows, known, whole, torques_given=torques
     )
+
+
+def _explained(causes: Sequence[Advice]) -> float:
+    """Return what the best of some remedies gains."""
+    return max((cause.trial.gain for cause in causes), default=0.0)
 
 
 def _are_of_model(
