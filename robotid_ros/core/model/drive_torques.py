@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..arrays import Array
+from .friction import FrictionTerm
 from .parameters import INERTIAL
 from .robot import Coupling, Robot
 
@@ -38,28 +39,29 @@ def path_columns(robot: Robot, q: Array, dq: Array) -> Iterator[tuple[int, int, 
     q, dq : (N, n) successive samples of one motion
 
     """
-    for j, column in enumerate(_drive_columns(robot)):
-        for term in robot.friction[j]:
-            if term.kind.of_path is not None:
-                values = term.columns(q[:, j], dq[:, j], successive=True)
-                yield from ((j, k, each) for k, each in enumerate(values, column))
-            column += len(term.kind.symbols)
+    for j, column, term in _path_terms(robot):
+        values = term.columns(q[:, j], dq[:, j], successive=True)
+        yield from ((j, k, each) for k, each in enumerate(values, column))
 
 
 def path_friction(robot: Robot, chi: Array, q: Array, dq: Array) -> Array:
     """Torques (N, n) of friction along its path, less those where no path is known."""
     tau = np.zeros_like(dq)
+    for j, column, term in _path_terms(robot):
+        along, without = (
+            np.stack(term.columns(q[:, j], dq[:, j], successive=known)) for known in (True, False)
+        )
+        tau[:, j] += chi[column : column + len(along)] @ (along - without)
+    return tau
+
+
+def _path_terms(robot: Robot) -> Iterator[tuple[int, int, FrictionTerm]]:
+    """Yield joint, first column and term of friction that remembers its path."""
     for j, column in enumerate(_drive_columns(robot)):
         for term in robot.friction[j]:
-            last = column + len(term.kind.symbols)
             if term.kind.of_path is not None:
-                along, without = (
-                    np.stack(term.columns(q[:, j], dq[:, j], successive=known))
-                    for known in (True, False)
-                )
-                tau[:, j] += chi[column:last] @ (along - without)
-            column = last
-    return tau
+                yield j, column, term
+            column += len(term.kind.symbols)
 
 
 def drive_columns(
