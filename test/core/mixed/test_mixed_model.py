@@ -9,10 +9,12 @@ from robotid_ros.core.mixed.columns import KINDS
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
 from robotid_ros.core.model.friction import SHRUNK
 from robotid_ros.core.parameters.standard import basic_solution
+from robotid_ros.core.pipeline.choices import choose_model
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.logs import LogSet
 from robotid_ros.core.pipeline.validation import validate
 from robotid_ros.core.signals.recording import Recording
+from robotid_ros.core.timing.delays import remove_delay
 
 from ..conftest import motion, URDF
 
@@ -138,3 +140,12 @@ def test_efforts_without_gravity_are_noticed():
     assert found.robot.effort_kind == 'without_gravity' and not found.robot.gravity.any()
     assert select(found.findings, 'no_gravity')
     assert identify(recording, ROBOT, SETTINGS).robot.gravity.any()
+
+
+def test_a_delay_is_removed_only_where_the_choice_shows_it():
+    prompt = recorded()
+    late = remove_delay(prompt, -0.015)
+    for recording, is_late in ((prompt, False), (late, True)):
+        assert choose_model(recording, ROBOT, SETTINGS)[2].signals.time_offset == is_late
+    (found,) = select(identify(late, ROBOT, SETTINGS).findings, 'delay_removed')
+    assert found.values['delay'] == pytest.approx(0.015, abs=1e-3)
