@@ -21,7 +21,7 @@ from ..regression.shrinkage import Penalty
 from ..signals.samples import SignalSettings
 from .columns import column_scale, KIND, KINDS, observe_kinds, Part, scaled_terms, told_joints
 from .folds import folds
-from .shrinkage import Choice, Fold, Grams, products, Shrinkage
+from .shrinkage import Choice, Fold, Grams, GRID, products, Shrinkage, solve_delta
 
 NAMES = {
     'low_speed': 'friction at low speed',
@@ -51,6 +51,8 @@ class MixedModel:
     precision : {parameter: pull of one row} of those that are shrunk
     pull, mean : (b, b), (b,) of one row, of the base parameters to the description's bodies
     size : {parameter: mean weighted square of its column}
+    instants : {parameter: its column (k,)} of a factor of the rows at instants, weighted, over the
+        number of rows; that of the torques is called ''
     weightless_gain : residual with gravity over that without, where the efforts hold none, else 0
     signals : the filters and rows that were chosen with it, or None
     delay_notes : what was noted of delays, where none is removed
@@ -65,6 +67,7 @@ class MixedModel:
     pull: Array
     mean: Array
     size: Mapping[str, float]
+    instants: Mapping[str, Array]
     weightless_gain: float = 0.0
     signals: SignalSettings | None = None
     delay_notes: tuple[Finding, ...] = ()
@@ -95,10 +98,13 @@ class MixedModel:
         root = (vectors[:, used] * np.sqrt(rows * values[used])).T
         bodies = np.zeros((len(root), len(own)))
         bodies[:, [system.names.index(name) for name in self.base.names]] = root
+        nothing = np.zeros_like(self.instants[''])
+        used = [self.instants.get(name, nothing) for name in (*system.names, '')]
         penalty = Penalty(
             np.sqrt(self.shrinkage.weights), rows * precision, rows * size,
             np.array([symbol in SHRUNK for symbol in own]),
             np.array([kind.get(symbol, -1) for symbol in own]), bodies, root @ self.mean,
+            np.sqrt(rows) * np.column_stack(used),
         )  # fmt: skip
         return dataclasses.replace(system, penalty=penalty)
 
@@ -135,13 +141,16 @@ def _scales(parts: Sequence[Part]) -> tuple[Array, Array, Array]:
     return np.sqrt(np.maximum(np.mean(W**2, axis=0), 1e-300)), weights, plain
 
 
-def choose(parts: Sequence[Part], robot: Robot, base: BaseParameters) -> MixedModel:
+def choose(
+    parts: Sequence[Part], instants: Sequence[Part], robot: Robot, base: BaseParameters
+) -> MixedModel:
     """
     Choose how much each kind of column explains, and how far the description's bodies count.
 
     Parameters
     ----------
     parts : motions of one robot
+    instants : the same motions, by `at_instants`
     robot, base : of their systems, with plain friction at the joints whose friction is open
 
     """
@@ -153,6 +162,15 @@ def choose(parts: Sequence[Part], robot: Robot, base: BaseParameters) -> MixedMo
     kinds = [observe_kinds(p.samples, p.system, told, scales, rigid) for p in parts]
     size = column_scale(parts, kinds, scales)
     grams = _grams(parts, [D / size[:, None] for D in kinds], length)
+    theirs = [observe_kinds(p.samples, p.system, told, scales, rigid) for p in instants]
+    used = _grams_of_instants(parts, instants, [D / size[:, None] for D in theirs], length)
+    # Both leave equally much: where a model is exact, filters alone make the difference of rows at
+    # instants, and they count for nothing.
+    left = [_left_by_all(own, weights, base.rank) for own in (grams, used)]
+    shares = left[0] / np.maximum(left[1], 1e-300)
+    share = shares[:, None, None]
+    used = Grams(used.total * share, used.folds * share, grams.count)
+    grams = Grams(grams.total + used.total, grams.folds + used.folds, grams.count)
     bodies = base.of(robot.prior) if robot.prior[robot.first_columns + 9].any() else None
     metric = _body_metric(robot, base, links) / np.outer(length, length)
     mean = None if bodies is None else bodies * length
@@ -168,12 +186,19 @@ def choose(parts: Sequence[Part], robot: Robot, base: BaseParameters) -> MixedMo
         for k in opened:
             for symbol, own in zip(terms[k].kind.symbols, size[j][KIND == k], strict=True):
                 precision[f'{symbol}{j + 1}'] = weights[j] * found.penalty[k] * own**2
+    names = [
+        *base.names,
+        *(f'{s}{j + 1}' for j, own in enumerate(scales) for t in own for s in t.kind.symbols),
+    ]
+    scale = np.concatenate([length, size.ravel(), [1.0]])
+    factor = _factor(used.total * (weights / grams.count)[:, None, None], base.rank) * scale
+    instants_of = dict(zip([*names, ''], factor.T, strict=True))
     wider = with_friction(robot, tuple(friction))
     load = np.zeros(wider.p)
     load[[wider.column(robot.parameters[k].name) for k in base.columns]] = rigid
     wider = dataclasses.replace(wider, load_parameters=load)
     squares = dict(zip(base.names, choice.size * length**2, strict=True))
-    return MixedModel(wider, robot, base, found, precision, pull, mean, squares)
+    return MixedModel(wider, robot, base, found, precision, pull, mean, squares, instants_of)
 
 
 def _body_metric(robot: Robot, base: BaseParameters, links: npt.NDArray[np.bool_]) -> Array:
@@ -209,14 +234,53 @@ def _residual(parts: Sequence[Part], joint: int, value: Array) -> float:
     return float(np.sqrt(squares / max(sum(len(y) for _, y in rows), 1)))
 
 
+def _folds(part: Part, several: bool) -> npt.NDArray[np.bool_]:
+    """Return the folds (F, N) of a part, which is one itself where there are several."""
+    keep = part.samples.decimation
+    motion = part.samples.q[::keep], part.samples.dq[::keep]
+    each = folds(*motion, np.asarray(part.system.valid.any(axis=0)))
+    return np.vstack([each, np.ones_like(each[:1])]) if several else each
+
+
 def _grams(parts: Sequence[Part], columns: Sequence[Array], length: Array) -> Grams:
-    """Return the products of all parts, each of which is a fold, too, where there are several."""
-    found = []
-    for part, D in zip(parts, columns, strict=True):
-        system, keep = part.system, part.samples.decimation
-        motion = part.samples.q[::keep], part.samples.dq[::keep]
-        each = folds(*motion, np.asarray(system.valid.any(axis=0)))
-        if len(parts) > 1:
-            each = np.vstack([each, np.ones_like(each[:1])])
-        found.append(products(system.W / length, D, system.Y, system.valid, each))
+    """Return the products of all parts, with their folds."""
+    found = [
+        products(p.system.W / length, D, p.system.Y, p.system.valid, _folds(p, len(parts) > 1))
+        for p, D in zip(parts, columns, strict=True)
+    ]
     return sum(found[1:], start=found[0])
+
+
+def _grams_of_instants(
+    parts: Sequence[Part], instants: Sequence[Part], columns: Sequence[Array], length: Array
+) -> Grams:
+    """Return the products of rows at instants, in the folds of the rows that are next in time."""
+    found = []
+    for part, own, D in zip(parts, instants, columns, strict=True):
+        time = part.system.time
+        near = np.rint(np.interp(own.system.time, time, np.arange(len(time)))).astype(int)
+        valid = own.system.valid & part.system.valid[:, near]
+        each = _folds(part, len(parts) > 1)[:, near]
+        found.append(products(own.system.W / length, D, own.system.Y, valid, each))
+    return sum(found[1:], start=found[0])
+
+
+def _left_by_all(grams: Grams, weights: Array, b: int) -> Array:
+    """Return the squared error (n,) of each joint with all kinds open."""
+    total, share = grams.total, (weights / grams.count)[:, None, None]
+    size = np.maximum(np.einsum('jkk->k', (total * share)[:, :b, :b]), 1e-12)
+    fit = Fold(total * share, total, size, (np.zeros((b, b)), np.zeros(b)))
+    delta = solve_delta(fit.left, fit.right, GRID[-1] * np.repeat(weights, len(KIND)))
+    vector = np.append(1.0, delta)
+    return np.asarray(np.maximum(np.einsum('a,jab,b->j', vector, fit.squares, vector), 0.0))
+
+
+def _factor(grams: Array, b: int) -> Array:
+    """Return R (k, b + n d + 1) of joints' products (n, b + d + 1, b + d + 1), RᵀR their sum."""
+    n, d = len(grams), grams.shape[1] - b - 1
+    whole = np.zeros((b + n * d + 1, b + n * d + 1))
+    for j, own in enumerate(grams):
+        place = np.r_[:b, b + j * d : b + (j + 1) * d, len(whole) - 1]
+        whole[np.ix_(place, place)] += own
+    values, vectors = np.linalg.eigh(whole)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)

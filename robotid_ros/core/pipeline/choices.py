@@ -10,6 +10,7 @@ from ...exceptions import RobotIdError
 from ..findings import Finding
 from ..identification_settings import IdentificationSettings
 from ..mixed.columns import Part
+from ..mixed.instants import at_instants
 from ..mixed.mixed_model import choose, MixedModel, plain_errors
 from ..mixed.shrinkage import gains_clearly
 from ..model.base_parameters import base_parameters
@@ -173,7 +174,8 @@ def choose_from(
 def _chosen(recordings: Sequence[Recording], robot: Robot, signals: SignalSettings) -> MixedModel:
     base = base_parameters(robot)
     observed = [prepare_without_delay(r, robot, base, signals)[:2] for r in recordings]
-    return choose([Part(*each) for each in observed], robot, base)
+    instants = [at_instants(r, robot, base, signals) for r in recordings]
+    return choose([Part(*each) for each in observed], instants, robot, base)
 
 
 def is_open(robot: Robot, settings: IdentificationSettings) -> bool:

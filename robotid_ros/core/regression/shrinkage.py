@@ -19,7 +19,9 @@ RIDGE = 1e-7
 @dataclasses.dataclass(frozen=True)
 class Penalty(ReadOnlyArrays):
     """
-    Σ_j w_j² ‖y_j − W_j χ‖² + Σ_i p_i χ_i² + ‖R χ − r‖² + Σ_i z_i [h (χ_i − χ_plain,i)² + ε χ_i²].
+    Of min Σ_j w_j² ‖y_j − W_j χ‖² + ‖U [χ; −1]‖² + the following, over χ.
+
+    Σ_i p_i χ_i² + ‖R χ − r‖² + Σ_i z_i [h (χ_i − χ_plain,i)² + ε χ_i²].
 
     χ_plain is the fit of the same rows by the first and the last term, of the parameters that are
     not shrunk. ε counts only where the rows tell nothing, as of one that turns one way or hardly
@@ -33,6 +35,7 @@ class Penalty(ReadOnlyArrays):
     shrunk : (b,) which parameters are zero in the plain fit
     group : (b,) shrunk parameters of one number share a variance; −1 of others
     rows, target : (k, b), (k,) R and r, of what pulls the bodies
+    instants : (k, b + 1) U, a factor of the same data seen another way (core/mixed/instants.py)
 
     """
 
@@ -43,6 +46,7 @@ class Penalty(ReadOnlyArrays):
     group: npt.NDArray[np.intp]
     rows: Array
     target: Array
+    instants: Array
 
     def solve(self, W: Array, Y: Array) -> tuple[Solution, Array]:
         """
@@ -50,7 +54,9 @@ class Penalty(ReadOnlyArrays):
 
         The solution's bread is that of the data: χ̂ = B Wᵀ Y, the pull to the plain fit included.
         Its singular values are those of the plain fit. A parameter that is pulled is taken to be
-        off by as much as the others of its group are from their means.
+        off by as much as the others of its group are from their means. Rows at instants have the
+        errors of the others, as they are of the same data; by how far they move the estimate it
+        may be off.
         """
         free = np.flatnonzero(~self.shrunk)
         length = np.sqrt(self.size)
@@ -66,14 +72,19 @@ class Penalty(ReadOnlyArrays):
         rows[np.arange(len(pulled)), pulled] = root
         wanted = (hold * target)[pulled] / root
         all_rows = np.vstack([W, rows, self.rows])
-        found = least_squares(all_rows, np.concatenate([Y, wanted, self.target]))
+        wanted = np.concatenate([Y, wanted, self.target])
+        found = alone = least_squares(all_rows, wanted)
+        used, torques = self.instants[:, :-1], self.instants[:, -1]
+        if len(used):
+            found = least_squares(np.vstack([all_rows, used]), np.append(wanted, torques))
         whole = np.zeros_like(found.bread)
         whole[np.ix_(free, free)] = plain.bread
-        bread = found.bread + found.bread @ (hold[:, None] * whole)
+        bread = found.bread + found.bread @ (hold[:, None] * whole + used.T @ used @ alone.bread)
         weakest = np.zeros(W.shape[1])
         weakest[free] = plain.weakest
         half = bread * (RIDGE * length * np.linalg.norm(Y))
-        bias, pull = half @ half.T, self.precision * found.value**2
+        moved = found.value - alone.value
+        bias, pull = half @ half.T + np.outer(moved, moved), self.precision * found.value**2
         for number in np.unique(self.group[self.group >= 0]):
             own = self.group == number
             half = found.bread[:, own] * np.sqrt(self.precision[own] * pull[own].mean())

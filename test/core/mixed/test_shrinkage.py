@@ -95,16 +95,21 @@ def test_a_penalised_fit_is_the_normal_equations_with_the_penalties():
     precision, size = np.where(shrunk, 30.0, 0.0), np.where(shrunk, 0.0, 5e4)
     hold, ridge = HOLD * size, RIDGE * size
     R, r, group = rng.normal(size=(3, 6)), rng.normal(size=3), np.where(shrunk, 0, -1)
-    penalty = Penalty(np.ones(1), precision, size, shrunk, group, R, r)
+    U = rng.normal(size=(9, 7))
+    penalty = Penalty(np.ones(1), precision, size, shrunk, group, R, r, U)
     found, _ = penalty.solve(W, Y)
     plain = np.zeros(6)
     plain[:4] = np.linalg.solve((W.T @ W + np.diag(ridge))[:4, :4], W[:, :4].T @ Y)
-    normal = W.T @ W + np.diag(precision + hold + ridge) + R.T @ R
-    right = W.T @ Y + R.T @ r + hold * plain
+    alone = W.T @ W + np.diag(precision + hold + ridge) + R.T @ R
+    normal = alone + U[:, :6].T @ U[:, :6]
+    right = W.T @ Y + R.T @ r + hold * plain + U[:, :6].T @ U[:, 6]
     np.testing.assert_allclose(found.value, np.linalg.solve(normal, right), rtol=1e-9)
-    # The bread is the derivative with respect to Wᵀ Y, the plain fit's part included.
+    # The bread is the derivative with respect to Wᵀ Y, the plain fit's part included. Rows at
+    # instants are of the same data: they move as the others' estimate does.
     step = 1e-6 * rng.normal(size=100)
-    other, _ = penalty.solve(W, Y + step)
+    moved = U.copy()
+    moved[:, 6] += U[:, :6] @ np.linalg.solve(alone, W.T @ step)
+    other, _ = dataclasses.replace(penalty, instants=moved).solve(W, Y + step)
     np.testing.assert_allclose(other.value - found.value, found.bread @ (W.T @ step), atol=1e-12)
 
 
@@ -114,7 +119,9 @@ def test_a_hold_alone_changes_nothing():
     none = np.zeros(6)
     nothing = np.zeros((0, 6)), np.zeros(0)
     size = np.sum(W**2, axis=0)
-    penalty = Penalty(np.ones(1), none, size, none > 1.0, np.full(6, -1), *nothing)
+    penalty = Penalty(
+        np.ones(1), none, size, none > 1.0, np.full(6, -1), *nothing, np.zeros((0, 7))
+    )
     found, bias = penalty.solve(W, Y)
     inverse = np.linalg.inv(W.T @ W + RIDGE * np.diag(size))
     np.testing.assert_allclose(found.value, inverse @ W.T @ Y, rtol=1e-9)
@@ -130,7 +137,9 @@ def test_what_the_rows_do_not_tell_apart_is_shared_and_as_uncertain_as_all_torqu
     W = np.column_stack([W, W[:, 1]])  # a joint that turns one way: sign(v) is the offset
     none, nothing = np.zeros(4), (np.zeros((0, 4)), np.zeros(0))
     size = np.sum(W**2, axis=0)
-    penalty = Penalty(np.ones(1), none, size, none > 1.0, np.full(4, -1), *nothing)
+    penalty = Penalty(
+        np.ones(1), none, size, none > 1.0, np.full(4, -1), *nothing, np.zeros((0, 5))
+    )
     found, bias = penalty.solve(W, Y)
     one = np.linalg.lstsq(W[:, :3], Y, rcond=None)[0]
     np.testing.assert_allclose(found.value, [one[0], one[1] / 2, one[2], one[1] / 2], rtol=1e-4)
