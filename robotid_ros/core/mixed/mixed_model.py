@@ -21,6 +21,7 @@ from ..regression.shrinkage import Penalty
 from ..signals.samples import SignalSettings
 from .columns import column_scale, KIND, KINDS, observe_kinds, Part, scaled_terms, told_joints
 from .folds import folds
+from .instants import SHARE
 from .shrinkage import Choice, Fold, Grams, GRID, products, Shrinkage, solve_delta
 
 NAMES = {
@@ -164,10 +165,9 @@ def choose(
     grams = _grams(parts, [D / size[:, None] for D in kinds], length)
     theirs = [observe_kinds(p.samples, p.system, told, scales, rigid) for p in instants]
     used = _grams_of_instants(parts, instants, [D / size[:, None] for D in theirs], length)
-    # Both leave equally much: where a model is exact, filters alone make the difference of rows at
-    # instants, and they count for nothing.
+    # Where a model is exact, filters alone make what rows at instants leave: they hardly count.
     left = [_left_by_all(own, weights, base.rank) for own in (grams, used)]
-    shares = left[0] / np.maximum(left[1], 1e-300)
+    shares = SHARE * left[0] / np.maximum(left[1], 1e-300)
     share = shares[:, None, None]
     used = Grams(used.total * share, used.folds * share, grams.count)
     grams = Grams(grams.total + used.total, grams.folds + used.folds, grams.count)
