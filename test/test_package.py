@@ -189,6 +189,71 @@ def test_nobody_takes_a_rendered_finding_apart() -> None:
     assert not found
 
 
+TAKES_APART = {
+    *('startswith', 'endswith', 'split', 'splitlines', 'partition', 'rpartition', 'find', 'index'),
+    *('replace', 'removeprefix', 'removesuffix', 'search', 'match', 'fullmatch', 'findall', 'sub'),
+}
+
+
+def reads_text_of_an_error(module: ast.Module) -> Iterator[int]:
+    """Lines that search, split or compare what an error says, or a name that holds it."""
+    for function in ast.walk(module):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        nodes = [*ast.walk(function)]
+        errors = {node.name for node in nodes if isinstance(node, ast.ExceptHandler)}
+
+        def is_text(node: ast.expr, errors: set[str | None] = errors) -> bool:
+            """Whether it is str(error), one_line(error), f'{error}' or error.args."""
+            if isinstance(node, ast.Call):
+                name = getattr(node.func, 'id', '')
+                inside = node.args if name in {'str', 'repr', 'one_line', 'reason_of'} else []
+            elif isinstance(node, ast.FormattedValue | ast.Attribute):
+                inside = [node.value] if getattr(node, 'attr', 'args') == 'args' else []
+            else:
+                return False
+            return any(isinstance(each, ast.Name) and each.id in errors for each in inside)
+
+        def has_text(node: ast.AST, texts: frozenset[str] = frozenset()) -> bool:
+            parts = [*ast.walk(node)]
+            names = {each.id for each in parts if isinstance(each, ast.Name)}
+            return bool(names & texts) or any(map(is_text, parts))
+
+        texts = frozenset(
+            target.id
+            for node in nodes
+            if isinstance(node, ast.Assign) and has_text(node.value)
+            if getattr(getattr(node.value, 'func', None), 'id', '') != 'finding'
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        )
+        for node in nodes:
+            if isinstance(node, ast.Compare):
+                # Whether a message is the last one again is no decision on what it says.
+                looks = isinstance(node.ops[0], ast.In | ast.NotIn) or any(
+                    isinstance(each, ast.Constant) for each in (node.left, *node.comparators)
+                )
+            else:
+                looks = getattr(getattr(node, 'func', None), 'attr', '') in TAKES_APART
+            if looks and has_text(node, texts):
+                yield node.lineno
+
+
+def test_nobody_decides_on_what_an_error_says() -> None:
+    found = [
+        f'{path.relative_to(ROOT)}:{line}'
+        for path in MODULES
+        for line in reads_text_of_an_error(ast.parse(path.read_text()))
+    ]
+    assert not found
+
+
+@pytest.mark.parametrize('taken', ["'x' in str(error)", "f'{error}'.split()", "text == 'x'"])
+def test_text_of_an_error_that_is_read_is_seen(taken: str) -> None:
+    code = f'def f():\n try: g()\n except OSError as error:\n  text = str(error)\n  {taken}'
+    assert [*reads_text_of_an_error(ast.parse(code))] == [5]
+
+
 def test_findings_are_named_as_the_table_does() -> None:
     names = [
         (f'{path.relative_to(ROOT)}:{node.lineno}', node.args[0].value)

@@ -143,8 +143,6 @@ def observe_log(
             return _observe_chunks(split_into_chunks(log), robot, base, settings)
         return observe_recording(log, robot, base, settings, whole)
     except RecordingError as error:
-        if log.source in str(error):
-            raise
         raise type(error)(f'{log.source}: {error}') from error
 
 

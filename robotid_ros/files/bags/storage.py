@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.finding_codes import finding
 from ...core.findings import Finding
-from ...exceptions import RecordingError, RobotIdError
+from ...exceptions import reason_of, RecordingError, RobotIdError
 from ..bounded import unpack, unpack_limit
 from ..formats.joint_table import JointTable
 from ..formats.read_options import ReadOptions
@@ -249,8 +249,7 @@ def recording_errors(path: Path) -> Iterator[None]:
     except PermissionError as error:
         raise RecordingError(f"'{path}' cannot be read: permission denied") from error
     except Exception as error:
-        reason = str(error).rstrip('.') or type(error).__name__
         raise RecordingError(
-            f"'{path}' is damaged ({reason}): copy it again from the robot, or repair it with the "
-            'tools of its format (sqlite3 .recover, rosbag reindex)'
+            f"'{path}' is damaged ({reason_of(error)}): copy it again from the robot, or repair "
+            'it with the tools of its format (sqlite3 .recover, rosbag reindex)'
         ) from error

@@ -13,7 +13,7 @@ import numpy as np
 import yaml
 
 from ...core.parameters.physical_consistency import mass_properties
-from ...exceptions import ConfigurationError, FileError, shortened
+from ...exceptions import ConfigurationError, FileError, reason_of, shortened
 from ..atomic import read_text
 from .bodies import Array, MOMENTS, own_bodies
 from .drives import explain_losses
@@ -79,8 +79,7 @@ def _read(path: str) -> dict[str, Any]:
     try:
         content = yaml.safe_load(read_text(path))
     except (yaml.YAMLError, RecursionError) as error:
-        reason = ' '.join(str(error).split())
-        raise FileError(f"'{path}' is not valid YAML ({reason}): repair it") from error
+        raise FileError(f"'{path}' is not valid YAML ({reason_of(error)}): repair it") from error
     if not isinstance(content, dict):
         raise ConfigurationError(f"'{path}' holds no inertials: give a file like {EXAMPLES}")
     return content

@@ -11,7 +11,7 @@ import re
 import numpy as np
 
 from ...core.finding_codes import finding
-from ...exceptions import RecordingError, RobotIdError
+from ...exceptions import reason_of, RecordingError, RobotIdError
 from ..atomic import file_errors, open_regular
 from .arrays import is_lerobot, read_hdf5, read_mat, read_npy, read_npz, read_parquet
 from .column_names import group, understand
@@ -136,9 +136,8 @@ def _told_of_damage(shown: str) -> Iterator[None]:
     except RobotIdError:
         raise
     except Exception as error:
-        reason = str(error).split('\n')[0].rstrip('.') or type(error).__name__
         raise RecordingError(
-            f"'{shown}' is damaged ({reason}): copy or export it again"
+            f"'{shown}' is damaged ({reason_of(error)}): copy or export it again"
         ) from error
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.findings import Finding
-from ...exceptions import FileError, RecordingError, shortened
+from ...exceptions import FileError, reason_of, RecordingError, shortened
 from .column_names import group, words_of
 
 Columns = dict[str, np.ndarray]
@@ -144,9 +144,9 @@ def optional_package(name: str, source: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        package, reason = name.split('.')[0], str(error).split('\n')[0].rstrip('.')
+        package = name.split('.')[0]
         raise FileError(
-            f"'{source}' needs the package {package} ({reason}): pip install {package}"
+            f"'{source}' needs the package {package} ({reason_of(error)}): pip install {package}"
         ) from error
 
 
