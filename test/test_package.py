@@ -1,6 +1,7 @@
 """The architecture holds: imports run one way, the core knows no ROS, rosdep knows the rest."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from importlib import resources
@@ -267,6 +268,36 @@ def test_findings_are_named_as_the_table_does() -> None:
     text = '\n'.join(path.read_text() for path in MODULES if path != table)
     own = 'of_earlier_version'  # of the table itself
     assert [name for name in NAMES if f"'{name}'" not in text] == [own]
+
+
+# What is parsed, pickled, or a row of a template.
+OF_ANYTHING = {'files.yaml', 'fleet.engine', 'nodes.common.worker_process', 'fleet.report.page'}
+MOST_PARAMETERS = 8
+
+
+def test_functions_take_few_values_and_class_names_are_one_of_a_kind() -> None:
+    many, names = [], Counter()
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                names[node.name] += 1
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                every = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+                own = [each.arg for each in every if each.arg not in ('self', 'cls')]
+                if len(own) > MOST_PARAMETERS:
+                    many.append(f'{path.relative_to(ROOT)}:{node.lineno} {node.name} {own}')
+    assert not many and not [name for name, count in names.items() if count > 1]
+
+
+def test_no_tuple_of_anything_goes_between_stages() -> None:
+    found = [
+        f'{path.relative_to(ROOT)}:{node.lineno} {ast.unparse(node)}'
+        for path in MODULES
+        if own_name(path) not in OF_ANYTHING
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Subscript) and ast.unparse(node) == 'tuple[Any, ...]'
+    ]
+    assert not found
 
 
 def test_only_nodes_and_demo_start_ros() -> None:
