@@ -12,7 +12,7 @@ from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
 from ..regression.observation_system import Rows
 from ..signals.samples import Samples
-from .advice import Advice, COMPENSATED, describe, EFFORT_UNIT, find_causes, GRAVITY, SWAPPED
+from .advice import COMPENSATED, describe, EFFORT_UNIT, find_causes, GRAVITY, SWAPPED
 from .plausibility import limit_warnings, saturation_warnings, scale_warnings
 from .residual_reasons import LARGE, residual_warnings
 from .stationarity import friction_jumps, stationarity_warnings
@@ -58,7 +58,7 @@ def data_warnings(
     if rows and measured and np.sqrt(np.mean(estimate.residual**2)) > LARGE:
         # Of efforts that no model explains, what is shrunk may take what a remedy would explain.
         others = find_causes(robot, base, samples, dataclasses.replace(rows, Y=measured.Y))
-        causes = max(causes, others, key=_explained)
+        causes = max(causes, others, key=lambda c: max((x.trial.gain for x in c), default=0.0))
     found = [*beyond, *(describe(cause, robot) for cause in causes)]
     if any(cause.code in EVERYTHING for cause in causes):
         return found
@@ -80,11 +80,6 @@ def data_warnings(
         robot, samples, systems[0], estimate.value, estimate.residual, known
     )
     return [*found, *sizes, *changes, *residuals]
-
-
-def _explained(causes: Sequence[Advice]) -> float:
-    """Return what the best of some remedies gains."""
-    return max((cause.trial.gain for cause in causes), default=0.0)
 
 
 def _are_of_model(

@@ -91,7 +91,7 @@ def data_files(path: Path) -> list[Path]:
     files = [f for f in sorted(path.iterdir(), key=natural_order) if f.suffix in BAG_SUFFIXES]
     # What was unpacked beside the packed file counts once.
     files = [f for f in files if f.suffix != '.zstd' or f.with_suffix('') not in files]
-    if not files and _is_table(path):
+    if not files and _table(path) is not None:
         return [path]
     if not files:
         raise RecordingError(
@@ -157,22 +157,18 @@ def _reader_of(
         return Ros1Reader(path)
     if is_mcap(path):
         return McapReader(path)
-    if _is_table(path):
-        return _table(path, options)
+    if (reader := _table(path, options)) is not None:
+        return reader
     raise RecordingError(
         f"'{path}' is neither MCAP nor SQLite, nor a table by its name: give a bag or one of "
         f'{", ".join(SUFFIXES)}'
     )
 
 
-def _is_table(path: Path) -> bool:
+def _table(path: Path, options: ReadOptions = DEFAULTS) -> Any:
+    """Return what reads a table, None for other files."""
     # What reads tables takes as long to import as a bag to inspect.
     from ..formats.open_table import table_reader
-
-    return table_reader(path) is not None
-
-
-def _table(path: Path, options: ReadOptions) -> Any:
     from .tables import TableReader
 
-    return TableReader(path, options)
+    return TableReader(path, options) if table_reader(path) else None

@@ -94,7 +94,8 @@ def _filled(
     """Put bodies in the places of a file's; returns those that have none, too."""
     group: Any = content.get(GROUP)
     known = isinstance(group, dict) and all(isinstance(group.get(s), dict) for s in SECTIONS)
-    parts = list(group['tensor']) if known else [k for k, v in content.items() if _is_entry(v)]
+    entries = [k for k, v in content.items() if isinstance(v, dict) and 'mass' in v]
+    parts = list(group['tensor']) if known else entries
     links = {part: link for part in parts if (link := _link_of(str(part), [*bodies])) is not None}
     if not links:
         raise ConfigurationError(
@@ -113,10 +114,6 @@ def _filled(
         group['rotation'][part] = dict.fromkeys(ANGLES, 0.0)
         group['tensor'][part] = moments
     return {**content, GROUP: group}, left_out
-
-
-def _is_entry(value: Any) -> bool:
-    return isinstance(value, dict) and 'mass' in value
 
 
 def _link_of(part: str, links: Sequence[str]) -> str | None:

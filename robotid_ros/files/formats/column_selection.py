@@ -146,7 +146,7 @@ def find(table: ColumnTable, joints: Sequence[str]) -> dict[str, Selection]:
         elif quantity != 'effort':
             fitting = [s for s in fitting if s.meaning and not s.meaning.reference]
         if fitting:
-            fitting.sort(key=lambda s: (_is_alien(s, joints), _rank(s)))
+            fitting.sort(key=lambda s: _rank(s, joints))
             _refuse_several(table, quantity, fitting, joints)
             best = _with_nanoseconds(fitting) if quantity == 'time' else fitting[0]
             found[quantity] = dataclasses.replace(best, others=tuple(fitting[1:]))
@@ -205,18 +205,18 @@ def _with_nanoseconds(ranked: Sequence[Selection]) -> Selection:
     return best
 
 
-def _is_alien(selection: Selection, joints: Sequence[str]) -> bool:
-    """Whether columns are named, and not after joints of the robot: those of a force sensor."""
-    words = [key for key, _ in selection.members if isinstance(key, str)]
-    return bool(words and joints) and not match_names(words, joints)
+def _rank(selection: Selection, joints: Sequence[str]) -> tuple[object, ...]:
+    """
+    Sort key: the likeliest first; a stamp of the message before one of its reception.
 
-
-def _rank(selection: Selection) -> tuple[object, ...]:
-    """Sort key: the likeliest first; a stamp of the message before one of its reception."""
+    Last are columns that are named, and not after joints of the robot: those of a force sensor.
+    """
     meaning = selection.meaning
     assert meaning is not None
     stamp = 'stamp' not in selection.pattern.lower()
+    words = [key for key, _ in selection.members if isinstance(key, str)]
     return (
+        bool(words and joints) and not match_names(words, joints),
         meaning.reference,
         meaning.current,
         -meaning.score,

@@ -77,20 +77,15 @@ def table_reader(path: Path) -> Reader | None:
 
 def _text_reader(start: bytes) -> Reader | None:
     """Return what reads a text by its first bytes, None where it is none."""
-    if start[:2] in (b'\xff\xfe', b'\xfe\xff', b'\x1f\x8b') or _is_wide(start):
+    zeros = [start[k::2].count(0) for k in (0, 1)]
+    wide = max(zeros) > 0.4 * len(start) and min(zeros) == 0  # two bytes a sign, without a mark
+    if wide or start[:2] in (b'\xff\xfe', b'\xfe\xff', b'\x1f\x8b'):
         return read_text_table
     if start.translate(None, _BINARY) != start:
         return None
     if re.match(rb'(\xef\xbb\xbf)?\s*(\{|\[\s*[\[{])', start):
         raise RecordingError('JSON is not read: save a row per sample as CSV, or arrays as .npz')
     return read_text_table
-
-
-def _is_wide(start: bytes) -> bool:
-    """Return whether a text without a mark has two bytes a sign."""
-    return any(start[k::2].count(0) > 0.4 * len(start) for k in (0, 1)) and any(
-        start[k::2].count(0) == 0 for k in (0, 1)
-    )
 
 
 def _folder_reader(path: Path) -> Reader | None:

@@ -70,7 +70,11 @@ def from_arrays(
 
     """
     flat = {name: np.squeeze(value) for name, value in arrays.items() if value.size > 1}
-    lists = {k: _words(v) for k, v in flat.items() if v.dtype.kind in 'USO' and v.ndim == 1}
+    lists = {  # without the blanks that make words equally long
+        k: [x.decode(errors='replace') if isinstance(x, bytes) else str(x).strip() for x in v]
+        for k, v in flat.items()
+        if v.dtype.kind in 'USO' and v.ndim == 1
+    }
     numbers = {k: v for k, v in flat.items() if v.dtype.kind in 'fiubMm'}
     flat = {k: v for k, v in numbers.items() if v.ndim in (1, 2)}
     if not flat:
@@ -127,11 +131,6 @@ def labels_of(
     return {name: labels[width] for name, width in widths.items() if width in labels}
 
 
-def _words(array: np.ndarray) -> list[str]:
-    """Return an array of text as words, without the blanks that make them equally long."""
-    return [x.decode(errors='replace') if isinstance(x, bytes) else str(x).strip() for x in array]
-
-
 def optional_package(name: str, source: str) -> Any:
     """
     Import a module that only some formats need.
@@ -170,7 +169,7 @@ def check_rows(table: ColumnTable) -> str:
     places = [k for k, time in enumerate(said) if time and not [*said, True][k + 1]]
     times = list(table.read([names[k] for k in places]).values()) if len(places) > 1 else []
     pairs = len(names) > 2 and bases[::2] == bases[1::2]
-    differ = not all(_same(times[0], time) for time in times[1:])
+    differ = not all(np.array_equal(times[0], time, equal_nan=True) for time in times[1:])
     if pairs or (differ and all(map(_grows, times))):
         raise RecordingError(
             f"'{table.source}' has signals with times of their own: export one column of times, "
@@ -185,10 +184,6 @@ def check_rows(table: ColumnTable) -> str:
             '(pandas: pivot), or name the columns of one joint with --columns'
         )
     return names[places[0]] if len(times) > 1 and not differ else ''
-
-
-def _same(a: np.ndarray, b: np.ndarray) -> bool:
-    return a.shape == b.shape and bool(np.array_equal(a, b, equal_nan=True))
 
 
 def _grows(time: np.ndarray) -> bool:

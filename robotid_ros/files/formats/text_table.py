@@ -210,12 +210,6 @@ def _read(
     return {name: columns[name] for name in wanted}
 
 
-def _split(lines: Sequence[str], form: _Form) -> Iterable[list[str]]:
-    if form.delimiter:
-        return csv.reader(lines, delimiter=form.delimiter)
-    return (line.split() for line in lines)
-
-
 def _numbers(
     source: str, lines: Sequence[str], form: _Form, index: Mapping[str, int]
 ) -> np.ndarray:
@@ -231,7 +225,9 @@ def _numbers(
         with contextlib.suppress(ValueError):
             how: Any = {'delimiter': form.delimiter or None, 'comments': None, 'quotechar': '"'}
             return np.asarray(np.loadtxt(lines, usecols=[*index.values()], ndmin=2, **how))
-    rows = [*_split(lines, form)]
+    rows = [
+        *(csv.reader(lines, delimiter=form.delimiter) if form.delimiter else map(str.split, lines))
+    ]
     columns = {name: [row[k] if k < len(row) else '' for row in rows] for name, k in index.items()}
     return np.column_stack(
         [readable(source, name, cells, form.decimal_comma) for name, cells in columns.items()]
