@@ -10,12 +10,12 @@ from ...core.finding_codes import finding
 from ...core.findings import Finding
 from ...exceptions import ConfigurationError, RecordingError
 from ..atomic import nearest_file, open_regular, read_text
-from ..bounded import unpack_file
+from ..bounded import damage_errors, unpack_file
 from ..formats.read_options import BAG_SUFFIXES, DEFAULTS, natural_order, ReadOptions, SUFFIXES
 from ..yaml import parse_yaml
 from .mcap_reader import is_mcap, McapReader
 from .messages import JOINT_STATE, JOINT_STATES_TOPIC
-from .storage import Bag, recording_errors, ZSTD
+from .storage import Bag, REPAIR, ZSTD
 
 METADATA, _SQLITE = 'metadata.yaml', b'SQLite format 3\0'
 
@@ -37,7 +37,7 @@ def open_bag(path: str | Path, options: ReadOptions = DEFAULTS) -> Iterator[Bag]
     with contextlib.ExitStack() as stack:
         readers = [_reader_of(part, notes, options, stack) for part in parts]
         for reader in readers:
-            with recording_errors(path):
+            with damage_errors(path, REPAIR):
                 reader.open()
             stack.callback(_close, reader)
         bag = Bag(path, readers, notes, options, sum(part.stat().st_size for part in parts))
@@ -138,7 +138,7 @@ def _reader_of(
         path = target
     if path.is_dir():
         return _table(path, options)
-    with open_regular(path) as stream, recording_errors(path):
+    with open_regular(path) as stream, damage_errors(path, REPAIR):
         start = stream.read(16)
     if not start:
         raise RecordingError(f"'{path}' is empty: the recorder died at once; record again")

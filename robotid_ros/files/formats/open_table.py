@@ -1,8 +1,7 @@
 """Which files are tables, of which format, and which folders are one table."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-import contextlib
+from collections.abc import Callable, Iterable, Mapping
 import dataclasses
 import functools
 from pathlib import Path
@@ -11,8 +10,9 @@ import re
 import numpy as np
 
 from ...core.finding_codes import finding
-from ...exceptions import reason_of, RecordingError, RobotIdError
+from ...exceptions import RecordingError, RobotIdError
 from ..atomic import file_errors, open_regular
+from ..bounded import damage_errors
 from .arrays import is_lerobot, read_hdf5, read_mat, read_npy, read_npz, read_parquet
 from .column_names import group, understand
 from .joint_table import JointTable
@@ -117,23 +117,11 @@ def open_table(path: Path, options: ReadOptions) -> JointTable:
 def _read(path: Path, shown: str, _modified: int, _size: int, options: ReadOptions) -> JointTable:
     reader = table_reader(path)
     assert reader is not None
-    with _told_of_damage(shown):
+    with damage_errors(shown):
         table = reader(Path(shown))
         if table.has_header and not options.columns and (clock := check_rows(table)):
             options = dataclasses.replace(options, columns=(('time', clock),))
         return read_joint_table(table, options)
-
-
-@contextlib.contextmanager
-def _told_of_damage(shown: str) -> Iterator[None]:
-    try:
-        yield
-    except RobotIdError:
-        raise
-    except Exception as error:
-        raise RecordingError(
-            f"'{shown}' is damaged ({reason_of(error)}): copy or export it again"
-        ) from error
 
 
 def _read_folder(path: Path, files: Mapping[Path, Callable[[Path], ColumnTable]]) -> ColumnTable:
@@ -156,7 +144,7 @@ def _read_folder(path: Path, files: Mapping[Path, Callable[[Path], ColumnTable]]
     labels: dict[str, tuple[str, ...]] = {}
     for file in sorted(files, key=lambda file: file.name):
         try:
-            with _told_of_damage(str(file)):
+            with damage_errors(file):
                 columns = _columns(file, files[file](file), labels)
         except RobotIdError:
             if files[file] is read_text_table:  # about the others

@@ -93,11 +93,16 @@ def from_arrays(
         elif value.ndim == 2 and value.shape[1] == count:
             columns[name] = value.T
     widths = {name: value.shape[1] if value.ndim == 2 else 0 for name, value in columns.items()}
+    # Of two lists of as many words, `joint_names` comes before `names`.
+    lists_of_names = [name for name in lists if re.search('joint|name', name, re.IGNORECASE)]
+    lists_of_names.sort(key=lambda name: 'joint' in name.lower())
+    named = [lists[name] for name in lists_of_names]
+    labels = {len(each): tuple(each) for each in named if len(set(each)) == len(each)}
     return ColumnTable(
         source,
         widths,
         lambda names: {name: columns[name] for name in names},
-        labels=labels_of(widths, lists),
+        labels={name: labels[width] for name, width in widths.items() if width in labels},
         texts={name: words[0] for name, words in lists.items() if len(words) == count},
         units={name: unit for name, unit in clocks.items() if name in columns},
         passed_over=tuple(f'{k} {v.shape}' for k, v in numbers.items() if k not in columns),
@@ -107,28 +112,6 @@ def from_arrays(
 def nanoseconds(times: np.ndarray) -> np.ndarray:
     """Return dates (N,) as int64 [ns] since 1970, durations as int64 [ns]."""
     return np.asarray(times.astype(f'{times.dtype.kind}8[ns]').astype(np.int64))
-
-
-def labels_of(
-    widths: Mapping[str, int], lists: Mapping[str, Sequence[str]]
-) -> dict[str, tuple[str, ...]]:
-    """
-    Return {array: names of its columns}: a list of so many names or joints beside it.
-
-    Parameters
-    ----------
-    widths : {name: columns of an array}
-    lists : {name: words}, of which `joint_names` comes before `names`
-
-    """
-    names = [name for name in lists if re.search('joint|name', name, re.IGNORECASE)]
-    names.sort(key=lambda name: 'joint' in name.lower())
-    labels = {
-        len(lists[name]): tuple(lists[name])
-        for name in names
-        if len(set(lists[name])) == len(lists[name])
-    }
-    return {name: labels[width] for name, width in widths.items() if width in labels}
 
 
 def optional_package(name: str, source: str) -> Any:
