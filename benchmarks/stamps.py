@@ -120,7 +120,8 @@ def recorded(run: Session, age: float) -> Recording:
 def errors(run: Session, recording: Recording, align: bool) -> tuple[dict[str, str], float, bool]:
     """Return the largest error of each friction as text, the delay found, and if all is well."""
     signals = dataclasses.replace(SIGNALS, time_offset=align)
-    _, system, delays, _ = prepare_without_delay(recording, run.robot, run.base, signals)
+    found = prepare_without_delay(recording, run.robot, run.base, signals)
+    system, delays = found.system, found.delays
     found = fit(system, 'wls')
     error, sigma = found.value - run.truth, found.sigma
     texts, good = {}, True
@@ -193,7 +194,8 @@ def busy_draw(
     result = []
     for kind in ('recorded', 'auto'):
         signals = dataclasses.replace(SIGNALS, stamps=kind)
-        samples, system, _, _ = prepare_without_delay(log, run.robot, run.base, signals)
+        found = prepare_without_delay(log, run.robot, run.base, signals)
+        samples, system = found.samples, found.system
         found = fit(count_model_error(samples, system, run.robot, run.base), 'wls')
         error = found.value - run.truth
         times = error / found.sigma

@@ -2,7 +2,8 @@
 Errors that a user can meet: one sentence each, with the remedy.
 
 Every error derives from `RobotIdError`, carries its evidence as attributes, and also inherits the
-built-in that it refines, so that generic code keeps working.
+built-in that it refines, so that generic code keeps working. Programs decide on its type and
+attributes, never on its text: the type is its code.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,6 +30,11 @@ def use_one_of(name: str, valid: Iterable[str]) -> str:
         return every
     hint = f"did you mean '{known[nearest[0]]}'?"
     return f'{hint} ({every})' if len(known) <= FEW else hint
+
+
+def reason_of(error: BaseException) -> str:
+    """Return on one line what an error of a library says, or its type where it says nothing."""
+    return ' '.join(str(error).split()).rstrip('.') or type(error).__name__
 
 
 class RobotIdError(Exception):

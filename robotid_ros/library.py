@@ -190,7 +190,10 @@ def identify(
     fitted, other = split(_of_robot(recording, built))
     if validation is not None:
         other = _of_robot(validation, built)
-    return pipeline.identify(fitted, built, _identification_settings(recording, settings), other)
+    # Of the log's own session, with what is given in their place.
+    values = _merged((recording.configuration or {}).get('identification'), settings)
+    own = from_mapping({'identification': values}).identification
+    return pipeline.identify(fitted, built, own, other)
 
 
 def validate(
@@ -364,12 +367,6 @@ def _robot_of(log: Log, robot: Robot | PathLike | None) -> Robot:
     if robot is not None:
         return load_robot(robot, log)
     return open_input([log]).robot
-
-
-def _identification_settings(log: Log, settings: dict[str, Any]) -> IdentificationSettings:
-    """Return those of the log's own session, with what is given in their place."""
-    values = _merged((log.configuration or {}).get('identification'), settings)
-    return from_mapping({'identification': values}).identification
 
 
 def _of_robot(log: Log | PathLike, robot: Robot) -> Log:

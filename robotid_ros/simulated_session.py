@@ -1,6 +1,6 @@
 """A session without ROS: a design that runs on the simulated robot becomes a recording."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -85,7 +85,7 @@ class _Session:
         self.controller = TrajectoryController(
             ControllerSettings(joints, self.physics.wraparound, self.period, settings.gains)
         )
-        self.rows: list[tuple[Any, ...]] = []
+        self.rows: list[tuple[Sequence[float], ...]] = []
         self.goal, self.effort = self.physics.position.copy(), [0.0] * len(joints)
         self.controller.activate(self.goal.tolist(), self.physics.velocity.tolist())
 

@@ -1,6 +1,7 @@
 """The architecture holds: imports run one way, the core knows no ROS, rosdep knows the rest."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from importlib import resources
@@ -189,6 +190,71 @@ def test_nobody_takes_a_rendered_finding_apart() -> None:
     assert not found
 
 
+TAKES_APART = {
+    *('startswith', 'endswith', 'split', 'splitlines', 'partition', 'rpartition', 'find', 'index'),
+    *('replace', 'removeprefix', 'removesuffix', 'search', 'match', 'fullmatch', 'findall', 'sub'),
+}
+
+
+def reads_text_of_an_error(module: ast.Module) -> Iterator[int]:
+    """Lines that search, split or compare what an error says, or a name that holds it."""
+    for function in ast.walk(module):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        nodes = [*ast.walk(function)]
+        errors = {node.name for node in nodes if isinstance(node, ast.ExceptHandler)}
+
+        def is_text(node: ast.expr, errors: set[str | None] = errors) -> bool:
+            """Whether it is str(error), one_line(error), f'{error}' or error.args."""
+            if isinstance(node, ast.Call):
+                name = getattr(node.func, 'id', '')
+                inside = node.args if name in {'str', 'repr', 'one_line', 'reason_of'} else []
+            elif isinstance(node, ast.FormattedValue | ast.Attribute):
+                inside = [node.value] if getattr(node, 'attr', 'args') == 'args' else []
+            else:
+                return False
+            return any(isinstance(each, ast.Name) and each.id in errors for each in inside)
+
+        def has_text(node: ast.AST, texts: frozenset[str] = frozenset()) -> bool:
+            parts = [*ast.walk(node)]
+            names = {each.id for each in parts if isinstance(each, ast.Name)}
+            return bool(names & texts) or any(map(is_text, parts))
+
+        texts = frozenset(
+            target.id
+            for node in nodes
+            if isinstance(node, ast.Assign) and has_text(node.value)
+            if getattr(getattr(node.value, 'func', None), 'id', '') != 'finding'
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        )
+        for node in nodes:
+            if isinstance(node, ast.Compare):
+                # Whether a message is the last one again is no decision on what it says.
+                looks = isinstance(node.ops[0], ast.In | ast.NotIn) or any(
+                    isinstance(each, ast.Constant) for each in (node.left, *node.comparators)
+                )
+            else:
+                looks = getattr(getattr(node, 'func', None), 'attr', '') in TAKES_APART
+            if looks and has_text(node, texts):
+                yield node.lineno
+
+
+def test_nobody_decides_on_what_an_error_says() -> None:
+    found = [
+        f'{path.relative_to(ROOT)}:{line}'
+        for path in MODULES
+        for line in reads_text_of_an_error(ast.parse(path.read_text()))
+    ]
+    assert not found
+
+
+@pytest.mark.parametrize('taken', ["'x' in str(error)", "f'{error}'.split()", "text == 'x'"])
+def test_text_of_an_error_that_is_read_is_seen(taken: str) -> None:
+    code = f'def f():\n try: g()\n except OSError as error:\n  text = str(error)\n  {taken}'
+    assert [*reads_text_of_an_error(ast.parse(code))] == [5]
+
+
 def test_findings_are_named_as_the_table_does() -> None:
     names = [
         (f'{path.relative_to(ROOT)}:{node.lineno}', node.args[0].value)
@@ -202,6 +268,36 @@ def test_findings_are_named_as_the_table_does() -> None:
     text = '\n'.join(path.read_text() for path in MODULES if path != table)
     own = 'of_earlier_version'  # of the table itself
     assert [name for name in NAMES if f"'{name}'" not in text] == [own]
+
+
+# What is parsed, pickled, or a row of a template.
+OF_ANYTHING = {'files.yaml', 'fleet.engine', 'nodes.common.worker_process', 'fleet.report.page'}
+MOST_PARAMETERS = 8
+
+
+def test_functions_take_few_values_and_class_names_are_one_of_a_kind() -> None:
+    many, names = [], Counter()
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                names[node.name] += 1
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                every = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+                own = [each.arg for each in every if each.arg not in ('self', 'cls')]
+                if len(own) > MOST_PARAMETERS:
+                    many.append(f'{path.relative_to(ROOT)}:{node.lineno} {node.name} {own}')
+    assert not many and not [name for name, count in names.items() if count > 1]
+
+
+def test_no_tuple_of_anything_goes_between_stages() -> None:
+    found = [
+        f'{path.relative_to(ROOT)}:{node.lineno} {ast.unparse(node)}'
+        for path in MODULES
+        if own_name(path) not in OF_ANYTHING
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Subscript) and ast.unparse(node) == 'tuple[Any, ...]'
+    ]
+    assert not found
 
 
 def test_only_nodes_and_demo_start_ros() -> None:

@@ -34,7 +34,7 @@ from robotid_ros.core.model.base_parameters import base_parameters, BaseParamete
 from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.regression.estimators import fit
-from robotid_ros.core.regression.observation_system import observe, System
+from robotid_ros.core.regression.observation_system import observe, Rows
 from robotid_ros.core.replay.didim import identify_closed_loop
 from robotid_ros.core.replay.direct_model import direct_model
 from robotid_ros.core.replay.settings import ReplaySettings
@@ -180,12 +180,12 @@ def other(t: np.ndarray, home: np.ndarray, reach: np.ndarray) -> tuple[np.ndarra
     return q, 1.1 * dq, 1.21 * ddq
 
 
-def observed(case: Case, recording: Recording) -> System:
+def observed(case: Case, recording: Recording) -> Rows:
     """Return the rows of the measured motion."""
     return observe(prepare(recording, case.robot, SignalSettings()), case.robot, case.base)
 
 
-def run(case: Case, motion: Callable[..., tuple[np.ndarray, ...]], check: System) -> list[str]:
+def run(case: Case, motion: Callable[..., tuple[np.ndarray, ...]], check: Rows) -> list[str]:
     """Identify from one motion, from every start; return what misses its bound."""
     recording = record(case, motion, 1)
     true = case.base.of(truth(case.robot, case.plant))
@@ -218,7 +218,7 @@ def compare(
     case: Case,
     recording: Recording,
     start: str,
-    check: System,
+    check: Rows,
     bounds: tuple[np.ndarray, Estimate | None, float],
 ) -> list[str]:
     """Identify by DIDIM from one start, and print its line of the table."""

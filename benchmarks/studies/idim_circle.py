@@ -34,7 +34,7 @@ from robotid_ros.core.model import Robot
 from robotid_ros.core.model.base_parameters import base_parameters, BaseParameters
 from robotid_ros.core.pipeline.choices import choose_model
 from robotid_ros.core.regression.estimators import fit
-from robotid_ros.core.regression.observation_system import observe, System
+from robotid_ros.core.regression.observation_system import observe, Rows
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
@@ -82,13 +82,13 @@ def ways(
     _, _, ours, _ = choose_model(recording, robot, method)
     own = replace(method.signals, averaging=True)
     return {
-        name: (signals, how, prepare_without_delay(recording, robot, base, signals)[2])
+        name: (signals, how, prepare_without_delay(recording, robot, base, signals).delays)
         for name, signals, how in ((OURS, ours.signals, ours.method), (PAPER, own, 'mle'))
     }
 
 
 def errors(
-    recording: Recording, robot: Robot, base: BaseParameters, way: Way, circle: System
+    recording: Recording, robot: Robot, base: BaseParameters, way: Way, circle: Rows
 ) -> np.ndarray:
     """Identify; return the errors on the circle, RMS per joint and of the torque [%], (n + 1,)."""
     signals, method, delays = way
@@ -104,7 +104,7 @@ def compare(
     designs: dict[str, list[Trajectory]],
     simulation: SimulationSettings,
     method: IdentificationSettings,
-    circle: System,
+    circle: Rows,
     count: int,
 ) -> Table:
     """Run every design, identify every draw of it, predict the circle."""

@@ -154,7 +154,7 @@ def published_log(name: str, seed: int) -> Draw:
         recording = read_recording(log.bag(DATASETS, Path(folder)), robot.joints)
     start, middle, end = log.split
     other = recording.between(middle, end)
-    system = prepare_without_delay(other, robot, base_parameters(robot), SignalSettings())[1]
+    system = prepare_without_delay(other, robot, base_parameters(robot), SignalSettings()).system
     return Draw(recording.between(start, middle), robot, None, system.total_residual)
 
 

@@ -29,7 +29,7 @@ from robotid_ros.core.parameters.physical_consistency import inertial_parameters
 from robotid_ros.core.parameters.standard import standard_parameters
 from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.regression.estimators import fit
-from robotid_ros.core.regression.observation_system import observe, System
+from robotid_ros.core.regression.observation_system import observe, Rows
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
@@ -51,7 +51,7 @@ def plain(robot: Robot) -> Robot:
 
 def identified(
     name: str, level: float
-) -> tuple[Robot, BaseParameters, np.ndarray, list[tuple[System, Estimate]]]:
+) -> tuple[Robot, BaseParameters, np.ndarray, list[tuple[Rows, Estimate]]]:
     """Return a robot, its true parameters (p,), and estimates with their rows."""
     chosen = plant(name)
     robot = plain(chosen.robot)

@@ -13,7 +13,7 @@ from best_cases import tuned_pd
 
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.regression.estimators import Estimate, fit
-from robotid_ros.core.regression.observation_system import observe, System
+from robotid_ros.core.regression.observation_system import observe, Rows
 from robotid_ros.core.replay.control_laws import Desired
 from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
 from robotid_ros.core.replay.settings import ReplaySettings
@@ -69,7 +69,7 @@ def idim_of_package(case: ReplayProblem, data: Data, cutoff: float, keep: int) -
     return fit(observe(prepare(recording, case.robot, signals), case.robot, case.base), 'wls')
 
 
-def along(case: ReplayProblem, other: Data) -> System:
+def along(case: ReplayProblem, other: Data) -> Rows:
     """Return the system of the measured torque and W along another experiment's true motion."""
     q, dq = other.state[:, :2], other.state[:, 2:]
     ddq = np.gradient(dq, 1.0 / RATE, axis=0)

@@ -1,6 +1,8 @@
 """Unpacking of what may be far larger than it looks: every amount has a bound beforehand."""
 
 from bz2 import BZ2Decompressor
+from collections.abc import Iterator
+import contextlib
 import io
 from pathlib import Path
 import shutil
@@ -11,7 +13,7 @@ from lz4.frame import LZ4FrameDecompressor
 import numpy as np
 from zstandard import ZstdDecompressor, ZstdError
 
-from ..exceptions import RecordingError
+from ..exceptions import reason_of, RecordingError, RobotIdError
 from .atomic import open_regular
 
 # Joint states shrink by 3 to 10 when packed, those of a robot at rest by 50; a file may hold so
@@ -108,6 +110,21 @@ def load_npz(path: Path) -> Any:
     with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
         check_unpacked(path, sum(info.file_size for info in archive.infolist()))
     return np.load(path, allow_pickle=False)
+
+
+@contextlib.contextmanager
+def damage_errors(path: str | Path, repair: str = '') -> Iterator[None]:
+    """Turn whatever a parser says about damaged bytes into one sentence."""
+    try:
+        yield
+    except RobotIdError:
+        raise
+    except PermissionError as error:
+        raise RecordingError(f"'{path}' cannot be read: permission denied") from error
+    except Exception as error:
+        raise RecordingError(
+            f"'{path}' is damaged ({reason_of(error)}): copy or export it again{repair}"
+        ) from error
 
 
 class BoundedStream(io.RawIOBase):

@@ -302,25 +302,18 @@ def _entries(cls: type) -> Iterator[KeyText]:
             yield KeyText(field.name, tuple(_entries(typing.cast(type, kind))), comment)
             continue
         value = field.default if field.default is not MISSING else None
-        yield KeyText(field.name, _plain({} if value is None and _free(kind) else value), comment)
-        if _free(kind):
-            yield from _example(field.name, typing.get_args(kind)[1])
+        value = {} if value is None and _free(kind) else value
+        plain = list(value) if isinstance(value, tuple) else value
+        yield KeyText(field.name, plain, comment)
+        if _free(kind) and dataclasses.is_dataclass(group := typing.get_args(kind)[1]):
+            # What is below a free name.
+            inside = tuple(_entries(typing.cast(type, group)))
+            yield KeyText(field.name, (KeyText(FREE_NAME, inside),), hidden=True)
 
 
 def _free(kind: Any) -> bool:
     """Whether a setting is a group of names that the user chooses."""
     return typing.get_origin(kind) is dict
-
-
-def _example(name: str, kind: Any) -> Iterator[KeyText]:
-    """Show what is below a free name, where that is a group of settings."""
-    if dataclasses.is_dataclass(kind):
-        inside = tuple(_entries(typing.cast(type, kind)))
-        yield KeyText(name, (KeyText(FREE_NAME, inside),), hidden=True)
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _described(field: 'dataclasses.Field[Any]', kind: Any) -> str:

@@ -113,7 +113,11 @@ def open_input(
     RobotIdError : something is missing or does not fit, or the recordings differ
 
     """
-    known = _given_configuration(configuration)
+    known: tuple[Mapping[str, Any], Configuration] | None = None
+    if isinstance(configuration, str | Path):
+        known = load_with_mapping(configuration)
+    elif isinstance(configuration, Configuration):
+        known = {}, configuration
     description = urdf or (read_urdf(known[1]) if known else None)
     reading = replace(
         options,
@@ -150,15 +154,6 @@ def open_input(
         recordings = read(robot.recorded_joints)
     checked = replace(checked, robot=replace(wanted, joints=checked.robot.joints))
     return Input(tuple(recordings), robot, chosen, description, checked, settings, reading)
-
-
-def _given_configuration(
-    given: str | Path | Mapping[str, Any] | Configuration | None,
-) -> tuple[Mapping[str, Any], Configuration] | None:
-    """Return a configuration that says which robot is meant, as its mapping and checked."""
-    if isinstance(given, str | Path):
-        return load_with_mapping(given)
-    return ({}, given) if isinstance(given, Configuration) else None
 
 
 def _recorded_configuration(

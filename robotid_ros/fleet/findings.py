@@ -9,7 +9,7 @@ from scipy.stats import f as f_distribution, t as t_distribution
 from ..core.arrays import Array
 from ..core.finding_codes import finding
 from ..core.findings import Finding
-from ..core.regression.observation_system import System
+from ..core.regression.observation_system import Factors
 from ..core.regression.random_effects import holm
 from .fleet_table import Robots
 from .friction_changes import find_changes, FrictionChange
@@ -26,7 +26,7 @@ SIGN, PAYLOAD = 'inverted_effort', 'undeclared_payload'
 OUTLIER, DRIFT = 'outlier', 'friction_drift'
 
 
-def effort_gains(system: System, typical: Array) -> tuple[Array, Array]:
+def effort_gains(system: Factors, typical: Array) -> tuple[Array, Array]:
     """
     Compare the efforts of a robot with what typical parameters (b,) predict.
 
@@ -42,7 +42,7 @@ def effort_gains(system: System, typical: Array) -> tuple[Array, Array]:
     return gain, rest / np.maximum(np.linalg.norm(system.Y, axis=1), 1e-300)
 
 
-def inverted_joints(robots: Robots, systems: Iterable[System]) -> list[Finding]:
+def inverted_joints(robots: Robots, systems: Iterable[Factors]) -> list[Finding]:
     """Find joints whose efforts have the opposite sign of the other robots'."""
     if len(robots.names) < FEWEST:
         return []
@@ -170,7 +170,7 @@ def _outlier(robots: Robots, name: str, own: RobotDeviation, p: Array) -> Findin
     )
 
 
-def find_all(types: Sequence[tuple[Robots, Iterable[System]]]) -> list[Finding]:
+def find_all(types: Sequence[tuple[Robots, Iterable[Factors]]]) -> list[Finding]:
     """
     Find all that is wrong in a fleet.
 

@@ -11,7 +11,7 @@ from ..core.arrays import Array
 from ..core.model.base_parameters import BaseParameters
 from ..core.model.parameters import INERTIAL
 from ..core.model.robot import Robot
-from ..core.regression.observation_system import System
+from ..core.regression.observation_system import Factors
 from .pooling import main_group, merge, ROBOT, sessions_of, table_of
 from .session import factors_of, IDENTIFIED, Row
 from .store import Store
@@ -103,7 +103,7 @@ def read_robots(store: Store, type_: str, pooled: Sequence[Row]) -> Robots | Non
     )
 
 
-def factors_of_robots(store: Store, robots: Robots) -> Iterator[System]:
+def factors_of_robots(store: Store, robots: Robots) -> Iterator[Factors]:
     """Yield the merged factors of each robot."""
     group = main_group(store, robots.type)
     for name in robots.names:

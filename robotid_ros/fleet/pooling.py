@@ -10,7 +10,7 @@ from ..core.identification_settings import IdentificationSettings
 from ..core.pipeline.estimation import as_asked
 from ..core.pipeline.observation import stack_factors
 from ..core.regression.estimators import fit
-from ..core.regression.observation_system import System
+from ..core.regression.observation_system import Factors
 from ..core.regression.random_effects import agreement
 from ..core.regression.triangular_factors import compress
 from ..exceptions import RankDeficientError
@@ -22,13 +22,13 @@ ROBOT, TYPE = 'robot', 'type'
 MOST_BATCHES, AT_ONCE = 512, 32
 
 
-def merge(systems: Iterable[System]) -> System | None:
+def merge(systems: Iterable[Factors]) -> Factors | None:
     """
     Merge triangular factors of the same columns, in any order and grouping; None of none.
 
     Of any number of them, so many are in memory at once as are merged.
     """
-    total, waiting = None, list[System]()
+    total, waiting = None, list[Factors]()
     for system in systems:
         waiting.append(system)
         if len(waiting) == AT_ONCE:
@@ -87,7 +87,7 @@ def _pool_type(
 ) -> list[Row]:
     rows, every = list[Row](), list[str]()
 
-    def robots() -> Iterator[System]:
+    def robots() -> Iterator[Factors]:
         for robot in store.names(type_):
             own = sessions_of(store, (type_, robot), group)
             system = merge(map(factors_of, own))
@@ -103,7 +103,7 @@ def _pool_type(
 
 
 def _pooled_row(
-    level: str, name: str, keys: Sequence[str], system: System, settings: IdentificationSettings
+    level: str, name: str, keys: Sequence[str], system: Factors, settings: IdentificationSettings
 ) -> list[Row]:
     """Return the row of a pool; none where all its sessions do not determine the parameters."""
     try:

@@ -97,7 +97,10 @@ class Run:
         self._total += len(sources)
         try:
             for job, outcome in engine.run(self._jobs(sources, there)):
-                self._take(job, outcome)
+                session = (
+                    BagSession(LOST, outcome.reason) if isinstance(outcome, Lost) else outcome
+                )
+                self._add(self._bags[job.key], session)
         finally:
             self._write_plan()
 
@@ -135,10 +138,6 @@ class Run:
         else:
             nothing = hashlib.sha256(source.location.encode()).hexdigest()
             self._add(HashedBag(source, nothing, 0, model), BagSession(LOST, reason))
-
-    def _take(self, job: Job, outcome: BagSession | Lost) -> None:
-        session = BagSession(LOST, outcome.reason) if isinstance(outcome, Lost) else outcome
-        self._add(self._bags[job.key], session)
 
     def _add(self, bag: HashedBag, session: BagSession) -> None:
         row = session_row(session, bag.source, bag.labels, bag.size)

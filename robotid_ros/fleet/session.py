@@ -18,7 +18,7 @@ from ..core.regression.covariance import count_blocks
 from ..core.regression.estimate import Estimate
 from ..core.regression.estimators import fit
 from ..core.regression.model_error import COLUMNS
-from ..core.regression.observation_system import System
+from ..core.regression.observation_system import Factors, Rows, System
 from ..core.regression.triangular_factors import compress, joined
 from ..core.signals.recording import Recording
 from ..exceptions import FileError, RankDeficientError, RobotIdError
@@ -60,7 +60,7 @@ class BagSession:
 
     status: str
     reason: str = ''
-    system: System | None = None
+    system: Factors | None = None
     estimate: Estimate | None = None
     delays: dict[str, float] = dataclasses.field(default_factory=dict)
     notes: tuple[Finding, ...] = ()
@@ -94,14 +94,12 @@ def _identify(location: str, model: FleetModel) -> BagSession:
     warnings: Sequence[Finding] = ()
     if estimate is not None:
         warnings = data_warnings(robot, base, observed.samples, observed.sampled_systems, estimate)
-        most = min(most, count_blocks(system, estimate.value)) if whole else most
+        if isinstance(system, Rows):
+            most = min(most, count_blocks(system, estimate.value))
     return BagSession(
         UNDETERMINED if estimate is None else IDENTIFIED,
         reason,
-        # Without what only rows in memory have.
-        dataclasses.replace(
-            compress(system, most), noise=None, measured=None, moving=None, Z=None
-        ),
+        compress(system, most),
         estimate,
         dict(observed.delays),
         tuple(dict.fromkeys([*log.notes, *observed.notes])),
@@ -166,7 +164,7 @@ def session_row(session: BagSession, source: Source, labels: Row, size: int) -> 
     return row
 
 
-def estimate_columns(system: System, estimate: Estimate | None) -> Row:
+def estimate_columns(system: Factors, estimate: Estimate | None) -> Row:
     """Return the columns that say what was estimated of a system, and how well."""
     joints = {'name': system.joints, 'rows': system.equations.tolist()}
     # Of one that is not determined, names and units still belong to the factors.
@@ -199,7 +197,7 @@ def _unpacked(values: Any, joints: int, size: int) -> Array:
     return factors
 
 
-def factors_of(row: Row) -> System:
+def factors_of(row: Row) -> Factors:
     """
     Return the triangular factors of a session's row.
 
@@ -216,15 +214,14 @@ def factors_of(row: Row) -> System:
             'fleet into a new store'
         )
     factors = _unpacked(row['factors'], n, size)[:, 0]
-    return System(
+    return Factors(
         tuple(str(each['name']) for each in parameters),
         tuple(str(each['unit']) for each in parameters),
         tuple(str(joint['name']) for joint in joints),
-        np.arange(size, dtype=float),
         factors[:, :, :b],
         factors[:, :, -1],
         np.ones((n, size), dtype=bool),
-        counts=np.array([joint['rows'] for joint in joints], dtype=np.intp),
-        batches=_unpacked(row['batches'], n, b + 1),
+        np.array([joint['rows'] for joint in joints], dtype=np.intp),
+        _unpacked(row['batches'], n, b + 1),
         D=factors[:, :, b:-1],
     )

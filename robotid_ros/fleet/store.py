@@ -88,7 +88,8 @@ class Store:
 
     def add(self, table: str, rows: Sequence[Mapping[str, Any]], name: str = '') -> None:
         """Add a file of rows to a table; one that has a name, once."""
-        path = self.folder / table / f'{name or _now()}.parquet'
+        now = f'{datetime.now(timezone.utc):%Y%m%dT%H%M%S%f}-{uuid4().hex[:8]}'
+        path = self.folder / table / f'{name or now}.parquet'
         if not path.exists():
             self._write(path, table, rows)
 
@@ -178,7 +179,3 @@ def _partition(folder: Path, of: Sequence[str]) -> Path:
     """Return the folder of the sessions of a type, or of a robot of it."""
     pairs = zip(PARTITIONS, of, strict=False)
     return folder.joinpath(*(f'{name}={quote(value, safe=" ")}' for name, value in pairs))
-
-
-def _now() -> str:
-    return f'{datetime.now(timezone.utc):%Y%m%dT%H%M%S%f}-{uuid4().hex[:8]}'

@@ -13,7 +13,7 @@ import math
 import mujoco
 import numpy as np
 
-from ..exceptions import ConfigurationError, ModelError, RobotStateError
+from ..exceptions import ConfigurationError, ModelError, reason_of, RobotStateError
 from ..simulation_settings import per_joint, SimulationSettings
 from .drives import build_drives, true_parameters, TrueParameters
 from .mjcf import rotor_name, write_mjcf
@@ -176,8 +176,9 @@ class Physics:
         try:
             self.model = mujoco.MjModel.from_xml_string(text)
         except ValueError as error:
-            reason = ' '.join(str(error).split())
-            raise ModelError(f'MuJoCo cannot simulate the robot description: {reason}') from error
+            raise ModelError(
+                f'MuJoCo cannot simulate the robot description: {reason_of(error)}'
+            ) from error
         self.data = mujoco.MjData(self.model)
         # `step` raises when a simulation diverges; MuJoCo would also write a log file.
         mujoco.set_mju_user_warning(lambda _: None)

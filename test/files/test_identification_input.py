@@ -1,5 +1,7 @@
 """A recording becomes a session with its robot, and falls into the right parts."""
 
+from pathlib import Path
+import re
 import sys
 
 import numpy as np
@@ -114,3 +116,19 @@ def test_what_is_given_goes_before_what_was_recorded(log, tmp_path):
     assert open_input([log], recorded, fallback=given).urdf == given
     with pytest.raises(ConfigurationError, match='carries no robot description'):
         open_input([log], recorded)
+
+
+def test_the_way_in_is_no_longer_than_the_architecture_says(log, monkeypatch):
+    def made(*_, **__):
+        raise KeyboardInterrupt
+
+    def open_log():
+        with pytest.raises(KeyboardInterrupt):
+            open_input([log], urdf=urdf('a', 'b'))
+
+    open_input([log], urdf=urdf('a', 'b', 'c'))  # modules are imported now
+    monkeypatch.setattr(Recording, '__init__', made)
+    passed = {call for call in calls(open_log) if not call[1].startswith('<')}
+    page = Path(__file__).parents[2] / 'docs' / 'architecture.md'
+    (count,) = re.findall(r'passes (\d+) functions', page.read_text())
+    assert 50 < len(passed) <= int(count), len(passed)

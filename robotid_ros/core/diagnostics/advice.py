@@ -24,7 +24,7 @@ from ..regression.observation_system import decimate
 from ..signals.samples import Samples
 from .gravity_direction import other_gravity
 from .plausibility import efforts_over_prior
-from .trials import Efforts, possible_robots, Rows, Trial, Trials
+from .trials import Efforts, possible_robots, Trial, TrialRows, Trials
 
 # Names of findings.
 SIGN, GAIN, SWAPPED = 'effort_sign', 'effort_gain', 'efforts_swapped'
@@ -80,7 +80,9 @@ class Advice:
     by_description: bool = False
 
 
-def find_causes(robot: Robot, base: BaseParameters, samples: Samples, rows: Rows) -> list[Advice]:
+def find_causes(
+    robot: Robot, base: BaseParameters, samples: Samples, rows: TrialRows
+) -> list[Advice]:
     """
     Try what may be wrong with the efforts, and return what is.
 
@@ -279,7 +281,7 @@ def _gain_of(factor: float) -> float:
     return -1.0 if -MAX_SCALE <= factor <= -1.0 / MAX_SCALE else 1.0 / factor
 
 
-def _sample_rows(robot: Robot, samples: Samples) -> Rows:
+def _sample_rows(robot: Robot, samples: Samples) -> TrialRows:
     """Return rows of all standard parameters, at most `MODEL_ROWS`."""
     keep, count = samples.decimation, -(-len(samples.time) // samples.decimation)
     stride = 1 + count // MODEL_ROWS
@@ -287,10 +289,10 @@ def _sample_rows(robot: Robot, samples: Samples) -> Rows:
     q, dq, ddq = samples.q[chosen], samples.dq[chosen], samples.ddq[chosen]
     Y = decimate(samples.tau.T, keep)[:, ::stride]
     W = regressor(robot, q, dq, ddq)
-    return Rows(samples.time[chosen], q, dq, W, Y, samples.moving[chosen].T)
+    return TrialRows(samples.time[chosen], q, dq, W, Y, samples.moving[chosen].T)
 
 
-def _drive_rows(robot: Robot, samples: Samples, gains: Array | None = None) -> Rows:
+def _drive_rows(robot: Robot, samples: Samples, gains: Array | None = None) -> TrialRows:
     """Return rows of the drives' parameters, without the torque of the URDF's masses."""
     rows = _sample_rows(robot, samples)
     masses = np.array([p.symbol in INERTIAL for p in robot.parameters])
@@ -300,7 +302,7 @@ def _drive_rows(robot: Robot, samples: Samples, gains: Array | None = None) -> R
 
 
 def _compare_models(
-    before: Rows, after: Rows, gains: Array | None = None, efforts: Efforts | None = None
+    before: TrialRows, after: TrialRows, gains: Array | None = None, efforts: Efforts | None = None
 ) -> Trial:
     """
     Compare two models of the same efforts.

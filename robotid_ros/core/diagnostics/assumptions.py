@@ -10,14 +10,14 @@ from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
-from ..regression.observation_system import System
+from ..regression.observation_system import Rows
 from ..signals.samples import Samples
-from .advice import Advice, COMPENSATED, describe, EFFORT_UNIT, find_causes, GRAVITY, SWAPPED
+from .advice import COMPENSATED, describe, EFFORT_UNIT, find_causes, GRAVITY, SWAPPED
 from .plausibility import limit_warnings, saturation_warnings, scale_warnings
 from .residual_reasons import LARGE, residual_warnings
 from .stationarity import friction_jumps, stationarity_warnings
 from .torque_parts import FittedModel, joint_torques
-from .trials import Rows
+from .trials import TrialRows
 
 # With a wrong gravity, or efforts of other joints, every joint is off: nothing else can be said.
 EVERYTHING = (COMPENSATED, GRAVITY, SWAPPED)
@@ -27,7 +27,7 @@ def data_warnings(
     robot: Robot,
     base: BaseParameters,
     samples: Samples,
-    systems: Sequence[System],
+    systems: Sequence[Rows],
     estimate: Estimate,
     whole: FittedModel | None = None,
 ) -> list[Finding]:
@@ -52,68 +52,40 @@ def data_warnings(
     beyond = limit_warnings(robot, samples)
     if not _are_of_model(robot, base, systems, estimate):
         return beyond
-    rows = Rows.of(systems)
+    rows = TrialRows.of(systems)
     causes = [] if rows is None else find_causes(robot, base, samples, rows)
-    measured = None if whole is None else Rows.of(whole.systems)
+    measured = None if whole is None else TrialRows.of(whole.systems)
     if rows and measured and np.sqrt(np.mean(estimate.residual**2)) > LARGE:
         # Of efforts that no model explains, what is shrunk may take what a remedy would explain.
         others = find_causes(robot, base, samples, dataclasses.replace(rows, Y=measured.Y))
-        causes = max(causes, others, key=_explained)
+        causes = max(causes, others, key=lambda c: max((x.trial.gain for x in c), default=0.0))
     found = [*beyond, *(describe(cause, robot) for cause in causes)]
     if any(cause.code in EVERYTHING for cause in causes):
         return found
     known = {*chain.from_iterable(each.joints for each in found)}
     # Of efforts that are no torques, no size is plausible.
     torques = all(cause.code != EFFORT_UNIT for cause in causes)
+    scales = scale_warnings(robot, base, samples, estimate) if torques else []
+    limits = saturation_warnings(robot, samples, systems[0])
+    sizes = [each for each in (*scales, *limits) if not known.issuperset(each.joints)]
+    scaled = {*chain.from_iterable(each.joints for each in sizes)}
     whole = whole or FittedModel(robot, base, systems, estimate.value)
-    return found + assumption_warnings(
-        robot, base, samples, systems, estimate, rows, known, whole, torques_given=torques
+    steady = [t for t in joint_torques(whole) if robot.joints[t.joint] not in scaled]
+    changes = stationarity_warnings(whole.robot, whole.base, steady)
+    known |= scaled.union(*(each.joints for each in changes))
+    jumps = [] if rows is None else friction_jumps(robot, base, rows, estimate.residual, known)
+    changes += [describe(jump, robot) for jump in jumps]
+    known = known.union(*(each.joints for each in changes))
+    residuals = residual_warnings(
+        robot, samples, systems[0], estimate.value, estimate.residual, known
     )
-
-
-def _explained(causes: Sequence[Advice]) -> float:
-    """Return what the best of some remedies gains."""
-    return max((cause.trial.gain for cause in causes), default=0.0)
+    return [*found, *sizes, *changes, *residuals]
 
 
 def _are_of_model(
-    robot: Robot, base: BaseParameters, systems: Sequence[System], estimate: Estimate
+    robot: Robot, base: BaseParameters, systems: Sequence[Rows], estimate: Estimate
 ) -> bool:
     """Tell whether rows are those of a rigid robot's base parameters."""
     count = len(base.columns)
     fits = all(system.W.shape[2] == count for system in systems)
     return fits and len(estimate.value) == count and not isinstance(robot, ElasticRobot)
-
-
-def assumption_warnings(
-    robot: Robot,
-    base: BaseParameters,
-    samples: Samples,
-    systems: Sequence[System],
-    estimate: Estimate,
-    rows: Rows | None,
-    known: set[str],
-    whole: FittedModel,
-    *,
-    torques_given: bool = True,
-) -> list[Finding]:
-    """Check that scale, limits and dynamics stayed the same; `known` joints have a finding."""
-    first = systems[0]
-    scales = scale_warnings(robot, base, samples, estimate) if torques_given else []
-    found = [
-        each
-        for each in (*scales, *saturation_warnings(robot, samples, first))
-        if not known.issuperset(each.joints)
-    ]
-    scaled = {*chain.from_iterable(each.joints for each in found)}
-    torques = [t for t in joint_torques(whole) if robot.joints[t.joint] not in scaled]
-    found += stationarity_warnings(whole.robot, whole.base, torques)
-    known = known.union(*(each.joints for each in found))
-    if rows is not None:
-        jumps = friction_jumps(robot, base, rows, estimate.residual, known)
-        found += [describe(jump, robot) for jump in jumps]
-        known = known.union(*(each.joints for each in found))
-    return [
-        *found,
-        *residual_warnings(robot, samples, first, estimate.value, estimate.residual, known),
-    ]

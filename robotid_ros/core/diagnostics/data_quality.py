@@ -13,7 +13,7 @@ from ..finding_codes import finding
 from ..findings import Finding
 from ..model.robot import Robot
 from ..regression.estimate import Estimate
-from ..regression.observation_system import System, TimingError
+from ..regression.observation_system import Rows, System, TimingError
 from ..signals.recording import Recording
 from ..signals.samples import Samples, STANDSTILL
 from ..timing.delays import Delays
@@ -86,7 +86,7 @@ class DataQuality:
 def data_quality(
     recording: Recording | Iterable[Recording],
     samples: Samples,
-    systems: Sequence[System],
+    systems: Sequence[Rows],
     system: System,
     estimate: Estimate,
     delays: Delays,
@@ -135,13 +135,13 @@ def white_noise(values: Array) -> Array:
     return np.asarray(NORMAL * np.median(differences, axis=0) / THIRD_DIFFERENCES)
 
 
-def count_rows(systems: Sequence[System]) -> RowCount:
+def count_rows(systems: Sequence[Rows]) -> RowCount:
     """Count the rows of each joint that are used, and why others are not."""
     counts = np.sum([_count(system) for system in systems], axis=0)
     return RowCount(*counts)
 
 
-def _count(system: System) -> npt.NDArray[np.intp]:
+def _count(system: Rows) -> npt.NDArray[np.intp]:
     unused = ~system.valid
     made_up = np.zeros_like(unused)
     if system.measured is not None:

@@ -15,7 +15,7 @@ from ..model.robot import ElasticRobot, Robot
 from ..rank import PROJECTED
 from ..regression.estimate import Estimate
 from ..regression.least_squares import project_out
-from ..regression.observation_system import System
+from ..regression.observation_system import Rows
 from ..signals.filters import lowpass, motion_bandwidth, with_derivatives
 from ..signals.recording import Recording
 from ..signals.samples import Samples
@@ -43,7 +43,7 @@ DEFLECTION, MAX_SAMPLES = 1e-3, 40_000
 MAX_DEFLECTION_SHARE, MIN_CORRELATION, AVERAGING = 0.1, 0.7, 0.05
 
 
-def spring_warnings(system: System, robot: ElasticRobot, estimate: Estimate) -> list[Finding]:
+def spring_warnings(system: Rows, robot: ElasticRobot, estimate: Estimate) -> list[Finding]:
     """Name the springs whose deflection the torque of the link does not explain."""
     warnings = list[Finding]()
     for j in robot.elastic_joints:
@@ -68,7 +68,7 @@ def spring_warnings(system: System, robot: ElasticRobot, estimate: Estimate) -> 
 
 
 def elasticity_warnings(
-    samples: Samples, system: System, robot: Robot, estimate: Estimate, chi: Array
+    samples: Samples, system: Rows, robot: Robot, estimate: Estimate, chi: Array
 ) -> list[Finding]:
     """
     Name the joints whose residual is that of a spring behind the encoder of the motor.
@@ -135,7 +135,7 @@ class _BandRows:
     def of(
         cls,
         samples: Samples,
-        system: System,
+        system: Rows,
         robot: Robot,
         estimate: Estimate,
         chi: Array,

@@ -14,7 +14,7 @@ from ..model.robot import ElasticRobot, Robot
 from ..rank import PREDICTED
 from ..regression.estimate import Estimate
 from ..regression.least_squares import scaled_least_squares
-from ..regression.observation_system import System
+from ..regression.observation_system import Rows
 from ..signals.samples import Samples, STANDSTILL
 from .data_quality import white_noise
 from .torque_parts import FittedModel, rms
@@ -146,7 +146,7 @@ MIN_EXCESS, MIN_OVER_USUAL, MIN_SPREAD_RATIO = 0.03, 2.0, 4.0
 MIN_ROWS, MIN_OTHERS = 5, 2
 
 
-def saturation_warnings(robot: Robot, samples: Samples, system: System) -> list[Finding]:
+def saturation_warnings(robot: Robot, samples: Samples, system: Rows) -> list[Finding]:
     """Name the joints whose efforts are cut off near an extreme."""
     found: list[Finding] = []
     keep = max(1, samples.decimation)

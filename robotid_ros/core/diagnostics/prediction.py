@@ -59,7 +59,8 @@ def prediction_warnings(validation: Validation) -> list[Finding]:
         rows = validation.valid[:, j]
         rows = rows if rows.any() else np.ones_like(rows)
         measured, predicted = validation.measured[rows, j], validation.predicted[rows, j]
-        residual = _share(measured - predicted, measured)
+        signal = max(float(np.linalg.norm(measured)), 1e-300)
+        residual = float(np.linalg.norm(measured - predicted) / signal)
         if residual > LARGE_RESIDUAL:
             warnings.append(_described(joint, Deviation.of(measured, predicted), residual))
     return warnings
@@ -75,7 +76,3 @@ def _described(joint: str, found: Deviation, residual: float) -> Finding:
         residual=residual, factor=found.factor, offset=found.offset,
         **found.trial.values(joint, 'factor and offset'),
     )  # fmt: skip
-
-
-def _share(error: Array, signal: Array) -> float:
-    return float(np.linalg.norm(error) / max(float(np.linalg.norm(signal)), 1e-300))

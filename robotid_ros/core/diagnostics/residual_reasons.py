@@ -11,7 +11,7 @@ from ..finding_codes import finding
 from ..findings import Finding
 from ..model.robot import Robot
 from ..regression.least_squares import project_out
-from ..regression.observation_system import decimate, System
+from ..regression.observation_system import decimate, Rows
 from ..signals.samples import Samples
 
 # Relative residual of a joint from which it is looked into, from which it is told without a
@@ -44,7 +44,7 @@ class _Reason:
 
 
 def residual_warnings(
-    robot: Robot, samples: Samples, system: System, value: Array, residual: Array, known: set[str]
+    robot: Robot, samples: Samples, system: Rows, value: Array, residual: Array, known: set[str]
 ) -> list[Finding]:
     """
     Name the joints with a residual that is structured, with what would explain most of it.
@@ -81,7 +81,7 @@ def residual_warnings(
     return found + _contradictions(robot, residual, rests, [j for j in spoilt if j in large])
 
 
-def _of_motion(samples: Samples, system: System, value: Array, residual: Array) -> Array:
+def _of_motion(samples: Samples, system: Rows, value: Array, residual: Array) -> Array:
     """Return the residuals (n,), of a joint that mostly stands those of the rows in motion."""
     moving = samples.moving[:: max(1, samples.decimation)].T & system.valid
     stands = moving.sum(axis=1) < MIN_MOVING * system.valid.sum(axis=1)
@@ -122,7 +122,7 @@ class _Rest:
     size: float
 
     @classmethod
-    def of(cls, system: System, value: Array, joint: int) -> '_Rest':
+    def of(cls, system: Rows, value: Array, joint: int) -> '_Rest':
         """Fit a joint alone."""
         W, y = system.rows(joint)
         predicted = system.W[joint] @ value
@@ -140,7 +140,7 @@ class _Rest:
 
 
 def _reason(
-    robot: Robot, samples: Samples, system: System, rest: _Rest, residual: float
+    robot: Robot, samples: Samples, system: Rows, rest: _Rest, residual: float
 ) -> Finding | None:
     """Return what would explain most of a joint's error, None where it looks like noise."""
     joints = [robot.joints[rest.joint]]
@@ -170,7 +170,7 @@ def _reason(
 
 
 def _reasons(
-    robot: Robot, samples: Samples, system: System, predicted: Array, joint: int
+    robot: Robot, samples: Samples, system: Rows, predicted: Array, joint: int
 ) -> Iterator[_Reason]:
     def rows(*columns: Array) -> Array:
         return decimate(np.stack(columns), samples.decimation).T
@@ -208,7 +208,7 @@ def _explained(W: Array, columns: Array, error: Array) -> float:
     return 1.0 - left / max(float(error @ error), 1e-300) if columns.size else 0.0
 
 
-def _is_structured(error: Array, predicted: Array, system: System) -> bool:
+def _is_structured(error: Array, predicted: Array, system: Rows) -> bool:
     """Tell whether an error (N,) lies in the motion's band more than white noise would."""
     power = [np.abs(np.fft.rfft(x - x.mean())) ** 2 for x in (error, predicted)]
     passed: npt.NDArray[np.intp] = np.flatnonzero(

@@ -16,7 +16,7 @@ from ..regression.goodness_of_fit import OFFSET
 from ..regression.least_squares import project_out
 from .advice import Advice, LEAST
 from .torque_parts import JointTorques, rms
-from .trials import Rows, Trial, Trials
+from .trials import Trial, TrialRows, Trials
 
 # Added to the diagonal of normalised products: terms that are alike share what they explain.
 RIDGE = 1e-9
@@ -304,7 +304,7 @@ ROUNDING = 1e-10  # below which columns depend on others
 
 
 def friction_jumps(
-    robot: Robot, base: BaseParameters, rows: Rows, residual: Array, known: set[str]
+    robot: Robot, base: BaseParameters, rows: TrialRows, residual: Array, known: set[str]
 ) -> list[Advice]:
     """
     Find the joints whose Coulomb friction is another one from some time on.
@@ -325,7 +325,7 @@ def friction_jumps(
     return found
 
 
-def _sign(robot: Robot, base: BaseParameters, rows: Rows, joint: int) -> Array:
+def _sign(robot: Robot, base: BaseParameters, rows: TrialRows, joint: int) -> Array:
     """Return the column (N,) of a joint's Coulomb friction, filtered where the model has one."""
     for k, column in enumerate(base.columns):
         parameter = robot.parameters[column]
@@ -334,7 +334,7 @@ def _sign(robot: Robot, base: BaseParameters, rows: Rows, joint: int) -> Array:
     return np.asarray(np.sign(rows.dq[:, joint]))
 
 
-def _jump(robot: Robot, base: BaseParameters, rows: Rows, joint: int) -> Advice | None:
+def _jump(robot: Robot, base: BaseParameters, rows: TrialRows, joint: int) -> Advice | None:
     """
     Return the jump that explains most of what a joint's own columns leave of its effort.
 
@@ -371,7 +371,7 @@ def _jump(robot: Robot, base: BaseParameters, rows: Rows, joint: int) -> Advice 
     return Advice('friction_jump', (robot.joints[joint],), (size, since, *part), trial)
 
 
-def _try(rows: Rows, joint: int, place: int, sign: Array) -> Trial:
+def _try(rows: TrialRows, joint: int, place: int, sign: Array) -> Trial:
     """Try another friction from a row on; pieces of both sides are left out in turn."""
     used = rows.valid[joint]
     count, late = int(used.sum()), np.arange(int(used.sum())) >= place

@@ -12,7 +12,7 @@ from ..model.base_parameters import BaseParameters
 from ..model.friction import SHRUNK
 from ..model.robot import Robot
 from ..regression.goodness_of_fit import OFFSET, rigid_and_offset
-from ..regression.observation_system import System
+from ..regression.observation_system import Rows
 from ..signals.samples import STANDSTILL
 
 # Effort over rounding: what is smaller than this share of a joint's effort is no part of it.
@@ -25,7 +25,7 @@ class FittedModel(NamedTuple):
 
     robot: Robot
     base: BaseParameters
-    systems: Sequence[System]
+    systems: Sequence[Rows]
     value: Array
 
 
@@ -98,9 +98,7 @@ def joint_torques(fitted: FittedModel) -> list[JointTorques]:
     return result
 
 
-def _moving(
-    robot: Robot, base: BaseParameters, system: System, joint: int
-) -> npt.NDArray[np.bool_]:
+def _moving(robot: Robot, base: BaseParameters, system: Rows, joint: int) -> npt.NDArray[np.bool_]:
     """Return the usable rows where a joint moves, as far as its columns tell."""
     for column, standard in enumerate(base.columns):
         parameter = robot.parameters[standard]

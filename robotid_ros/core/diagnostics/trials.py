@@ -19,7 +19,7 @@ from ..model.dynamics import regressor
 from ..model.friction import OF_POSITION
 from ..model.parameters import INERTIAL
 from ..model.robot import Robot
-from ..regression.observation_system import System
+from ..regression.observation_system import Rows
 
 Mask = npt.NDArray[np.bool_]
 
@@ -40,7 +40,7 @@ STATES = 8
 
 
 @dataclasses.dataclass(frozen=True)
-class Rows(ReadOnlyArrays):
+class TrialRows(ReadOnlyArrays):
     """
     Rows of all joints at the same times.
 
@@ -62,7 +62,7 @@ class Rows(ReadOnlyArrays):
     valid: Mask
 
     @classmethod
-    def of(cls, systems: Sequence[System]) -> Rows | None:
+    def of(cls, systems: Sequence[Rows]) -> TrialRows | None:
         """Take some rows of systems in memory; None where these do not know their motion."""
         if any(system.q is None or system.dq is None for system in systems):
             return None
@@ -168,7 +168,7 @@ class Trials:
 
     """
 
-    def __init__(self, rows: Rows, possible: Array | None = None, folds: Mask | None = None):
+    def __init__(self, rows: TrialRows, possible: Array | None = None, folds: Mask | None = None):
         self._rows, self._possible = rows, possible
         self._folds = rows.folds() if folds is None else folds
         self.n, _, self.b = rows.W.shape
@@ -304,7 +304,7 @@ def compare(before: Array, after: Array, powers: Array, sigma: Array) -> Trial:
     return Trial(joint, shares[0], shares[1], gain, error)
 
 
-def possible_robots(robot: Robot, base: BaseParameters, rows: Rows) -> Array:
+def possible_robots(robot: Robot, base: BaseParameters, rows: TrialRows) -> Array:
     """
     Return A (m, b) with A χ ≥ 0: friction takes energy, and no joint's inertia is negative.
 

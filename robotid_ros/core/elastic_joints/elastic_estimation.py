@@ -19,7 +19,7 @@ from ..model.robot import ElasticRobot, Robot
 from ..parameters.standard import basic_solution
 from ..regression.estimate import Estimate
 from ..regression.estimators import fit
-from ..regression.observation_system import System
+from ..regression.observation_system import Rows
 from ..signals.invalid_samples import clipped_samples
 from ..signals.periodic import (
     AveragePeriod,
@@ -46,11 +46,11 @@ EXACT = 1e-9
 def account_for_springs(
     recording: Recording,
     samples: Samples,
-    system: System,
+    system: Rows,
     robot: Robot,
     base: BaseParameters,
     estimate: Estimate,
-) -> tuple[System, Estimate, list[Finding]]:
+) -> tuple[Rows, Estimate, list[Finding]]:
     """
     Remove the bias of an elastic robot's estimate, or check a rigid one's for springs.
 
@@ -71,8 +71,8 @@ def account_for_springs(
 
 
 def fit_with_instruments(
-    system: System, robot: ElasticRobot, estimate: Estimate
-) -> tuple[System, Estimate]:
+    system: Rows, robot: ElasticRobot, estimate: Estimate
+) -> tuple[Rows, Estimate]:
     """
     Estimate again by instrumental variables, without the bias of springs from encoder noise.
 
@@ -111,7 +111,7 @@ def fit_with_instruments(
 
 def fit_with_motion(
     recording: Recording,
-    system: System,
+    system: Rows,
     robot: ElasticRobot,
     base: BaseParameters,
     start: Estimate,

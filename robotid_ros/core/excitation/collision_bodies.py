@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pinocchio as pin
 
-from ...exceptions import ConfigurationError, UnknownNameError
+from ...exceptions import ConfigurationError, reason_of, UnknownNameError
 from ..arrays import Array
 from ..finding_codes import finding
 from ..findings import Finding
@@ -109,8 +109,7 @@ def _link_geometry(
             model, robot.urdf, pin.GeometryType.COLLISION, package_dirs=list(settings.mesh_folders)
         )
     except (ValueError, RuntimeError) as error:
-        reason = ' '.join(str(error).split())
-        unread = finding('collision_geometry_unreadable', reason=reason)
+        unread = finding('collision_geometry_unreadable', reason=reason_of(error))
         return _balls_at_joints(model, settings), (), {'collision_geometry': unread}
     meshes = [b for b in geometry.geometryObjects if hasattr(b.geometry, 'buildConvexHull')]
     boxes = [body.name for body in meshes if not _replace_by_hull(body)]

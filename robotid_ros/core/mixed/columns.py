@@ -9,7 +9,7 @@ import numpy.typing as npt
 from ..arrays import Array
 from ..model.friction import FrictionTerm, TERMS
 from ..model.robot import Robot
-from ..regression.observation_system import decimate, System
+from ..regression.observation_system import decimate, Rows
 from ..signals.samples import Samples
 
 # What the default opens: each predicts other motion better on the logs of benchmarks/foreign.py.
@@ -34,7 +34,7 @@ class Part(NamedTuple):
     """Samples of one motion and their rows."""
 
     samples: Samples
-    system: System
+    system: Rows
 
 
 def scaled_terms(parts: Sequence[Part], robot: Robot, rigid: Array) -> Scales:
@@ -77,7 +77,7 @@ def told_joints(parts: Sequence[Part], robot: Robot) -> npt.NDArray[np.bool_]:
 
 def observe_kinds(
     samples: Samples,
-    system: System,
+    system: Rows,
     told: npt.NDArray[np.bool_],
     scales: Scales,
     rigid: Array,

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pinocchio
 
-from ...exceptions import ConfigurationError, ModelError, UnknownNameError
+from ...exceptions import ConfigurationError, ModelError, reason_of, UnknownNameError
 from ..arrays import Array
 from ..finding_codes import finding
 from ..findings import Finding
@@ -168,9 +168,9 @@ def build_model(root: ElementTree.Element) -> Any:
     try:
         return pinocchio.buildModelFromXML(ElementTree.tostring(root, encoding='unicode'))
     except (ValueError, RuntimeError, IndexError) as error:
-        reason = str(error).strip().splitlines()[-1] if str(error).strip() else 'unknown reason'
         raise ModelError(
-            f'the robot description is not a usable URDF ({reason}): check it with check_urdf'
+            f'the robot description is not a usable URDF ({reason_of(error)}): check it with '
+            'check_urdf'
         ) from error
 
 

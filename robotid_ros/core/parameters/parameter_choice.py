@@ -7,12 +7,12 @@ from functools import partial
 import numpy as np
 
 from ..arrays import Array, diagonal_scale
-from ..diagnostics.trials import compare, Rows, Trial, Trials
+from ..diagnostics.trials import compare, Trial, TrialRows, Trials
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
 from ..regression.goodness_of_fit import Validation
-from ..regression.observation_system import System
+from ..regression.observation_system import Rows
 from .essential import backward_elimination
 from .physical_consistency import SolverError
 from .standard import refit, Standard
@@ -25,7 +25,7 @@ BLOCKS = 8  # of a validation motion
 
 
 def try_essential(
-    systems: Sequence[System],
+    systems: Sequence[Rows],
     estimate: Estimate,
     bound: float = 10.0,
     significance: float = 0.05,
@@ -39,7 +39,7 @@ def try_essential(
     bound, significance, ratio : as of `find_essential`
 
     """
-    rows = Rows.of(systems)
+    rows = TrialRows.of(systems)
     if rows is None or rows.W.shape[2] != len(estimate.value):
         return None
     wider = np.sqrt(np.diag(estimate.covariance) / np.diag(estimate.classical))
@@ -70,14 +70,14 @@ def try_base(
     estimate: Estimate,
     standard: Standard,
     link_sigma: float,
-    systems: Sequence[System],
+    systems: Sequence[Rows],
 ) -> Trial | None:
     """
     Try base parameters in place of consistent ones; None where they do not predict better.
 
     `link_sigma` is the tightest pull of `standard_parameters`.
     """
-    rows = Rows.of(systems)
+    rows = TrialRows.of(systems)
     if rows is None or isinstance(robot, ElasticRobot) or len(base.columns) != rows.W.shape[2]:
         return None
     trials = Trials(rows)

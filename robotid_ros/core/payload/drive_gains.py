@@ -13,7 +13,7 @@ from ..model.robot import Robot
 from ..rank import DEPENDENT
 from ..regression.estimators import fit
 from ..regression.least_squares import project_out
-from ..regression.observation_system import decimated_torque, observe, System
+from ..regression.observation_system import decimated_torque, observe, Rows
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import SignalSettings
@@ -98,6 +98,6 @@ def _coefficient(W: Array, v: Array, p: Array, time: Array, band: float) -> tupl
     if float(own @ own) <= 1e-12 * max(float(p @ p), 1e-300):
         return 0.0, np.inf
     rows = np.ones((1, len(v)), dtype=bool)
-    row = System(('1/g',), ('1',), ('',), time, own[None, :, None], target[None], rows, band=band)
+    row = Rows(('1/g',), ('1',), ('',), own[None, :, None], target[None], rows, time, band=band)
     found = fit(row, 'ols')
     return float(found.value[0]), float(found.sigma[0])

@@ -111,21 +111,23 @@ def choose_filters(
     judging = min(JUDGING, LARGEST_BAND * rate)
     wanted = dataclasses.replace(signals, cutoff=JUDGING_POSITIONS * judging, band=judging)
     found = [prepare_without_delay(r, robot, base, wanted) for r in recordings]
-    judged = [Part(*each[:2]) for each in found]
+    judged = [Part(each.samples, each.system) for each in found]
     prompt = [
-        remove_delay(r, each[2], signals.stamps) for r, each in zip(recordings, found, strict=True)
+        remove_delay(r, each.delays, signals.stamps)
+        for r, each in zip(recordings, found, strict=True)
     ]
     notes = None
-    if not any(each[2] for each in found):
+    if not any(each.delays for each in found):
         # What looks like a delay with other filters only is an error of the model.
-        notes = tuple(dict.fromkeys(chain.from_iterable(each[3] for each in found)))
+        notes = tuple(dict.fromkeys(chain.from_iterable(each.notes for each in found)))
     signals = dataclasses.replace(signals, time_offset=False)
     if signals.cutoff:
         return prompt, signals, notes
 
     def observed(cutoff: float, band: float) -> list[Part]:
         chosen = dataclasses.replace(signals, cutoff=cutoff, band=band)
-        return [Part(*prepare_without_delay(r, robot, base, chosen)[:2]) for r in prompt]
+        found = [prepare_without_delay(r, robot, base, chosen) for r in prompt]
+        return [Part(each.samples, each.system) for each in found]
 
     wider = [signals.band] if signals.band else list(BANDS)
     bands = dict.fromkeys(min(band, LARGEST_BAND * rate) for band in wider)
@@ -173,9 +175,9 @@ def choose_from(
 
 def _chosen(recordings: Sequence[Recording], robot: Robot, signals: SignalSettings) -> MixedModel:
     base = base_parameters(robot)
-    observed = [prepare_without_delay(r, robot, base, signals)[:2] for r in recordings]
-    instants = [at_instants(r, robot, base, signals) for r in recordings]
-    return choose([Part(*each) for each in observed], instants, robot, base)
+    found = [prepare_without_delay(r, robot, base, signals) for r in recordings]
+    parts = [Part(each.samples, each.system) for each in found]
+    return choose(parts, [at_instants(r, robot, base, signals) for r in recordings], robot, base)
 
 
 def is_open(robot: Robot, settings: IdentificationSettings) -> bool:

@@ -28,7 +28,7 @@ from ..parameters.plain_friction import DriveMotion
 from ..regression.estimate import Estimate
 from ..regression.estimators import add_reference_instruments, fit, MIXED
 from ..regression.goodness_of_fit import Validation
-from ..regression.observation_system import System
+from ..regression.observation_system import Factors, Observed, Rows, System
 from ..regression.random_effects import agreement
 from ..replay.convergence_history import History
 from ..replay.didim import describe_iteration, fit_with_simulated_instruments, identify_closed_loop
@@ -36,7 +36,7 @@ from ..signals.recording import Recording
 from ..signals.samples import Samples
 from ..timing.delays import Delays
 from .logs import LogSet, RecordingOrChunks, short_names
-from .observation import observe_recording, Observed
+from .observation import observe_recording
 from .validation import validate_system
 
 Progress = Callable[[str], None]
@@ -69,7 +69,7 @@ class Estimation:
     """
 
     samples: Samples
-    sampled_systems: tuple[System, ...]
+    sampled_systems: tuple[Rows, ...]
     system: System
     estimate: Estimate
     delays: Delays
@@ -177,7 +177,7 @@ def estimate_base_parameters(
 
 def _estimate(
     recording: RecordingOrChunks,
-    observed: Observed,
+    observed: Observed[System],
     robot: Robot,
     base: BaseParameters,
     settings: IdentificationSettings,
@@ -198,7 +198,7 @@ def _estimate(
         )
         remarks = list(history.findings)
     elif settings.method == 'iv' and not isinstance(robot, ElasticRobot):
-        assert isinstance(recording, Recording)
+        assert isinstance(recording, Recording) and isinstance(system, Rows)
         system, estimate, remarks = _fit_by_instruments(
             recording, samples, system, robot, base, settings
         )
@@ -210,9 +210,9 @@ def _estimate(
         parts = [penalised(part.system) for part in observed.parts]
         remarks += _disagreement(recording, parts, estimate.value)
         remarks += _agreement(recording, parts, estimate)
-    elif system.counts is not None:
+    elif isinstance(system, Factors):
         notes = (*notes, finding('long_recording', count=len(sampled)))
-    elif isinstance(recording, Recording):
+    elif isinstance(recording, Recording) and isinstance(system, Rows):
         if settings.method not in SIMULATED:
             system, estimate, more = account_for_springs(
                 recording, samples, system, robot, base, estimate
@@ -233,11 +233,11 @@ def as_asked(system: System, settings: IdentificationSettings) -> System:
 def _fit_by_instruments(
     recording: Recording,
     samples: Samples,
-    system: System,
+    system: Rows,
     robot: Robot,
     base: BaseParameters,
     settings: IdentificationSettings,
-) -> tuple[System, Estimate, list[Finding]]:
+) -> tuple[Rows, Estimate, list[Finding]]:
     """Fit by instruments of the simulated motion; of the reference where none is simulated."""
     try:
         if robot.load_dependent:

@@ -55,7 +55,8 @@ def iterate_friction_load(
     if not isinstance(recording, Recording):
         return robot, [finding('load_of_urdf')]
     base = base_parameters(robot)
-    samples, system, _, _ = prepare_without_delay(recording, robot, base, settings.signals)
+    observed = prepare_without_delay(recording, robot, base, settings.signals)
+    system = observed.system
     torque = np.zeros_like(system.Y)
     for _ in range(MAX_ITERATIONS):
         load = link_parameters(robot, base, fit(system, 'wls'))
@@ -64,7 +65,7 @@ def iterate_friction_load(
         if np.linalg.norm(torque - previous) <= TOLERANCE * np.linalg.norm(torque):
             return robot, []
         base = base_parameters(robot)
-        system = observe(samples, robot, base)
+        system = observe(observed.samples, robot, base)
     return robot, [finding('load_not_converged', steps=MAX_ITERATIONS)]
 
 

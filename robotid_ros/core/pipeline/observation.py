@@ -12,11 +12,11 @@ from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.model_error import COLUMNS, count_model_error, ModelErrors
-from ..regression.observation_system import observe, read_only, System
+from ..regression.observation_system import Factors, observe, Observed, read_only, Rows, System
 from ..regression.triangular_factors import joined, split, triangular_factor, TriangularFactors
 from ..signals.preparation import EDGE_PERIODS, prepare
 from ..signals.recording import MAX_SAMPLES, Recording
-from ..signals.samples import Samples, SignalSettings
+from ..signals.samples import SignalSettings
 from ..timing.delays import Delays, prepare_without_delay, remove_delay
 from .logs import Log, LogSet, merge_notes, RecordingOrChunks, short_names
 
@@ -69,37 +69,13 @@ ROW_AXIS = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Observed:
-    """
-    What was observed of a recording, of one chunk of it, or of several logs.
-
-    Attributes
-    ----------
-    system : rows in memory, or triangular factors of all chunks and logs
-    samples : of all of it, or of the first chunk that moves
-    sampled_systems : rows in memory: all of them, or those of some chunks from all over
-    delays : of the efforts behind the positions, removed
-    notes : findings on the signals
-    parts : of several logs, each of them
-
-    """
-
-    system: System
-    samples: Samples
-    sampled_systems: tuple[System, ...]
-    delays: Delays
-    notes: tuple[Finding, ...] = ()
-    parts: tuple['Observed', ...] = ()
-
-
 def observe_recording(
     recording: RecordingOrChunks,
     robot: Robot,
     base: BaseParameters,
     settings: SignalSettings,
     whole: bool = False,
-) -> Observed:
+) -> Observed[System]:
     """
     Turn a recording into rows, or into factors of as many as there are.
 
@@ -120,16 +96,18 @@ def observe_recording(
         return _observe_chunks(recording, robot, base, settings)
     if not whole and recording.size > MAX_SAMPLES:
         return _observe_chunks(split_into_chunks(recording), robot, base, settings)
-    samples, system, delays, notes = prepare_without_delay(recording, robot, base, settings)
-    # What springs leave out, their own fits count.
-    elastic = isinstance(robot, ElasticRobot)
-    counted = system if elastic else count_model_error(samples, system, robot, base)
-    return Observed(counted, samples, (system,), delays, (*samples.notes, *notes))
+    observed = prepare_without_delay(recording, robot, base, settings)
+    notes = (*observed.samples.notes, *observed.notes)
+    if isinstance(robot, ElasticRobot):
+        # What springs leave out, their own fits count.
+        return dataclasses.replace(observed, notes=notes)
+    counted = count_model_error(observed.samples, observed.system, robot, base)
+    return dataclasses.replace(observed, system=counted, notes=notes)
 
 
 def observe_log(
     log: Log, robot: Robot, base: BaseParameters, settings: SignalSettings, whole: bool
-) -> Observed:
+) -> Observed[System]:
     """
     Turn one of several logs into rows in memory if `whole`, else into triangular factors.
 
@@ -143,17 +121,16 @@ def observe_log(
             return _observe_chunks(split_into_chunks(log), robot, base, settings)
         return observe_recording(log, robot, base, settings, whole)
     except RecordingError as error:
-        if log.source in str(error):
-            raise
         raise type(error)(f'{log.source}: {error}') from error
 
 
 def _observe_logs(
     logs: LogSet, robot: Robot, base: BaseParameters, settings: SignalSettings
-) -> Observed:
+) -> Observed[System]:
     """Turn several logs into one system; filters, decimation and delays are each log's own."""
     whole = logs.in_memory
     parts = [observe_log(log, robot, base, settings, whole) for log in logs.logs]
+    systems = [part.system for part in parts]
     shifted = [
         dataclasses.replace(system, time=system.time + offset)
         for part, offset in zip(parts, logs.offsets, strict=True)
@@ -167,7 +144,7 @@ def _observe_logs(
     # The mean delay of each joint that has one: what another log of the robot may have.
     delayed = [joint for joint in robot.joints if any(joint in part.delays for part in parts)]
     return Observed(
-        (stack_rows if whole else stack_factors)([part.system for part in parts]),
+        stack_rows(systems) if whole else stack_factors(systems),
         parts[0].samples,
         tuple(shifted),
         {j: float(np.mean([part.delays.get(j, 0.0) for part in parts])) for j in delayed},
@@ -178,7 +155,7 @@ def _observe_logs(
 
 def _observe_chunks(
     chunks: Iterable[Recording], robot: Robot, base: BaseParameters, settings: SignalSettings
-) -> Observed:
+) -> Observed[Factors]:
     """
     Turn a recording that comes in chunks into triangular factors.
 
@@ -186,8 +163,8 @@ def _observe_chunks(
     transients of the filters at their ends, so that every row counts once.
     """
     factors, notes = TriangularFactors(robot.n, base.rank + COLUMNS), dict[Finding, None]()
-    sampled_systems = BlockSampler[System]()
-    first: Observed | None = None
+    sampled_systems = BlockSampler[Rows]()
+    first: Observed[Rows] | None = None
     for chunk in observe_in_turn(chunks, robot, base, settings):
         if first is None:
             first = chunk
@@ -205,7 +182,7 @@ def _observe_chunks(
 
 def observe_in_turn(
     chunks: Iterable[Recording], robot: Robot, base: BaseParameters, settings: SignalSettings
-) -> Iterator[Observed]:
+) -> Iterator[Observed[Rows]]:
     """
     Yield the rows of each chunk in which something moves.
 
@@ -224,22 +201,22 @@ def observe_in_turn(
                 for name in ('time', 'position', 'effort')
             )
             recording = Recording(robot.joints, time, position, effort, source=recording.source)
-        tail, notes = _overlap(recording, settings), list[Finding]()
+        tail = _overlap(recording, settings)
         try:
             if delays is None:
-                samples, system, delays, notes = prepare_without_delay(
-                    recording, robot, base, settings
-                )
+                found = prepare_without_delay(recording, robot, base, settings)
             else:
                 samples = prepare(remove_delay(recording, delays), robot, settings)
                 system = observe(samples, robot, base)
+                found = Observed(system, samples, (system,), delays)
         except StandstillError:
             continue
+        samples, delays = found.samples, found.delays
         settings = dataclasses.replace(
             settings, cutoff=samples.cutoff, decimation=samples.decimation
         )
         tail = _overlap(recording, settings)
-        yield Observed(system, samples, (system,), delays, (*notes, *samples.notes))
+        yield dataclasses.replace(found, notes=(*found.notes, *samples.notes))
 
 
 def _overlap(recording: Recording, settings: SignalSettings) -> Recording:
@@ -257,25 +234,26 @@ def split_into_chunks(recording: Recording) -> Iterator[Recording]:
         yield Recording(recording.joints, *columns, source=recording.source)
 
 
-def stack_rows(systems: Sequence[System]) -> System:
+def stack_rows(systems: Sequence[System]) -> Rows:
     """Put the rows of systems with the same columns behind each other."""
-    first, changed = systems[0], dict[str, Any]()
+    rows, changed = [each for each in systems if isinstance(each, Rows)], dict[str, Any]()
     for name, axis in ROW_AXIS.items():
-        values = [getattr(system, name) for system in systems]
+        values = [getattr(system, name) for system in rows]
         if all(value is not None for value in values):
             changed[name] = read_only(np.concatenate(values, axis=axis))
-    noise = [system.noise for system in systems if system.noise is not None]
+    noise = [system.noise for system in rows if system.noise is not None]
     return dataclasses.replace(
-        first,
+        rows[0],
         **changed,
-        noise=np.sqrt(np.mean(np.square(noise), axis=0)) if len(noise) == len(systems) else None,
-        band=min(system.band for system in systems),
+        noise=np.sqrt(np.mean(np.square(noise), axis=0)) if len(noise) == len(rows) else None,
+        band=min(system.band for system in rows),
     )
 
 
-def stack_factors(systems: Sequence[System]) -> System:
+def stack_factors(systems: Sequence[System]) -> Factors:
     """Put systems of triangular factors together."""
-    batches = np.concatenate([s.batches for s in systems if s.batches is not None], axis=1)
-    total = triangular_factor(np.concatenate([joined(s) for s in systems], axis=1))
-    counts = np.sum([s.counts for s in systems if s.counts is not None], axis=0)
-    return split(systems[0], total, counts, batches)
+    factors = [each for each in systems if isinstance(each, Factors)]
+    batches = np.concatenate([s.batches for s in factors], axis=1)
+    total = triangular_factor(np.concatenate([joined(s) for s in factors], axis=1))
+    counts = np.sum([s.counts for s in factors], axis=0)
+    return split(factors[0], total, counts, batches)

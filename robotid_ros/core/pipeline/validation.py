@@ -13,7 +13,7 @@ from ..model.dynamics import inverse_dynamics
 from ..model.elastic_robot import spring_torque
 from ..model.robot import ElasticRobot, Robot
 from ..regression.goodness_of_fit import parts_of_samples, parts_of_system, Validation
-from ..regression.observation_system import decimate, System
+from ..regression.observation_system import decimate, Rows
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples
@@ -80,9 +80,7 @@ def validate_samples(samples: Samples, robot: Robot, chi: Array) -> Validation:
     return _trim(found, measured)
 
 
-def validate_system(
-    system: System, robot: Robot, base: BaseParameters, value: Array
-) -> Validation:
+def validate_system(system: Rows, robot: Robot, base: BaseParameters, value: Array) -> Validation:
     """Compare the torques of a system's rows with those of its base parameters (b,)."""
     valid = (system.valid if system.moving is None else system.moving).T
     predicted = system.predict(value).T

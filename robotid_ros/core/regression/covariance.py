@@ -5,7 +5,7 @@ import numpy.typing as npt
 from scipy.special import ndtr, stdtrit
 
 from ..arrays import Array, diagonal_scale
-from .observation_system import System
+from .observation_system import Factors, Rows, System
 
 # A motion repeats where positions come back within this share of their variance (4 % of their
 # standard deviation in each), having been apart by the other one.
@@ -157,10 +157,10 @@ def cluster_products(
     weights : per joint those of its rows
 
     """
-    if system.batches is not None:
+    if isinstance(system, Factors):
         return _batch_products(system.batches, value, weights)
-    length = system.W.shape[1]
-    shortest = _shortest(system, value)
+    assert isinstance(system, Rows)
+    length, shortest = system.W.shape[1], _shortest(system, value)
     period = None if system.q is None else find_repetition(system.q)
     count = _count(length, shortest)
     edges = np.linspace(0, length, count + 1).astype(int)
@@ -172,7 +172,7 @@ def cluster_products(
 
 
 def _products(
-    system: System,
+    system: Rows,
     value: Array,
     instruments: list[Array],
     weights: list[Array],
@@ -217,7 +217,7 @@ def _batch_products(
     return found
 
 
-def count_blocks(system: System, value: Array) -> int:
+def count_blocks(system: Rows, value: Array) -> int:
     """Return into how many blocks to cut rows: a block outlasts what residuals remember."""
     length = system.W.shape[1]
     return _count(length, _shortest(system, value))
@@ -227,7 +227,7 @@ def _count(length: int, shortest: float) -> int:
     return int(np.clip(round(length / shortest), min(FEWEST, length), length))
 
 
-def _shortest(system: System, value: Array) -> float:
+def _shortest(system: Rows, value: Array) -> float:
     """Return of how many rows a block is at least."""
     error = np.where(system.valid, system.Y - system.predict(value), 0.0)
     time = system.time

@@ -19,17 +19,17 @@ from .covariance import cluster_products, inflation, jackknife, largest, propaga
 from .estimate import Estimate
 from .least_squares import instrumental_variables, least_squares, Solution, total_least_squares
 from .model_error import model_error_covariance
-from .observation_system import GaussianPrior, observe, System
+from .observation_system import Factors, GaussianPrior, observe, Rows, System
 
 
 def add_instruments(
-    system: System,
+    system: Rows,
     samples: Samples,
     time: Array,
     motion: tuple[Array, Array, Array],
     robot: Robot,
     base: BaseParameters,
-) -> System:
+) -> Rows:
     """
     Add W of another motion to a system, for instrumental variables (IDIM-IV).
 
@@ -50,8 +50,8 @@ def add_instruments(
 
 
 def add_reference_instruments(
-    system: System, samples: Samples, recording: Recording, robot: Robot, base: BaseParameters
-) -> System:
+    system: Rows, samples: Samples, recording: Recording, robot: Robot, base: BaseParameters
+) -> Rows:
     """
     Add W of the recorded reference to a system.
 
@@ -130,7 +130,7 @@ def _own_sigma(w: Array, y: Array, count: int) -> float:
 
 def _mle(joint_rows: JointRows, system: System, value: Array | None) -> Weights:
     """Divide each joint's equations by the σ of its torque noise (MFS eq. 20-25)."""
-    if system.noise is None:
+    if not isinstance(system, Rows) or system.noise is None:
         raise RecordingError(
             "method 'mle' needs the torque noise, which only several periods of one motion show: "
             "record two periods or more, or use 'wls'"
@@ -237,7 +237,7 @@ def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
     """
     if method not in (*WHITEN, MIXED):
         raise UnknownNameError('method', method, tuple(WHITEN))
-    if system.counts is not None and method in NEEDS_ALL_ROWS:
+    if isinstance(system, Factors) and method in NEEDS_ALL_ROWS:
         raise RecordingError(
             f"method '{method}' needs every row of a recording, which so long a one does not "
             "leave in memory: use 'wls', or a part of it"
@@ -263,7 +263,7 @@ def _solve(
     Y = np.concatenate([y * k for (_, y), k in zip(joint_rows, weights, strict=True)])
     if system.prior is not None and method in WHITENED:
         W, Y = np.vstack([W, system.prior.rows[0]]), np.concatenate([Y, system.prior.rows[1]])
-    if method == 'iv':
+    if method == 'iv' and isinstance(system, Rows):
         Z = [system.instruments(j) * k[:, None] for j, k in enumerate(weights)]
         solution = instrumental_variables(W, Y, np.vstack(Z))
     elif method == MIXED and system.penalty is not None:
@@ -337,7 +337,9 @@ def _covariances(
 ) -> _Covariances:
     """Return the covariance, that of white residuals, what model errors add, and the rest."""
     value, bread, rows = solution.value, solution.bread, system.equations
-    Z = [system.instruments(j) for j in range(len(W))] if method == 'iv' else W
+    Z = W
+    if method == 'iv' and isinstance(system, Rows):
+        Z = [system.instruments(j) for j in range(len(W))]
     white, squares = np.zeros_like(bread), 0.0
     for j, (z, k) in enumerate(zip(Z, weights, strict=True)):
         w, y = system.rows(j)

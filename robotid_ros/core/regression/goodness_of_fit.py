@@ -17,7 +17,7 @@ from ..model.parameters import INERTIAL
 from ..model.robot import ElasticRobot, Robot
 from ..signals.samples import Samples
 from ..table import ResultTable
-from .observation_system import decimate, System
+from .observation_system import decimate, Rows
 
 OFFSET = 'offset'
 RIGID = (*INERTIAL, 'Ia', *OF_POSITION)
@@ -97,7 +97,7 @@ def parts_of_samples(
 
 
 def parts_of_system(
-    system: System, robot: Robot, base: BaseParameters, value: Array
+    system: Rows, robot: Robot, base: BaseParameters, value: Array
 ) -> EffortParts | None:
     """Take apart what base parameters (b,) predict; None where the motion is not known."""
     if isinstance(robot, ElasticRobot) or system.q is None or system.dq is None:

@@ -12,7 +12,7 @@ from scipy.special import chdtrc
 
 from ..arrays import Array, diagonal_scale
 from ..model.parameters import INERTIAL
-from .observation_system import read_only, System
+from .observation_system import read_only, Rows, System
 
 if TYPE_CHECKING:
     from ..model.base_parameters import BaseParameters
@@ -69,7 +69,7 @@ class ModelErrors:
     def of(
         cls,
         samples: Samples,
-        system: System,
+        system: Rows,
         robot: Robot,
         base: BaseParameters,
         least: float = 0.0,
@@ -87,7 +87,7 @@ class ModelErrors:
             np.where(rigid, _least_squares(system), 0.0),
         )
 
-    def attach(self, samples: Samples, system: System) -> System:
+    def attach(self, samples: Samples, system: Rows) -> Rows:
         """Return the system with the columns of all joints (n, N, d)."""
         keep = samples.decimation
         D = np.stack(
@@ -98,7 +98,7 @@ class ModelErrors:
         )
         return dataclasses.replace(system, D=read_only(D))
 
-    def columns(self, joint: int, q: Array, dq: Array, system: System) -> Array:
+    def columns(self, joint: int, q: Array, dq: Array, system: Rows) -> Array:
         """
         Return the columns of one joint (N, d): smooth functions of what its torque depends on.
 
@@ -122,7 +122,7 @@ class ModelErrors:
         )
 
 
-def _least_squares(system: System) -> Array:
+def _least_squares(system: Rows) -> Array:
     """Return the parameters (b,), rows in units of the σ that their joint's own fit leaves."""
     rows = []
     for w, y in (system.rows(j) for j in range(len(system.joints))):
@@ -134,9 +134,7 @@ def _least_squares(system: System) -> Array:
     return np.asarray(np.linalg.lstsq(both[:, :-1], both[:, -1], rcond=RCOND)[0])
 
 
-def count_model_error(
-    samples: Samples, system: System, robot: Robot, base: BaseParameters
-) -> System:
+def count_model_error(samples: Samples, system: Rows, robot: Robot, base: BaseParameters) -> Rows:
     """Return the system with what the model may leave out, so that a fit of it counts that."""
     return ModelErrors.of(samples, system, robot, base).attach(samples, system)
 

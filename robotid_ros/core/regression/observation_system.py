@@ -1,13 +1,16 @@
 """The observation system Y = W χ + ρ, joint by joint, filtered and decimated alike."""
 
+from collections.abc import Mapping
 import dataclasses
 from functools import cached_property
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ...exceptions import RecordingError
 from ..arrays import Array, freeze_fields, ReadOnlyArrays
+from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.drive_torques import path_columns
 from ..model.dynamics import regressor
@@ -75,6 +78,8 @@ class TimingError(ReadOnlyArrays):
         return dataclasses.replace(self, change=self.change[kept[: len(self.change)]])
 
 
+S = TypeVar('S', bound='System')
+S_co = TypeVar('S_co', bound='System', covariant=True)
 # Butterworth filter before decimation, forth and back; cut-off over the Nyquist frequency that is
 # left, as `scipy.signal.decimate` has it.
 FILTER_ORDER, FILTER_BAND = 4, 0.8
@@ -88,26 +93,18 @@ DECAY_ROWS, BLOCK_SAMPLES, STATES = 16, 8192, 32
 @dataclasses.dataclass(frozen=True)
 class System:
     """
-    Rows of all joints, joint-major (DIDIM eq. 11-14), and which of them may be used.
+    Equations of all joints, joint-major (DIDIM eq. 11-14): `Rows`, or `Factors` of any number.
 
     Attributes
     ----------
     names, units : of the b columns
     joints : of the n blocks of rows
-    time : (N,) [s]
     W : (n, N, b)
     Y : (n, N)
-    valid : (n, N)
-    noise : (n,) standard deviation of the torque noise, or None
-    Z : (n, N, b) instruments: W of the reference, or None
-    counts : (n,) equations that W and Y stand for, where they are triangular factors, or None
-    batches : (n, K, b + 1, b + 1) factors of [W Y] of successive parts, or None
-    band : share of the rows' Nyquist frequency that white noise has left after decimation
-    measured : (N,) False where samples were made up to bridge a gap, or None: all were measured
-    moving : (n, N) those of `valid` where the joint moves, or None: all
+    valid : (n, N) rows that may be used
     D : (n, N, d) columns of what the model may leave out, which the covariance counts, or None
+    band : share of the rows' Nyquist frequency that white noise has left after decimation
     prior : what is known of the parameters besides, or None
-    q, dq : (N, n) positions and velocities of the rows, or None
     timing : how far errors of the samples' times move the estimate, or None: not at all
     penalty : of a mixed model, or None
 
@@ -116,78 +113,55 @@ class System:
     names: tuple[str, ...]
     units: tuple[str, ...]
     joints: tuple[str, ...]
-    time: Array
     W: Array
     Y: Array
     valid: npt.NDArray[np.bool_]
-    noise: Array | None = None
-    Z: Array | None = None
-    counts: npt.NDArray[np.intp] | None = None
-    batches: Array | None = None
-    band: float = 1.0
-    measured: npt.NDArray[np.bool_] | None = None
-    moving: npt.NDArray[np.bool_] | None = None
+    _: dataclasses.KW_ONLY
     D: Array | None = None
+    band: float = 1.0
     prior: GaussianPrior | None = None
-    q: Array | None = None
-    dq: Array | None = None
     timing: TimingError | None = None
     penalty: Penalty | None = None
 
     def __post_init__(self) -> None:
-        freeze_fields(self, 'time', 'W', 'Y')
+        freeze_fields(self, 'W', 'Y')
 
     @property
     def equations(self) -> npt.NDArray[np.intp]:
         """Number of equations of each joint (n,)."""
-        return self.valid.sum(axis=1) if self.counts is None else self.counts
+        return self.valid.sum(axis=1)
 
-    def select(self, kept: list[int]) -> 'System':
+    def select(self: S, kept: list[int]) -> S:
         """Return the system of some parameters, the others zero, without prior or penalty."""
-        batches = self.batches
         return dataclasses.replace(
             self,
             names=tuple(self.names[k] for k in kept),
             units=tuple(self.units[k] for k in kept),
-            W=self.W[:, :, kept],
-            Z=None if self.Z is None else self.Z[:, :, kept],
-            batches=None if batches is None else batches[..., [*kept, -1]],
+            **self._columns(kept),
             prior=None,
             timing=None,
             penalty=None,
         )
 
-    def without(self, gone: npt.NDArray[np.bool_], value: Array) -> 'System':
+    def without(self: S, gone: npt.NDArray[np.bool_], value: Array) -> S:
         """Return the system of the other parameters, less what these (b,) explain with a value."""
-        batches = self.batches
-        if batches is not None:
-            batches = batches.copy()
-            batches[..., -1] -= batches[..., :-1][..., gone] @ value[gone]
-        rest = self.Y - self.W[:, :, gone] @ value[gone]
-        system = dataclasses.replace(self, Y=read_only(rest), batches=batches, D=None)
         timing = None if self.timing is None else self.timing.select(~gone)
+        system = dataclasses.replace(self, **self._rest(gone, value), D=None)
         kept = system.select(np.flatnonzero(~gone).tolist())
         return dataclasses.replace(kept, timing=timing)
+
+    def _columns(self, kept: list[int]) -> dict[str, Any]:
+        """Return the fields with columns, of some of them."""
+        return {'W': self.W[:, :, kept]}
+
+    def _rest(self, gone: npt.NDArray[np.bool_], value: Array) -> dict[str, Any]:
+        """Return the fields with torques, less what some parameters explain."""
+        return {'Y': read_only(self.Y - self.W[:, :, gone] @ value[gone])}
 
     def rows(self, joint: int) -> tuple[Array, Array]:
         """Return the usable rows of a joint, W_j (N_j, b) and Y_j (N_j,)."""
         used = self.valid[joint]
         return self.W[joint][used], self.Y[joint][used]
-
-    def instruments(self, joint: int) -> Array:
-        """
-        Return the usable rows of a joint's instruments, (N_j, b).
-
-        Raises
-        ------
-        RecordingError : there are none
-
-        """
-        if self.Z is None:
-            raise RecordingError(
-                "method 'iv' needs the reference as instrument: record controller_state"
-            )
-        return self.Z[joint][self.valid[joint]]
 
     def discrepancies(self, joint: int) -> Array:
         """Return the usable rows of a joint's columns of what the model may leave out."""
@@ -218,7 +192,108 @@ class System:
         return float(np.sqrt(error / max(sum(float(y @ y) for _, y in blocks), 1e-300)))
 
 
-def observe(samples: Samples, robot: Robot, base: BaseParameters) -> System:
+@dataclasses.dataclass(frozen=True)
+class Rows(System):
+    """
+    Rows of a system at known times.
+
+    Attributes
+    ----------
+    time : (N,) [s]
+    noise : (n,) standard deviation of the torque noise, or None
+    Z : (n, N, b) instruments: W of the reference, or None
+    measured : (N,) False where samples were made up to bridge a gap, or None: all were measured
+    moving : (n, N) those of `valid` where the joint moves, or None: all
+    q, dq : (N, n) positions and velocities, or None
+
+    """
+
+    time: Array
+    _: dataclasses.KW_ONLY
+    noise: Array | None = None
+    Z: Array | None = None
+    measured: npt.NDArray[np.bool_] | None = None
+    moving: npt.NDArray[np.bool_] | None = None
+    q: Array | None = None
+    dq: Array | None = None
+
+    def __post_init__(self) -> None:
+        freeze_fields(self, 'time', 'W', 'Y')
+
+    def _columns(self, kept: list[int]) -> dict[str, Any]:
+        Z = None if self.Z is None else self.Z[:, :, kept]
+        return {**super()._columns(kept), 'Z': Z}
+
+    def instruments(self, joint: int) -> Array:
+        """
+        Return the usable rows of a joint's instruments, (N_j, b).
+
+        Raises
+        ------
+        RecordingError : there are none
+
+        """
+        if self.Z is None:
+            raise RecordingError(
+                "method 'iv' needs the reference as instrument: record controller_state"
+            )
+        return self.Z[joint][self.valid[joint]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Factors(System):
+    """
+    A system of triangular factors of [W D Y], which stand for any number of rows.
+
+    Attributes
+    ----------
+    counts : (n,) equations that W and Y stand for
+    batches : (n, K, b + 1, b + 1) factors of [W Y] of successive parts
+
+    """
+
+    counts: npt.NDArray[np.intp]
+    batches: Array
+
+    @property
+    def equations(self) -> npt.NDArray[np.intp]:
+        """Number of equations of each joint (n,)."""
+        return self.counts
+
+    def _columns(self, kept: list[int]) -> dict[str, Any]:
+        return {**super()._columns(kept), 'batches': self.batches[..., [*kept, -1]]}
+
+    def _rest(self, gone: npt.NDArray[np.bool_], value: Array) -> dict[str, Any]:
+        batches = self.batches.copy()
+        batches[..., -1] -= batches[..., :-1][..., gone] @ value[gone]
+        return {**super()._rest(gone, value), 'batches': batches}
+
+
+@dataclasses.dataclass(frozen=True)
+class Observed(Generic[S_co]):
+    """
+    What was observed of a recording, of one chunk of it, or of several logs.
+
+    Attributes
+    ----------
+    system : rows in memory, or triangular factors of all chunks and logs
+    samples : of all of it, or of the first chunk that moves
+    sampled_systems : rows in memory: all of them, or those of some chunks from all over
+    delays : of each joint's effort behind its position that were removed [s]
+    notes : findings on the signals
+    parts : of several logs, each of them
+
+    """
+
+    system: S_co
+    samples: Samples
+    sampled_systems: tuple[Rows, ...]
+    delays: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    notes: tuple[Finding, ...] = ()
+    parts: tuple['Observed[System]', ...] = ()
+
+
+def observe(samples: Samples, robot: Robot, base: BaseParameters) -> Rows:
     """
     Stack the base columns of W and the torque, through one filter, one sample in `decimation`.
 
@@ -253,15 +328,15 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> System:
     valid = samples.valid[::keep].T
     if not valid.any():
         raise RecordingError('no sample is left after decimation: record longer')
-    return System(
+    return Rows(
         base.names,
         base.units,
         samples.joints,
-        samples.time[::keep],
         read_only(W),
         read_only(Y),
         valid.copy(),
-        samples.noise,
+        samples.time[::keep],
+        noise=samples.noise,
         band=NOISE_BAND if keep > 1 else 1.0,
         measured=None if samples.measured is None else samples.measured[::keep],
         moving=samples.moving[::keep].T,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array
-from .observation_system import System
+from .observation_system import Factors, Rows, System
 
 # Batches of one chunk, and at how many neighbours merge. A batch has to outlast the correlation of
 # residuals; the covariance is estimated from the scores of 64 batches or more of a long recording.
@@ -35,7 +35,7 @@ class TriangularFactors:
         # So many batches of a chunk make one that is as long as those that were merged.
         self._merged, self._waiting = 1, list[Array]()
 
-    def add(self, system: System) -> None:
+    def add(self, system: Rows) -> None:
         """Add the rows of a chunk."""
         rows = joined(system)
         rows *= system.valid[:, :, None]
@@ -56,7 +56,7 @@ class TriangularFactors:
             self._factors[:, : self._count] = triangular_factor(pairs)
             self._merged *= 2
 
-    def system(self, template: System) -> System:
+    def system(self, template: System) -> Factors:
         """Return the system of all rows; names, units and joints are those of the template."""
         rest = triangular_factor(np.concatenate(self._waiting, axis=1)) if self._waiting else None
         kept = self._factors[:, : self._count]
@@ -73,24 +73,28 @@ def joined(system: System) -> Array:
 
 def split(
     template: System, factors: Array, counts: npt.NDArray[np.intp], batches: Array
-) -> System:
+) -> Factors:
     """Return the system of the rows of factors of [W D Y] (n, b + d + 1, b + d + 1)."""
     n, size, _ = factors.shape
     b = len(template.names)
-    return dataclasses.replace(
-        template,
-        time=np.arange(size, dtype=float),
-        W=factors[:, :, :b],
+    return Factors(
+        template.names,
+        template.units,
+        template.joints,
+        factors[:, :, :b],
+        factors[:, :, -1],
+        np.ones((n, size), dtype=bool),
+        counts,
+        batches,
         D=None if template.D is None else factors[:, :, b:-1],
-        Y=factors[:, :, -1],
-        valid=np.ones((n, size), dtype=bool),
-        noise=None,
-        counts=counts,
-        batches=batches,
+        band=template.band,
+        prior=template.prior,
+        timing=template.timing,
+        penalty=template.penalty,
     )
 
 
-def _of_batches(template: System, factors: Array, counts: npt.NDArray[np.intp]) -> System:
+def _of_batches(template: System, factors: Array, counts: npt.NDArray[np.intp]) -> Factors:
     """Return the system of factors of [W D Y] of batches (n, K, b + d + 1, b + d + 1)."""
     n, count, size, _ = factors.shape
     own = [*range(len(template.names)), size - 1]
@@ -98,7 +102,7 @@ def _of_batches(template: System, factors: Array, counts: npt.NDArray[np.intp]) 
     return split(template, total, counts, triangular_factor(factors[..., own]))
 
 
-def compress(system: System, most_batches: int) -> System:
+def compress(system: System, most_batches: int) -> Factors:
     """
     Return the triangular factors of all rows, of at most so many successive batches.
 
@@ -107,7 +111,7 @@ def compress(system: System, most_batches: int) -> System:
     system : rows in memory, or factors already, whose neighbouring batches are merged
 
     """
-    if system.counts is None or system.batches is None:
+    if not isinstance(system, Factors):
         rows = joined(system) * system.valid[:, :, None]
         batches = np.stack(
             [triangular_factor(part) for part in np.array_split(rows, most_batches, axis=1)],

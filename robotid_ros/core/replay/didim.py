@@ -24,7 +24,7 @@ from ..model.robot import Robot
 from ..parameters.physical_consistency import SolverError
 from ..regression.estimate import Estimate
 from ..regression.estimators import add_instruments, fit
-from ..regression.observation_system import observe, System
+from ..regression.observation_system import observe, Rows
 from ..signals.recording import Recording
 from ..signals.samples import Samples
 from .convergence_history import History, Iteration, SimulatedMotion
@@ -88,7 +88,7 @@ def motion_warnings(replay: ReplayProblem, record: Iteration) -> list[Finding]:
     ]
 
 
-def unexplained(system: System, value: Array) -> float:
+def unexplained(system: Rows, value: Array) -> float:
     """Return the relative residual of base parameters (b,) in all rows of a system."""
     return with_all_rows(system).total_residual(value)
 
@@ -119,7 +119,7 @@ class ReplayResult(NamedTuple):
     """
 
     estimate: Estimate
-    system: System
+    system: Rows
     history: History
 
 
@@ -175,7 +175,7 @@ def didim(replay: ReplayProblem, chi: Array, progress: Progress | None = None) -
 
 
 def _without_convergence(
-    replay: ReplayProblem, iterates: list[Iterate], system: System, error: DivergenceError
+    replay: ReplayProblem, iterates: list[Iterate], system: Rows, error: DivergenceError
 ) -> ReplayResult:
     """
     Return the last parameters that were simulated, where they explain the torque.
@@ -225,7 +225,7 @@ def _converged(before: Estimate, after: Estimate, settings: ReplaySettings) -> b
 
 
 def _history(
-    replay: ReplayProblem, iterates: list[Iterate], system: System, *notes: Finding
+    replay: ReplayProblem, iterates: list[Iterate], system: Rows, *notes: Finding
 ) -> History:
     last = iterates[-1].record
     omega, zeta = replay.loop_dynamics(last.inertia / last.gain_scale)
@@ -328,12 +328,12 @@ def describe_iteration(record: Iteration, method: str = 'didim') -> str:
 def fit_with_simulated_instruments(
     recording: Recording,
     samples: Samples,
-    system: System,
+    system: Rows,
     robot: Robot,
     base: BaseParameters,
     settings: ReplaySettings,
     iterations: int = 1,
-) -> tuple[System, Estimate]:
+) -> tuple[Rows, Estimate]:
     """
     Fit a system by instrumental variables, the loop simulated with each estimate in turn.
 

@@ -12,7 +12,7 @@ from ..arrays import Array
 from ..model.friction import DRY
 from ..parameters.physical_consistency import SolverError
 from ..regression.estimators import Estimate, fit
-from ..regression.observation_system import GaussianPrior, System
+from ..regression.observation_system import GaussianPrior, Rows
 from .convergence_history import Iteration, relative_motion_error
 from .prior_distribution import consistent_fit
 from .replay_problem import ReplayProblem
@@ -68,7 +68,7 @@ class Iterate:
     simulated: Array
 
 
-def first_iterate(replay: ReplayProblem, chi: Array) -> tuple[Iterate, System]:
+def first_iterate(replay: ReplayProblem, chi: Array) -> tuple[Iterate, Rows]:
     """
     Simulate and fit the initial parameters (p,).
 
@@ -91,9 +91,9 @@ def first_iterate(replay: ReplayProblem, chi: Array) -> tuple[Iterate, System]:
 def next_iterate(
     replay: ReplayProblem,
     iterates: list[Iterate],
-    system: System,
+    system: Rows,
     strict: bool = False,
-) -> tuple[Iterate, System]:
+) -> tuple[Iterate, Rows]:
     """
     Step to the newest fit; where its M(q) is not positive definite or its error larger, shorten.
 
@@ -133,7 +133,7 @@ def next_iterate(
 
 
 def _step_candidates(
-    replay: ReplayProblem, iterates: list[Iterate], system: System, strict: bool
+    replay: ReplayProblem, iterates: list[Iterate], system: Rows, strict: bool
 ) -> Iterator[tuple[float, Array]]:
     """Yield what to try in turn: length of the step (0: full, scaled gains), parameters (p,)."""
     chi = iterates[-1].chi
@@ -192,7 +192,7 @@ def gain_scale_of(replay: ReplayProblem, inertia: Array, own_gains: bool) -> Arr
 
 def _simulate_and_fit(
     replay: ReplayProblem, chi: Array, number: int, step_length: float, own_gains: bool
-) -> tuple[Iterate, System]:
+) -> tuple[Iterate, Rows]:
     """Simulate standard parameters (p,) and fit along their motion."""
     inertia = replay.inertia(chi)
     gain_scale = gain_scale_of(replay, inertia, own_gains)
@@ -215,7 +215,7 @@ def _simulate_and_fit(
     return Iterate(chi, record, fit(system, 'wls'), error, simulation.q), system
 
 
-def _with_friction_that_holds(replay: ReplayProblem, system: System, value: Array) -> System:
+def _with_friction_that_holds(replay: ReplayProblem, system: Rows, value: Array) -> Rows:
     """
     Expect the dry friction of base parameters (b,) for joints that it holds all the time.
 

@@ -19,7 +19,7 @@ from ..model.robot import Robot
 from ..parameters.physical_consistency import BodyPrior, consistent_parameters, scaled_coordinates
 from ..parameters.standard import nonnegative_columns
 from ..regression.estimate import Estimate
-from ..regression.observation_system import decimate, GaussianPrior, System
+from ..regression.observation_system import decimate, GaussianPrior, Rows
 from .direct_model import direct_model
 from .replay_problem import interpolate_rows, ReplayProblem
 from .simulation import mass_matrices
@@ -165,7 +165,7 @@ def prior_distribution(replay: ReplayProblem) -> GaussianPrior:
     return GaussianPrior(matrix @ T @ origin, root @ root.T)
 
 
-def consistent_fit(replay: ReplayProblem, system: System, estimate: Estimate) -> Array:
+def consistent_fit(replay: ReplayProblem, system: Rows, estimate: Estimate) -> Array:
     """
     Fit standard parameters (p,) that a real robot can have, with the same prior.
 

@@ -29,15 +29,15 @@ from scipy.ndimage import minimum_filter1d
 from ...exceptions import RecordingError
 from ..arrays import Array
 from ..model.dynamics import regressor
-from ..regression.observation_system import decimate, NOISE_BAND, System
+from ..regression.observation_system import decimate, NOISE_BAND, Rows
 from .control_laws import Desired
 from .direct_model import slip_columns, slip_directions
 from .replay_problem import interpolate_rows, ReplayProblem
 from .simulation import Simulation
 
-Rows = npt.NDArray[np.intp]
+Indices = npt.NDArray[np.intp]
 # Rows, how many of them are overlap before the block, and how many are its own.
-Block = tuple[Rows, int, int]
+Block = tuple[Indices, int, int]
 
 # In units of the decimation: length of the filter's impulse response down to 1e-9, and the rows
 # at both ends of a run that its transient distorts.
@@ -75,7 +75,7 @@ def observation_matrix(replay: ReplayProblem, simulation: Simulation, row: Array
     return full[:, :, replay.base.columns]
 
 
-def observe_simulation(replay: ReplayProblem, simulation: Simulation) -> System:
+def observe_simulation(replay: ReplayProblem, simulation: Simulation) -> Rows:
     """
     Return the system `Y = W_δ χ + ρ` of one simulation, low-passed and decimated (eq. 48).
 
@@ -85,7 +85,7 @@ def observe_simulation(replay: ReplayProblem, simulation: Simulation) -> System:
     """
     torque = replay.torque
 
-    def values(rows: Rows) -> Array:
+    def values(rows: Indices) -> Array:
         W = observation_matrix(replay, simulation, torque.row[rows])
         return np.concatenate([W, torque.tau[rows].T[:, :, None]], axis=2)
 
@@ -96,15 +96,15 @@ def observe_simulation(replay: ReplayProblem, simulation: Simulation) -> System:
 
 def make_system(
     replay: ReplayProblem, row: Array, W: Array, Y: Array, valid: npt.NDArray[np.bool_]
-) -> System:
+) -> Rows:
     """Return the system of decimated rows (N,), (n, N, b), (n, N), with the prior."""
     base, time = replay.base, row / replay.law.rate
     band = NOISE_BAND if replay.filtered else 1.0
     joints = replay.robot.joints
-    return System(base.names, base.units, joints, time, W, Y, valid, prior=replay.prior, band=band)
+    return Rows(base.names, base.units, joints, W, Y, valid, time, prior=replay.prior, band=band)
 
 
-def with_all_rows(system: System) -> System:
+def with_all_rows(system: Rows) -> Rows:
     """
     Return a system with the rows in which dry friction holds a simulated joint.
 
@@ -114,7 +114,7 @@ def with_all_rows(system: System) -> System:
     return dataclasses.replace(system, valid=np.ones_like(system.valid))
 
 
-def low_passed(replay: ReplayProblem, values: Callable[[Rows], Array]) -> tuple[Array, Array]:
+def low_passed(replay: ReplayProblem, values: Callable[[Indices], Array]) -> tuple[Array, Array]:
     """
     Return values at the rows that are fitted, low-passed and decimated.
 
@@ -148,7 +148,7 @@ def low_passed(replay: ReplayProblem, values: Callable[[Rows], Array]) -> tuple[
     return np.concatenate(parts, axis=1), np.concatenate(kept_rows)
 
 
-def _overlapping_blocks(rows: Rows, decimation: int) -> Iterator[Block]:
+def _overlapping_blocks(rows: Indices, decimation: int) -> Iterator[Block]:
     """
     Cut a run into blocks that overlap by the filter's memory: few rows are held at once.
 
@@ -193,7 +193,7 @@ class Linearised(NamedTuple):
 
     """
 
-    system: System
+    system: Rows
     error: Array
     torque_error: Array
 

@@ -30,7 +30,11 @@ _LIMB = re.compile('leg|hip|knee|ankle|foot|head|neck', re.IGNORECASE)
 
 @dataclasses.dataclass(frozen=True)
 class TreeJoint:
-    """One joint: links at its ends, the joint that it mimics or '', its range [rad, m]."""
+    """
+    One joint: links at its ends, the joint that it mimics or '', its range [rad, m].
+
+    `velocity` is its largest speed [rad/s, m/s], 0 where the description says none.
+    """
 
     name: str
     type: str
@@ -39,6 +43,7 @@ class TreeJoint:
     mimics: str
     lower: float
     upper: float
+    velocity: float
 
     @property
     def rest(self) -> float:
@@ -61,7 +66,8 @@ class JointTree:
         self.joints = {joint.name: joint for joint in map(_read_joint, root.findall('joint'))}
         self.movable = movable_names(root)
         self.mimics = tuple(name for name in self.movable if self.joints[name].mimics)
-        self.passive = _passive(root, [n for n in self.movable if n not in self.mimics])
+        self.independent = tuple(name for name in self.movable if name not in self.mimics)
+        self.passive = _passive(root, self.independent)
         inactive = {*self.mimics, *self.passive}
         self.driven = tuple(name for name in self.movable if name not in inactive)
         self._masses = {str(link.get('name')): link_mass(link) for link in root.findall('link')}
@@ -139,12 +145,14 @@ def _read_joint(element: ElementTree.Element) -> TreeJoint:
 
     name, kind = str(element.get('name')), str(element.get('type'))
     mimics = end('mimic', 'joint') if kind in MOVABLE_TYPES else ''
-    limit = element.find('limit') if kind in ('revolute', 'prismatic') else None
+    limit = element.find('limit')
+    velocity = 0.0 if limit is None else _number(limit.get('velocity'))
+    limit = limit if kind in ('revolute', 'prismatic') else None
     lower, upper = (
         sign * math.inf if limit is None else _number(limit.get(key), sign * math.inf)
         for sign, key in ((-1.0, 'lower'), (1.0, 'upper'))
     )
-    return TreeJoint(name, kind, end('parent'), end('child'), mimics, lower, upper)
+    return TreeJoint(name, kind, end('parent'), end('child'), mimics, lower, upper, velocity)
 
 
 def link_mass(link: ElementTree.Element) -> float:
@@ -153,7 +161,7 @@ def link_mass(link: ElementTree.Element) -> float:
     return 0.0 if mass is None else float(mass.get('value', '0'))
 
 
-def _passive(root: ElementTree.Element, names: list[str]) -> tuple[str, ...]:
+def _passive(root: ElementTree.Element, names: Sequence[str]) -> tuple[str, ...]:
     """Return the joints that have neither drive nor limits where most of the others have them."""
     driven = {str(e.get('name')) for drive in root.iter('transmission') for e in drive.iter()}
     driven |= {str(j.get('name')) for j in root.iterfind('ros2_control/joint[command_interface]')}

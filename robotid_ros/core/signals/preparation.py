@@ -32,7 +32,7 @@ CLEAR = 3
 # Relative: a rate that stamps give is never exact.
 ROUNDING = 1e-6
 
-Rows = npt.NDArray[np.bool_]
+Mask = npt.NDArray[np.bool_]
 # Automatic cut-off over the motion's bandwidth: lower distorts accelerations, higher lets noise of
 # the encoders pass; and the least one [Hz], for recordings of a slow motion.
 CUTOFF_FACTOR, MIN_CUTOFF = 10.0, 5.0
@@ -56,9 +56,9 @@ class UsableRows(NamedTuple):
 
     """
 
-    every: Rows
-    clear: Rows
-    moving: Rows
+    every: Mask
+    clear: Mask
+    moving: Mask
 
 
 def usable_rows(
@@ -82,12 +82,12 @@ def usable_rows(
     return UsableRows(every, every & _erode(turning, decimation // CLEAR), moving)
 
 
-def away_from_gaps(even: UniformRecording, band: float) -> Rows:
+def away_from_gaps(even: UniformRecording, band: float) -> Mask:
     """Return the rows (N,) that no transient of a filter for this band [Hz] reaches."""
     return _erode(even.measured, _edge_samples(even, band))
 
 
-def away_from_ends(even: UniformRecording, band: float) -> Rows:
+def away_from_ends(even: UniformRecording, band: float) -> Mask:
     """Return the rows (N,) that hardly any transient of the recording's ends reaches."""
     short, row = int(INNER_PERIODS * even.rate / band), np.arange(even.measured.size)
     return np.asarray((row >= short) & (row < row.size - short))
@@ -97,7 +97,7 @@ def _edge_samples(even: UniformRecording, band: float) -> int:
     return int(np.ceil(EDGE_PERIODS * even.rate / band - ROUNDING))
 
 
-def measured_rows(even: UniformRecording, band: float) -> Rows:
+def measured_rows(even: UniformRecording, band: float) -> Mask:
     """
     Return the rows (N, n) that hold what was measured, after a filter for this band [Hz].
 
@@ -110,7 +110,7 @@ def measured_rows(even: UniformRecording, band: float) -> Rows:
     return _erode(good, edge)
 
 
-def _is_moving(robot: Robot, dq: Array, settings: SignalSettings) -> Rows:
+def _is_moving(robot: Robot, dq: Array, settings: SignalSettings) -> Mask:
     """Return where a joint moves, and every motor that it shares with another one, (N, n)."""
     moving = _is_turning(dq, settings.standstill)
     for coupling in robot.couplings:
@@ -119,14 +119,14 @@ def _is_moving(robot: Robot, dq: Array, settings: SignalSettings) -> Rows:
     return moving
 
 
-def _is_turning(dq: Array, standstill: float) -> Rows:
+def _is_turning(dq: Array, standstill: float) -> Mask:
     """Return where joints are faster than standstill, which is less for a slow axis, (N, n)."""
     fastest = np.quantile(np.abs(dq), FASTEST, axis=0)
     least = np.clip(SLOW_SHARE * fastest, SLOW_FACTOR * standstill, standstill)
     return np.asarray(np.abs(dq) >= np.where(fastest > standstill, least, standstill))
 
 
-def _erode(valid: Rows, reach: int) -> Rows:
+def _erode(valid: Mask, reach: int) -> Mask:
     """Leave out the rows within `reach` of others: the decimation's filter mixes them."""
     return np.asarray(minimum_filter1d(valid, 2 * reach + 1, axis=0, mode='nearest'))
 
@@ -184,7 +184,7 @@ def decimation_of(rate: float, band: float) -> int:
     return max(1, int(MAX_CUTOFF_SHARE * rate / band + ROUNDING))
 
 
-def _chosen_rows(usable: UsableRows, inner: Rows, robot: Robot, settings: SignalSettings) -> Rows:
+def _chosen_rows(usable: UsableRows, inner: Mask, robot: Robot, settings: SignalSettings) -> Mask:
     if settings.rows == 'moving':
         return usable.moving
     if settings.rows == 'every':

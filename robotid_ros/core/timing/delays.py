@@ -15,7 +15,7 @@ from ..model.base_parameters import BaseParameters
 from ..model.friction import SHRUNK
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimators import fit
-from ..regression.observation_system import decimated_torque, observe, System, TimingError
+from ..regression.observation_system import decimated_torque, observe, Observed, Rows, TimingError
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.resampling import is_finite, sampling_times_of, with_sampling_times
@@ -70,7 +70,7 @@ class DelayEstimate:
     rows: npt.NDArray[np.bool_]
 
 
-def estimate_delays(samples: Samples, system: System, all_rows: bool = False) -> DelayEstimate:
+def estimate_delays(samples: Samples, system: Rows, all_rows: bool = False) -> DelayEstimate:
     """
     Estimate the delay of every joint's effort, and the one that most joints share.
 
@@ -117,7 +117,7 @@ def _away_from_reversals(samples: Samples) -> npt.NDArray[np.bool_]:
     return np.asarray(samples.valid[::keep].T)
 
 
-def _fit_delays(system: System) -> tuple[Array, Array]:
+def _fit_delays(system: Rows) -> tuple[Array, Array]:
     """Return the delay of each joint and its standard deviation (n,) [s]."""
     n, b = len(system.joints), len(system.names)
     delay, sigma = np.zeros(n), np.full(n, np.inf)
@@ -168,14 +168,11 @@ def _reject_outliers(
 
 def prepare_without_delay(
     recording: Recording, robot: Robot, base: BaseParameters, settings: SignalSettings
-) -> tuple[Samples, System, Delays, list[Finding]]:
+) -> Observed[Rows]:
     """
     Prepare and observe a recording, without a significant delay of its efforts.
 
-    Returns
-    -------
-    Samples, their system, how long the efforts were behind the positions, and notes on that
-
+    The notes are those on delays; those of the samples are not among them.
     """
     wanted = settings.time_offset
     # An elastic robot has joints that its controller does not command.
@@ -191,7 +188,8 @@ def prepare_without_delay(
         samples, fewer, delays, notes = _without_confirmed_delays(samples, fewer, held)
         system = dataclasses.replace(system, Y=fewer.Y)
     error = _timing_error(recording, robot, base, settings, samples, system)
-    return samples, dataclasses.replace(system, timing=error), delays, notes
+    system = dataclasses.replace(system, timing=error)
+    return Observed(system, samples, (system,), delays, tuple(notes))
 
 
 def _plain_columns(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:
@@ -205,7 +203,7 @@ def _timing_error(
     base: BaseParameters,
     settings: SignalSettings,
     samples: Samples,
-    system: System,
+    system: Rows,
 ) -> TimingError | None:
     """
     Return how far an estimate may be off as samples were taken at other times than thought.
@@ -231,7 +229,7 @@ def _timing_error(
     kept = np.flatnonzero(plain).tolist()
     change = np.zeros(len(plain))
     try:
-        extreme = fit(prepare_without_delay(apart, robot, base, signals)[1].select(kept))
+        extreme = fit(prepare_without_delay(apart, robot, base, signals).system.select(kept))
         change[plain] = share * (extreme.value - fit(system.select(kept)).value)
     except RobotIdError:
         return None
@@ -249,8 +247,8 @@ class _Suspicion:
 
 
 def _without_confirmed_delays(
-    samples: Samples, system: System, held: float
-) -> tuple[Samples, System, Delays, list[Finding]]:
+    samples: Samples, system: Rows, held: float
+) -> tuple[Samples, Rows, Delays, list[Finding]]:
     """
     Remove the delays without which the torques are explained better; note those.
 
@@ -278,14 +276,14 @@ def _without_confirmed_delays(
     return samples, system, total if held else delays, notes
 
 
-def _advance(samples: Samples, system: System, delays: Delays) -> tuple[Samples, System]:
+def _advance(samples: Samples, system: Rows, delays: Delays) -> tuple[Samples, Rows]:
     """Return both without delays of the torques; only these move, W stays as it is."""
     each = np.array([delays.get(joint, 0.0) for joint in system.joints])
     samples = dataclasses.replace(samples, tau=advance(samples.time, samples.tau, each))
     return samples, dataclasses.replace(system, Y=decimated_torque(samples))
 
 
-def _block_errors(system: System, rows: npt.NDArray[np.bool_]) -> Array:
+def _block_errors(system: Rows, rows: npt.NDArray[np.bool_]) -> Array:
     """
     Return the squared residuals of each block and joint, relative to the joint's (K, n).
 
@@ -306,7 +304,7 @@ def _is_less(errors: Array, others: Array) -> bool:
     return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
 
 
-def _suspicions(samples: Samples, system: System, held: float) -> list[_Suspicion]:
+def _suspicions(samples: Samples, system: Rows, held: float) -> list[_Suspicion]:
     """Return the delays beyond the hold that are significant, that of most joints first."""
     found, result = estimate_delays(samples, system), list[_Suspicion]()
     total, all_joints = {'delay': held + found.common, 'sigma': found.common_sigma}, system.joints

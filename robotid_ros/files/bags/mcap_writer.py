@@ -129,7 +129,9 @@ class BagWriter:
         # Who only reads does without it.
         from mcap.writer import CompressionType, Writer
 
-        self.path = _new_folder(Path(folder), name)
+        if not name or '/' in name or name.startswith('.'):
+            raise FileError(f"'{name}' cannot name a recording: use letters, digits, - and _")
+        self.path = make_new_folder(Path(folder) / name)
         self.flush_period = flush_period
         self._file = self.path / f'{self.path.name}.mcap'
         self._failed: FileError | None = None
@@ -322,10 +324,3 @@ def _remove(file: Path) -> None:
     with contextlib.suppress(OSError):
         file.unlink(missing_ok=True)
         file.parent.rmdir()
-
-
-def _new_folder(folder: Path, name: str) -> Path:
-    """Make the first of `name`, `name_2`, `name_3`, … that does not exist."""
-    if not name or '/' in name or name.startswith('.'):
-        raise FileError(f"'{name}' cannot name a recording: use letters, digits, - and _")
-    return make_new_folder(folder / name)

@@ -10,12 +10,12 @@ from ...core.finding_codes import finding
 from ...core.findings import Finding
 from ...exceptions import ConfigurationError, RecordingError
 from ..atomic import nearest_file, open_regular, read_text
-from ..bounded import unpack_file
+from ..bounded import damage_errors, unpack_file
 from ..formats.read_options import BAG_SUFFIXES, DEFAULTS, natural_order, ReadOptions, SUFFIXES
 from ..yaml import parse_yaml
 from .mcap_reader import is_mcap, McapReader
 from .messages import JOINT_STATE, JOINT_STATES_TOPIC
-from .storage import Bag, recording_errors, ZSTD
+from .storage import Bag, REPAIR, ZSTD
 
 METADATA, _SQLITE = 'metadata.yaml', b'SQLite format 3\0'
 
@@ -37,7 +37,7 @@ def open_bag(path: str | Path, options: ReadOptions = DEFAULTS) -> Iterator[Bag]
     with contextlib.ExitStack() as stack:
         readers = [_reader_of(part, notes, options, stack) for part in parts]
         for reader in readers:
-            with recording_errors(path):
+            with damage_errors(path, REPAIR):
                 reader.open()
             stack.callback(_close, reader)
         bag = Bag(path, readers, notes, options, sum(part.stat().st_size for part in parts))
@@ -91,7 +91,7 @@ def data_files(path: Path) -> list[Path]:
     files = [f for f in sorted(path.iterdir(), key=natural_order) if f.suffix in BAG_SUFFIXES]
     # What was unpacked beside the packed file counts once.
     files = [f for f in files if f.suffix != '.zstd' or f.with_suffix('') not in files]
-    if not files and _is_table(path):
+    if not files and _table(path) is not None:
         return [path]
     if not files:
         raise RecordingError(
@@ -138,7 +138,7 @@ def _reader_of(
         path = target
     if path.is_dir():
         return _table(path, options)
-    with open_regular(path) as stream, recording_errors(path):
+    with open_regular(path) as stream, damage_errors(path, REPAIR):
         start = stream.read(16)
     if not start:
         raise RecordingError(f"'{path}' is empty: the recorder died at once; record again")
@@ -157,22 +157,18 @@ def _reader_of(
         return Ros1Reader(path)
     if is_mcap(path):
         return McapReader(path)
-    if _is_table(path):
-        return _table(path, options)
+    if (reader := _table(path, options)) is not None:
+        return reader
     raise RecordingError(
         f"'{path}' is neither MCAP nor SQLite, nor a table by its name: give a bag or one of "
         f'{", ".join(SUFFIXES)}'
     )
 
 
-def _is_table(path: Path) -> bool:
+def _table(path: Path, options: ReadOptions = DEFAULTS) -> Any:
+    """Return what reads a table, None for other files."""
     # What reads tables takes as long to import as a bag to inspect.
     from ..formats.open_table import table_reader
-
-    return table_reader(path) is not None
-
-
-def _table(path: Path, options: ReadOptions) -> Any:
     from .tables import TableReader
 
-    return TableReader(path, options)
+    return TableReader(path, options) if table_reader(path) else None

@@ -1,7 +1,6 @@
 """An open recording of any kind: its topics and messages, without what is damaged."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-import contextlib
 import itertools
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,7 @@ import numpy as np
 
 from ...core.finding_codes import finding
 from ...core.findings import Finding
-from ...exceptions import RecordingError, RobotIdError
-from ..bounded import unpack, unpack_limit
+from ..bounded import damage_errors, unpack, unpack_limit
 from ..formats.joint_table import JointTable
 from ..formats.read_options import ReadOptions
 from .mcap_reader import McapReader, Messages
@@ -22,6 +20,7 @@ BLOCK = 8192
 # Of one message that was compressed by itself [bytes]: those that are read have some kilobytes.
 MAX_MESSAGE = 16 << 20
 ZSTD = b'\x28\xb5\x2f\xfd'
+REPAIR = ', or repair it with the tools of its format (sqlite3 .recover, rosbag reindex)'
 # Times of reception from which on and before which messages are read [ns].
 Window = tuple[int | None, int | None]
 UNBOUNDED: Window = (None, None)
@@ -158,7 +157,7 @@ class Bag:
                     messages = reader.messages(chosen, start, stop)
                     yield from _in_blocks(sound(x[1:] for x in messages))
 
-        with recording_errors(self.path):
+        with damage_errors(self.path, REPAIR):
             for block in found():
                 yield block if limit is None else block.rows(slice(0, limit))
                 limit = None if limit is None else limit - block.total
@@ -237,20 +236,3 @@ def _content(time: Any, data: Any, budget: list[int]) -> bytes | None:
         return None
     budget[0] -= len(content)
     return content
-
-
-@contextlib.contextmanager
-def recording_errors(path: Path) -> Iterator[None]:
-    """Turn whatever a parser says about damaged bytes into one sentence."""
-    try:
-        yield
-    except RobotIdError:
-        raise
-    except PermissionError as error:
-        raise RecordingError(f"'{path}' cannot be read: permission denied") from error
-    except Exception as error:
-        reason = str(error).rstrip('.') or type(error).__name__
-        raise RecordingError(
-            f"'{path}' is damaged ({reason}): copy it again from the robot, or repair it with the "
-            'tools of its format (sqlite3 .recover, rosbag reindex)'
-        ) from error

@@ -13,7 +13,7 @@ import numpy as np
 import yaml
 
 from ...core.parameters.physical_consistency import mass_properties
-from ...exceptions import ConfigurationError, FileError, shortened
+from ...exceptions import ConfigurationError, FileError, reason_of, shortened
 from ..atomic import read_text
 from .bodies import Array, MOMENTS, own_bodies
 from .drives import explain_losses
@@ -79,8 +79,7 @@ def _read(path: str) -> dict[str, Any]:
     try:
         content = yaml.safe_load(read_text(path))
     except (yaml.YAMLError, RecursionError) as error:
-        reason = ' '.join(str(error).split())
-        raise FileError(f"'{path}' is not valid YAML ({reason}): repair it") from error
+        raise FileError(f"'{path}' is not valid YAML ({reason_of(error)}): repair it") from error
     if not isinstance(content, dict):
         raise ConfigurationError(f"'{path}' holds no inertials: give a file like {EXAMPLES}")
     return content
@@ -95,7 +94,8 @@ def _filled(
     """Put bodies in the places of a file's; returns those that have none, too."""
     group: Any = content.get(GROUP)
     known = isinstance(group, dict) and all(isinstance(group.get(s), dict) for s in SECTIONS)
-    parts = list(group['tensor']) if known else [k for k, v in content.items() if _is_entry(v)]
+    entries = [k for k, v in content.items() if isinstance(v, dict) and 'mass' in v]
+    parts = list(group['tensor']) if known else entries
     links = {part: link for part in parts if (link := _link_of(str(part), [*bodies])) is not None}
     if not links:
         raise ConfigurationError(
@@ -114,10 +114,6 @@ def _filled(
         group['rotation'][part] = dict.fromkeys(ANGLES, 0.0)
         group['tensor'][part] = moments
     return {**content, GROUP: group}, left_out
-
-
-def _is_entry(value: Any) -> bool:
-    return isinstance(value, dict) and 'mass' in value
 
 
 def _link_of(part: str, links: Sequence[str]) -> str | None:

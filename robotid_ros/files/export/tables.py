@@ -153,10 +153,6 @@ def _arrays(
     yield from (('names', np.array(names)), ('units', np.array(units)))
 
 
-def _write_npz(stream: BinaryIO, table: Array, *columns: tuple[str, ...]) -> None:
-    np.savez(stream, **dict(_arrays(table, *columns)))
-
-
 def _write_mat(stream: BinaryIO, table: Array, *columns: tuple[str, ...]) -> None:
     from scipy.io import savemat
 
@@ -179,7 +175,7 @@ def _write_csv(
 
 
 FORMATS: dict[str, Callable[..., None]] = {
-    '.npz': _write_npz,
+    '.npz': lambda stream, table, *columns: np.savez(stream, **dict(_arrays(table, *columns))),
     '.mat': _write_mat,
     '.csv': _write_csv,
 }

@@ -2,15 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 import re
-from xml.etree import ElementTree
 
 import numpy as np
 
 from ...core.finding_codes import finding
 from ...core.findings import Finding
-from ...core.model.urdf_parsing import movable_joints
 from ...core.setup.arm_choice import choose_arm, JointTree
 from ...exceptions import ModelError, RecordingError, shortened
 from .column_names import group, Key, match_names, Meaning, numbers_in, understand
@@ -113,6 +111,18 @@ def _array(
     return [(j, Column(name, k)) for j, k in enumerate(range(width)[part])]
 
 
+def joint_tree(options: ReadOptions) -> JointTree:
+    """
+    Return the joints of the robot description, none where there is no description.
+
+    Raises
+    ------
+    ModelError : it is malformed
+
+    """
+    return JointTree(options.urdf or '<robot/>')
+
+
 def find(table: ColumnTable, joints: Sequence[str]) -> dict[str, Selection]:
     """
     Find times, positions, velocities and efforts by the names of the columns.
@@ -146,7 +156,7 @@ def find(table: ColumnTable, joints: Sequence[str]) -> dict[str, Selection]:
         elif quantity != 'effort':
             fitting = [s for s in fitting if s.meaning and not s.meaning.reference]
         if fitting:
-            fitting.sort(key=lambda s: (_is_alien(s, joints), _rank(s)))
+            fitting.sort(key=lambda s: _rank(s, joints))
             _refuse_several(table, quantity, fitting, joints)
             best = _with_nanoseconds(fitting) if quantity == 'time' else fitting[0]
             found[quantity] = dataclasses.replace(best, others=tuple(fitting[1:]))
@@ -205,18 +215,18 @@ def _with_nanoseconds(ranked: Sequence[Selection]) -> Selection:
     return best
 
 
-def _is_alien(selection: Selection, joints: Sequence[str]) -> bool:
-    """Whether columns are named, and not after joints of the robot: those of a force sensor."""
-    words = [key for key, _ in selection.members if isinstance(key, str)]
-    return bool(words and joints) and not match_names(words, joints)
+def _rank(selection: Selection, joints: Sequence[str]) -> tuple[object, ...]:
+    """
+    Sort key: the likeliest first; a stamp of the message before one of its reception.
 
-
-def _rank(selection: Selection) -> tuple[object, ...]:
-    """Sort key: the likeliest first; a stamp of the message before one of its reception."""
+    Last are columns that are named, and not after joints of the robot: those of a force sensor.
+    """
     meaning = selection.meaning
     assert meaning is not None
     stamp = 'stamp' not in selection.pattern.lower()
+    words = [key for key, _ in selection.members if isinstance(key, str)]
     return (
+        bool(words and joints) and not match_names(words, joints),
         meaning.reference,
         meaning.current,
         -meaning.score,
@@ -234,55 +244,8 @@ def joint_names(table: ColumnTable) -> dict[Key, str]:
     return {}
 
 
-@dataclass(frozen=True)
-class Described:
-    """
-    Joints of a description.
-
-    Attributes
-    ----------
-    names : of those that can move, but those that mimic others
-    followers : those that mimic others
-    prismatic : whether a joint is
-    limits : largest position of each revolute joint [rad]
-    speeds : largest velocity of each joint [rad/s or m/s] that has such a limit
-
-    """
-
-    names: tuple[str, ...] = ()
-    followers: tuple[str, ...] = ()
-    prismatic: Mapping[str, bool] = field(default_factory=dict)
-    limits: Mapping[str, float] = field(default_factory=dict)
-    speeds: Mapping[str, float] = field(default_factory=dict)
-
-
-def describe(urdf: str) -> Described:
-    """
-    Return the joints of a robot description that can move.
-
-    Raises
-    ------
-    ModelError : the description is malformed
-
-    """
-    if not urdf:
-        return Described()
-    movable, followers = movable_joints(urdf)
-    names = tuple(name for name in movable if name not in followers)
-    elements = {str(j.get('name')): j for j in ElementTree.fromstring(urdf).findall('joint')}
-    prismatic = {name: elements[name].get('type') == 'prismatic' for name in names}
-    limits, speeds = {}, {}
-    for name in names:
-        limit = elements[name].find('limit')
-        if limit is not None and float(limit.get('velocity', '0')) > 0.0:
-            speeds[name] = float(limit.get('velocity', '0'))
-        if limit is not None and elements[name].get('type') == 'revolute':
-            limits[name] = max(abs(float(limit.get(k, '0'))) for k in ('lower', 'upper'))
-    return Described(names, tuple(sorted(followers)), prismatic, limits, speeds)
-
-
 def columns_of_joints(
-    table: ColumnTable, selection: Selection, robot: Described, options: ReadOptions
+    table: ColumnTable, selection: Selection, robot: JointTree, options: ReadOptions
 ) -> tuple[dict[str, Column], list[Finding]]:
     """
     Return the column of each joint, and notes on what the file does not say itself.
@@ -301,25 +264,25 @@ def columns_of_joints(
         words = list(texts)
     names, notes = _by_name(words, robot, options)
     if not names:
-        known, urdf = robot.names or options.joints, options.urdf
-        if len(options.joints) == len(keys) != len(robot.names):
-            known, urdf = options.joints, ''
+        known = robot.independent or options.joints
+        if len(options.joints) == len(keys) != len(robot.independent):
+            known = options.joints
         if isinstance(keys[0], str):
             names, notes = _by_order(table, selection, words, known)
         else:
-            names, notes = _by_number(table, selection, known, urdf)
+            names, notes = _by_number(table, selection, known, robot)
     columns = (column for _, column in selection.members)
     places = {name: column for name, column in zip(names, columns, strict=True) if name}
     return places, notes
 
 
 def _by_name(
-    words: Sequence[str], robot: Described, options: ReadOptions
+    words: Sequence[str], robot: JointTree, options: ReadOptions
 ) -> tuple[list[str], list[Finding]]:
     """Return the joint that each name is, '' for none, and notes; nothing where none is."""
-    if not (robot.names or options.joints):
+    if not (robot.independent or options.joints):
         return list(words), []
-    matched = match_names(words, (*robot.names, *robot.followers) or options.joints)
+    matched = match_names(words, (*robot.independent, *robot.mimics) or options.joints)
     matched = matched or match_names(words, options.joints)
     if not matched:
         return [], []
@@ -329,7 +292,7 @@ def _by_name(
     if left_out := [word for word in words if word not in matched]:
         notes.append(finding('joints_left_out', words=left_out))
     names = (matched.get(word, '') for word in words)
-    return ['' if name in robot.followers else name for name in names], notes
+    return ['' if name in robot.mimics else name for name in names], notes
 
 
 def _by_order(
@@ -355,7 +318,7 @@ def _by_order(
 
 
 def _by_number(
-    table: ColumnTable, selection: Selection, known: Sequence[str], urdf: str
+    table: ColumnTable, selection: Selection, known: Sequence[str], robot: JointTree
 ) -> tuple[list[str], list[Finding]]:
     """
     Return the joints of numbered columns, and notes where the robot has more joints.
@@ -377,13 +340,13 @@ def _by_number(
         )
     if max(places) + 1 == len(known):
         return [known[place] for place in places], []
-    names = _of_more(numbers, places, known, urdf)
+    names = _of_more(numbers, places, known, robot)
     note = finding('joints_by_number', names, columns=selection.pattern, count=len(known))
     return names, [note]
 
 
 def _of_more(
-    numbers: Sequence[int], places: Sequence[int], known: Sequence[str], urdf: str
+    numbers: Sequence[int], places: Sequence[int], known: Sequence[str], robot: JointTree
 ) -> list[str]:
     """
     Choose joints of a robot that has more of them than numbers.
@@ -392,22 +355,17 @@ def _of_more(
     if it is no small part of the arm, as three wrists are; else the first ones from the arm on,
     without the wheels that come before it.
     """
-    arm = _arm(known, urdf)
+    try:
+        arm = choose_arm(robot).joints
+    except ModelError:
+        arm = ()
+    arm = arm if set(arm) <= set(known) else ()
     named = _with_numbers(numbers, known, len(arm) // 2 + 1)
     if named and max(places) + 1 != len(arm):
         return named
     behind = known[known.index(arm[0]) :] if arm else known
     joints = next(j for j in (arm, behind, known) if max(places) < len(j))
     return [joints[place] for place in places]
-
-
-def _arm(known: Sequence[str], urdf: str) -> tuple[str, ...]:
-    """Return the arm of a description, () where it has none."""
-    try:
-        arm = choose_arm(JointTree(urdf)).joints
-    except ModelError:
-        return ()
-    return arm if set(arm) <= set(known) else ()
 
 
 def _with_numbers(numbers: Sequence[int], known: Sequence[str], least: int) -> list[str]:
@@ -427,7 +385,7 @@ def places_of(
     quantity: str,
     selections: Mapping[str, Selection],
     positions: Mapping[str, Column],
-    robot: Described,
+    robot: JointTree,
     options: ReadOptions,
 ) -> tuple[dict[str, Column], list[Finding]]:
     """

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 import dataclasses
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -38,17 +39,14 @@ class JointTable:
         """Return these joints, in this order."""
         if tuple(joints) == self.joints:
             return self
-        index = np.s_[:, [self.joints.index(joint) for joint in joints]]
-        return self._at(index, COLUMNS[2:], joints=tuple(joints))
+        places = [self.joints.index(joint) for joint in joints]
+        values = {name: getattr(self, name)[:, places] for name in FIELDS}
+        return dataclasses.replace(self, joints=tuple(joints), **values)
 
     def rows(self, index: np.ndarray | slice) -> 'JointTable':
         """Return these rows."""
-        return self._at(index, COLUMNS)
-
-    def _at(self, index: object, names: Sequence[str], **changes: object) -> 'JointTable':
-        values = {name: getattr(self, name) for name in names}
-        cut = {name: x if x is None else x[index] for name, x in values.items()}
-        return dataclasses.replace(self, **cut, **changes)  # type: ignore[arg-type]
+        values = {name: getattr(self, name)[index] for name in COLUMNS}
+        return dataclasses.replace(self, **values)
 
     @property
     def has_effort(self) -> bool:
@@ -58,9 +56,10 @@ class JointTable:
 
 def concatenate(*tables: JointTable) -> JointTable:
     """Put the rows of tables with the same columns behind each other."""
-    parts = {name: [getattr(table, name) for table in tables] for name in COLUMNS}
-    joined = {k: None if v[0] is None else np.concatenate(v) for k, v in parts.items()}
-    return dataclasses.replace(tables[-1], **joined)  # type: ignore[arg-type]
+    values: dict[str, Any] = {
+        name: np.concatenate([getattr(t, name) for t in tables]) for name in COLUMNS
+    }
+    return dataclasses.replace(tables[-1], **values)
 
 
 # Usual intervals between two values beyond which nothing is interpolated.

@@ -1,8 +1,7 @@
 """Which files are tables, of which format, and which folders are one table."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-import contextlib
+from collections.abc import Callable, Iterable, Mapping
 import dataclasses
 import functools
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 from ...core.finding_codes import finding
 from ...exceptions import RecordingError, RobotIdError
 from ..atomic import file_errors, open_regular
+from ..bounded import damage_errors
 from .arrays import is_lerobot, read_hdf5, read_mat, read_npy, read_npz, read_parquet
 from .column_names import group, understand
 from .joint_table import JointTable
@@ -77,20 +77,15 @@ def table_reader(path: Path) -> Reader | None:
 
 def _text_reader(start: bytes) -> Reader | None:
     """Return what reads a text by its first bytes, None where it is none."""
-    if start[:2] in (b'\xff\xfe', b'\xfe\xff', b'\x1f\x8b') or _is_wide(start):
+    zeros = [start[k::2].count(0) for k in (0, 1)]
+    wide = max(zeros) > 0.4 * len(start) and min(zeros) == 0  # two bytes a sign, without a mark
+    if wide or start[:2] in (b'\xff\xfe', b'\xfe\xff', b'\x1f\x8b'):
         return read_text_table
     if start.translate(None, _BINARY) != start:
         return None
     if re.match(rb'(\xef\xbb\xbf)?\s*(\{|\[\s*[\[{])', start):
         raise RecordingError('JSON is not read: save a row per sample as CSV, or arrays as .npz')
     return read_text_table
-
-
-def _is_wide(start: bytes) -> bool:
-    """Return whether a text without a mark has two bytes a sign."""
-    return any(start[k::2].count(0) > 0.4 * len(start) for k in (0, 1)) and any(
-        start[k::2].count(0) == 0 for k in (0, 1)
-    )
 
 
 def _folder_reader(path: Path) -> Reader | None:
@@ -122,24 +117,11 @@ def open_table(path: Path, options: ReadOptions) -> JointTable:
 def _read(path: Path, shown: str, _modified: int, _size: int, options: ReadOptions) -> JointTable:
     reader = table_reader(path)
     assert reader is not None
-    with _told_of_damage(shown):
+    with damage_errors(shown):
         table = reader(Path(shown))
         if table.has_header and not options.columns and (clock := check_rows(table)):
             options = dataclasses.replace(options, columns=(('time', clock),))
         return read_joint_table(table, options)
-
-
-@contextlib.contextmanager
-def _told_of_damage(shown: str) -> Iterator[None]:
-    try:
-        yield
-    except RobotIdError:
-        raise
-    except Exception as error:
-        reason = str(error).split('\n')[0].rstrip('.') or type(error).__name__
-        raise RecordingError(
-            f"'{shown}' is damaged ({reason}): copy or export it again"
-        ) from error
 
 
 def _read_folder(path: Path, files: Mapping[Path, Callable[[Path], ColumnTable]]) -> ColumnTable:
@@ -162,7 +144,7 @@ def _read_folder(path: Path, files: Mapping[Path, Callable[[Path], ColumnTable]]
     labels: dict[str, tuple[str, ...]] = {}
     for file in sorted(files, key=lambda file: file.name):
         try:
-            with _told_of_damage(str(file)):
+            with damage_errors(file):
                 columns = _columns(file, files[file](file), labels)
         except RobotIdError:
             if files[file] is read_text_table:  # about the others

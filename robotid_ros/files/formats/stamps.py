@@ -12,7 +12,7 @@ from .column_looks import missing
 from .column_selection import Selection
 from .read_options import ReadOptions
 from .table import Columns, ColumnTable
-from .units import canonical, epoch_of, FACTORS, proven_time_unit, time_unit, WITHOUT_JUMPS
+from .units import canonical, epoch_of, FACTORS, proven_time_unit, STEPS, WITHOUT_JUMPS
 
 Values = dict[str, np.ndarray]
 # Rows with efforts and without positions, as a share of those with positions, that are only lost.
@@ -203,7 +203,8 @@ def _unit(
             f'the times {selection.pattern} are the same in all rows: name another column with '
             "--columns 'time=NAME', or give the rate in Hz with --rate"
         )
-    unit, reason = time_unit(step), 'by their steps'
+    # '' where it is longer than a second
+    unit, reason = next(u for u, longest in STEPS if step <= longest), 'by their steps'
     proven = proven_time_unit(time, motion['position'], motion['velocity'])
     if proven and not _RATES[0] <= 1.0 / (step * FACTORS['time'][proven]) <= _RATES[1]:
         proven = ''  # velocities of motors

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.findings import Finding
-from ...exceptions import FileError, RecordingError, shortened
+from ...exceptions import FileError, reason_of, RecordingError, shortened
 from .column_names import group, words_of
 
 Columns = dict[str, np.ndarray]
@@ -70,7 +70,11 @@ def from_arrays(
 
     """
     flat = {name: np.squeeze(value) for name, value in arrays.items() if value.size > 1}
-    lists = {k: _words(v) for k, v in flat.items() if v.dtype.kind in 'USO' and v.ndim == 1}
+    lists = {  # without the blanks that make words equally long
+        k: [x.decode(errors='replace') if isinstance(x, bytes) else str(x).strip() for x in v]
+        for k, v in flat.items()
+        if v.dtype.kind in 'USO' and v.ndim == 1
+    }
     numbers = {k: v for k, v in flat.items() if v.dtype.kind in 'fiubMm'}
     flat = {k: v for k, v in numbers.items() if v.ndim in (1, 2)}
     if not flat:
@@ -89,11 +93,16 @@ def from_arrays(
         elif value.ndim == 2 and value.shape[1] == count:
             columns[name] = value.T
     widths = {name: value.shape[1] if value.ndim == 2 else 0 for name, value in columns.items()}
+    # Of two lists of as many words, `joint_names` comes before `names`.
+    lists_of_names = [name for name in lists if re.search('joint|name', name, re.IGNORECASE)]
+    lists_of_names.sort(key=lambda name: 'joint' in name.lower())
+    named = [lists[name] for name in lists_of_names]
+    labels = {len(each): tuple(each) for each in named if len(set(each)) == len(each)}
     return ColumnTable(
         source,
         widths,
         lambda names: {name: columns[name] for name in names},
-        labels=labels_of(widths, lists),
+        labels={name: labels[width] for name, width in widths.items() if width in labels},
         texts={name: words[0] for name, words in lists.items() if len(words) == count},
         units={name: unit for name, unit in clocks.items() if name in columns},
         passed_over=tuple(f'{k} {v.shape}' for k, v in numbers.items() if k not in columns),
@@ -103,33 +112,6 @@ def from_arrays(
 def nanoseconds(times: np.ndarray) -> np.ndarray:
     """Return dates (N,) as int64 [ns] since 1970, durations as int64 [ns]."""
     return np.asarray(times.astype(f'{times.dtype.kind}8[ns]').astype(np.int64))
-
-
-def labels_of(
-    widths: Mapping[str, int], lists: Mapping[str, Sequence[str]]
-) -> dict[str, tuple[str, ...]]:
-    """
-    Return {array: names of its columns}: a list of so many names or joints beside it.
-
-    Parameters
-    ----------
-    widths : {name: columns of an array}
-    lists : {name: words}, of which `joint_names` comes before `names`
-
-    """
-    names = [name for name in lists if re.search('joint|name', name, re.IGNORECASE)]
-    names.sort(key=lambda name: 'joint' in name.lower())
-    labels = {
-        len(lists[name]): tuple(lists[name])
-        for name in names
-        if len(set(lists[name])) == len(lists[name])
-    }
-    return {name: labels[width] for name, width in widths.items() if width in labels}
-
-
-def _words(array: np.ndarray) -> list[str]:
-    """Return an array of text as words, without the blanks that make them equally long."""
-    return [x.decode(errors='replace') if isinstance(x, bytes) else str(x).strip() for x in array]
 
 
 def optional_package(name: str, source: str) -> Any:
@@ -144,9 +126,9 @@ def optional_package(name: str, source: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        package, reason = name.split('.')[0], str(error).split('\n')[0].rstrip('.')
+        package = name.split('.')[0]
         raise FileError(
-            f"'{source}' needs the package {package} ({reason}): pip install {package}"
+            f"'{source}' needs the package {package} ({reason_of(error)}): pip install {package}"
         ) from error
 
 
@@ -170,7 +152,7 @@ def check_rows(table: ColumnTable) -> str:
     places = [k for k, time in enumerate(said) if time and not [*said, True][k + 1]]
     times = list(table.read([names[k] for k in places]).values()) if len(places) > 1 else []
     pairs = len(names) > 2 and bases[::2] == bases[1::2]
-    differ = not all(_same(times[0], time) for time in times[1:])
+    differ = not all(np.array_equal(times[0], time, equal_nan=True) for time in times[1:])
     if pairs or (differ and all(map(_grows, times))):
         raise RecordingError(
             f"'{table.source}' has signals with times of their own: export one column of times, "
@@ -185,10 +167,6 @@ def check_rows(table: ColumnTable) -> str:
             '(pandas: pivot), or name the columns of one joint with --columns'
         )
     return names[places[0]] if len(times) > 1 and not differ else ''
-
-
-def _same(a: np.ndarray, b: np.ndarray) -> bool:
-    return a.shape == b.shape and bool(np.array_equal(a, b, equal_nan=True))
 
 
 def _grows(time: np.ndarray) -> bool:

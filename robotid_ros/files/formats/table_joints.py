@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core.finding_codes import finding
 from ...core.findings import Finding
+from ...core.setup.arm_choice import JointTree
 from ...core.signals.derived_efforts import refuse_derived_efforts
 from ...exceptions import RecordingError
 from .column_looks import are_successive, echoed_columns, missing
@@ -17,9 +18,8 @@ from .column_names import Meaning, words_of
 from .column_selection import (
     Column,
     columns_of_joints,
-    describe,
-    Described,
     find,
+    joint_tree,
     places_of,
     select,
     Selection,
@@ -62,12 +62,13 @@ class LogUnits:
     joints: tuple[str, ...]
     said: dict[str, str]
     patterns: Mapping[str, str]
-    robot: Described
+    robot: JointTree
     given: Collection[str] = ()
 
     def factors(self, quantity: str, unit: str | None) -> np.ndarray:
         """SI value of each joint's column, (n,)."""
-        prismatic = np.array([self.robot.prismatic.get(joint, False) for joint in self.joints])
+        known = self.robot.joints
+        prismatic = np.array([j in known and known[j].type == 'prismatic' for j in self.joints])
         if not unit:
             return np.ones(len(self.joints))
         return factors(quantity, unit, len(self.joints), prismatic)
@@ -88,7 +89,10 @@ class LogUnits:
             )
         if said := self.said.get('position'):
             return said, []
-        limits = np.array([self.robot.limits.get(joint, math.inf) for joint in self.joints])
+        known = map(self.robot.joints.get, self.joints)
+        limits = np.array(
+            [max(-j.lower, j.upper) if j and j.type == 'revolute' else math.inf for j in known]
+        )
         unit = unit_by_limits(position, limits)
         if unit is None or (unit and 'motor' in words_of(name)):
             raise RecordingError(
@@ -238,13 +242,17 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
     ModelError : the robot description is malformed
 
     """
-    robot = describe(options.urdf)
+    robot = joint_tree(options)
     named = dict(options.columns)
     notes = list(table.notes)
     if table.has_header:
-        found = find(table, (*robot.names, *robot.followers) or options.joints)
+        found = find(table, (*robot.independent, *robot.mimics) or options.joints)
     else:
-        found = {} if {'position', 'effort'} <= set(named) else echoed_columns(table, robot.names)
+        found = (
+            {}
+            if {'position', 'effort'} <= set(named)
+            else echoed_columns(table, robot.independent)
+        )
     automatic = {k: s for k, s in found.items() if k not in named}
     found |= {quantity: select(table, quantity, pattern) for quantity, pattern in named.items()}
     if options.rate:
@@ -269,7 +277,8 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
         joints, said, {q: found[q].pattern for q in places}, robot, dict(options.units)
     )
     unit, deduced = known.of_positions(values['position'])
-    fastest = np.array([robot.speeds.get(joint, math.inf) for joint in joints])
+    known_joints = map(robot.joints.get, joints)
+    fastest = np.array([(j.velocity if j else 0.0) or math.inf for j in known_joints])
     motion = values | {'fastest': fastest / known.factors('position', unit)}
     stamp, kept, told = make_stamps(table, found.get('time'), content.columns, options, motion)
     stamp, values, aligned = align_rows(stamp, {q: v[kept] for q, v in values.items()})
@@ -300,7 +309,7 @@ class _Content:
 
 
 def _read(
-    table: ColumnTable, found: Mapping[str, Selection], robot: Described, options: ReadOptions
+    table: ColumnTable, found: Mapping[str, Selection], robot: JointTree, options: ReadOptions
 ) -> _Content:
     positions, notes = columns_of_joints(table, found['position'], robot, options)
     places: dict[str, Mapping[str, Column]] = {'position': positions}
@@ -320,7 +329,7 @@ def _with_live_efforts(
     content: _Content,
     table: ColumnTable,
     found: Mapping[str, Selection],
-    robot: Described,
+    robot: JointTree,
     options: ReadOptions,
 ) -> tuple[Selection, _Content]:
     """Return the first efforts that are not 0 throughout, with a note where others look better."""

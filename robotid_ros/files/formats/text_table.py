@@ -55,15 +55,6 @@ class _Form:
     first: int
 
 
-@dataclass(frozen=True)
-class _Head:
-    """What the first lines show: form, header, a first cell of each column."""
-
-    form: _Form
-    header: list[str]
-    cells: list[str]
-
-
 def read_text_table(path: Path) -> ColumnTable:
     """
     Open a text file of numbers.
@@ -85,11 +76,8 @@ def read_text_table(path: Path) -> ColumnTable:
     source, opener = str(path), functools.partial(_open, path)
     found = [(_lines(opener, encoding), encoding) for encoding in encodings]
     heads = [_analyse(source, lines, encoding) for lines, encoding in found]
-    best = max(range(len(heads)), key=lambda k: len([*filter(understand, heads[k].header)]))
-    head = heads[best]
-    form, cells = head.form, head.cells
-    header = head.header or [f'column{k + 1}' for k in range(len(cells))]
-    names = unique(header)
+    form, header, cells = max(heads, key=lambda head: len([*filter(understand, head[1])]))
+    names = unique(header or [''] * len(cells))
     texts = {
         name: cell.strip()
         for name, cell in zip(names, cells, strict=True)
@@ -106,7 +94,7 @@ def read_text_table(path: Path) -> ColumnTable:
         source,
         widths,
         functools.partial(_read, source, opener, form, names, dates),
-        bool(head.header),
+        bool(header),
         texts,
         units=dict.fromkeys(dates, 's'),
     )
@@ -125,8 +113,8 @@ def _open(path: Path, encoding: str) -> io.TextIOBase:
         return io.TextIOWrapper(stream, encoding=encoding, errors='replace', newline='')
 
 
-def _analyse(source: str, lines: list[str], encoding: str) -> _Head:
-    """Find the delimiter that leaves most numbers, the header, and a first cell of each column."""
+def _analyse(source: str, lines: list[str], encoding: str) -> tuple[_Form, list[str], list[str]]:
+    """Return form, with the delimiter that leaves most numbers, header, and first cells."""
     found: dict[_Form, list[list[str]]] = {}
     shares: dict[_Form, float] = {}
     for delimiter in (*DELIMITERS, ''):
@@ -147,7 +135,7 @@ def _analyse(source: str, lines: list[str], encoding: str) -> _Head:
     width = len(rows[0])
     cells = [next((r[k] for r in rows if k < len(r) and r[k].strip()), '') for k in range(width)]
     header = header_of(above, width, lambda row: share_of_values(row, form.decimal_comma) < 0.5)
-    return _Head(form, header, cells)
+    return form, header, cells
 
 
 def _first_row(rows: Sequence[list[str]], comma: bool) -> int | None:
@@ -210,12 +198,6 @@ def _read(
     return {name: columns[name] for name in wanted}
 
 
-def _split(lines: Sequence[str], form: _Form) -> Iterable[list[str]]:
-    if form.delimiter:
-        return csv.reader(lines, delimiter=form.delimiter)
-    return (line.split() for line in lines)
-
-
 def _numbers(
     source: str, lines: Sequence[str], form: _Form, index: Mapping[str, int]
 ) -> np.ndarray:
@@ -231,7 +213,9 @@ def _numbers(
         with contextlib.suppress(ValueError):
             how: Any = {'delimiter': form.delimiter or None, 'comments': None, 'quotechar': '"'}
             return np.asarray(np.loadtxt(lines, usecols=[*index.values()], ndmin=2, **how))
-    rows = [*_split(lines, form)]
+    rows = [
+        *(csv.reader(lines, delimiter=form.delimiter) if form.delimiter else map(str.split, lines))
+    ]
     columns = {name: [row[k] if k < len(row) else '' for row in rows] for name, k in index.items()}
     return np.column_stack(
         [readable(source, name, cells, form.decimal_comma) for name, cells in columns.items()]

@@ -160,11 +160,6 @@ def _factor(quantity: str, text: str) -> float:
         ) from None
 
 
-def time_unit(step: float) -> str:
-    """Return the unit of stamps that are so far apart, '' where it is longer than a second."""
-    return next(unit for unit, longest in STEPS if step <= longest)
-
-
 def epoch_of(time: np.ndarray, step: float) -> tuple[str, float]:
     """
     Return unit and origin [s since 1970] of times that are dates, ('', 0.0) for others.

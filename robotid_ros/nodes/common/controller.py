@@ -36,8 +36,6 @@ SET_PARAMETERS = 'set_parameters_atomically'
 NO_COMMANDS = (
     'after one that was not a number it does not before it is cleaned up, configured and activated'
 )
-# What it says when it is deactivated, by hand or because its hardware failed.
-DEACTIVATED = 'deactivate transition'
 # A slower session says little: accelerations go with the square of the speed. Waits for the end of
 # a motion become longer by no more than its inverse.
 MIN_SPEED = 0.1
@@ -331,17 +329,14 @@ class HardwareClient:
         namespace = ''.join(controller.rpartition('/')[:2])
         self._client = node.create_client(self._type, f'{namespace}{_HARDWARE}')
 
-    def explain_deactivation(self, joints: Collection[str]) -> str:
+    def explain_end(self, joints: Collection[str]) -> str:
         """Say which hardware of these joints has failed; where nobody answers, who knows."""
-        failed = self._failed(joints)
-        if failed is None:
+        if self._failed(joints) is None:
             return (
-                'it was deactivated, perhaps because its hardware failed '
-                "('ros2 control list_hardware_components' and controller_manager's log say which)"
+                "if its hardware failed, 'ros2 control list_hardware_components' and "
+                "controller_manager's log say which"
             )
-        if not failed:
-            return 'somebody deactivated it, its hardware is active'
-        return f'it was deactivated because its hardware failed: {failed}'
+        return self.explain_silence(joints) or 'its hardware is active'
 
     def explain_silence(self, joints: Collection[str]) -> str:
         """Say which hardware of these joints has failed, '' where none is known to have."""

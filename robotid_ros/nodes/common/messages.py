@@ -14,7 +14,7 @@ from rclpy.impl.rcutils_logger import RcutilsLogger
 from ...core.arrays import Array
 from ...core.finding_codes import render
 from ...core.findings import Finding, Severity
-from ...exceptions import RobotIdError
+from ...exceptions import reason_of, RobotIdError
 
 
 class State(Enum):
@@ -71,7 +71,7 @@ def values_of(message: DiagnosticStatus) -> dict[str, str]:
 
 def one_line(error: BaseException) -> str:
     """Text of an error as one sentence; what is not the package's own names its type."""
-    text = ' '.join(str(error).split())
+    text = reason_of(error)
     return text if isinstance(error, RobotIdError) else f'{type(error).__name__}: {text}'
 
 

@@ -31,7 +31,11 @@ def described_robot(snapshot: GraphSnapshot) -> tuple[Robot | None, tuple[Findin
         robot = _build(snapshot)
     except RobotIdError as reason:
         return None, (finding('description_unusable', reason=str(reason)),)
-    return robot, (*_source_findings(snapshot), *_limit_findings(robot))
+    found = [*_limit_findings(robot)]
+    if snapshot.configured_description and not snapshot.descriptions:
+        topic = snapshot.topic('robot_description').name
+        found = [finding('configured_description', topic=topic), *found]
+    return robot, tuple(found)
 
 
 def _missing(snapshot: GraphSnapshot) -> Finding:
@@ -54,12 +58,6 @@ def _build(snapshot: GraphSnapshot) -> Robot:
     return build_robot(
         snapshot.description, dataclasses.replace(settings, joints=joints, locked=locked)
     )
-
-
-def _source_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
-    if snapshot.configured_description and not snapshot.descriptions:
-        topic = snapshot.topic('robot_description').name
-        yield finding('configured_description', topic=topic)
 
 
 def _limit_findings(robot: Robot) -> Iterator[Finding]:

@@ -88,7 +88,8 @@ class GraphListener:
         self._subscribe(Clock, '/clock')
         begin = time.monotonic()
         while (now := time.monotonic() - begin) < duration + self._timeout:
-            self._take()
+            for topic, stream in self._streams.items():
+                self._arrived[topic].extend(stream.take_serialized())
             if now >= duration and not self._silent():
                 return
             time.sleep(POLL_PERIOD)
@@ -96,10 +97,6 @@ class GraphListener:
     def _subscribe(self, kind: type, topic: str, *, latched: bool = False) -> None:
         stream = BatchedSubscription(self._node, kind, topic, depth=DEPTH, latched=latched)
         self._streams[topic], self._arrived[topic] = stream, []
-
-    def _take(self) -> None:
-        for topic, stream in self._streams.items():
-            self._arrived[topic].extend(stream.take_serialized())
 
     def _silent(self) -> list[str]:
         """Topics of the robot that are published, and on which nothing has arrived."""

@@ -145,7 +145,7 @@ def look_at_disk(folder: str) -> Disk:
         there = next(part for part in (path, *path.parents) if part.exists())
         return Disk(str(path), '', shutil.disk_usage(there).free)
     except (FileError, OSError) as error:
-        return Disk(str(path), str(error).rpartition(': ')[0] or str(error))
+        return Disk(str(path), str(error))
 
 
 def disk_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:

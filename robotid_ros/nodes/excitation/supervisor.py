@@ -354,10 +354,10 @@ class Supervisor:
                 # A refusal has no reason, but an inactive controller is silent.
                 if not self._is_silent():
                     raise
-                why = action.hardware.explain_deactivation(points.joints)
+                why = action.hardware.explain_end(points.joints)
                 raise ControllerError(
                     f"'{action.name}' took no trajectory, and the controller publishes no state "
-                    f'any more: {why}'
+                    f'any more: it was deactivated, {why}'
                 ) from None
             self.raise_if_stopped()
             if time.monotonic() > deadline:

@@ -18,13 +18,15 @@ from unique_identifier_msgs.msg import UUID
 
 from ...core.excitation import Waypoints
 from ...exceptions import ControllerError, RobotStateError, TrajectoryError
-from ..common.controller import ACTION, CANCEL, DEACTIVATED, HardwareClient
+from ..common.controller import ACTION, CANCEL, HardwareClient
 from ..common.waiting import result_of, wait_until
 
 _STATUS_TEXTS = {
     GoalStatus.STATUS_ABORTED: 'aborted',
     GoalStatus.STATUS_CANCELED: 'cancelled by somebody else',
 }
+# Of a goal that the controller itself ended: it was deactivated, or took another goal.
+ENDED_BY_CONTROLLER = FollowJointTrajectory.Result.INVALID_GOAL
 PATH_VIOLATED = FollowJointTrajectory.Result.PATH_TOLERANCE_VIOLATED
 END_VIOLATED = FollowJointTrajectory.Result.GOAL_TOLERANCE_VIOLATED
 _ERROR_TEXTS = {
@@ -195,8 +197,8 @@ class TrajectoryGoal:
             return True
         code, text = answer.result.error_code, answer.result.error_string
         why = ''
-        if DEACTIVATED in text:
-            why = self._action.hardware.explain_deactivation(self._joints)
+        if code == ENDED_BY_CONTROLLER:
+            why = self._action.hardware.explain_end(self._joints)
         if answer.status == GoalStatus.STATUS_ABORTED:
             text = text or _ERROR_TEXTS.get(code, '')
             self.violated = code if code in _ERROR_TEXTS else None

@@ -40,7 +40,7 @@ def check_at_rest(node: Node, controller: str, timeout: float) -> None:
     states: list[Any] = []
     try:
         end = time.monotonic() + timeout
-        while _span(states) < OBSERVED_TIME:
+        while not states or np.ptp(stamps_to_nanoseconds(states)) * 1e-9 < OBSERVED_TIME:
             if time.monotonic() > end:
                 raise ControllerError(
                     f"'{stream.topic}' does not say whether the robot rests: activate the "
@@ -62,11 +62,6 @@ def moving_joints(states: Sequence[Any]) -> list[str]:
     moves = np.ptp(reference, axis=0) > MAX_REFERENCE_TRAVEL
     moves |= np.ptp(measured, axis=0) > MAX_TRAVEL
     return [name for name, moving in zip(states[0].joint_names, moves, strict=True) if moving]
-
-
-def _span(states: Sequence[Any]) -> float:
-    """Return the time from the first to the last state [s]."""
-    return float(np.ptp(stamps_to_nanoseconds(states))) * 1e-9 if states else 0.0
 
 
 def _is_well_formed(state: Any) -> bool:

@@ -166,9 +166,7 @@ class Recorder(WorkerNode):
 
     def _fail(self, error: Exception, path: Path) -> str:
         """Say that nothing is recorded, where and why."""
-        sentence, where = one_line(error), str(path.absolute())
-        if str(path) not in sentence:
-            sentence = f"'{path}' cannot be recorded: {sentence}"
+        sentence, where = f"'{path}' is not recorded: {one_line(error)}", str(path.absolute())
         with contextlib.suppress(InvalidHandle, RCLError):
             self._heartbeat.change('failed', sentence, where)
             self.recording = False

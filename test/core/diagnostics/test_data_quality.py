@@ -9,7 +9,7 @@ import pytest
 from robotid_ros.core.diagnostics.data_quality import count_rows, singular_values, white_noise
 from robotid_ros.core.finding_codes import as_data, CODES, finding, from_data, NAMES, render
 from robotid_ros.core.findings import in_order, Severity
-from robotid_ros.core.regression.observation_system import System
+from robotid_ros.core.regression.observation_system import Rows
 from robotid_ros.files.yaml import dump_yaml, parse_yaml
 
 
@@ -25,8 +25,8 @@ def system(valid, dq, measured, W=None):
     n, rows = valid.shape
     W = np.zeros((n, rows, 1)) if W is None else W
     names = tuple(f'p{k}' for k in range(W.shape[2]))
-    return System(
-        names, names, ('a', 'b')[:n], np.arange(rows) * 0.1, W, np.zeros((n, rows)), valid,
+    return Rows(
+        names, names, ('a', 'b')[:n], W, np.zeros((n, rows)), valid, np.arange(rows) * 0.1,
         measured=measured, q=np.zeros((rows, n)), dq=dq,
     )  # fmt: skip
 

@@ -62,7 +62,8 @@ def test_where_the_model_is_exact_rows_at_instants_count_for_little():
     shares = []
     for law in (coulomb, stribeck, ripple):
         recording = recorded(law, noise=1e-3)
-        samples, system, *_ = prepare_without_delay(recording, ROBOT, BASE, SIGNALS)
+        observed = prepare_without_delay(recording, ROBOT, BASE, SIGNALS)
+    samples, system = observed.samples, observed.system
         parts, instants = [Part(samples, system)], [at_instants(recording, ROBOT, BASE, SIGNALS)]
         model = choose(parts, instants, ROBOT, BASE)
         weights = model.shrinkage.weights
@@ -76,7 +77,8 @@ def test_where_the_model_is_exact_rows_at_instants_count_for_little():
 def test_the_factor_holds_the_rows():
     """U [χ; −1] has the squares that the weighted rows leave, of any parameters."""
     recording = recorded(stribeck)
-    samples, system, *_ = prepare_without_delay(recording, ROBOT, BASE, SIGNALS)
+    observed = prepare_without_delay(recording, ROBOT, BASE, SIGNALS)
+    samples, system = observed.samples, observed.system
     instants = at_instants(recording, ROBOT, BASE, SIGNALS)
     model = choose([Part(samples, system)], [instants], ROBOT, BASE)
     names = [*BASE.names, '']

@@ -13,7 +13,7 @@ from robotid_ros.core.parameters.essential import (
     restrict,
 )
 from robotid_ros.core.regression.estimators import fit
-from robotid_ros.core.regression.observation_system import System
+from robotid_ros.core.regression.observation_system import Rows
 
 LARGE, SMALL = (3.0, -2.0, 1.0), (0.0, 1e-4, 0.0, -1e-4)
 
@@ -31,7 +31,7 @@ def system(correlated=False, seed=0, rows=2000, values=LARGE + SMALL):
     Y = W @ np.array(values) + np.array([[0.3], [0.1]]) * noise[:, :rows]
     names = tuple('abcdefg'[:b])
     valid = np.ones((2, rows), dtype=bool)
-    return System(names, ('1',) * b, ('j1', 'j2'), np.arange(rows) * 0.01, W, Y, valid)
+    return Rows(names, ('1',) * b, ('j1', 'j2'), W, Y, valid, np.arange(rows) * 0.01)
 
 
 def test_what_is_large_stays_and_what_is_small_goes():

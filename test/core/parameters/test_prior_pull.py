@@ -28,7 +28,7 @@ from robotid_ros.core.parameters.standard import (
     standard_parameters,
 )
 from robotid_ros.core.regression.estimators import fit
-from robotid_ros.core.regression.observation_system import System
+from robotid_ros.core.regression.observation_system import Rows
 
 from ..conftest import motion, URDF
 
@@ -45,7 +45,7 @@ def measured(robot, chi, noise=0.01, method='ols'):
     size = noise * np.sqrt(np.mean(Y**2, axis=1, keepdims=True))
     Y = Y + size * np.random.default_rng(1).normal(size=Y.shape)
     valid = np.ones(Y.shape, dtype=bool)
-    system = System(base.names, base.units, robot.joints, time, W[:, :, base.columns], Y, valid)
+    system = Rows(base.names, base.units, robot.joints, W[:, :, base.columns], Y, valid, time)
     return base, system, fit(system, method)
 
 
@@ -161,7 +161,7 @@ def random_rows(robot, extra):
     Y = W @ base.of(robot.prior) + rng.normal(size=W.shape[:2])
     valid = np.arange(Y.size).reshape(Y.shape) < base.rank + extra
     time = np.arange(base.rank) / 20.0
-    return base, System(base.names, base.units, robot.joints, time, W, Y, valid)
+    return base, Rows(base.names, base.units, robot.joints, W, Y, valid, time)
 
 
 @pytest.mark.parametrize('extra', [1, 20])

@@ -11,7 +11,7 @@ from robotid_ros.core.model.friction import TERMS
 from robotid_ros.core.parameters.physical_consistency import link_coordinates
 from robotid_ros.core.parameters.standard import physically_consistent_links, standard_parameters
 from robotid_ros.core.regression.estimators import fit
-from robotid_ros.core.regression.observation_system import System
+from robotid_ros.core.regression.observation_system import Rows
 
 from ..conftest import motion, URDF
 
@@ -25,7 +25,7 @@ def known(robot, truth):
     W = regressor(robot, *motion(time, 0))
     Y = W @ truth + 0.3 * np.random.default_rng(1).normal(size=W.shape[:2])
     valid = np.ones(Y.shape, dtype=bool)
-    system = System(base.names, base.units, robot.joints, time, W[:, :, base.columns], Y, valid)
+    system = Rows(base.names, base.units, robot.joints, W[:, :, base.columns], Y, valid, time)
     return base, W.reshape(-1, robot.p), system, fit(system, 'ols')
 
 
@@ -85,7 +85,7 @@ def test_friction_that_physics_wants_positive_is_so(name):
     W = regressor(robot, *motion(time, 0))[:, :, base.columns]
     Y = W @ base.of(chi) + 0.01 * np.random.default_rng(1).normal(size=W.shape[:2])
     valid = np.ones(Y.shape, dtype=bool)
-    estimate = fit(System(base.names, base.units, robot.joints, time, W, Y, valid), 'ols')
+    estimate = fit(Rows(base.names, base.units, robot.joints, W, Y, valid, time), 'ols')
     found = standard_parameters(robot, base, estimate)
     assert np.all(found.value[positive] > -1e-6)
 

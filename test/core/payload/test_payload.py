@@ -25,7 +25,7 @@ from robotid_ros.core.payload.payload import (
     payload_notes,
 )
 from robotid_ros.core.regression.estimators import fit
-from robotid_ros.core.regression.observation_system import observe, System
+from robotid_ros.core.regression.observation_system import observe, Rows
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
@@ -115,9 +115,9 @@ def test_what_a_planar_arm_does_not_show_is_open():
     loaded[own][:10] += at_the_joint()
     one, two = (
         fit(
-            System(
-                base.names, base.units, robot.joints, np.arange(200.0), W[:, :, base.columns],
-                W @ parameters, valid
+            Rows(
+                base.names, base.units, robot.joints, W[:, :, base.columns], W @ parameters,
+                valid, np.arange(200.0)
             )
         )
         for parameters in (chi, loaded)

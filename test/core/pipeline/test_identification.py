@@ -14,7 +14,7 @@ from robotid_ros.core.parameters.standard import basic_solution
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.validation import validate
 from robotid_ros.core.regression.estimators import fit
-from robotid_ros.core.regression.observation_system import System
+from robotid_ros.core.regression.observation_system import Rows
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.core.timing.delays import prepare_without_delay
 from robotid_ros.exceptions import RankDeficientError, UnknownNameError
@@ -34,7 +34,7 @@ def exact_system(robot, truth, seed=0, noise=0.0):
     Y = W @ base.of(truth)
     Y = Y + noise * np.random.default_rng(seed).normal(size=Y.shape)
     valid = np.ones(Y.shape, dtype=bool)
-    return System(base.names, base.units, robot.joints, time, W, Y, valid), base.of(truth)
+    return Rows(base.names, base.units, robot.joints, W, Y, valid, time), base.of(truth)
 
 
 @pytest.mark.parametrize('method', ['ols', 'wls'])
@@ -193,7 +193,7 @@ def test_the_plain_model_is_least_squares_and_nothing_is_chosen(record, method):
     found = identify(recording, robot, settings)
     symbols = {p.symbol for p in found.robot.parameters} - set(INERTIAL)
     assert found.mixed is None and symbols == {'Ia', 'Fv', 'Fc', 'off'}
-    _, system, *_ = prepare_without_delay(recording, robot, base, settings.signals)
+    system = prepare_without_delay(recording, robot, base, settings.signals).system
     rows = [
         (W[used], Y[used]) for W, Y, used in zip(system.W, system.Y, system.valid, strict=True)
     ]

@@ -18,7 +18,7 @@ from robotid_ros.core.regression.covariance import (
     with_minimum_variance,
 )
 from robotid_ros.core.regression.estimators import fit
-from robotid_ros.core.regression.observation_system import System
+from robotid_ros.core.regression.observation_system import Factors, Rows
 from robotid_ros.core.regression.triangular_factors import compress
 
 
@@ -76,7 +76,7 @@ def factors_of(noise):
     batches[0, :, 0] = np.column_stack([np.ones(len(noise)), noise])
     row = np.ones((1, 2, 1)), np.zeros((1, 2)), np.ones((1, 2), dtype=bool)
     counts = np.array([len(noise)])
-    return System(('a',), ('',), ('j',), np.arange(2.0), *row, counts=counts, batches=batches)
+    return Factors(('a',), ('',), ('j',), *row, counts, batches)
 
 
 @pytest.mark.parametrize('memory', [1, 3, 5])
@@ -96,7 +96,7 @@ def two_joints(seed=0, rows=1200):
     W = np.cumsum(rng.normal(size=(2, rows, 3)), axis=1) / 10.0
     Y = W @ [1.0, -2.0, 0.5] + 0.1 * rng.normal(size=(2, rows))
     valid = np.ones((2, rows), dtype=bool)
-    return System(tuple('abc'), ('',) * 3, ('j', 'k'), 0.01 * np.arange(rows), W, Y, valid)
+    return Rows(tuple('abc'), ('',) * 3, ('j', 'k'), W, Y, valid, 0.01 * np.arange(rows))
 
 
 def test_normals_and_scores_of_factors_are_those_of_their_rows_however_they_weigh():
@@ -174,7 +174,7 @@ def test_weak_instruments_with_a_negative_diagonal_and_any_units_have_the_formul
     np.testing.assert_allclose(found / np.outer(units, units), expected, rtol=1e-9)
 
 
-def repeated(repetitions: int, seed: int) -> System:
+def repeated(repetitions: int, seed: int) -> Rows:
     """Return a motion that repeats; a torque that goes with the position is left out."""
     rng = np.random.default_rng(seed)
     period, phases = 150, rng.uniform(0.0, 6.0, 8)
@@ -188,7 +188,7 @@ def repeated(repetitions: int, seed: int) -> System:
     Y = Y[:, 0] + 0.01 * rng.normal(size=len(Y))
     time, names = 0.05 * np.arange(len(Y)), tuple('abcdef')
     valid = np.ones((1, len(Y)), dtype=bool)
-    return System(names, ('1',) * 6, ('j',), time, W[None], Y[None], valid, q=q)
+    return Rows(names, ('1',) * 6, ('j',), W[None], Y[None], valid, time, q=q)
 
 
 def test_what_comes_back_with_the_motion_does_not_average_out():
@@ -216,9 +216,9 @@ def test_batches_merge_where_their_scores_correlate():
         white = rng.normal(size=6400)
         noise = lfilter([1.0], [1.0, -0.98], white)
         W = np.column_stack([np.ones(6400), np.sin(0.01 * np.arange(6400))])
-        some = System(
-            ('a', 'b'), ('1',) * 2, ('j',), np.arange(6400.0), W[None], noise[None],
-            np.ones((1, 6400), dtype=bool),
+        some = Rows(
+            ('a', 'b'), ('1',) * 2, ('j',), W[None], noise[None], np.ones((1, 6400), dtype=bool),
+            np.arange(6400.0),
         )  # fmt: skip
         sigma = fit(compress(some, 128)).sigma[0]
         # Of white noise through the filter: its gain over √N.
@@ -236,7 +236,7 @@ def test_an_offset_among_fast_columns_remembers_slow_noise():
         W = np.column_stack([rng.normal(size=(count, 12)), np.ones(count)])
         valid, time = np.ones((1, count), dtype=bool), 0.01 * np.arange(count)
         names = tuple('abcdefghijklm')
-        rows = System(names, ('1',) * 13, ('j',), time, W[None], slow[None, 2000:], valid)
+        rows = Rows(names, ('1',) * 13, ('j',), W[None], slow[None, 2000:], valid, time)
         found = fit(compress(rows, 96), 'ols')
         errors.append(found.value)
         sigmas.append(found.sigma)

@@ -12,7 +12,7 @@ from robotid_ros.core.regression.observation_system import (
     decimate,
     GaussianPrior,
     NOISE_BAND,
-    System,
+    Rows,
 )
 from robotid_ros.exceptions import RecordingError
 
@@ -27,9 +27,9 @@ def system(seed=0, rows=800, noise=(0.0, 0.0), errors=0.0):
     measured = W + errors * rng.normal(size=W.shape)
     names = ('a', 'b', 'c', 'd')
     valid = np.ones((2, rows), dtype=bool)
-    return System(
-        names, ('1',) * 4, ('j1', 'j2'), np.arange(rows) * 0.01, measured, Y, valid,
-        np.maximum(noise, 1e-9), W,
+    return Rows(
+        names, ('1',) * 4, ('j1', 'j2'), measured, Y, valid, np.arange(rows) * 0.01,
+        noise=np.maximum(noise, 1e-9), Z=W,
     )  # fmt: skip
 
 
@@ -45,7 +45,7 @@ def test_classical_covariance_is_that_of_a_line_through_points():
     W = np.column_stack([time, np.ones(9)])[None]
     names, valid = ('slope', 'intercept'), np.ones((1, 9), dtype=bool)
     found, line = (
-        fit(System(names, ('',) * 2, ('j',), time, W, y[None], valid)),
+        fit(Rows(names, ('',) * 2, ('j',), W, y[None], valid, time)),
         linregress(time, y),
     )
     np.testing.assert_allclose(found.value, [line.slope, line.intercept])
@@ -169,8 +169,8 @@ def test_rows_without_torque_weigh_alike_whatever_the_units_and_signs(value):
     W = np.abs(rng.normal(size=(2, 60, 3)))
     W[1, :, 2] = (2.0 * W[1, :, 0] + W[1, :, 1]) / 1.5
     Y = np.array([W[0] @ [2.0, 1.0, -1.5] + 0.1 * rng.normal(size=60), np.zeros(60)])
-    rows = System(
-        tuple('abc'), ('',) * 3, ('j', 'link'), np.arange(60.0), W, Y, np.ones((2, 60), dtype=bool)
+    rows = Rows(
+        tuple('abc'), ('',) * 3, ('j', 'link'), W, Y, np.ones((2, 60), dtype=bool), np.arange(60.0)
     )
     expected = weights_of(rows, value)
     if value is not None:

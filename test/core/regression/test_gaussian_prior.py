@@ -7,7 +7,7 @@ import pytest
 
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.model_error import COLUMNS
-from robotid_ros.core.regression.observation_system import GaussianPrior, System
+from robotid_ros.core.regression.observation_system import GaussianPrior, Rows
 
 TRUE = np.array([2.0, -1.0, 0.5, 3.0])
 
@@ -19,7 +19,7 @@ def system_of(unseen=(), noise=0.1, seed=3):
     W[:, :, list(unseen)] = 0.0
     Y = W @ TRUE + noise * rng.normal(size=(2, 400)) * np.array([[1.0], [5.0]])
     names = tuple('abcd')
-    return System(names, ('',) * 4, ('j', 'k'), np.arange(400.0), W, Y, np.ones(Y.shape, bool))
+    return Rows(names, ('',) * 4, ('j', 'k'), W, Y, np.ones(Y.shape, bool), np.arange(400.0))
 
 
 def prior_of(seed=5):

@@ -12,7 +12,7 @@ from robotid_ros.core.regression.least_squares import (
     scaled_least_squares,
     total_least_squares,
 )
-from robotid_ros.core.regression.observation_system import System
+from robotid_ros.core.regression.observation_system import Rows
 from robotid_ros.exceptions import RankDeficientError
 
 from .test_estimators import system, TRUTH
@@ -61,9 +61,9 @@ def test_columns_that_depend_on_each_other_are_named(method, units):
     W[0, :, 3] *= units
     W[0, :, 18] *= units
     names = tuple('abcdefghijklmnopqrst')
-    some = System(
-        names, ('',) * 20, ('j',), np.arange(200.0), W, rng.normal(size=(1, 200)),
-        np.ones((1, 200), dtype=bool), Z=W,
+    some = Rows(
+        names, ('',) * 20, ('j',), W, rng.normal(size=(1, 200)), np.ones((1, 200), dtype=bool),
+        np.arange(200.0), Z=W,
     )  # fmt: skip
     with pytest.raises(RankDeficientError) as found:
         fit(some, method)
@@ -86,7 +86,7 @@ def test_rank_is_that_of_columns_of_length_one_over_the_largest_singular_value()
     W, valid = np.zeros((1, 4, 2)), np.ones((1, 4), dtype=bool)
     for angle, enough in ((1.7e-12, False), (2.3e-12, True)):
         W[0, 0], W[0, 1, 1] = 1.0, angle
-        some = System(('a', 'b'), ('',) * 2, ('j',), np.arange(4.0), W.copy(), W[:, :, 0], valid)
+        some = Rows(('a', 'b'), ('',) * 2, ('j',), W.copy(), W[:, :, 0], valid, np.arange(4.0))
         if enough:
             fit(some, 'ols')
         else:

@@ -11,7 +11,7 @@ from robotid_ros.core.parameters.essential import effective_sample_size
 from robotid_ros.core.regression import covariance
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.model_error import COLUMNS, GROUPS, ModelErrors
-from robotid_ros.core.regression.observation_system import System
+from robotid_ros.core.regression.observation_system import Rows
 from robotid_ros.core.regression.triangular_factors import TriangularFactors
 
 TRUTH = np.array([1.5, -0.7, 2.0])
@@ -32,7 +32,7 @@ def system(seed=0, noise=0.1, left_out=0.0):
     valid = np.ones(Y.shape, dtype=bool)
     valid[1, 100:250] = False
     names = ('a', 'b', 'c')
-    return System(names, ('1',) * 3, ('j1', 'j2'), time, W, Y, valid, Z=W.copy(), D=D)
+    return Rows(names, ('1',) * 3, ('j1', 'j2'), W, Y, valid, time, Z=W.copy(), D=D)
 
 
 def without(some, rows):
@@ -154,7 +154,7 @@ def wandering(seed, memory=3.0, step=0.05, rows=600):
     errors = ModelErrors(*(np.ones(1), np.zeros(1), np.ones(1)), 15.0, 30.0, np.zeros(5))
     names, Y = tuple('abcde'), 0.1 * noise + 0.02 * rng.normal(size=rows)
     valid = np.ones((1, rows), dtype=bool)
-    some = System(names, ('1',) * 5, ('j',), time, W[None], Y[None], valid)
+    some = Rows(names, ('1',) * 5, ('j',), W[None], Y[None], valid, time)
     q, dq = np.sin(0.7 * time), np.cos(0.7 * time)
     return dataclasses.replace(some, D=errors.columns(0, q, dq, some)[None])
 

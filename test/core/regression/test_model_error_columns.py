@@ -9,7 +9,7 @@ from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.regression import model_error
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.model_error import COLUMNS, FADING, ModelErrors
-from robotid_ros.core.regression.observation_system import observe, System
+from robotid_ros.core.regression.observation_system import observe, Rows
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.samples import SignalSettings
 
@@ -25,7 +25,7 @@ def case():
     W[:, :, 0] = np.sin(3.0 * time)
     rigid, both = np.array([2.0, 0.0, 0.0]), np.array([1.0, 1.0])
     errors = ModelErrors(0.8 * both, 2.0 * both, 0.5 * both, 15.0, 20.0, rigid)
-    some = System(tuple('abc'), ('',) * 3, ('j', 'k'), time, W, np.zeros((2, ROWS)), valid)
+    some = Rows(tuple('abc'), ('',) * 3, ('j', 'k'), W, np.zeros((2, ROWS)), valid, time)
     return errors, some, q, dq
 
 
@@ -112,7 +112,7 @@ def test_the_load_is_told_by_rows_in_units_of_their_joints_noise():
     W = rng.normal(size=(2, 300, 3))
     Y = W @ [1.0, -2.0, 0.5] + [[0.1], [0.6]] * rng.normal(size=(2, 300))
     valid = np.arange(300) < count[:, None]
-    some = System(tuple('abc'), ('',) * 3, ('j', 'k'), np.arange(300.0), W, Y, valid)
+    some = Rows(tuple('abc'), ('',) * 3, ('j', 'k'), W, Y, valid, np.arange(300.0))
     own = [y - w @ np.linalg.lstsq(w, y)[0] for w, y in map(some.rows, range(2))]
     sigma = np.array([np.sqrt(np.mean(each**2)) for each in own])
     expected = fit(dataclasses.replace(some, noise=sigma), 'mle').value
@@ -151,5 +151,5 @@ def test_what_hardly_differs_from_the_models_own_columns_is_not_seen(share, seen
     D = np.zeros((1, 600, COLUMNS))
     D[0, :, 7] = W[0, :, 0] + share * rng.normal(size=600)
     Y = W @ [1.0, 2.0] + D[:, :, 7] + 1e-6 * rng.normal(size=(1, 600))
-    some = System(('a', 'b'), ('',) * 2, ('j',), np.arange(600.0), W, Y, valid, D=D)
+    some = Rows(('a', 'b'), ('',) * 2, ('j',), W, Y, valid, np.arange(600.0), D=D)
     assert fit(some, 'ols').model_error.any() == seen

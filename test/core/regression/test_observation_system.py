@@ -7,7 +7,7 @@ import pytest
 
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.regression import observation_system
-from robotid_ros.core.regression.observation_system import decimate, observe, System
+from robotid_ros.core.regression.observation_system import decimate, observe, Rows
 from robotid_ros.core.regression.triangular_factors import compress
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.samples import SignalSettings
@@ -52,7 +52,7 @@ def system():
     valid = np.ones((2, 80), dtype=bool)
     valid[:, :7] = False
     names = tuple('abc')
-    return System(names, ('',) * 3, ('j', 'link'), np.arange(80.0), W, Y, valid)
+    return Rows(names, ('',) * 3, ('j', 'link'), W, Y, valid, np.arange(80.0))
 
 
 @pytest.mark.parametrize('units', [1.0, 1e3])

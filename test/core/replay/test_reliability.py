@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robotid_ros.core.regression.observation_system import System
+from robotid_ros.core.regression.observation_system import Rows
 from robotid_ros.core.replay.didim import residual_warnings, unexplained
 
 
@@ -14,7 +14,7 @@ def test_rows_of_held_joints_tell_of_a_wrong_law_too(held, expected):
     W, Y = np.ones((1, 100, 1)), np.ones((1, 100))
     W[0, 75:] = held
     valid = np.arange(100)[None] < 75
-    system = System(('Fc1',), ('N·m',), ('joint_1',), np.arange(100.0), W, Y, valid)
+    system = Rows(('Fc1',), ('N·m',), ('joint_1',), W, Y, valid, np.arange(100.0))
     value = np.ones(1)
     assert system.total_residual(value) == 0.0
     said = residual_warnings(unexplained(system, value))

@@ -85,7 +85,7 @@ def test_friction_that_sticks_does_not_hide_a_delay(robot, truth, record):
     """Near standstill nothing is gained by what is right elsewhere."""
     stuck = sticking(robot, truth, record)
     late = remove_delay(stuck, -0.003)
-    delays = prepare_without_delay(late, robot, base_parameters(robot), SIGNALS)[2]
+    delays = prepare_without_delay(late, robot, base_parameters(robot), SIGNALS).delays
     assert list(delays.values()) == pytest.approx([0.003] * 3, abs=0.6e-3)
 
 
@@ -132,7 +132,7 @@ def test_noise_alone_is_no_delay(robot, record):
     base, told = base_parameters(robot), []
     for seed in range(20):
         signals = dataclasses.replace(SIGNALS, decimation=20)
-        told += prepare_without_delay(record(seed, 10.0, 0.3), robot, base, signals)[3]
+        told += prepare_without_delay(record(seed, 10.0, 0.3), robot, base, signals).notes
     assert told == []
 
 
@@ -146,7 +146,7 @@ def test_a_delay_that_one_quiet_joint_shows_is_not_removed_from_all(robot, recor
     samples = prepare(late, robot, SIGNALS)
     found = estimate_delays(samples, observe(samples, robot, base))
     assert found.common > 10.0 * found.common_sigma and not found.outlier.any()
-    assert prepare_without_delay(late, robot, base, SIGNALS)[2] == {}
+    assert prepare_without_delay(late, robot, base, SIGNALS).delays == {}
 
 
 def test_a_delay_stays_where_none_is_to_be_removed(robot, record):
@@ -154,8 +154,9 @@ def test_a_delay_stays_where_none_is_to_be_removed(robot, record):
         remove_delay(record(noise=0.01), -0.004),
         dataclasses.replace(SIGNALS, time_offset=False),
     )
-    samples, _, delays, notes = prepare_without_delay(late, robot, base_parameters(robot), kept)
-    assert (delays, notes) == ({}, [])
+    found = prepare_without_delay(late, robot, base_parameters(robot), kept)
+    samples, delays, notes = found.samples, found.delays, found.notes
+    assert (delays, notes) == ({}, ())
     np.testing.assert_array_equal(samples.tau, prepare(late, robot, kept).tau)
 
 

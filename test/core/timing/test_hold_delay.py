@@ -81,7 +81,8 @@ def test_what_a_hold_does_not_explain_is_estimated(age):
     robot = arm()
     base = base_parameters(robot)
     signals = SignalSettings(cutoff=10.0, rows='moving')
-    _, system, delays, notes = prepare_without_delay(held, robot, base, signals)
+    found = prepare_without_delay(held, robot, base, signals)
+    system, delays, notes = found.system, found.delays, found.notes
     assert list(delays.values()) == pytest.approx([0.5 * PERIOD - age] * 3, abs=0.25e-3)
     assert len(notes) == (2 if age else 1)
     truth = plant().base(robot)['Fv2']

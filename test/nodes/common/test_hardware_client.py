@@ -46,19 +46,19 @@ def asked(client: MagicMock, **labels: str) -> HardwareClient:
 
 
 def explanation(client: MagicMock, **labels: str) -> str:
-    return asked(client, **labels).explain_deactivation(['joint_1', 'joint_2'])
+    return asked(client, **labels).explain_end(['joint_1', 'joint_2'])
 
 
 def test_failed_hardware_is_named(client: MagicMock):
     found = explanation(client, arm='unconfigured', gripper='active')
-    assert found == 'it was deactivated because its hardware failed: arm is unconfigured'
+    assert found == 'its hardware failed: arm is unconfigured'
 
 
 def test_hardware_of_other_joints_was_not_the_reason(client: MagicMock):
     found = explanation(client, arm='active', gripper='inactive')
-    assert found.startswith('somebody deactivated it')
+    assert found == 'its hardware is active'
     found = explanation(client, arm='active', gripper='inactive', encoders='inactive')
-    assert found == 'it was deactivated because its hardware failed: encoders is inactive'
+    assert found == 'its hardware failed: encoders is inactive'
     # Where no hardware tells its joints, no reason is known.
     assert 'list_hardware_components' in explanation(client, gripper='inactive')
 
@@ -86,7 +86,7 @@ def test_controller_manager_is_looked_for_beside_the_controller(
 
 
 def test_sound_hardware_was_not_the_reason(client: MagicMock):
-    assert explanation(client, arm='active').startswith('somebody deactivated it')
+    assert explanation(client, arm='active') == 'its hardware is active'
 
 
 def test_a_silent_robot_is_explained_by_failed_hardware_alone(client: MagicMock):
@@ -104,6 +104,4 @@ def test_without_an_answer_the_sentence_says_who_knows(client: MagicMock):
 
 def test_without_its_interfaces_likewise(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, 'controller_manager_msgs.srv', None)
-    assert 'list_hardware_components' in HardwareClient(
-        SimpleNamespace(), 'arm'
-    ).explain_deactivation([])
+    assert 'list_hardware_components' in HardwareClient(SimpleNamespace(), 'arm').explain_end([])

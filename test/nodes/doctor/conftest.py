@@ -1,18 +1,18 @@
 """What the doctor would hear of a healthy robot, and what it says of a graph."""
 
 from collections.abc import Callable
-import re
+from typing import Any
 
 import numpy as np
 import pytest
 from three_joint_robot import three_joint_urdf
 
-from robotid_ros.core.finding_codes import render
+from robotid_ros.core.finding_codes import CODES
 from robotid_ros.core.findings import Finding
 from robotid_ros.files.configuration import Configuration
 from robotid_ros.files.formats.joint_table import JointTable
 from robotid_ros.nodes.common.controller import ControllerDescription
-from robotid_ros.nodes.doctor.diagnose import diagnose, subject_of
+from robotid_ros.nodes.doctor.diagnose import diagnose
 from robotid_ros.nodes.doctor.graph_snapshot import (
     ControllerStates,
     Disk,
@@ -103,10 +103,20 @@ def topics(**changes: Topic) -> dict[str, Topic]:
     }
 
 
-def told(snapshot: GraphSnapshot, severity: str, subject: str, says: str) -> list[Finding]:
-    """Return the findings of a severity and subject that say something."""
+def told(
+    snapshot: GraphSnapshot, severity: str, name: str, /, joints: tuple = (), **values: Any
+) -> list[Finding]:
+    """Return the findings of a severity and name that have these joints and values."""
     found = diagnose(snapshot)
-    of_kind = [f for f in found if (f.severity.name, subject_of(f)) == (severity, subject)]
-    matching = [each for each in of_kind if re.search(says, render(each), re.IGNORECASE)]
+    of_kind = [f for f in found if (f.severity.name, CODES[f.code].name) == (severity, name)]
+    expected = {
+        key: pytest.approx(value, rel=1e-3) if np.asarray(value).dtype.kind in 'if' else value
+        for key, value in values.items()
+    }
+    matching = [
+        each
+        for each in of_kind
+        if joints in ((), each.joints) and {**each.values, **expected} == each.values
+    ]
     assert matching, '\n'.join(map(str, found))
     return matching
