@@ -24,16 +24,17 @@ from excitation_robots import arm7, ARMS, configuration_of, ur10, with_meshes
 from measure import busy, CALLS, yardstick
 import numpy as np
 
-from robotid_ros.core.excitation import (
-    check_trajectory,
-    Design,
-    design,
-    ExcitationSettings,
-    Progress,
-)
 from robotid_ros.core.excitation.collision_scene import CollisionScene
+from robotid_ros.core.excitation.design import Design, design
+from robotid_ros.core.excitation.limits import check_trajectory
 from robotid_ros.core.excitation.problem import Problem, random_point
-from robotid_ros.core.excitation.settings import Margins, ValidationSettings, Workspace
+from robotid_ros.core.excitation.search import Progress
+from robotid_ros.core.excitation.settings import (
+    ExcitationSettings,
+    Margins,
+    ValidationSettings,
+    Workspace,
+)
 from robotid_ros.core.model import build_robot, Robot, RobotSettings
 
 # Largest figures, by row: condition number, and CPU time [yardsticks]; or the one of the row.

@@ -40,7 +40,7 @@ def prepare(folder: Path, rate: float = 500.0) -> tuple[Path, Path, np.ndarray]:
     configuration, trajectory, and the effort limits (n,)
 
     """
-    from robotid_ros.core.excitation import design
+    from robotid_ros.core.excitation.design import design
     from robotid_ros.files.configuration import load
     from robotid_ros.files.trajectory_file import write_design
 

@@ -24,9 +24,9 @@ import numpy as np
 from plant_session import follow, REST
 
 from robotid_ros.cli.main import main as robotid
-from robotid_ros.core.excitation import design, Trajectory
+from robotid_ros.core.excitation.design import design
 from robotid_ros.core.excitation.settings import PAYLOAD_PERIODS, PayloadMotion
-from robotid_ros.core.excitation.trajectory import sample_waypoints
+from robotid_ros.core.excitation.trajectory import sample_waypoints, Trajectory
 from robotid_ros.core.model import Robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.parameters.physical_consistency import pseudo_inertia

@@ -29,7 +29,7 @@ from common import command_line, configured, ROOT, verdict
 import numpy as np
 from plant_session import follow, REST
 
-from robotid_ros.core.excitation import waypoints
+from robotid_ros.core.excitation.trajectory import waypoints
 from robotid_ros.core.model import build_robot, Robot
 from robotid_ros.core.model.base_parameters import base_parameters, BaseParameters
 from robotid_ros.core.regression.estimators import fit

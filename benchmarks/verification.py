@@ -14,7 +14,7 @@ from common import command_line, configured, ROOT, verdict
 import numpy as np
 from plant_session import follow, REST as HOLD
 
-from robotid_ros.core.excitation import Trajectory, Waypoints, waypoints
+from robotid_ros.core.excitation.trajectory import Trajectory, Waypoints, waypoints
 from robotid_ros.core.model import Robot
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.recording import Recording

@@ -14,6 +14,8 @@ def robotid() -> int:
 
 def run_node(name: str, *args: list[str]) -> int:
     """Run a node; without arguments those of the process are its own."""
+    # No node draws: MuJoCo need not look for a display.
+    os.environ.setdefault('MUJOCO_GL', 'disable')
     # A launch that ends while the rest is imported is noticed, too.
     import_module('.nodes.common.processes', __package__)
     code = _run(f'nodes.{name}.{name}_node', *args)

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .core.excitation import Design, design as design_trajectory
+from .core.excitation.design import Design, design as design_trajectory
 from .core.excitation.limits import check_joints
 from .core.identification_settings import IdentificationSettings
 from .core.model import build_robot, dynamics, Robot

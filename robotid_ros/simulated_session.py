@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .core.excitation import Design, Waypoints, waypoints
-from .core.excitation.trajectory import point_to_point
+from .core.excitation.design import Design
+from .core.excitation.trajectory import point_to_point, Waypoints, waypoints
 from .core.signals.recording import Controller, Phase, Recording, Reference
 from .exceptions import ConfigurationError, ControllerError, RobotIdError
 from .files.configuration import Configuration, from_mapping, read_mapping, read_urdf

@@ -17,12 +17,12 @@ from plant_session import follow, REST
 from scipy.signal import butter, sosfiltfilt
 from scipy.stats import f
 
-from robotid_ros.core.excitation import design, ExcitationSettings, Trajectory
 from robotid_ros.core.excitation.collision_scene import CollisionScene
+from robotid_ros.core.excitation.design import design
 from robotid_ros.core.excitation.observation_matrix import ObservationModel
 from robotid_ros.core.excitation.problem import make_feasible, Problem, random_point
-from robotid_ros.core.excitation.settings import ValidationSettings, Workspace
-from robotid_ros.core.excitation.trajectory import Motion, sample_waypoints
+from robotid_ros.core.excitation.settings import ExcitationSettings, ValidationSettings, Workspace
+from robotid_ros.core.excitation.trajectory import Motion, sample_waypoints, Trajectory
 from robotid_ros.core.model import Robot
 from robotid_ros.simulation_settings import SimulationSettings
 

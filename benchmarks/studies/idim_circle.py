@@ -26,9 +26,10 @@ from idim_circle_table import FAMILIES, OURS, PAPER, Table
 from mfs_derivatives import prepare_by_basis
 import numpy as np
 
-from robotid_ros.core.excitation import design, ExcitationSettings, Trajectory
 from robotid_ros.core.excitation.collision_scene import CollisionScene
-from robotid_ros.core.excitation.settings import ValidationSettings
+from robotid_ros.core.excitation.design import design
+from robotid_ros.core.excitation.settings import ExcitationSettings, ValidationSettings
+from robotid_ros.core.excitation.trajectory import Trajectory
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import Robot
 from robotid_ros.core.model.base_parameters import base_parameters, BaseParameters

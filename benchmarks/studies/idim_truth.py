@@ -18,8 +18,8 @@ from common import command_line, configured, ROOT, verdict
 import numpy as np
 import pinocchio
 
-from robotid_ros.core.excitation import design, ExcitationSettings
-from robotid_ros.core.excitation.settings import ValidationSettings
+from robotid_ros.core.excitation.design import design
+from robotid_ros.core.excitation.settings import ExcitationSettings, ValidationSettings
 from robotid_ros.core.model import Robot
 from robotid_ros.core.model.base_parameters import base_parameters, BaseParameters
 from robotid_ros.core.model.friction import make_terms

@@ -27,7 +27,8 @@ from .terminal import (
 )
 
 if TYPE_CHECKING:
-    from ..core.excitation import Design, Progress
+    from ..core.excitation.design import Design
+    from ..core.excitation.search import Progress
     from ..core.model import Robot
     from ..node_settings import ExcitationNodeSettings
 
@@ -72,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Design and write; what is imported for it takes its time, too."""
     begin = time.monotonic()
-    from ..core.excitation import design
+    from ..core.excitation.design import design
     from ..core.model import build_robot
     from ..files.configuration import load, read_urdf
     from ..files.report.page import check_plotting, page_beside, write_design_page

@@ -4,7 +4,9 @@ from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation import Design, Trajectory, Usage
+from robotid_ros.core.excitation.design import Design
+from robotid_ros.core.excitation.limits import Usage
+from robotid_ros.core.excitation.trajectory import Trajectory
 from robotid_ros.core.finding_codes import finding
 from robotid_ros.exceptions import FileError, TrajectoryError
 from robotid_ros.files.trajectory_file import (

@@ -12,7 +12,7 @@ from rcl_interfaces.srv import SetParametersAtomically
 from waiting import PATIENCE, wait_until
 import yaml
 
-from robotid_ros.core.excitation import Design, design
+from robotid_ros.core.excitation.design import Design, design
 from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.signals.recording import Recording

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from live_session import without_pages
 import pytest
 import yaml
 
@@ -13,8 +14,14 @@ pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 
 def test_what_was_identified_outlives_a_verification_that_fails(
-    config: Path, trajectory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    config: Path,
+    trajectory: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ):
+    for name, value in without_pages().items():
+        monkeypatch.setenv(name, value)
     content = yaml.safe_load(config.read_text())
     groups = content['/**']['ros__parameters']
     groups['excitation']['trajectory'] = str(trajectory)

@@ -13,7 +13,7 @@ import pytest
 from std_srvs.srv import Trigger
 from waiting import wait_until
 
-from robotid_ros.core.excitation import point_to_point
+from robotid_ros.core.excitation.trajectory import point_to_point
 from robotid_ros.nodes.common.messages import values_of
 from robotid_ros.nodes.common.processes import child_environment
 from robotid_ros.nodes.common.runtime import LATCHED

@@ -356,23 +356,27 @@ def test_states_have_the_times_of_their_own_reception(session: Session, excitati
     assert all(phase.stop >= phase.start for phase in recording.phases)
 
 
-@pytest.mark.parametrize('text', ['a: [1', '? [a]\n: 1', '\0', '- 1', '&a [*a]', '{' * 3000])
-def test_no_trajectory_ends_the_recorder(text: str, session: Session, excitation: Excitation):
-    heartbeats = Heartbeats(session)
-    excitation.send_trajectory(text)
-    excitation.send({'state': '', 'stamp': 'never', '': text})
-    skipped = text not in ('- 1', '\0')
-    excitation.be('approaching')
-    values = heartbeats.wait('recording')
-    assert int(values['skipped']) == skipped
-    # A state that is none is no end of the session.
-    session.client.call_set_bool('recorder/record', False)
-    session.until('recorder', 'closed')
-    excitation.send({'state': text})
-    excitation.be('exciting')
-    heartbeats.wait('idle')
-    assert len(list(session.folder.glob('*/*.mcap'))) == 1
-    assert session.process('recorder').poll() is None
+def test_no_trajectory_ends_the_recorder(session: Session, excitation: Excitation):
+    heartbeats, skipped = Heartbeats(session), 0
+    texts = ('a: [1', '? [a]\n: 1', '\0', '- 1', '&a [*a]', '{' * 3000)
+    for number, text in enumerate(texts, start=1):
+        excitation.session_id = f'session {number}'
+        excitation.send_trajectory(text)
+        excitation.send({'state': '', 'stamp': 'never', '': text})
+        skipped += text not in ('- 1', '\0')
+        excitation.be('approaching')
+        values = heartbeats.wait('recording')
+        assert (values['session'], int(values['skipped'])) == (excitation.session_id, skipped)
+        # A state that is none is no end of the session.
+        session.client.latest.pop('recorder/state')
+        session.client.call_set_bool('recorder/record', False)
+        session.until('recorder', 'closed')
+        excitation.send({'state': text})
+        excitation.be('exciting')
+        heartbeats.wait('idle')
+        assert len(list(session.folder.glob('*/*.mcap'))) == number
+        assert session.process('recorder').poll() is None
+        excitation.be('idle')
 
 
 def move(session: Session, duration: float) -> None:

@@ -10,7 +10,8 @@ import rclpy
 from rclpy.node import Node
 import yaml
 
-from robotid_ros.core.excitation import Design, Trajectory
+from robotid_ros.core.excitation.design import Design
+from robotid_ros.core.excitation.trajectory import Trajectory
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.trajectory_file import write_design
 

@@ -40,7 +40,7 @@ def finished(
     config: Path, trajectory: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Session]:
     """Run a session to its end; the nodes stay up."""
-    with Session(config, tmp_path_factory.mktemp('session')) as session:
+    with Session(config, tmp_path_factory.mktemp('session'), pages=True) as session:
         client = session.client
         session.measured = BatchedSubscription(
             client.node,

@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from xml.etree import ElementTree
 
+from live_session import without_pages
 from loopback import loopback_environment
 import pytest
 from rcl_interfaces.srv import GetParameters
@@ -40,7 +41,7 @@ class Arm:
 
     def __init__(self, name: str, config: Path, trajectory: Path, folder: Path, domain: int):
         self.name, self.folder, self._logs = name, folder / name, folder / 'log'
-        environment = loopback_environment(domain)
+        environment = loopback_environment(domain) | without_pages()
         self.processes = NodeProcesses(
             config, domain, namespace=f'/{name}', environment=environment
         )

@@ -1,5 +1,6 @@
 """What was identified, on the robot: tracking, gains and rest; and whatever ends that."""
 
+from collections.abc import Iterator
 from pathlib import Path
 import shutil
 import signal
@@ -17,6 +18,13 @@ pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 JOINTS = ('joint_1', 'joint_2')
 TOPIC = 'excitation/verification'
+
+
+@pytest.fixture
+def session(config: Path, tmp_path: Path) -> Iterator[Session]:
+    """Start processes that write the report again."""
+    with Session(config, tmp_path, pages=True) as session:
+        yield session
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from waiting import log_to, PATIENCE, tails, wait_until
 
 from robotid_ros.exceptions import ControllerError
 from robotid_ros.nodes.common.batched_subscription import BatchedSubscription
+from robotid_ros.nodes.common.processes import child_environment
 from robotid_ros.nodes.demo.node_processes import claim_domain, NodeProcesses, release_domain
 from robotid_ros.nodes.demo.session_client import SessionClient
 
@@ -29,6 +30,12 @@ ROBOT_SERVICES = {
     '/arm_controller/get_parameters': GetParameters,
     '/arm_controller/set_parameters_atomically': SetParametersAtomically,
 }
+
+
+def without_pages() -> dict[str, str]:
+    """Variables of processes without Bokeh, as on a robot: pages take half a worker's time."""
+    folder = Path(__file__).with_name('without_bokeh')
+    return {'PYTHONPATH': os.pathsep.join((child_environment()['PYTHONPATH'], str(folder)))}
 
 
 class Robot:
@@ -117,16 +124,17 @@ class PatientClient(SessionClient):
 
 
 class Session:
-    """Processes, a client and a robot to watch."""
+    """Processes, a client and a robot to watch; results have no page but with `pages`."""
 
-    def __init__(self, config: Path, folder: Path):
+    def __init__(self, config: Path, folder: Path, *, pages: bool = False):
         self.folder = folder
         self.domain = claim_domain()
         self._logs = folder / f'log_{self.domain}'
         log_to(self._logs)
         environment = loopback_environment(self.domain)
         os.environ.update(environment)
-        self.processes = NodeProcesses(config, self.domain, environment=environment)
+        further = {} if pages else without_pages()
+        self.processes = NodeProcesses(config, self.domain, environment=environment | further)
         self.client = PatientClient(self.domain, self.describe)
         # After the client: whoever sends it joint states knows its services.
         self.robot = Robot(self.client, self.describe)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 import dataclasses
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,13 +12,16 @@ import numpy.typing as npt
 from ..arrays import Array, diagonal_scale
 from ..finding_codes import finding
 from ..findings import Finding
-from ..model.robot import Robot
-from ..regression.estimate import Estimate
-from ..regression.observation_system import Rows, System, TimingError
 from ..signals.recording import Recording
 from ..signals.samples import Samples, STANDSTILL
-from ..timing.delays import Delays
-from .trials import Trial
+
+# What nodes need of a verdict they import without SciPy.
+if TYPE_CHECKING:
+    from ..model.robot import Robot
+    from ..regression.estimate import Estimate
+    from ..regression.observation_system import Rows, System, TimingError
+    from ..timing.delays import Delays
+    from .trials import Trial
 
 # A step between stamps that is so many times the usual one is a gap.
 GAP = 2.5

@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import qr
 
 from ..arrays import Array, ReadOnlyArrays
 from ..rank import DEPENDENT
@@ -100,6 +99,8 @@ def reduce_by_qr(W: Array) -> tuple[np.ndarray, Array]:
             columns.append(column)
             basis = np.column_stack([basis, rest / length])
     kept = np.array(columns, dtype=np.intp)
+    from scipy.linalg import qr
+
     Q, upper = qr(R[:, kept], mode='economic')
     combination = np.linalg.solve(upper, Q.T @ R)
     # Without the scaling, and without rounding.

@@ -7,6 +7,7 @@ samples; arrays have the samples in their last axis, and so each column of W is 
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -65,6 +66,10 @@ class _Joint(NamedTuple):
     slide: Array
     torques: Array
     forces: Array
+
+
+# Of each model that is in use: of a few samples they would take longer than everything else.
+_known: WeakKeyDictionary[Any, list[_Joint]] = WeakKeyDictionary()
 
 
 class LinkColumns:
@@ -146,6 +151,8 @@ def inertial_columns(
 
 
 def _joints(model: Any) -> list[_Joint]:
+    if model in _known:
+        return _known[model]
     data, zero, result = model.createData(), np.zeros(model.nq), list[_Joint]()
     for number in range(model.nv):
         place, parent = model.jointPlacements[number + 1], int(model.parents[number + 1]) - 1
@@ -160,6 +167,7 @@ def _joints(model: Any) -> list[_Joint]:
         chain = np.append(result[parent].chain if parent >= 0 else [], number).astype(np.intp)
         tensors = _link_tensors(frame)
         result.append(_Joint(parent, chain, slides, frame, rotation, lever, slide, *tensors))
+    _known[model] = result
     return result
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from ..arrays import Array, ReadOnlyArrays
 
@@ -56,7 +56,7 @@ def random_effects(values: Array, sigmas: Array) -> RandomEffects:
     mean = (w * values).sum(axis=0) / w.sum(axis=0)
     excess = (w * (values - mean) ** 2).sum(axis=0) / scale / freedom
     sigma = np.sqrt(np.maximum(excess, 1.0) * scale / w.sum(axis=0))
-    return RandomEffects(mean, sigma, between, statistic, chi2.sf(statistic, freedom))
+    return RandomEffects(mean, sigma, between, statistic, chdtrc(freedom, statistic))
 
 
 def holm(p: Array) -> Array:

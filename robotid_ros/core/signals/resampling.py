@@ -264,11 +264,15 @@ def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> Un
         recording = dataclasses.replace(recording, effort=robot.motor_efforts(recording.effort))
     even, rate, measured, notes = resample_uniformly(recording, settings)
     _check_efforts(even, robot)
-    efforts_of_rows = (recording.position, recording.effort, recording.velocity)
-    refuse_derived_efforts(recording.joints, *efforts_of_rows, where=recording.source)
-    refuse_derived_efforts(
-        even.joints, even.position, even.effort, rate=rate, where=recording.source
-    )
+    # What `even` depends on: a search for filters prepares a recording many times.
+    check = refuse_derived_efforts, settings.max_gap, settings.stamps, settings.rate
+    if check not in recording.passed:
+        efforts_of_rows = (recording.position, recording.effort, recording.velocity)
+        refuse_derived_efforts(recording.joints, *efforts_of_rows, where=recording.source)
+        refuse_derived_efforts(
+            even.joints, even.position, even.effort, rate=rate, where=recording.source
+        )
+        recording.passed.add(check)
     with np.errstate(divide='ignore'):  # a link on a spring has no drive
         largest = robot.limits.effort / np.abs(robot.drive_gain)
     cut = clipped_samples(even.effort, largest)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...exceptions import LimitError
 from ..arrays import Array
-from ..excitation import CubicWaypoints, Waypoints
+from ..excitation.trajectory import CubicWaypoints, Waypoints
 from ..model import inverse_dynamics, Robot
 from ..model.drive_torques import path_friction
 from ..model.robot import ElasticRobot

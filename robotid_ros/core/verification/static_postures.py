@@ -14,7 +14,7 @@ import dataclasses
 import numpy as np
 
 from ..arrays import Array
-from ..excitation import Trajectory
+from ..excitation.trajectory import Trajectory
 from ..model import inverse_dynamics, Robot
 
 # Speed at which the model's friction counts as that of a joint about to stop [rad/s or m/s]: steps

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 from bokeh.models import ColumnDataSource, Range1d, Span
 import numpy as np
 
-from ...core.excitation import Design, ExcitationSettings, Trajectory
+from ...core.excitation.design import Design
 from ...core.excitation.limits import check_joints, QUANTITIES
-from ...core.excitation.settings import payload_settings
+from ...core.excitation.settings import ExcitationSettings, payload_settings
+from ...core.excitation.trajectory import Trajectory
 from ...core.finding_codes import seen_and_remedy
 from ...core.model import inverse_dynamics, Robot
 from ..configuration import Configuration

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.excitation import Trajectory
 from ...core.excitation.batch_kinematics import KinematicTree
 from ...core.excitation.collision_bodies import collision_model, GROUND, tool_frame
 from ...core.excitation.settings import Workspace
+from ...core.excitation.trajectory import Trajectory
 from ...core.model import Robot
 from ...core.model.parameters import INERTIAL
 from ...core.parameters.physical_consistency import mass_properties, pseudo_inertia

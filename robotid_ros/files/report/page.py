@@ -10,7 +10,7 @@ from ..comparison import CheckedParameters
 from ..results import Results
 
 if TYPE_CHECKING:
-    from ...core.excitation import Design
+    from ...core.excitation.design import Design
     from ...core.model import Robot
     from ..configuration import Configuration
 

@@ -17,12 +17,14 @@ import threading
 import time
 import traceback
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import rclpy
 from rclpy._rclpy_pybind11 import RCLError
 from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
+from rclpy.event_handler import EventHandler
 from rclpy.exceptions import InvalidHandle
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
@@ -53,6 +55,8 @@ LAUNCHER_PERIOD = 0.1
 # How long `close` waits for a worker [s], less than `CLOSE_TIMEOUT`: what cannot end is a daemon
 # thread, and ends with the process.
 JOIN_TIMEOUT = 2.0
+# How often the middleware's events are looked at [s]: they only warn of incompatible QoS.
+EVENT_PERIOD = 1.0
 # From one status on `/diagnostics` to the next, as REP 107 has it [s].
 DIAGNOSTICS_PERIOD = 1.0
 
@@ -241,7 +245,7 @@ def run(make: Callable[[], Node], args: Sequence[str] | None = None) -> int:
 
 
 def _serve(node: Node, stop: threading.Event) -> int:
-    executor = SingleThreadedExecutor(context=node.context)
+    executor = NodeExecutor(context=node.context)
     executor.add_node(node)
     spinning = SpinThread(executor, stop)
     while not stop.wait(LAUNCHER_PERIOD):
@@ -264,6 +268,28 @@ def _serve(node: Node, stop: threading.Event) -> int:
     rclpy.try_shutdown(context=node.context)
     cancel_exit()
     return 1 if spinning.failures else 0
+
+
+class NodeExecutor(SingleThreadedExecutor):
+    """
+    An executor that looks at each of the middleware's events once in `EVENT_PERIOD`.
+
+    Every publisher and subscription has two of them: to wait for all in every turn takes up to
+    half of its time.
+    """
+
+    def __init__(self, **options: Any):
+        super().__init__(**options)
+        self._due: WeakKeyDictionary[EventHandler, float] = WeakKeyDictionary()
+
+    def can_execute(self, entity: Any) -> bool:
+        """Whether to wait for an entity in this turn."""
+        if isinstance(entity, EventHandler):
+            now = time.monotonic()
+            if now < self._due.get(entity, now):
+                return False
+            self._due[entity] = now + EVENT_PERIOD
+        return bool(super().can_execute(entity))
 
 
 class SpinThread:

@@ -7,14 +7,13 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import rclpy
 from rclpy.client import Client
 from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
 from ...exceptions import RobotIdError
 from ..common.messages import values_of
-from ..common.runtime import LATCHED_HISTORY, SpinThread
+from ..common.runtime import LATCHED_HISTORY, NodeExecutor, SpinThread
 from ..common.waiting import result_of, wait_until
 
 LATCHED_TOPICS: dict[str, type] = {
@@ -86,7 +85,7 @@ class SessionClient:
             self.node.create_subscription(
                 message_type, topic, self._make_callback(topic), LATCHED_HISTORY
             )
-        executor = SingleThreadedExecutor(context=self.context)
+        executor = NodeExecutor(context=self.context)
         executor.add_node(self.node)
         self._spinning = SpinThread(executor)
 

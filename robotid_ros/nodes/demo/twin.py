@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from ...core.excitation import Design
+from ...core.excitation.design import Design
 from ...core.setup.robot_setup import SimulatedDrives
 from ...files.atomic import write_text
 from ...files.trajectory_file import write_design

@@ -36,7 +36,7 @@ from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
 from ...core.arrays import Array
-from ...core.excitation import Waypoints
+from ...core.excitation.trajectory import Waypoints
 from ...core.model.robot import Robot
 from ...core.setup.joint_selection import MAX_LOCKED_TRAVEL
 from ...exceptions import (

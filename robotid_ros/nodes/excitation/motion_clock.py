@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.arrays import Array
-from ...core.excitation import Waypoints
+from ...core.excitation.trajectory import Waypoints
 from ...exceptions import RobotStateError
 from ..common.controller import MIN_SPEED, reference_positions, SpeedScaling
 from ..common.messages import stamps_to_nanoseconds

@@ -8,7 +8,7 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 
-from ...core.excitation import Design
+from ...core.excitation.design import Design
 from ...core.setup.robot_setup import drives_for_gains
 from ...exceptions import ControllerError, RobotIdError, shortened
 from ...simulation_settings import SimulationSettings

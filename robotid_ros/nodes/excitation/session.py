@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
-from ...core.excitation import check_trajectory, Design, point_to_point, Waypoints, waypoints
 from ...core.excitation.collision_scene import CollisionScene
+from ...core.excitation.design import Design
+from ...core.excitation.limits import check_trajectory
+from ...core.excitation.trajectory import point_to_point, Waypoints, waypoints
 from ...core.finding_codes import render
 from ...core.findings import Finding
 from ...core.model.robot import Robot

@@ -23,7 +23,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from ...core.arrays import Array
-from ...core.excitation import Waypoints
+from ...core.excitation.trajectory import Waypoints
 from ...core.model.robot import Robot
 from ...exceptions import ControllerError, RobotStateError, SilentRobotError, TrackingError
 from ...node_settings import ExcitationNodeSettings

@@ -16,7 +16,7 @@ from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from unique_identifier_msgs.msg import UUID
 
-from ...core.excitation import Waypoints
+from ...core.excitation.trajectory import Waypoints
 from ...exceptions import ControllerError, RobotStateError, TrajectoryError
 from ..common.controller import ACTION, CANCEL, HardwareClient
 from ..common.waiting import result_of, wait_until

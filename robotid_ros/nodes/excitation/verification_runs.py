@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.arrays import Array
-from ...core.excitation import Trajectory, Waypoints, waypoints
+from ...core.excitation.trajectory import Trajectory, Waypoints, waypoints
 from ...core.identification_settings import IdentificationSettings
 from ...core.model import build_robot, Robot, RobotSettings
 from ...core.verification.feed_forward import (

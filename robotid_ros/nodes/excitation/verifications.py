@@ -11,7 +11,7 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from std_msgs.msg import Header
 
-from ...core.excitation import Trajectory
+from ...core.excitation.trajectory import Trajectory
 from ...core.model import RobotSettings
 from ...core.verification.static_postures import evaluate_postures, JointStatics
 from ...exceptions import ControllerError, RobotIdError

@@ -12,10 +12,11 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from ...core.excitation import Design, Waypoints, waypoints
 from ...core.excitation.collision_bodies import check_obstacle
 from ...core.excitation.collision_scene import box_corners
+from ...core.excitation.design import Design
 from ...core.excitation.settings import Obstacle, Workspace
+from ...core.excitation.trajectory import Waypoints, waypoints
 from ...exceptions import RobotStateError
 
 # The ground is a slab of this side and thickness, whose upper face is the plane [m].

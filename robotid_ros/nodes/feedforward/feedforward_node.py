@@ -30,7 +30,7 @@ from std_msgs.msg import String
 from unique_identifier_msgs.msg import UUID
 
 from ...core.arrays import Array
-from ...core.excitation import Waypoints
+from ...core.excitation.trajectory import Waypoints
 from ...core.model import Robot
 from ...core.payload.payload import carrying
 from ...core.verification.feed_forward import check_feed_forward, goal_with_efforts, slowed

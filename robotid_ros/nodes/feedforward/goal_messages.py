@@ -7,7 +7,7 @@ import numpy as np
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ...core.arrays import Array
-from ...core.excitation import CubicWaypoints, Waypoints
+from ...core.excitation.trajectory import CubicWaypoints, Waypoints
 from ...core.model import Robot
 from ...exceptions import TrajectoryError
 from ..excitation.trajectory_goal import duration_message

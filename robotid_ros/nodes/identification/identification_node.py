@@ -78,8 +78,14 @@ class IdentificationNode(WorkerNode):
             self.guard.wrap('joint_states', callback)
             for callback in (self._take_joint_states, self._publish_prediction)
         )
-        self._poll = self.create_timer(POLL_PERIOD, take, autostart=False)
-        self.create_timer(1.0 / self.settings.live_rate, predict)
+        # Without a model there is nothing to predict.
+        self._live_timers = [
+            self.create_timer(period, callback, autostart=False)
+            for period, callback in (
+                (POLL_PERIOD, take),
+                (1.0 / self.settings.live_rate, predict),
+            )
+        ]
         self.publish_state('idle', 'waiting for a recording')
 
     def _create_publishers(self) -> None:
@@ -208,7 +214,8 @@ class IdentificationNode(WorkerNode):
         if old is not None:
             old[1].close()
         self._live = prediction, BatchedSubscription(self, JointState, 'joint_states')
-        self._poll.reset()
+        for timer in self._live_timers:
+            timer.reset()
 
     def _take_joint_states(self) -> None:
         if self._live is None or self._robot is None:

@@ -20,8 +20,9 @@ SECOND = 1_000_000_000
 # After a longer stop of the machine the robot goes on from where it stood [s]: to catch up would
 # mean a burst of cycles that no real robot shows.
 MAX_LAG = 1.0
-# Messages of /clock at the most [Hz]: enough for timers of 4 ms, few enough for every node.
-CLOCK_RATE = 250.0
+# Messages of /clock at the most [Hz]: enough for timers of 10 ms, few enough for every node, which
+# takes a millisecond for each.
+CLOCK_RATE = 100.0
 # controller_manager asks for this priority, too, where the system lets it.
 FIFO_PRIORITY = 50
 # Each controller takes the time for itself: the broadcaster's stamp is later by about this [ns].

@@ -10,7 +10,6 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSPresetProfiles
 from rclpy.time import Time
@@ -27,7 +26,14 @@ from ...plant.drives import TrueParameters
 from ...plant.physics import AppliedWrench, Physics
 from ...plant.sensors import Sensors
 from ..common.messages import status
-from ..common.runtime import ConfiguredNode, LATCHED, publish_diagnostics, run, SpinThread
+from ..common.runtime import (
+    ConfiguredNode,
+    LATCHED,
+    NodeExecutor,
+    publish_diagnostics,
+    run,
+    SpinThread,
+)
 from .control_loop import ControlLoop, Outputs
 from .controller import SimulatedController
 from .message_templates import JointStateTemplate, MessageTemplate
@@ -173,7 +179,7 @@ class SimulatedRobot(ConfiguredNode):
         self.add_on_set_parameters_callback(change)
 
     def _spin_controller(self) -> None:
-        executor = SingleThreadedExecutor(context=self.context)
+        executor = NodeExecutor(context=self.context)
         executor.add_node(self.controller_node)
         self._spinning = SpinThread(executor)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from hypothesis import strategies as st
 import numpy as np
 
-from robotid_ros.core.excitation import ExcitationSettings, motion_limits
-from robotid_ros.core.excitation.settings import ValidationSettings, Workspace
+from robotid_ros.core.excitation.limits import motion_limits
+from robotid_ros.core.excitation.settings import ExcitationSettings, ValidationSettings, Workspace
 from robotid_ros.core.model import build_robot, inverse_dynamics, Robot, RobotSettings
 from robotid_ros.core.model.settings import CoupledMotorSettings
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 import yaml
 
-from robotid_ros.core.excitation import check_trajectory, Design, design
+from robotid_ros.core.excitation.design import Design, design
+from robotid_ros.core.excitation.limits import check_trajectory
 from robotid_ros.core.excitation.settings import Margins, ValidationSettings
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.model import inverse_dynamics

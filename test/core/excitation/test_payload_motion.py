@@ -6,9 +6,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from robotid_ros.core.excitation import design
 from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.excitation.criteria import d_optimal, subset_d_optimal
+from robotid_ros.core.excitation.design import design
 from robotid_ros.core.excitation.limits import check_trajectory
 from robotid_ros.core.excitation.problem import carrying, PayloadProblem, random_point
 from robotid_ros.core.excitation.settings import (

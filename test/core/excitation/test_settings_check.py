@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation import design
+from robotid_ros.core.excitation.design import design
 from robotid_ros.core.excitation.settings import Obstacle, Workspace
 from robotid_ros.exceptions import (
     CollisionError,

@@ -4,8 +4,7 @@ from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation import Trajectory, waypoints
-from robotid_ros.core.excitation.trajectory import FAMILIES
+from robotid_ros.core.excitation.trajectory import FAMILIES, Trajectory, waypoints
 from robotid_ros.exceptions import TrajectoryError, UnknownNameError
 
 FAMILY = st.sampled_from(sorted(FAMILIES))

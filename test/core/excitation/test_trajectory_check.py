@@ -6,9 +6,11 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from robotid_ros.core.excitation import check_trajectory, design, Trajectory, Waypoints, waypoints
 from robotid_ros.core.excitation.collision_scene import CollisionScene
+from robotid_ros.core.excitation.design import design
+from robotid_ros.core.excitation.limits import check_trajectory
 from robotid_ros.core.excitation.settings import Obstacle, Workspace
+from robotid_ros.core.excitation.trajectory import Trajectory, Waypoints, waypoints
 from robotid_ros.core.model import build_robot
 from robotid_ros.exceptions import CollisionError, LimitError, TrajectoryError
 from robotid_ros.files.configuration import load, read_urdf

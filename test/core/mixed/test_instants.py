@@ -63,7 +63,7 @@ def test_where_the_model_is_exact_rows_at_instants_count_for_little():
     for law in (coulomb, stribeck, ripple):
         recording = recorded(law, noise=1e-3)
         observed = prepare_without_delay(recording, ROBOT, BASE, SIGNALS)
-    samples, system = observed.samples, observed.system
+        samples, system = observed.samples, observed.system
         parts, instants = [Part(samples, system)], [at_instants(recording, ROBOT, BASE, SIGNALS)]
         model = choose(parts, instants, ROBOT, BASE)
         weights = model.shrinkage.weights

@@ -4,7 +4,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from robotid_ros.core.excitation import design, ExcitationSettings
+from robotid_ros.core.excitation.design import design
+from robotid_ros.core.excitation.settings import ExcitationSettings
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, inverse_dynamics, mass_matrix, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters

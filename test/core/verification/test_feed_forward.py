@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation import CubicWaypoints, Trajectory, Waypoints, waypoints
+from robotid_ros.core.excitation.trajectory import CubicWaypoints, Trajectory, Waypoints, waypoints
 from robotid_ros.core.model import inverse_dynamics, Robot
 from robotid_ros.core.verification.feed_forward import (
     check_feed_forward,

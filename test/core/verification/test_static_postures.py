@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from robotid_ros.core.excitation import Trajectory
+from robotid_ros.core.excitation.trajectory import Trajectory
 from robotid_ros.core.model import inverse_dynamics, Robot
 from robotid_ros.core.verification.static_postures import (
     CREEP,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation import Design, design
+from robotid_ros.core.excitation.design import Design, design
 from robotid_ros.core.model import build_robot
 from robotid_ros.core.setup.robot_setup import SimulatedDrives
 from robotid_ros.files.configuration import load, read_mapping, read_urdf

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from three_joint_robot import URDF
 
-from robotid_ros.core.excitation import point_to_point
+from robotid_ros.core.excitation.trajectory import point_to_point
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.exceptions import ControllerError, RobotStateError
 from robotid_ros.node_settings import GainProposalSettings

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation import point_to_point, Trajectory, Waypoints, waypoints
+from robotid_ros.core.excitation.trajectory import point_to_point, Trajectory, Waypoints, waypoints
 from robotid_ros.exceptions import RobotStateError
 from robotid_ros.nodes.excitation.motion_clock import estimate_start, MotionClock
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation import point_to_point
+from robotid_ros.core.excitation.trajectory import point_to_point
 from robotid_ros.exceptions import RobotStateError
 from robotid_ros.nodes.excitation.checks import LATE, PERSISTENCE, ReferenceWatch
 

@@ -14,7 +14,7 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectoryPoint
 from waiting import PATIENCE, wait_until
 
-from robotid_ros.core.excitation import point_to_point
+from robotid_ros.core.excitation.trajectory import point_to_point
 from robotid_ros.core.model import build_robot, Robot
 from robotid_ros.exceptions import ControllerError, RobotStateError, SilentRobotError
 from robotid_ros.files.configuration import load, read_urdf

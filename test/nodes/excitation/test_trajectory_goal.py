@@ -4,7 +4,7 @@ from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation import point_to_point, Waypoints
+from robotid_ros.core.excitation.trajectory import point_to_point, Waypoints
 from robotid_ros.exceptions import TrajectoryError
 from robotid_ros.nodes.excitation.trajectory_goal import duration_message, trajectory_message
 
