@@ -170,10 +170,7 @@ def _print_design(design: 'Design', robot: 'Robot', written: dict[str, str]) -> 
     print_table(('share of limit', *names), rows, '<>>>>>')
     print_findings((*design.notes, *design.unchecked))
     for label, text in written.items():
-        if label == 'warning':
-            print_paragraph(text, label)
-        else:
-            show(f'{label}: {text}')
+        print_paragraph(text, label)
     number = format_number(numbers['normalised'])
     style = 'doubtful' if design.shortcomings or design.unchecked else 'good'
     print_paragraph(f'The design is {design.verdict}: condition number {number}.', style=style)

@@ -18,7 +18,7 @@ from .shared_options import (
     read_options,
     selected_part,
 )
-from .terminal import print_paragraph, ProgressBar, show
+from .terminal import print_paragraph, ProgressBar
 
 if TYPE_CHECKING:
     from ..files.export.identified_model import IdentifiedModel
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> Outcome:
         for text in notes:
             print_paragraph(text, 'note')
         for path in written:
-            show(f'written: {path}')
+            print_paragraph(str(path), 'written')
 
     return Outcome({'written': written, 'notes': [*filter(None, [marked]), *notes]}, print_all)
 

@@ -184,7 +184,8 @@ def _print_setup(
         for found in setup.unchecked.values():
             print_paragraph(f'- {render(found)}')
         show(f'  excitation.accept_unchecked: [{", ".join(setup.unchecked)}]')
-    show(f'\nwritten: {", ".join(map(str, written))}')
+    show()
+    print_paragraph(', '.join(map(str, written)), 'written')
 
 
 def _ask_robot(controller: str, namespace: str, mass: float) -> 'tuple[str, KnownFacts]':

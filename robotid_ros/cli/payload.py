@@ -16,7 +16,14 @@ from .shared_options import (
     Outcome,
     read_options,
 )
-from .terminal import format_number, print_findings, print_table, ProgressBar, show
+from .terminal import (
+    format_measured,
+    print_findings,
+    print_paragraph,
+    print_table,
+    ProgressBar,
+    show,
+)
 
 if TYPE_CHECKING:
     from ..core.payload import Payload
@@ -90,8 +97,9 @@ def run(args: argparse.Namespace) -> Outcome:
         show(f'in {payload.frame}: mass, centre, inertia at the centre; then moments at the frame')
         show()
         cells = [
-            (name, format_number(value, 5) * math.isfinite(sigma), format_number(sigma, 3), unit)
+            (name, known * math.isfinite(sigma), deviation, unit)
             for name, value, sigma, unit in rows
+            for known, deviation in [format_measured(value, sigma)]
         ]
         print_table(('parameter', 'value', 'σ', 'unit'), cells, '<>><')
         show(f"to paste, if {payload.frame} is the maker's flange frame:")
@@ -99,7 +107,7 @@ def run(args: argparse.Namespace) -> Outcome:
             show(f'{maker}: {line or "wants what the motion does not tell"}')
         show()
         print_findings(findings)
-        show(f'written: {path}')
+        print_paragraph(str(path), 'written')
 
     data = {
         'frame': payload.frame,

@@ -27,6 +27,12 @@ MAX_LINE, MAX_ERROR = 4000, 1000
 KEPT_END = 400
 # Rows of a table: what one can still look at; what is shown unasked fits on a screen.
 MAX_ROWS, SHORT = 500, 20
+# Columns of the label in front of a paragraph; a longer one has a colon.
+MARGIN = 9
+# Findings that are shown unasked.
+MOST_FINDINGS = 6
+# Decimals of a value with σ; smaller ones have an exponent.
+MOST_DECIMALS = 6
 # Columns of a text in a narrow table.
 MIN_TEXT_WIDTH = 8
 # Characters of the progress bar: room is left for a label on a terminal of 80 columns.
@@ -38,7 +44,7 @@ _CONTROL = re.compile(
     '[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]'
 )
 STYLES = {'good': 'green', 'doubtful': 'yellow', 'bad': 'red', 'heading': 'bold'}
-LABELS = dict(error='bad', warning='doubtful', note='heading', info='heading', ok='good')
+LABELS = dict(error='bad', warning='doubtful', ok='good')
 
 
 def printable(text: str, longest: int = MAX_LINE) -> str:
@@ -87,44 +93,51 @@ def _console(stream: TextIO) -> 'Console':
 
 def print_paragraph(text: str, label: str = '', style: str = '', indent: int = 2) -> None:
     """
-    Print a paragraph, on a terminal with its label in colour, or all of it.
+    Print a paragraph, beside its label in a margin, on a terminal with that in colour.
 
     Parameters
     ----------
     text : without line breaks
-    label : one of `LABELS`, or another word in front of a colon
-    style : of the whole text, one of `STYLES`
-    indent : of all lines but the first
+    label : one of `LABELS`, or another word
+    style : of the label, or of the whole text without one: one of `STYLES`
+    indent : of all lines but the first, without a label
 
     """
-    whole = wrapped(f'{label}: {text}' if label else text, sys.stdout, indent)
-    if label and not style:
-        show(whole, LABELS.get(label, 'heading'), len(label) + 1)
-    else:
-        show(whole, style)
+    head = len(label) or None
+    if 0 < len(label) < MARGIN:
+        text, indent = f'{label:<{MARGIN}}{text}', MARGIN
+    elif label:
+        text, head = f'{label}: {text}', len(label) + 1
+    style = style or LABELS.get(label, 'heading' if label else '')
+    show(wrapped(text, sys.stdout, indent), style, head)
 
 
-def print_findings(findings: 'Iterable[Finding]') -> None:
-    """Print findings, what matters most first; a label says where something is to be done."""
+def print_findings(findings: 'Iterable[Finding]', *, every: bool = True) -> None:
+    """Print findings, what matters most first; `every`: also those that ask for nothing."""
     from ..core.finding_codes import render
     from ..core.findings import in_order, Severity
 
-    for found in in_order(findings):
-        print_paragraph(
-            render(found), found.severity.word if found.severity > Severity.INFO else ''
-        )
+    found = in_order(findings)
+    shown = [each for each in found if each.severity > Severity.INFO][:MOST_FINDINGS]
+    shown = list(found) if every else shown
+    for each in shown:
+        print_paragraph(f'{each.code} {render(each)}', each.severity.word)
+    codes = list(dict.fromkeys(each.code for each in found[len(shown) :]))
+    if codes:
+        print_paragraph(f'{", ".join(codes)}: --all shows them, robotid explain CODE', 'more')
 
 
 def wrapped(text: str, stream: TextIO, indent: int = 2) -> str:
     """Break a paragraph into lines for a stream. No word is broken: paths can be copied."""
     width = min(shutil.get_terminal_size().columns, WIDTH) if stream.isatty() else WIDTH
-    return textwrap.fill(
-        printable(text),
+    filled = textwrap.fill(
+        printable(text).replace(' %', '\xa0%'),  # no line begins with it
         width,
         subsequent_indent=' ' * indent,
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return filled.replace('\xa0%', ' %')
 
 
 def print_error(text: str) -> None:
@@ -187,6 +200,26 @@ def format_number(value: float, digits: int = 4) -> str:
         return '—' if math.isnan(value) else '∞' if value > 0 else '-∞'
     text = f'{value:.{digits}g}'
     return f'{value:.{digits - 1}e}' if 'e' in text else text
+
+
+def format_measured(value: float, sigma: float) -> tuple[str, str]:
+    """Show a value as far as it is known, and its σ with two significant digits."""
+    if not (0.0 < sigma < math.inf and math.isfinite(value)):
+        return format_number(value), format_number(sigma, 2)
+    last = 1 - math.floor(math.log10(sigma))
+    if last > MOST_DECIMALS:
+        known = math.floor(math.log10(max(abs(value), sigma))) + last + 1
+        return format_number(value, known), format_number(sigma, 2)
+    value, sigma = round(value, last), round(sigma, last)
+    return f'{value:.{max(last, 0)}f}', f'{sigma:.{max(last, 0)}f}'
+
+
+def format_percent(share: float) -> str:
+    """Show a share with one decimal, a small one with two digits; '—' when there is none."""
+    percent = 100.0 * share
+    if not math.isfinite(percent):
+        return format_number(percent)
+    return f'{percent:.1f} %' if abs(percent) >= 1.0 else f'{format_number(percent, 2)} %'
 
 
 def print_json(value: Any) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .results_text import print_residuals, print_verdict
+from .results_text import print_joints, print_verdict
 from .shared_options import (
     add_log_options,
     add_output_option,
@@ -84,13 +84,13 @@ def run(args: argparse.Namespace) -> Outcome:
     passed = args.max_residual is None or 100 * worst.relative <= args.max_residual
 
     def show() -> None:
-        print_residuals({'residual [%]': rows}, every=True)
+        print_joints(found, every=True)
         for text in explanation:
             print_paragraph(text)
         print_findings(found.findings)
+        print_verdict(found)
         for label, text in written.items():
             print_paragraph(text, label)
-        print_verdict(found)
 
     data = {
         'residuals': rows,

@@ -1,6 +1,7 @@
 """A small robot, a recording of it, and the command line in this process."""
 
 from pathlib import Path
+import re
 
 import numpy as np
 import pytest
@@ -30,8 +31,8 @@ def run(capsys):
 
 
 def unwrapped(text: str) -> str:
-    """Join the lines of each paragraph of the command line."""
-    return text.replace('\n  ', ' ')
+    """Join the lines of each paragraph of the command line, with its label."""
+    return re.sub(r'\n?  +', ' ', text)
 
 
 @pytest.fixture(scope='session')

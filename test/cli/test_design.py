@@ -40,7 +40,7 @@ def test_without_its_plotting_library_there_is_a_trajectory_and_a_warning(
     monkeypatch.setitem(sys.modules, 'bokeh.plotting', None)
     assert design(CONFIG, '-o', tmp_path / 'trajectory.yaml', '--time-limit', 5) in (0, 3)
     assert [path.name for path in tmp_path.iterdir()] == ['trajectory.yaml']
-    assert 'warning: the page needs bokeh' in ' '.join(capsys.readouterr().out.split())
+    assert 'warning the page needs bokeh' in ' '.join(capsys.readouterr().out.split())
 
 
 def test_a_poor_design_is_written_and_has_an_exit_code_of_its_own(tmp_path, capsys):

@@ -16,6 +16,7 @@ from waiting import PATIENCE
 
 import robotid_ros.cli
 from robotid_ros.cli.terminal import (
+    format_measured,
     format_number,
     format_table,
     plain,
@@ -125,12 +126,26 @@ def test_numbers_keep_four_digits(value, text):
     assert format_number(value) == text
 
 
+@pytest.mark.parametrize(
+    ('value', 'sigma', 'text'),
+    [
+        (1.5006123, 0.00712, ('1.5006', '0.0071')),
+        (-123.456, 4.2, ('-123.5', '4.2')),
+        (12345.6, 420.0, ('12350', '420')),
+        (2.0, float('inf'), ('2', '∞')),
+    ],
+)
+def test_values_are_rounded_to_their_sigma(value, sigma, text):
+    assert format_measured(value, sigma) == text
+
+
 def test_paragraphs_break_between_words(capsys):
     text = 'the URDF at /a/very/long/path-with-hyphens/and/more/of/it is of another robot ' * 3
     print_paragraph(text.strip(), 'warning')
     lines = capsys.readouterr().out.splitlines()
-    assert max(map(cell_len, lines)) <= 80 and all(x.startswith('  ') for x in lines[1:])
-    assert ' '.join(line.strip() for line in lines) == f'warning: {text.strip()}'
+    assert max(map(cell_len, lines)) <= 80
+    assert {line[:9] for line in lines} == {'warning  ', ' ' * 9}
+    assert ' '.join(line[9:] for line in lines) == text.strip()
 
 
 def test_colours_are_for_terminals_that_want_them(terminal, monkeypatch):
@@ -141,15 +156,15 @@ def test_colours_are_for_terminals_that_want_them(terminal, monkeypatch):
         return stream.getvalue()
 
     escaped = 'mind \\x1b[2J this [bold]'
-    assert shown() == f'\x1b[33mwarning:\x1b[0m {escaped}\n\x1b[32mfine\x1b[0m\n'
+    assert shown() == f'\x1b[33mwarning\x1b[0m  {escaped}\n\x1b[32mfine\x1b[0m\n'
     monkeypatch.setenv('NO_COLOR', '1')
-    assert shown() == f'warning: {escaped}\nfine\n'
+    assert shown() == f'warning  {escaped}\nfine\n'
     monkeypatch.delenv('NO_COLOR')
     monkeypatch.setenv('TERM', 'dumb')
-    assert shown() == f'warning: {escaped}\nfine\n'
+    assert shown() == f'warning  {escaped}\nfine\n'
     monkeypatch.setattr('sys.stdout', io.StringIO())
     print_paragraph('mind \x1b[2J this [bold]', 'warning')
-    assert sys.stdout.getvalue() == f'warning: {escaped}\n'
+    assert sys.stdout.getvalue() == f'warning  {escaped}\n'
 
 
 def test_errors_are_sentences_not_pages(terminal, monkeypatch):
