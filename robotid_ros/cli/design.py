@@ -91,11 +91,15 @@ def run(args: argparse.Namespace) -> Outcome:
     with contextlib.suppress(MissingPackageError):
         check_plotting()
     now = time.monotonic()
-    remaining = begin + settings.time_limit - PAGE_SHARE * (now - importing) - now
+    page_time = PAGE_SHARE * (now - importing)
+    remaining = begin + settings.time_limit - page_time - now
     settings = dataclasses.replace(settings, time_limit=max(0.0, remaining))
-    with ProgressBar(1) as bar:
-        result = design(robot, settings, partial(_show_progress, bar))
+    progress: ProgressBar = args.progress
+    progress.plan((('designing', settings.time_limit), ('writing the page', page_time)))
+    progress.step('designing')
+    result = design(robot, settings, partial(_show_progress, progress))
     write_design(args.output, result, overwrite=args.force)
+    progress.step('writing the page')
     force, command = args.force, args.command_line
     shown = page_written(
         lambda: write_design_page(page, result, robot, used, command, overwrite=force), 'page'
@@ -125,7 +129,7 @@ def _apply_options(
 
 def _show_progress(bar: ProgressBar, progress: 'Progress') -> None:
     best = '' if progress.criterion is None else f', best {format_number(progress.criterion)}'
-    bar.show(progress.fraction, f'{progress.phase}{best}, {progress.evaluations} evaluations')
+    bar.share(progress.fraction, f'{progress.phase}{best}, {progress.evaluations} evaluations')
 
 
 def _design_data(design: 'Design') -> dict[str, Any]:

@@ -57,15 +57,16 @@ def run(args: argparse.Namespace) -> Outcome:
     controller = args.controller
     if args.config and not controller:
         controller = configuration.excitation.controller
-    with ProgressBar() as progress:
-        progress.step('listening to the ROS graph')
-        snapshot = snapshot_of_graph(
-            configuration,
-            controller=controller,
-            namespace=f'/{args.namespace.strip("/")}',
-            duration=args.duration,
-            timeout=TIMEOUT,
-        )
+    progress: ProgressBar = args.progress
+    progress.step('listening to the ROS graph')
+    progress.expect(args.duration)
+    snapshot = snapshot_of_graph(
+        configuration,
+        controller=controller,
+        namespace=f'/{args.namespace.strip("/")}',
+        duration=args.duration,
+        timeout=TIMEOUT,
+    )
     findings = diagnose(snapshot)
     failed = any(finding.severity == Severity.ERROR for finding in findings)
     data = [{**as_data(found), 'subject': subject_of(found)} for found in findings]

@@ -111,10 +111,10 @@ def _write_regressor(args: argparse.Namespace, model: 'IdentifiedModel', path: P
     from ..files.identification_input import split
 
     options = dataclasses.replace(read_options(args), urdf=model.robot.urdf)
-    with ProgressBar(2) as progress:
-        progress.step('reading')
-        joints = model.robot.recorded_joints
-        log = open_recording(args.regressor, joints, options=options, progress=progress.share)
-        progress.step('writing')
-        part = split(log, selected_part(args))[0]
-        return write_regressor(path, part, model, overwrite=args.force)
+    progress: ProgressBar = args.progress
+    progress.step('reading')
+    joints = model.robot.recorded_joints
+    log = open_recording(args.regressor, joints, options=options, progress=progress.share)
+    progress.step('writing')
+    part = split(log, selected_part(args))[0]
+    return write_regressor(path, part, model, overwrite=args.force)

@@ -76,13 +76,13 @@ def _run(args: argparse.Namespace) -> Outcome:
     from ..fleet.sources import find_sources
 
     sources = find_sources(args.sources, args.manifest)
-    with ProgressBar(1) as progress:
-        progress.step('starting workers')
-        work, engine = _start(args, progress)
-        with engine:
-            if progress.shown:
-                progress.print_line(f'dashboard: {engine.dashboard}')
-            work.work(sources, engine)
+    progress: ProgressBar = args.progress
+    progress.step('starting workers')
+    work, engine = _start(args, progress)
+    with engine:
+        if progress.shown:
+            progress.print_line(f'dashboard: {engine.dashboard}')
+        work.work(sources, engine)
     pooled = len(pool(work.store))
     unusable, usable = _judge(work, [source.location for source in sources])
 
@@ -130,6 +130,7 @@ def _report(args: argparse.Namespace) -> Outcome:
     from ..fleet.report.page import write_fleet_report
 
     target = Path(args.output or Path(args.store) / 'report.html')
+    args.progress.step('writing the pages')
     findings = write_fleet_report(args.store, target)
 
     def print_all() -> None:

@@ -64,33 +64,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Identify both, and write the file."""
-    with ProgressBar(STEPS) as progress:
-        progress.step('reading')
-        from ..core.finding_codes import as_data
-        from ..core.payload import payload_from_recordings
-        from ..core.payload.payload import stands_out
-        from ..files.export.payload import maker_lines, write_payload
-        from ..files.payload_input import open_payload
+    progress: ProgressBar = args.progress
+    progress.plan(STEPS)
+    progress.step('reading')
+    from ..core.finding_codes import as_data
+    from ..core.payload import payload_from_recordings
+    from ..core.payload.payload import stands_out
+    from ..files.export.payload import maker_lines, write_payload
+    from ..files.payload_input import open_payload
 
-        output = Path(args.output or default_output(args.loaded, 'payload.yaml'))
-        expect_new([output], args.force)
-        given = open_payload(
-            args.empty,
-            args.loaded,
-            args.frame,
-            args.config,
-            progress.share,
-            urdf=description(args),
-            options=read_options(args),
-        )
-        payload, findings = payload_from_recordings(
-            given.empty, given.loaded, given.robot, given.settings, progress.step, given.frame.name
-        )
-        progress.step('writing the result')
-        facts = {'robot': given.robot.name, 'empty': args.empty, 'loaded': args.loaded}
-        path = write_payload(
-            output, payload, facts, findings, given.frame.body, overwrite=args.force
-        )
+    output = Path(args.output or default_output(args.loaded, 'payload.yaml'))
+    expect_new([output], args.force)
+    given = open_payload(
+        args.empty,
+        args.loaded,
+        args.frame,
+        args.config,
+        progress.share,
+        urdf=description(args),
+        options=read_options(args),
+    )
+    payload, findings = payload_from_recordings(
+        given.empty, given.loaded, given.robot, given.settings, progress.step, given.frame.name
+    )
+    progress.step('writing the result')
+    facts = {'robot': given.robot.name, 'empty': args.empty, 'loaded': args.loaded}
+    path = write_payload(output, payload, facts, findings, given.frame.body, overwrite=args.force)
     rows, lines, usable = _parameters(payload), maker_lines(payload), stands_out(payload)
 
     def print_all() -> None:

@@ -12,6 +12,7 @@ import shutil
 import sys
 import textwrap
 import threading
+import time
 from typing import Any, TextIO, TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ MOST_DECIMALS = 6
 MIN_TEXT_WIDTH = 8
 # Characters of the progress bar: room is left for a label on a terminal of 80 columns.
 BAR_WIDTH = 24
+# Without a terminal: seconds until the first line on the progress, and between two at least.
+FIRST_LINE, NEXT_LINE = 2.0, 10.0
 # Of a step whose iterations nobody can count, each leaves so much of what was left.
 LEFT_BY_ITERATION = 0.7
 # What a terminal acts upon, and what cannot be encoded.
@@ -253,30 +256,41 @@ def plain(value: Any) -> Any:
 
 class ProgressBar:
     """
-    Steps of a long work on one line of a terminal; silent where standard error is no terminal.
+    How far a command is, and about how long it still takes.
 
-    The bar never goes back, and is full only when the work is done. What this process, C
-    functions and processes that it starts write to standard error meanwhile, as ROS logs,
-    stands above the bar.
+    A bar on a terminal; elsewhere lines on standard error, from `FIRST_LINE` on. It never goes
+    back, and is full only when the work is done. What this process, C functions and processes that
+    it starts write to standard error meanwhile, as ROS logs, stands above the bar.
 
     Parameters
     ----------
-    steps : how many there will be; or their labels, with the share of the time that each takes
+    label : what is done, until a step says more
+    quiet : whether nothing is shown
 
     """
 
-    def __init__(self, steps: int | Sequence[tuple[str, float]] = 1):
-        self.plan([('', 1.0)] * steps if isinstance(steps, int) else steps)
+    def __init__(self, label: str = '', *, quiet: bool = False):
+        self.plan(1)
         self._step, self._within = -1, 0.0
-        self.fraction, self.label = 0.0, ''
-        self.shown = sys.stderr.isatty()
+        self.fraction, self.label = 0.0, label
+        self._began = self._end = time.monotonic()
+        self._done = threading.Event()
+        self.shown = sys.stderr.isatty() and not quiet
+        self._lines = not (self.shown or quiet)
         self._opened = contextlib.ExitStack()
         self._console: Console | None = None
         self._bar: Any = None
 
-    def plan(self, steps: Sequence[tuple[str, float]]) -> None:
-        """Take other steps, of which the one that is being done stands where it stood."""
-        self._plan = list(steps)
+    def plan(self, steps: int | Sequence[tuple[str, float]]) -> None:
+        """
+        Take other steps, of which the one that is being done stands where it stood.
+
+        Parameters
+        ----------
+        steps : how many; or their labels, with the share of the time that each takes
+
+        """
+        self._plan = [('', 1.0)] * steps if isinstance(steps, int) else list(steps)
         self._total = sum(weight for _, weight in self._plan)
 
     def step(self, label: str) -> None:
@@ -287,13 +301,13 @@ class ProgressBar:
             self._within = 1.0 - LEFT_BY_ITERATION * (1.0 - self._within)
         else:
             self._step, self._within = found, 0.0
-        self.label = label
+        self._name = label
         self.show(self._share_of_steps(), label)
 
-    def share(self, part: float) -> None:
+    def share(self, part: float, label: str = '') -> None:
         """Show how much of the present step is done."""
         self._within = min(max(part, 0.0), 1.0)
-        self.show(self._share_of_steps(), f'{self.label}, {100 * self._within:.0f} %')
+        self.show(self._share_of_steps(), label or f'{self._name}, {100 * self._within:.0f} %')
 
     def _share_of_steps(self) -> float:
         before = sum(weight for _, weight in self._plan[: max(self._step, 0)])
@@ -303,9 +317,25 @@ class ProgressBar:
     def show(self, fraction: float, label: str) -> None:
         """Draw the bar at a fraction of the whole, not before where it was; '': the old label."""
         self.fraction = max(self.fraction, min(max(fraction, 0.0), 1.0))
+        self.label = label or self.label
+        if self.fraction > 0.0:
+            took = time.monotonic() - self._began
+            self._end = self._began + took / self.fraction
         if self._bar is not None:
-            text = {'description': printable(label)} if label else {}
-            self._bar.update(0, completed=self.fraction, **text)
+            self._bar.update(0, completed=self.fraction, description=printable(self.label))
+
+    def expect(self, seconds: float) -> None:
+        """Say how long the work takes from now on, where it is known."""
+        self._end = time.monotonic() + seconds
+
+    def left(self) -> str:
+        """Say how long it still takes, '' where that is not known or over."""
+        seconds = self._end - time.monotonic()
+        text = f'{seconds:.0f} s' if seconds < 100.0 else f'{seconds / 60.0:.0f} min'
+        return f'about {text} left' if seconds >= 1.0 else ''
+
+    # What the column of a bar shows.
+    __rich__ = left
 
     def print_line(self, text: str) -> None:
         """Print a line above the bar."""
@@ -315,8 +345,13 @@ class ProgressBar:
             self._console.print(printable(text), soft_wrap=True, markup=False, highlight=False)
 
     def __enter__(self) -> 'ProgressBar':
+        if self._lines:
+            thread = threading.Thread(target=self._print_lines, name='progress', daemon=True)
+            thread.start()
+            self._opened.callback(thread.join)
+            self._opened.callback(self._done.set)
         if self.shown:
-            from rich.progress import BarColumn, Progress, TextColumn
+            from rich.progress import BarColumn, Progress, RenderableColumn, TextColumn
             from rich.table import Column
 
             sys.stderr.flush()
@@ -329,6 +364,7 @@ class ProgressBar:
             self._bar = Progress(
                 BarColumn(BAR_WIDTH),
                 TextColumn('{task.elapsed:4.0f} s', markup=False),
+                RenderableColumn(self),
                 TextColumn('{task.description}', markup=False, table_column=one_line),
                 console=self._console,
                 transient=True,
@@ -336,12 +372,21 @@ class ProgressBar:
                 redirect_stderr=False,
                 refresh_per_second=4,
             )
-            self._opened.enter_context(self._bar).add_task('', total=1.0)
+            self._opened.enter_context(self._bar).add_task(printable(self.label), total=1.0)
             self._opened.enter_context(self._lines_above(terminal.fileno()))
         return self
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()
+
+    def _print_lines(self) -> None:
+        """Print a line after `FIRST_LINE`, then every `NEXT_LINE`, of a long work more seldom."""
+        wait = FIRST_LINE
+        while not self._done.wait(wait):
+            took = time.monotonic() - self._began
+            left = self.left()
+            self.print_line(f'{self.label}: {took:.0f} s' + f', {left}' * bool(left))
+            wait = max(NEXT_LINE, 0.1 * took)
 
     @contextlib.contextmanager
     def _lines_above(self, terminal: int) -> Iterator[None]:

@@ -26,6 +26,8 @@ from .terminal import print_findings, print_paragraph, ProgressBar
 if TYPE_CHECKING:
     from ..files.comparison import CheckedParameters
 
+# Steps with the share of the time that each takes.
+STEPS = (('reading', 2.0), ('predicting', 2.0), ('writing the page', 2.0))
 HELP = 'compare what identified parameters predict with a recording'
 DESCRIPTION = (
     'Predict the torques of a recording by identified parameters and compare. '
@@ -74,10 +76,11 @@ def run(args: argparse.Namespace) -> Outcome:
     name = f'validation_{log.stem if log.is_file() else log.name}.html'
     output = Path(args.output) if args.output else results_folder(args.parameters) / name
     expect_new([output], args.force)
-    with ProgressBar(3) as progress:
-        checked = _predict(args, progress)
-        progress.step('writing the page')
-        written = page_written(lambda: write_validation(checked, output, overwrite=args.force))
+    progress: ProgressBar = args.progress
+    progress.plan(STEPS)
+    checked = _predict(args, progress)
+    progress.step('writing the page')
+    written = page_written(lambda: write_validation(checked, output, overwrite=args.force))
     found, explanation = checked.checked, checked.explanation()
     rows = found.validation
     worst = max(rows, key=lambda row: row.relative)

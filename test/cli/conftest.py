@@ -18,8 +18,9 @@ RATE = 200.0
 
 
 @pytest.fixture
-def run(capsys):
-    """Run the command line; gives exit code, output and errors."""
+def run(capsys, monkeypatch):
+    """Run the command line; gives exit code, output and errors, without lines on progress."""
+    monkeypatch.setattr('robotid_ros.cli.terminal.FIRST_LINE', 1e6)
 
     def run(*arguments):
         capsys.readouterr()

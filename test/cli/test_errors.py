@@ -283,7 +283,9 @@ sys.exit(getattr(entry, executable)())
 
 @pytest.mark.parametrize('module', ['numpy', 'numpy.linalg', 'pinocchio', 'bokeh'])
 def test_an_interrupt_while_importing_is_no_traceback(bag, tmp_path, module):
-    done = python(INTERRUPTED, module, 'robotid', 'identify', bag, '-o', tmp_path / 'out')
+    done = python(
+        INTERRUPTED, module, 'robotid', 'identify', bag, '-o', tmp_path / 'out', '--quiet'
+    )
     assert (done.returncode, done.stderr) == (130, 'robotid: interrupted\n')
 
 
