@@ -96,9 +96,9 @@ def run(args: argparse.Namespace) -> Outcome:
         show(f'in {payload.frame}: mass, centre, inertia at the centre; then moments at the frame')
         show()
         cells = [
-            (name, known * math.isfinite(sigma), deviation, unit)
+            (name, *format_measured(value, sigma), unit)
             for name, value, sigma, unit in rows
-            for known, deviation in [format_measured(value, sigma)]
+            if math.isfinite(sigma)  # a finding names the others
         ]
         print_table(('parameter', 'value', 'σ', 'unit'), cells, '<>><')
         show(f"to paste, if {payload.frame} is the maker's flange frame:")

@@ -164,7 +164,8 @@ def print_parameters(results: 'Results') -> None:
     head = ['parameter', 'value', 'σ', '%σ', *(['true', 'error/σ'] if known else []), 'unit']
     rows = []
     for entry in results.base:
-        figures = [*format_measured(entry.value, entry.sigma), format_number(entry.percent, 2)]
+        percent = f'{entry.percent:{".0f" if entry.percent >= 100.0 else ".2g"}}'
+        figures = [*format_measured(entry.value, entry.sigma), percent]
         if known:
             true = math.nan if entry.true is None else entry.true
             error = format_number(entry.error, 2)
