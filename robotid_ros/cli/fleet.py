@@ -156,8 +156,7 @@ def _start(args: argparse.Namespace, progress: ProgressBar) -> tuple['Run', 'Eng
 
     def show(done: int, total: int, failed: int) -> None:
         seconds = max(time.monotonic() - began, 1e-9)
-        left = (total - done) * seconds / max(done, 1)
-        text = f'{done} of {total} bags, {done / seconds:.2g}/s, {left:.0f} s left'
+        text = f'{done} of {total} bags, {done / seconds:.2g}/s'
         progress.show(done / max(total, 1), text + f', {failed} failed' * bool(failed))
 
     return Run(store, models, show), Engine(settings, args.scheduler)
