@@ -49,6 +49,8 @@ POSTURES = ((0.0, 1.0), (0.3, 0.25), (0.7, 0.25))
 SHOWN = (1, 3)
 # Width and height of the report's top [px], and colours of its picture.
 WINDOW, TALL, NARROW, COLOURS = (1440, 1240), (1440, 1760), (390, 1600), 64
+# Longest wait for a page [ms].
+PATIENCE = 120_000
 # What a body of 2 kg adds to the parameters of the SCARA.
 BODY = (('ZZ2', 0.1), ('MX2', 0.4), ('MY2', -0.1), ('M2', 2.0))
 LIGHT = np.array([0.4, -0.6, 0.7]) / np.linalg.norm([0.4, -0.6, 0.7])
@@ -118,6 +120,7 @@ def browser_at(page: Path, size: tuple[int, int]) -> 'Iterator[Page]':
         )
         viewport = dict(zip(('width', 'height'), size, strict=True))
         window = browser.new_page(viewport=viewport, reduced_motion='reduce')
+        window.set_default_timeout(PATIENCE)
         window.goto(page.as_uri())
         yield window
         browser.close()
