@@ -3,13 +3,19 @@ Pictures of the documents, drawn by the package itself: `make pictures`.
 
 `arm.png`: an arm as its collision bodies, and the way of its tool along the motion that identifies
 it. `efforts.png`: efforts of a simulated session, on the motion that did not identify.
-`report.png`, `design.png`: the tops of its report and of the page of that motion, in Chromium.
+`report.png`, `design.png`: the tops of its report and of the page of that motion, in Chromium;
+`report_390.png`: of the report on a telephone. `terminal.png`, `payload.png`: what commands print.
+`comparison.png`, `fleet.png`: pages on two methods and on six robots, two of them with a fault.
 """
 
+import contextlib
+import html
+import io
 from pathlib import Path
 import shutil
 import sys
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import matplotlib
 
@@ -22,16 +28,31 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 import robotid_ros as rid
+from robotid_ros.cli.main import main as robotid
+from robotid_ros.cli.results_text import print_results
 from robotid_ros.files.trajectory_file import read_design
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Page
+
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / 'test' / 'tools'))
+
+from small_fleet import CONFIG, write_bag  # noqa: E402
+
 ROBOT = 'ur10'
 # Shares of the period at which the arm is shown, and how clearly.
 POSTURES = ((0.0, 1.0), (0.3, 0.25), (0.7, 0.25))
 # Joints whose efforts are shown: one that carries the arm, one that carries little.
 SHOWN = (1, 3)
 # Width and height of the report's top [px], and colours of its picture.
-WINDOW, COLOURS = (1200, 1240), 64
+WINDOW, TALL, NARROW, COLOURS = (1440, 1240), (1440, 1760), (390, 1600), 64
+# Longest wait for a page [ms].
+PATIENCE = 120_000
+# What a body of 2 kg adds to the parameters of the SCARA.
+BODY = (('ZZ2', 0.1), ('MX2', 0.4), ('MY2', -0.1), ('M2', 2.0))
 LIGHT = np.array([0.4, -0.6, 0.7]) / np.linalg.norm([0.4, -0.6, 0.7])
 
 
@@ -45,25 +66,85 @@ def main(folder: Path) -> None:
     found = rid.identify(recording)
     draw_efforts(folder / 'efforts.png', found.validation)
     with TemporaryDirectory() as results:
-        rid.save(found, recording, results)
+        saved = rid.save(found, recording, results)
         draw_page(folder / 'report.png', Path(results) / 'report.html')
+        draw_page(folder / 'report_390.png', Path(results) / 'report.html', NARROW)
+        written = ['my_robot: identified.urdf, parameters.yaml, report.html, torques.npz']
+        said = printed(lambda: print_results(saved, written, every=False))
+        draw_text(folder / 'terminal.png', f'$ robotid identify my_robot.mcap\n{said}')
         page = rid.save_design(design, config, Path(results) / 'design.yaml')
         draw_page(folder / 'design.png', page)
+    with TemporaryDirectory() as work:
+        draw_commands(folder, Path(work))
 
 
-def draw_page(path: Path, page: Path) -> None:
-    """Draw the top of a page as a browser shows it."""
+def draw_commands(folder: Path, work: Path) -> None:
+    """Draw what commands print and write of bags of a SCARA."""
+    empty = write_bag(work, 'empty')
+    loaded = write_bag(work, 'with_gripper', change=BODY)
+    log = ['--urdf', str(ROOT / 'urdf' / 'scara.urdf')]
+    words = ['payload', str(empty), str(loaded), *log, '-o', str(work / 'payload.yaml')]
+    said = printed(lambda: robotid([*words, '--quiet'])).replace(f'{work}/', '')
+    draw_text(folder / 'payload.png', f'$ robotid payload empty with_gripper\n{said}')
+    for method in ('ols', 'irls'):
+        options = ['--method', method, '-o', str(work / method), '--quiet']
+        printed(lambda words=('identify', str(empty), *log, *options): robotid(words))
+    page = work / 'comparison.html'
+    printed(lambda: robotid(['compare', str(work / 'ols'), str(work / 'irls'), '-o', str(page)]))
+    draw_page(folder / 'comparison.png', page)
+    for robot in range(6):
+        for session in range(4):
+            change = [('Fc2', 0.15)] * (robot == 3) + [('Fc1', 0.4)] * (robot == 5 and session > 1)
+            place, day = work / 'bags' / f'press_{robot + 1}', 7 * session + robot
+            write_bag(place, f's{session}', seed=10 * robot + session, day=day, change=change)
+    store = str(work / 'store')
+    printed(lambda: robotid(['fleet', 'run', str(work / 'bags'), '-c', str(CONFIG), '-o', store]))
+    printed(lambda: robotid(['fleet', 'report', store]))
+    draw_page(folder / 'fleet.png', work / 'store' / 'report.html', TALL)
+
+
+def printed(work: 'Callable[[], object]') -> str:
+    """Return what is printed meanwhile."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        work()
+    return said.getvalue()
+
+
+@contextlib.contextmanager
+def browser_at(page: Path, size: tuple[int, int]) -> 'Iterator[Page]':
+    """Open a page in Chromium."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which('chromium'), args=['--no-sandbox']
         )
-        size = dict(zip(('width', 'height'), WINDOW, strict=True))
-        window = browser.new_page(viewport=size, reduced_motion='reduce')
+        viewport = dict(zip(('width', 'height'), size, strict=True))
+        window = browser.new_page(viewport=viewport, reduced_motion='reduce')
+        window.set_default_timeout(PATIENCE)
         window.goto(page.as_uri())
-        window.wait_for_function('document.querySelector(".bk-Figure, .bk-root, [data-root-id]")')
-        window.wait_for_timeout(2000)
-        window.screenshot(path=path)
+        yield window
         browser.close()
+
+
+def draw_page(path: Path, page: Path, size: tuple[int, int] = WINDOW) -> None:
+    """Draw the top of a page as a browser shows it."""
+    with browser_at(page, size) as window:
+        window.wait_for_timeout(4000)
+        window.screenshot(path=path)
+    Image.open(path).convert('RGB').quantize(COLOURS).save(path, optimize=True)
+
+
+def draw_text(path: Path, text: str) -> None:
+    """Draw what a terminal of 80 columns shows."""
+    style = 'display:inline-block;margin:0;padding:1em;background:#1c2430;color:#e6e9ee'
+    with TemporaryDirectory() as folder:
+        page = Path(folder) / 'terminal.html'
+        page.write_text(
+            f'<meta charset="utf-8"><pre style="{style};font:14px monospace">'
+            f'{html.escape(text.rstrip())}</pre>'
+        )
+        with browser_at(page, WINDOW) as window:
+            window.locator('pre').screenshot(path=path)
     Image.open(path).convert('RGB').quantize(COLOURS).save(path, optimize=True)
 
 

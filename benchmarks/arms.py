@@ -8,6 +8,7 @@ installed. Each arm is set up from its description and identified in a whole ses
 simulated robot, over ROS 2 as `robotid demo` runs it, one after another: minutes each. Asked of
 each: exit code 0, 90 % of the true base parameters within 3 sigma, at most 3 % of the efforts of
 any moving joint left on the validation motion. No line of a configuration is edited. With
+--check one of eight may miss that, if it ends with a sentence that says what to give. With
 --time-limit each is only designed for, beside two busy loops: the command has to end in 1.1 times
 that time.
 """
@@ -38,12 +39,17 @@ SIDES = [f'{side}_{joint}' for side in ('right', 'left') for joint in BAXTER]
 # Descriptions, and options of `robotid init` where another arm than the first is meant.
 ARMS: dict[str, tuple[str, ...]] = {
     'panda': ('panda_description/urdf/panda.urdf',),
+    'ur3': ('ur_description/urdf/ur3_robot.urdf',),
     'ur5': ('ur_description/urdf/ur5_robot.urdf',),
     'ur10': ('ur_description/urdf/ur10_robot.urdf',),
     'kinova': ('kinova_description/robots/kinova.urdf',),
     'xarm7': ('xarm_description/urdf/xarm7.urdf',),
     'z1': ('z1_description/urdf/z1.urdf',),
+    'so100': ('so_arm_description/urdf/so100.urdf',),
     'so101': ('so_arm_description/urdf/so101.urdf',),
+    'two_joints': ('asr_twodof_description/urdf/TwoDofs.urdf',),
+    'leg': ('go2_description/urdf/go2.urdf', '--tip', 'FL_foot'),
+    'humanoid': ('g1_description/urdf/g1_29dof_rev_1_0.urdf', '--tip', 'left_rubber_hand'),
     'tiago': (TIAGO,),
     'tiago_lift': (TIAGO, '--joints', LIFTED),
     'talos': ('talos_data/robots/talos_left_arm.urdf',),
@@ -52,6 +58,8 @@ ARMS: dict[str, tuple[str, ...]] = {
     'baxter': ('baxter_description/urdf/baxter.urdf', '--tip', 'left_gripper'),
 }
 MIN_SHARE, MAX_RESIDUAL = 0.9, 0.03
+# Of so many arms one may be missed, with a sentence that says what to give.
+ARMS_PER_MISS = 8
 # Longest command [s]: above the demo's own limit.
 PATIENCE = 900.0
 # Lines of each configuration that a user has to write: none is touched between the two commands.
@@ -165,7 +173,7 @@ def robotid(command: Sequence[str], log: Path) -> tuple[int, str]:
     """Run a command; returns its exit code and, where that is not 0, the last line it wrote."""
     try:
         done = subprocess.run(
-            [sys.executable, '-m', 'robotid_ros.cli', *command],
+            [sys.executable, '-m', 'robotid_ros.cli', *command, '--quiet'],
             capture_output=True, text=True, timeout=PATIENCE,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
@@ -200,12 +208,14 @@ def main() -> int:
             given = arguments.robots, folder, output.absolute(), arguments.time_limit
             return verdict(within_time(*given), arguments.check)
         print(HEADER)
-        missed = []
+        missed = list[Row]()
         for arm in arguments.robots:
             row = run_arm(arm, folder, output.absolute())
             print(row, flush=True)
-            missed += [] if row.good else [f'{arm}: {row.said or "see its row"}']
-    return verdict(missed, arguments.check)
+            missed += [] if row.good else [row]
+    few = len(missed) <= len(arguments.robots) // ARMS_PER_MISS and all(row.said for row in missed)
+    complaints = [f'{row.arm}: {row.said or "see its row"}' for row in missed]
+    return verdict([] if few else complaints, arguments.check)
 
 
 if __name__ == '__main__':

@@ -6,10 +6,12 @@ from pathlib import Path
 from ..exceptions import ConfigurationError
 from .results_text import print_differences
 from .shared_options import add_output_option, EXIT_UNUSABLE, expect_new, Outcome, page_written
-from .terminal import format_number, print_paragraph, print_table
+from .terminal import format_number, print_paragraph, print_table, ProgressBar
 
 # Width of the names of results in the tables.
 NAME_WIDTH = 12
+# Steps with the share of the time that each takes.
+STEPS = (('reading', 1.0), ('writing the page', 4.0))
 HELP = 'set the results of several identifications side by side'
 DESCRIPTION = (
     'Compare the base parameters of several identifications: differences from the first one, and '
@@ -42,6 +44,9 @@ def run(args: argparse.Namespace) -> Outcome:
     from ..files.results_file import read_results, results_folder
     from ..files.verdict_text import unusable_note, verdict_data
 
+    progress: ProgressBar = args.progress
+    progress.plan(STEPS)
+    progress.step('reading')
     expect_new([Path(args.output)], args.force)
     results = {}
     for given in args.parameters:
@@ -56,6 +61,7 @@ def run(args: argparse.Namespace) -> Outcome:
             f"'{args.parameters[0]}' has one result: give another one, or identify with "
             '--method both'
         )
+    progress.step('writing the page')
     written = page_written(lambda: write_comparison(results, args.output, overwrite=args.force))
     first, *others = results
 

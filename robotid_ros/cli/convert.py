@@ -44,10 +44,10 @@ def run(args: argparse.Namespace) -> Outcome:
     from ..core.finding_codes import as_data
     from ..files.convert import convert
 
-    with ProgressBar(1) as progress:
-        progress.step('converting')
-        options = read_options(args, described=True)
-        found = convert(args.source, args.output, options, progress.share)
+    progress: ProgressBar = args.progress
+    progress.step('converting')
+    options = read_options(args, described=True)
+    found = convert(args.source, args.output, options, progress.share)
 
     def show() -> None:
         print_findings(found.notes)

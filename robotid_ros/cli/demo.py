@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..exceptions import ConfigurationError, RobotIdError, UnknownNameError
 from .results_text import print_found, print_verdict, results_data
 from .shared_options import add_all_option, add_output_option, EXIT_ERROR, judged, Outcome
-from .terminal import format_number, print_paragraph, print_table, ProgressBar
+from .terminal import format_number, print_paragraph, print_table
 
 if TYPE_CHECKING:
     from ..files.results import Results
@@ -59,8 +59,8 @@ def run(args: argparse.Namespace) -> Outcome:
     build_robot(read_urdf(configuration) or '', configuration.robot)
     log_level = 'info' if args.verbose else 'warn'
     session = Demo(config, Path(args.output), log_level, VERIFICATIONS)
-    with ProgressBar() as progress, session as demo:
-        results = demo.run(progress.show, TIME_LIMIT)
+    with session as demo:
+        results = demo.run(args.progress.show, TIME_LIMIT)
     paths = {'report': demo.folder / REPORT, 'motion': page_beside(demo.design)}
     pages = {name: path for name, path in paths.items() if path.is_file()}
     return report(results, demo.folder, pages, demo.unverified, every=args.all)

@@ -92,11 +92,15 @@ def run(args: argparse.Namespace) -> Outcome:
     with contextlib.suppress(MissingPackageError):
         check_plotting()
     now = time.monotonic()
-    remaining = begin + settings.time_limit - PAGE_SHARE * (now - importing) - now
+    page_time = PAGE_SHARE * (now - importing)
+    remaining = begin + settings.time_limit - page_time - now
     settings = dataclasses.replace(settings, time_limit=max(0.0, remaining))
-    with ProgressBar(1) as bar:
-        result = design(robot, settings, partial(_show_progress, bar))
+    progress: ProgressBar = args.progress
+    progress.plan((('designing', settings.time_limit), ('writing the page', page_time)))
+    progress.step('designing')
+    result = design(robot, settings, partial(_show_progress, progress))
     write_design(args.output, result, overwrite=args.force)
+    progress.step('writing the page')
     force, command = args.force, args.command_line
     shown = page_written(
         lambda: write_design_page(page, result, robot, used, command, overwrite=force), 'page'
@@ -126,7 +130,7 @@ def _apply_options(
 
 def _show_progress(bar: ProgressBar, progress: 'Progress') -> None:
     best = '' if progress.criterion is None else f', best {format_number(progress.criterion)}'
-    bar.show(progress.fraction, f'{progress.phase}{best}, {progress.evaluations} evaluations')
+    bar.share(progress.fraction, f'{progress.phase}{best}, {progress.evaluations} evaluations')
 
 
 def _design_data(design: 'Design') -> dict[str, Any]:
@@ -171,10 +175,7 @@ def _print_design(design: 'Design', robot: 'Robot', written: dict[str, str]) -> 
     print_table(('share of limit', *names), rows, '<>>>>>')
     print_findings((*design.notes, *design.unchecked))
     for label, text in written.items():
-        if label == 'warning':
-            print_paragraph(text, label)
-        else:
-            show(f'{label}: {text}')
+        print_paragraph(text, label)
     number = format_number(numbers['normalised'])
     style = 'doubtful' if design.shortcomings or design.unchecked else 'good'
     print_paragraph(f'The design is {design.verdict}: condition number {number}.', style=style)

@@ -4,12 +4,11 @@ import argparse
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-import sys
 from typing import TYPE_CHECKING
 
 from .demo import expect_ros
 from .shared_options import above_zero, EXIT_ERROR, Outcome
-from .terminal import LABELS, print_paragraph, ProgressBar, show, wrapped
+from .terminal import LABELS, print_paragraph, ProgressBar
 
 if TYPE_CHECKING:
     from ..core.findings import Finding
@@ -26,8 +25,6 @@ examples:
   robotid doctor --config my_robot.yaml --duration 10
   robotid doctor --namespace /arm1 --controller arm_controller --json
 """
-# Columns of the severity in front.
-MARGIN = 9
 # Longest wait for what is not discovered, or does not answer [s]: DDS announces every 3 s.
 TIMEOUT = 10.0
 
@@ -60,15 +57,16 @@ def run(args: argparse.Namespace) -> Outcome:
     controller = args.controller
     if args.config and not controller:
         controller = configuration.excitation.controller
-    with ProgressBar() as progress:
-        progress.step('listening to the ROS graph')
-        snapshot = snapshot_of_graph(
-            configuration,
-            controller=controller,
-            namespace=f'/{args.namespace.strip("/")}',
-            duration=args.duration,
-            timeout=TIMEOUT,
-        )
+    progress: ProgressBar = args.progress
+    progress.step('listening to the ROS graph')
+    progress.expect(args.duration)
+    snapshot = snapshot_of_graph(
+        configuration,
+        controller=controller,
+        namespace=f'/{args.namespace.strip("/")}',
+        duration=args.duration,
+        timeout=TIMEOUT,
+    )
     findings = diagnose(snapshot)
     failed = any(finding.severity == Severity.ERROR for finding in findings)
     data = [{**as_data(found), 'subject': subject_of(found)} for found in findings]
@@ -83,11 +81,11 @@ def print_findings(findings: Sequence['Finding']) -> None:
 
     for found in findings:
         if found.severity != Severity.OK:
-            _print_finding(found.severity.word, f'{subject_of(found)}: {render(found)}')
+            print_paragraph(f'{subject_of(found)}: {render(found)}', found.severity.word)
     fine = [found for found in findings if found.severity == Severity.OK]
     if fine:
         texts = (f'{subject_of(found)}: {render(found).rstrip(".")}' for found in fine)
-        _print_finding('ok', '; '.join(texts))
+        print_paragraph('; '.join(texts), 'ok')
     counts = Counter(finding.severity for finding in findings)
     words = {Severity.ERROR: 'errors', Severity.WARNING: 'warnings', Severity.INFO: 'info'}
     text = ', '.join(
@@ -96,7 +94,3 @@ def print_findings(findings: Sequence['Finding']) -> None:
     )
     worst = max((finding.severity for finding in findings), default=Severity.OK)
     print_paragraph(text, style=LABELS[worst.word if worst >= Severity.WARNING else 'ok'])
-
-
-def _print_finding(word: str, text: str) -> None:
-    show(wrapped(f'{word:<{MARGIN}}{text}', sys.stdout, MARGIN), LABELS[word], MARGIN)

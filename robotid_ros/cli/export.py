@@ -18,7 +18,7 @@ from .shared_options import (
     read_options,
     selected_part,
 )
-from .terminal import print_paragraph, ProgressBar, show
+from .terminal import print_paragraph, ProgressBar
 
 if TYPE_CHECKING:
     from ..files.export.identified_model import IdentifiedModel
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> Outcome:
         for text in notes:
             print_paragraph(text, 'note')
         for path in written:
-            show(f'written: {path}')
+            print_paragraph(str(path), 'written')
 
     return Outcome({'written': written, 'notes': [*filter(None, [marked]), *notes]}, print_all)
 
@@ -111,10 +111,10 @@ def _write_regressor(args: argparse.Namespace, model: 'IdentifiedModel', path: P
     from ..files.identification_input import split
 
     options = dataclasses.replace(read_options(args), urdf=model.robot.urdf)
-    with ProgressBar(2) as progress:
-        progress.step('reading')
-        joints = model.robot.recorded_joints
-        log = open_recording(args.regressor, joints, options=options, progress=progress.share)
-        progress.step('writing')
-        part = split(log, selected_part(args))[0]
-        return write_regressor(path, part, model, overwrite=args.force)
+    progress: ProgressBar = args.progress
+    progress.step('reading')
+    joints = model.robot.recorded_joints
+    log = open_recording(args.regressor, joints, options=options, progress=progress.share)
+    progress.step('writing')
+    part = split(log, selected_part(args))[0]
+    return write_regressor(path, part, model, overwrite=args.force)

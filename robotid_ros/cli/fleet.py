@@ -76,13 +76,13 @@ def _run(args: argparse.Namespace) -> Outcome:
     from ..fleet.sources import find_sources
 
     sources = find_sources(args.sources, args.manifest)
-    with ProgressBar(1) as progress:
-        progress.step('starting workers')
-        work, engine = _start(args, progress)
-        with engine:
-            if progress.shown:
-                progress.print_line(f'dashboard: {engine.dashboard}')
-            work.work(sources, engine)
+    progress: ProgressBar = args.progress
+    progress.step('starting workers')
+    work, engine = _start(args, progress)
+    with engine:
+        if progress.shown:
+            progress.print_line(f'dashboard: {engine.dashboard}')
+        work.work(sources, engine)
     pooled = len(pool(work.store))
     unusable, usable = _judge(work, [source.location for source in sources])
 
@@ -130,6 +130,7 @@ def _report(args: argparse.Namespace) -> Outcome:
     from ..fleet.report.page import write_fleet_report
 
     target = Path(args.output or Path(args.store) / 'report.html')
+    args.progress.step('writing the pages')
     findings = write_fleet_report(args.store, target)
 
     def print_all() -> None:
@@ -155,8 +156,7 @@ def _start(args: argparse.Namespace, progress: ProgressBar) -> tuple['Run', 'Eng
 
     def show(done: int, total: int, failed: int) -> None:
         seconds = max(time.monotonic() - began, 1e-9)
-        left = (total - done) * seconds / max(done, 1)
-        text = f'{done} of {total} bags, {done / seconds:.2g}/s, {left:.0f} s left'
+        text = f'{done} of {total} bags, {done / seconds:.2g}/s'
         progress.show(done / max(total, 1), text + f', {failed} failed' * bool(failed))
 
     return Run(store, models, show), Engine(settings, args.scheduler)

@@ -89,34 +89,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Identify and write the files."""
-    with ProgressBar(STEPS) as progress:
-        progress.step('reading')
-        from ..files.identification_input import open_input, split_all
-        from ..files.results_file import RESULT_FILES
+    progress: ProgressBar = args.progress
+    progress.plan(STEPS)
+    progress.step('reading')
+    from ..files.identification_input import open_input, split_all
+    from ..files.results_file import RESULT_FILES
 
-        folder = Path(args.output or default_output(args.bag[0], 'identified'))
-        expect_new([folder / name for name in RESULT_FILES], args.force)
-        options, urdf, share = read_options(args), description(args), progress.share
-        session = open_input(args.bag, args.config, urdf, options=options, progress=share)
-        validation = args.validation_part
-        fitted, other = split_all(session.recordings, selected_part(args), validation)
-        if args.validation:
-            other = session.read(args.validation, share)
-            other = validation.of(other) if validation else other
-        from ..core.identification_settings import METHODS
-        from ..core.pipeline.identification import identify
+    folder = Path(args.output or default_output(args.bag[0], 'identified'))
+    expect_new([folder / name for name in RESULT_FILES], args.force)
+    options, urdf, share = read_options(args), description(args), progress.share
+    session = open_input(args.bag, args.config, urdf, options=options, progress=share)
+    validation = args.validation_part
+    fitted, other = split_all(session.recordings, selected_part(args), validation)
+    if args.validation:
+        other = session.read(args.validation, share)
+        other = validation.of(other) if validation else other
+    from ..core.identification_settings import METHODS
+    from ..core.pipeline.identification import identify
 
-        settings = session.configuration.identification
-        if args.method is not None:
-            if args.method not in METHODS:
-                raise UnknownNameError('method', args.method, METHODS)
-            settings = dataclasses.replace(settings, method=args.method)
-        progress.plan(steps(settings.method))
-        found = identify(fitted, session.robot, settings, other, progress.step)
-        progress.step('writing the results')
-        from ..files.collect_results import save
+    settings = session.configuration.identification
+    if args.method is not None:
+        if args.method not in METHODS:
+            raise UnknownNameError('method', args.method, METHODS)
+        settings = dataclasses.replace(settings, method=args.method)
+    progress.plan(steps(settings.method))
+    found = identify(fitted, session.robot, settings, other, progress.step)
+    progress.step('writing the results')
+    from ..files.collect_results import save
 
-        results = save(found, fitted, folder, session.settings, args.command_line)
+    results = save(found, fitted, folder, session.settings, args.command_line)
     files = sorted(file.name for file in folder.iterdir())
     data = {**results_data(results), 'folder': folder, 'files': files}
     written = [f'{folder}: {", ".join(files)}']

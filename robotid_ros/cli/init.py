@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # How long a robot that is up is listened to [s]: DDS announces participants every 3 s.
 LISTENING = 3.0
 
+# Label of the longest step.
+PERIOD = 'choosing the period of the motion'
 HELP = 'write a configuration for a robot description, or for a robot that is up'
 DESCRIPTION = (
     'Write a commented configuration for the arm of a URDF or xacro: joints, limits, start pose, '
@@ -90,9 +92,13 @@ def run(args: argparse.Namespace) -> Outcome:
     from ..files.configuration_text import configuration_text, urdf_setting
     from ..files.robot_description import read_description, repair_inertials
 
+    progress: ProgressBar = args.progress
+    progress.plan((('asking the robot', 1.0), ('reading the description', 1.0), (PERIOD, 4.0)))
     facts, folders, tip = None, tuple[str, ...](), args.tip or ''
     copied = bool(args.urdf is None or args.arguments or args.repair)
     if args.urdf is None:
+        progress.step('asking the robot')
+        progress.expect(LISTENING)
         description, facts = _ask_robot(args.controller, args.namespace, args.mass)
         # Whoever publishes the description chooses its name, but no folder.
         name = re.sub(r'[^\w-]', '_', parse_urdf(description).get('name') or 'robot')
@@ -105,6 +111,7 @@ def run(args: argparse.Namespace) -> Outcome:
         if copied:
             folders = mesh_folders(source.absolute())
             source = output.with_name(f'{output.stem}_description.urdf')
+    progress.step('reading the description')
     written = (output, source) if copied else (output,)
     known = replace(facts or KnownFacts(), mass=args.mass)
     tree = JointTree(description)
@@ -121,9 +128,8 @@ def run(args: argparse.Namespace) -> Outcome:
         mesh_folders=folders or mesh_folders(source.absolute()),
         facts=known,
     )
-    with ProgressBar() as progress:
-        progress.step('choosing the period of the motion')
-        setup = choose_period(setup, progress.share)
+    progress.step(PERIOD)
+    setup = choose_period(setup, progress.share)
     if copied:
         write_text(source, description, overwrite=args.force)
     text = configuration_text(setup, urdf_setting(source, output), folders)
@@ -184,7 +190,8 @@ def _print_setup(
         for found in setup.unchecked.values():
             print_paragraph(f'- {render(found)}')
         show(f'  excitation.accept_unchecked: [{", ".join(setup.unchecked)}]')
-    show(f'\nwritten: {", ".join(map(str, written))}')
+    show()
+    print_paragraph(', '.join(map(str, written)), 'written')
 
 
 def _ask_robot(controller: str, namespace: str, mass: float) -> 'tuple[str, KnownFacts]':
@@ -196,12 +203,10 @@ def _ask_robot(controller: str, namespace: str, mass: float) -> 'tuple[str, Know
     from ..nodes.doctor.take_snapshot import snapshot_of_graph
 
     place = f'/{namespace.strip("/")}'
-    with ProgressBar() as progress:
-        progress.step('asking the robot')
-        snapshot = snapshot_of_graph(
-            Configuration(robot=RobotSettings(mass=mass)),
-            controller=controller,
-            namespace=place,
-            duration=LISTENING,
-        )
+    snapshot = snapshot_of_graph(
+        Configuration(robot=RobotSettings(mass=mass)),
+        controller=controller,
+        namespace=place,
+        duration=LISTENING,
+    )
     return known_facts(snapshot)

@@ -41,6 +41,7 @@ def run(args: argparse.Namespace) -> Outcome:
     """Summarise."""
     from ..files.bags.summary import summarise
 
+    args.progress.step('reading')
     summary = summarise(args.bag, read_options(args, described=True))
 
     def print_all() -> None:

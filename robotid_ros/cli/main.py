@@ -17,7 +17,7 @@ from .. import __version__
 from ..exceptions import RobotIdError, use_one_of
 from ..threads import limit_blas_threads
 from .shared_options import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_USAGE
-from .terminal import print_error, print_json
+from .terminal import print_error, print_json, ProgressBar
 
 VERBS = (
     *('demo', 'design', 'identify', 'validate', 'compare', 'payload', 'report', 'inspect'),
@@ -128,10 +128,11 @@ def build_parser() -> argparse.ArgumentParser:
             formatter_class=HelpFormatter,
         )
         module.add_arguments(subparser)
-        subparser.set_defaults(run=module.run, json=False, debug=False)
+        subparser.set_defaults(run=module.run, json=False, debug=False, quiet=False)
         for each in (subparser, *_commands_of(subparser).values()):
             for name, text in (
                 ('--json', 'print what was found as JSON, and nothing else'),
+                ('--quiet', 'show no progress'),
                 ('--debug', 'show the traceback of an error'),
             ):
                 each.add_argument(name, action='store_true', default=argparse.SUPPRESS, help=text)
@@ -196,7 +197,8 @@ def _interruptible() -> Iterator[threading.Event]:
 def _run(args: argparse.Namespace, interrupted: threading.Event) -> int:
     """Run a verb and print its outcome, or one sentence on what went wrong."""
     try:
-        outcome = args.run(args)
+        with ProgressBar(args.verb, quiet=args.quiet) as args.progress:
+            outcome = args.run(args)
         print_json(outcome.data) if args.json else outcome.show()
         sys.stdout.flush()
         for text in outcome.errors:

@@ -16,7 +16,14 @@ from .shared_options import (
     Outcome,
     read_options,
 )
-from .terminal import format_number, print_findings, print_table, ProgressBar, show
+from .terminal import (
+    format_measured,
+    print_findings,
+    print_paragraph,
+    print_table,
+    ProgressBar,
+    show,
+)
 
 if TYPE_CHECKING:
     from ..core.payload import Payload
@@ -57,41 +64,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Identify both, and write the file."""
-    with ProgressBar(STEPS) as progress:
-        progress.step('reading')
-        from ..core.finding_codes import as_data
-        from ..core.payload import payload_from_recordings
-        from ..core.payload.payload import stands_out
-        from ..files.export.payload import maker_lines, write_payload
-        from ..files.payload_input import open_payload
+    progress: ProgressBar = args.progress
+    progress.plan(STEPS)
+    progress.step('reading')
+    from ..core.finding_codes import as_data
+    from ..core.payload import payload_from_recordings
+    from ..core.payload.payload import stands_out
+    from ..files.export.payload import maker_lines, write_payload
+    from ..files.payload_input import open_payload
 
-        output = Path(args.output or default_output(args.loaded, 'payload.yaml'))
-        expect_new([output], args.force)
-        given = open_payload(
-            args.empty,
-            args.loaded,
-            args.frame,
-            args.config,
-            progress.share,
-            urdf=description(args),
-            options=read_options(args),
-        )
-        payload, findings = payload_from_recordings(
-            given.empty, given.loaded, given.robot, given.settings, progress.step, given.frame.name
-        )
-        progress.step('writing the result')
-        facts = {'robot': given.robot.name, 'empty': args.empty, 'loaded': args.loaded}
-        path = write_payload(
-            output, payload, facts, findings, given.frame.body, overwrite=args.force
-        )
+    output = Path(args.output or default_output(args.loaded, 'payload.yaml'))
+    expect_new([output], args.force)
+    given = open_payload(
+        args.empty,
+        args.loaded,
+        args.frame,
+        args.config,
+        progress.share,
+        urdf=description(args),
+        options=read_options(args),
+    )
+    payload, findings = payload_from_recordings(
+        given.empty, given.loaded, given.robot, given.settings, progress.step, given.frame.name
+    )
+    progress.step('writing the result')
+    facts = {'robot': given.robot.name, 'empty': args.empty, 'loaded': args.loaded}
+    path = write_payload(output, payload, facts, findings, given.frame.body, overwrite=args.force)
     rows, lines, usable = _parameters(payload), maker_lines(payload), stands_out(payload)
 
     def print_all() -> None:
         show(f'in {payload.frame}: mass, centre, inertia at the centre; then moments at the frame')
         show()
         cells = [
-            (name, format_number(value, 5) * math.isfinite(sigma), format_number(sigma, 3), unit)
+            (name, *format_measured(value, sigma), unit)
             for name, value, sigma, unit in rows
+            if math.isfinite(sigma)  # a finding names the others
         ]
         print_table(('parameter', 'value', 'σ', 'unit'), cells, '<>><')
         show(f"to paste, if {payload.frame} is the maker's flange frame:")
@@ -99,7 +106,7 @@ def run(args: argparse.Namespace) -> Outcome:
             show(f'{maker}: {line or "wants what the motion does not tell"}')
         show()
         print_findings(findings)
-        show(f'written: {path}')
+        print_paragraph(str(path), 'written')
 
     data = {
         'frame': payload.frame,

@@ -6,8 +6,10 @@ from pathlib import Path
 
 from ..exceptions import FileError, RobotIdError
 from .shared_options import add_output_option, Outcome
-from .terminal import show
+from .terminal import ProgressBar, show
 
+# Steps with the share of the time that each takes.
+STEPS = (('reading', 1.0), ('writing the page', 4.0))
 HELP = 'write the report of an identification anew'
 DESCRIPTION = (
     'Write report.html from parameters.yaml and, for the figures of torques, the '
@@ -31,8 +33,12 @@ def run(args: argparse.Namespace) -> Outcome:
     from ..files.report.page import write_report
     from ..files.results_file import read_results, REPORT, results_folder
 
+    progress: ProgressBar = args.progress
+    progress.plan(STEPS)
+    progress.step('reading')
     path = Path(args.parameters)
     results = read_results(path)
+    progress.step('writing the page')
     try:
         page = write_report(results, args.output or results_folder(path) / REPORT)
     except RobotIdError:

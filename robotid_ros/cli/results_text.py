@@ -3,17 +3,25 @@
 import math
 from typing import Any, TYPE_CHECKING
 
-from .terminal import format_number, print_findings, print_paragraph, print_table, SHORT, show
+from .terminal import (
+    format_measured,
+    format_number,
+    format_percent,
+    print_findings,
+    print_paragraph,
+    print_table,
+    show,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from ..files.results import Entry, Residual, Results
+    from ..files.results import Entry, Results
 
 # What a verdict's level looks like.
 STYLES = {'good': 'good', 'fair': 'doubtful', 'poor': 'bad', 'unusable': 'bad'}
-# σ that a summary counts as well known [%].
-WELL_KNOWN = 10.0
+# σ that a summary counts as well known [%]; so many parameters are shown unasked.
+WELL_KNOWN, FEW_PARAMETERS = 10.0, 12
 
 
 def results_data(results: 'Results') -> dict[str, Any]:
@@ -36,65 +44,96 @@ def results_data(results: 'Results') -> dict[str, Any]:
 
 
 def print_results(results: 'Results', written: 'Sequence[str]', *, every: bool) -> None:
-    """Print what was found, why it was chosen so, findings and, last, the verdict."""
+    """Print what was found, the model, findings, the verdict, what to do next and the files."""
     from ..files.results import prediction_text
 
     print_found(results, every=every)
-    for text in (prediction_text(results), str(results.selection.get('summary', ''))):
-        if text:
-            print_paragraph(text)
-    print_findings(results.findings)
+    if model := results.selection.get('summary'):
+        print_paragraph(str(model), 'model')
+    if every and (text := prediction_text(results)):
+        print_paragraph(text, 'URDF')
+    print_findings(results.findings, every=every)
+    print_verdict(results, brief=True)
     for text in written:
         print_paragraph(text, 'written')
-    print_verdict(results)
 
 
-def print_verdict(results: 'Results') -> None:
-    """Print what is expected of other motions, and the verdict."""
+def print_verdict(results: 'Results', *, brief: bool = False) -> None:
+    """Print the verdict and what to do next; `brief`: what explains it stands above."""
     from ..files.results import verdict_of
-    from ..files.verdict_text import next_step, sentences, TITLES
+    from ..files.verdict_text import next_step, sentences
 
     verdict = verdict_of(results)
-    if any(not math.isnan(joint.from_parameters) for joint in verdict.joints):
-        rows = [
-            (
-                joint.joint,
-                *(
-                    format_number(100.0 * value, 3)
-                    for value in (joint.from_parameters, joint.from_model, joint.expected)
-                ),
-            )
-            for joint in verdict.joints
-        ]
-        head = ('expected on other motions [%]', 'parameters', 'model', 'together')
-        show()
-        print_table(head, rows, '<>>>')
-    style = STYLES[verdict.level]
-    print_paragraph(f'{TITLES[verdict.level]}. {" ".join(sentences(results))}', style=style)
-    if step := next_step(verdict):
+    texts = ' '.join(sentences(results, brief=brief))
+    print_paragraph(f'{verdict.level}. {texts}', 'verdict', STYLES[verdict.level])
+    if step := next_step(results):
         print_paragraph(step, 'next')
 
 
 def print_found(results: 'Results', *, every: bool) -> None:
-    """Print parameters and residuals; long tables where every line is asked for."""
-    short = every or len(results.base) <= SHORT
+    """Print what was identified, the joints, and parameters that are few or asked for."""
+    data, name = results.data, str(results.data.get('source', results.robot))
+    parts = [part for part in data.get('logs', [data]) if 'to' in part]
+    known = sum(entry.percent <= WELL_KNOWN for entry in results.base)
+    counts = [f'{sum(part["to"] - part["from"] for part in parts):.1f} s'] if parts else []
+    counts.append(f'{len(results.joints)} joints')
+    if 'messages' in data:
+        counts.append(f'{data["messages"]:,} samples')
+    counts.append(f'{len(results.base)} base parameters ({known} known to {WELL_KNOWN:g} %)')
+    print_paragraph(f'{name.rsplit("/", 1)[-1]}: {", ".join(counts)}')
+    show()
+    short = every or len(results.base) <= FEW_PARAMETERS
     if short:
         print_parameters(results)
-    else:
-        known = sum(entry.percent <= WELL_KNOWN for entry in results.base)
-        print_paragraph(
-            f'{len(results.base)} base parameters, {known} of them with σ up to {WELL_KNOWN:g} % '
-            'of their value: --all and parameters.yaml show them'
-        )
-        show()
     if results.compared and short:
         other = results.compared
         names = results.method.upper(), other.method.upper()
         print_differences(names, results.base, other.base)
-    groups = {'fit [%]': results.identification, 'validation [%]': results.validation}
+    print_joints(results, every=every)
+
+
+def print_joints(results: 'Results', *, every: bool = False) -> None:
+    """
+    Print effort, residual and expected error of each joint, and the residual of all.
+
+    `every`: residual in motion, R² and RMS of the last recording, and both parts of the error.
+    """
+    from ..files.results import total_residual, verdict_of
+
+    groups = {'residual': results.identification, 'validation': results.validation}
     groups = {name: rows for name, rows in groups.items() if rows}
-    for each in [{name: rows} for name, rows in groups.items()] if every else [groups]:
-        print_residuals(each, every=every)
+    if len(groups) == 1:
+        groups = {'residual': next(iter(groups.values()))}
+    errors = {joint.joint: joint for joint in verdict_of(results).joints}
+    expected = any(not math.isnan(joint.from_parameters) for joint in errors.values())
+    rows = [
+        [
+            same[0].joint,
+            f'{format_number(same[0].torque, 3)} {same[0].unit}',
+            *(format_percent(row.relative) for row in same),
+            *([format_percent(errors[same[0].joint].expected)] if expected else []),
+        ]
+        for same in zip(*groups.values(), strict=True)
+    ]
+    totals = [total_residual(group) for group in groups.values()]
+    if len(rows) > 1 and not math.isnan(totals[-1]):  # not of N and N·m together
+        rows.append(['all', '', *map(format_percent, totals), *[''] * expected])
+    head = ('joint', 'RMS effort', *groups, *['error on other motions'] * expected)
+    print_table(head, rows, '<' + '>' * (len(head) - 1))
+    if every:
+        last = next(reversed(groups.values()))
+        cells = [
+            (
+                row.joint,
+                *(format_percent(row.moving), f'{row.r2:.4f}', format_number(row.rms, 3)),
+                row.unit,
+                format_percent(errors[row.joint].from_parameters),
+                format_percent(errors[row.joint].from_model),
+            )
+            for row in last
+        ]
+        head = ('joint', 'moving', 'R²', 'RMS', 'unit', 'error: parameters', 'model')
+        print_table(head, cells, '<>>><>>')
 
 
 def print_differences(
@@ -125,39 +164,11 @@ def print_parameters(results: 'Results') -> None:
     head = ['parameter', 'value', 'σ', '%σ', *(['true', 'error/σ'] if known else []), 'unit']
     rows = []
     for entry in results.base:
-        figures = [(entry.value, 5), (entry.sigma, 3), (entry.percent, 3)]
+        percent = f'{entry.percent:{".0f" if entry.percent >= 100.0 else ".2g"}}'
+        figures = [*format_measured(entry.value, entry.sigma), percent]
         if known:
-            figures += [(math.nan if entry.true is None else entry.true, 5), (entry.error, 3)]
-        rows.append([entry.name, *(format_number(*each) for each in figures), entry.unit])
-    print_table(head, rows, '<' + '>' * (len(head) - 2) + '<')
-
-
-def print_residuals(groups: 'Mapping[str, Sequence[Residual]]', *, every: bool = False) -> None:
-    """
-    Print the residuals of each joint, and of all where they add up.
-
-    Parameters
-    ----------
-    groups : residuals of the same joints by the header of their column; of the last one there are
-        further figures
-    every : the measured torque, too
-
-    """
-    from ..files.results import total_residual
-
-    rows = [
-        [
-            last.joint,
-            *(f'{100 * row.relative:.2f}' for row in same),
-            *(f'{100 * last.moving:.2f}', f'{last.r2:.4f}', format_number(last.rms, 3)),
-            *([format_number(last.torque, 3)] if every else []),
-            last.unit,
-        ]
-        for *same, last in ((*each, each[-1]) for each in zip(*groups.values(), strict=True))
-    ]
-    totals = [total_residual(group) for group in groups.values()]
-    if len(rows) > 1 and not math.isnan(totals[-1]):  # not of N and N·m together
-        rows.append(['all', *(f'{100 * total:.2f}' for total in totals), *[''] * (4 + every)])
-    figures = ('moving [%]', 'R²', 'RMS', *(['torque RMS'] if every else []), 'unit')
-    head = ('joint', *groups, *figures)
+            true = math.nan if entry.true is None else entry.true
+            error = format_number(entry.error, 2)
+            figures += [format_measured(true, entry.sigma)[0], error]
+        rows.append([entry.name, *figures, entry.unit])
     print_table(head, rows, '<' + '>' * (len(head) - 2) + '<')

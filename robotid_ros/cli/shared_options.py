@@ -153,7 +153,7 @@ def judged(data: Any, show: Callable[[], None], results: 'Results') -> Outcome:
     from ..files.verdict_text import unusable_note
 
     usable = verdict_of(results).usable
-    errors = () if usable else (unusable_note(results),)
+    errors = () if usable else (unusable_note(results, brief=True),)
     return Outcome(data, show, errors, 0 if usable else EXIT_UNUSABLE)
 
 

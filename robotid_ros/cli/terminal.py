@@ -12,6 +12,7 @@ import shutil
 import sys
 import textwrap
 import threading
+import time
 from typing import Any, TextIO, TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,10 +28,18 @@ MAX_LINE, MAX_ERROR = 4000, 1000
 KEPT_END = 400
 # Rows of a table: what one can still look at; what is shown unasked fits on a screen.
 MAX_ROWS, SHORT = 500, 20
+# Columns of the label in front of a paragraph; a longer one has a colon.
+MARGIN = 9
+# Findings that are shown unasked.
+MOST_FINDINGS = 6
+# Decimals of a value with σ; smaller ones have an exponent.
+MOST_DECIMALS = 6
 # Columns of a text in a narrow table.
 MIN_TEXT_WIDTH = 8
 # Characters of the progress bar: room is left for a label on a terminal of 80 columns.
 BAR_WIDTH = 24
+# Without a terminal: seconds until the first line on the progress, and between two at least.
+FIRST_LINE, NEXT_LINE = 2.0, 10.0
 # Of a step whose iterations nobody can count, each leaves so much of what was left.
 LEFT_BY_ITERATION = 0.7
 # What a terminal acts upon, and what cannot be encoded.
@@ -38,7 +47,7 @@ _CONTROL = re.compile(
     '[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]'
 )
 STYLES = {'good': 'green', 'doubtful': 'yellow', 'bad': 'red', 'heading': 'bold'}
-LABELS = dict(error='bad', warning='doubtful', note='heading', info='heading', ok='good')
+LABELS = dict(error='bad', warning='doubtful', ok='good')
 
 
 def printable(text: str, longest: int = MAX_LINE) -> str:
@@ -87,44 +96,51 @@ def _console(stream: TextIO) -> 'Console':
 
 def print_paragraph(text: str, label: str = '', style: str = '', indent: int = 2) -> None:
     """
-    Print a paragraph, on a terminal with its label in colour, or all of it.
+    Print a paragraph, beside its label in a margin, on a terminal with that in colour.
 
     Parameters
     ----------
     text : without line breaks
-    label : one of `LABELS`, or another word in front of a colon
-    style : of the whole text, one of `STYLES`
-    indent : of all lines but the first
+    label : one of `LABELS`, or another word
+    style : of the label, or of the whole text without one: one of `STYLES`
+    indent : of all lines but the first, without a label
 
     """
-    whole = wrapped(f'{label}: {text}' if label else text, sys.stdout, indent)
-    if label and not style:
-        show(whole, LABELS.get(label, 'heading'), len(label) + 1)
-    else:
-        show(whole, style)
+    head = len(label) or None
+    if 0 < len(label) < MARGIN:
+        text, indent = f'{label:<{MARGIN}}{text}', MARGIN
+    elif label:
+        text, head = f'{label}: {text}', len(label) + 1
+    style = style or LABELS.get(label, 'heading' if label else '')
+    show(wrapped(text, sys.stdout, indent), style, head)
 
 
-def print_findings(findings: 'Iterable[Finding]') -> None:
-    """Print findings, what matters most first; a label says where something is to be done."""
+def print_findings(findings: 'Iterable[Finding]', *, every: bool = True) -> None:
+    """Print findings, what matters most first; `every`: also those that ask for nothing."""
     from ..core.finding_codes import render
     from ..core.findings import in_order, Severity
 
-    for found in in_order(findings):
-        print_paragraph(
-            render(found), found.severity.word if found.severity > Severity.INFO else ''
-        )
+    found = in_order(findings)
+    shown = [each for each in found if each.severity > Severity.INFO][:MOST_FINDINGS]
+    shown = list(found) if every else shown
+    for each in shown:
+        print_paragraph(f'{each.code} {render(each)}', each.severity.word)
+    codes = list(dict.fromkeys(each.code for each in found[len(shown) :]))
+    if codes:
+        print_paragraph(f'{", ".join(codes)}: --all shows them, robotid explain CODE', 'more')
 
 
 def wrapped(text: str, stream: TextIO, indent: int = 2) -> str:
     """Break a paragraph into lines for a stream. No word is broken: paths can be copied."""
     width = min(shutil.get_terminal_size().columns, WIDTH) if stream.isatty() else WIDTH
-    return textwrap.fill(
-        printable(text),
+    filled = textwrap.fill(
+        printable(text).replace(' %', '\xa0%'),  # no line begins with it
         width,
         subsequent_indent=' ' * indent,
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return filled.replace('\xa0%', ' %')
 
 
 def print_error(text: str) -> None:
@@ -189,6 +205,26 @@ def format_number(value: float, digits: int = 4) -> str:
     return f'{value:.{digits - 1}e}' if 'e' in text else text
 
 
+def format_measured(value: float, sigma: float) -> tuple[str, str]:
+    """Show a value as far as it is known, and its σ with two significant digits."""
+    if not (0.0 < sigma < math.inf and math.isfinite(value)):
+        return format_number(value), format_number(sigma, 2)
+    last = 1 - math.floor(math.log10(sigma))
+    if last > MOST_DECIMALS:
+        known = math.floor(math.log10(max(abs(value), sigma))) + last + 1
+        return format_number(value, known), format_number(sigma, 2)
+    value, sigma = round(value, last), round(sigma, last)
+    return f'{value:.{max(last, 0)}f}', f'{sigma:.{max(last, 0)}f}'
+
+
+def format_percent(share: float) -> str:
+    """Show a share with one decimal, a small one with two digits; '—' when there is none."""
+    percent = 100.0 * share
+    if not math.isfinite(percent):
+        return format_number(percent)
+    return f'{percent:.1f} %' if abs(percent) >= 1.0 else f'{format_number(percent, 2)} %'
+
+
 def print_json(value: Any) -> None:
     """Print a value, for which `plain` says what becomes of it."""
     print(json.dumps(plain(value), indent=2, allow_nan=False))
@@ -220,30 +256,41 @@ def plain(value: Any) -> Any:
 
 class ProgressBar:
     """
-    Steps of a long work on one line of a terminal; silent where standard error is no terminal.
+    How far a command is, and about how long it still takes.
 
-    The bar never goes back, and is full only when the work is done. What this process, C
-    functions and processes that it starts write to standard error meanwhile, as ROS logs,
-    stands above the bar.
+    A bar on a terminal; elsewhere lines on standard error, from `FIRST_LINE` on. It never goes
+    back, and is full only when the work is done. What this process, C functions and processes that
+    it starts write to standard error meanwhile, as ROS logs, stands above the bar.
 
     Parameters
     ----------
-    steps : how many there will be; or their labels, with the share of the time that each takes
+    label : what is done, until a step says more
+    quiet : whether nothing is shown
 
     """
 
-    def __init__(self, steps: int | Sequence[tuple[str, float]] = 1):
-        self.plan([('', 1.0)] * steps if isinstance(steps, int) else steps)
+    def __init__(self, label: str = '', *, quiet: bool = False):
+        self.plan(1)
         self._step, self._within = -1, 0.0
-        self.fraction, self.label = 0.0, ''
-        self.shown = sys.stderr.isatty()
+        self.fraction, self.label = 0.0, label
+        self._began = self._end = time.monotonic()
+        self._done = threading.Event()
+        self.shown = sys.stderr.isatty() and not quiet
+        self._lines = not (self.shown or quiet)
         self._opened = contextlib.ExitStack()
         self._console: Console | None = None
         self._bar: Any = None
 
-    def plan(self, steps: Sequence[tuple[str, float]]) -> None:
-        """Take other steps, of which the one that is being done stands where it stood."""
-        self._plan = list(steps)
+    def plan(self, steps: int | Sequence[tuple[str, float]]) -> None:
+        """
+        Take other steps, of which the one that is being done stands where it stood.
+
+        Parameters
+        ----------
+        steps : how many; or their labels, with the share of the time that each takes
+
+        """
+        self._plan = [('', 1.0)] * steps if isinstance(steps, int) else list(steps)
         self._total = sum(weight for _, weight in self._plan)
 
     def step(self, label: str) -> None:
@@ -254,13 +301,13 @@ class ProgressBar:
             self._within = 1.0 - LEFT_BY_ITERATION * (1.0 - self._within)
         else:
             self._step, self._within = found, 0.0
-        self.label = label
+        self._name = label
         self.show(self._share_of_steps(), label)
 
-    def share(self, part: float) -> None:
+    def share(self, part: float, label: str = '') -> None:
         """Show how much of the present step is done."""
         self._within = min(max(part, 0.0), 1.0)
-        self.show(self._share_of_steps(), f'{self.label}, {100 * self._within:.0f} %')
+        self.show(self._share_of_steps(), label or f'{self._name}, {100 * self._within:.0f} %')
 
     def _share_of_steps(self) -> float:
         before = sum(weight for _, weight in self._plan[: max(self._step, 0)])
@@ -270,9 +317,25 @@ class ProgressBar:
     def show(self, fraction: float, label: str) -> None:
         """Draw the bar at a fraction of the whole, not before where it was; '': the old label."""
         self.fraction = max(self.fraction, min(max(fraction, 0.0), 1.0))
+        self.label = label or self.label
+        if self.fraction > 0.0:
+            took = time.monotonic() - self._began
+            self._end = self._began + took / self.fraction
         if self._bar is not None:
-            text = {'description': printable(label)} if label else {}
-            self._bar.update(0, completed=self.fraction, **text)
+            self._bar.update(0, completed=self.fraction, description=printable(self.label))
+
+    def expect(self, seconds: float) -> None:
+        """Say how long the work takes from now on, where it is known."""
+        self._end = time.monotonic() + seconds
+
+    def left(self) -> str:
+        """Say how long it still takes, '' where that is not known or over."""
+        seconds = self._end - time.monotonic()
+        text = f'{seconds:.0f} s' if seconds < 100.0 else f'{seconds / 60.0:.0f} min'
+        return f'about {text} left' if seconds >= 1.0 else ''
+
+    # What the column of a bar shows.
+    __rich__ = left
 
     def print_line(self, text: str) -> None:
         """Print a line above the bar."""
@@ -282,8 +345,13 @@ class ProgressBar:
             self._console.print(printable(text), soft_wrap=True, markup=False, highlight=False)
 
     def __enter__(self) -> 'ProgressBar':
+        if self._lines:
+            thread = threading.Thread(target=self._print_lines, name='progress', daemon=True)
+            thread.start()
+            self._opened.callback(thread.join)
+            self._opened.callback(self._done.set)
         if self.shown:
-            from rich.progress import BarColumn, Progress, TextColumn
+            from rich.progress import BarColumn, Progress, RenderableColumn, TextColumn
             from rich.table import Column
 
             sys.stderr.flush()
@@ -296,6 +364,7 @@ class ProgressBar:
             self._bar = Progress(
                 BarColumn(BAR_WIDTH),
                 TextColumn('{task.elapsed:4.0f} s', markup=False),
+                RenderableColumn(self),
                 TextColumn('{task.description}', markup=False, table_column=one_line),
                 console=self._console,
                 transient=True,
@@ -303,12 +372,21 @@ class ProgressBar:
                 redirect_stderr=False,
                 refresh_per_second=4,
             )
-            self._opened.enter_context(self._bar).add_task('', total=1.0)
+            self._opened.enter_context(self._bar).add_task(printable(self.label), total=1.0)
             self._opened.enter_context(self._lines_above(terminal.fileno()))
         return self
 
     def __exit__(self, *_: object) -> None:
         self._opened.close()
+
+    def _print_lines(self) -> None:
+        """Print a line after `FIRST_LINE`, then every `NEXT_LINE`, of a long work more seldom."""
+        wait = FIRST_LINE
+        while not self._done.wait(wait):
+            took = time.monotonic() - self._began
+            left = self.left()
+            self.print_line(f'{self.label}: {took:.0f} s' + f', {left}' * bool(left))
+            wait = max(NEXT_LINE, 0.1 * took)
 
     @contextlib.contextmanager
     def _lines_above(self, terminal: int) -> Iterator[None]:

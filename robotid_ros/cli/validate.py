@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .results_text import print_residuals, print_verdict
+from .results_text import print_joints, print_verdict
 from .shared_options import (
     add_log_options,
     add_output_option,
@@ -26,6 +26,8 @@ from .terminal import print_findings, print_paragraph, ProgressBar
 if TYPE_CHECKING:
     from ..files.comparison import CheckedParameters
 
+# Steps with the share of the time that each takes.
+STEPS = (('reading', 2.0), ('predicting', 2.0), ('writing the page', 2.0))
 HELP = 'compare what identified parameters predict with a recording'
 DESCRIPTION = (
     'Predict the torques of a recording by identified parameters and compare. '
@@ -74,23 +76,24 @@ def run(args: argparse.Namespace) -> Outcome:
     name = f'validation_{log.stem if log.is_file() else log.name}.html'
     output = Path(args.output) if args.output else results_folder(args.parameters) / name
     expect_new([output], args.force)
-    with ProgressBar(3) as progress:
-        checked = _predict(args, progress)
-        progress.step('writing the page')
-        written = page_written(lambda: write_validation(checked, output, overwrite=args.force))
+    progress: ProgressBar = args.progress
+    progress.plan(STEPS)
+    checked = _predict(args, progress)
+    progress.step('writing the page')
+    written = page_written(lambda: write_validation(checked, output, overwrite=args.force))
     found, explanation = checked.checked, checked.explanation()
     rows = found.validation
     worst = max(rows, key=lambda row: row.relative)
     passed = args.max_residual is None or 100 * worst.relative <= args.max_residual
 
     def show() -> None:
-        print_residuals({'residual [%]': rows}, every=True)
+        print_joints(found, every=True)
         for text in explanation:
             print_paragraph(text)
         print_findings(found.findings)
+        print_verdict(found)
         for label, text in written.items():
             print_paragraph(text, label)
-        print_verdict(found)
 
     data = {
         'residuals': rows,

@@ -510,7 +510,7 @@ _TABLE = (
          'A drive at its limit does not show the torque that the motion needs.',
          remedy='Run a slower trajectory'),
     # --- F5: parameters ---
-    Code('F501', 'smaller_than_sigma', WARNING,
+    Code('F501', 'smaller_than_sigma', INFO,
          'Smaller than their σ: [[{parameters} (%σ {percent:.0f})]]; the motion does not tell '
          'them from zero',
          'Such a parameter has an unknown sign; together they may still predict well.',

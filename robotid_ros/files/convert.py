@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core.findings import Finding
+from ..exceptions import FileError
 from .atomic import file_errors
 from .bags.joint_states import find_topic, read_joint_states
 from .bags.joint_topics import topics_of
@@ -31,6 +32,10 @@ from .bags.session import DESCRIPTION_TOPIC, SESSION_TOPIC, STATE_TOPIC
 from .bags.storage import Bag
 from .formats.joint_table import FIELDS, JointTable
 from .formats.read_options import DEFAULTS, ReadOptions
+
+# Endings of files that nobody means as the folder of a bag.
+OTHER_SUFFIXES = frozenset(('.pdf .csv .txt .json .yaml .yml .html .xml .urdf .png .bag .db3 .npz '
+                            '.mat .h5 .parquet .zip').split())  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,11 @@ def convert(
     with file_errors(output):
         if output.exists() or output.is_symlink():
             raise FileExistsError
+    if output.suffix.lower() in OTHER_SUFFIXES:
+        raise FileError(
+            f"'{output}' would be a folder with a bag: name a .mcap file, or a folder without an "
+            'ending'
+        )
     with open_bag(source, options) as bag:
         with file_errors(output):
             output.parent.mkdir(parents=True, exist_ok=True)

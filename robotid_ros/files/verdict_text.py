@@ -1,9 +1,10 @@
 """The verdict in words: one text for terminal, report and demo."""
 
 from collections.abc import Mapping, Sequence
+import math
 from typing import Any
 
-from ..core.finding_codes import render
+from ..core.finding_codes import render, seen_and_remedy
 from ..core.verdict import (
     CONTACT,
     FAIR,
@@ -35,6 +36,8 @@ USES = {
     CONTACT: 'contact detection',
     PAYLOAD: 'payloads',
 }
+# The standard parameters cost so much prediction that the base parameters should be used [times].
+COSTLY = 1.5
 # What to set where efforts are no torques.
 GIVE_GAIN = (
     'Set robot.drive_gain to the torque per unit of effort, or of a table --units '
@@ -42,13 +45,15 @@ GIVE_GAIN = (
 )
 
 
-def sentences(results: Results) -> list[str]:
-    """Say what results can be used for, and why: what decides first."""
+def sentences(results: Results, *, brief: bool = False) -> list[str]:
+    """Say what results can be used for, and why; `brief`: without what stands in other lines."""
     verdict = verdict_of(results)
     texts = [_use(verdict)]
     if not verdict.usable and (reason := cause(results)):
-        texts.insert(0, f'Likeliest reason: {reason}')
-    return [*texts, *_errors(verdict), *_reservations(verdict)]
+        short = brief and verdict.reason != PARAMETERS and verdict.cause is not None
+        code = results.findings[verdict.cause or 0].code if short else ''
+        texts.insert(0, f'Likeliest reason: {code + "." if short else reason}')
+    return [*texts, *_errors(verdict, brief=brief), *_reservations(verdict)]
 
 
 def cause(results: Results) -> str:
@@ -62,13 +67,19 @@ def cause(results: Results) -> str:
     return ' '.join(map(render, found))
 
 
-def next_step(verdict: Verdict) -> str:
-    """Say the one thing to do about what decided, '' where nothing limits the use."""
+def next_step(results: Results) -> str:
+    """Say the one thing to do: about what decided, or with a result that can be used."""
+    verdict = verdict_of(results)
     worst = verdict.worst
-    if worst is None or verdict.level == GOOD:
-        return ''
+    if verdict.severe and verdict.cause is not None:
+        severe = results.findings[verdict.cause]
+        seen, remedy = seen_and_remedy(severe)
+        return f'{severe.code}: {remedy or seen}'
     if verdict.reason == UNIT:
         return GIVE_GAIN
+    if worst is None or verdict.level == GOOD:
+        export = 'Export it, for MuJoCo: robotid export FOLDER --format mjcf.'
+        return _better_base(results) or export
     if verdict.reason == PARAMETERS:
         bound = THRESHOLDS[FAIR].value
         weak = [each.joint for each in verdict.joints if each.from_parameters > bound]
@@ -82,6 +93,27 @@ def next_step(verdict: Verdict) -> str:
             'identify a session, whose second motion validates.'
         )
     return f'Look at the residual of {worst.joint} in the report: spectrum and friction curve.'
+
+
+def _better_base(results: Results) -> str:
+    """Advise base parameters where they left less of motion that was not fitted, else ''."""
+    if results.identification:
+        tried = results.data.get('better_base', {})
+        base, consistent = (float(tried.get(name, math.nan)) for name in ('base', 'consistent'))
+        what, clear = f'of the effort of {tried.get("joint")}', bool(tried)
+    else:  # another recording than that of the fit
+        base, consistent = (
+            float(results.data.get(f'{name}_residual', math.nan))
+            for name in ('base', 'consistent')
+        )
+        what, clear = 'of this log', consistent > COSTLY * max(base, THRESHOLDS[GOOD].value)
+    if not clear:
+        return ''
+    return (
+        f'Use the base parameters (rid.InverseDynamics.load) where prediction counts: {what} they '
+        f'leave {_percent(base)}, the physically consistent bodies of identified.urdf '
+        f'{_percent(consistent)}, on motion that was not fitted.'
+    )
 
 
 def verdict_data(results: Results) -> dict[str, Any]:
@@ -100,16 +132,16 @@ def verdict_data(results: Results) -> dict[str, Any]:
             for each in verdict.joints
         ],
         'text': ' '.join(sentences(results)),
-        'next': next_step(verdict),
+        'next': next_step(results),
     }
 
 
-def unusable_note(results: Results) -> str:
+def unusable_note(results: Results, *, brief: bool = False) -> str:
     """Return what readers of results that are marked unusable have to know, '' for others."""
     verdict = verdict_of(results)
     if verdict.usable:
         return ''
-    return f'these parameters are marked unusable: {sentences(results)[0]}'
+    return f'these parameters are marked unusable: {sentences(results, brief=brief)[0]}'
 
 
 def _figures(joint: Any) -> Mapping[str, Any]:
@@ -142,8 +174,8 @@ def _use(verdict: Verdict) -> str:
     )
 
 
-def _errors(verdict: Verdict) -> list[str]:
-    """State the two errors of the worst joint, and what was measured."""
+def _errors(verdict: Verdict, *, brief: bool) -> list[str]:
+    """State the two errors of the worst joint, and, if not `brief`, what was measured."""
     texts = []
     expected = max(
         (each for each in verdict.joints if each.expected == each.expected),
@@ -152,27 +184,26 @@ def _errors(verdict: Verdict) -> list[str]:
     )
     if expected is not None and expected.from_parameters == expected.from_parameters:
         texts.append(
-            'Expected error of other motions within the limits of the robot, worst joint '
-            f'({expected.joint}): {_percent(expected.from_parameters)} of its effort by the '
-            f'parameters, which more motion reduces, {_percent(expected.from_model)} by the '
-            'model, which it does not.'
+            f'The error expected on other motions is largest at {expected.joint}: '
+            f'{_percent(expected.from_parameters)} by the parameters, which more motion reduces, '
+            f'{_percent(expected.from_model)} by the model, which it does not.'
         )
     elif expected is not None:
         texts.append(
-            f'Residual of the fit, worst joint ({expected.joint}): '
-            f'{_percent(expected.from_model)} of its effort.'
+            f'The residual is largest at {expected.joint}: {_percent(expected.from_model)} of its '
+            'effort.'
         )
     measured = [each for each in verdict.joints if each.measured == each.measured]
-    if measured:
+    if measured and not brief:
         worst = max(measured, key=lambda each: each.measured)
         texts.append(
-            f'Measured on another motion, worst joint ({worst.joint}): '
-            f'{_percent(worst.measured)} of its effort is not predicted.'
+            f'The residual on another motion is largest at {worst.joint}: '
+            f'{_percent(worst.measured)}.'
         )
     if verdict.reason == RESIDUAL:
         texts.append(
-            f'With noise {_percent(verdict.residual)} of the effort of a moving joint is left, '
-            f'more than {_percent(THRESHOLDS[UNUSABLE].value)}.'
+            f'The residual of a moving joint is {_percent(verdict.residual)}, more than '
+            f'{_percent(THRESHOLDS[UNUSABLE].value)}.'
         )
     return texts
 

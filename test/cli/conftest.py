@@ -1,6 +1,7 @@
 """A small robot, a recording of it, and the command line in this process."""
 
 from pathlib import Path
+import re
 
 import numpy as np
 import pytest
@@ -17,8 +18,9 @@ RATE = 200.0
 
 
 @pytest.fixture
-def run(capsys):
-    """Run the command line; gives exit code, output and errors."""
+def run(capsys, monkeypatch):
+    """Run the command line; gives exit code, output and errors, without lines on progress."""
+    monkeypatch.setattr('robotid_ros.cli.terminal.FIRST_LINE', 1e6)
 
     def run(*arguments):
         capsys.readouterr()
@@ -30,8 +32,8 @@ def run(capsys):
 
 
 def unwrapped(text: str) -> str:
-    """Join the lines of each paragraph of the command line."""
-    return text.replace('\n  ', ' ')
+    """Join the lines of each paragraph of the command line, with its label."""
+    return re.sub(r'\n?  +', ' ', text)
 
 
 @pytest.fixture(scope='session')

@@ -71,8 +71,8 @@ def test_its_pages_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     outcome.show()
     # Each on a line of its own, as far as it fits there; the verdict is last.
     *_, first, second, last = re.split(r'\n(?! )', capsys.readouterr().out.strip())
-    assert re.sub(r'\s', '', first) == f'report:{pages["report"]}'
-    assert re.sub(r'\s', '', second) == f'motion:{pages["motion"]}'
+    assert re.sub(r'\s', '', first) == f'report{pages["report"]}'
+    assert re.sub(r'\s', '', second) == f'motion{pages["motion"]}'
     assert 'lie within' in last
     assert outcome.data['pages'] == pages
 

@@ -136,14 +136,18 @@ def test_output_fits_a_terminal(run, bag, loaded, identified, tmp_path, verb):
 
 
 @pytest.mark.usefixtures('without_bokeh')
-def test_the_verdict_is_last(run, bag, identified, tmp_path):
+def test_a_good_log_is_told_on_a_screen(run, bag, identified, tmp_path):
     _, out, _ = run('identify', bag, '-o', tmp_path / 'x')
-    assert re.search(r'\nCan be used. .* Measured on another motion.*\.\n$', unwrapped(out))
+    end = r'\nverdict good\. .* error expected on other.*\.\nnext .*\nwritten .*\n$'
+    assert re.search(end, unwrapped(out))
+    # 15 lines and the tables; a path is a line of its own.
+    around = re.sub(r'(?m)^(joint|parameter) .*\n─+\n(?s:.*?)\n\n', '', out)
+    assert len(around.splitlines()) <= 15 and re.findall('warning +(.*?) ', out) == ['F630']
     _, out, _ = run('identify', bag, '-o', tmp_path / 'y', '--part', '0:1')
-    assert re.search(
-        r'\nCan be used with care. .* No other motion validates it.*\nnext: .*\.\n$',
-        unwrapped(out),
-    )
+    end = r'\nverdict fair\. .* No other motion validates it.*\nnext Record another.*\nwritten'
+    assert re.search(end, unwrapped(out))
+    for word in ('residual', 'error', 'uncertainty'):
+        assert run('explain', word)[1].startswith(word)
     _, out, _ = run('inspect', bag)
     assert re.search(r'\nself-contained: yes\n', out)
 
@@ -165,11 +169,11 @@ def test_the_bar_knows_the_steps_of_an_identification(run, bag, tmp_path, monkey
 
 @pytest.mark.usefixtures('without_bokeh')
 def test_long_tables_are_shown_when_asked_for(run, bag, identified, tmp_path, monkeypatch):
-    monkeypatch.setattr('robotid_ros.cli.results_text.SHORT', 3)
+    monkeypatch.setattr('robotid_ros.cli.results_text.FEW_PARAMETERS', 3)
     _, short, _ = run('identify', bag, '-o', tmp_path / 'x')
-    assert 'Fc1' not in short and 'base parameters, ' in short and '--all' in short
+    assert 'Fc1' not in short and 'base parameters (' in short and '--all' in short
     _, long, _ = run('identify', bag, '-o', tmp_path / 'y', '--all')
-    assert 'Fc1' in long and 'torque RMS' in long
+    assert 'Fc1' in long and 'moving' in long
 
 
 def test_the_shell_completes_verbs_and_options(tmp_path):

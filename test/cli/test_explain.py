@@ -11,7 +11,7 @@ from robotid_ros.core.finding_codes import CODES
 def test_an_entry_is_printed_by_code_or_name(run, word):
     code, out, err = run('explain', word)
     assert (code, err) == (0, '') and out.startswith('F401 effort_sign, error\n')
-    assert 'why it matters: ' in out and 'what to do: Set robot.drive_gain' in out
+    assert '\nwhy      ' in out and '\nremedy   Set robot.drive_gain' in out
 
 
 @pytest.mark.parametrize(('word', 'near'), [('efort_sign', 'effort_sign'), ('G401', 'F401')])

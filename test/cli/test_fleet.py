@@ -2,6 +2,8 @@
 
 import builtins
 import json
+import re
+from urllib.parse import unquote
 
 import pytest
 from small_fleet import CONFIG, write_bag
@@ -30,6 +32,32 @@ def test_a_fleet_is_run_and_reported(run, tmp_path):
     page = (store / 'report.html').read_text()
     for text in ('Type scara: 1 robots', 'bad.mcap', '2 sessions identified', '<polyline', 'r0'):
         assert text in page
+
+
+@pytest.mark.slow
+def test_an_outlier_leads_to_its_sessions_and_reports(run, tmp_path):
+    for k in range(5):
+        change = [('Fc2', 0.2)] if k == 3 else []
+        write_bag(tmp_path / f'press_{k}', 's 0', seed=k, day=k, change=change)
+    report = tmp_path / 'press_3' / 's 0_identified' / 'report.html'
+    report.parent.mkdir()
+    report.write_text('a report')
+    store, bags = tmp_path / 'store', [tmp_path / f'press_{k}' for k in range(5)]
+    arguments = ('fleet', 'run', *bags, '-c', CONFIG, '-o', store, '--workers', '1')
+    assert run(*arguments)[0] == 0
+    code, out, _ = run('fleet', 'report', store)
+    assert code == 0 and 'press_3' in out
+    page = (store / 'report.html').read_text()
+    anchor = 'robot-scara-press_3'
+    # From the finding and the legend to the robot, from there to the report.
+    assert page.count(f'href="#{anchor}"') >= 2 and f'id="{anchor}"' in page
+    (link,) = re.findall(r'<a href="([^"]*)">report</a>', page)
+    assert (store / unquote(link)).read_text() == 'a report'
+    for text in ('Fc2 [N·m]', '>date</text>', '>robot</text>', '>press_0</text>'):
+        assert text in page
+    report.unlink()
+    run('fleet', 'report', store)
+    assert 'robotid identify &#39;' in (store / 'report.html').read_text()
 
 
 @pytest.mark.slow

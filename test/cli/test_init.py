@@ -38,7 +38,7 @@ def test_a_design_follows_with_no_line_edited(run, tmp_path, monkeypatch):
     shutil.copy(URDF / 'arm3.urdf', tmp_path / 'mine.urdf')
     code, out, err = run('init', 'mine.urdf')
     assert (code, err) == (0, '')
-    assert '3 joints: joint_1, joint_2, joint_3; tool tool0' in out and 'written: mine.yaml' in out
+    assert '3 joints: joint_1, joint_2, joint_3; tool tool0' in out and 'written  mine.yaml' in out
     assert 'The description has no acceleration limit: full speed in 0.5 s.' in out
     assert load('mine.yaml').robot.urdf == str(tmp_path / 'mine.urdf')
     designed('mine.yaml', run)

@@ -77,6 +77,16 @@ def elsewhere(text: str) -> str | None:
 
 
 SHOWN = [page for page in PAGES if blocks(page)]
+# README, then: I have a log, a robot, want a payload, feed-forward, a better simulation, research.
+PATHS = [
+    ROOT / 'README.md',
+    *(
+        ROOT / 'docs' / 'guide' / f'{name}.md'
+        for name in (
+            *('your_log', 'your_robot', 'payload', 'feed_forward', 'use_the_result', 'research'),
+        )
+    ),
+]
 
 
 @pytest.fixture(scope='module')
@@ -137,7 +147,9 @@ def _write_configurations(folder: Path) -> None:
         (folder / f'{name}.yaml').write_text(yaml.safe_dump(text))
 
 
-@pytest.mark.parametrize('page', SHOWN, ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    'page', [p for p in SHOWN if p not in PATHS], ids=lambda p: str(p.relative_to(ROOT))
+)
 def test_what_a_page_shows_runs(run, inputs, tmp_path, monkeypatch, page):
     folder, names = tmp_path / 'here', {}
     shutil.copytree(inputs, folder)
@@ -154,21 +166,37 @@ def test_what_a_page_shows_runs(run, inputs, tmp_path, monkeypatch, page):
                 _run_command(run, piece)
 
 
-def test_the_first_lines_of_readme_run_in_a_fresh_shell(inputs, tmp_path):
-    """As typed: nothing is on its path but what they put there."""
+@pytest.mark.parametrize('page', PATHS, ids=lambda p: p.stem)
+def test_readme_and_the_six_paths_run_in_a_fresh_shell(inputs, tmp_path, page):
+    """As typed, one after another: nothing is on the path but what the first lines put there."""
     activate = Path(sys.prefix) / 'bin' / 'activate'
     if not activate.exists():
         pytest.skip('this Python is in no virtual environment')
     shutil.copytree(inputs, tmp_path / 'here')
     (tmp_path / 'here' / '.venv').symlink_to(sys.prefix)
-    first = commands(blocks(ROOT / 'README.md')[0][1])
-    lines = '\n'.join(line for line in first if not line.startswith('make'))
-    assert '. .venv/bin/activate' in lines and lines.count('robotid ') == 2
+    lines = ['. .venv/bin/activate']
+    for kind, text in blocks(page):
+        for piece in [text] if kind == 'python' else commands(text):
+            if covered := elsewhere(piece):
+                assert (ROOT / covered).exists(), covered
+            elif kind == 'python':
+                lines.append(f"python - <<'END'\n{piece}\nEND")
+            else:
+                # A design in no time is poor.
+                lines.append(piece + ' || test $? = 3' * piece.startswith('robotid design'))
+    assert any(line.startswith('robotid ') for line in lines)
     shell = subprocess.run(
-        ['env', '-i', f'HOME={tmp_path}', 'PATH=/usr/bin:/bin', 'sh', '-ec', lines],
+        ['env', '-i', f'HOME={tmp_path}', 'PATH=/usr/bin:/bin', 'sh', '-ec', '\n'.join(lines)],
         cwd=tmp_path / 'here', capture_output=True, text=True,
     )  # fmt: skip
     assert shell.returncode == 0, shell.stderr
+
+
+def test_each_of_the_six_paths_shows_what_is_printed_and_a_picture():
+    for page in PATHS[1:]:
+        text = page.read_text()
+        assert '](../pictures/' in text, page
+        assert re.search(r'^```(text)?$', text, re.MULTILINE) or 'payload.png' in text, page
 
 
 def test_the_notebook_runs(inputs, tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ import pty
 import re
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -16,6 +17,7 @@ from waiting import PATIENCE
 
 import robotid_ros.cli
 from robotid_ros.cli.terminal import (
+    format_measured,
     format_number,
     format_table,
     plain,
@@ -125,12 +127,26 @@ def test_numbers_keep_four_digits(value, text):
     assert format_number(value) == text
 
 
+@pytest.mark.parametrize(
+    ('value', 'sigma', 'text'),
+    [
+        (1.5006123, 0.00712, ('1.5006', '0.0071')),
+        (-123.456, 4.2, ('-123.5', '4.2')),
+        (12345.6, 420.0, ('12350', '420')),
+        (2.0, float('inf'), ('2', '∞')),
+    ],
+)
+def test_values_are_rounded_to_their_sigma(value, sigma, text):
+    assert format_measured(value, sigma) == text
+
+
 def test_paragraphs_break_between_words(capsys):
     text = 'the URDF at /a/very/long/path-with-hyphens/and/more/of/it is of another robot ' * 3
     print_paragraph(text.strip(), 'warning')
     lines = capsys.readouterr().out.splitlines()
-    assert max(map(cell_len, lines)) <= 80 and all(x.startswith('  ') for x in lines[1:])
-    assert ' '.join(line.strip() for line in lines) == f'warning: {text.strip()}'
+    assert max(map(cell_len, lines)) <= 80
+    assert {line[:9] for line in lines} == {'warning  ', ' ' * 9}
+    assert ' '.join(line[9:] for line in lines) == text.strip()
 
 
 def test_colours_are_for_terminals_that_want_them(terminal, monkeypatch):
@@ -141,15 +157,15 @@ def test_colours_are_for_terminals_that_want_them(terminal, monkeypatch):
         return stream.getvalue()
 
     escaped = 'mind \\x1b[2J this [bold]'
-    assert shown() == f'\x1b[33mwarning:\x1b[0m {escaped}\n\x1b[32mfine\x1b[0m\n'
+    assert shown() == f'\x1b[33mwarning\x1b[0m  {escaped}\n\x1b[32mfine\x1b[0m\n'
     monkeypatch.setenv('NO_COLOR', '1')
-    assert shown() == f'warning: {escaped}\nfine\n'
+    assert shown() == f'warning  {escaped}\nfine\n'
     monkeypatch.delenv('NO_COLOR')
     monkeypatch.setenv('TERM', 'dumb')
-    assert shown() == f'warning: {escaped}\nfine\n'
+    assert shown() == f'warning  {escaped}\nfine\n'
     monkeypatch.setattr('sys.stdout', io.StringIO())
     print_paragraph('mind \x1b[2J this [bold]', 'warning')
-    assert sys.stdout.getvalue() == f'warning: {escaped}\n'
+    assert sys.stdout.getvalue() == f'warning  {escaped}\n'
 
 
 def test_errors_are_sentences_not_pages(terminal, monkeypatch):
@@ -165,15 +181,38 @@ def test_errors_are_sentences_not_pages(terminal, monkeypatch):
     assert stream.getvalue().endswith('name them by --joints\n')
 
 
-def test_progress_shows_on_a_terminal_only(capfd):
-    with ProgressBar(2) as progress:
-        progress.step('reading')
+def test_progress_is_lines_without_a_terminal(capfd, monkeypatch):
+    with ProgressBar('design') as progress:
         progress.print_line('a line')
-    assert capfd.readouterr().err == 'a line\n'
+    assert capfd.readouterr().err == 'a line\n'  # it was quick
+    monkeypatch.setattr('robotid_ros.cli.terminal.FIRST_LINE', 0.2)
+    for quiet in (True, False):
+        with ProgressBar('design', quiet=quiet) as progress:
+            progress.plan((('reading', 1.0), ('designing', 99.0)))
+            progress.step('reading')
+            progress.step('designing')
+            waited = threading.Event()
+            waited.wait(0.2 if quiet else 0.5)
+        said = capfd.readouterr().err
+        assert (
+            said == '' if quiet else re.fullmatch(r'designing: 0 s(, about \d+ s left)?\n', said)
+        )
+
+
+def test_the_time_left_is_that_of_the_rest():
+    bar = ProgressBar('fleet')
+    assert bar.left() == ''
+    bar.expect(30.4)
+    assert bar.left() == 'about 30 s left'
+    bar.expect(1000.0)
+    assert bar.left() == 'about 17 min left'
+    bar.show(1.0, '')
+    assert bar.left() == '' and bar.label == 'fleet'
 
 
 def test_progress_never_goes_back_and_is_full_at_no_step():
-    with ProgressBar((('reading', 1.0), ('estimating', 8.0), ('writing', 1.0))) as bar:
+    with ProgressBar() as bar:
+        bar.plan((('reading', 1.0), ('estimating', 8.0), ('writing', 1.0)))
         seen = []
         for step in ('reading', 'estimating', *(f'iteration {k}' for k in range(40)), 'writing'):
             bar.step(step)
@@ -184,7 +223,8 @@ def test_progress_never_goes_back_and_is_full_at_no_step():
 
 
 def test_a_plan_that_becomes_known_later_is_taken():
-    bar = ProgressBar((('reading', 1.0), ('estimating', 1.0)))
+    bar = ProgressBar()
+    bar.plan((('reading', 1.0), ('estimating', 1.0)))
     bar.step('reading')
     bar.plan((('reading', 1.0), ('estimating', 98.0), ('writing', 1.0)))
     bar.step('estimating')
@@ -196,11 +236,13 @@ def test_the_bar_is_drawn_ticks_and_goes(tmp_path):
     shown = on_a_terminal(
         'import time\n'
         'from robotid_ros.cli.terminal import ProgressBar\n'
-        'with ProgressBar(2) as bar:\n'
+        'with ProgressBar() as bar:\n'
+        '    bar.plan(2)\n'
         '    bar.step("thinking [of] it")\n'
+        '    bar.expect(60.0)\n'
         '    time.sleep(2.5)\n'
     )
-    assert re.search('━', shown) and 'thinking [of] it' in shown
+    assert re.search('━', shown) and 'thinking [of] it' in shown and 'about 59 s left' in shown
     assert {' 0 s', ' 1 s', ' 2 s'} <= set(re.findall(r' \d s', shown))
     # The line is erased, and the cursor is there again.
     assert shown.rstrip().endswith('\x1b[2K') and '\x1b[?25h' in shown
@@ -211,7 +253,7 @@ def test_what_others_log_stands_above_the_bar():
     shown = on_a_terminal(
         'import os\n'
         'from robotid_ros.cli.terminal import ProgressBar\n'
-        'with ProgressBar(1) as bar:\n'
+        'with ProgressBar() as bar:\n'
         '    bar.step("waiting")\n'
         '    os.write(2, b"[ERROR] from C\\n[WARN] \\x1b[2J cut")\n'
         '    os.system("echo [ERROR] from a process >&2")\n'

@@ -117,6 +117,8 @@ inspect empty.csv | record again
 convert log.csv | required: output
 convert log.csv log.csv | choose another name or remove it
 convert log.csv kept.yaml | choose another name or remove it
+convert log.csv out.pdf | name a .mcap file
+convert log.csv out.db3 | name a .mcap file
 convert lgo.csv out.mcap | did you mean 'log.csv'?
 export kept | required: --format
 export kept --format urdf | {OTHER_PARAMETERS}

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..arrays import Array, diagonal_scale
 from ..finding_codes import finding
-from ..findings import Finding
+from ..findings import Finding, Severity
 from ..signals.recording import Recording
 from ..signals.samples import Samples, STANDSTILL
 
@@ -204,7 +204,8 @@ def identifiability_warnings(
         joint = '' if essential is None else robot.joints[essential.joint]
         tried = {} if essential is None else essential.values(joint, 'essential parameters')
         names, percent = [estimate.names[k] for k in small], estimate.relative_sigma[small]
-        found.append(finding('smaller_than_sigma', parameters=names, percent=percent, **tried))
+        small_ones = finding('smaller_than_sigma', parameters=names, percent=percent, **tried)
+        found.append(small_ones.at(Severity.WARNING) if tried else small_ones)
     return found
 
 

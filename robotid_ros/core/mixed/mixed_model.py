@@ -77,12 +77,10 @@ class MixedModel:
         """Say in a line what is open, and what that gains."""
         found = self.shrinkage
         opened = [k for k, p in zip(KINDS, found.penalty, strict=True) if np.isfinite(p)]
-        what = ', '.join(NAMES[k] for k in opened) or 'nothing else'
-        return (
-            f'viscous and Coulomb friction, offset, and {what}: parts of the motion that differ '
-            f'from the rest are predicted within {100 * found.residual:.2f} %, with plain '
-            f'friction within {100 * found.plain_residual:.2f} %'
-        )
+        what = ', '.join(('viscous', 'Coulomb', 'offset', *(NAMES[k] for k in opened)))
+        plain = f', with plain friction {100 * found.plain_residual:.2g} %' if opened else ''
+        left = 'residual on parts that were not fitted'
+        return f'{what}; {left} {100 * found.residual:.2g} %{plain}'
 
     def attach(self, system: System) -> System:
         """Return a system of the robot with the penalties for its number of rows."""

@@ -381,5 +381,5 @@ def _found_note(
         quantities=tuple(found),
         columns=columns,
         alike=others[:4],
-        in_si=[quantity for quantity in bare if quantity in found],
+        in_si=' and '.join(quantity for quantity in bare if quantity in found),
     )

@@ -14,6 +14,7 @@ from ...core.model import Robot
 from ...core.model.parameters import INERTIAL
 from ...core.parameters.physical_consistency import mass_properties, pseudo_inertia
 from ..results import Results
+from .templates import GOOD_PERCENT
 
 # Of the second moments of a body, as a share of the largest: below, an ellipsoid is flat.
 FLAT = 1e-9
@@ -53,8 +54,20 @@ def bodies_of(results: Results, which: str) -> dict[str, LinkBody]:
     return {j: LinkBody(*mass_properties(pseudo_inertia(np.array(v)))) for j, v in whole.items()}
 
 
+def known_shares(results: Results) -> dict[str, float]:
+    """Return the share of the inertial base parameters of each joint that are known to 10 %."""
+    known = dict[str, list[bool]]()
+    for entry in results.base:
+        if entry.column.rstrip('0123456789') in INERTIAL:
+            known.setdefault(entry.joint, []).append(entry.percent <= GOOD_PERCENT)
+    return {joint: sum(each) / len(each) for joint, each in known.items()}
+
+
 def scene(
-    frames: Mapping[str, Any], found: Mapping[str, LinkBody], before: Mapping[str, LinkBody]
+    frames: Mapping[str, Any],
+    found: Mapping[str, LinkBody],
+    before: Mapping[str, LinkBody],
+    known: Mapping[str, float],
 ) -> dict[str, Any] | None:
     """
     Describe a drawing of the links, which the page's script makes.
@@ -63,10 +76,12 @@ def scene(
     ----------
     frames : of the links in the root's frame, (3, 4) each
     found, before : bodies by joint, identified ones and those of the description
+    known : of each joint, by `known_shares`
 
     Returns
     -------
-    `links` with origins and ellipsoids in the root's frame, `centre` and `reach` [m]; or None
+    `links` with origins, shares and ellipsoids in the frame of the root, `centre`, `reach` [m]; or
+    None
 
     """
     links, points = list[dict[str, Any]](), list[np.ndarray]()
@@ -75,6 +90,7 @@ def scene(
         if frame.shape != (3, 4) or not np.isfinite(frame).all():
             return None
         link: dict[str, Any] = {'name': joint, 'origin': frame[:, 3].round(5).tolist()}
+        link['known'] = known.get(joint)
         points.append(frame[:, 3])
         for name, body in (('found', found.get(joint)), ('before', before.get(joint))):
             if body is None or body.shape is None or not np.isfinite(body.mass):

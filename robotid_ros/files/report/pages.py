@@ -15,7 +15,7 @@ from ..torques_file import Torques
 from ..verdict_text import TITLES
 from ..verification import FEED_FORWARD, NEW_GAINS, PRESENT, Verification
 from . import drawing
-from .moving_arm import bodies_of, scene
+from .moving_arm import bodies_of, known_shares, scene
 from .templates import number, percent, render
 from .thinning import phases
 from .verdict import figures, finding_rows, first_words
@@ -137,7 +137,7 @@ def _shown(results: Results) -> dict[str, Any]:
         'correlated': strongest_correlations(results),
         'bodies': bodies,
         'bodies_before': before,
-        'scene': scene(results.frames, bodies, before),
+        'scene': scene(results.frames, bodies, before, known_shares(results)),
         'link_head': [
             'link of',
             *(f'{name} [{in_effort_unit(u, verdict.effort_unit)}]' for name, u in columns),

@@ -292,6 +292,11 @@ function turntable(box, { centre, reach }, middle, size, draw) {
 
 // -- bodies: ellipsoids of the same mass and inertia on the arm ----------------------------------
 const MIDDLE = 210;
+// From red, nothing is known, to green, all is; grey where the motion shows no parameter.
+function colourOf(share) {
+  const colour = share === null ? '#888' : `hsl(${Math.round(120 * share)} 75% 40%)`;
+  return { fill: colour, stroke: colour };
+}
 function turnBodies(box) {
   const scene = JSON.parse(box.querySelector('script').textContent);
   const { links } = scene;
@@ -310,8 +315,9 @@ function turnBodies(box) {
         const spread = Math.hypot((xx - yy) / 2, xy);
         const angle = (Math.atan2(2 * xy, xx - yy) * 90) / Math.PI;
         const [x, y] = place(body.centre);
+        const colour = kind === 'found' ? colourOf(link.known) : {};
         nodes.push(make('ellipse', {
-          class: kind, cx: x, cy: y, transform: `rotate(${angle} ${x} ${y})`,
+          ...colour, class: kind, cx: x, cy: y, transform: `rotate(${angle} ${x} ${y})`,
           rx: scale * Math.sqrt(mean + spread), ry: scale * Math.sqrt(Math.max(mean - spread, 0)),
         }));
       }
@@ -322,8 +328,9 @@ function turnBodies(box) {
       const [x, y] = place(link.origin);
       nodes.push(make('circle', { cx: x, cy: y, r: 4 }));
       const spot = spots.find((other) => Math.abs(other.y - y) < 12 && Math.abs(other.x - x) < 60);
-      if (spot) spot.names.push(link.name);
-      else spots.push({ x, y, names: [link.name] });
+      const share = link.known === null ? '' : ` ${Math.round(100 * link.known)} %`;
+      if (spot) spot.names.push(link.name + share);
+      else spots.push({ x, y, names: [link.name + share] });
     }
     for (const { x, y, names } of spots) {
       const side = x > MIDDLE ? { x: x - 8, 'text-anchor': 'end' } : { x: x + 8 };

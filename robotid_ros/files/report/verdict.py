@@ -1,18 +1,14 @@
 """First screen: whether the result can be used, five figures, what to do next; findings."""
 
 from collections.abc import Sequence
-import math
 from typing import NamedTuple, TypeAlias
 
 from ...core.finding_codes import seen_and_remedy
 from ...core.findings import Finding
-from ...core.verdict import GOOD, THRESHOLDS, Verdict
 from ..results import count_within_sigma, Results, total_residual, verdict_of
 from ..verdict_text import next_step, sentences
 from .templates import GOOD_PERCENT, number, percent, residual_class
 
-# The standard parameters cost so much prediction that the base parameters should be used [times].
-COSTLY = 1.5
 # Value, what it is, and class.
 Figure: TypeAlias = tuple[str, str, str]
 
@@ -38,45 +34,7 @@ def first_words(results: Results) -> FirstScreen:
     """Say the verdict, and what to do next."""
     found = verdict_of(results)
     css = found.level if found.level in ('good', 'fair') else 'poor'
-    return FirstScreen(css, ' '.join(sentences(results)), _next(results, found))
-
-
-def _next(results: Results, found: Verdict) -> str:
-    severe = found.severe and found.cause is not None and results.findings[found.cause :]
-    if severe:
-        seen, remedy = seen_and_remedy(severe[0])
-        return f'{remedy or seen} See the findings below.'
-    if found.level != GOOD and (step := next_step(found)):
-        return step
-    if better := _better_base(results):
-        return better
-    if results.verification is None:
-        return (
-            'Export it (robotid export), or try it on the robot: ros2 service call '
-            '/excitation/verify std_srvs/srv/Trigger.'
-        )
-    return 'Export it: robotid export.'
-
-
-def _better_base(results: Results) -> str:
-    """Advise base parameters where they left less of motion that was not fitted, else ''."""
-    if results.identification:
-        tried = results.data.get('better_base', {})
-        base, consistent = (float(tried.get(name, math.nan)) for name in ('base', 'consistent'))
-        what, clear = f'of the effort of {tried.get("joint")}', bool(tried)
-    else:  # another recording than that of the fit
-        base, consistent = (
-            float(results.data.get(f'{name}_residual', math.nan))
-            for name in ('base', 'consistent')
-        )
-        what, clear = 'of this log', consistent > COSTLY * max(base, THRESHOLDS[GOOD].value)
-    if not clear:
-        return ''
-    return (
-        f'Use the base parameters (robotid export regressor) where prediction counts: {what} they '
-        f'leave {percent(base)}, the physically consistent bodies of identified.urdf '
-        f'{percent(consistent)}, on motion that was not fitted.'
-    )
+    return FirstScreen(css, ' '.join(sentences(results)), next_step(results))
 
 
 def figures(results: Results) -> list[Figure]:

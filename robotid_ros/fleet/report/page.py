@@ -1,10 +1,14 @@
 """The page on a fleet: what is wrong, the robots by type, what they share, data quality."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
+import os
 from pathlib import Path
+import shlex
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
@@ -15,15 +19,18 @@ from ...exceptions import FileError
 from ...files.atomic import write_text
 from ...files.report.drawing import Plots
 from ...files.report.templates import render
+from ...files.results_file import REPORT
 from ..findings import find_all
 from ..fleet_table import factors_of_robots, read_robots, Robots
 from ..friction_changes import temperature_slopes
 from ..pooling import pool
-from ..session import IDENTIFIED
+from ..session import IDENTIFIED, Row
 from ..store import Store
 
-QUALITY = ('source', 'status', 'reason', 'warnings', 'robot', 'type')
-WIDTH, HEIGHT = 360, 150  # of a chart
+QUALITY = ('source', 'status', 'reason', 'warnings', 'robot', 'type', 'time', 'residual', 'joints')
+WIDTH, HEIGHT, PAD = 360, 150, 6  # of a chart [px]
+# Robots whose names fit below a chart; of more, those with findings are named.
+MOST_NAMES = 30
 COLOURS = ('#c0392b', '#2471a3', '#1e8449', '#b7950b', '#7d3c98', '#566573')
 
 
@@ -38,6 +45,7 @@ def write_fleet_report(folder: str | Path, target: str | Path) -> list[Finding]:
         raise FileError(f"'{folder}' holds no sessions yet: fleet run adds some")
     found = find_all([(robots, factors_of_robots(store, robots)) for robots in every])
     title = f'Fleet of {sum(len(r.names) for r in every)} robots'
+    accused = {(f.values['type'], f.values['robot']) for f in found}
     statuses = sorted(Counter(each['status'] for each in quality).items())
     bad = [each for each in quality if each['status'] != IDENTIFIED or each['warnings']]
     page = render(
@@ -47,10 +55,22 @@ def write_fleet_report(folder: str | Path, target: str | Path) -> list[Finding]:
         title=title,
         heading=title,
         subtitle=', '.join(f'{n} session{"s" * (n != 1)} {status}' for status, n in statuses),
-        found=[(f.values['robot'], f.values['type'], _name(f), text_of(f)) for f in found],
+        found=[
+            (f.values['robot'], f.values['type'], _name(f), text_of(f), _anchor(f.values))
+            for f in found
+        ],
         types=[
             _type(robots, [f for f in found if f.values['type'] == robots.type])
             for robots in every
+        ],
+        accused=[
+            {
+                'name': name,
+                'type': type_,
+                'anchor': _anchor({'type': type_, 'robot': name}),
+                'sessions': list(_sessions(quality, type_, name, Path(target).absolute().parent)),
+            }
+            for type_, name in sorted(accused)
         ],
         bad=sorted(bad, key=lambda each: (each['status'] == IDENTIFIED, each['source'])),
         count=len(quality),
@@ -105,36 +125,98 @@ def _within(robots: Robots, kept: Sequence[int]) -> np.ndarray:
     return np.asarray(np.sqrt(np.sum(squares, axis=0) / freedom))
 
 
+def _anchor(labels: Mapping[str, Any]) -> str:
+    return f'robot-{labels["type"]}-{labels["robot"]}'
+
+
+def _sessions(
+    quality: Sequence[Row], type_: str, robot: str, folder: Path
+) -> Iterator[dict[str, Any]]:
+    """Yield the sessions of a robot, with the report of each, or the command that writes it."""
+    own = [each for each in quality if (each['type'], each['robot']) == (type_, robot)]
+    for each in sorted(own, key=lambda row: (row['time'] is None, row['time'] or 0)):
+        source = Path(each['source'])
+        name = source.stem if source.is_file() else source.name
+        report = source.absolute().with_name(f'{name}_identified') / REPORT
+        joints = [joint for joint in each['joints'] or () if joint['residual'] is not None]
+        worst = max(joints, key=lambda joint: joint['residual'], default=None)
+        yield {
+            **each,
+            'date': f'{each["time"]:%Y-%m-%d}' if each['time'] else '',
+            'worst': f'{worst["name"]} {100 * worst["residual"]:.2g} %' if worst else '',
+            'link': quote(os.path.relpath(report, folder)) if report.is_file() else '',
+            'command': shlex.join(['robotid', 'identify', str(source)]),
+        }
+
+
 def _charts(robots: Robots, own: Sequence[Finding]) -> Iterator[dict[str, Any]]:
-    """Yield a chart of each friction parameter of all robots over time, as polylines."""
+    """Yield a chart of each parameter that a finding names over the robots, then over time."""
+    named = {str(f.values['parameter']) for f in own if 'parameter' in f.values}
+    names = robots.base.names
+    for k in [k for k, name in enumerate(names) if name in named]:
+        accused = _colours(own, names[k])
+        x = np.linspace(0.0, WIDTH, 2 * len(robots.names) + 1)[1::2]
+        low, high = (robots.values[:, k] + sign * 2.0 * robots.sigmas[:, k] for sign in (-1, 1))
+        chart = _Chart(names[k], robots.base.units[k], 'robot', low.min(), high.max())
+        shown = [n in accused or len(x) <= MOST_NAMES for n in robots.names]
+        ticks = [(a, n) for a, n, named in zip(x, robots.names, shown, strict=True) if named]
+        bars = [
+            {'name': n, 'colour': accused.get(n, ''), 'points': _points([a, a], chart.y([b, c])),
+             'dot': (a, float(chart.y([v])[0]))}
+            for a, b, c, v, n in zip(x, low, high, robots.values[:, k], robots.names, strict=True)
+        ]  # fmt: skip
+        yield {**chart.data(), 'ticks': ticks, 'lines': bars, 'tilted': True}
     dated = [k for k, time in enumerate(robots.times) if time is not None]
     if not dated:
         return
     times = np.array([time.timestamp() for time in robots.times if time is not None])
+    first, last = times.min(), times.max()
     owner = robots.owner[dated]
-    for parameter in np.flatnonzero(robots.friction):
-        title, values = robots.base.names[parameter], robots.sessions[dated, parameter]
-        accused = sorted({f.values['robot'] for f in own if f.values.get('parameter') == title})
-        x, y = (
-            np.interp(each, (each.min(), each.max() if np.ptp(each) else each.min() + 1.0), to)
-            for each, to in ((times, (0.0, WIDTH)), (values, (HEIGHT, 0.0)))
-        )
+    x = np.interp(times, (first, max(last, first + 1.0)), (0.0, WIDTH))
+    for k in np.flatnonzero(robots.friction).tolist():
+        values = robots.sessions[dated, k]
+        accused = _colours(own, names[k])
+        chart = _Chart(names[k], robots.base.units[k], 'date', values.min(), values.max())
         lines = []
         for name in sorted(robots.names, key=lambda name: (name in accused, name)):
             place = owner == robots.names.index(name)
-            pairs = zip(x[place], y[place], strict=True)
-            points = ' '.join(f'{a:.1f},{b:.1f}' for a, b in pairs)
-            colour = COLOURS[accused.index(name) % len(COLOURS)] if name in accused else ''
-            lines.append({'name': name, 'colour': colour, 'points': points})
-        first, last = (f'{datetime.fromtimestamp(t):%Y-%m-%d}' for t in (times.min(), times.max()))
-        yield {
-            'title': title,
-            'unit': robots.base.units[parameter],
-            'least': values.min(),
-            'most': values.max(),
-            'width': WIDTH,
-            'height': HEIGHT,
-            'lines': lines,
-            'first': first,
-            'last': last,
-        }
+            points = _points(x[place], chart.y(values[place]))
+            colour = accused.get(name, '')
+            lines.append({'name': name, 'colour': colour, 'points': points, 'dot': None})
+        dates = np.linspace(first, last, 3) if last > first else [first]
+        ticks = [
+            (WIDTH * i / 2, f'{datetime.fromtimestamp(t):%Y-%m-%d}') for i, t in enumerate(dates)
+        ]
+        yield {**chart.data(), 'ticks': ticks, 'lines': lines, 'tilted': False}
+
+
+def _colours(own: Sequence[Finding], parameter: str) -> dict[str, str]:
+    """Return the robots with findings on a parameter, each with its colour."""
+    accused = sorted({f.values['robot'] for f in own if f.values.get('parameter') == parameter})
+    return {name: COLOURS[k % len(COLOURS)] for k, name in enumerate(accused)}
+
+
+def _points(x: Iterable[float], y: Iterable[float]) -> str:
+    return ' '.join(f'{a:.1f},{b:.1f}' for a, b in zip(x, y, strict=True))
+
+
+@dataclass(frozen=True)
+class _Chart:
+    """A chart of values between two bounds, with ticks at both and in the middle."""
+
+    title: str
+    unit: str
+    across: str
+    least: float
+    most: float
+
+    def y(self, values: Any) -> np.ndarray:
+        """Return the places of values [px], from above."""
+        high = self.most if self.most > self.least else self.least + 1.0
+        return np.interp(values, (self.least, high), (HEIGHT - PAD, PAD))
+
+    def data(self) -> dict[str, Any]:
+        """Return what the template draws but for the lines."""
+        marks = np.linspace(self.least, self.most, 3)
+        sizes = {'width': WIDTH, 'height': HEIGHT}
+        return {**asdict(self), **sizes, 'marks': list(zip(self.y(marks), marks, strict=True))}

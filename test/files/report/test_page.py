@@ -21,12 +21,12 @@ from robotid_ros.files.report.drawing import (
     outliers,
     sorted_precision,
 )
-from robotid_ros.files.report.moving_arm import bodies_of
+from robotid_ros.files.report.moving_arm import bodies_of, known_shares
 from robotid_ros.files.report.page import write_report, write_report_if_possible
 from robotid_ros.files.report.pages import identification_page
 from robotid_ros.files.report.thinning import phases
 from robotid_ros.files.report.verdict import first_words
-from robotid_ros.files.results import Residual, Results, total_residual
+from robotid_ros.files.results import Entry, Residual, Results, total_residual
 from robotid_ros.files.results_file import read_results, write_results
 from robotid_ros.files.yaml import dump_yaml, parse_yaml
 
@@ -157,6 +157,7 @@ def test_a_name_cannot_end_the_data_of_the_plots(results):
     page = identification_page(made.results(joints=(name, 'b')))
     scene = re.search(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)
     assert json.loads(scene[1])['links'][0]['name'] == name and name not in page
+    assert all(0.0 <= (link['known'] or 0.0) <= 1.0 for link in json.loads(scene[1])['links'])
 
 
 def test_a_report_without_extras_still_renders(results):
@@ -205,7 +206,7 @@ def test_the_verdict_follows_validation_and_findings(results):
         judged(0.02, **quiet).level == 'good' and 'feed-forward' in judged(0.02, **quiet).sentence
     )
     serious = judged(0.02)
-    assert serious.level == 'fair' and serious.next_step.startswith('Set robot.drive_gain')
+    assert serious.level == 'fair' and 'Set robot.drive_gain' in serious.next_step
     good = tuple(dataclasses.replace(row, moving=0.02) for row in results.identification)
     fit = dataclasses.replace(results, identification=good, validation=(), **quiet)
     assert 'Record another motion' in first_words(fit).next_step
@@ -221,6 +222,16 @@ def test_files_of_earlier_versions_have_sentences(tmp_path, results):
     assert (render(first), first.severity) == ('j2: noisy.', Severity.ERROR)
     assert (render(second), second.severity) == ('a note.', Severity.INFO)
     assert first_words(read_results(path)).level == first_words(results).level
+
+
+def test_a_link_is_known_by_its_inertial_base_parameters():
+    """%σ of 5, 50 and 5: those of friction do not count, nor does a joint without any."""
+    names = (('ZZ1', 'a', 5.0), ('MX1', 'a', 50.0), ('Fc1', 'a', 5.0), ('Fv2', 'b', 5.0))
+    base = tuple(
+        Entry(name, 1.0, percent / 100.0, percent, joint=joint, column=name)
+        for name, joint, percent in names
+    )
+    assert known_shares(Results('r', 'wls', '', ('a', 'b'), base, (), ())) == {'a': 0.5}
 
 
 def test_bodies_have_the_mass_and_inertia_of_their_parameters(results):

@@ -271,7 +271,7 @@ def test_a_configuration_is_written_for_the_robot_that_is_up(robot, monkeypatch,
     monkeypatch.setenv('ROS_DOMAIN_ID', str(robot.domain))
     monkeypatch.chdir(tmp_path)
     assert main(['init', '--namespace', '/arm1']) == 0, capsys.readouterr().err
-    assert 'written: three.yaml, three.urdf' in capsys.readouterr().out
+    assert 'written  three.yaml, three.urdf' in capsys.readouterr().out
     assert (tmp_path / 'three.urdf').read_text() == URDF
     configuration = load('three.yaml')
     assert configuration.robot.joints == JOINTS
