@@ -168,11 +168,10 @@ def choose(
     shares = SHARE * left[0] / np.maximum(left[1], 1e-300)
     share = shares[:, None, None]
     used = Grams(used.total * share, used.folds * share, grams.count)
-    grams = Grams(grams.total + used.total, grams.folds + used.folds, grams.count)
     bodies = base.of(robot.prior) if robot.prior[robot.first_columns + 9].any() else None
     metric = _body_metric(robot, base, links) / np.outer(length, length)
     mean = None if bodies is None else bodies * length
-    choice = Choice(grams, base.rank, weights, mean, metric)
+    choice = Choice(grams, used, base.rank, weights, mean, metric)
     found = choice.run()
     pull = found.pull * choice.metric * np.outer(length, length)
     mean = np.zeros(base.rank) if bodies is None else bodies

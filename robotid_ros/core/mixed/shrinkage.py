@@ -157,6 +157,14 @@ def solve_delta(schur: Array, right: Array, penalty: Array) -> Array:
     return delta
 
 
+def stacked(fits: list[Fold]) -> tuple[Array, Array, Array]:
+    """Return the normal equations and the squares of several fits."""
+    left, right, squares = (
+        np.array([getattr(fit, k) for fit in fits]) for k in ('left', 'right', 'squares')
+    )
+    return left, right, squares
+
+
 class Choice:
     """
     The folds of a recording, fitted with any penalties.
@@ -164,6 +172,7 @@ class Choice:
     Parameters
     ----------
     grams : of columns W that are scaled to the size one
+    instants : of rows at instants, weighted, in the same folds
     b : number of these
     weights : (n,) 1/σ_j
     mean : (b,) parameters of the description's bodies, scaled; None without any
@@ -179,11 +188,16 @@ class Choice:
     def __init__(
         self,
         grams: Grams,
+        instants: Grams,
         b: int,
         weights: Array,
         mean: Array | None,
         metric: Array,
     ):
+        # The error that is stated is that of filtered rows: it has less noise.
+        self._filtered = grams.folds
+        total, folds = grams.total + instants.total, grams.folds + instants.folds
+        grams = Grams(total, folds, grams.count)
         self._grams, self._weights, self._mean = grams, weights, mean
         self._share = weights[:, None, None] / grams.count
         self.size = np.einsum('jkk->k', (grams.total * self._share)[:, :b, :b])
@@ -200,23 +214,24 @@ class Choice:
         """What is tried of the weak prior, from none to strong."""
         return RIDGES if self._mean is None else PULLS
 
-    def _at(self, pull: float) -> tuple[Array, Array, Array]:
-        if pull not in self._reduced:
-            grams, zero = self._grams, np.zeros_like(self.size)
-            prior = pull * self.metric, zero if self._mean is None else self._mean
-            parts = [
-                Fold((grams.total - fold) * self._share, fold, self.size, prior)
-                for fold in grams.folds
-            ]
-            self.plain = np.array([part.plain for part in parts])
-            names = ('left', 'right', 'squares')
-            left, right, squares = (np.array([getattr(p, k) for p in parts]) for k in names)
-            self._reduced[pull] = left, right, squares
-        return self._reduced[pull]
+    def _fits(self, pull: float, judged: Array) -> list[Fold]:
+        """Return the fit of what each fold leaves, and its error on products (F, n, c, c)."""
+        grams, zero = self._grams, np.zeros_like(self.size)
+        prior = pull * self.metric, zero if self._mean is None else self._mean
+        return [
+            Fold((grams.total - held) * self._share, own, self.size, prior)
+            for held, own in zip(grams.folds, judged, strict=True)
+        ]
 
     def errors(self, penalty: Array, pull: float) -> Array:
         """Return the squared errors (F, n) of the folds."""
-        left, right, squares = self._at(pull)
+        if pull not in self._reduced:
+            fits = self._fits(pull, self._grams.folds)
+            self.plain = np.array([fit.plain for fit in fits])
+            self._reduced[pull] = stacked(fits)
+        return self._errors(*self._reduced[pull], penalty)
+
+    def _errors(self, left: Array, right: Array, squares: Array, penalty: Array) -> Array:
         delta = solve_delta(left, right, np.asarray(penalty)[self._kind] * self._of_column)
         vector = np.concatenate([np.ones((len(delta), 1)), delta], axis=1)
         found = np.einsum('fa,fjab,fb->fj', vector, squares, vector, optimize=True)
@@ -243,10 +258,13 @@ class Choice:
             current = options[pull]
             if (*penalty, pull) == before:
                 break
-        by_joint = current.sum(axis=0), self.plain.sum(axis=0)
-        powers = self._grams.folds[:, :, -1, -1].sum(axis=0)
+        fits = self._fits(pull, self._filtered)
+        left = self._errors(*stacked(fits), penalty)
+        plain = np.array([fit.plain for fit in fits])
+        by_joint = left.sum(axis=0), plain.sum(axis=0)
+        powers = self._filtered[:, :, -1, -1].sum(axis=0)
         return Shrinkage(
-            penalty, pull, self._weights, total(current), total(self.plain), *by_joint, powers
+            penalty, pull, self._weights, total(left), total(plain), *by_joint, powers
         )
 
     def _best(self, options: dict[float, Array], now: float, current: Array) -> float:
