@@ -8,7 +8,7 @@ installed. Each arm is set up from its description and identified in a whole ses
 simulated robot, over ROS 2 as `robotid demo` runs it, one after another: minutes each. Asked of
 each: exit code 0, 90 % of the true base parameters within 3 sigma, at most 3 % of the efforts of
 any moving joint left on the validation motion. No line of a configuration is edited. With
---check one of eight may miss that, if it ends with a sentence that says what to give. With
+--check one of eight may miss that, if `robotid init` ends with what has to be given. With
 --time-limit each is only designed for, beside two busy loops: the command has to end in 1.1 times
 that time.
 """
@@ -58,7 +58,7 @@ ARMS: dict[str, tuple[str, ...]] = {
     'baxter': ('baxter_description/urdf/baxter.urdf', '--tip', 'left_gripper'),
 }
 MIN_SHARE, MAX_RESIDUAL = 0.9, 0.03
-# Of so many arms one may be missed, with a sentence that says what to give.
+# Of so many arms one may be missed, where `robotid init` says what has to be given.
 ARMS_PER_MISS = 8
 # Longest command [s]: above the demo's own limit.
 PATIENCE = 900.0
@@ -73,7 +73,7 @@ HEADER = f'{"arm":11s}  lines  exit    time  condition  within 3 sigma  residual
 
 @dataclass(frozen=True)
 class Row:
-    """What one arm came to; `exit` is that of the command that ended it."""
+    """What one arm came to; `exit` is of the command that ended it, `asked` if that was init."""
 
     arm: str
     exit: int
@@ -83,6 +83,7 @@ class Row:
     known: int = 0
     residual: float = float('nan')
     said: str = ''
+    asked: bool = False
 
     @property
     def good(self) -> bool:
@@ -124,7 +125,7 @@ def run_arm(arm: str, folder: Path, output: Path) -> Row:
     results_files = output.glob(f'{arm}/**/parameters.yaml')
     found = max(results_files, key=lambda path: path.stat().st_mtime, default=None)
     if found is None or command is commands[0]:
-        return Row(arm, code, seconds, said=said)
+        return Row(arm, code, seconds, said=said, asked=command is commands[0])
     try:
         results = read_results(found.parent)
     except RobotIdError as error:
@@ -213,7 +214,9 @@ def main() -> int:
             row = run_arm(arm, folder, output.absolute())
             print(row, flush=True)
             missed += [] if row.good else [row]
-    few = len(missed) <= len(arguments.robots) // ARMS_PER_MISS and all(row.said for row in missed)
+    few = len(missed) <= len(arguments.robots) // ARMS_PER_MISS and all(
+        row.asked for row in missed
+    )
     complaints = [f'{row.arm}: {row.said or "see its row"}' for row in missed]
     return verdict([] if few else complaints, arguments.check)
 
