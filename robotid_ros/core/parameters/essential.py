@@ -116,6 +116,9 @@ def backward_elimination(
         if not free:
             break
         place = max(free, key=percent.__getitem__)
+        if classical[place, place] <= 0.0:  # rounding has taken it: what goes with it is unknown
+            held.add(kept[place])
+            continue
         more = growth + value[place] ** 2 / classical[place, place]
         statistic = more * independent / (start.rows.sum() * (len(path) + 1))
         p_value = float(fdtrc(len(path) + 1, freedom, statistic))

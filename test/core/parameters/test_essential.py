@@ -140,3 +140,12 @@ def test_correlated_rows_count_less():
     correlated = effective_sample_size(fit(system(correlated=True, rows=4000)))
     assert white > 0.8 * 8000
     assert correlated < 0.3 * 8000
+
+
+def test_a_variance_that_rounding_has_taken_is_kept():
+    found = fit(system())
+    classical = found.classical.copy()
+    classical[3, 3] = -1e-3 * classical[4, 4]
+    kept, path = backward_elimination(dataclasses.replace(found, classical=classical), 10.0, 0.0)
+    assert 3 in kept
+    assert all(np.isfinite(step[1:]).all() for step in path)
