@@ -125,7 +125,7 @@ def command_line_tells(folder: Path) -> Finding:
         with contextlib.redirect_stdout(io.StringIO()) as out:
             robotid([name, *arguments])
         told[name] = out.getvalue().splitlines()
-    expected = ('inspect', 'robot description'), ('validate', 'all '), ('validate', 'warning:')
+    expected = ('inspect', 'robot description'), ('validate', 'all '), ('validate', 'warning')
     for verb, word in expected:
         line = next((line for line in told[verb] if line.startswith(word)), f'{word}: nothing')
         found.expect('nothing' not in line and 'none' not in line, f'{verb}: {line}')

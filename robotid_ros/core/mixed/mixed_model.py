@@ -166,6 +166,8 @@ def choose(
     # Where a model is exact, filters alone make what rows at instants leave: they hardly count.
     left = [_left_by_all(own, weights, base.rank) for own in (grams, used)]
     shares = SHARE * left[0] / np.maximum(left[1], 1e-300)
+    if np.any(left[0] > grams.total[:, -1, -1]):  # as of efforts in another unit
+        shares *= 0.0
     share = shares[:, None, None]
     used = Grams(used.total * share, used.folds * share, grams.count)
     bodies = base.of(robot.prior) if robot.prior[robot.first_columns + 9].any() else None
