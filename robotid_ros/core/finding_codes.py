@@ -141,7 +141,7 @@ _TABLE = (
     Code('F123', 'messages_missing', WARNING,
          "'{file}' promises {promised} messages, {count} were found",
          'The recording lost its end, or parts.', remedy='Check the disk, or copy it again'),
-    Code('F124', 'cut_short', INFO,
+    Code('F124', 'cut_short', WARNING,
          'The recording was cut short: it is read up to its last whole message',
          'A recorder that was killed leaves a file without its index.',
          remedy='mcap recover writes the index'),

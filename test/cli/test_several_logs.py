@@ -33,7 +33,8 @@ def write(path, joints, *columns):
 def test_two_tables_make_one_estimate(run, tables, scara, tmp_path):
     robot, chi = scara
     logs = (tables / 'a.csv', tables / 'b.csv')
-    code, out, err = run('identify', *logs, '--urdf', tables / 'scara.urdf', '-o', tmp_path)
+    arguments = '--urdf', tables / 'scara.urdf', '-o', tmp_path, '--all'
+    code, out, err = run('identify', *logs, *arguments)
     assert (code, err) == (0, ''), err
     assert '2 logs were identified together: a.csv, b.csv' in out
     both = read_results(tmp_path)

@@ -303,7 +303,8 @@ def urdf_cases():
 def test_urdfs(tmp_path, good, name, text):
     path = tmp_path / 'arm.urdf'
     path.write_text(text)
-    outcome = robotid('identify', good.folder / 'sql', '--urdf', path, '-o', tmp_path / 'out')
+    arguments = good.folder / 'sql', '--urdf', path, '-o', tmp_path / 'out', '--all'
+    outcome = robotid('identify', *arguments)
     assert not outcome.fault, outcome.fault
     assert outcome.code == 1 or 'arm.urdf' in outcome.out or 'inerti' in outcome.out
 

@@ -129,4 +129,4 @@ def test_dropped_messages_and_seed():
         robot.run(2000)
     assert len(first.states) == pytest.approx(800, rel=0.1)
     assert first.states == same.states
-    assert len(first.clocks) == 500
+    assert len(first.clocks) == 200

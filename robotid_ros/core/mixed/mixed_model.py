@@ -163,10 +163,13 @@ def choose(
     grams = _grams(parts, [D / size[:, None] for D in kinds], length)
     theirs = [observe_kinds(p.samples, p.system, told, scales, rigid) for p in instants]
     used = _grams_of_instants(parts, instants, [D / size[:, None] for D in theirs], length)
-    # Where a model is exact, filters alone make what rows at instants leave: they hardly count.
-    left = [_left_by_all(own, weights, base.rank) for own in (grams, used)]
-    shares = SHARE * left[0] / np.maximum(left[1], 1e-300)
-    if np.any(left[0] > grams.total[:, -1, -1]):  # as of efforts in another unit
+    # Where a model is exact, what rows at instants leave is made by filters alone, and what the
+    # others leave is noise, which has no covariance from one row to the next.
+    lagged = _lagged_products(parts, [D / size[:, None] for D in kinds], length)
+    judged = (grams, grams.total), (grams, lagged), (used, used.total)
+    own, known, theirs_left = (_left_by_all(*each, weights, base.rank) for each in judged)
+    shares = SHARE * np.maximum(known, 0.0) / np.maximum(theirs_left, 1e-300)
+    if np.any(own > grams.total[:, -1, -1]):  # as of efforts in another unit
         shares *= 0.0
     share = shares[:, None, None]
     used = Grams(used.total * share, used.folds * share, grams.count)
@@ -264,14 +267,26 @@ def _grams_of_instants(
     return sum(found[1:], start=found[0])
 
 
-def _left_by_all(grams: Grams, weights: Array, b: int) -> Array:
-    """Return the squared error (n,) of each joint with all kinds open."""
-    total, share = grams.total, (weights / grams.count)[:, None, None]
-    size = np.maximum(np.einsum('jkk->k', (total * share)[:, :b, :b]), 1e-12)
-    fit = Fold(total * share, total, size, (np.zeros((b, b)), np.zeros(b)))
+def _lagged_products(parts: Sequence[Part], columns: Sequence[Array], length: Array) -> Array:
+    """Return the products (n, c, c) of rows [W D y] with the next ones, where both are valid."""
+    total = 0.0
+    for part, D in zip(parts, columns, strict=True):
+        system = part.system
+        rows = np.concatenate([system.W / length, D, system.Y[:, :, None]], axis=2)
+        both = system.valid[:, 1:] & system.valid[:, :-1]
+        first = rows[:, :-1] * both[:, :, None]
+        total = total + first.swapaxes(1, 2) @ rows[:, 1:]
+    return np.asarray(total)
+
+
+def _left_by_all(grams: Grams, judged: Array, weights: Array, b: int) -> Array:
+    """Return the error (n,) of each joint with all kinds open, as a form of products judged."""
+    train = grams.total * (weights / grams.count)[:, None, None]
+    size = np.maximum(np.einsum('jkk->k', train[:, :b, :b]), 1e-12)
+    fit = Fold(train, judged, size, (np.zeros((b, b)), np.zeros(b)))
     delta = solve_delta(fit.left, fit.right, GRID[-1] * np.repeat(weights, len(KIND)))
     vector = np.append(1.0, delta)
-    return np.asarray(np.maximum(np.einsum('a,jab,b->j', vector, fit.squares, vector), 0.0))
+    return np.asarray(np.einsum('a,jab,b->j', vector, fit.squares, vector))
 
 
 def _factor(grams: Array, b: int) -> Array:
