@@ -75,6 +75,11 @@ def test_where_friction_is_plain_the_truth_is_found():
     assert residual(found, other, SETTINGS) < 0.01
 
 
+@pytest.mark.parametrize('seed', range(3))
+def test_where_friction_is_plain_nothing_opens(seed):
+    assert not opened(identify(recorded(seed=seed), ROBOT, SETTINGS))
+
+
 @pytest.mark.parametrize('friction', [stribeck, by_load, presliding])
 def test_friction_of_another_law_predicts_other_motion_better(friction):
     recording, other = recorded(friction), recorded(friction, seed=5)
