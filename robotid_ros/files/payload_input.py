@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from string import digits
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from ..core.excitation.collision_bodies import body_frame, BodyFrame
 from ..core.identification_settings import IdentificationSettings
 from ..core.model import Robot
+from ..core.model.friction import SHRUNK
 from ..core.payload import KnownArm
 from .configuration import Configuration
 from .formats.read_options import DEFAULTS, ReadOptions
@@ -98,7 +100,12 @@ def is_results(path: str) -> bool:
 
 
 def known_arm(results: Results) -> KnownArm:
-    """Return identified base parameters; files keep no more of their covariance than σ."""
-    value, sigma = np.array([(entry.value, entry.sigma) for entry in results.base]).T
+    """
+    Return identified base parameters, without those that are shrunk: a payload is found without.
+
+    Files keep no more of their covariance than σ.
+    """
+    plain = [entry for entry in results.base if entry.name.rstrip(digits) not in SHRUNK]
+    value, sigma = np.array([(entry.value, entry.sigma) for entry in plain]).T
     covariance = np.diag(sigma**2)
-    return KnownArm(tuple(entry.name for entry in results.base), value, covariance, covariance)
+    return KnownArm(tuple(entry.name for entry in plain), value, covariance, covariance)

@@ -2,10 +2,15 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
 from robotid_ros.cli.shared_options import EXIT_UNUSABLE
+from robotid_ros.core.model import inverse_dynamics
+from robotid_ros.files.results_file import read_results
+
+from .conftest import motion
 
 pytestmark = pytest.mark.usefixtures('without_bokeh')
 
@@ -59,6 +64,35 @@ def test_an_identified_arm_stands_for_the_empty_recording(run, bag, loaded, tmp_
         content = yaml.safe_load(file.read_text())
         assert content['mass'] == pytest.approx(2.0, rel=0.02)
         assert content['centre_of_mass'][:2] == pytest.approx([0.2, -0.05], abs=0.01)
+
+
+def test_an_arm_with_friction_of_another_law_stands_for_it_too(run, scara, body, tmp_path):
+    """What the default opened, the plain model of the payload has not."""
+    robot, chi = scara
+    heavy = chi.copy()
+    for symbol, value in body.items():
+        heavy[robot.column(f'{symbol}2')] += value
+    (tmp_path / 'scara.urdf').write_text(robot.urdf)
+    t, q, dq, ddq = motion()
+    for name, parameters in (('empty', chi), ('loaded', heavy)):
+        tau = inverse_dynamics(robot, parameters, q, dq, ddq)
+        tau += 2.0 * np.sign(dq) * np.exp(-np.abs(dq) / 0.1)
+        tau += 0.01 * np.random.default_rng(1).normal(size=tau.shape)
+        columns = {'time': t}
+        for k, joint in enumerate(robot.joints):
+            columns |= {f'{joint}_position': q[:, k], f'{joint}_effort': tau[:, k]}
+        rows = np.column_stack(list(columns.values()))
+        np.savetxt(
+            tmp_path / f'{name}.csv', rows, delimiter=',', header=','.join(columns), comments=''
+        )
+    log, urdf = tmp_path / 'empty.csv', ('--urdf', tmp_path / 'scara.urdf')
+    assert run('identify', log, *urdf, '-o', tmp_path / 'arm')[0] == 0
+    assert any(x.name.startswith('Ds') for x in read_results(tmp_path / 'arm').base)
+    file = tmp_path / 'body.yaml'
+    arguments = (tmp_path / 'arm', tmp_path / 'loaded.csv', '-o', file, '--frame', 'joint_2')
+    code, _, err = run('payload', *arguments)
+    assert code in (0, EXIT_UNUSABLE) and not err, err
+    assert yaml.safe_load(file.read_text())['mass'] == pytest.approx(2.0, rel=0.1)
 
 
 def test_no_payload_is_said_so(run, bag, tmp_path):
