@@ -169,8 +169,8 @@ def choose(
     judged = (grams, grams.total), (grams, lagged), (used, used.total)
     own, known, theirs_left = (_left_by_all(*each, weights, base.rank) for each in judged)
     shares = SHARE * np.maximum(known, 0.0) / np.maximum(theirs_left, 1e-300)
-    if np.any(own > grams.total[:, -1, -1]):  # as of efforts in another unit
-        shares *= 0.0
+    if np.median(own / np.maximum(grams.total[:, -1, -1], 1e-300)) > 1.0:
+        shares *= 0.0  # most joints are left with more than their efforts: a unit is wrong
     share = shares[:, None, None]
     used = Grams(used.total * share, used.folds * share, grams.count)
     bodies = base.of(robot.prior) if robot.prior[robot.first_columns + 9].any() else None

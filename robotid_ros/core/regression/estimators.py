@@ -218,6 +218,10 @@ NEEDS_ALL_ROWS = ('irls', 'iv')
 ITERATIONS = {'irls': 30}
 
 
+# Covariances (b, b) of what penalties leave, and of what rows at instants do; None without any.
+Left = tuple[Array, Array] | None
+
+
 def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
     """
     Estimate χ̂ = (ΩW)⁺ ΩY (DIDIM eq. 15-21).
@@ -256,9 +260,9 @@ def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
 
 def _solve(
     system: System, joint_rows: JointRows, weights: Weights, method: str
-) -> tuple[Solution, Array | None]:
-    """Return the solution, and the covariance (b, b) of what penalties leave, None without any."""
-    left = None
+) -> tuple[Solution, Left]:
+    """Return the solution, and what penalties leave."""
+    left: Left = None
     W = np.vstack([w * k[:, None] for (w, _), k in zip(joint_rows, weights, strict=True)])
     Y = np.concatenate([y * k for (_, y), k in zip(joint_rows, weights, strict=True)])
     if system.prior is not None and method in WHITENED:
@@ -267,7 +271,8 @@ def _solve(
         Z = [system.instruments(j) * k[:, None] for j, k in enumerate(weights)]
         solution = instrumental_variables(W, Y, np.vstack(Z))
     elif method == MIXED and system.penalty is not None:
-        solution, left = system.penalty.solve(W, Y)
+        solution, bias, moved = system.penalty.solve(W, Y)
+        left = bias, np.outer(moved, moved)
     else:
         solution = (total_least_squares if method == 'tls' else least_squares)(W, Y)
     s = solution.singular
@@ -299,14 +304,16 @@ def _estimate(
     joint_rows: JointRows,
     weights: Weights,
     solution: Solution,
-    left: Array | None,
+    left: Left,
     method: str,
 ) -> Estimate:
     value = solution.value
     residual = [y - w @ value for w, y in joint_rows]
     found = _covariances(system, [w for w, _ in joint_rows], weights, solution, method)
     if left is not None:
-        found = found.plus(left)
+        found = found.plus(left[0])
+        # Not of the weights by which consistent parameters may be off.
+        found = found._replace(covariance=found.covariance + left[1])
     rows = system.equations
     from_prior = np.zeros(len(value), dtype=bool)
     if system.prior is not None and method in WHITENED:

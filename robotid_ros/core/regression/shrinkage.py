@@ -48,15 +48,22 @@ class Penalty(ReadOnlyArrays):
     target: Array
     instants: Array
 
-    def solve(self, W: Array, Y: Array) -> tuple[Solution, Array]:
+    def solve(self, W: Array, Y: Array) -> tuple[Solution, Array, Array]:
         """
-        Solve weighted rows (N, b), (N,); return the solution, and what the penalties leave (b, b).
+        Solve weighted rows (N, b), (N,).
+
+        Returns
+        -------
+        The solution, the covariance (b, b) of what the penalties leave, and how far (b,) rows at
+        instants move the estimate
+
 
         The solution's bread is that of the data: χ̂ = B Wᵀ Y, the pull to the plain fit included.
         Its singular values are those of the plain fit. A parameter that is pulled is taken to be
         off by as much as the others of its group are from their means. Rows at instants have the
-        errors of the others, as they are of the same data; by how far they move the estimate it
-        may be off.
+        errors of the others, as they are of the same data; the estimate may be off by how far they
+        move it.
+
         """
         free = np.flatnonzero(~self.shrunk)
         length = np.sqrt(self.size)
@@ -83,8 +90,7 @@ class Penalty(ReadOnlyArrays):
         weakest = np.zeros(W.shape[1])
         weakest[free] = plain.weakest
         half = bread * (RIDGE * length * np.linalg.norm(Y))
-        moved = found.value - alone.value
-        bias, pull = half @ half.T + np.outer(moved, moved), self.precision * found.value**2
+        bias, pull = half @ half.T, self.precision * found.value**2
         for number in np.unique(self.group[self.group >= 0]):
             own = self.group == number
             half = found.bread[:, own] * np.sqrt(self.precision[own] * pull[own].mean())
@@ -92,4 +98,5 @@ class Penalty(ReadOnlyArrays):
         if len(self.rows):
             half = found.bread @ self.rows.T
             bias += half @ half.T * np.mean((self.rows @ found.value - self.target) ** 2)
-        return Solution(found.value, bread, plain.singular, weakest), bias
+        solution = Solution(found.value, bread, plain.singular, weakest)
+        return solution, bias, found.value - alone.value

@@ -97,7 +97,7 @@ def test_a_penalised_fit_is_the_normal_equations_with_the_penalties():
     R, r, group = rng.normal(size=(3, 6)), rng.normal(size=3), np.where(shrunk, 0, -1)
     U = rng.normal(size=(9, 7))
     penalty = Penalty(np.ones(1), precision, size, shrunk, group, R, r, U)
-    found, _ = penalty.solve(W, Y)
+    found, *_ = penalty.solve(W, Y)
     plain = np.zeros(6)
     plain[:4] = np.linalg.solve((W.T @ W + np.diag(ridge))[:4, :4], W[:, :4].T @ Y)
     alone = W.T @ W + np.diag(precision + hold + ridge) + R.T @ R
@@ -109,7 +109,7 @@ def test_a_penalised_fit_is_the_normal_equations_with_the_penalties():
     step = 1e-6 * rng.normal(size=100)
     moved = U.copy()
     moved[:, 6] += U[:, :6] @ np.linalg.solve(alone, W.T @ step)
-    other, _ = dataclasses.replace(penalty, instants=moved).solve(W, Y + step)
+    other, *_ = dataclasses.replace(penalty, instants=moved).solve(W, Y + step)
     np.testing.assert_allclose(other.value - found.value, found.bread @ (W.T @ step), atol=1e-12)
 
 
@@ -122,10 +122,11 @@ def test_a_hold_alone_changes_nothing():
     penalty = Penalty(
         np.ones(1), none, size, none > 1.0, np.full(6, -1), *nothing, np.zeros((0, 7))
     )
-    found, bias = penalty.solve(W, Y)
+    found, bias, moved = penalty.solve(W, Y)
     inverse = np.linalg.inv(W.T @ W + RIDGE * np.diag(size))
     np.testing.assert_allclose(found.value, inverse @ W.T @ Y, rtol=1e-9)
     np.testing.assert_allclose(found.bread, inverse, rtol=1e-9)
+    assert not moved.any()
     # What the ridge takes over is of the order of its square.
     assert np.abs(bias).max() < 1e3 * RIDGE**2 * np.abs(inverse).max()
 
@@ -140,7 +141,8 @@ def test_what_the_rows_do_not_tell_apart_is_shared_and_as_uncertain_as_all_torqu
     penalty = Penalty(
         np.ones(1), none, size, none > 1.0, np.full(4, -1), *nothing, np.zeros((0, 5))
     )
-    found, bias = penalty.solve(W, Y)
+    found, bias, moved = penalty.solve(W, Y)
+    assert not moved.any()
     one = np.linalg.lstsq(W[:, :3], Y, rcond=None)[0]
     np.testing.assert_allclose(found.value, [one[0], one[1] / 2, one[2], one[1] / 2], rtol=1e-4)
     sigma = np.sqrt(np.diag(bias))
