@@ -52,17 +52,16 @@ class Penalty(ReadOnlyArrays):
         """
         Solve weighted rows (N, b), (N,).
 
-        Returns
-        -------
-        The solution, the covariance (b, b) of what the penalties leave, and how far (b,) rows at
-        instants move the estimate
-
-
         The solution's bread is that of the data: χ̂ = B Wᵀ Y, the pull to the plain fit included.
         Its singular values are those of the plain fit. A parameter that is pulled is taken to be
         off by as much as the others of its group are from their means. Rows at instants have the
         errors of the others, as they are of the same data; the estimate may be off by how far they
         move it.
+
+        Returns
+        -------
+        The solution, the covariance (b, b) of what the penalties leave, and how far (b,) rows at
+        instants move the estimate
 
         """
         free = np.flatnonzero(~self.shrunk)
