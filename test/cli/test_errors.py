@@ -328,7 +328,7 @@ def test_what_cannot_be_written_is_said_before_the_work(run, bag, tmp_path):
 )
 @pytest.mark.parametrize('unbuffered', ['', '1'])
 def test_output_goes_wherever_it_can(bag, redirection, code, words, unbuffered):
-    command = f'{sys.executable} -m robotid_ros.cli inspect {bag} {redirection}'
+    command = f'{sys.executable} -m robotid_ros.cli inspect {bag} --quiet {redirection}'
     environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path), 'LC_ALL': 'C'}
     environment |= {'PYTHONIOENCODING': 'ascii', 'PYTHONUTF8': '0', 'PYTHONUNBUFFERED': unbuffered}
     done = subprocess.run(
