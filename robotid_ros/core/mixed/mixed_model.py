@@ -160,12 +160,13 @@ def choose(
     told = told_joints(parts, robot)
     kinds = [observe_kinds(p.samples, p.system, told, scales, rigid) for p in parts]
     size = column_scale(parts, kinds, scales)
-    grams = _grams(parts, [D / size[:, None] for D in kinds], length)
+    kinds = [D / size[:, None] for D in kinds]
+    grams = _grams(parts, kinds, length)
     theirs = [observe_kinds(p.samples, p.system, told, scales, rigid) for p in instants]
     used = _grams_of_instants(parts, instants, [D / size[:, None] for D in theirs], length)
     # Where a model is exact, what rows at instants leave is made by filters alone, and what the
     # others leave is noise, which has no covariance from one row to the next.
-    lagged = _lagged_products(parts, [D / size[:, None] for D in kinds], length)
+    lagged = _lagged_products(parts, kinds, length)
     judged = (grams, grams.total), (grams, lagged), (used, used.total)
     own, known, theirs_left = (_left_by_all(*each, weights, base.rank) for each in judged)
     shares = SHARE * np.maximum(known, 0.0) / np.maximum(theirs_left, 1e-300)
