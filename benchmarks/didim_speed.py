@@ -15,9 +15,10 @@ from common import command_line, configured, verdict
 import numpy as np
 import pinocchio
 
+from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot import Robot
-from robotid_ros.core.replay.control_laws import Desired, JointTrajectoryEffort
+from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
 from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.direct_model import direct_model
 from robotid_ros.core.replay.prior_distribution import initial_parameters
@@ -46,7 +47,7 @@ def ur10() -> tuple[Robot, np.ndarray]:
     return robot, chi
 
 
-def wave(robot: Robot, duration: float) -> Desired:
+def wave(robot: Robot, duration: float) -> Motion:
     """Return a periodic reference of five harmonics of 0.1 Hz a joint, from rest."""
     t = np.arange(round(duration * RATE))[:, None] / RATE
     rng = np.random.default_rng(3)
@@ -58,7 +59,7 @@ def wave(robot: Robot, duration: float) -> Desired:
         dq += a * w * np.sin(w * t)
         ddq += a * w * w * np.cos(w * t)
     home = np.array([0.0, -1.2, 1.4, -0.5, 0.3, 0.0])
-    return Desired(home + q, dq, ddq, np.zeros_like(q))
+    return Motion(home + q, dq, ddq)
 
 
 def law() -> JointTrajectoryEffort:
@@ -67,16 +68,16 @@ def law() -> JointTrajectoryEffort:
     return JointTrajectoryEffort(RATE, p, 0.0, 0.05 * p)
 
 
-def plain(robot: Robot, chi: np.ndarray, desired: Desired, steps: int) -> float:
+def plain(robot: Robot, chi: np.ndarray, desired: Motion, steps: int) -> float:
     """Return the speed of the loop that anyone would write: friction by sign, RK4, numpy."""
     direct = direct_model(robot, chi)
     model, data, h = direct.model, direct.model.createData(), 1.0 / RATE
     control = law()
-    p, d = control.stiffness, control.damping
+    p, d, viscous = control.stiffness, control.damping, np.diag(direct.damping)
     q, dq = desired.q[0].copy(), desired.dq[0].copy()
 
     def rate(position: np.ndarray, velocity: np.ndarray, tau: np.ndarray) -> np.ndarray:
-        friction = direct.viscous * velocity + direct.coulomb * np.sign(velocity) + direct.offset
+        friction = viscous * velocity + direct.coulomb * np.sign(velocity) + direct.offset
         return pinocchio.aba(model, data, position, velocity, tau - friction)
 
     begin = time.process_time()

@@ -11,10 +11,10 @@ from scara_plant import Data, differentiated, INERTIA, RATE, ZETA
 sys.path.insert(0, str(ROOT / 'test' / 'tools'))
 from best_cases import tuned_pd
 
+from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.regression.estimators import Estimate, fit
 from robotid_ros.core.regression.observation_system import observe, Rows
-from robotid_ros.core.replay.control_laws import Desired
 from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
 from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.replay.simulated_observation import observe_simulation
@@ -43,7 +43,7 @@ def problem(
         robot,
         base_parameters(robot),
         tuned_pd(RATE, of_omega * data.motion.omega, of_zeta * ZETA, INERTIA),
-        Desired(*data.reference, np.zeros_like(data.tau)),
+        Motion(*data.reference),
         Torque(rows.astype(float), data.tau[rows], np.ones(rows.size, dtype=bool), RATE / stride),
         ReplaySettings(decimation=keep, step=1.0 / RATE),
         measured=differentiated(data.q, RATE, 20.0),

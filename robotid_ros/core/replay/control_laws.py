@@ -12,36 +12,20 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 import dataclasses
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...exceptions import ControllerError, UnknownNameError
 from ..arrays import Array, frozen
+from ..excitation.trajectory import Motion
 from ..signals.recording import Controller
 
 Step = Callable[[int, Array, Array], Array]
 # Strategies of control_toolbox, and their prefix in the name of a recorded gain.
 STRATEGIES = ('legacy', 'none', 'back_calculation', 'conditional_integration')
 ANTIWINDUP = 'antiwindup_'
-
-
-class Desired(NamedTuple):
-    """
-    What the controller is asked to do at each of its updates, each (K, n).
-
-    Attributes
-    ----------
-    q, dq, ddq : reference position, velocity, acceleration [rad or m, per s, per s²]
-    effort : feed-forward effort, in the controller's unit
-
-    """
-
-    q: Array
-    dq: Array
-    ddq: Array
-    effort: Array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,20 +67,25 @@ class ControlLaw(ABC):
         """
         return dataclasses.replace(self, gain=self.gain * np.asarray(factor, dtype=float))
 
-    def start(self, desired: Desired, initial_effort: Array | None = None) -> Step:
+    def start(self, desired: Motion, initial_effort: Array | None = None) -> Step:
         """
         Return `step(k, q, dq) -> tau`, to be called for k = 0, 1, 2 … in turn.
 
         The integral starts where the torque on the reference is `initial_effort` (n,), as that of
         a controller that has held the robot for a while; without it at 0, as after activation.
         """
-        gain = self.gain
-        step = self.output(desired, None if initial_effort is None else initial_effort / gain)
-        if np.any(self.resolution > 0.0):
-            step = _with_encoder(step, self.resolution)
-        if np.any(np.isfinite(self.limit)):
-            step = _saturated(step, self.limit)
-        return step if np.all(gain == 1.0) else lambda k, q, dq: step(k, q, dq) * gain
+        gain, limit = self.gain, np.asarray(self.limit)
+        law = self.output(desired, None if initial_effort is None else initial_effort / gain)
+        coarse, limited = np.any(self.resolution > 0.0), np.any(np.isfinite(limit))
+        count = np.where(np.asarray(self.resolution) > 0.0, self.resolution, 1e-300)
+
+        def step(k: int, q: Array, dq: Array) -> Array:
+            output = law(k, np.round(q / count) * count if coarse else q, dq)
+            if limited:
+                output = np.minimum(np.maximum(output, -limit), limit)
+            return output * gain
+
+        return step
 
     @property
     @abstractmethod
@@ -114,18 +103,8 @@ class ControlLaw(ABC):
         """Integral time, with which an integral's initial value decays, (n,) [s]."""
 
     @abstractmethod
-    def output(self, desired: Desired, initial_effort: Array | None = None) -> Step:
+    def output(self, desired: Motion, initial_effort: Array | None = None) -> Step:
         """Start the bare law, whose output has neither limits nor a unit of torque."""
-
-
-def _with_encoder(step: Step, resolution: Array | float) -> Step:
-    count = np.where(np.asarray(resolution) > 0.0, resolution, 1e-300)
-    return lambda k, q, dq: step(k, np.round(q / count) * count, dq)
-
-
-def _saturated(step: Step, limit: Array | float) -> Step:
-    low, high = -np.asarray(limit), np.asarray(limit)
-    return lambda k, q, dq: np.minimum(np.maximum(step(k, q, dq), low), high)
 
 
 def with_differenced_velocity(step: Step, rate: float) -> Step:
@@ -200,25 +179,21 @@ class CascadeControl(ControlLaw):
         """`k_v g_τ`, (n,)."""
         return self.kv * self.gain
 
-    def output(self, desired: Desired, initial_effort: Array | None = None) -> Step:
+    def output(self, desired: Motion, initial_effort: Array | None = None) -> Step:
         """Start the cascade; see `ControlLaw.output`."""
         wanted = self.kp * desired.q + self.velocity_feedforward * desired.dq
-        forward = self.acceleration_feedforward * desired.ddq + desired.effort
+        forward = self.acceleration_feedforward * desired.ddq
         kp, kv, ki = self.kp, self.kv, np.asarray(self.ki) / self.rate
         low, high = -np.asarray(self.integral_limit), np.asarray(self.integral_limit)
         start = kv * (wanted[0] - kp * desired.q[0] - desired.dq[0]) + forward[0]
         integral = initial_integral(initial_effort, start, ki, low, high)
 
-        def proportional(k: int, q: Array, dq: Array) -> Array:
-            return kv * (wanted[k] - kp * q - dq) + forward[k]
-
-        def with_integral(k: int, q: Array, dq: Array) -> Array:
+        def step(k: int, q: Array, dq: Array) -> Array:
             nonlocal integral
             error = wanted[k] - kp * q - dq
-            integral = np.clip(integral + ki * error, low, high)
+            integral = np.minimum(np.maximum(integral + ki * error, low), high)
             return kv * error + integral + forward[k]
 
-        step = with_integral if np.any(ki) else proportional
         return with_differenced_velocity(step, self.rate) if self.differences else step
 
 
@@ -227,8 +202,8 @@ class JointTrajectoryEffort(ControlLaw):
     """
     ros2_control's joint_trajectory_controller with effort as its only command interface.
 
-    `u[k] = ff q̇_r[k+1] + effort[k+1] + sat(p e + I + d (q̇_r − q̇))`, `e = q_r − q` at k: the
-    feed-forwards are those of the next update, and `u_clamp` bounds the PID alone. `I += i Ts e`
+    `u[k] = ff q̇_r[k+1] + sat(p e + I + d (q̇_r − q̇))`, `e = q_r − q` at k: the feed-forward is
+    that of the next update, and `u_clamp` bounds the PID alone. `I += i Ts e`
     within `i_clamp`, before the output with the strategy 'legacy' of control_toolbox, after it
     with the others (`integrates_after`), which differ in what they add where the PID is clamped.
 
@@ -272,24 +247,17 @@ class JointTrajectoryEffort(ControlLaw):
         """`d g_τ`, (n,)."""
         return np.asarray(self.d) * self.gain
 
-    def output(self, desired: Desired, initial_effort: Array | None = None) -> Step:
+    def output(self, desired: Motion, initial_effort: Array | None = None) -> Step:
         """Start the controller, just activated; see `ControlLaw.output`."""
-        ahead = self.ff_velocity_scale * desired.dq + desired.effort
-        forward = np.vstack([ahead[1:], ahead[-1:]])
-        clamped = np.any(np.isfinite(self.u_clamp_min)) or np.any(np.isfinite(self.u_clamp_max))
-        if np.any(self.i) or clamped:
-            return self._with_integral(desired, forward, initial_effort)
-        p, d = self.p, np.asarray(self.d)
-        known = p * desired.q + d * desired.dq + forward
-        return lambda k, q, dq: known[k] - p * q - d * dq
-
-    def _with_integral(
-        self, desired: Desired, forward: Array, initial_effort: Array | None
-    ) -> Step:
         p, d, i = self.p, np.asarray(self.d), np.asarray(self.i) / self.rate
         q_r, wanted = desired.q, p * desired.q + d * desired.dq
+        ahead = self.ff_velocity_scale * desired.dq
+        forward = np.vstack([ahead[1:], ahead[-1:]])
         low, high = np.asarray(self.i_clamp_min), np.asarray(self.i_clamp_max)
         u_low, u_high = np.asarray(self.u_clamp_min), np.asarray(self.u_clamp_max)
+        if not (np.any(i) or np.any(np.isfinite(u_low)) or np.any(np.isfinite(u_high))):
+            known = wanted + forward
+            return lambda k, q, dq: known[k] - p * q - d * dq
         integral = initial_integral(initial_effort, forward[0] + 0.0 * q_r[0], i, low, high)
         deadband, integrates_after = map(np.asarray, (self.error_deadband, self.integrates_after))
         simple = not np.any(deadband) and not np.any(integrates_after)
@@ -317,13 +285,6 @@ class JointTrajectoryEffort(ControlLaw):
         return np.asarray(np.where(error != 0.0, self.integrates_after * added / self.rate, 0.0))
 
 
-def recommended_tracking_time(p: Array, i: Array, d: Array) -> Array:
-    """Return the time constant of back calculation where none is given, (n,) [s]."""
-    safe = np.where(i != 0.0, i, 1.0)
-    constant = np.where(d != 0.0, np.sqrt(np.abs(d / safe)), np.abs(p / safe))
-    return np.where(constant > 0.0, constant, 1.0)
-
-
 @dataclasses.dataclass(frozen=True)
 class RecordedTorque(ControlLaw):
     """
@@ -348,7 +309,7 @@ class RecordedTorque(ControlLaw):
 
     damping = integral_time = stiffness
 
-    def output(self, desired: Desired, initial_effort: Array | None = None) -> Step:
+    def output(self, desired: Motion, initial_effort: Array | None = None) -> Step:
         """Play the torque; see `ControlLaw.output`."""
         return lambda k, q, dq: self.torque[k]
 
@@ -430,9 +391,12 @@ def _antiwindup(gain: _Gains) -> dict[str, Array]:
         if name not in STRATEGIES:
             raise UnknownNameError('anti-windup strategy', name, STRATEGIES)
     none, back, conditional = (gain(ANTIWINDUP + name) for name in STRATEGIES[1:])
-    given, integral = gain('tracking_time_constant'), gain('i')
-    usual = recommended_tracking_time(gain('p'), integral, gain('d'))
-    active = (back != 0.0) & (integral != 0.0)
+    p, i, d, given = map(gain, ('p', 'i', 'd', 'tracking_time_constant'))
+    # The time constant of back calculation that control_toolbox recommends [s].
+    divisor = np.where(i != 0.0, i, 1.0)
+    usual = np.where(d != 0.0, np.sqrt(np.abs(d / divisor)), np.abs(p / divisor))
+    usual = np.where(usual > 0.0, usual, 1.0)
+    active = (back != 0.0) & (i != 0.0)
     return {
         'integrates_after': np.maximum(np.maximum(none, back), conditional),
         'tracking_rate': np.where(active, 1.0 / np.where(given > 0.0, given, usual), 0.0),

@@ -59,15 +59,6 @@ NOISE_FREE_RESIDUAL = 1e-9
 CONVERGED, MAX_ROUNDS = 0.1, 10
 
 
-def bandwidth_warnings(replay: ReplayProblem, omega: Array, band: Array) -> list[Finding]:
-    """Warn of joints whose ω_n (n,) is low for the bandwidth (n,) of their motion [rad/s]."""
-    return [
-        finding('loop_slow', [joint], omega=w, ratio=w / b, band=b)
-        for joint, w, b in zip(replay.robot.joints, omega, band, strict=True)
-        if w < MIN_BANDWIDTH_RATIO * b
-    ]
-
-
 def motion_warnings(replay: ReplayProblem, record: Iteration) -> list[Finding]:
     """
     Warn of joints whose simulated loop does not lag as the measured one does.
@@ -78,7 +69,7 @@ def motion_warnings(replay: ReplayProblem, record: Iteration) -> list[Finding]:
     """
     if replay.measured is None or record.to_measured is None:
         return []
-    q = replay.measured[0]
+    q = replay.measured.q
     lag = np.linalg.norm(q - replay.desired.q, axis=0)
     ratios = record.to_measured.position * np.linalg.norm(q, axis=0) / np.maximum(lag, 1e-300)
     return [
@@ -88,22 +79,9 @@ def motion_warnings(replay: ReplayProblem, record: Iteration) -> list[Finding]:
     ]
 
 
-def unexplained(system: Rows, value: Array) -> float:
-    """Return the relative residual of base parameters (b,) in all rows of a system."""
-    return with_all_rows(system).total_residual(value)
-
-
 def residual_warnings(residual: float) -> list[Finding]:
     """Warn of a relative torque error that the right control law would not leave."""
-    if residual <= MAX_RESIDUAL:
-        return []
-    return [finding('torque_unexplained', residual=residual)]
-
-
-def prior_warnings(estimate: Estimate) -> list[Finding]:
-    """Name the parameters that stay near their prior."""
-    names = [estimate.names[k] for k in estimate.from_prior]
-    return [finding('near_description', parameters=names)] if names else []
+    return [finding('torque_unexplained', residual=residual)] if residual > MAX_RESIDUAL else []
 
 
 class ReplayResult(NamedTuple):
@@ -227,13 +205,20 @@ def _converged(before: Estimate, after: Estimate, settings: ReplaySettings) -> b
 def _history(
     replay: ReplayProblem, iterates: list[Iterate], system: Rows, *notes: Finding
 ) -> History:
-    last = iterates[-1].record
+    last, estimate, joints = iterates[-1].record, iterates[-1].estimate, replay.robot.joints
     omega, zeta = replay.loop_dynamics(last.inertia / last.gain_scale)
     band = bandwidth(replay.desired.dq, replay.law.rate)
-    warnings = [*notes, *prior_warnings(iterates[-1].estimate)]
+    warnings = [*notes]
+    if estimate.from_prior:
+        names = [estimate.names[k] for k in estimate.from_prior]
+        warnings.append(finding('near_description', parameters=names))
     if replay.method == 'didim':
-        warnings += bandwidth_warnings(replay, omega, band)
-        warnings += residual_warnings(unexplained(system, iterates[-1].estimate.value))
+        warnings += [
+            finding('loop_slow', [joint], omega=w, ratio=w / b, band=b)
+            for joint, w, b in zip(joints, omega, band, strict=True)
+            if w < MIN_BANDWIDTH_RATIO * b
+        ]
+        warnings += residual_warnings(with_all_rows(system).total_residual(estimate.value))
     elif not replay.restart:
         warnings += residual_warnings(float(np.sqrt(np.mean(last.torque_error**2))))
     if not replay.restart:
@@ -242,7 +227,7 @@ def _history(
         warnings.append(finding('steps_shortened', method=replay.method.upper()))
     return History(
         replay.base.names,
-        replay.robot.joints,
+        joints,
         tuple(iterate.record for iterate in iterates),
         omega,
         zeta,
@@ -252,7 +237,7 @@ def _history(
             replay.time,
             iterates[-1].simulated,
             replay.desired.q,
-            None if replay.measured is None else replay.measured[0],
+            None if replay.measured is None else replay.measured.q,
         ),
     )
 
@@ -263,7 +248,7 @@ def identify_closed_loop(
     base: BaseParameters,
     settings: ReplaySettings,
     samples: Samples | None = None,
-    progress: Callable[[Iteration], None] | None = None,
+    progress: Progress | None = None,
     method: str = 'didim',
 ) -> ReplayResult:
     """

@@ -38,7 +38,7 @@ class DirectModel:
     ----------
     model : inertias and armature
     coupled_inertia : (n, n) inertia beyond them, of coupled motors, or None
-    viscous : (n,) or (n, n) friction torque per velocity, D
+    damping : (n, n) friction torque per velocity, D
     offset : (n,) constant torque o
     slip_directions : (m, n) joint velocities to slip speeds, R
     coulomb : (m,) F_c
@@ -48,7 +48,7 @@ class DirectModel:
     """
 
     model: pinocchio.Model
-    viscous: Array
+    damping: Array
     offset: Array
     slip_directions: Array
     coulomb: Array
@@ -58,7 +58,7 @@ class DirectModel:
 
     def acceleration_function(self) -> Callable[[Array, Array, Array], Array]:
         """Return `a(q, q̇, τ)`: q̈ (n,) under a torque less dry friction and offset."""
-        rigid, damping = self.rigid_acceleration(), self.damping_matrix
+        rigid, damping = self.rigid_acceleration(), self.damping
         smooth_friction = self.smooth_friction
 
         def resisted(q: Array, dq: Array, tau: Array) -> Array:
@@ -66,11 +66,6 @@ class DirectModel:
             return tau if smooth_friction is None else tau - smooth_friction(q, dq)
 
         return lambda q, dq, tau: rigid(q, dq, resisted(q, dq, tau))
-
-    @property
-    def damping_matrix(self) -> Array:
-        """D, (n, n)."""
-        return np.diag(self.viscous) if self.viscous.ndim == 1 else self.viscous
 
     def rigid_acceleration(self) -> Callable[[Array, Array, Array], Array]:
         """Return q̈ (q, q̇, τ) without friction: ABA, or by M where it has coupled motors."""
@@ -112,7 +107,7 @@ class DirectModel:
         return np.asarray(
             self.mass_matrix(data, q) @ ddq
             + bias
-            + self.damping_matrix @ dq
+            + self.damping @ dq
             + dry
             + self.offset
             + smooth_friction
@@ -125,7 +120,7 @@ class DirectModel:
     def fastest_friction_rate(self, q: Array) -> float:
         """Return the fastest rate [1/s] at which smooth friction brakes the robot at q (n,)."""
         n = self.model.nv
-        slope = self.damping_matrix
+        slope = self.damping
         if self.smooth_friction is not None:
             rest, tiny = np.zeros(n), np.full(n, 1e-7)
             braking = self.smooth_friction(rest, tiny) - self.smooth_friction(rest, rest)
@@ -207,7 +202,8 @@ def direct_model(robot: Robot, chi: Array) -> DirectModel:
     value = dict(
         zip((p.name for p in robot.parameters), np.asarray(chi, dtype=float), strict=True)
     )
-    viscous, offset, coulomb = (np.zeros(robot.n) for _ in range(3))
+    n = robot.n
+    viscous, offset, coulomb = np.zeros((3, n))
     smooth: list[tuple[int, FrictionTerm, list[float]]] = []
     for j, terms in enumerate(robot.friction):
         for term in terms:
@@ -221,35 +217,22 @@ def direct_model(robot: Robot, chi: Array) -> DirectModel:
                 offset[j] += values[0]
             else:
                 smooth.append((j, term, values))
-    damping, coupled_inertia = _with_couplings(robot, value, viscous)
-    slip = slip_directions(robot)
-    own = coulomb[[j for j in range(robot.n) if _has_dry_friction(robot, j)]]
-    coupled = [value[f'Fc{coupling.number}'] for coupling in robot.couplings]
-    order = None if np.array_equal(robot.order, np.arange(robot.n)) else robot.order
-    return DirectModel(
-        model_with(robot, chi),
-        damping,
-        offset,
-        slip,
-        np.concatenate([own, coupled]),
-        coupled_inertia,
-        _summed(smooth, robot.n) if smooth else None,
-        order,
-    )
-
-
-def _with_couplings(
-    robot: Robot, value: dict[str, float], viscous: Array
-) -> tuple[Array, Array | None]:
-    """Return viscous friction with that of couplings, (n, n), and their inertia (n, n)."""
-    if not robot.couplings:
-        return viscous, None
-    damping, inertia = np.diag(viscous), np.zeros((robot.n, robot.n))
+    damping, inertia = np.diag(viscous), np.zeros((n, n))
     for coupling in robot.couplings:
         shape = np.outer(coupling.ratios, coupling.ratios)
         damping = damping + value[f'Fv{coupling.number}'] * shape
         inertia = inertia + value[f'Ia{coupling.number}'] * shape
-    return damping, inertia
+    dry = [*coulomb[[j for j in range(n) if _has_dry_friction(robot, j)]]]
+    return DirectModel(
+        model_with(robot, chi),
+        damping,
+        offset,
+        slip_directions(robot),
+        np.array([*dry, *(value[f'Fc{coupling.number}'] for coupling in robot.couplings)]),
+        inertia if robot.couplings else None,
+        _summed(smooth, n) if smooth else None,
+        None if np.array_equal(robot.order, np.arange(n)) else robot.order,
+    )
 
 
 def slip_directions(robot: Robot) -> Array:

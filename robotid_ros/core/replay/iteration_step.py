@@ -205,7 +205,7 @@ def _simulate_and_fit(
         number,
         value,
         linear.torque_error,
-        relative_motion_error(motion, replay.desired[:3]),
+        relative_motion_error(motion, replay.desired),
         None if replay.measured is None else relative_motion_error(motion, replay.measured),
         inertia,
         gain_scale,

@@ -91,7 +91,7 @@ def estimate_a_priori_inertia(replay: ReplayProblem) -> Array:
     robot, torque = replay.robot, replay.torque
     keep = replay.decimation
     row, valid = torque.row[::keep], torque.valid[::keep]
-    q, dq, ddq = (interpolate_rows(x, row) for x in replay.desired[:3])
+    q, dq, ddq = (interpolate_rows(x, row) for x in replay.desired)
     rigid = prior_inertial_parameters(robot)
     predicted = inverse_dynamics(robot, rigid, q, dq, ddq)
     tau = decimate(torque.tau.T, keep).T

@@ -11,13 +11,14 @@ import numpy.typing as npt
 
 from ...exceptions import ControllerError, DivergenceError, RecordingError
 from ..arrays import Array
+from ..excitation.trajectory import Motion
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from ..regression.observation_system import GaussianPrior
 from ..signals.recording import Controller, Recording, Reference
 from ..signals.samples import Samples
 from ..timing.delays import hold_delay
-from .control_laws import ControlLaw, Desired, make_control_law, RecordedTorque
+from .control_laws import ControlLaw, make_control_law, RecordedTorque
 from .direct_model import direct_model
 from .settings import ReplaySettings
 from .simulation import joint_inertia, mass_matrices, simulate, Simulation, smallest_eigenvalue
@@ -28,7 +29,6 @@ BANDWIDTH_POWER = 0.99
 STRIDE_TOLERANCE = 0.02
 # Longest gap that is interpolated [s], where it is not 1.5 times the usual spacing.
 MAX_GAP = 0.05
-Motion = tuple[Array, Array, Array]
 # Smallest eigenvalue of M, scaled to a unit diagonal, that counts as positive: above rounding.
 MIN_EIGENVALUE = 1e-9
 # Share of the recording that may be left out for the transient of an integral: long integral times
@@ -62,7 +62,7 @@ class Torque(NamedTuple):
     rate: float
 
 
-def reference_on_grid(recording: Recording, rate: float) -> tuple[float, Desired]:
+def reference_on_grid(recording: Recording, rate: float) -> tuple[float, Motion]:
     """
     Return the recorded reference at every update of the controller.
 
@@ -91,15 +91,14 @@ def reference_on_grid(recording: Recording, rate: float) -> tuple[float, Desired
         start, stop = (spans[0].start, spans[0].stop) if spans else recording.time[[0, -1]]
         grid = np.arange(int((min(stop, recording.time[-1]) - start) * rate) + 1) / rate
         index = [trajectory.joints.index(joint) for joint in recording.joints]
-        q, dq, ddq = (value[:, index] for value in trajectory.sample(grid))
-        return float(start), Desired(q, dq, ddq, np.zeros_like(q))
+        return float(start), Motion(*(value[:, index] for value in trajectory.sample(grid)))
     raise RecordingError(
         f'{recording.source or "the recording"} holds neither the reference nor the trajectory: '
         "record the controller's state, or identify by WLS"
     )
 
 
-def _interpolated(reference: Reference, rate: float) -> tuple[float, Desired]:
+def _interpolated(reference: Reference, rate: float) -> tuple[float, Motion]:
     time, rows = np.unique(reference.time, return_index=True)
     grid = time[0] + np.arange(round((time[-1] - time[0]) * rate) + 1) / rate
     q, dq, ddq = (value[rows] for value in (reference.q, reference.dq, reference.ddq))
@@ -107,8 +106,7 @@ def _interpolated(reference: Reference, rate: float) -> tuple[float, Desired]:
     ddq = np.where(np.isfinite(ddq), ddq, 0.0)
     # Controllers that have no acceleration in their reference report none, or zeros.
     ddq = np.where(ddq.any(axis=0), ddq, np.gradient(dq, time, axis=0))
-    motion = interpolate_quintic(time, q, dq, ddq, np.minimum(grid, time[-1]))
-    return float(time[0]), Desired(*motion, np.zeros_like(motion[0]))
+    return float(time[0]), interpolate_quintic(time, q, dq, ddq, np.minimum(grid, time[-1]))
 
 
 def torque_on_grid(
@@ -149,9 +147,7 @@ def torque_on_grid(
     return Torque(row, np.nan_to_num(tau), close & np.isfinite(tau).all(axis=1), rate / stride)
 
 
-def interpolate_quintic(
-    time: Array, q: Array, dq: Array, ddq: Array, at: Array
-) -> tuple[Array, Array, Array]:
+def interpolate_quintic(time: Array, q: Array, dq: Array, ddq: Array, at: Array) -> Motion:
     """Interpolate by quintics through `q dq ddq` (K, n) of `time` (K,), all three at `at` (N,)."""
     left = np.clip(np.searchsorted(time, at, side='right') - 1, 0, time.size - 2)
     h = (time[left + 1] - time[left])[:, None]
@@ -166,7 +162,7 @@ def interpolate_quintic(
     position = start[0] + u * (start[1] + u * (start[2] + u * (c3 + u * (c4 + u * c5))))
     velocity = start[1] + u * (2 * start[2] + u * (3 * c3 + u * (4 * c4 + u * 5 * c5)))
     acceleration = 2 * start[2] + u * (6 * c3 + u * (12 * c4 + u * 20 * c5))
-    return position, velocity / h, acceleration / h**2
+    return Motion(position, velocity / h, acceleration / h**2)
 
 
 def interpolate_rows(values: Array, row: Array) -> Array:
@@ -211,7 +207,7 @@ class ReplayProblem:
     robot: Robot
     base: BaseParameters
     law: ControlLaw
-    desired: Desired
+    desired: Motion
     torque: Torque
     settings: ReplaySettings = dataclasses.field(default_factory=ReplaySettings)
     measured: Motion | None = None
@@ -349,11 +345,11 @@ def make_replay_problem(
     replay = ReplayProblem(robot, base, law, desired, torque, settings, start=start)
     if samples is None:
         return replay
-    q, dq, ddq = (
+    measured = (
         np.column_stack([np.interp(replay.time, samples.time, column) for column in values.T])
         for values in (samples.q, samples.dq, samples.ddq)
     )
-    return dataclasses.replace(replay, measured=(q, dq, ddq))
+    return dataclasses.replace(replay, measured=Motion(*measured))
 
 
 def make_open_loop_problem(
@@ -372,14 +368,14 @@ def make_open_loop_problem(
     measured = np.ones(len(tau), bool) if samples.measured is None else samples.measured
     stretch = np.arange(len(tau)) // restart
     valid = (np.bincount(stretch, ~measured) == 0)[stretch]
-    motion = samples.q, samples.dq, samples.ddq
+    motion = Motion(samples.q, samples.dq, samples.ddq)
     if not settings.decimation:
         settings = dataclasses.replace(settings, decimation=max(1, restart // ROWS_PER_START))
     return ReplayProblem(
         robot,
         base,
         RecordedTorque(rate, held),
-        Desired(*motion, np.zeros_like(tau)),
+        motion,
         Torque(np.arange(len(tau), dtype=float), tau, valid, rate),
         settings,
         motion,

@@ -28,9 +28,9 @@ from scipy.ndimage import minimum_filter1d
 
 from ...exceptions import RecordingError
 from ..arrays import Array
+from ..excitation.trajectory import Motion
 from ..model.dynamics import regressor
 from ..regression.observation_system import decimate, NOISE_BAND, Rows
-from .control_laws import Desired
 from .direct_model import slip_columns, slip_directions
 from .replay_problem import interpolate_rows, ReplayProblem
 from .simulation import Simulation
@@ -306,9 +306,7 @@ def _without_initial_states(
         step = STATE_STEP * travel[j % n]
         moved = [np.array(x) for x in desired[:2]]
         moved[j // n][:, j % n] += step
-        changed = dataclasses.replace(
-            replay, desired=Desired(moved[0], moved[1], desired.ddq, desired.effort)
-        )
+        changed = dataclasses.replace(replay, desired=Motion(moved[0], moved[1], desired.ddq))
         run = changed.simulate(chi, np.ones(n))
         columns.append((_decimated(replay, run.q)[0] - output) / step)
     X, both = np.stack(columns, axis=2), np.concatenate([W, Y[:, :, None]], axis=2)

@@ -11,7 +11,8 @@ import numpy as np
 
 from ...exceptions import DivergenceError, UnknownNameError
 from ..arrays import Array, diagonal_scale
-from .control_laws import ControlLaw, Desired
+from ..excitation.trajectory import Motion
+from .control_laws import ControlLaw
 from .direct_model import DirectModel, mean_signs
 
 Advance = Callable[[Array, Array, Array], tuple[Array, Array, Array]]
@@ -143,7 +144,7 @@ def _smooth_step(direct: DirectModel, h: float, tableau: Tableau) -> Advance:
     known = np.zeros((3 + count) * n)
     position, velocity, torque, *slopes = np.split(known, 3 + count)
     stages = []
-    for k, matrix in enumerate(_stages(h, direct.damping_matrix, tableau.shares)):
+    for k, matrix in enumerate(_stages(h, direct.damping, tableau.shares)):
         out = np.empty(3 * n)
         stages.append((matrix, known[: (3 + k) * n], out, *np.split(out, 3), slopes[k]))
     ends = np.zeros((2, 3 + count))
@@ -239,7 +240,7 @@ class Simulation:
 def simulate(
     direct: DirectModel,
     law: ControlLaw,
-    desired: Desired,
+    desired: Motion,
     *,
     external: Array | None = None,
     integrator: str = 'auto',

@@ -13,7 +13,7 @@ def block(mass=2.0, friction=0.0, viscous=0.0):
     inertia = pinocchio.Inertia(mass, np.zeros(3), np.eye(3))
     model.appendBodyToJoint(joint, inertia, pinocchio.SE3.Identity())
     return DirectModel(
-        model, np.array([viscous]), np.zeros(1), np.eye(1), np.array([float(friction)])
+        model, np.diag([viscous]), np.zeros(1), np.eye(1), np.array([float(friction)])
     )
 
 
@@ -30,7 +30,7 @@ def arm(friction=(0.8, 0.4), viscous=(0.3, 0.1), gravity=9.81, **fields):
     model.armature = np.array([0.2, 0.1])
     return DirectModel(
         model,
-        np.array(viscous),
+        np.diag(viscous),
         np.zeros(2),
         fields.pop('slip_directions', np.eye(2)),
         np.array(friction, dtype=float),

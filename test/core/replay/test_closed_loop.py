@@ -4,7 +4,8 @@ import numpy as np
 import pinocchio
 import pytest
 
-from robotid_ros.core.replay.control_laws import Desired, RecordedTorque
+from robotid_ros.core.excitation.trajectory import Motion
+from robotid_ros.core.replay.control_laws import RecordedTorque
 from robotid_ros.core.replay.direct_model import DirectModel
 from robotid_ros.core.replay.simulation import runge_kutta, simulate, smallest_eigenvalue
 from robotid_ros.exceptions import DivergenceError
@@ -25,7 +26,7 @@ def gantry():
 
 def run_of(direct, torque, q, dq, **settings):
     """Simulate a robot under torques that do not depend on its state."""
-    desired = Desired(q, dq, 0.0 * q, 0.0 * q)
+    desired = Motion(q, dq, 0.0 * q)
     return simulate(direct, RecordedTorque(RATE, torque), desired, **settings)
 
 

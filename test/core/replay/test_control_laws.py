@@ -9,9 +9,9 @@ from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 
+from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.replay.control_laws import (
     CascadeControl,
-    Desired,
     JointTrajectoryEffort,
     make_control_law,
     STRATEGIES,
@@ -32,7 +32,7 @@ EMPS = Path(__file__).parents[4] / 'shared' / 'datasets' / 'emps' / 'ident.npz'
 
 def random_desired(seed, count=40, n=3):
     rng = np.random.default_rng(seed)
-    return Desired(*(rng.normal(size=(count, n)) for _ in range(4)))
+    return Motion(*(rng.normal(size=(count, n)) for _ in range(3)))
 
 
 def pid_outputs(gains, desired, states, rate):
@@ -43,8 +43,7 @@ def pid_outputs(gains, desired, states, rate):
         for k, (q, dq) in enumerate(states):
             ahead = min(k + 1, len(states) - 1)
             effort = pid.compute(desired.q[k, j] - q[j], desired.dq[k, j] - dq[j], 1.0 / rate)
-            forward = joint.ff_velocity_scale * desired.dq[ahead, j] + desired.effort[ahead, j]
-            outputs[k, j] = effort + forward
+            outputs[k, j] = effort + joint.ff_velocity_scale * desired.dq[ahead, j]
     return outputs
 
 
@@ -130,7 +129,7 @@ def test_pd_has_the_frequency_and_damping_it_was_tuned_for():
 def test_scaled_law_keeps_the_motion_of_a_heavier_robot(law):
     t = np.arange(500) / 500.0
     q = np.column_stack([0.2 * np.sin(6 * t)])
-    desired = Desired(q, np.gradient(q, t, axis=0), 0 * q, 0 * q)
+    desired = Motion(q, np.gradient(q, t, axis=0), 0 * q)
     light = simulate(block(2.0), law, desired)
     heavy = simulate(block(14.0), law.scaled(7.0), desired)
     np.testing.assert_allclose(heavy.q, light.q, atol=1e-12)
@@ -138,7 +137,7 @@ def test_scaled_law_keeps_the_motion_of_a_heavier_robot(law):
 
 
 def test_saturation_and_encoder():
-    desired = Desired(*(np.zeros((9, 1)),) * 4)
+    desired = Motion(*(np.zeros((9, 1)),) * 3)
     q = np.array([[0.0], [0.124], [0.126], [-0.5], [3.0]])
     still = np.zeros(1)
 
@@ -158,7 +157,7 @@ def test_cascade_is_the_drive_of_a_real_axis():
     data = np.load(EMPS)
     q, zero = data['q'], np.zeros_like(data['q'])
     law = CascadeControl(1000.0, data['kp'][0], data['kv'][0], differences=True, limit=10.0)
-    step = law.start(Desired(data['q_ref'], zero, zero, zero))
+    step = law.start(Motion(data['q_ref'], zero, zero))
     ours = np.array([step(k, value, zero[0]) for k, value in enumerate(q)])
     error = np.linalg.norm(ours - data['vir']) / np.linalg.norm(data['vir'])
     assert error < 0.01
@@ -172,7 +171,7 @@ def test_cascade_is_the_drive_of_a_real_axis():
     ],
 )
 def test_an_integral_starts_in_balance(law):
-    still = Desired(np.full((5, 1), 0.3), *(np.zeros((5, 1)),) * 3)
+    still = Motion(np.full((5, 1), 0.3), *(np.zeros((5, 1)),) * 2)
     step = law.start(still, np.array([7.0]))
     np.testing.assert_allclose(step(0, still.q[0], np.zeros(1)), [7.0])
     np.testing.assert_allclose(law.start(still)(0, still.q[0], np.zeros(1)), [0.0], atol=1e-15)
@@ -202,7 +201,7 @@ def test_law_repeats_the_output_of_the_controller(integral, strategy):
     )
     controller.activate([0.0, 0.0], [0.0, 0.0])
     points = [
-        Point(int(t * 1e9), [np.sin(t), 0.3 * t], [np.cos(t), 0.3 * (t < 0.99)], [], [t, -t])
+        Point(int(t * 1e9), [np.sin(t), 0.3 * t], [np.cos(t), 0.3 * (t < 0.99)], [], [])
         for t in np.arange(0.0, 1.01, 0.1)
     ]
     points[-1].velocities = [0.0, 0.0]
@@ -214,10 +213,10 @@ def test_law_repeats_the_output_of_the_controller(integral, strategy):
         controller.update(k * period, 0.002, q.tolist(), dq.tolist())
         state = controller.state
         desired = state.desired
-        rows.append((q, dq, desired.positions, desired.velocities, desired.effort, state.output))
-    q, dq, q_r, dq_r, effort, output = (np.array([row[i] for row in rows]) for i in range(6))
+        rows.append((q, dq, desired.positions, desired.velocities, state.output))
+    q, dq, q_r, dq_r, output = (np.array([row[i] for row in rows]) for i in range(5))
     law = law_for(gains, 500.0)
-    step = law.start(Desired(q_r, dq_r, 0 * q_r, effort))
+    step = law.start(Motion(q_r, dq_r, 0 * q_r))
     ours = np.array([step(k, q[k], dq[k]) for k in range(len(q))])
     # The last row's feed-forward is that of a sample that is not in the record.
     np.testing.assert_allclose(ours[:-1], output[:-1], rtol=1e-9, atol=1e-9)

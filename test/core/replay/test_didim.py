@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.diagnostics.data_quality import disagreement_warnings
+from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.finding_codes import finding, select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot_builder import build_robot
 from robotid_ros.core.model.settings import CoupledMotorSettings, RobotSettings
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.replay.control_laws import Desired, JointTrajectoryEffort
+from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
 from robotid_ros.core.replay.didim import didim, identify_closed_loop
 from robotid_ros.core.replay.direct_model import direct_model
 from robotid_ros.core.replay.prior_distribution import initial_parameters
@@ -44,7 +45,7 @@ def wave(duration=8.0, speed=1.0):
         q += a * (1.0 - np.cos(w * t))
         dq += a * w * np.sin(w * t)
         ddq += a * w * w * np.cos(w * t)
-    return Desired(q, dq, ddq, 0 * q)
+    return Motion(q, dq, ddq)
 
 
 def case_of(

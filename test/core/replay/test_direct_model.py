@@ -4,10 +4,11 @@ from forward_dynamics import forward_dynamics
 import numpy as np
 import pytest
 
+from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.model.dynamics import inverse_dynamics, regressor
 from robotid_ros.core.model.robot_builder import build_robot
 from robotid_ros.core.model.settings import CoupledMotorSettings, RobotSettings
-from robotid_ros.core.replay.control_laws import Desired, JointTrajectoryEffort
+from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
 from robotid_ros.core.replay.direct_model import direct_model, slip_columns
 from robotid_ros.core.replay.simulation import simulate
 
@@ -61,9 +62,7 @@ def test_observation_matrix_gives_the_simulated_torque_in_every_row(friction, co
     law = JointTrajectoryEffort(250.0, np.array([300.0, 120.0]), 0.0, np.array([40.0, 16.0]))
     t = np.arange(750)[:, None] / 250.0
     q = np.sin(t * np.array([3.0, 4.0]))
-    run = simulate(
-        direct_model(robot, chi), law, Desired(q, np.gradient(q, 0.004, axis=0), 0 * q, 0 * q)
-    )
+    run = simulate(direct_model(robot, chi), law, Motion(q, np.gradient(q, 0.004, axis=0), 0 * q))
     w = regressor(robot, run.q, run.dq, run.ddq)
     for column, values in slip_columns(robot, run.slip_sign):
         w[:, :, column] = values.T
@@ -93,9 +92,7 @@ def test_moving_rows_need_no_help():
     law = JointTrajectoryEffort(250.0, np.array([300.0, 120.0]), 0.0, np.array([40.0, 16.0]))
     t = np.arange(500)[:, None] / 250.0
     q = np.sin(t * np.array([3.0, 4.0]))
-    run = simulate(
-        direct_model(robot, chi), law, Desired(q, np.gradient(q, 0.004, axis=0), 0 * q, 0 * q)
-    )
+    run = simulate(direct_model(robot, chi), law, Motion(q, np.gradient(q, 0.004, axis=0), 0 * q))
     moving = (run.slip_sign == np.sign(run.dq)).all(axis=1) & (run.dq != 0.0).all(axis=1)
     assert moving.mean() > 0.9
     tau = inverse_dynamics(robot, chi, run.q, run.dq, run.ddq)

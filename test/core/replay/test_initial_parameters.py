@@ -5,11 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 
+from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.core.model.robot_builder import build_robot
 from robotid_ros.core.model.settings import RobotSettings
-from robotid_ros.core.replay.control_laws import Desired, JointTrajectoryEffort
+from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
 from robotid_ros.core.replay.direct_model import direct_model
 from robotid_ros.core.replay.prior_distribution import (
     estimate_a_priori_inertia,
@@ -36,7 +37,7 @@ def replay_of(urdf=None, law=SOFT, decimation=1, **settings):
     t, w = np.arange(ROWS)[:, None] / RATE, np.array([3.1, 4.3])
     motion = np.sin(w * t), w * np.cos(w * t), -(w**2) * np.sin(w * t)
     torque = Torque(np.arange(ROWS) * 1.0, 0.0 * motion[0], np.ones(ROWS, dtype=bool), RATE)
-    desired = Desired(*motion, 0.0 * motion[0])
+    desired = Motion(*motion)
     given = ReplaySettings(decimation=decimation)
     return ReplayProblem(robot, base_parameters(robot), law, desired, torque, given)
 

@@ -7,7 +7,8 @@ import pinocchio
 import pytest
 from scipy.integrate import solve_ivp
 
-from robotid_ros.core.replay.control_laws import Desired, JointTrajectoryEffort
+from robotid_ros.core.excitation.trajectory import Motion
+from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
 from robotid_ros.core.replay.simulation import (
     IntegrationStep,
     INTEGRATORS,
@@ -63,11 +64,10 @@ def adaptive(direct, h):
 def wave(count=1500, rate=500.0):
     t = np.arange(count)[:, None] / rate
     speed = np.array([3.0, 4.2])
-    return Desired(
+    return Motion(
         np.sin(speed * t),
         speed * np.cos(speed * t),
         -(speed**2) * np.sin(speed * t),
-        np.zeros((count, 2)),
     )
 
 
@@ -226,7 +226,7 @@ def test_every_row_balances():
     assert (np.abs(run.slip_sign) < 1).any()
     for q, dq, ddq, tau, slip in zip(run.q, run.dq, run.ddq, run.tau, run.slip_sign, strict=True):
         rigid = pinocchio.rnea(direct.model, data, q, dq, ddq)
-        friction = direct.viscous * dq + direct.coulomb * slip
+        friction = direct.damping @ dq + direct.coulomb * slip
         np.testing.assert_allclose(rigid + friction, tau, atol=1e-9)
 
 
@@ -276,7 +276,7 @@ def test_unstable_loop_is_said_not_returned():
 
 def test_a_robot_held_at_rest_has_not_left_its_reference():
     q = np.tile([0.3, -0.2], (200, 1))
-    held = Desired(q, *np.zeros((3, 200, 2)))
+    held = Motion(q, *np.zeros((2, 200, 2)))
     assert np.abs(simulate(arm(), TRACKING, held).q - q).max() < 1e-3
 
 

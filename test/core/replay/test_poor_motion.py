@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot_builder import build_robot
@@ -12,7 +13,7 @@ from robotid_ros.core.model.settings import RobotSettings
 from robotid_ros.core.parameters.standard import physically_consistent_links
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.replay import didim as didim_module
-from robotid_ros.core.replay.control_laws import Desired, JointTrajectoryEffort
+from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
 from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.direct_model import direct_model
 from robotid_ros.core.replay.iteration_step import first_iterate, next_iterate
@@ -49,7 +50,7 @@ def slow_wrist(duration=6.0):
         q += a * (1.0 - np.cos(w * t))
         dq += a * w * np.sin(w * t)
         ddq += a * w * w * np.cos(w * t)
-    return Desired(q, dq, ddq, 0.0 * q)
+    return Motion(q, dq, ddq)
 
 
 @pytest.fixture(scope='module')

@@ -5,10 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
+from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot_builder import build_robot
 from robotid_ros.core.model.settings import RobotSettings
-from robotid_ros.core.replay.control_laws import Desired, JointTrajectoryEffort
+from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
 from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
 
 from .arms import planar_urdf
@@ -22,7 +23,7 @@ def replay_of(integral=0.0, urdf=None, **fields):
     robot, zeros = build_robot(urdf or planar_urdf(), RobotSettings()), np.zeros((ROWS, 2))
     return ReplayProblem(
         robot, base_parameters(robot), JointTrajectoryEffort(RATE, STIFFNESS, integral, DAMPING),
-        Desired(zeros, zeros, zeros, zeros),
+        Motion(zeros, zeros, zeros),
         Torque(np.arange(ROWS) * 1.0, zeros, np.ones(ROWS, dtype=bool), RATE), **fields,
     )  # fmt: skip
 

@@ -5,11 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 
+from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot_builder import build_robot
 from robotid_ros.core.model.settings import RobotSettings
 from robotid_ros.core.replay import simulated_observation
-from robotid_ros.core.replay.control_laws import Desired, JointTrajectoryEffort
+from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
 from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
 from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.replay.simulated_observation import (
@@ -29,7 +30,7 @@ def replay_of(dq, measured, **settings):
     robot, zeros = build_robot(planar_urdf(), RobotSettings()), np.zeros((ROWS, 2))
     return ReplayProblem(
         robot, base_parameters(robot), JointTrajectoryEffort(RATE, *np.ones((3, 2))),
-        Desired(zeros, dq, zeros, zeros), Torque(np.arange(ROWS) * 1.0, zeros, measured, RATE),
+        Motion(zeros, dq, zeros), Torque(np.arange(ROWS) * 1.0, zeros, measured, RATE),
         ReplaySettings(**settings),
     )  # fmt: skip
 
