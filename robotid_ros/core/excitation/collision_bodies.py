@@ -51,12 +51,6 @@ def collision_model(
     Neighbours in the chain are left out, pairs that no configuration can part, and for the ground
     the first two links.
 
-    Parameters
-    ----------
-    robot : its URDF is the source of shapes
-    model : Pinocchio model that the geometry is attached to
-    settings : what to check
-
     Returns
     -------
     Pinocchio's geometry model, findings, and by name those about what is unchecked.
@@ -73,17 +67,16 @@ def collision_model(
         unchecked['ground'] = finding('ground_unchecked')
     if robot.assumed_inertials:  # no matter of collisions, but of what is accepted like these
         unchecked['masses'] = finding('masses_unchecked')
-    own = list(range(len(geometry.geometryObjects)))
-    moving = [k for k in own if _parent_joint(geometry, k) > 0]
+    joints = [int(body.parentJoint) for body in geometry.geometryObjects]
+    moving = [k for k, joint in enumerate(joints) if joint > 0]
     if settings.self_collision:
         parents = list(model.parents)
-        for k, other in combinations(own, 2):
-            first, second = _parent_joint(geometry, k), _parent_joint(geometry, other)
+        for (k, first), (other, second) in combinations(enumerate(joints), 2):
             if first not in (second, parents[second]) and second != parents[first]:
                 geometry.addCollisionPair(pin.CollisionPair(k, other))
     if settings.ground is not None:
         # The first two links stand on the ground; where they end, the third begins.
-        high = [k for k in moving if len(model.supports[_parent_joint(geometry, k)]) > 3]
+        high = [k for k in moving if len(model.supports[joints[k]]) > 3]
         half_space = shapes.Halfspace(np.array([0.0, 0.0, 1.0]), settings.ground)
         body = pin.GeometryObject(GROUND, 0, pin.SE3.Identity(), half_space)
         _add_surrounding(geometry, high, body)
@@ -147,10 +140,6 @@ def _balls_at_joints(model: Any, settings: Workspace) -> Any:
             ball = pin.GeometryObject(*place, shapes.Sphere(BALL_RADIUS))
             geometry.addGeometryObject(ball)
     return geometry
-
-
-def _parent_joint(geometry: Any, body: int) -> int:
-    return int(geometry.geometryObjects[body].parentJoint)
 
 
 def _add_surrounding(geometry: Any, bodies: list[int], other: Any) -> None:

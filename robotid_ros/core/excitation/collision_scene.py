@@ -63,8 +63,7 @@ class ToolBox:
         if not self.joint:
             return np.broadcast_to(self._offset, (len(q), 3))
         rotation, translation = (x[:, self.joint - 1] for x in self._tree.places(q))
-        place: Array = rotation @ self._offset + translation
-        return place
+        return np.asarray(rotation @ self._offset + translation)
 
     def distances(self, q: Array) -> Array:
         """Return distances inside the walls, (N, 6) or, without a box, (N, 0) [m]."""
@@ -72,11 +71,6 @@ class ToolBox:
             return np.empty((len(q), 0))
         place = self.places(q)
         return np.hstack([place - self.corners[0], self.corners[1] - place])
-
-    def inwards(self, walls: NDArray[np.intp]) -> Array:
-        """Return the directions in which the tool leaves walls behind, (walls, 3)."""
-        sides, axes = np.divmod(walls, 3)
-        return np.asarray((1.0 - 2.0 * sides)[:, None] * np.eye(3)[axes])
 
 
 def box_corners(settings: Workspace) -> tuple[Array, Array]:
@@ -287,7 +281,8 @@ class CollisionScene:
         walls = numbers >= self.pairs
         normals, points = np.empty((2, len(numbers), 3))
         if walls.any():
-            normals[walls] = self._box.inwards(numbers[walls] - self.pairs)
+            sides, axes = np.divmod(numbers[walls] - self.pairs, 3)
+            normals[walls] = (1.0 - 2.0 * sides)[:, None] * np.eye(3)[axes]
             points[walls] = self._box.places(rows)[places[walls]]
         bodies = np.flatnonzero(~walls)
         results = self._measured(rows, places[bodies], numbers[bodies])
@@ -309,7 +304,6 @@ class CollisionScene:
         Parameters
         ----------
         q : (N, n) in small steps
-        time : (N,) [s], for the message
         step : samples from one measurement to the next
 
         Returns

@@ -188,12 +188,6 @@ def design(
     something true, and Ctrl-C end the search with it. The time limit is that of everything here;
     only building the first feasible motion and checking the last one may take longer.
 
-    Parameters
-    ----------
-    robot : with limits and prior parameters
-    settings : family, criterion, limits, seed
-    progress : called as the search goes on
-
     Raises
     ------
     ConfigurationError : settings that do not fit the robot, limits that contradict each other
@@ -222,7 +216,17 @@ def design(
 
 def _result(problem: Problem, search: Search, trajectory: Trajectory, usage: Usage) -> Design:
     """Return a design with its figures, without the trajectory that validates."""
-    singular, numbers = _conditioning(problem, trajectory)
+    # Condition numbers are those with the robot's own friction.
+    times = (np.arange(FIGURE_SAMPLES) + 0.5) / FIGURE_SAMPLES * trajectory.period
+    w = ObservationModel(problem.robot).matrix(trajectory.sample(times))[:, :, problem.columns]
+    flat = (w * problem.weights[:, None]).reshape(-1, w.shape[2]) / np.sqrt(len(w))
+    s = flat.T @ flat
+    names = {'raw': 'condition', 'normalised': 'normalised_condition', 'frobenius': 'frobenius'}
+    numbers = {
+        key: float(CRITERIA[name].report(CRITERIA[name].objective(s)[0]))
+        for key, name in names.items()
+    }
+    singular = np.linalg.svd(np.linalg.qr(flat, mode='r'), compute_uv=False)
     # Of a motion so small, rounding hides what it excites.
     if singular[-1] < MIN_SINGULAR_RATIO * singular[0]:
         raise TrajectoryError(
@@ -231,8 +235,16 @@ def _result(problem: Problem, search: Search, trajectory: Trajectory, usage: Usa
         )
     count, which = len(problem.columns), problem.columns_note
     notes = [finding('designed_columns', count=count, which=which)]
+    shortcomings, most = [], problem.settings.largest_condition
+    if numbers['normalised'] > most:
+        poor = finding('badly_conditioned', condition=numbers['normalised'], most=most)
+        shortcomings.append(poor)
     if search.stopped:
         notes.append(finding('search_stopped'))
+        # A quasi-Newton method with fewer points than variables has not looked everywhere.
+        if search.evaluations < problem.scale.size:
+            figures = {'evaluations': search.evaluations, 'variables': problem.scale.size}
+            shortcomings.append(finding('search_too_short', **figures))
     return Design(
         trajectory=trajectory,
         validation=None,
@@ -252,20 +264,8 @@ def _result(problem: Problem, search: Search, trajectory: Trajectory, usage: Usa
         evaluations=search.evaluations,
         notes=(*notes, *problem.scene.notes),
         unchecked=tuple(problem.scene.unchecked.values()),
-        shortcomings=_shortcomings(problem, search, numbers['normalised']),
+        shortcomings=tuple(shortcomings),
     )
-
-
-def _shortcomings(problem: Problem, search: Search, condition: float) -> tuple[Finding, ...]:
-    """Say why a motion is not worth running; nothing of a good one."""
-    found, most, variables = [], problem.settings.largest_condition, problem.scale.size
-    if condition > most:
-        found.append(finding('badly_conditioned', condition=condition, most=most))
-    # A quasi-Newton method with fewer points than variables has not looked in every direction.
-    if search.stopped and search.evaluations < variables:
-        figures = {'evaluations': search.evaluations, 'variables': variables}
-        found.append(finding('search_too_short', **figures))
-    return tuple(found)
 
 
 def _search(
@@ -292,6 +292,7 @@ def _search(
 
 
 def _best_trajectory(problem: Problem, search: Search) -> tuple[Trajectory, Usage]:
+    """Return the best motion that was found, and how it uses the limits."""
     if search.best is None or not np.isfinite(search.objective):
         raise TrajectoryError(
             'no feasible trajectory was found: raise excitation.time_limit or loosen the limits'
@@ -299,13 +300,7 @@ def _best_trajectory(problem: Problem, search: Search) -> tuple[Trajectory, Usag
     start, coefficients = problem.unpack(search.best)
     if float(np.abs(coefficients / problem.scale).max()) < MIN_COEFFICIENT:
         raise TrajectoryError(NO_ROOM)
-    return _shrink_until_allowed(problem, start, coefficients)
-
-
-def _shrink_until_allowed(
-    problem: Problem, start: Array, coefficients: Array
-) -> tuple[Trajectory, Usage]:
-    """Shrink the motion until it passes the last check, which sees all times."""
+    # Shrunk until it passes the last check, which sees all times.
     for power in SHRINKINGS:
         trajectory = problem.trajectory(start, SHRINK_FACTOR**power * coefficients)
         if keeps_bounds(problem, trajectory):
@@ -320,37 +315,13 @@ def _shrink_until_allowed(
     raise TrajectoryError(NO_ROOM)
 
 
-def _conditioning(problem: Problem, trajectory: Trajectory) -> tuple[Array, dict[str, float]]:
-    """Compute singular values and condition numbers with the robot's own friction."""
-    times = (np.arange(FIGURE_SAMPLES) + 0.5) / FIGURE_SAMPLES * trajectory.period
-    w = ObservationModel(problem.robot).matrix(trajectory.sample(times))[:, :, problem.columns]
-    flat = (w * problem.weights[:, None]).reshape(-1, w.shape[2]) / np.sqrt(len(w))
-    s = flat.T @ flat
-    names = {'raw': 'condition', 'normalised': 'normalised_condition', 'frobenius': 'frobenius'}
-    numbers = {
-        key: float(CRITERIA[name].report(CRITERIA[name].objective(s)[0]))
-        for key, name in names.items()
-    }
-    return np.linalg.svd(np.linalg.qr(flat, mode='r'), compute_uv=False), numbers
-
-
 def _validated(
     result: Design, problem: Problem, progress: ProgressCallback | None, end: float
 ) -> Design:
     """Add the trajectory that validates: another seed from the same start."""
-    if problem.settings.validation.kind == 'none':
-        return result
-    try:
-        return _with_another_seed(result, problem, progress, end)
-    except (TrajectoryError, LimitError, CollisionError) as error:
-        found = finding('nothing_validates', reason=str(error))
-        return replace(result, shortcomings=(*result.shortcomings, found))
-
-
-def _with_another_seed(
-    result: Design, problem: Problem, progress: ProgressCallback | None, end: float
-) -> Design:
     settings = problem.settings
+    if settings.validation.kind == 'none':
+        return result
     other = replace(
         settings,
         seed=settings.seed + 1,
@@ -359,8 +330,12 @@ def _with_another_seed(
         period=settings.validation.period or settings.period,
         start=tuple(result.trajectory.start.tolist()),
     )
-    problem = Problem(problem.robot, other, problem.scene)
-    search = _search(problem, other, progress, end)
-    trajectory = _best_trajectory(problem, search)[0]
+    try:
+        problem = Problem(problem.robot, other, problem.scene)
+        search = _search(problem, other, progress, end)
+        trajectory = _best_trajectory(problem, search)[0]
+    except (TrajectoryError, LimitError, CollisionError) as error:
+        found = finding('nothing_validates', reason=str(error))
+        return replace(result, shortcomings=(*result.shortcomings, found))
     notes = (*result.notes, *((finding('search_stopped'),) if search.stopped else ()))
     return replace(result, validation=trajectory, notes=tuple(dict.fromkeys(notes)))

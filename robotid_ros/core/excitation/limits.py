@@ -11,7 +11,7 @@ from ..model.dynamics import inverse_dynamics
 from ..model.robot import Limits, Robot
 from .collision_scene import CollisionScene
 from .settings import ExcitationSettings, Margins
-from .trajectory import Motion, sample_waypoints, Trajectory, Waypoints
+from .trajectory import sample_waypoints, Trajectory, Waypoints
 
 QUANTITIES = ('position', 'velocity', 'acceleration', 'jerk', 'effort')
 # What rounding may add to a share of a limit.
@@ -20,7 +20,6 @@ SHARE_TOLERANCE = 1e-9
 MAX_POSITION = 1e6
 # Distances are measured so often [Hz], and oftener where bodies are near.
 DISTANCE_RATE = 50.0
-DERIVATIVES = ('position', 'velocity', 'acceleration', 'jerk')
 
 
 @dataclass(frozen=True)
@@ -75,27 +74,18 @@ def motion_limits(robot: Robot, settings: ExcitationSettings) -> Limits:
                 f'{joint} has a lower limit {low:g} that is not below its upper limit {high:g}: '
                 'correct robot.lower and robot.upper'
             )
-    acceleration = _fill_missing(limits.acceleration, limits.velocity / settings.acceleration_time)
-    jerk = _fill_missing(limits.jerk, acceleration / settings.jerk_time)
+    given = [np.isfinite(x) & (x > 0.0) for x in (limits.acceleration, limits.jerk)]
+    acceleration = limits.velocity / settings.acceleration_time
+    acceleration = np.where(given[0], limits.acceleration, acceleration)
+    jerk = np.where(given[1], limits.jerk, acceleration / settings.jerk_time)
     return replace(limits, lower=lower, upper=upper, acceleration=acceleration, jerk=jerk)
-
-
-def _fill_missing(values: Array, default: Array) -> Array:
-    return np.where(np.isfinite(values) & (values > 0.0), values, default)
 
 
 def apply_margins(limits: Limits, margins: Margins) -> Limits:
     """Take the margins off the limits."""
     inset = 0.5 * margins.position * (limits.upper - limits.lower)
-    return replace(
-        limits,
-        lower=limits.lower + inset,
-        upper=limits.upper - inset,
-        velocity=limits.velocity * (1.0 - margins.velocity),
-        acceleration=limits.acceleration * (1.0 - margins.acceleration),
-        jerk=limits.jerk * (1.0 - margins.jerk),
-        effort=limits.effort * (1.0 - margins.effort),
-    )
+    kept = {k: getattr(limits, k) * (1.0 - getattr(margins, k)) for k in QUANTITIES[1:]}
+    return replace(limits, lower=limits.lower + inset, upper=limits.upper - inset, **kept)
 
 
 def check_position(robot: Robot, limits: Limits, q: Array) -> None:
@@ -107,11 +97,9 @@ def check_position(robot: Robot, limits: Limits, q: Array) -> None:
     LimitError : names the first joint that is outside
 
     """
-    for j, joint in enumerate(robot.joints):
-        low, high = limits.lower[j], limits.upper[j]
-        if not low <= q[j] <= high:
-            bound = float(low if q[j] < low else high)
-            raise LimitError(joint, 'position', 0.0, float(q[j]), bound)
+    for joint, x, low, high in zip(robot.joints, q, limits.lower, limits.upper, strict=True):
+        if not low <= x <= high:
+            raise LimitError(joint, 'position', 0.0, float(x), float(low if x < low else high))
 
 
 def check_trajectory(
@@ -130,7 +118,6 @@ def check_trajectory(
 
     Parameters
     ----------
-    robot : with limits and prior
     motion : what will be sent; a trajectory is first turned into its points
     settings : `rate`, missing limits and the workspace; margins are not used
     rate : of the controller [Hz]
@@ -153,10 +140,16 @@ def check_trajectory(
     limits = replace(
         motion_limits(robot, settings), lower=robot.limits.lower, upper=robot.limits.upper
     )
-    shares = {k: _check_derivative(points, limits, k, i) for i, k in enumerate(DERIVATIVES)}
+    shares = {k: _check_derivative(points, limits, k, i) for i, k in enumerate(QUANTITIES[:4])}
     time = np.linspace(0.0, points.duration, int(np.ceil(points.duration * rate)) + 1)
     samples = points.sample(time)
-    shares['effort'] = _check_effort(robot, points, time, samples, limits)
+    share = np.abs(inverse_dynamics(robot, robot.prior, *samples)) / limits.effort
+    k, j = np.unravel_index(int(np.argmax(share)), share.shape)
+    if share[k, j] > 1.0:
+        limit = float(limits.effort[j])
+        value = float(share[k, j]) * limit
+        raise LimitError(points.joints[j], 'effort', float(time[k]), value, limit)
+    shares['effort'] = share.max(axis=0)
     scene = scene or CollisionScene(robot, settings.workspace)
     distance = scene.check_path(samples.q, time, step=max(1, int(rate / DISTANCE_RATE)))
     return Usage(**{k: tuple(v.tolist()) for k, v in shares.items()}, distance=distance)
@@ -183,7 +176,9 @@ def _check_derivative(points: Waypoints, limits: Limits, name: str, derivative: 
         middle, half = np.zeros(powers.shape[2]), np.asarray(getattr(limits, name))
     powers[:, 0] -= middle
     # Only segments whose convex hull exceeds the largest value at a point can hold the extremum.
-    hull = np.abs(np.einsum('bk,pkn->pbn', _bernstein(powers.shape[1]), powers)).max(axis=1)
+    size = range(powers.shape[1])
+    bernstein = np.array([[comb(i, k) / comb(size[-1], k) for k in size] for i in size])
+    hull = np.abs(np.einsum('bk,pkn->pbn', bernstein, powers)).max(axis=1)
     ends = np.maximum(np.abs(powers[:, 0]), np.abs(powers.sum(axis=1)))
     largest = np.zeros(powers.shape[2])
     for j in range(powers.shape[2]):
@@ -200,17 +195,6 @@ def _check_derivative(points: Waypoints, limits: Limits, name: str, derivative: 
     return largest
 
 
-def _bernstein(size: int) -> Array:
-    """Return the matrix from powers of s to Bernstein coefficients, (size, size)."""
-    degree = size - 1
-    return np.array(
-        [
-            [comb(i, k) / comb(degree, k) if k <= i else 0.0 for k in range(size)]
-            for i in range(size)
-        ]
-    )
-
-
 def _extremum(powers: Array) -> tuple[float, float]:
     """Return place and value of a polynomial's largest absolute value on [0, 1]."""
     polynomial = np.polynomial.Polynomial(powers)
@@ -220,17 +204,3 @@ def _extremum(powers: Array) -> tuple[float, float]:
     values = polynomial(places)
     best = int(np.argmax(np.abs(values)))
     return float(places[best]), float(values[best])
-
-
-def _check_effort(
-    robot: Robot, points: Waypoints, time: Array, samples: Motion, limits: Limits
-) -> Array:
-    share = np.abs(inverse_dynamics(robot, robot.prior, *samples)) / limits.effort
-    k, j = np.unravel_index(int(np.argmax(share)), share.shape)
-    if share[k, j] > 1.0:
-        limit = float(limits.effort[j])
-        raise LimitError(
-            points.joints[j], 'effort', float(time[k]), float(share[k, j]) * limit, limit
-        )
-    largest: Array = share.max(axis=0)
-    return largest

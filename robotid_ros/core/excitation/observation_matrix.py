@@ -63,18 +63,15 @@ class DriveColumn:
         share = weights[:, self.joints] @ self.ratios
         if self.function is not None:
             turn = getattr(motion, self.source)[:, self.joints] @ self.ratios
-            share = share * _derivative(self.function, turn)
+            # By three points on the speed's side of zero, where friction is smooth.
+            step = np.where(turn < 0.0, -STEP, STEP)
+            x = np.where(np.abs(turn) < STEP, step, turn)
+            points = np.stack([x, x + step, x + 2.0 * step])
+            here, near, far = self.function(points.ravel()).reshape(3, -1)
+            share = share * ((4.0 * near - 3.0 * here - far) / (2.0 * step))
         into = getattr(result, self.source)
         for joint, ratio in zip(self.joints, self.ratios, strict=True):
             into[:, joint] += ratio * share
-
-
-def _derivative(function: Callable[[Array], Array], velocity: Array) -> Array:
-    """Differentiate by three points on the velocity's side of zero, where friction is smooth."""
-    step = np.where(velocity < 0.0, -STEP, STEP)
-    x = np.where(np.abs(velocity) < STEP, step, velocity)
-    here, near, far = function(np.stack([x, x + step, x + 2.0 * step]).ravel()).reshape(3, -1)
-    return (4.0 * near - 3.0 * here - far) / (2.0 * step)
 
 
 def drive_columns(robot: Robot, steepness: Array | None = None) -> tuple[DriveColumn, ...]:
@@ -130,10 +127,6 @@ class ObservationModel:
         numbers = [f'{symbol}{j + 1}' for j in self.order for symbol in PINOCCHIO_SYMBOLS]
         self.names: tuple[str, ...] = (*numbers, *(extra.name for extra in self.extras))
 
-    def observe(self, motion: Motion) -> 'ObservedMotion':
-        """Observe a motion of N samples."""
-        return ObservedMotion(self, motion)
-
     def matrix(self, motion: Motion) -> Array:
         """Return W as (N, n, 10 n + extras): sample, joint, column."""
         return ObservedMotion(self, motion).matrix
@@ -166,6 +159,11 @@ class ObservedMotion:
         """
         Differentiate `Σ weights ∘ W` with respect to q, dq and ddq, (N, n) each.
 
+        Let G_A, G_V and T_j be the gradients in a_i, v_i and J_j, summed over the links that joint
+        k moves, D_k = v_k × J_k, and H such that `J·H = Σ G_A·(J × v_i)`; then
+        `∂ddq_k = J_k·G_A`, `∂dq_k = J_k·(G_V + H) + 2 D_k·G_A`, and
+        `∂q_k = (a_k × J_k − D_k × v_k)·G_A + D_k·(G_V + H) − Σ_{j before k} T_j·(J_k × J_j)`.
+
         Parameters
         ----------
         weights : (N, n, 10 n + extras), held constant
@@ -173,25 +171,11 @@ class ObservedMotion:
         """
         observation, (count, n) = self.observation, self.motion.q.shape
         inner = weights[:, observation.order, : 10 * n].reshape(count, n, n, 10)
-        found = self._gradient(np.swapaxes(inner, 1, 2))
-        result = Motion(*(x[:, observation.inverse] for x in found))
-        for i, extra in enumerate(observation.extras):
-            extra.add_gradient(result, self.motion, weights[:, :, 10 * n + i])
-        return result
-
-    def _gradient(self, weights: Array) -> Motion:
-        """
-        Differentiate in the model's order; weights (N, link, joint, 10).
-
-        Let G_A, G_V and T_j be the gradients in a_i, v_i and J_j, summed over the links that joint
-        k moves, D_k = v_k × J_k, and H such that `J·H = Σ G_A·(J × v_i)`; then
-        `∂ddq_k = J_k·G_A`, `∂dq_k = J_k·(G_V + H) + 2 D_k·G_A`, and
-        `∂q_k = (a_k × J_k − D_k × v_k)·G_A + D_k·(G_V + H) − Σ_{j before k} T_j·(J_k × J_j)`.
-        """
+        inner = np.swapaxes(inner, 1, 2)  # (N, link, joint, 10) in the model's order, as all here
         screws, v, a, to_link = self.kinematics
-        links = self.observation.tree.ancestors
-        by_v, by_a = body_regressor_gradient(self.v, self.screws @ weights)
-        by_screw = (self.y @ np.swapaxes(weights, 2, 3)) * links[:, None, :]
+        links = observation.tree.ancestors
+        by_v, by_a = body_regressor_gradient(self.v, self.screws @ inner)
+        by_screw = (self.y @ np.swapaxes(inner, 2, 3)) * links[:, None, :]
         back = np.swapaxes(to_link, 2, 3)
         of_v, of_a = ((back @ x[..., None])[..., 0] for x in (by_v, by_a))
         g = links.T @ of_a
@@ -202,7 +186,11 @@ class ObservedMotion:
         d = cross(v, screws)
         by_q = (cross(a, screws) - cross(d, v)) * g + d * h - screws * turned
         by_dq = screws * h + 2.0 * d * g
-        return Motion(*(x.sum(axis=2) for x in (by_q, by_dq, screws * g)))
+        found = (x.sum(axis=2)[:, observation.inverse] for x in (by_q, by_dq, screws * g))
+        result = Motion(*found)
+        for i, extra in enumerate(observation.extras):
+            extra.add_gradient(result, self.motion, weights[:, :, 10 * n + i])
+        return result
 
 
 def independent_columns(w: Array) -> NDArray[np.intp]:

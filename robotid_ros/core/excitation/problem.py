@@ -52,10 +52,6 @@ EFFORT_WEIGHT = 5.0
 SIGN_STEEPNESS = 20.0
 
 
-def _midpoints(period: float, count: int) -> Array:
-    return (np.arange(count) + 0.5) / count * period
-
-
 def barrier(slack: Array) -> tuple[float, Array]:
     """Sum `−ln s` with its derivative, continued by a parabola below `BARRIER_RELAXATION`."""
     inside = np.maximum(slack, BARRIER_RELAXATION)
@@ -94,18 +90,15 @@ class Problem:
         self.weights = 1.0 / np.array(settings.noise) if settings.noise else np.ones(robot.n)
         self.criterion = criterion(settings.criterion)
         zero = np.zeros((1, robot.n))
-        size = FAMILIES[settings.family].size(settings.order)
+        size = FAMILIES[settings.family].size * settings.order
         self.template = self.trajectory(zero[0], np.zeros((size, robot.n)))
         # Midpoints: no sample sits at rest at the ends, where Coulomb friction has no sign.
         count = max(MIN_SAMPLES, HARMONIC_SAMPLES * settings.order)
         shaped = any(term.constants for terms in robot.friction for term in terms)
         factor = STRIBECK_FACTOR if shaped else 1
-        self.times = _midpoints(settings.period, factor * count)
-        self.bases = [self.template.matrix(self.times, k) for k in range(3)]
-        fine = _midpoints(settings.period, 2 * count)
-        self.fine_bases = [self.template.matrix(fine, k) for k in range(4)]
-        exact = _midpoints(settings.period, EXACT_FACTOR * count)
-        self.exact_bases = [self.template.matrix(exact, k) for k in range(4)]
+        self.times, self.bases = self._midpoints(factor * count, 3)
+        _, self.fine_bases = self._midpoints(2 * count, 4)
+        _, self.exact_bases = self._midpoints(EXACT_FACTOR * count, 4)
         self.dense_times = np.linspace(
             0.0, settings.period, int(np.ceil(CHECK_RATE * settings.period)) + 1
         )
@@ -119,6 +112,11 @@ class Problem:
         ]
         self.scale: Array = np.min(reach, axis=0)
         self.set_penalty_stage(len(PENALTY_WEIGHTS))
+
+    def _midpoints(self, count: int, derivatives: int) -> tuple[Array, list[Array]]:
+        """Return so many times of a period, and the derivatives of the basis there from 0 on."""
+        times = (np.arange(count) + 0.5) / count * self.settings.period
+        return times, [self.template.matrix(times, k) for k in range(derivatives)]
 
     def _columns(self) -> NDArray[np.intp]:
         """Return the essential columns of the settings, or the first independent ones."""
@@ -168,10 +166,8 @@ class Problem:
 
     def pack(self, start: Array, coefficients: Array) -> Array:
         """Invert `unpack`."""
-        c = (coefficients / self.scale).ravel()
-        return (
-            c if self.start is not None else np.concatenate([(start - self.middle) / self.half, c])
-        )
+        free = [] if self.start is not None else [(start - self.middle) / self.half]
+        return np.concatenate([*free, (coefficients / self.scale).ravel()])
 
     def set_penalty_stage(self, stage: int, sharpness: float = np.inf) -> None:
         """Choose the weight of the collision penalty by the stage, and how sharp `value` is."""
@@ -183,7 +179,7 @@ class Problem:
         """Evaluate the objective, barrier and penalty of efforts, and the scene's penalty."""
         start, c = self.unpack(x)
         motion = self.motion(start, c)
-        seen = self.observation.observe(motion)
+        seen = ObservedMotion(self.observation, motion)
         objective, slope = self.information(seen.matrix, self.sharpness)
         effort, effort_slope = self._effort(seen.matrix)
         q = start + self.collision_basis @ c
@@ -198,7 +194,14 @@ class Problem:
             self.value(x)
         assert self._last is not None
         _, seen, slope, effort_slope, q, penalty_slope = self._last
-        pulled = self._gradient_through_matrix(seen, slope, effort_slope)
+        # Objective, barrier and penalty of effort act through W.
+        w = seen.matrix
+        padded = np.zeros((len(slope), w.shape[2]))
+        padded[:, self.columns] = 2.0 / len(w) * slope
+        pull = (self._weighted_columns(w).reshape(-1, len(slope)) @ padded).reshape(w.shape)
+        pull *= self.weights[:, None]
+        pull += effort_slope[:, :, None] * self.prior
+        pulled = seen.gradient(pull)
         pushed = self.penalty / len(q) * self.scene.gradient(q, penalty_slope)
         c = sum(b.T @ y for b, y in zip(self.bases, pulled, strict=True))
         c = ((c + self.collision_basis.T @ pushed) * self.scale).ravel()
@@ -206,18 +209,6 @@ class Problem:
             return c
         start = (pulled.q.sum(axis=0) + pushed.sum(axis=0)) * self.half
         return np.concatenate([start, c])
-
-    def _gradient_through_matrix(
-        self, seen: ObservedMotion, slope: Array, effort_slope: Array
-    ) -> Motion:
-        """Differentiate objective, barrier and penalty of effort through W."""
-        w = seen.matrix
-        padded = np.zeros((len(slope), w.shape[2]))
-        padded[:, self.columns] = 2.0 / len(w) * slope
-        pull = (self._weighted_columns(w).reshape(-1, len(slope)) @ padded).reshape(w.shape)
-        pull *= self.weights[:, None]
-        pull += effort_slope[:, :, None] * self.prior
-        return seen.gradient(pull)
 
     def _weighted_columns(self, w: Array) -> Array:
         return np.take(w, self.columns, axis=2) * self.weights[:, None]
@@ -401,15 +392,14 @@ def random_point(problem: Problem, rng: np.random.Generator) -> Array:
 
 def keeps_bounds(problem: Problem, trajectory: Trajectory) -> bool:
     """Return whether a trajectory keeps limits and distances at the dense times."""
-    times, relaxed_limits = problem.dense_times, problem.relaxed_limits
+    times, limits = problem.dense_times, problem.relaxed_limits
     motion = trajectory.sample(times)
     tau = inverse_dynamics(problem.robot, problem.robot.prior, *motion)
     return bool(
-        (motion.q >= relaxed_limits.lower).all()
-        and (motion.q <= relaxed_limits.upper).all()
-        and (np.abs(motion.dq) <= relaxed_limits.velocity).all()
-        and (np.abs(motion.ddq) <= relaxed_limits.acceleration).all()
-        and (np.abs(trajectory.jerk(times)) <= relaxed_limits.jerk).all()
-        and (np.abs(tau) <= relaxed_limits.effort).all()
+        ((motion.q >= limits.lower) & (motion.q <= limits.upper)).all()
+        and (np.abs(motion.dq) <= limits.velocity).all()
+        and (np.abs(motion.ddq) <= limits.acceleration).all()
+        and (np.abs(trajectory.jerk(times)) <= limits.jerk).all()
+        and (np.abs(tau) <= limits.effort).all()
         and problem.scene.is_free(motion.q)
     )

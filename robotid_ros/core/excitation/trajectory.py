@@ -1,10 +1,10 @@
 """Motions: families, the trajectory as a frozen value, and the waypoints that are sent."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 import hashlib
 import json
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,135 +13,99 @@ from ...exceptions import TrajectoryError, UnknownNameError
 from ..arrays import Array, freeze_fields
 
 
-class Family(Protocol):
-    """A basis of `size` functions on [0, period]."""
-
-    at_rest: bool
-
-    def size(self, order: int) -> int:
-        """Count the basis functions for `order` (harmonics, or free points)."""
-
-    def matrix(self, t: Array, period: float, order: int, derivative: int) -> Array:
-        """Evaluate one derivative of the basis, (N, size), at times (N,) in [0, period]."""
-
-
-def _harmonics(t: Array, period: float, order: int, derivative: int) -> Array:
-    """Differentiate `[sin(ω_l t)/ω_l, −cos(ω_l t)/ω_l]`, ω_l = 2π l / period, to (N, order, 2)."""
-    omega = 2.0 * np.pi / period * np.arange(1, order + 1)
-    phase = np.multiply.outer(t, omega) + derivative * np.pi / 2.0
-    scale = omega ** (derivative - 1)
-    return np.stack([scale * np.sin(phase), -scale * np.cos(phase)], axis=-1)
-
-
-class FourierSeries:
+class Family(NamedTuple):
     """
-    Finite Fourier series: `Σ_l a_l/(ω_f l) sin(ω_f l t) − b_l/(ω_f l) cos(ω_f l t)`.
+    A basis of functions on [0, period].
+
+    Attributes
+    ----------
+    size : functions per harmonic, or per free point
+    at_rest : whether each period starts and ends at rest at q0
+    matrix : one derivative of the basis (N, size · order), of times (N,) in [0, period], the
+        period, the order and which derivative
+
+    """
+
+    size: int
+    at_rest: bool
+    matrix: Callable[[Array, float, int, int], Array]
+
+
+def fourier_series(t: Array, period: float, order: int, derivative: int) -> Array:
+    """
+    Evaluate a finite Fourier series: `Σ_l a_l/(ω_f l) sin(ω_f l t) − b_l/(ω_f l) cos(ω_f l t)`.
 
     Periodic, but neither at rest nor at q0 at its ends. Coefficients: a_1, b_1, a_2, b_2, ….
     """
-
-    at_rest = False
-
-    def size(self, order: int) -> int:
-        """Count a sine and a cosine per harmonic."""
-        return 2 * order
-
-    def matrix(self, t: Array, period: float, order: int, derivative: int) -> Array:
-        """Evaluate the basis; see `Family.matrix`."""
-        return _harmonics(t, period, order, derivative).reshape(len(t), -1)
+    omega = 2.0 * np.pi / period * np.arange(1, order + 1)
+    phase = np.multiply.outer(t, omega) + derivative * np.pi / 2.0
+    scale = omega ** (derivative - 1)
+    both = np.stack([scale * np.sin(phase), -scale * np.cos(phase)], axis=-1)
+    return both.reshape(len(t), -1)
 
 
-class ModifiedFourierSeries(FourierSeries):
+def modified_fourier_series(t: Array, period: float, order: int, derivative: int) -> Array:
     """
-    Fourier series plus the fifth-order polynomial that brings both ends to rest at q0 (MFS, 3).
+    Add the fifth-order polynomial that brings both ends of a series to rest at q0 (MFS, 3).
 
     Each harmonic gets its own polynomial, whose value, slope and curvature at both ends are
     opposite to the harmonic's; in s = t/period it is
     `p(s) = −[f + v s + w s²/2 − (10 v + w) s³ + (15 v + w/2) s⁴ − 6 v s⁵]`.
     """
-
-    at_rest = True
-
-    def matrix(self, t: Array, period: float, order: int, derivative: int) -> Array:
-        """Evaluate the basis; see `Family.matrix`."""
-        zero = np.zeros(1)
-        f, v, w = (
-            period**k * super(ModifiedFourierSeries, self).matrix(zero, period, order, k)[0]
-            for k in range(3)
-        )
-        powers = np.stack([-f, -v, -w / 2, 10 * v + w, -15 * v - w / 2, 6 * v])
-        polynomial = np.polynomial.polynomial.polyder(powers, derivative)
-        s = np.polynomial.polynomial.polyvander(t / period, len(polynomial) - 1)
-        harmonics = super().matrix(t, period, order, derivative)
-        return harmonics + s @ polynomial / period**derivative
+    f, v, w = (period**k * fourier_series(np.zeros(1), period, order, k)[0] for k in range(3))
+    powers = np.stack([-f, -v, -w / 2, 10 * v + w, -15 * v - w / 2, 6 * v])
+    polynomial = np.polynomial.polynomial.polyder(powers, derivative)
+    s = np.polynomial.polynomial.polyvander(t / period, len(polynomial) - 1)
+    return fourier_series(t, period, order, derivative) + s @ polynomial / period**derivative
 
 
-class FifthOrderBSpline:
+def fifth_order_b_spline(t: Array, period: float, order: int, derivative: int) -> Array:
     """
-    B-spline of fifth order on uniform knots, three control points fixed at each end (ELASTIC, 6).
+    Evaluate uniform B-splines, three control points fixed at each end (ELASTIC, 6).
 
     Coefficients: the free control points, relative to q0.
     """
+    inner = np.linspace(0.0, period, order + 2)
+    knots = np.concatenate([np.zeros(5), inner, np.full(5, period)])
+    from scipy.interpolate import BSpline
 
-    at_rest = True
-
-    def size(self, order: int) -> int:
-        """Count one free control point per point."""
-        return order
-
-    def matrix(self, t: Array, period: float, order: int, derivative: int) -> Array:
-        """Evaluate the basis; see `Family.matrix`."""
-        inner = np.linspace(0.0, period, order + 2)
-        knots = np.concatenate([np.zeros(5), inner, np.full(5, period)])
-        free = np.eye(order + 6)[:, 3:-3]
-        from scipy.interpolate import BSpline
-
-        return BSpline(knots, free, 5)(t, nu=derivative)
+    return np.asarray(BSpline(knots, np.eye(order + 6)[:, 3:-3], 5)(t, nu=derivative))
 
 
-class QuinticPoints:
+# Rows: position, velocity, acceleration at s = 0, then at s = 1; columns: powers of s.
+HERMITE = np.array(
+    [
+        [1, 0, 0, -10, 15, -6],
+        [0, 1, 0, -6, 8, -3],
+        [0, 0, 0.5, -1.5, 1.5, -0.5],
+        [0, 0, 0, 10, -15, 6],
+        [0, 0, 0, -4, 7, -3],
+        [0, 0, 0, 0.5, -1, 0.5],
+    ]
+)
+
+
+def quintic_points(t: Array, period: float, order: int, derivative: int) -> Array:
     """
-    Quintic segments between through-points at equal intervals.
+    Evaluate quintic segments between through-points at equal intervals.
 
     Coefficients: position relative to q0, velocity and acceleration of each inner point in turn.
     """
-
-    at_rest = True
-    # Rows: position, velocity, acceleration at s = 0, then at s = 1; columns: powers of s.
-    HERMITE = np.array(
-        [
-            [1, 0, 0, -10, 15, -6],
-            [0, 1, 0, -6, 8, -3],
-            [0, 0, 0.5, -1.5, 1.5, -0.5],
-            [0, 0, 0, 10, -15, 6],
-            [0, 0, 0, -4, 7, -3],
-            [0, 0, 0, 0.5, -1, 0.5],
-        ]
-    )
-
-    def size(self, order: int) -> int:
-        """Count position, velocity and acceleration per point."""
-        return 3 * order
-
-    def matrix(self, t: Array, period: float, order: int, derivative: int) -> Array:
-        """Evaluate the basis; see `Family.matrix`."""
-        step = period / (order + 1)
-        segment = np.clip((t / step).astype(int), 0, order)
-        powers = np.polynomial.polynomial.polyder(self.HERMITE.T, derivative)
-        s = np.polynomial.polynomial.polyvander(t / step - segment, len(powers) - 1)
-        values = (s @ powers) * np.tile([1.0, step, step**2], 2) / step**derivative
-        points = np.zeros((len(t), order + 2, 3))
-        rows = np.arange(len(t))
-        points[rows, segment] = values[:, :3]
-        points[rows, segment + 1] = values[:, 3:]
-        return points[:, 1:-1].reshape(len(t), -1)
+    step = period / (order + 1)
+    segment = np.clip((t / step).astype(int), 0, order)
+    powers = np.polynomial.polynomial.polyder(HERMITE.T, derivative)
+    s = np.polynomial.polynomial.polyvander(t / step - segment, len(powers) - 1)
+    values = (s @ powers) * np.tile([1.0, step, step**2], 2) / step**derivative
+    points, rows = np.zeros((len(t), order + 2, 3)), np.arange(len(t))
+    points[rows, segment], points[rows, segment + 1] = values[:, :3], values[:, 3:]
+    return points[:, 1:-1].reshape(len(t), -1)
 
 
-FAMILIES: dict[str, Family] = {
-    'ffs': FourierSeries(),
-    'mfs': ModifiedFourierSeries(),
-    'bspline': FifthOrderBSpline(),
-    'quintic': QuinticPoints(),
+FAMILIES = {
+    'ffs': Family(2, False, fourier_series),
+    'mfs': Family(2, True, modified_fourier_series),
+    'bspline': Family(1, True, fifth_order_b_spline),
+    'quintic': Family(3, True, quintic_points),
 }
 
 
@@ -165,7 +129,7 @@ class Trajectory:
     period : length of one period [s]
     order : harmonics of a Fourier series, free points of the others
     start : (n,) q0; every family but 'ffs' starts and ends each period there, at rest
-    coefficients : (k, n), k = `FAMILIES[family].size(order)`
+    coefficients : (k, n), k = `FAMILIES[family].size · order`
 
     Raises
     ------
@@ -185,7 +149,7 @@ class Trajectory:
         object.__setattr__(self, 'joints', tuple(self.joints))
         if self.family not in FAMILIES:
             raise UnknownNameError('trajectory family', self.family, tuple(FAMILIES))
-        shape = (self.basis_family.size(self.order), len(self.joints))
+        shape = (FAMILIES[self.family].size * self.order, len(self.joints))
         if self.start.shape != shape[1:] or self.coefficients.shape != shape:
             raise TrajectoryError(
                 f'a {self.family} trajectory of order {self.order} for {shape[1]} joints needs '
@@ -196,19 +160,14 @@ class Trajectory:
             raise TrajectoryError('a trajectory holds values that are not finite: design it again')
 
     @property
-    def basis_family(self) -> Family:
-        """The family's basis."""
-        return FAMILIES[self.family]
-
-    @property
     def at_rest(self) -> bool:
         """Whether each period starts and ends at rest at `start`."""
-        return self.basis_family.at_rest
+        return FAMILIES[self.family].at_rest
 
     def matrix(self, t: ArrayLike, derivative: int) -> Array:
         """Evaluate one derivative of the basis, (N, k), at any times (N,) [s]."""
         times = np.mod(np.atleast_1d(np.asarray(t, dtype=float)), self.period)
-        return self.basis_family.matrix(times, self.period, self.order, derivative)
+        return FAMILIES[self.family].matrix(times, self.period, self.order, derivative)
 
     def sample(self, t: ArrayLike) -> Motion:
         """Evaluate the motion at any times (N,) [s], period after period."""
@@ -228,7 +187,7 @@ class Trajectory:
         period = self.period / share
         phase = (np.arange(8 * len(self.coefficients)) + 0.5) / (8 * len(self.coefficients))
         path = self.matrix(phase * self.period, 0) @ self.coefficients
-        slower = self.basis_family.matrix(phase * period, period, self.order, 0)
+        slower = FAMILIES[self.family].matrix(phase * period, period, self.order, 0)
         coefficients = np.asarray(np.linalg.lstsq(slower, path, rcond=None)[0], np.float64)
         return replace(self, period=period, coefficients=coefficients)
 
@@ -326,14 +285,9 @@ class Waypoints:
         """Coefficients of each segment's quintic, (P−1, 6, n), in powers of (t − t_k)/h_k."""
         h = np.diff(self.time)[:, None]
         first, last = self._accelerations()
-        ends = np.stack(
-            [
-                *(self.q[:-1], h * self.dq[:-1], h**2 * first),
-                *(self.q[1:], h * self.dq[1:], h**2 * last),
-            ],
-            axis=1,
-        )
-        return np.einsum('ck,pcn->pkn', QuinticPoints.HERMITE, ends)
+        start = self.q[:-1], h * self.dq[:-1], h**2 * first
+        ends = np.stack([*start, self.q[1:], h * self.dq[1:], h**2 * last], axis=1)
+        return np.einsum('ck,pcn->pkn', HERMITE, ends)
 
     def _accelerations(self) -> tuple[Array, Array]:
         """Return those with which segments begin and end, (P−1, n)."""

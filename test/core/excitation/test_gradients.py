@@ -6,7 +6,11 @@ import pytest
 
 from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.excitation.criteria import CRITERIA, criterion
-from robotid_ros.core.excitation.observation_matrix import independent_columns, ObservationModel
+from robotid_ros.core.excitation.observation_matrix import (
+    independent_columns,
+    ObservationModel,
+    ObservedMotion,
+)
 from robotid_ros.core.excitation.problem import Problem, random_point
 from robotid_ros.core.excitation.search import bound_excess
 from robotid_ros.core.excitation.settings import Margins, Obstacle, Workspace
@@ -44,7 +48,7 @@ def test_gradient_of_the_matrix(name, rng):
     observation = ObservationModel(robot, np.full(robot.n, 3.0))
     motion, step = random_motion(robot, rng), 1e-4
     weights = rng.normal(size=observation.matrix(motion).shape)
-    gradient = observation.observe(motion).gradient(weights)
+    gradient = ObservedMotion(observation, motion).gradient(weights)
     direction = Motion(*(rng.normal(size=x.shape) for x in motion))
 
     def value(shift):

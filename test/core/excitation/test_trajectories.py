@@ -13,7 +13,7 @@ AT_REST = [name for name, family in FAMILIES.items() if family.at_rest]
 
 def make(family, order=4, period=7.0, seed=0, joints=2):
     rng = np.random.default_rng(seed)
-    size = FAMILIES[family].size(order)
+    size = FAMILIES[family].size * order
     names = tuple(f'joint_{j}' for j in range(joints))
     return Trajectory(
         names, family, period, order, rng.normal(size=joints), rng.normal(size=(size, joints))

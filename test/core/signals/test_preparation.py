@@ -165,7 +165,7 @@ def test_averaging_lowers_the_noise():
     rng = np.random.default_rng(0)
     made = recording(duration=60.0)
     noisy = made.effort + 0.2 * rng.normal(size=made.effort.shape)
-    size = FAMILIES['ffs'].size(1)
+    size = FAMILIES['ffs'].size
     plan = Trajectory(('one', 'two'), 'ffs', 10.0, 1, np.zeros(2), np.zeros((size, 2)))
     made = dataclasses.replace(made, effort=noisy, trajectories={'exciting': plan})
     samples = prepare(made, ROBOT, dataclasses.replace(PLAIN, averaging=True))

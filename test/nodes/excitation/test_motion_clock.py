@@ -97,7 +97,7 @@ def coefficients(family: str, order: int) -> list[list[float]]:
     from robotid_ros.core.excitation.trajectory import FAMILIES
 
     rng = np.random.default_rng(3)
-    return rng.normal(size=(FAMILIES[family].size(order), 1)).tolist()
+    return rng.normal(size=(FAMILIES[family].size * order, 1)).tolist()
 
 
 def state(points: Waypoints, stamp: int, own_time: float, factor: float) -> SimpleNamespace:
