@@ -26,7 +26,7 @@ from scara_plant import Data, differentiated, experiment, NOMINAL, QUICK, RATE, 
 from scara_problem import idim, idim_of_package, problem
 from scara_tables import Claims, deviation, iterations, losses, MATTER, PER_PAPER, percent, table
 
-from robotid_ros.core.regression.estimators import Estimate
+from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.replay.convergence_history import History
 from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.prior_distribution import initial_parameters

@@ -6,7 +6,8 @@ from scara_problem import along, GAIN, LAG, problem, wrong_loop
 from scara_tables import Claims, deviation, iterations, MATTER, PER_PAPER, percent, table
 
 from robotid_ros.core.finding_codes import render
-from robotid_ros.core.regression.estimators import Estimate, fit
+from robotid_ros.core.regression.estimate import Estimate
+from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.replay.convergence_history import History
 from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.prior_distribution import initial_parameters

@@ -13,7 +13,8 @@ from best_cases import tuned_pd
 
 from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.model.base_parameters import base_parameters
-from robotid_ros.core.regression.estimators import Estimate, fit
+from robotid_ros.core.regression.estimate import Estimate
+from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe, Rows
 from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
 from robotid_ros.core.replay.settings import ReplaySettings
@@ -46,7 +47,7 @@ def problem(
         Motion(*data.reference),
         Torque(rows.astype(float), data.tau[rows], np.ones(rows.size, dtype=bool), RATE / stride),
         ReplaySettings(decimation=keep, step=1.0 / RATE),
-        measured=differentiated(data.q, RATE, 20.0),
+        measured=Motion(*differentiated(data.q, RATE, 20.0)),
         a_priori_inertia=INERTIA,
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 from scara_plant import COMPONENTS, LENGTH, NAMES, NOMINAL
 from scipy.optimize import brentq
 
-from robotid_ros.core.regression.estimators import Estimate
+from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.replay.convergence_history import History
 
 # Parameters that the claims are about.

@@ -69,8 +69,6 @@ def add_reference_instruments(
     return add_instruments(system, samples, reference.time, motion, robot, base)
 
 
-__all__ = ['WHITEN', 'Estimate', 'fit']
-
 HUBER = 1.345  # residual over σ from which a row counts less: 95 % efficient on Gaussian noise
 MAD_TO_SIGMA = 1.4826  # σ over the median absolute deviation of Gaussian noise
 # Least σ of rows without torque (a link behind a spring), over the largest of their terms: rows
@@ -100,18 +98,16 @@ def _wls(joint_rows: JointRows, system: System, value: Array | None) -> Weights:
             np.full(len(y), 1.0 / _rms(y - w @ value, w, y, value, count))
             for (w, y), count in zip(joint_rows, system.equations, strict=True)
         ]
-    sigmas = [
-        _own_sigma(w, y, int(count))
-        for (w, y), count in zip(joint_rows, system.equations, strict=True)
-    ]
+    counts = system.equations.tolist()
+    sigmas = [_own_sigma(w, y, m) for (w, y), m in zip(joint_rows, counts, strict=True)]
     if any(np.isnan(sigmas)) and system.prior is not None:
-        sigmas = _sigmas_with_prior(joint_rows, system.prior, sigmas, system.equations.tolist())
+        sigmas = _sigmas_with_prior(joint_rows, system.prior, sigmas, counts)
     elif any(np.isnan(sigmas)):
         W, Y = (np.concatenate(parts) for parts in zip(*joint_rows, strict=True))
         common = np.asarray(np.linalg.lstsq(W, Y, rcond=1e-12)[0])
         sigmas = [
             _rms(y - w @ common, w, y, common, count) if np.isnan(sigma) else sigma
-            for sigma, (w, y), count in zip(sigmas, joint_rows, system.equations, strict=True)
+            for sigma, (w, y), count in zip(sigmas, joint_rows, counts, strict=True)
         ]
     return [np.full(len(y), 1.0 / s) for s, (_, y) in zip(sigmas, joint_rows, strict=True)]
 

@@ -147,12 +147,17 @@ class Validation(ReadOnlyArrays):
     @property
     def relative_residual(self) -> Array:
         """‖measured − predicted‖/‖measured‖ per joint, all rows, (n,)."""
-        return _ratio(self.measured - self.predicted, self.measured, np.ones_like(self.valid))
+        return self._residual(np.ones_like(self.valid))
 
     @property
     def moving_residual(self) -> Array:
         """The same on the rows where the joint moves, (n,)."""
-        return _ratio(self.measured - self.predicted, self.measured, self.valid)
+        return self._residual(self.valid)
+
+    def _residual(self, rows: npt.NDArray[np.bool_]) -> Array:
+        squares = ((self.measured - self.predicted) ** 2, self.measured**2)
+        error, size = (np.sqrt(np.sum(np.where(rows, x, 0.0), axis=0)) for x in squares)
+        return np.asarray(error / np.maximum(size, 1e-300))
 
     @property
     def rms(self) -> Array:
@@ -195,9 +200,3 @@ class Validation(ReadOnlyArrays):
 
     def _repr_html_(self) -> str:
         return self.table().to_html()
-
-
-def _ratio(error: Array, signal: Array, rows: npt.NDArray[np.bool_]) -> Array:
-    top = np.sqrt(np.sum(np.where(rows, error, 0.0) ** 2, axis=0))
-    bottom = np.sqrt(np.sum(np.where(rows, signal, 0.0) ** 2, axis=0))
-    return np.asarray(top / np.maximum(bottom, 1e-300))

@@ -311,7 +311,13 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> Rows:
     Y = np.zeros((robot.n, count))
     overlap = DECAY_ROWS * keep if keep > 1 else 0
     length = max(BLOCK_SAMPLES, 4 * overlap) // keep * keep
-    used, path = _used_columns(robot, base), _path_columns(samples, robot, base)
+    used = _used_columns(robot, base)
+    # Joint, place among the base columns and values (N,) of friction along its path.
+    places = {int(column): k for k, column in enumerate(base.columns)}
+    path = []
+    if not isinstance(robot, ElasticRobot):
+        found = path_columns(robot, samples.q, samples.dq)
+        path = [(j, places[column], values) for j, column, values in found if column in places]
     for start in range(0, len(samples.time), length):
         stop = min(start + length, len(samples.time))
         low, high = max(0, start - overlap), min(len(samples.time), stop + overlap)
@@ -355,17 +361,6 @@ def _used_columns(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:
         if parameter.symbol in SHRUNK:
             used[owner[parameter.joint], place] = True
     return used
-
-
-def _path_columns(
-    samples: Samples, robot: Robot, base: BaseParameters
-) -> list[tuple[int, int, Array]]:
-    """Return joint, place among the base columns and values (N,) of friction along its path."""
-    if isinstance(robot, ElasticRobot):
-        return []
-    place = {int(c): k for k, c in enumerate(base.columns)}
-    found = path_columns(robot, samples.q, samples.dq)
-    return [(j, place[column], values) for j, column, values in found if column in place]
 
 
 def decimated_torque(samples: Samples) -> Array:

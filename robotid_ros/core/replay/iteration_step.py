@@ -11,7 +11,8 @@ from ...exceptions import DivergenceError
 from ..arrays import Array
 from ..model.friction import DRY
 from ..parameters.physical_consistency import SolverError
-from ..regression.estimators import Estimate, fit
+from ..regression.estimate import Estimate
+from ..regression.estimators import fit
 from ..regression.observation_system import GaussianPrior, Rows
 from .convergence_history import Iteration, relative_motion_error
 from .prior_distribution import consistent_fit
@@ -102,7 +103,6 @@ def next_iterate(
 
     Parameters
     ----------
-    iterates : so far
     strict : try the newest fit alone
 
     Raises
