@@ -322,8 +322,6 @@ def make_control_law(
 
     Parameters
     ----------
-    controller : as recorded, with its type, rate and gains
-    joints : the robot's, in order
     drive_gain : (n,) torque per unit of effort, g_τ
 
     Raises

@@ -109,9 +109,7 @@ def didim(replay: ReplayProblem, chi: Array, progress: Progress | None = None) -
 
     Parameters
     ----------
-    replay : robot, control law, reference and measured torque
     chi : (p,) standard parameters to start from, see `initial_parameters`
-    progress : called with every finished iteration
 
     Returns
     -------
@@ -257,10 +255,8 @@ def identify_closed_loop(
     Parameters
     ----------
     recording : with efforts, the reference (or its trajectory) and the controller
-    robot, base : the model and its base parameters
     samples : measured motion; for comparison, for the initial parameters 'idim', and for methods
         that fit positions
-    progress : called with every finished iteration
     method : 'didim', 'clie', 'cloe' or 'oe', see `simulated_observation`
 
     Raises
@@ -325,10 +321,6 @@ def fit_with_simulated_instruments(
     IDIM-IV (Janot, Vandanjon and Gautier 2014): noise of the measured positions is in W and in its
     own products, which biases least squares. The observation matrix along the simulated motion is
     as correlated with W as can be, and knows nothing of that noise.
-
-    Parameters
-    ----------
-    recording : with the reference and the controller
 
     Returns
     -------

@@ -64,16 +64,11 @@ class Torque(NamedTuple):
 
 def reference_on_grid(recording: Recording, rate: float) -> tuple[float, Motion]:
     """
-    Return the recorded reference at every update of the controller.
+    Return the recorded reference at every update of the controller, at its rate [Hz].
 
     Where stamps jitter, repeat or are missing, it is interpolated by quintics that meet position,
     velocity and acceleration at both ends, as the controller itself does. Without a recorded
     reference it is taken from the trajectory that was run.
-
-    Parameters
-    ----------
-    recording : with `reference`, or with one trajectory
-    rate : of the controller [Hz]
 
     Returns
     -------
@@ -321,7 +316,6 @@ def make_replay_problem(
     Parameters
     ----------
     recording : with efforts, the reference (or its trajectory) and the controller
-    robot, base : the model and its base parameters
     settings : of the replay; a control law given there replaces the recorded one
     samples : measured motion, for comparison only, or None
 

@@ -72,17 +72,12 @@ class IntegrationStep(NamedTuple):
 
 def runge_kutta(direct: DirectModel, h: float, tableau: Tableau = RK4) -> Integrate:
     """
-    Return a step of a Runge-Kutta method, with dry friction held at its mean sign.
+    Return a step of h [s] of a Runge-Kutta method, with dry friction held at its mean sign.
 
     A step is computed with the friction signs of its start. Where they are also those of its end,
     as nearly always, it is accepted, and of the method's order. Else a slip stops or reverses
     within it: the step is repeated with `mean_signs`, exact for constant acceleration, and a slip
     that sticks at its end gets the speed 0. This needs no event detection and is not stiff.
-
-    Parameters
-    ----------
-    h : step [s]
-
     """
     slip, offset = direct.slip_directions, direct.offset
     advance = _smooth_step(direct, h, tableau)
@@ -252,7 +247,6 @@ def simulate(
 
     Parameters
     ----------
-    law : how it is controlled
     desired : (K, n) reference at each update
     external : (K, n) known torque or force that acts besides the controller's, or None
     integrator : key of `INTEGRATORS`, or 'auto', see `quickest`

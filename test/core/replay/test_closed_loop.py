@@ -21,7 +21,7 @@ def gantry():
     for kind in (pinocchio.JointModelPX(), pinocchio.JointModelPY()):
         parent = model.addJoint(parent, kind, placement, f'rail_{parent}')
     model.appendBodyToJoint(parent, pinocchio.Inertia(1.0, np.zeros(3), np.eye(3)), placement)
-    return DirectModel(model, np.zeros(2), np.zeros(2), np.empty((0, 2)), np.empty(0))
+    return DirectModel(model, np.zeros((2, 2)), np.zeros(2), np.empty((0, 2)), np.empty(0))
 
 
 def run_of(direct, torque, q, dq, **settings):

@@ -70,7 +70,7 @@ def case_of(
     tau = run.tau + noise * run.tau.std(axis=0) * np.random.default_rng(2).normal(size=run.q.shape)
     torque = Torque(np.arange(len(tau)) * 1.0, tau, np.ones(len(tau), dtype=bool), RATE)
     replay = ReplayProblem(robot, base, law, desired, torque, settings)
-    return dataclasses.replace(replay, measured=(run.q, run.dq, run.ddq)), base.of(chi)
+    return dataclasses.replace(replay, measured=Motion(run.q, run.dq, run.ddq)), base.of(chi)
 
 
 @pytest.mark.parametrize('start', ['regular', 'regular_zz', 'prior'])
@@ -251,7 +251,7 @@ def test_gains_that_change_within_the_motion_are_told(share, expected):
     law = types.SimpleNamespace(rate=RATE, start=start)
     run = simulate(direct_model(replay.robot, chi), law, replay.desired, step=0.002)
     torque = replay.torque._replace(tau=run.tau)
-    changed = dataclasses.replace(replay, torque=torque, measured=(run.q, run.dq, run.ddq))
+    changed = dataclasses.replace(replay, torque=torque, measured=Motion(run.q, run.dq, run.ddq))
     said = didim(changed, initial_parameters(changed, 'regular')).history.findings
     assert bool(select(said, 'motion_doubtful', 'motion_wrong')) is expected
 

@@ -64,7 +64,7 @@ def test_the_prior_is_where_it_was_asked_for():
 def test_a_priori_inertias_are_those_of_the_torque(keep):
     """A share of the description and an inertia besides, whatever friction and noise there is."""
     replay, share, own = replay_of(decimation=keep), 0.6, np.array([0.4, 0.2])
-    q, dq, ddq, _ = replay.desired
+    q, dq, ddq = replay.desired
     rigid = prior_inertial_parameters(replay.robot)
     tau = share * inverse_dynamics(replay.robot, rigid, q, dq, ddq) + own * ddq + 0.3 * dq - 0.2
     if keep == 1:

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.estimators import fit
@@ -37,7 +38,7 @@ def problem(method, noise=0.0, settings=TIGHT):
         open_loop = make_open_loop_problem(samples, replay.robot, replay.base, given)
         held = dataclasses.replace(open_loop.law, torque=tau)
         replay = dataclasses.replace(open_loop, law=held)
-    replay = dataclasses.replace(replay, method=method, measured=(q, dq, ddq))
+    replay = dataclasses.replace(replay, method=method, measured=Motion(q, dq, ddq))
     return dataclasses.replace(replay, prior=prior_distribution(replay)), true
 
 
