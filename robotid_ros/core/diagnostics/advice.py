@@ -83,16 +83,7 @@ class Advice:
 def find_causes(
     robot: Robot, base: BaseParameters, samples: Samples, rows: TrialRows
 ) -> list[Advice]:
-    """
-    Try what may be wrong with the efforts, and return what is.
-
-    Parameters
-    ----------
-    robot, base : the model
-    samples : of the recording or its first part
-    rows : of the recording or of parts of it
-
-    """
+    """Try what may be wrong with the efforts, and return what is."""
     factors = efforts_over_prior(robot, samples)
     trials = Trials(rows, possible_robots(robot, base, rows))
     contradict = trials.contradiction > CONTRADICTION
@@ -253,8 +244,11 @@ def _gravity(
 
 def _by_description(robot: Robot, samples: Samples, factors: Sequence[float]) -> Advice | None:
     """Try efforts that the URDF's masses explain, where these are far from doing so."""
-    gains = {j: _gain_of(factor) for j, factor in enumerate(factors)}
-    gains = {j: gain for j, gain in gains.items() if gain != 1.0}
+    gains = {
+        j: -1.0 if -MAX_SCALE <= factor <= -1.0 / MAX_SCALE else 1.0 / factor
+        for j, factor in enumerate(factors)
+        if factor and not 1.0 / MAX_SCALE <= factor <= MAX_SCALE
+    }
     if not gains:
         return None
     each = np.array([gains.get(j, 1.0) for j in range(robot.n)])
@@ -272,13 +266,6 @@ def _by_description(robot: Robot, samples: Samples, factors: Sequence[float]) ->
 def _usual(factors: Sequence[float]) -> float:
     """Return the median of what is known of the efforts over what the masses make, else 1."""
     return float(np.median([f for f in factors if f > 0.0] or [1.0]))
-
-
-def _gain_of(factor: float) -> float:
-    """Return the gain on an effort that is so many times what the URDF's masses make."""
-    if factor == 0.0 or 1.0 / MAX_SCALE <= factor <= MAX_SCALE:
-        return 1.0
-    return -1.0 if -MAX_SCALE <= factor <= -1.0 / MAX_SCALE else 1.0 / factor
 
 
 def _sample_rows(robot: Robot, samples: Samples) -> TrialRows:

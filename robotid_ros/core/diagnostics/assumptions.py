@@ -38,10 +38,8 @@ def data_warnings(
 
     Parameters
     ----------
-    robot, base : the model
     samples : of the recording or its first part, which is that of the first system
     systems : rows in memory, successive parts of the recording
-    estimate : the fit
     whole : the model with what is shrunk, whose friction may change as well; None without any
 
     Returns
@@ -49,8 +47,9 @@ def data_warnings(
     Findings, with the remedy where one was tried and helps
 
     """
-    beyond = limit_warnings(robot, samples)
-    if not _are_of_model(robot, base, systems, estimate):
+    beyond, count = limit_warnings(robot, samples), len(base.columns)
+    fits = all(system.W.shape[2] == count for system in systems) and len(estimate.value) == count
+    if not fits or isinstance(robot, ElasticRobot):
         return beyond
     rows = TrialRows.of(systems)
     causes = [] if rows is None else find_causes(robot, base, samples, rows)
@@ -80,12 +79,3 @@ def data_warnings(
         robot, samples, systems[0], estimate.value, estimate.residual, known
     )
     return [*found, *sizes, *changes, *residuals]
-
-
-def _are_of_model(
-    robot: Robot, base: BaseParameters, systems: Sequence[Rows], estimate: Estimate
-) -> bool:
-    """Tell whether rows are those of a rigid robot's base parameters."""
-    count = len(base.columns)
-    fits = all(system.W.shape[2] == count for system in systems)
-    return fits and len(estimate.value) == count and not isinstance(robot, ElasticRobot)

@@ -95,19 +95,7 @@ def data_quality(
     estimate: Estimate,
     delays: Delays,
 ) -> DataQuality:
-    """
-    Describe the data of an identification.
-
-    Parameters
-    ----------
-    recording : as it was read
-    samples : of it, or of its first part
-    systems : rows in memory
-    system : that was solved
-    estimate : its solution
-    delays : that were removed
-
-    """
+    """Describe the data of an identification."""
     whole = isinstance(recording, Recording)
     steps = np.diff(recording.time if isinstance(recording, Recording) else samples.time)
     steps = steps[steps > 0.0]
@@ -141,20 +129,16 @@ def white_noise(values: Array) -> Array:
 
 def count_rows(systems: Sequence[Rows]) -> RowCount:
     """Count the rows of each joint that are used, and why others are not."""
-    counts = np.sum([_count(system) for system in systems], axis=0)
-    return RowCount(*counts)
-
-
-def _count(system: Rows) -> npt.NDArray[np.intp]:
-    unused = ~system.valid
-    made_up = np.zeros_like(unused)
-    if system.measured is not None:
-        made_up |= ~system.measured
-    slow = np.zeros_like(unused) if system.dq is None else np.abs(system.dq.T) < STANDSTILL
-    bridged = unused & made_up
-    still = unused & ~bridged & slow
-    parts = (np.ones_like(unused), system.valid, bridged, still, unused & ~bridged & ~still)
-    return np.array([part.sum(axis=1) for part in parts])
+    counts = []
+    for system in systems:
+        unused = ~system.valid
+        made_up = np.zeros_like(unused) if system.measured is None else ~system.measured
+        slow = np.zeros_like(unused) if system.dq is None else np.abs(system.dq.T) < STANDSTILL
+        bridged = unused & made_up
+        still = unused & ~bridged & slow
+        parts = np.ones_like(unused), system.valid, bridged, still, unused & ~bridged & ~still
+        counts.append([part.sum(axis=1) for part in parts])
+    return RowCount(*np.sum(counts, axis=0))
 
 
 def singular_values(system: System, sigma: Array) -> Array:

@@ -1,6 +1,7 @@
 """Elastic joints that the model takes for rigid, and springs in the model that do not show."""
 
 import dataclasses
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
@@ -80,8 +81,6 @@ def elasticity_warnings(
 
     Parameters
     ----------
-    samples, system : of the rigid robot
-    robot, estimate : the rigid one
     chi : (p,) standard parameters that have the estimated base parameters
 
     """
@@ -211,29 +210,24 @@ def second_encoder_warnings(recording: Recording, robot: Robot) -> list[Finding]
     if isinstance(robot, ElasticRobot):
         rigid = [joint for joint in rigid if not robot.unactuated[robot.joints.index(joint)]]
     warnings = list[Finding]()
-    for joint in rigid:
-        for other in others:
-            size, correlation = _second_encoder(recording, joint, other)
-            if abs(correlation) > MIN_CORRELATION:
-                values = {'encoder': other, 'deflection': size, 'correlation': correlation}
-                warnings.append(finding('second_encoder', [joint], **values))
+    for joint, other in product(rigid, others):
+        j, c = recording.joints.index(joint), recording.joints.index(other)
+        deflection = recording.position[:, c] - recording.position[:, j]
+        finite = np.isfinite(deflection) & np.isfinite(recording.effort[:, j])
+        if finite.sum() < 3:
+            continue
+        step = float(np.median(np.diff(recording.time)))
+        rows = max(1, round(AVERAGING / step)) if step > 0.0 else 1
+        deflection, effort, position = (
+            uniform_filter1d(x[finite], rows)
+            for x in (deflection, recording.effort[:, j], recording.position[:, j])
+        )
+        largest = MAX_DEFLECTION_SHARE * np.std(position)
+        if not MIN_DEFLECTION < np.std(deflection) < largest or not np.ptp(effort):
+            continue
+        correlation = float(np.corrcoef(deflection, effort)[0, 1])
+        if abs(correlation) > MIN_CORRELATION:
+            size = float(np.abs(deflection).max())
+            values = {'encoder': other, 'deflection': size, 'correlation': correlation}
+            warnings.append(finding('second_encoder', [joint], **values))
     return warnings
-
-
-def _second_encoder(recording: Recording, joint: str, other: str) -> tuple[float, float]:
-    """Return the largest deflection and its correlation with the effort; 0 where there is none."""
-    j, c = recording.joints.index(joint), recording.joints.index(other)
-    deflection = recording.position[:, c] - recording.position[:, j]
-    finite = np.isfinite(deflection) & np.isfinite(recording.effort[:, j])
-    if finite.sum() < 3:
-        return 0.0, 0.0
-    step = float(np.median(np.diff(recording.time)))
-    rows = max(1, round(AVERAGING / step)) if step > 0.0 else 1
-    deflection, effort, position = (
-        uniform_filter1d(x[finite], rows)
-        for x in (deflection, recording.effort[:, j], recording.position[:, j])
-    )
-    largest = MAX_DEFLECTION_SHARE * np.std(position)
-    if not MIN_DEFLECTION < np.std(deflection) < largest or not np.ptp(effort):
-        return 0.0, 0.0
-    return float(np.abs(deflection).max()), float(np.corrcoef(deflection, effort)[0, 1])

@@ -36,28 +36,24 @@ def efforts_over_prior(robot: Robot, samples: Samples) -> list[float]:
     moving = np.flatnonzero(samples.moving.any(axis=1))
     rows = moving[:: max(1, moving.size // MAX_SAMPLES)]
     W = regressor(robot, samples.q[rows], samples.dq[rows], samples.ddq[rows])
-    factors = []
+    masses = [k for k, p in enumerate(robot.parameters) if p.symbol in INERTIAL]
+    factors = [0.0] * robot.n
     for j in range(robot.n):
         used = samples.moving[rows, j]
-        columns = (x[rows, j][used] for x in (samples.tau, samples.dq, samples.ddq))
-        enough = used.sum() >= MIN_SAMPLES
-        factors.append(_effort_over_prior(robot, W[j][used], *columns) if enough else 0.0)
+        if used.sum() < MIN_SAMPLES:
+            continue
+        y, dq, ddq = (x[rows, j][used] for x in (samples.tau, samples.dq, samples.ddq))
+        prior = W[j][used][:, masses] @ robot.prior[masses]
+        others = np.column_stack([ddq, dq, np.sign(dq), np.ones(dq.size)])
+        predicted, measured = (
+            x - others @ np.linalg.lstsq(others, x, rcond=None)[0] for x in (prior, y)
+        )
+        power, common = float(predicted @ predicted), float(predicted @ measured)
+        total = power * float(measured @ measured)
+        explained = total > 0.0 and common**2 > MIN_EXPLAINED * total
+        if explained and power > MIN_GRAVITY_PART * float(prior @ prior):
+            factors[j] = common / power
     return factors
-
-
-def _effort_over_prior(robot: Robot, w: Array, y: Array, dq: Array, ddq: Array) -> float:
-    """Return the effort over the torque of the URDF's masses, 0 where that does not show."""
-    masses = [k for k, p in enumerate(robot.parameters) if p.symbol in INERTIAL]
-    prior = w[:, masses] @ robot.prior[masses]
-    others = np.column_stack([ddq, dq, np.sign(dq), np.ones(dq.size)])
-    predicted, measured = (
-        x - others @ np.linalg.lstsq(others, x, rcond=None)[0] for x in (prior, y)
-    )
-    power, common = float(predicted @ predicted), float(predicted @ measured)
-    total = power * float(measured @ measured)
-    explained = total > 0.0 and common**2 > MIN_EXPLAINED * total
-    shows = power > MIN_GRAVITY_PART * float(prior @ prior)
-    return common / power if explained and shows else 0.0
 
 
 def limit_warnings(robot: Robot, samples: Samples) -> list[Finding]:
@@ -89,26 +85,16 @@ def scale_warnings(
     robot: Robot, base: BaseParameters, samples: Samples, estimate: Estimate
 ) -> list[Finding]:
     """Name the joints with efforts of an implausible size."""
-    found = _beyond_limits(robot, samples)
+    found = list[Finding]()
+    efforts = np.percentile(np.abs(samples.tau), PERCENTILE, axis=0)
+    limit = robot.limits.effort[: len(efforts)]
+    over = np.flatnonzero((limit > 0.0) & (efforts > MAX_LIMIT_RATIO * limit))
+    named = [robot.joints[j] for j in over]
+    if named:
+        values = {'efforts': efforts[over], 'limits': limit[over]}
+        found.append(finding('beyond_effort_limit', named, **values))
     if robot.assumed_inertials:
         return found
-    named = {joint for each in found for joint in each.joints}
-    return found + _absurd_inertias(robot, base, samples, estimate, named)
-
-
-def _beyond_limits(robot: Robot, samples: Samples) -> list[Finding]:
-    largest = np.percentile(np.abs(samples.tau), PERCENTILE, axis=0)
-    limit = robot.limits.effort[: len(largest)]
-    over = np.flatnonzero((limit > 0.0) & (largest > MAX_LIMIT_RATIO * limit))
-    if not over.size:
-        return []
-    joints = [robot.joints[j] for j in over]
-    return [finding('beyond_effort_limit', joints, efforts=largest[over], limits=limit[over])]
-
-
-def _absurd_inertias(
-    robot: Robot, base: BaseParameters, samples: Samples, estimate: Estimate, named: set[str]
-) -> list[Finding]:
     rows = np.linspace(0, len(samples.time) - 1, POSTURES).astype(int)
     masses = np.array([p.symbol in INERTIAL for p in robot.parameters])
     links = np.where(masses, robot.prior, 0.0)
@@ -126,10 +112,10 @@ def _absurd_inertias(
         low &= shown[j] > 0.0 or estimate.residual[j] < MAX_RESIDUAL
         if (high or low) and joint not in named and samples.moving[:, j].any():
             odd[joint] = float(shown[j]), float(largest if high else prior[j])
-    if not odd:
-        return []
-    inertias, expected = zip(*odd.values(), strict=True)
-    return [finding('implausible_inertia', odd, inertias=inertias, expected=expected)]
+    if odd:
+        inertias, expected = zip(*odd.values(), strict=True)
+        found.append(finding('implausible_inertia', odd, inertias=inertias, expected=expected))
+    return found
 
 
 Mask = npt.NDArray[np.bool_]
@@ -267,14 +253,7 @@ LEAST = 1e-3
 
 
 def exact_fit_warnings(robot: Robot, samples: Samples, estimate: Estimate) -> list[Finding]:
-    """
-    Name the joints whose efforts are explained too well to be measured.
-
-    Parameters
-    ----------
-    robot, samples, estimate : the model, what was fitted, or a part of it, and the fit
-
-    """
+    """Name the joints whose efforts are explained too well to be measured."""
     if isinstance(robot, ElasticRobot):
         return []
     size = np.sqrt(np.mean(samples.tau**2, axis=0))

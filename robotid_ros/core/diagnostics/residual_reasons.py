@@ -4,7 +4,6 @@ from collections.abc import Iterator
 import dataclasses
 
 import numpy as np
-import numpy.typing as npt
 
 from ..arrays import Array
 from ..finding_codes import finding
@@ -34,13 +33,8 @@ ROUNDING = 1e-10  # below which columns depend on others
 STRIBECK_SPEED = 0.1
 
 
-@dataclasses.dataclass(frozen=True)
-class _Reason:
-    """What may be missing: the name of its finding, its columns (N, c), another joint's name."""
-
-    name: str
-    columns: Array
-    other: str | None = None
+# What may be missing: the name of its finding, its columns (N, c), another joint's name.
+Reason = tuple[str, Array, str | None]
 
 
 def residual_warnings(
@@ -58,16 +52,21 @@ def residual_warnings(
 
     """
     fits = len(samples.time[:: max(1, samples.decimation)]) == system.Y.shape[1]
-    if fits:
-        residual = _of_motion(samples, system, value, residual)
+    if fits:  # residuals of a joint that mostly stands are those of the rows in motion
+        moving = samples.moving[:: max(1, samples.decimation)].T & system.valid
+        stands = moving.sum(axis=1) < MIN_MOVING * system.valid.sum(axis=1)
+        error = np.linalg.norm(np.where(moving, system.Y - system.predict(value), 0.0), axis=1)
+        size = np.linalg.norm(np.where(moving, system.Y, 0.0), axis=1)
+        residual = np.where(stands, error / np.maximum(size, 1e-300), residual)
     large = [
         j for j in range(robot.n) if residual[j] > NOTEWORTHY and robot.joints[j] not in known
     ]
     rests = {j: _Rest.of(system, value, j) for j in large} if fits else {}
-    reasons = {
-        j: _reason(robot, samples, system, rest, float(residual[j])) for j, rest in rests.items()
+    told = {
+        j: reason
+        for j, rest in rests.items()
+        if (reason := _reason(robot, samples, system, rest, float(residual[j]))) is not None
     }
-    told = {j: reason for j, reason in reasons.items() if reason is not None}
     spoilt = [j for j, rest in rests.items() if rest.is_spoilt and j not in told]
     if told or known:
         # What is wrong with one joint spoils the fit of others, which share its parameters.
@@ -78,25 +77,11 @@ def residual_warnings(
             found.append(told[j])
         elif residual[j] > LARGE and j not in spoilt:
             found.append(finding('unexplained_effort', [robot.joints[j]], residual=residual[j]))
-    return found + _contradictions(robot, residual, rests, [j for j in spoilt if j in large])
-
-
-def _of_motion(samples: Samples, system: Rows, value: Array, residual: Array) -> Array:
-    """Return the residuals (n,), of a joint that mostly stands those of the rows in motion."""
-    moving = samples.moving[:: max(1, samples.decimation)].T & system.valid
-    stands = moving.sum(axis=1) < MIN_MOVING * system.valid.sum(axis=1)
-    error = np.linalg.norm(np.where(moving, system.Y - system.predict(value), 0.0), axis=1)
-    size = np.linalg.norm(np.where(moving, system.Y, 0.0), axis=1)
-    return np.where(stands, error / np.maximum(size, 1e-300), residual)
-
-
-def _contradictions(
-    robot: Robot, residual: Array, rests: 'dict[int, _Rest]', spoilt: list[int]
-) -> list[Finding]:
-    if not spoilt:
-        return []
-    joints, alone = [robot.joints[j] for j in spoilt], [rests[j].size for j in spoilt]
-    return [finding('contradicting_joints', joints, residuals=residual[spoilt], alone=alone)]
+    if spoilt := [j for j in spoilt if j in large]:
+        joints, alone = [robot.joints[j] for j in spoilt], [rests[j].size for j in spoilt]
+        values = {'residuals': residual[spoilt], 'alone': alone}
+        found.append(finding('contradicting_joints', joints, **values))
+    return found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,11 +134,10 @@ def _reason(
         return None
     used = system.valid[rest.joint]
     shares = [
-        (_explained(rest.W, reason.columns[used], rest.own), reason)
-        for reason in _reasons(robot, samples, system, rest.predicted, rest.joint)
+        (_explained(rest.W, columns[used], rest.own), name, columns[used], other)
+        for name, columns, other in _reasons(robot, samples, system, rest.predicted, rest.joint)
     ]
-    share, best = max(shares, key=lambda pair: pair[0])
-    columns = best.columns[used]
+    share, name, columns, other = max(shares, key=lambda each: each[0])
     chance = max(
         _explained(rest.W, np.roll(columns, round(shift * len(columns)), axis=0), rest.own)
         for shift in SHIFTS
@@ -161,7 +145,7 @@ def _reason(
     if share - max(chance, 0.0) >= MIN_EXPLAINED:
         after = rest.size * np.sqrt(1.0 - share)
         figures = {'residual': residual, 'share': share, 'before': rest.size, 'after': after}
-        return finding(best.name, joints, other=best.other, **figures)
+        return finding(name, joints, other=other, **figures)
     error = np.zeros(len(used))
     error[used] = rest.own
     if rest.size < WITHOUT_REASON or not _is_structured(error, rest.predicted, system):
@@ -171,7 +155,7 @@ def _reason(
 
 def _reasons(
     robot: Robot, samples: Samples, system: Rows, predicted: Array, joint: int
-) -> Iterator[_Reason]:
+) -> Iterator[Reason]:
     def rows(*columns: Array) -> Array:
         return decimate(np.stack(columns), samples.decimation).T
 
@@ -180,17 +164,17 @@ def _reasons(
     for i in range(robot.n):
         if i != joint:
             columns = rows(dq[:, i], np.sign(dq[:, i]), ddq[:, i])
-            yield _Reason('unexplained_coupling', columns, robot.joints[i])
+            yield 'unexplained_coupling', columns, robot.joints[i]
     if not any(term.name == 'spring' for term in robot.friction[joint]):
-        yield _Reason('unexplained_spring', rows(own, own**2))
+        yield 'unexplained_spring', rows(own, own**2), None
     sign = np.sign(speed)
     shapes = [np.tanh(k * speed) for k in (150.0, 50.0, 15.0)]
     bump = sign * np.exp(-((speed / STRIBECK_SPEED) ** 2))
     friction = (*shapes, bump, np.cbrt(speed), speed * np.abs(speed), np.abs(speed), np.abs(sign))
-    yield _Reason('unexplained_friction', rows(*friction))
+    yield 'unexplained_friction', rows(*friction), None
     step = float(np.median(np.diff(system.time)))
-    yield _Reason('unexplained_load_friction', np.abs(predicted)[:, None] * rows(sign))
-    yield _Reason('unexplained_lag', np.gradient(predicted, step)[:, None])
+    yield 'unexplained_load_friction', np.abs(predicted)[:, None] * rows(sign), None
+    yield 'unexplained_lag', np.gradient(predicted, step)[:, None], None
 
 
 def _explained(W: Array, columns: Array, error: Array) -> float:
@@ -211,9 +195,7 @@ def _explained(W: Array, columns: Array, error: Array) -> float:
 def _is_structured(error: Array, predicted: Array, system: Rows) -> bool:
     """Tell whether an error (N,) lies in the motion's band more than white noise would."""
     power = [np.abs(np.fft.rfft(x - x.mean())) ** 2 for x in (error, predicted)]
-    passed: npt.NDArray[np.intp] = np.flatnonzero(
-        np.cumsum(power[1]) >= MOTION_SHARE * power[1].sum()
-    )
-    motion, band = int(passed[0]) + 1, max(1, int(system.band * len(power[0])))
+    motion = 1 + int(np.argmax(np.cumsum(power[1]) >= MOTION_SHARE * power[1].sum()))
+    band = max(1, int(system.band * len(power[0])))
     share = float(power[0][:motion].sum() / max(power[0].sum(), 1e-300))
     return share > min(MIN_STRUCTURE * motion / band, 0.5 * (1.0 + motion / band))

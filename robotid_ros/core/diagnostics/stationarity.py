@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 import dataclasses
-import itertools
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -47,7 +46,7 @@ class Change:
 def block_products(columns: Array, blocks: int) -> Array:
     """Return the products of columns (N, c) with one another in contiguous blocks, (B, c, c)."""
     edges = np.linspace(0, len(columns), blocks + 1).astype(int)
-    parts = (columns[a:b] for a, b in itertools.pairwise(edges))
+    parts = (columns[a:b] for a, b in pairwise(edges))
     return np.stack([part.T @ part for part in parts])
 
 
@@ -154,17 +153,13 @@ def stationarity_warnings(
     if payload is not None:
         return [payload]
     result = []
+    findings.sort(key=lambda change: -abs(change.share))
     for kind, gradual in product(CHANGED, (False, True)):
         some = [f for f in findings if f.kind == kind and (f.course.since is None) == gradual]
         if some:
-            some.sort(key=lambda change: -abs(change.share))
-            joints = [robot.joints[found.joint] for found in some]
-            shares = [change.share for change in some]
-            values = (
-                {'drifts': shares}
-                if gradual
-                else {'shares': shares, 'since': [change.course.since for change in some]}
-            )
+            shares, since = [f.share for f in some], [f.course.since for f in some]
+            values = {'drifts': shares} if gradual else {'shares': shares, 'since': since}
+            joints = [robot.joints[f.joint] for f in some]
             result.append(finding(CHANGED[kind], joints, **values))
     return result
 
@@ -231,9 +226,8 @@ def _told(
     value = float(change.value[0])
     size = abs(value) * rms(torque)
     total = sum(part for name, part in torques.friction.items() if name != OFFSET)
-    whole = {EFFORT: rms(torque), LOAD: rms(torque), OFFSET: torques.size}.get(
-        kind, rms(np.asarray(total))
-    )
+    wholes = {EFFORT: rms(torque), LOAD: rms(torque), OFFSET: torques.size}
+    whole = wholes[kind] if kind in wholes else rms(np.asarray(total))
     least = MIN_OFFSET if kind == OFFSET else MIN_CHANGE
     if size < least * whole or size * rms(course.values) < MIN_SHARE * torques.size:
         return None
@@ -311,27 +305,13 @@ def friction_jumps(
 
     Parameters
     ----------
-    robot, base : the model
-    rows : of all joints
     residual : (n,) relative residual of each joint
     known : joints that other findings are about
 
     """
-    found = []
-    for j in np.flatnonzero(residual > LARGE_RESIDUAL):
-        jump = None if robot.joints[j] in known else _jump(robot, base, rows, int(j))
-        if jump is not None:
-            found.append(jump)
-    return found
-
-
-def _sign(robot: Robot, base: BaseParameters, rows: TrialRows, joint: int) -> Array:
-    """Return the column (N,) of a joint's Coulomb friction, filtered where the model has one."""
-    for k, column in enumerate(base.columns):
-        parameter = robot.parameters[column]
-        if parameter.symbol == 'Fc' and parameter.joint == robot.joints[joint]:
-            return np.asarray(rows.W[joint, :, k])
-    return np.asarray(np.sign(rows.dq[:, joint]))
+    looked_into = np.flatnonzero(residual > LARGE_RESIDUAL).tolist()
+    jumps = [_jump(robot, base, rows, j) for j in looked_into if robot.joints[j] not in known]
+    return [jump for jump in jumps if jump is not None]
 
 
 def _jump(robot: Robot, base: BaseParameters, rows: TrialRows, joint: int) -> Advice | None:
@@ -343,7 +323,11 @@ def _jump(robot: Robot, base: BaseParameters, rows: TrialRows, joint: int) -> Ad
     """
     used = rows.valid[joint]
     W, y, time = rows.W[joint][used], rows.Y[joint][used], rows.time[used]
-    sign = _sign(robot, base, rows, joint)[used]
+    sign = np.sign(rows.dq[used, joint])
+    for k, column in enumerate(base.columns):
+        parameter = robot.parameters[column]
+        if parameter.symbol == 'Fc' and parameter.joint == robot.joints[joint]:
+            sign = W[:, k]  # filtered as the effort is
     W = W[:, np.abs(W).max(axis=0, initial=0.0) > 0.0]
     if len(y) < 2 * JUMP_ROWS + 2 * W.shape[1]:
         return None

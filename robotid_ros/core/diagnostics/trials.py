@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 import dataclasses
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -67,10 +68,7 @@ class TrialRows(ReadOnlyArrays):
         if any(system.q is None or system.dq is None for system in systems):
             return None
         stride = slice(None, None, 1 + sum(len(s.time) for s in systems) // MAX_ROWS)
-        parts = [
-            (s.time, s.q, s.dq, s.W.swapaxes(0, 1), s.Y.T, s.valid.T)
-            for s in systems
-        ]  # fmt: skip
+        parts = [(s.time, s.q, s.dq, s.W.swapaxes(0, 1), s.Y.T, s.valid.T) for s in systems]
         time, q, dq, W, Y, valid = (
             np.concatenate(each)[stride] for each in zip(*parts, strict=True)
         )
@@ -109,8 +107,8 @@ class Efforts:
 
     def scaled(self, factors: dict[int, float]) -> Efforts:
         """Multiply the efforts of some joints."""
-        own = tuple(f * factors.get(j, 1.0) for j, f in enumerate(self.factors))
-        return Efforts(self.columns, own)
+        own = (f * factors.get(j, 1.0) for j, f in enumerate(self.factors))
+        return Efforts(self.columns, tuple(own))
 
     def swapped(self, i: int, j: int) -> Efforts:
         """Exchange the columns of two joints."""
@@ -175,7 +173,6 @@ class Trials:
         self.moving = [int(j) for j in np.flatnonzero(rows.valid.any(axis=1))]
         everything = np.ones((1, len(rows.time)), dtype=bool)
         self._total = self._products(everything)[0]
-        self._parts: Array | None = None
         # Errors of every trial count in these units, those of effort columns as recorded.
         self.sigma = np.sqrt(self._own_variances(Efforts.as_recorded(self.n)))
 
@@ -189,12 +186,10 @@ class Trials:
                 result[k, j] = own.T @ own
         return result
 
-    @property
+    @cached_property
     def parts(self) -> Array:
         """Products of each fold."""
-        if self._parts is None:
-            self._parts = self._products(self._folds)
-        return self._parts
+        return self._products(self._folds)
 
     def _own_variances(self, efforts: Efforts) -> Array:
         """Return the variance (n,) that each joint alone leaves of the column that it takes."""
@@ -217,9 +212,8 @@ class Trials:
         normal = np.tensordot(inverse**2 / variances, products[:, : self.b, : self.b], 1)
         return normal, (inverse / variances) @ products[joints, : self.b, places]
 
-    def _fit(self, products: Array, efforts: Efforts, variances: Array, possible: bool) -> Array:
-        """Solve them, for products (n, …) of some rows."""
-        normal, right = self._normal(products, efforts, variances)
+    def _solution(self, normal: Array, right: Array, possible: bool) -> Array:
+        """Solve them, of robots that can exist where that is asked for."""
         value = _solve(normal, right)
         A = self._possible
         if not possible or A is None or np.all(A @ value >= -1e-9 * np.abs(A) @ np.abs(value)):
@@ -237,7 +231,8 @@ class Trials:
 
     def fitted(self, efforts: Efforts, possible: bool = False) -> float:
         """Return the squared error of a fit to all rows, in units of `sigma`."""
-        value = self._fit(self._total, efforts, self._own_variances(efforts), possible)
+        normal = self._normal(self._total, efforts, self._own_variances(efforts))
+        value = self._solution(*normal, possible)
         return float(np.sum(self._squares(self._total, efforts, value) / self.sigma**2))
 
     @property
@@ -253,21 +248,24 @@ class Trials:
         excess = self.contradiction - 1.0
         return (excess - self._over_own(efforts) + 1.0) / max(excess, 1e-300)
 
-    def errors(self, efforts: Efforts | None = None) -> Array:
-        """Return squared errors (K, n) of effort columns on folds that were not fitted."""
-        efforts = efforts or Efforts.as_recorded(self.n)
-        variances = self._own_variances(efforts)
-        fits = [self._fit(self._total - part, efforts, variances, True) for part in self.parts]
-        pairs = zip(self.parts, fits, strict=True)
-        return np.array([self._squares(part, efforts, value) for part, value in pairs])
+    def errors(
+        self,
+        efforts: Efforts | None = None,
+        solve: Callable[[Array, Array], Array] | None = None,
+    ) -> Array:
+        """
+        Return squared errors (K, n) of effort columns on folds that were not fitted.
 
-    def errors_by(self, solve: Callable[[Array, Array], Array]) -> Array:
-        """Return those of χ = solve(N, r), from the normal equations N χ = r of all other rows."""
-        plain = Efforts.as_recorded(self.n)
-        variances = self._own_variances(plain)
-        fits = [solve(*self._normal(self._total - part, plain, variances)) for part in self.parts]
-        pairs = zip(self.parts, fits, strict=True)
-        return np.array([self._squares(part, plain, value) for part, value in pairs])
+        `solve` gives χ from the normal equations N χ = r of all other rows; without it, robots
+        that can exist are fitted.
+        """
+        efforts = efforts or Efforts.as_recorded(self.n)
+        variances, result = self._own_variances(efforts), []
+        for part in self.parts:
+            normal, right = self._normal(self._total - part, efforts, variances)
+            value = self._solution(normal, right, True) if solve is None else solve(normal, right)
+            result.append(self._squares(part, efforts, value))
+        return np.array(result)
 
     def powers(self) -> Array:
         """Return the squares (K, n) of the effort columns on each fold."""

@@ -58,7 +58,7 @@ def try_essential(
         return value
 
     trials = Trials(rows)
-    errors = trials.errors_by(fitted)
+    errors = trials.errors(solve=fitted)
     left = np.sqrt(errors.sum(axis=0) / np.maximum(trials.powers().sum(axis=0), 1e-300))
     trial = trials.compare(trials.errors(), errors)
     return trial if trial.is_better(LEAST) and left.max() < USELESS else None
@@ -83,7 +83,7 @@ def try_base(
     trials = Trials(rows)
     consistent = partial(refit, robot, base, estimate, (link_sigma, standard.spread))
     try:
-        trial = trials.compare(trials.errors_by(consistent), trials.errors())
+        trial = trials.compare(trials.errors(solve=consistent), trials.errors())
     except SolverError:
         return None
     return trial if trial.is_better(LEAST) else None
