@@ -61,7 +61,11 @@ def undo_clock_jumps(
     taken back, and notes
 
     """
-    parts = _continuous_parts(stamp, received)
+    # The parts between outliers and clock jumps that are long enough to be used.
+    step = np.diff(stamp)
+    odd = (step < -MAX_STEP_BACK) | (step - np.diff(received) > MAX_STEP_AHEAD)
+    edges = np.concatenate([[0], np.flatnonzero(odd) + 1, [stamp.size]])
+    parts = [slice(a, b) for a, b in itertools.pairwise(edges) if b - a >= MIN_PART_SAMPLES]
     kept = np.zeros(stamp.size, dtype=bool)
     for part in parts:
         kept[part] = True
@@ -85,14 +89,6 @@ def undo_clock_jumps(
     if not kept.all():
         notes.append(finding('stamps_far_off', count=int((~kept).sum())))
     return time, kept, np.array(jumps), notes
-
-
-def _continuous_parts(stamp: Array, received: Array) -> list[slice]:
-    """Return the parts between outliers and clock jumps that are long enough to be used."""
-    step = np.diff(stamp)
-    odd = (step < -MAX_STEP_BACK) | (step - np.diff(received) > MAX_STEP_AHEAD)
-    edges = np.concatenate([[0], np.flatnonzero(odd) + 1, [stamp.size]])
-    return [slice(a, b) for a, b in itertools.pairwise(edges) if b - a >= MIN_PART_SAMPLES]
 
 
 def _position_jumps(position: Array, last: int, first: int) -> bool:

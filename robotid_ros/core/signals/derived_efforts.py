@@ -85,9 +85,7 @@ def refuse_derived_efforts(
         )
 
 
-def unlikeness(
-    signals: Array, others: Array, order: int = 0, delay: float = 0.0, *, signed: bool = False
-) -> Array:
+def unlikeness(signals: Array, others: Array, order: int = 0, delay: float = 0.0) -> Array:
     """
     Return how much of other signals is not a derivative of given ones, times any constant.
 
@@ -99,7 +97,6 @@ def unlikeness(
     others : (N, k) in the same rows
     order : 0: the signals themselves with an offset; 1 and 2: their derivatives
     delay : of the derivatives behind the signals at most [rows]
-    signed : whether the constant has to be positive
 
     Returns
     -------
@@ -126,7 +123,7 @@ def unlikeness(
         clear = jumps[:, width:] == jumps[:, : jumps.shape[1] - width]
         if clear.sum() >= MIN_ROWS:
             slope = np.gradient(x, axis=1) if order and delay else np.zeros_like(x)
-            rest = _residual(x[clear], y[clear], slope[clear], delay, signed)
+            rest = _residual(x[clear], y[clear], slope[clear], delay)
             least = np.fmin(least, rest)
     return least
 
@@ -140,7 +137,7 @@ def _parts(values: Array) -> Array:
     return np.asarray(values[starts[:, None] + np.arange(length)])
 
 
-def _residual(x: Array, y: Array, d: Array, delay: float, signed: bool) -> Array:
+def _residual(x: Array, y: Array, d: Array, delay: float) -> Array:
     """Return the relative residuals (m, k) of y = c (x − T d) + offset with |T| ≤ delay."""
     size = [np.sqrt(np.mean(v**2, axis=0)) for v in (x, y)]
     x, y, d = (v - v.mean(axis=0) for v in (x, y, d))
@@ -151,10 +148,7 @@ def _residual(x: Array, y: Array, d: Array, delay: float, signed: bool) -> Array
     with np.errstate(all='ignore'):
         late = -np.nan_to_num((xx * dy - xd * xy) / (dd * xy - xd * dy))
         late = np.clip(late, -delay, delay)
-        common = xy - late * dy
-        alike = common**2 / ((xx - 2.0 * late * xd + late**2 * dd) * yy)
-    if signed:
-        alike[common < 0.0] = 0.0
+        alike = (xy - late * dy) ** 2 / ((xx - 2.0 * late * xd + late**2 * dd) * yy)
     found = np.sqrt(np.clip(1.0 - np.nan_to_num(alike), 0.0, 1.0))
     found[still[0]] = 1.0
     found[:, still[1]] = 1.0

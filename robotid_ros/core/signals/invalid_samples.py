@@ -43,10 +43,25 @@ def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, lis
     RecordingError : too many cannot
 
     """
-    finite, notes = _finite_samples(recording)
-    newer, more = _newer_samples(recording, finite)
-    notes += more
+    time, notes = recording.time, list[Finding]()
+    finite = np.isfinite(recording.position).all(axis=1) & np.isfinite(time)
+    finite &= np.isfinite(recording.effort).all(axis=1)
+    share = 1.0 - finite.mean() if finite.size else 0.0
+    if share > MAX_INVALID_SHARE:
+        _raise_not_finite(recording, share)
+    if share:
+        notes.append(finding('samples_not_finite', count=int((~finite).sum())))
+    last = np.maximum.accumulate(np.where(finite, time, -np.inf))
+    newer = np.concatenate([[True], time[1:] > last[:-1]])
+    older = int((finite[1:] & (time[1:] < last[:-1])).sum())
+    if older > MAX_INVALID_SHARE * time.size:
+        raise RecordingError(
+            f'the stamps of {recording.source or "the recording"} jump back in {older} of '
+            f'{time.size} samples: record header stamps of one clock'
+        )
     kept = finite & newer
+    if (finite & ~newer).any():
+        notes.append(finding('stamps_repeated', count=int((finite & ~newer).sum())))
     rows = np.flatnonzero(kept)
     spike = np.zeros(rows.size, dtype=bool)
     for name in ('position', 'effort'):
@@ -67,17 +82,6 @@ def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, lis
     return kept, notes
 
 
-def _finite_samples(recording: Recording) -> tuple[Mask, list[Finding]]:
-    finite = np.isfinite(recording.position).all(axis=1) & np.isfinite(recording.time)
-    finite &= np.isfinite(recording.effort).all(axis=1)
-    share = 1.0 - finite.mean() if finite.size else 0.0
-    if share > MAX_INVALID_SHARE:
-        _raise_not_finite(recording, share)
-    if share:
-        return finite, [finding('samples_not_finite', count=int((~finite).sum()))]
-    return finite, []
-
-
 def _raise_not_finite(recording: Recording, share: float) -> None:
     for name in ('position', 'effort'):
         dead = ~np.isfinite(getattr(recording, name)).any(axis=0)
@@ -91,22 +95,6 @@ def _raise_not_finite(recording: Recording, share: float) -> None:
         f'{100 * share:.0f} % of the samples of {", ".join(recording.joints)} are not numbers: '
         'check the sensor or leave the joint out of robot.joints'
     )
-
-
-def _newer_samples(recording: Recording, finite: Mask) -> tuple[Mask, list[Finding]]:
-    time, notes = recording.time, list[Finding]()
-    last = np.maximum.accumulate(np.where(finite, time, -np.inf))
-    newer = np.concatenate([[True], time[1:] > last[:-1]])
-    older = int((finite[1:] & (time[1:] < last[:-1])).sum())
-    if older > MAX_INVALID_SHARE * time.size:
-        raise RecordingError(
-            f'the stamps of {recording.source or "the recording"} jump back in {older} of '
-            f'{time.size} samples: record header stamps of one clock'
-        )
-    left = int((finite & ~newer).sum())
-    if left:
-        notes.append(finding('stamps_repeated', count=left))
-    return newer, notes
 
 
 def find_spikes(values: Array) -> Mask:

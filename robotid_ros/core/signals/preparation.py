@@ -1,7 +1,5 @@
 """From a recording to samples: repaired, filtered, differentiated, with the rows to use."""
 
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 from scipy.ndimage import minimum_filter1d
@@ -42,55 +40,50 @@ MAX_CUTOFF_SHARE = 0.4
 MIN_MEASURED_SHARE = 0.5
 
 
-class UsableRows(NamedTuple):
-    """
-    Rows (N, n) that may be used, by the setting `rows`.
-
-    Attributes
-    ----------
-    every : all that were measured, of the joints that move at all
-    clear : those of them that no standstill lies in, for friction that jumps when a joint turns
-        round: the samples that weigh most in a kept row, the middle two thirds of those that it
-        stands for, are to have the same sign
-    moving : measured, moving, away from ends, gaps and clipping
-
-    """
-
-    every: Mask
-    clear: Mask
-    moving: Mask
-
-
-def usable_rows(
+def valid_rows(
     even: UniformRecording,
     robot: Robot,
     dq: Array,
     band: float,
     decimation: int,
     settings: SignalSettings,
-) -> UsableRows:
-    """Return the rows of a recording that is filtered to a band [Hz] and decimated."""
-    turning = _is_moving(robot, dq, settings)
-    # Noise of a joint that never moves has a sign too.
+) -> Mask:
+    """Return the rows (N, n) to use of a recording filtered to a band [Hz] and decimated."""
+    turning = _is_turning(dq, settings.standstill)
+    for coupling in robot.couplings:  # a joint moves where every motor does that it shares
+        shared = _is_turning(dq @ coupling.ratios[:, None], settings.standstill)
+        turning[:, coupling.ratios != 0.0] &= shared
+    # All that were measured, of the joints that move: noise of one that never does has a sign too.
     every = measured_rows(even, band) & (turning.mean(axis=0) > MIN_MOVING_SHARE)
+    if settings.rows == 'every':
+        return every
+    # Measured, moving, away from ends, gaps and clipping.
     edge = _edge_samples(even, band)
     moving = away_from_gaps(even, band)[:, None] & ~even.clipped & turning
     # Only a decimation mixes more than neighbours.
-    guard = int(np.ceil(settings.guard * decimation)) if decimation > 1 else 1
-    moving = _erode(moving, guard)
+    moving = _erode(moving, int(np.ceil(settings.guard * decimation)) if decimation > 1 else 1)
     moving[:edge] = moving[len(moving) - edge :] = False
-    return UsableRows(every, every & _erode(turning, decimation // CLEAR), moving)
+    if settings.rows == 'moving':
+        return moving
+    # Of friction that jumps when a joint turns round, those that no standstill lies in: the
+    # samples that weigh most in a kept row, the middle two thirds of those that it stands for,
+    # are to have the same sign.
+    steps = np.array([any(term.has_step for term in terms) for terms in robot.friction])
+    clear = np.where(steps, every & _erode(turning, decimation // CLEAR), every)
+    if settings.rows == 'all':
+        return clear
+    # A friction's shape at low speed shows in the slow rows alone: without those beside standstill
+    # the variance of its parameters is some twenty to two hundred times as large (arm3).
+    shaped = np.array([any(t.shaped_by_speed for t in terms) for terms in robot.friction])
+    # Hardly any transient of the recording's ends reaches the inner rows.
+    short, row = int(INNER_PERIODS * even.rate / band), np.arange(even.measured.size)
+    inner = (row >= short) & (row < row.size - short)
+    return np.where(shaped, clear & inner[:, None], moving)
 
 
 def away_from_gaps(even: UniformRecording, band: float) -> Mask:
     """Return the rows (N,) that no transient of a filter for this band [Hz] reaches."""
     return _erode(even.measured, _edge_samples(even, band))
-
-
-def away_from_ends(even: UniformRecording, band: float) -> Mask:
-    """Return the rows (N,) that hardly any transient of the recording's ends reaches."""
-    short, row = int(INNER_PERIODS * even.rate / band), np.arange(even.measured.size)
-    return np.asarray((row >= short) & (row < row.size - short))
 
 
 def _edge_samples(even: UniformRecording, band: float) -> int:
@@ -108,15 +101,6 @@ def measured_rows(even: UniformRecording, band: float) -> Mask:
     good = even.measured[:, None] & ~even.clipped
     good[:1] = good[-1:] = False
     return _erode(good, edge)
-
-
-def _is_moving(robot: Robot, dq: Array, settings: SignalSettings) -> Mask:
-    """Return where a joint moves, and every motor that it shares with another one, (N, n)."""
-    moving = _is_turning(dq, settings.standstill)
-    for coupling in robot.couplings:
-        turning = _is_turning(dq @ coupling.ratios[:, None], settings.standstill)
-        moving[:, coupling.ratios != 0.0] &= turning
-    return moving
 
 
 def _is_turning(dq: Array, standstill: float) -> Mask:
@@ -138,11 +122,6 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
     The position is low-passed without phase, its derivatives are central differences. The torque
     stays as it is: it is filtered together with the columns of W (parallel decimation).
 
-    Parameters
-    ----------
-    recording : with the robot's joints, in any order
-    settings : zero means: chosen from the data
-
     Raises
     ------
     RecordingError : the recording cannot be used
@@ -155,11 +134,11 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
     )
     cutoff = min(cutoff, MAX_CUTOFF_SHARE * even.rate)
     band = min(settings.band or cutoff, cutoff)
-    decimation = settings.decimation or decimation_of(even.rate, band)
+    # Whose filter passes what is below the band.
+    decimation = settings.decimation or max(1, int(MAX_CUTOFF_SHARE * even.rate / band + ROUNDING))
     filtered = lowpass(even.recording.position, cutoff, even.rate, settings.order)
     q, dq, ddq = with_derivatives(filtered, even.rate)
-    usable = usable_rows(even, robot, dq, band, decimation, settings)
-    valid = _chosen_rows(usable, away_from_ends(even, band), robot, settings)
+    valid = valid_rows(even, robot, dq, band, decimation, settings)
     if not valid.any():
         _refuse(even, band, settings)
     return Samples(
@@ -177,26 +156,6 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
         cutoff=cutoff,
         measured=np.asarray(measured_rows(even, band).any(axis=1)),
     )
-
-
-def decimation_of(rate: float, band: float) -> int:
-    """Return the decimation whose filter passes what is below `band` [Hz]."""
-    return max(1, int(MAX_CUTOFF_SHARE * rate / band + ROUNDING))
-
-
-def _chosen_rows(usable: UsableRows, inner: Mask, robot: Robot, settings: SignalSettings) -> Mask:
-    if settings.rows == 'moving':
-        return usable.moving
-    if settings.rows == 'every':
-        return usable.every
-    steps = np.array([any(term.has_step for term in terms) for terms in robot.friction])
-    every = np.where(steps, usable.clear, usable.every)
-    if settings.rows == 'all':
-        return every
-    # A friction's shape at low speed shows in the slow rows alone: without those beside standstill
-    # the variance of its parameters is some twenty to two hundred times as large (arm3).
-    shaped = np.array([any(t.shaped_by_speed for t in terms) for terms in robot.friction])
-    return np.where(shaped, every & inner[:, None], usable.moving)
 
 
 def _refuse(even: UniformRecording, band: float, settings: SignalSettings) -> None:
