@@ -253,13 +253,11 @@ class ChangedGroup(NamedTuple):
     Attributes
     ----------
     group : which
-    statistic : twice the logarithm of the likelihood ratio, χ² of as many degrees as members
     clear : whether no other group explains nearly as much
 
     """
 
     group: ParameterGroup
-    statistic: float
     clear: bool
 
 
@@ -345,7 +343,11 @@ class ChangeTests:
         self._tolerated = (np.maximum(tolerance, LEAST) * followed.scale) ** 2
         self._narrow = self._tolerated + sigma**2
         self._wide = (WIDE * followed.scale) ** 2
-        self._thresholds = _thresholds(followed.groups, significance)
+        from scipy.special import chdtri, erfc
+
+        # χ² that chance exceeds as seldom as a normal variable so many σ.
+        sizes = [len(group.members) for group in followed.groups]
+        self._thresholds = np.array([chdtri(n, erfc(significance / np.sqrt(2.0))) for n in sizes])
 
     def find(self, rows: ForgettingLeastSquares, noise: Array) -> list[ChangedGroup]:
         """
@@ -367,7 +369,7 @@ class ChangeTests:
                 break
             others = np.delete(gain, [best, *chosen])
             clear = not len(others) or gain[best] - float(others.max()) > MARGIN
-            found.append(ChangedGroup(self.groups[best], float(statistics[best]), clear))
+            found.append(ChangedGroup(self.groups[best], clear))
             chosen.append(best)
         return found
 
@@ -424,11 +426,3 @@ class ChangeTests:
         members = [k for group in free for k in group.members]
         variance[members] += self._wide[members]
         return Evidence(information, score - information @ self.reference, variance)
-
-
-def _thresholds(groups: Sequence[ParameterGroup], significance: float) -> Array:
-    """Return the χ² that chance exceeds as seldom as a normal variable so many σ, (g,)."""
-    from scipy.special import chdtri, erfc
-
-    chance = erfc(significance / np.sqrt(2.0))
-    return np.array([chdtri(len(group.members), chance) for group in groups])

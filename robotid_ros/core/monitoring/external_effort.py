@@ -9,7 +9,6 @@ import itertools
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ...exceptions import ConfigurationError
 from ..arrays import Array
@@ -148,8 +147,17 @@ class MomentumObserver:
         if not slow.any():
             friction = self._model.drive_friction(motion.q, speed, load)
             below = above = np.zeros_like(friction)
-        else:
-            friction, below, above = self._slow_friction(motion.q, speed, slow, load)
+        else:  # some drives may turn either way
+            low, high = (
+                self._model.drive_friction(motion.q, np.where(slow, end, speed), load)
+                for end in (
+                    np.minimum(speed, -self._standstill),
+                    np.maximum(speed, self._standstill),
+                )
+            )
+            friction = 0.5 * (low + high + self._direction * (high - low))
+            excess = 0.5 * STATIC_EXCESS * (high - low)
+            below, above = friction - low + excess, high - friction + excess
         if not self._coupled:
             return friction, below, above
         return (
@@ -157,19 +165,6 @@ class MomentumObserver:
             below @ self._positive + above @ self._negative,
             above @ self._positive + below @ self._negative,
         )
-
-    def _slow_friction(
-        self, q: Array, speed: Array, slow: npt.NDArray[np.bool_], load: Array | None
-    ) -> tuple[Array, Array, Array]:
-        """Return the same drive by drive, of which some may turn either way, (d,) each."""
-        slowest = self._standstill
-        low, high = (
-            self._model.drive_friction(q, np.where(slow, end, speed), load)
-            for end in (np.minimum(speed, -slowest), np.maximum(speed, slowest))
-        )
-        expected = 0.5 * (low + high + self._direction * (high - low))
-        excess = 0.5 * STATIC_EXCESS * (high - low)
-        return expected, expected - low + excess, high - expected + excess
 
 
 class FrictionAtRest:

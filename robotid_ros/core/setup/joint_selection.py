@@ -65,7 +65,6 @@ def lock_missing(
 
     Parameters
     ----------
-    urdf : the URDF's text
     left_out : position ranges of the joints that were recorded without effort
 
     Returns
@@ -106,20 +105,6 @@ def lock_missing(
         if own:
             notes.append(finding(name, own, positions=[locked[k] for k in own]))
     return locked, notes
-
-
-def no_joint_in_common(names: Sequence[str], recorded: Sequence[str]) -> ModelError:
-    """Return the error for a description and a recording whose joints have different names."""
-    text = (
-        f'the recording has the joints {shortened(recorded, FEW)}, the robot description '
-        f'{shortened(names, FEW)}: '
-    )
-    shorter = without_beginning(recorded)
-    pairs = matching_names(names, recorded)
-    pairs = pairs or [(name, shorter[rest]) for name, rest in matching_names(names, [*shorter])]
-    if not pairs:
-        return ModelError(text + 'give the description of the robot that was recorded')
-    return ModelError(f'{text}rename {rename(pairs)} in the description')
 
 
 def rename(pairs: Sequence[tuple[str, str]]) -> str:
@@ -170,6 +155,27 @@ def _affixes(name: str, other: str) -> list[tuple[str, str, bool]]:
     return found
 
 
+def _moving_joints(
+    settings: RobotSettings, names: Sequence[str], recorded: Mapping[str, PositionRange]
+) -> tuple[str, ...]:
+    """Return the recorded joints that moved, or all of them where settings have one value each."""
+    common = tuple(name for name in names if name in recorded)
+    if not common:
+        text = (
+            f'the recording has the joints {shortened(tuple(recorded), FEW)}, the robot '
+            f'description {shortened(names, FEW)}: '
+        )
+        pairs, shorter = matching_names(names, [*recorded]), without_beginning([*recorded])
+        pairs = pairs or [(n, shorter[rest]) for n, rest in matching_names(names, [*shorter])]
+        if not pairs:
+            raise ModelError(text + 'give the description of the robot that was recorded')
+        raise ModelError(f'{text}rename {rename(pairs)} in the description')
+    moving = tuple(name for name in common if recorded[name].moves)
+    if not moving:
+        raise ModelError(f'{", ".join(common)} stood still in the recording: record a motion')
+    return common if any(getattr(settings, name) for name in PER_JOINT_SETTINGS) else moving
+
+
 def select_joints(
     urdf: str,
     settings: RobotSettings,
@@ -184,8 +190,6 @@ def select_joints(
 
     Parameters
     ----------
-    urdf : the URDF's text
-    settings : the configuration, which takes precedence
     recorded : position range of each recorded joint that has efforts
     left_out : position range of joints that were recorded without efforts
 
@@ -200,8 +204,7 @@ def select_joints(
     """
     names, followers = movable_joints(urdf)
     free = [k for k in names if k not in settings.locked and k not in followers]
-    per_joint = any(getattr(settings, name) for name in PER_JOINT_SETTINGS)
-    joints = settings.joints or _moving_joints(free, recorded, keep_all=per_joint)
+    joints = settings.joints or _moving_joints(settings, free, recorded)
     others = [k for k in free if k not in joints and k in recorded]
     notes = [
         finding('stood_still', [k], position=recorded[k].middle)
@@ -221,16 +224,3 @@ def select_joints(
         more.append(finding('names_alike', described, recorded=names_of_log))
     locked = {**{k: recorded[k].middle for k in others}, **places, **settings.locked}
     return dataclasses.replace(settings, joints=joints, locked=locked), (*notes, *more)
-
-
-def _moving_joints(
-    names: Sequence[str], recorded: Mapping[str, PositionRange], keep_all: bool
-) -> tuple[str, ...]:
-    """Return the recorded joints that moved, or all of them."""
-    common = tuple(name for name in names if name in recorded)
-    if not common:
-        raise no_joint_in_common(names, tuple(recorded))
-    moving = tuple(name for name in common if recorded[name].moves)
-    if not moving:
-        raise ModelError(f'{", ".join(common)} stood still in the recording: record a motion')
-    return common if keep_all else moving

@@ -318,10 +318,7 @@ def set_up_robot(
 
     Parameters
     ----------
-    urdf : the description's text
     joints, tip : which arm; left out: the longest
-    mesh_folders : where packages of meshes are
-    facts : what is known besides
 
     Raises
     ------

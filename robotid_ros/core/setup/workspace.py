@@ -4,7 +4,6 @@ from collections.abc import Iterator
 import dataclasses
 
 import numpy as np
-import numpy.typing as npt
 import pinocchio as pin
 
 from ...exceptions import ConfigurationError, TrajectoryError
@@ -77,10 +76,12 @@ def find_start(
             f'the effort limit of {joint} cannot hold the arm in any of {len(shares)} poses: '
             'correct it, or the masses of the description, or leave the joint out (robot.joints)'
         )
-    free = _free(scene, poses, largest <= HELD_SHARE)
-    if not free.size:
-        free = _free(scene, poses, held)
-    if not free.size:
+    for most in (HELD_SHARE, 1.0):
+        asked = np.flatnonzero(largest <= most)
+        free = np.array([k for k in asked if scene.is_free(poses[k : k + 1])], dtype=int)
+        if free.size:
+            break
+    else:
         closest = np.array([scene.clearances(q[None])[0] for q in poses[held][:MEASURED]])
         pair = scene.geometry.collisionPairs[int(np.argmax((closest < 0.0).mean(axis=0)))]
         names = [str(scene.geometry.geometryObjects[k].name) for k in (pair.first, pair.second)]
@@ -101,12 +102,6 @@ def _effort_shares(robot: Robot, limits: Limits, poses: Array) -> Array:
     effort = np.abs(inverse_dynamics(robot, robot.prior, poses, still, still))
     inside = (poses >= limits.lower) & (poses <= limits.upper)
     return np.where(inside, effort / limits.effort, np.inf)
-
-
-def _free(scene: CollisionScene, poses: Array, among: npt.NDArray[np.bool_]) -> Array:
-    """Return the numbers of the poses (N, n) that are free, of those `among` which are asked."""
-    asked = np.flatnonzero(among)
-    return np.array([k for k in asked if scene.is_free(poses[k : k + 1])], dtype=int)
 
 
 def _room(robot: Robot, scene: CollisionScene, limits: Limits, pose: Array, width: Array) -> float:
@@ -200,20 +195,16 @@ def ground_height(robot: Robot, workspace: Workspace) -> float:
     be far above its feet or its pedestal.
     """
     scene = CollisionScene(robot, dataclasses.replace(workspace, ground=None))
-    lowest = min(
-        (_lowest(body) for body in scene.geometry.geometryObjects if body.parentJoint == 0),
-        default=0.0,
-    )
+    heights = [0.0]
+    for body in scene.geometry.geometryObjects:
+        if body.parentJoint == 0:  # lowest point of the box of a body that is fixed to the base
+            body.geometry.computeLocalAABB()
+            box = body.geometry.aabb_local
+            rotation, place = body.placement.rotation, body.placement.translation
+            centre, half = 0.5 * (box.min_ + box.max_), 0.5 * (box.max_ - box.min_)
+            heights.append(float(place[2] + rotation[2] @ centre - np.abs(rotation[2]) @ half))
+    lowest = min(heights)
     return round(lowest, 3) if lowest < -BASE_DEPTH else 0.0
-
-
-def _lowest(body: pin.GeometryObject) -> float:
-    """Return the lowest height of a body that is fixed to the base, by its box."""
-    body.geometry.computeLocalAABB()
-    box = body.geometry.aabb_local
-    rotation, place = body.placement.rotation, body.placement.translation
-    centre, half = 0.5 * (box.min_ + box.max_), 0.5 * (box.max_ - box.min_)
-    return float(place[2] + rotation[2] @ centre - np.abs(rotation[2]) @ half)
 
 
 def overlapping_pairs(robot: Robot, workspace: Workspace) -> tuple[str, ...]:
