@@ -153,7 +153,9 @@ def check_rows(table: ColumnTable) -> str:
     times = list(table.read([names[k] for k in places]).values()) if len(places) > 1 else []
     pairs = len(names) > 2 and bases[::2] == bases[1::2]
     differ = not all(np.array_equal(times[0], time, equal_nan=True) for time in times[1:])
-    if pairs or (differ and all(map(_grows, times))):
+    known = [time[np.isfinite(time)] for time in times]
+    grow = all(len(t) > 1 and (np.diff(t) >= 0.0).all() and t[-1] > t[0] for t in known)
+    if pairs or (differ and grow):
         raise RecordingError(
             f"'{table.source}' has signals with times of their own: export one column of times, "
             "or name columns of one clock with --columns 'time=… position=… effort=…'"
@@ -167,8 +169,3 @@ def check_rows(table: ColumnTable) -> str:
             '(pandas: pivot), or name the columns of one joint with --columns'
         )
     return names[places[0]] if len(times) > 1 and not differ else ''
-
-
-def _grows(time: np.ndarray) -> bool:
-    known = time[np.isfinite(time)]
-    return len(known) > 1 and bool((np.diff(known) >= 0.0).all() and known[-1] > known[0])
