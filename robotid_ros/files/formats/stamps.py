@@ -230,15 +230,8 @@ def _permitted(
     Return the units of times that may be meant, the likeliest first.
 
     They make the rate one of robots and, where the description has limits of velocity, the speeds
-    neither too fast for them nor far too slow for a motion. Ticks are whole.
-
-    Parameters
-    ----------
-    time : (N,) as logged
-    step : that is usual between two of them
-    usual : unit by this step
-    motion : position (N, n) and limits of its velocity (n,) in its unit a second, as logged
-
+    neither too fast for them nor far too slow for a motion. Ticks are whole. `usual` is the unit
+    by the usual `step`; motion as in `make_stamps`.
     """
     whole = time.dtype.kind in 'iu' or bool((time == np.round(time)).all())
     units = [usual, *(u for u in _TICKS if u != usual and (whole or u not in ('100ns', 'ns')))]
@@ -264,8 +257,7 @@ def _speeds(time: np.ndarray, position: np.ndarray) -> np.ndarray:
     moved = np.abs(position[span::every] - position[:-span:every])[steps > 0.0]
     if not len(moved):
         return np.zeros(position.shape[1])
-    speeds = moved / steps[steps > 0.0, None]
-    return np.nanquantile(np.where(np.isnan(speeds), 0.0, speeds), WITHOUT_JUMPS, axis=0)
+    return np.quantile(np.nan_to_num(moved / steps[steps > 0.0, None]), WITHOUT_JUMPS, axis=0)
 
 
 def _nanoseconds(time: np.ndarray, unit: str, name: str, origin: float = 0.0) -> np.ndarray:

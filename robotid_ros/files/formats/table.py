@@ -76,22 +76,17 @@ def from_arrays(
         if v.dtype.kind in 'USO' and v.ndim == 1
     }
     numbers = {k: v for k, v in flat.items() if v.dtype.kind in 'fiubMm'}
-    flat = {k: v for k, v in numbers.items() if v.ndim in (1, 2)}
-    if not flat:
+    sizes, columns = Counter[int](), dict[str, np.ndarray]()
+    for value in (value for value in numbers.values() if value.ndim in (1, 2)):
+        sizes[max(value.shape)] += value.size
+    if not sizes:
         raise RecordingError(f"'{source}' holds no arrays of numbers: give another file")
-    values, clocks = Counter[int](), dict(units or {})
-    for name, value in flat.items():
-        values[max(value.shape)] += value.size
+    count, clocks = max(sizes, key=lambda length: (sizes[length], length)), dict(units or {})
+    for name, value in numbers.items():
         if value.dtype.kind in 'Mm':
-            flat[name] = nanoseconds(value)
-            clocks[name] = 'ns'
-    count = max(values, key=lambda length: (values[length], length))
-    columns = {}
-    for name, value in flat.items():
-        if value.shape[0] == count:
-            columns[name] = value
-        elif value.ndim == 2 and value.shape[1] == count:
-            columns[name] = value.T
+            value, clocks[name] = nanoseconds(value), 'ns'
+        if value.ndim in (1, 2) and count in value.shape:
+            columns[name] = value if value.shape[0] == count else value.T
     widths = {name: value.shape[1] if value.ndim == 2 else 0 for name, value in columns.items()}
     # Of two lists of as many words, `joint_names` comes before `names`.
     lists_of_names = [name for name in lists if re.search('joint|name', name, re.IGNORECASE)]
