@@ -59,7 +59,10 @@ def open_atomic(path: str | Path, *, overwrite: bool = True) -> Iterator[BinaryI
                 stream.flush()
                 os.fsync(stream.fileno())
             os.chmod(name, _mode(path))
-            _publish(name, path, overwrite)
+            if overwrite:
+                os.replace(name, path)
+            else:
+                os.link(name, path)  # fails when the name is taken, where a rename would replace
         finally:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(name)
@@ -196,13 +199,6 @@ def _mode(path: Path) -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
-
-
-def _publish(name: str, path: Path, overwrite: bool) -> None:
-    if overwrite:
-        os.replace(name, path)
-    else:
-        os.link(name, path)  # fails when the name is taken, where a rename would replace
 
 
 def _sync_folder(folder: Path) -> None:

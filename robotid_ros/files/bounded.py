@@ -57,25 +57,19 @@ def unpack(data: bytes, kind: str, limit: int) -> bytes:
     """
     if not kind:
         return data
-    if kind == 'lz4':
-        try:
-            # One byte more than may be: whether there is more shows only so.
+    # One byte more than may be: whether there is more shows only so.
+    try:
+        if kind == 'lz4':
             content = bytes(LZ4FrameDecompressor().decompress(data, max_length=limit + 1))
-        except RuntimeError as error:
-            raise ValueError(str(error)) from error
-    elif kind == 'bz2':
-        try:
+        elif kind == 'bz2':
             content = BZ2Decompressor().decompress(data, limit + 1)
-        except OSError as error:
-            raise ValueError(str(error)) from error
-    elif kind == 'zstd':
-        try:
+        elif kind == 'zstd':
             with ZstdDecompressor().stream_reader(data, read_across_frames=True) as stream:
                 content = stream.read(limit + 1)
-        except ZstdError as error:
-            raise ValueError(str(error)) from error
-    else:
-        raise ValueError(f'compression {kind!r} is not known')
+        else:
+            raise ValueError(f'compression {kind!r} is not known')
+    except (RuntimeError, OSError, ZstdError) as error:
+        raise ValueError(str(error)) from error
     if len(content) > limit:
         raise ValueError(f'it holds more than {limit} bytes')
     return content

@@ -73,7 +73,8 @@ def check_parameters(
         settings=session.settings,
         findings=reasons,
         history=(),
-        verdict=verdict_on(before, rows[BASE], 0 if reasons else None),
+        # The first finding explains it.
+        verdict=_verdict_on(before, rows[BASE], 0 if reasons else None),
     )
     return CheckedParameters(results, checked, rows)
 
@@ -93,12 +94,8 @@ def _with_identified_friction(robot: Robot, results: Results) -> Robot:
     return with_friction(robot, terms)
 
 
-def verdict_on(before: Verdict, rows: Sequence[Residual], cause: int | None) -> Verdict:
-    """
-    Return the verdict of an identification with what was measured on another recording.
-
-    `cause` is the place of the finding that explains it, None without findings.
-    """
+def _verdict_on(before: Verdict, rows: Sequence[Residual], cause: int | None) -> Verdict:
+    """Return the verdict of an identification with what was measured on another recording."""
     known = {joint.joint: joint for joint in before.joints}
     joints = [
         dataclasses.replace(known.get(row.joint, JointError(row.joint)), measured=row.reported)

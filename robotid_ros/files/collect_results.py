@@ -13,7 +13,6 @@ from ..core.mixed.columns import KINDS
 from ..core.model import Robot
 from ..core.model.base_parameters import BaseParameters
 from ..core.model.parameters import in_effort_unit
-from ..core.parameters.standard import Standard
 from ..core.pipeline.logs import LogSet
 from ..core.pipeline.results import Identification
 from ..core.regression.goodness_of_fit import Validation
@@ -86,43 +85,37 @@ def _with_filters(settings: Mapping[str, Any], found: Identification) -> dict[st
 
 def _selection(found: Identification) -> dict[str, Any]:
     """Say what the mixed model opened, and what it predicts of parts that were not fitted."""
-    mixed = found.mixed
-    if mixed is None:
+    if found.mixed is None:
         return {}
-    chosen = mixed.shrinkage
-    errors = zip(chosen.joint_errors, chosen.plain_joint_errors, chosen.powers, strict=True)
-    shares = [
-        [float(np.sqrt(e / max(p, 1e-300))) for e in (ours, plain)] for ours, plain, p in errors
-    ]
+    chosen = found.mixed.shrinkage
+    errors = np.array([chosen.joint_errors, chosen.plain_joint_errors])
+    shares = np.sqrt(errors / np.maximum(chosen.powers, 1e-300)).T.tolist()
+    names = 'residual', 'plain_residual'
     return {
-        'summary': mixed.describe(),
-        'residual': chosen.residual,
-        'plain_residual': chosen.plain_residual,
+        'summary': found.mixed.describe(),
+        **{name: getattr(chosen, name) for name in names},
         'kinds': {k: float(v) for k, v in zip(KINDS, chosen.penalty, strict=True) if v < np.inf},
         'pull': float(chosen.pull),
         'joints': {
-            joint: {'residual': ours, 'plain_residual': plain}
-            for joint, (ours, plain) in zip(found.robot.joints, shares, strict=True)
+            joint: dict(zip(names, each, strict=True))
+            for joint, each in zip(found.robot.joints, shares, strict=True)
         },
     }
 
 
 def residual_rows(robot: Robot, validation: Validation, effort: str = '') -> tuple[Residual, ...]:
     """Return the goodness of fit of each joint; `effort` is the unit of efforts, '' N·m or N."""
-    measured = np.sqrt(np.mean(np.square(validation.measured), axis=0))
+    columns = {
+        'relative': validation.relative_residual,
+        'rms': validation.rms,
+        'torque': np.sqrt(np.mean(np.square(validation.measured), axis=0)),
+        'moving': validation.moving_residual,
+        'r2': validation.r2,
+    }
     units = [in_effort_unit('N' if linear else 'N·m', effort) for linear in robot.prismatic]
-    columns = (
-        validation.relative_residual,
-        validation.rms,
-        measured,
-        validation.moving_residual,
-        validation.r2,
-    )
     return tuple(
-        Residual(joint, float(relative), float(rms), float(torque), unit, float(moving), float(r2))
-        for joint, unit, relative, rms, torque, moving, r2 in zip(
-            validation.joints, units, *columns, strict=True
-        )
+        Residual(joint, unit=unit, **{name: float(values[j]) for name, values in columns.items()})
+        for j, (joint, unit) in enumerate(zip(validation.joints, units, strict=True))
     )
 
 
@@ -174,44 +167,45 @@ def add_true_values(
 ) -> Results:
     """Return results with true standard parameters (p,) beside them, NaN where not known."""
     true = base.of(np.nan_to_num(truth))
-    for k, row in enumerate(base.matrix):
-        true[k] = true[k] if np.isfinite(truth[row != 0.0]).all() else np.nan
-    known = dict(zip(base.names, true, strict=True))
-    values = dict(zip(names, truth, strict=True))
+    known = [np.isfinite(truth[row != 0.0]).all() for row in base.matrix]
+    values = {name: x for name, x, k in zip(base.names, true, known, strict=True) if k}
+    values |= {name: x for name, x in zip(names, truth, strict=True) if np.isfinite(x)}
+
+    def with_true(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        true = (values.get(entry.name) for entry in entries)
+        return tuple(
+            dataclasses.replace(entry, true=None if value is None else float(value))
+            for entry, value in zip(entries, true, strict=True)
+        )
+
     return dataclasses.replace(
-        results,
-        base=tuple(_with_true(e, known.get(e.name, np.nan)) for e in results.base),
-        standard=tuple(_with_true(e, values.get(e.name, np.nan)) for e in results.standard),
+        results, base=with_true(results.base), standard=with_true(results.standard)
     )
-
-
-def _with_true(entry: Entry, value: float) -> Entry:
-    return dataclasses.replace(entry, true=float(value) if np.isfinite(value) else None)
 
 
 def _base(found: Identification, effort: str) -> tuple[Entry, ...]:
     base, estimate = found.base, found.estimate
-    essential = set(range(base.rank) if found.essential is None else found.essential.indices)
-    kinds = ['essential' if k in essential else 'small' for k in range(base.rank)]
-    for k in estimate.from_prior:
-        kinds[k] = 'prior'
-    owners = [found.robot.parameters[column] for column in base.columns]
+    essential = range(base.rank) if found.essential is None else found.essential.indices
     prior = base.of(found.robot.prior)
-    return tuple(
-        Entry(
-            name=base.names[k],
-            value=float(estimate.value[k]),
-            sigma=float(estimate.sigma[k]),
-            percent=float(estimate.relative_sigma[k]),
-            unit=in_effort_unit(base.units[k], effort),
-            joint=owners[k].joint,
-            kind=kinds[k],
-            combination=base.combinations[k].partition(' = ')[2] or base.combinations[k],
-            column=owners[k].name,
-            prior=float(prior[k]),
+    entries = []
+    for k, column in enumerate(base.columns):
+        owner = found.robot.parameters[column]
+        kind = 'essential' if k in essential else 'small'
+        entries.append(
+            Entry(
+                name=base.names[k],
+                value=float(estimate.value[k]),
+                sigma=float(estimate.sigma[k]),
+                percent=float(estimate.relative_sigma[k]),
+                unit=in_effort_unit(base.units[k], effort),
+                joint=owner.joint,
+                kind='prior' if k in estimate.from_prior else kind,
+                combination=base.combinations[k].partition(' = ')[2] or base.combinations[k],
+                column=owner.name,
+                prior=float(prior[k]),
+            )
         )
-        for k in range(base.rank)
-    )
+    return tuple(entries)
 
 
 def _standard(found: Identification, effort: str) -> tuple[Entry, ...]:
@@ -253,15 +247,19 @@ def _essential(found: Identification) -> dict[str, Any]:
 
 
 def _data(recording: AnyRecording | LogSet, found: Identification) -> dict[str, Any]:
-    fit = {
+    standard = found.standard
+    fit: dict[str, Any] = {
         'rows': [int(rows) for rows in found.estimate.rows],
         'relative_residual': float(found.estimate.total_residual),
-        **_consistent(found.standard),
+        'base_residual': float(standard.base_residual),
+        'consistent_residual': float(standard.residual),
+        'prior_spread': float(standard.spread),
     }
+    if standard.obstacle:
+        fit |= {'attainable': float(standard.attainable), 'obstacle': standard.obstacle}
     if (better := found.better_base) is not None:
         joint = found.robot.joints[better.joint]
-        figures = {'consistent': better.before, 'base': better.after}
-        fit['better_base'] = {'joint': joint, **figures}
+        fit['better_base'] = {'joint': joint, 'consistent': better.before, 'base': better.after}
     if isinstance(recording, LogSet):
         logs = [recording_facts(cast(AnyRecording, log)) for log in recording.logs]
         return {'source': recording.source, 'messages': recording.size, 'logs': logs, **fit}
@@ -280,18 +278,6 @@ def recording_facts(recording: AnyRecording) -> dict[str, Any]:
         'rate': recording.rate,
         'messages': recording.size,
     }
-
-
-def _consistent(standard: Standard) -> dict[str, Any]:
-    """Set what the consistent standard parameters leave beside what the base parameters do."""
-    facts: dict[str, Any] = {
-        'base_residual': float(standard.base_residual),
-        'consistent_residual': float(standard.residual),
-        'prior_spread': float(standard.spread),
-    }
-    if standard.obstacle:
-        facts |= {'attainable': float(standard.attainable), 'obstacle': standard.obstacle}
-    return facts
 
 
 def save(

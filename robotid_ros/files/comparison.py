@@ -59,30 +59,23 @@ class CheckedParameters:
         old, new = self.identified, self.checked
         reasons = []
         source, other = str(old.data.get('source', '')), str(new.data.get('source', ''))
+        series = [each.torques.get('validation') for each in (new, old)]
         if source != other:
             reasons.append(f"Another log: '{other}' here, '{source}' was identified.")
-        else:
-            reasons += self._other_time()
+        elif series[0] and series[1]:
+            ends = [(float(each.time[0]), float(each.time[-1])) for each in series if each]
+            if max(abs(a - b) for a, b in zip(*ends, strict=True)) >= 0.1:
+                (first, last), (start, stop) = ends
+                reasons.append(
+                    f'Another part: {first:.4g} to {last:.4g} s here, {start:.4g} to {stop:.4g} s '
+                    'then.'
+                )
         for name in ('identification', 'robot'):
             mine, theirs = (each.settings.get(name, {}) for each in (new, old))
             changed = sorted(key for key in {*mine, *theirs} if mine.get(key) != theirs.get(key))
             if changed:
                 reasons.append(f'Other settings of {name}: {", ".join(changed)}.')
         return reasons
-
-    def _other_time(self) -> list[str]:
-        """Say whether another part of the same log is validated on."""
-        old = self.identified.torques.get('validation')
-        new = self.checked.torques.get('validation')
-        if old is None or new is None:
-            return []
-        ends = [(float(each.time[0]), float(each.time[-1])) for each in (new, old)]
-        if max(abs(a - b) for a, b in zip(*ends, strict=True)) < 0.1:
-            return []
-        (first, last), (start, stop) = ends
-        return [
-            f'Another part: {first:.4g} to {last:.4g} s here, {start:.4g} to {stop:.4g} s then.'
-        ]
 
 
 # Difference of two results over its σ from which it is none of noise.
@@ -125,16 +118,11 @@ def differences(first: Sequence[Entry], second: Sequence[Entry]) -> list[Differe
     Base parameters count as the same where they are the same combination of standard parameters:
     other friction or other joints leave other ones.
     """
-    others = {_meaning(entry): entry for entry in second}
-    pairs = ((entry, others.get(_meaning(entry))) for entry in first)
-    return [_difference(a, b) for a, b in pairs if b is not None]
-
-
-def _meaning(entry: Entry) -> tuple[str, str]:
-    return entry.name, entry.combination
-
-
-def _difference(a: Entry, b: Entry) -> Difference:
-    sigma, change = math.hypot(a.sigma, b.sigma), b.value - a.value
-    normalised = change / sigma if sigma and math.isfinite(sigma) else None
-    return Difference(a.name, a.unit, a.value, a.sigma, b.value, b.sigma, change, normalised)
+    others, found = {(entry.name, entry.combination): entry for entry in second}, []
+    for a in first:
+        if b := others.get((a.name, a.combination)):
+            sigma, change = math.hypot(a.sigma, b.sigma), b.value - a.value
+            normalised = change / sigma if sigma and math.isfinite(sigma) else None
+            values = (a.value, a.sigma, b.value, b.sigma, change, normalised)
+            found.append(Difference(a.name, a.unit, *values))
+    return found

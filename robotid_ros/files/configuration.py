@@ -85,16 +85,16 @@ def read_mapping(path: str | Path) -> dict[str, Any]:
     """
     content = parse_yaml(read_text(path), str(path))
     shape = "it must hold '/**:', below it 'ros__parameters:', below that the groups"
-    if not isinstance(content, Mapping) or list(content) != ['/**']:
-        found = shortened([*map(str, content)]) if isinstance(content, Mapping) else 'no groups'
-        raise ConfigurationError(f"'{path}' is not a robot's parameter file ({found}): {shape}")
-    node = content['/**']
-    if not isinstance(node, Mapping) or list(node) != ['ros__parameters']:
-        raise ConfigurationError(f"'{path}' is not a robot's parameter file: {shape}")
-    values = node['ros__parameters']
-    if not isinstance(values, Mapping):
+    for key in ('/**', 'ros__parameters'):
+        if not isinstance(content, Mapping) or list(content) != [key]:
+            found = isinstance(content, Mapping) and shortened([*map(str, content)])
+            raise ConfigurationError(
+                f"'{path}' is not a robot's parameter file ({found or 'no groups'}): {shape}"
+            )
+        content = content[key]
+    if not isinstance(content, Mapping):
         raise ConfigurationError(f"'{path}' has no groups below 'ros__parameters': {shape}")
-    return dict(values)
+    return dict(content)
 
 
 def from_mapping(values: Mapping[str, Any], folder: str | Path | None = None) -> Configuration:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 import dataclasses
-import math
+import itertools
 import os
 from pathlib import Path
 import textwrap
@@ -26,15 +26,9 @@ INDENT = '  '
 @dataclasses.dataclass(frozen=True)
 class KeyText:
     """
-    A key with what stands above it.
+    A key, its value or the entries of a group, and the lines of comment above it.
 
-    Attributes
-    ----------
-    key : its name
-    value : plain value, list or mapping, or the entries of a group
-    comment : lines above it, wrapped; empty: none
-    hidden : whether the key itself is a comment
-
+    A `hidden` key is a comment itself.
     """
 
     key: str
@@ -44,15 +38,7 @@ class KeyText:
 
 
 def parameter_file(groups: Iterable[KeyText], head: str) -> str:
-    """
-    Write a parameter file for all nodes.
-
-    Parameters
-    ----------
-    groups : below `ros__parameters`
-    head : text above it, as comment
-
-    """
+    """Write a parameter file of groups for all nodes, with a text above it as comment."""
     entries = [KeyText('/**', (KeyText('ros__parameters', tuple(groups)),))]
     return '\n'.join([*_comment(head, ''), *_lines(entries, '')]) + '\n'
 
@@ -89,13 +75,11 @@ def _wrapped(start: str, value: Any) -> list[str]:
 
 
 def _comment(text: str, indent: str) -> list[str]:
-    wrapped = (
-        textwrap.wrap(
-            line, WIDTH - len(indent) - 2, break_long_words=False, break_on_hyphens=False
-        )
-        for line in text.splitlines()
-    )
-    return [f'{indent}# {line}' for lines in wrapped for line in lines]
+    wrap = textwrap.TextWrapper(
+        WIDTH, initial_indent=f'{indent}# ', subsequent_indent=f'{indent}# ',
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    return [line for paragraph in text.splitlines() for line in wrap.wrap(paragraph)]
 
 
 # Digits of a guess.
@@ -117,21 +101,25 @@ def configuration_text(setup: RobotSetup, urdf: str, mesh_folders: Iterable[str]
     mesh_folders : where meshes are that are not above it
 
     """
+    simulated = (
+        "The simulated robot of 'robotid demo': guesses that fit the size of the arm. A real "
+        'robot is not affected.'
+    )
+    moved = tuple(_excitation(setup, tuple(mesh_folders)))
     groups = (
         KeyText('robot', tuple(_robot(setup, urdf)), 'The robot and its model.'),
-        KeyText(
-            'excitation',
-            tuple(_excitation(setup, tuple(mesh_folders))),
-            'The motion, and when to stop it.',
-        ),
-        KeyText(
-            'simulation',
-            tuple(_simulation(setup)),
-            "The simulated robot of 'robotid demo': guesses that fit the size of the arm. A real "
-            'robot is not affected.',
-        ),
+        KeyText('excitation', moved, 'The motion, and when to stop it.'),
+        KeyText('simulation', tuple(_simulation(setup)), simulated),
     )
-    return parameter_file(groups, _head(setup))
+    joints = f'The {len(setup.arm.joints)} joints of the arm: {", ".join(setup.arm.joints)}.'
+    head = [
+        f"{setup.robot.name}: by 'robotid init'; 'robotid init --keys' explains every key.",
+        'Units: rad, m, s, N·m, N, kg.',
+        joints,
+        *(f'{text[:1].upper()}{text[1:]}.' for text in left_out_sentences(setup.arm)),
+        *(f'Note: {render(found)}' for found in setup.notes),
+    ]
+    return parameter_file(groups, '\n'.join(head))
 
 
 def urdf_setting(urdf: Path, output: Path) -> str:
@@ -139,18 +127,6 @@ def urdf_setting(urdf: Path, output: Path) -> str:
     urdf, folder = urdf.absolute(), output.absolute().parent
     inside = urdf.is_relative_to(folder)
     return os.path.relpath(urdf, folder) if inside else str(urdf)
-
-
-def _head(setup: RobotSetup) -> str:
-    names = ', '.join(setup.arm.joints)
-    lines = [
-        f"{setup.robot.name}: by 'robotid init'; 'robotid init --keys' explains every key.",
-        'Units: rad, m, s, N·m, N, kg.',
-        f'The {len(setup.arm.joints)} joints of the arm: {names}.',
-        *(f'{text[:1].upper()}{text[1:]}.' for text in left_out_sentences(setup.arm)),
-        *(f'Note: {render(found)}' for found in setup.notes),
-    ]
-    return '\n'.join(lines)
 
 
 def _robot(setup: RobotSetup, urdf: str) -> Iterable[KeyText]:
@@ -161,59 +137,39 @@ def _robot(setup: RobotSetup, urdf: str) -> Iterable[KeyText]:
         text = 'By the data sheet: shared out between links, which have no inertials.'
         yield KeyText('mass', setup.facts.mass, text)
     if setup.locked:
-        yield KeyText(
-            'locked', setup.locked, 'Joints that cannot stand at 0, or that would follow others.'
-        )
-    yield KeyText(
-        'friction',
-        {'default': ['viscous', 'coulomb', 'offset']},
-        'Friction is chosen from the data; set it where you know the terms:',
-        hidden=True,
-    )
-    kind = setup.facts.effort_kind
-    yield KeyText(
-        'effort_kind',
-        kind,
-        'What the published efforts are; auto: found out from the data, see docs/efforts.md.',
-    )
+        text = 'Joints that cannot stand at 0, or that would follow others.'
+        yield KeyText('locked', setup.locked, text)
+    text = 'Friction is chosen from the data; set it where you know the terms:'
+    terms = {'default': ['viscous', 'coulomb', 'offset']}
+    yield KeyText('friction', terms, text, hidden=True)
+    text = 'What the published efforts are; auto: found out from the data, see docs/efforts.md.'
+    yield KeyText('effort_kind', setup.facts.effort_kind, text)
     for name, rule in setup.rules.items():
         remedy = ' The data sheet may allow more.' if name == 'acceleration' else ''
         yield KeyText(name, _rounded(getattr(setup.limits, name)), f'{rule}{remedy}')
 
 
 def _excitation(setup: RobotSetup, mesh_folders: tuple[str, ...]) -> Iterable[KeyText]:
-    settings = setup.excitation
-    yield KeyText(
-        'controller',
-        setup.facts.controller,
-        "The robot's joint trajectory controller, by its name.",
-    )
+    settings, limits = setup.excitation, setup.limits
+    text = "The robot's joint trajectory controller, by its name."
+    yield KeyText('controller', setup.facts.controller, text)
     tried = ', '.join(f'{c:.3g} at {period:g} s' for period, c in setup.conditions.items())
     text = f'Condition numbers of short searches: {tried}.' if tried else ''
     yield KeyText('period', settings.period, text)
     for name in ('order', 'periods'):
         yield KeyText(name, getattr(settings, name))
-    yield KeyText(
-        'start',
-        list(settings.start),
-        'Free of collisions, with room to move: see that it is on your robot too.',
-    )
-    unlimited = [
-        joint
-        for joint, low, high in zip(
-            setup.robot.joints, setup.limits.lower, setup.limits.upper, strict=True
-        )
-        if not (math.isfinite(low) and math.isfinite(high))
-    ]
-    if unlimited:
-        text = f'How far {", ".join(unlimited)} may turn, which have no position limits.'
+    text = 'Free of collisions, with room to move: see that it is on your robot too.'
+    yield KeyText('start', list(settings.start), text)
+    unlimited = ~(np.isfinite(limits.lower) & np.isfinite(limits.upper))
+    if unlimited.any():
+        names = ', '.join(itertools.compress(setup.robot.joints, unlimited))
+        text = f'How far {names} may turn, which have no position limits.'
         yield KeyText('amplitude', round(settings.amplitude, DIGITS), text)
     yield KeyText('time_limit', settings.time_limit, 'Longest search for the motion.')
-    yield KeyText(
-        'margins',
-        {'effort': settings.margins.effort},
-        'Share of the effort limits left to what the description does not know: friction, rotors.',
+    text = (
+        'Share of the effort limits left to what the description does not know: friction, rotors.'
     )
+    yield KeyText('margins', {'effort': settings.margins.effort}, text)
     if setup.robot.prismatic.any():
         errors = setup.tracking_error
         yield KeyText('tracking_error', _rounded(errors), 'Farthest from the reference.')
@@ -248,28 +204,18 @@ def _simulation(setup: RobotSetup) -> Iterable[KeyText]:
     if facts.update_rate < SimulationSettings.state_rate:
         yield KeyText('state_rate', facts.update_rate)
     yield KeyText('initial_positions', list(setup.excitation.start))
-    guessed = {
-        joint: {'p': p, 'd': d}
-        for joint, p, d in zip(
-            setup.robot.joints, _rounded(drives.p), _rounded(drives.d), strict=True
-        )
-    }
-    gains = {joint: dict(facts.gains.get(joint, own)) for joint, own in guessed.items()}
     if facts.command_interface == 'effort' or facts.gains:
+        guessed = zip(setup.robot.joints, _rounded(drives.p), _rounded(drives.d), strict=True)
+        gains = {joint: dict(facts.gains.get(joint, {'p': p, 'd': d})) for joint, p, d in guessed}
         yield KeyText('gains', tuple(KeyText(*item) for item in gains.items()))
-    yield KeyText(
-        'inertial_error', INERTIAL_ERROR, "How far its links are from the description's."
-    )
+    text = "How far its links are from the description's."
+    yield KeyText('inertial_error', INERTIAL_ERROR, text)
     for name in ('rotor_inertia', 'viscous', 'coulomb', 'offset'):
         yield KeyText(name, _rounded(getattr(drives, name)))
     scale = np.where(setup.robot.prismatic, PRISMATIC_NOISE, 1.0)
-    noise = {
-        'position': POSITION_NOISE * scale,
-        'velocity': VELOCITY_NOISE * scale,
-        'effort': drives.noise,
-    }
-    shown = {name: _rounded(values) for name, values in noise.items()}
-    short = {name: [*dict.fromkeys(x)] if len({*x}) == 1 else x for name, x in shown.items()}
+    noise = {'position': POSITION_NOISE * scale, 'velocity': VELOCITY_NOISE * scale}
+    shown = {name: _rounded(x) for name, x in (noise | {'effort': drives.noise}).items()}
+    short = {name: x[:1] if len({*x}) == 1 else x for name, x in shown.items()}
     yield KeyText('noise', tuple(KeyText(*item) for item in short.items()))
 
 

@@ -1,10 +1,12 @@
 """The one way in: recordings, configuration and description become logs of one robot."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ..core.findings import Finding
 from ..core.model import build_robot, Robot, RobotSettings
@@ -136,7 +138,7 @@ def open_input(
     recordings = read()
     settings, checked = known or _recorded_configuration(recordings[0], configuration)
     if description is None:
-        check_descriptions(recordings)
+        _check_descriptions(recordings)
         description = recordings[0].urdf or read_urdf(checked) or fallback
     if not description:
         raise ConfigurationError(
@@ -149,7 +151,7 @@ def open_input(
         own = {**(settings.get('robot') or {}), 'effort_kind': options.effort_kind}
         settings = {**settings, 'robot': own}
     wanted = replace(checked.robot, **asked)
-    robot, chosen = select_robot(description, wanted, recordings)
+    robot, chosen = _select_robot(description, wanted, recordings)
     if not all(set(robot.recorded_joints) <= set(r.joints) for r in recordings):
         recordings = read(robot.recorded_joints)
     checked = replace(checked, robot=replace(wanted, joints=checked.robot.joints))
@@ -159,14 +161,7 @@ def open_input(
 def _recorded_configuration(
     recording: AnyRecording, given: Any
 ) -> tuple[Mapping[str, Any], Configuration]:
-    """
-    Return a mapping that was recorded, or kept with results, and the configuration in it.
-
-    Raises
-    ------
-    ConfigurationError : it does not fit this version
-
-    """
+    """Return a mapping that was recorded, or kept with results, and the configuration in it."""
     settings = dict(given or recording.configuration or {})
     checked = dict(settings)
     if (given or recording.urdf is not None) and isinstance(checked.get('robot'), Mapping):
@@ -181,35 +176,23 @@ def _recorded_configuration(
         ) from error
 
 
-def select_robot(
+def _select_robot(
     urdf: str, wanted: RobotSettings, recordings: Sequence[AnyRecording]
 ) -> tuple[Robot, RobotSettings]:
     """
     Build the robot without joints at rest in the recordings, unless springs are modelled.
 
-    Parameters
-    ----------
-    urdf : the URDF's text
-    wanted : the configuration
-    recordings : of one robot
-
-    Returns
-    -------
-    The robot with warnings of what was locked, and the configuration that gives it
-
-    Raises
-    ------
-    RobotIdError : joints and recordings do not fit
-
+    Returns it with warnings of what was locked, and the configuration that gives it.
     """
     if wanted.mass == 0.0 and lacks_inertials(urdf):  # it does not matter here
         wanted = replace(wanted, mass=ASSUMED_MASS)
     chosen, notes = wanted, tuple[Finding, ...]()
     joints = set(wanted.joints)
     if all(joints <= set(r.joints) for r in recordings) and not wanted.elastic.joints:
-        check_joints(recordings, wanted.joints)
-        chosen, notes = select_joints(urdf, wanted, *position_ranges(recordings, wanted.joints))
-        check_positions(recordings, [k for k in chosen.locked if k not in wanted.locked])
+        if not wanted.joints:
+            _check_joints(recordings)
+        chosen, notes = select_joints(urdf, wanted, *_position_ranges(recordings, joints))
+        _check_positions(recordings, [k for k in chosen.locked if k not in wanted.locked])
     robot = build_robot(urdf, chosen)
     return replace(robot, warnings=(*robot.warnings, *notes)), chosen
 
@@ -235,9 +218,14 @@ def split(
         chosen = _check_duration(recording.phase(EXCITING) if EXCITING in names else recording)
     if validation is not None:
         return chosen, validation.of(recording)
-    if part is not None:
-        return chosen, _rest(recording, chosen)
-    return chosen, _check_duration(recording.phase(VALIDATING)) if VALIDATING in names else None
+    if part is None:
+        known = VALIDATING in names
+        return chosen, _check_duration(recording.phase(VALIDATING)) if known else None
+    (first, last), (start, stop) = recording.time_range, chosen.time_range
+    if max(start - first, last - stop) < MIN_DURATION:
+        return chosen, None
+    before = start - first > last - stop
+    return chosen, recording.between(*((-inf, start) if before else (stop + 1e-9, inf)))
 
 
 def split_all(
@@ -251,15 +239,6 @@ def split_all(
     return LogSet(tuple(chosen for chosen, _ in pairs)), LogSet(others) if others else None
 
 
-def _rest(recording: AnyRecording, chosen: AnyRecording) -> AnyRecording | None:
-    (first, last), (start, stop) = recording.time_range, chosen.time_range
-    if max(start - first, last - stop) < MIN_DURATION:
-        return None
-    if start - first > last - stop:
-        return recording.between(-inf, start)
-    return recording.between(stop + 1e-9, inf)
-
-
 def _check_duration(recording: AnyRecording) -> AnyRecording:
     if recording.duration < MIN_DURATION:
         raise RecordingError(
@@ -269,40 +248,22 @@ def _check_duration(recording: AnyRecording) -> AnyRecording:
     return recording
 
 
-def check_joints(recordings: Sequence[AnyRecording], wanted: Sequence[str] = ()) -> None:
-    """
-    Check that all recordings have the same joints, unless some are asked for.
-
-    Raises
-    ------
-    RecordingError : they differ
-
-    """
+def _check_joints(recordings: Sequence[AnyRecording]) -> None:
+    """Check that all recordings have the same joints."""
     first = recordings[0]
-    for other in recordings[1:] if not wanted else ():
-        if set(other.joints) == set(first.joints):
-            continue
-        common = [joint for joint in first.joints if joint in other.joints]
-        remedy = (
-            f'name those to identify of both by --joints {",".join(common)}'
-            if common
-            else 'identify each robot by itself'
-        )
-        raise RecordingError(
-            f"'{first.source}' has efforts and positions of {', '.join(first.joints)}, "
-            f"'{other.source}' of {', '.join(other.joints)}: {remedy}"
-        )
+    for other in recordings[1:]:
+        if set(other.joints) != set(first.joints):
+            common = ','.join(joint for joint in first.joints if joint in other.joints)
+            remedy = f'name those to identify of both by --joints {common}'
+            raise RecordingError(
+                f"'{first.source}' has efforts and positions of {', '.join(first.joints)}, "
+                f"'{other.source}' of {', '.join(other.joints)}: "
+                + (remedy if common else 'identify each robot by itself')
+            )
 
 
-def check_descriptions(recordings: Sequence[AnyRecording]) -> None:
-    """
-    Check that all recordings that carry a robot description carry the same.
-
-    Raises
-    ------
-    RecordingError : they differ
-
-    """
+def _check_descriptions(recordings: Sequence[AnyRecording]) -> None:
+    """Check that all recordings that carry a robot description carry the same."""
     known = [r for r in recordings if r.urdf is not None]
     for other in known[1:]:
         if str(other.urdf).split() != str(known[0].urdf).split():
@@ -312,20 +273,24 @@ def check_descriptions(recordings: Sequence[AnyRecording]) -> None:
             )
 
 
-def position_ranges(
-    recordings: Sequence[AnyRecording], wanted: Sequence[str] = ()
+def _position_ranges(
+    recordings: Sequence[AnyRecording], wanted: Collection[str]
 ) -> tuple[dict[str, PositionRange], dict[str, PositionRange]]:
     """
     Return the position ranges of the joints with efforts, and of those without.
 
-    A joint that moves while its effort never changes counts as one without, unless it is wanted.
-    Where a joint moves in no recording, its range is that of the first one.
+    A joint that moves while its effort never changes counts as one without, unless it is wanted,
+    or no effort changes. Where a joint moves in no recording, its range is that of the first one.
     """
     ranges, left_out = dict[str, PositionRange](), dict[str, PositionRange]()
     for recording in recordings:
-        dead = set(_dead_joints(recording)) - set(wanted)
-        for joint, found in _ranges(recording).items():
-            group = left_out if joint in dead else ranges
+        dead = np.zeros(len(recording.joints), bool)
+        if isinstance(recording, Recording):
+            low, high = range_of_positions(recording.effort)
+            dead = (low == high) & (low != high).any()
+        for (joint, found), still in zip(_ranges(recording).items(), dead, strict=True):
+            lost = still and found.moves and joint not in wanted
+            group = left_out if lost else ranges
             group[joint] = _union(group.get(joint, found), found)
         for joint, (lower, upper) in recording.left_out.items():
             found = PositionRange(lower, upper)
@@ -339,32 +304,12 @@ def _union(known: PositionRange, found: PositionRange) -> PositionRange:
     return PositionRange(min(known.lower, found.lower), max(known.upper, found.upper))
 
 
-def _dead_joints(recording: AnyRecording) -> list[str]:
-    """Return the joints that move without any change of effort, unless no effort changes."""
-    if not isinstance(recording, Recording):
-        return []
-    low, high = range_of_positions(recording.effort)
-    dead = low == high
-    ranges = _ranges(recording)
-    names = zip(recording.joints, dead, strict=True)
-    return [] if dead.all() else [k for k, d in names if d and ranges[k].moves]
-
-
-def check_positions(recordings: Sequence[AnyRecording], joints: Sequence[str]) -> None:
-    """
-    Check that joints which count as locked stand at one position in all recordings.
-
-    Raises
-    ------
-    RecordingError : they stand at different ones
-
-    """
+def _check_positions(recordings: Sequence[AnyRecording], joints: Sequence[str]) -> None:
+    """Check that joints which count as locked stand at one position in all recordings."""
     first = _ranges(recordings[0])
     for other in recordings[1:]:
         here = _ranges(other)
-        for joint in joints:
-            if joint not in first or joint not in here:
-                continue
+        for joint in (joint for joint in joints if joint in first and joint in here):
             one, two = first[joint], here[joint]
             if abs(one.middle - two.middle) > MIN_TRAVEL and not (one.moves or two.moves):
                 raise RecordingError(

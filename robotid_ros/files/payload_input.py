@@ -23,17 +23,7 @@ TOOL = 'tool0'
 
 
 class PayloadInput(NamedTuple):
-    """
-    What a payload is identified from.
-
-    Attributes
-    ----------
-    robot, settings : the model, and how it is identified
-    empty : the arm without the payload
-    loaded : recording with it
-    frame : that the payload is told in
-
-    """
+    """The model and how it is identified, the arm without and with a payload, and its frame."""
 
     robot: Robot
     settings: IdentificationSettings
@@ -81,7 +71,7 @@ def open_payload(
             fallback=identified.read_text() if identified.exists() else fallback,
             progress=progress,
         )
-        reference, recording = known_arm(results), session.recording
+        reference, recording = _known_arm(results), session.recording
     else:
         session = open_input(
             [empty], config, urdf, options=options, fallback=fallback, progress=progress
@@ -99,7 +89,7 @@ def is_results(path: str) -> bool:
     return path.endswith('.yaml') or (Path(path) / PARAMETERS).exists()
 
 
-def known_arm(results: Results) -> KnownArm:
+def _known_arm(results: Results) -> KnownArm:
     """
     Return identified base parameters, without those that are shrunk: a payload is found without.
 

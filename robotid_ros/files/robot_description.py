@@ -96,14 +96,7 @@ def summarise_description(urdf: str, recorded: Collection[str] = ()) -> str:
 
 
 def robot_name(urdf: str) -> str:
-    """
-    Return the robot's name in a description.
-
-    Raises
-    ------
-    ModelError : malformed
-
-    """
+    """Return the robot's name in a description; a ModelError where it is malformed."""
     return parse_urdf(urdf).get('name', '')
 
 
@@ -150,41 +143,27 @@ def repair_inertials(urdf: str, moving: Collection[str] = ()) -> tuple[str, dict
     root, sentences = parse_urdf(urdf), dict[str, str]()
     links = {link.get('name', ''): link for link in root.findall('link')}
     for name, body in read_inertials(root).items():
-        mass = body[3, 3]
         repaired, error = make_consistent(body)
-        if mass == 0.0 and (name in moving or error > INERTIA_TOLERANCE or body.any()):
-            reason = 'no mass'
-            repaired = pseudo_inertia(
-                LEAST_MASS, np.zeros(3), LEAST_MASS * LEAST_RADIUS**2 * np.eye(3)
-            )
+        became = ''
+        if body[3, 3] == 0.0 and (name in moving or error > INERTIA_TOLERANCE or body.any()):
+            reason, became = 'no mass', f'{LEAST_MASS:.3g} kg and '
+            inertia = LEAST_MASS * LEAST_RADIUS**2 * np.eye(3)
+            repaired = pseudo_inertia(LEAST_MASS, np.zeros(3), inertia)
         elif error > INERTIA_TOLERANCE:
-            moments = _moments(body)
-            reason = f'moments of inertia {_listed(moments)} kg·m², of which '
-            reason += (
-                'one is negative'
-                if moments[0] < 0.0
-                else 'the largest exceeds the others together'
-            )
-            repaired = _thickened(repaired)
+            negative, shown = _moments(body)
+            what = 'one is negative' if negative else 'the largest exceeds the others together'
+            reason = f'moments of inertia {shown} kg·m², of which {what}'
+            mass, com, inertia = inertial_at_com(repaired)
+            least = SLENDEREST**2 * np.trace(inertia)  # of second moments, all above 0
+            repaired = pseudo_inertia(mass, com, inertia + 2.0 * least * np.eye(3))
         else:
             continue
-        became = f'{repaired[3, 3]:.3g} kg and ' if mass == 0.0 else ''
-        sentences[name] = f'{reason}; possible: {became}{_listed(_moments(repaired))} kg·m²'
+        sentences[name] = f'{reason}; possible: {became}{_moments(repaired)[1]} kg·m²'
         write_inertial(links[name], repaired)
     return ElementTree.tostring(root, encoding='unicode'), sentences
 
 
-def _thickened(body: Array) -> Array:
-    """Return a body whose second moments are all above 0."""
-    mass, com, inertia = inertial_at_com(body)
-    least = SLENDEREST**2 * np.trace(inertia)
-    return pseudo_inertia(mass, com, inertia + 2.0 * least * np.eye(3))
-
-
-def _moments(body: Array) -> Array:
-    """Return the principal moments at the centre of mass, ascending [kg·m²]."""
-    return np.asarray(np.linalg.eigvalsh(inertial_at_com(body)[2]))
-
-
-def _listed(moments: Array) -> str:
-    return ', '.join(f'{moment:.3g}' for moment in moments)
+def _moments(body: Array) -> tuple[bool, str]:
+    """Return whether a principal moment at the centre of mass is negative, and all in words."""
+    moments = np.linalg.eigvalsh(inertial_at_com(body)[2])
+    return bool(moments[0] < 0.0), ', '.join(f'{moment:.3g}' for moment in moments)

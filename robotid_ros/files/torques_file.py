@@ -75,23 +75,19 @@ def read_series(path: Path, kind: type[Any], remedy: str) -> dict[str, Any]:
     FileError : it is damaged; says the remedy
 
     """
-    fields = [item.name for item in dataclasses.fields(kind) if item.name != 'joints']
     if not path.exists():
         return {}
+    values: dict[str, dict[str, Any]] = {}
+    fields = {item.name for item in dataclasses.fields(kind)}
     with file_errors(path):
         try:
             with load_npz(path) as arrays:
-                names = dict.fromkeys(key.split('.')[0] for key in arrays)
-                return {
-                    name: kind(
-                        joints=tuple(map(str, arrays[f'{name}.joints'])),
-                        **{
-                            key: arrays[f'{name}.{key}']
-                            for key in fields
-                            if f'{name}.{key}' in arrays
-                        },
-                    )
-                    for name in names
-                }
+                for key in arrays:
+                    name, _, field = key.partition('.')
+                    if field in fields:
+                        values.setdefault(name, {})[field] = arrays[key]
+            for each in values.values():
+                each['joints'] = tuple(map(str, each['joints']))
+            return {name: kind(**each) for name, each in values.items()}
         except Exception as error:  # NumPy and zlib raise whatever the bytes lead to
             raise FileError(f"'{path}' is damaged: {remedy}, or remove it") from error

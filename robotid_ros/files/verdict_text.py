@@ -1,6 +1,6 @@
 """The verdict in words: one text for terminal, report and demo."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 import math
 from typing import Any
 
@@ -36,6 +36,7 @@ USES = {
     CONTACT: 'contact detection',
     PAYLOAD: 'payloads',
 }
+FIGURES = ('joint', 'from_parameters', 'from_model', 'expected', 'measured')
 # The standard parameters cost so much prediction that the base parameters should be used [times].
 COSTLY = 1.5
 # What to set where efforts are no torques.
@@ -61,10 +62,8 @@ def cause(results: Results) -> str:
     verdict = verdict_of(results)
     if verdict.reason == PARAMETERS:
         return 'The recorded motion is too short or too poor to determine the parameters.'
-    found = (
-        results.findings[verdict.cause : verdict.cause + 1] if verdict.cause is not None else ()
-    )
-    return ' '.join(map(render, found))
+    known = verdict.cause is not None and verdict.cause < len(results.findings)
+    return render(results.findings[verdict.cause or 0]) if known else ''
 
 
 def next_step(results: Results) -> str:
@@ -102,10 +101,8 @@ def _better_base(results: Results) -> str:
         base, consistent = (float(tried.get(name, math.nan)) for name in ('base', 'consistent'))
         what, clear = f'of the effort of {tried.get("joint")}', bool(tried)
     else:  # another recording than that of the fit
-        base, consistent = (
-            float(results.data.get(f'{name}_residual', math.nan))
-            for name in ('base', 'consistent')
-        )
+        names = ('base_residual', 'consistent_residual')
+        base, consistent = (float(results.data.get(name, math.nan)) for name in names)
         what, clear = 'of this log', consistent > COSTLY * max(base, THRESHOLDS[GOOD].value)
     if not clear:
         return ''
@@ -127,10 +124,7 @@ def verdict_data(results: Results) -> dict[str, Any]:
         'validated': verdict.validated,
         'effort_unit': verdict.effort_unit or None,
         'cause': cause(results) or None,
-        'joints': [
-            {**_figures(each), 'expected': each.expected, 'measured': each.measured}
-            for each in verdict.joints
-        ],
+        'joints': [{name: getattr(each, name) for name in FIGURES} for each in verdict.joints],
         'text': ' '.join(sentences(results)),
         'next': next_step(results),
     }
@@ -142,14 +136,6 @@ def unusable_note(results: Results, *, brief: bool = False) -> str:
     if verdict.usable:
         return ''
     return f'these parameters are marked unusable: {sentences(results, brief=brief)[0]}'
-
-
-def _figures(joint: Any) -> Mapping[str, Any]:
-    return {
-        'joint': joint.joint,
-        'from_parameters': joint.from_parameters,
-        'from_model': joint.from_model,
-    }
 
 
 def _use(verdict: Verdict) -> str:
@@ -177,23 +163,18 @@ def _use(verdict: Verdict) -> str:
 def _errors(verdict: Verdict, *, brief: bool) -> list[str]:
     """State the two errors of the worst joint, and, if not `brief`, what was measured."""
     texts = []
-    expected = max(
-        (each for each in verdict.joints if each.expected == each.expected),
-        key=lambda each: each.expected,
-        default=None,
-    )
-    if expected is not None and expected.from_parameters == expected.from_parameters:
+    known = [each for each in verdict.joints if not math.isnan(each.expected)]
+    measured = [each for each in verdict.joints if not math.isnan(each.measured)]
+    if known:
+        worst = max(known, key=lambda each: each.expected)
+        model = _percent(worst.from_model)
         texts.append(
-            f'The error expected on other motions is largest at {expected.joint}: '
-            f'{_percent(expected.from_parameters)} by the parameters, which more motion reduces, '
-            f'{_percent(expected.from_model)} by the model, which it does not.'
+            f'The residual is largest at {worst.joint}: {model} of its effort.'
+            if math.isnan(worst.from_parameters)
+            else f'The error expected on other motions is largest at {worst.joint}: '
+            f'{_percent(worst.from_parameters)} by the parameters, which more motion reduces, '
+            f'{model} by the model, which it does not.'
         )
-    elif expected is not None:
-        texts.append(
-            f'The residual is largest at {expected.joint}: {_percent(expected.from_model)} of its '
-            'effort.'
-        )
-    measured = [each for each in verdict.joints if each.measured == each.measured]
     if measured and not brief:
         worst = max(measured, key=lambda each: each.measured)
         texts.append(
@@ -232,4 +213,4 @@ def _listed(words: Sequence[str], last: str) -> str:
 
 
 def _percent(share: float) -> str:
-    return '—' if share != share else f'{100.0 * share:.3g} %'
+    return '—' if math.isnan(share) else f'{100.0 * share:.3g} %'

@@ -21,18 +21,9 @@ from .joint_topics import (
     read_effort,
     topics_of,
 )
-from .messages import (
-    BATCH,
-    batches,
-    Decoder,
-    is_between_batches,
-    JOINT_STATE,
-    JOINT_STATES_TOPIC,
-    Layout,
-    stamps,
-)
+from .messages import BATCH, batches, Decoder, JOINT_STATE, JOINT_STATES_TOPIC, Layout, stamps
 from .session import read_urdf
-from .storage import Bag
+from .storage import Bag, UNBOUNDED, Window
 
 # Messages of each topic that are looked at where there are several: a second at 100 Hz.
 FIRST_MESSAGES = 100
@@ -71,9 +62,13 @@ def find_topic(bag: Bag, joints: Sequence[str] | None = None) -> str:
         )
     if len(counts) == 1:
         return next(iter(counts))
+    asked: Sequence[str] = joints or bag.options.joints
+    if not asked:
+        with contextlib.suppress(RobotIdError):
+            asked = movable_joints(bag.options.urdf or read_urdf(bag) or '')[0]
     first = {topic: _first_joints(bag, topic) for topic in counts}
     published = set().union(*(names for names, _ in first.values()))
-    wanted = published & set(joints or _joints_of_robot(bag)) or published
+    wanted = published & set(asked) or published
 
     def rank(topic: str) -> tuple[bool | int, ...]:
         names, with_effort = first[topic]
@@ -103,15 +98,6 @@ def _first_joints(bag: Bag, topic: str) -> tuple[set[str], set[str]]:
     return joints, with_effort
 
 
-def _joints_of_robot(bag: Bag) -> tuple[str, ...]:
-    """Joints of the options, else of the robot description, as far as they are known."""
-    if bag.options.joints:
-        return bag.options.joints
-    with contextlib.suppress(RobotIdError):
-        return movable_joints(bag.options.urdf or read_urdf(bag) or '')[0]
-    return ()
-
-
 def _is_reference(topic: str) -> bool:
     """Whether a topic is of commanded, predicted or other than measured states by its name."""
     words = {word.lower() for word in re.findall('[A-Z]?[a-z]+|[A-Z]+', topic) if len(word) > 1}
@@ -123,8 +109,7 @@ def read_joint_states(
     bag: Bag,
     topic: str,
     seconds: float = np.inf,
-    start: int | None = None,
-    stop: int | None = None,
+    window: Window = UNBOUNDED,
 ) -> Iterator[list[JointTable]]:
     """
     Read the joint states of a topic, those with the same set of joints together.
@@ -134,7 +119,7 @@ def read_joint_states(
     bag : an open recording
     topic : of sensor_msgs/JointState
     seconds : start a new list whenever so much time has passed, to bound the memory
-    start, stop : only what was received between these times [ns]
+    window : times of reception between which it is read [ns]
 
     Yields
     ------
@@ -142,21 +127,18 @@ def read_joint_states(
 
     """
     if topic in bag.tables:
-        for part in _pieces(bag.tables[topic], seconds, start, stop):
+        for part in _pieces(bag.tables[topic], seconds, window):
             yield _with_effort(bag, [part])
         return
     decoder = Decoder(bag.typestore, JOINT_STATE, fault_of)
     joint_sets: dict[frozenset[str], _Parts] = {}
     count, began, found = 0, None, False
-    for batch in batches(bag.blocks(topic, start, stop)):
+    for whole, batch in batches(bag.blocks(topic, *window)):
         received = batch.received.astype(np.int64)
-        if began is None:
-            began = received[0]
-        late = received[0] - began >= seconds * 1e9
-        if joint_sets and late and is_between_batches(count):
+        began = received[0] if began is None else began
+        if joint_sets and whole and received[0] - began >= seconds * 1e9:
             yield _with_effort(bag, [*map(_joined, joint_sets.values())])
-            found = True
-            joint_sets, began = {}, received[0]
+            joint_sets, began, found = {}, received[0], True
         for number, payloads, rows in decoder.groups(batch):
             part = _table(decoder.layouts[number], payloads, received[rows])
             same = joint_sets.setdefault(frozenset(part.joints), [])
@@ -165,7 +147,7 @@ def read_joint_states(
         bag.add_left_out(topic, decoder.left_out)
     if joint_sets:
         yield _with_effort(bag, [*map(_joined, joint_sets.values())])
-    elif not found and start is None and stop is None:
+    elif not found and window == UNBOUNDED:
         reason = next(iter(decoder.left_out), 'there are none')
         raise RecordingError(
             f"'{bag.path}' has no joint states that can be read ({reason}): correct the publisher "
@@ -204,13 +186,12 @@ def fault_of(layout: Layout) -> str:
     return ''
 
 
-def _pieces(
-    table: JointTable, seconds: float, start: int | None, stop: int | None
-) -> Iterator[JointTable]:
+def _pieces(table: JointTable, seconds: float, window: Window) -> Iterator[JointTable]:
     """Yield a table that is in memory as `read_joint_states` yields messages."""
-    first = 0 if start is None else int(np.searchsorted(table.received, start))
-    last = len(table.stamp) if stop is None else int(np.searchsorted(table.received, stop))
-    table = table.rows(slice(first, last))
+    ends = (
+        None if time is None else int(np.searchsorted(table.received, time)) for time in window
+    )
+    table = table.rows(slice(*ends))
     began = 0
     for k in range(BATCH, len(table.stamp), BATCH):
         if table.received[k] - table.received[began] >= seconds * 1e9:
@@ -223,10 +204,10 @@ def _pieces(
 def _with_effort(bag: Bag, tables: list[JointTable]) -> list[JointTable]:
     """Take efforts of another topic where asked to, or where the joint states have none."""
     if bag.options.effort_topic:
-        return [_with_topic(bag, table, bag.options.effort_topic) for table in tables]
+        return _with_topic(bag, tables, bag.options.effort_topic)
     live = _joints_with_effort(tables)
     for topic in () if live else topics_of(bag, DYNAMIC_STATE):
-        filled = [_with_topic(bag, table, topic) for table in tables]
+        filled = _with_topic(bag, tables, topic)
         if _joints_with_effort(filled):
             return filled
     joints = {joint for table in tables for joint in table.joints}
@@ -258,10 +239,13 @@ def _with_commands(bag: Bag, table: JointTable, controllers: Sequence[str]) -> J
     return dataclasses.replace(table, effort=effort, notes=(*table.notes, note))
 
 
-def _with_topic(bag: Bag, table: JointTable, name: str) -> JointTable:
-    effort = read_effort(bag, name, table.joints, table.stamp, table.received)
-    notes = (*table.notes, finding('efforts_of_topic', topic=name))
-    return dataclasses.replace(table, effort=effort, notes=notes)
+def _with_topic(bag: Bag, tables: Sequence[JointTable], name: str) -> list[JointTable]:
+    note = finding('efforts_of_topic', topic=name)
+    efforts = (read_effort(bag, name, t.joints, t.stamp, t.received) for t in tables)
+    return [
+        dataclasses.replace(table, effort=effort, notes=(*table.notes, note))
+        for table, effort in zip(tables, efforts, strict=True)
+    ]
 
 
 def select_joints(tables: Sequence[JointTable], joints: Sequence[str] | None) -> JointTable:
@@ -292,30 +276,30 @@ def select_joints(tables: Sequence[JointTable], joints: Sequence[str] | None) ->
 
 def _interpolate_together(ranked: Sequence[JointTable], joints: Sequence[str]) -> JointTable:
     """Bring all publishers onto the stamps of the slowest; exact where they run in step."""
-    owners = {j: next(t for t in ranked if j in t.joints) for j in joints}
-    used = {id(t): t for t in owners.values()}
-    slowest = min(used.values(), key=lambda t: len(t.stamp))
-    groups = ' and '.join(f'[{", ".join(t.joints)}]' for t in used.values())
+    owners = {joint: next(t for t in ranked if joint in t.joints) for joint in joints}
+    used = list({id(table): table for table in owners.values()}.values())
+    slowest = min(used, key=lambda t: len(t.stamp))
     # A sample counts where every publisher has one before and one after it, not far away.
-    together = np.ones(len(slowest.stamp), dtype=bool)
-    columns: dict[str, dict[str, np.ndarray]] = {f: {} for f in FIELDS}
-    exact = True
-    for key, table in used.items():
-        sorted_table = table.rows(np.unique(table.stamp, return_index=True)[1])
-        inside, interpolate = interpolator(slowest.stamp, sorted_table.stamp, MAX_SPACING, HALF)
+    together, exact = np.ones(len(slowest.stamp), dtype=bool), True
+    values = {name: np.full((len(slowest.stamp), len(joints)), np.nan) for name in FIELDS}
+    for table in used:
+        ordered = table.rows(np.unique(table.stamp, return_index=True)[1])
+        inside, interpolate = interpolator(slowest.stamp, ordered.stamp, MAX_SPACING, HALF)
         together &= inside
-        exact &= bool(np.isin(slowest.stamp, sorted_table.stamp).all())
-        for joint in (j for j in joints if id(owners[j]) == key):
-            index = table.joints.index(joint)
-            for name in FIELDS:
-                columns[name][joint] = interpolate(getattr(sorted_table, name)[:, index])
+        exact &= bool(np.isin(slowest.stamp, ordered.stamp).all())
+        for column, joint in enumerate(joints):
+            if owners[joint] is table:
+                place = table.joints.index(joint)
+                for name in FIELDS:
+                    values[name][:, column] = interpolate(getattr(ordered, name)[:, place])
+    publishers = [f'[{", ".join(table.joints)}]' for table in used]
     if together.mean() < MIN_SHARED:
         raise RecordingError(
-            f'joint states come from several publishers that do not run at one time ({groups}): '
-            'record one publisher of all joints, or identify each group by itself'
+            'joint states come from several publishers that do not run at one time '
+            f'({" and ".join(publishers)}): record one publisher of all joints, or identify each '
+            'group by itself'
         )
-    publishers = [f'[{", ".join(t.joints)}]' for t in used.values()]
     notes = () if exact else (finding('several_publishers', groups=publishers),)
-    tables = (np.column_stack([columns[f][j] for j in joints]) for f in FIELDS)
-    result = JointTable(tuple(joints), slowest.stamp, slowest.received, *tables, notes=notes)
-    return result.rows(together)
+    return JointTable(
+        tuple(joints), slowest.stamp, slowest.received, *values.values(), notes=notes
+    ).rows(together)

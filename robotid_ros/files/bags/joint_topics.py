@@ -49,7 +49,7 @@ def topics_of(bag: Bag, kind: str) -> list[str]:
     return sorted((topic for topic in counts if counts[topic]), key=lambda t: -counts[t])
 
 
-def read_fields(
+def _read_fields(
     bag: Bag,
     topic: str,
     joints: Sequence[str],
@@ -57,36 +57,22 @@ def read_fields(
     window: Window = UNBOUNDED,
 ) -> tuple[np.ndarray, list[np.ndarray]] | None:
     """
-    Read fields of the states of one controller.
+    Read fields of the states of one controller, received in a window of time.
 
-    Parameters
-    ----------
-    bag, topic : where from
-    joints : columns; a controller that lacks one leaves it NaN
-    fields : of each the first that holds something counts, such as ('output.effort',)
-    window : times of reception between which it is read [ns]
-
-    Returns
-    -------
-    Stamps (N,) [ns] and per field (N, n); None where the controller has none of the joints.
-
+    Of each field the first name that holds something counts. Returns stamps (N,) [ns] and values
+    (N, n) of each, NaN at joints that the controller lacks; None where it has none of them.
     """
-    parts = [
-        (order, stamps(layout, payloads), *(_column(layout, payloads, joints, f) for f in fields))
-        for layout, payloads, _, order in bag.groups(topic, window)
-        if set(joints) & set(layout.texts.get('joint_names', ()))
-    ]
+    parts = []
+    for layout, payloads, _, order in bag.groups(topic, window):
+        names = layout.texts.get('joint_names', ())
+        if set(joints) & set(names):
+            held = [next((f for f in each if f in layout.numbers), each[0]) for each in fields]
+            found = (_of_joints(layout.column(payloads, f), names, joints) for f in held)
+            parts.append((order, stamps(layout, payloads), *found))
     if not parts:
         return None
     stamp, *columns = in_order(parts)
     return stamp, columns
-
-
-def _column(
-    layout: Layout, payloads: np.ndarray, joints: Sequence[str], fields: Sequence[str]
-) -> np.ndarray:
-    field = next((f for f in fields if layout.numbers.get(f)), fields[0])
-    return _of_joints(layout.column(payloads, field), layout.texts['joint_names'], joints)
 
 
 def _of_joints(found: np.ndarray, names: Sequence[str], joints: Sequence[str]) -> np.ndarray:
@@ -126,21 +112,19 @@ def add_reference(bag: Bag, recording: Recording, window: Window = UNBOUNDED) ->
     """
     controller = recording.controller
     own = f'/{controller.name}/' if controller else '//'
-    topics = sorted(topics_of(bag, CONTROLLER_STATE), key=lambda topic: own not in topic)
-    for topic in topics:
-        found = read_fields(bag, topic, recording.joints, REFERENCE_FIELDS, window)
+    for topic in sorted(topics_of(bag, CONTROLLER_STATE), key=lambda topic: own not in topic):
+        found = _read_fields(bag, topic, recording.joints, REFERENCE_FIELDS, window)
         if found and not np.isnan(found[1][0]).all(axis=0).any():
             break
     else:
         return recording
     stamp, (q, dq, ddq, command) = found
-    known = bool(np.isfinite(command).any())
     time = (stamp - recording.origin) * 1e-9
-    reference = Reference(time, q, dq, ddq, command if known else None)
+    reference = Reference(time, q, dq, ddq, command if np.isfinite(command).any() else None)
     recording = dataclasses.replace(recording, reference=reference)
     if controller is None:
         return recording
-    rate = observed_update_rate(controller.rate, reference.time, recording.rate)
+    rate = observed_update_rate(controller.rate, time, recording.rate)
     if rate == controller.rate:
         return recording
     stated = f'{controller.rate:g} Hz' if controller.rate else 'unknown'
@@ -178,13 +162,12 @@ def commanded_effort(
     steps = np.diff(np.unique(stamp))
     spacing = float(np.median(steps)) if len(steps) else math.inf
     for topic in topics:
-        found = read_fields(bag, topic, joints, [('output.effort',)], _around(received))
+        found = _read_fields(bag, topic, joints, [('output.effort',)], _around(received))
         if found is None or len(found[0]) < 2:
             continue
         at, first = np.unique(found[0], return_index=True)
         period = float(np.median(np.diff(at)))
-        cycle = min(period, spacing)
-        row = np.searchsorted(at, stamp - cycle / 2, side='right') - 1
+        row = np.searchsorted(at, stamp - min(period, spacing) / 2, side='right') - 1
         recent = (row >= 0) & (stamp - at[row] <= MAX_COMMAND_AGE * period)
         held = np.where(recent[:, None], found[1][0][first][row], np.nan)
         effort = np.where(np.isnan(effort), held, effort)
@@ -223,48 +206,24 @@ def read_effort(
     if not bag.count(topic):
         known = (topic for topic, count in bag.topics().items() if count)
         raise UnknownNameError('topic of the recording', topic, tuple(sorted(known)))
-    found = _read_numbers(bag, topic, field, joints, received)
-    if found is None:
-        return np.full((len(stamp), len(joints)), np.nan)
-    at, reception, values = found
-    own, wanted = (at, stamp) if at.any() else (reception, received)
-    return interpolate(wanted, own, values, HALF)
-
-
-def _read_numbers(
-    bag: Bag, topic: str, field: str, joints: Sequence[str], received: np.ndarray
-) -> list[np.ndarray] | None:
-    """
-    Read the numbers of a topic at about the times of joint states.
-
-    Returns stamps, 0 where a message has none, times of reception (M,) [ns] and values (M, n);
-    None without any.
-    """
     parts = []
     for layout, payloads, reception, order in bag.groups(topic, _around(received)):
         stamped = 'header.stamp.sec' in layout.numbers
-        stamp = stamps(layout, payloads) if stamped else np.zeros_like(reception)
-        values = _values(bag, layout, payloads, topic, field, joints)
-        parts.append((order, stamp, reception, values))
-    return in_order(parts) if parts else None
-
-
-def _values(
-    bag: Bag,
-    layout: Layout,
-    payloads: np.ndarray,
-    topic: str,
-    field: str,
-    joints: Sequence[str],
-) -> np.ndarray:
-    """Return the numbers of messages of one layout, (M, n)."""
-    if 'interface_values.0.interface_names' in layout.texts:
-        return _interfaces(layout, payloads, topic, field, joints)
-    found = _array(layout, payloads, topic, field)
-    names = next((layout.texts[key] for key in NAMES if key in layout.texts), ())
-    if len(names) != found.shape[1]:
-        names = _order(bag, joints, found.shape[1], topic)
-    return _of_joints(found, names, joints)
+        at = stamps(layout, payloads) if stamped else np.zeros_like(reception)
+        if 'interface_values.0.interface_names' in layout.texts:
+            values = _interfaces(layout, payloads, topic, field, joints)
+        else:
+            found = _array(layout, payloads, topic, field)
+            names = next((layout.texts[key] for key in NAMES if key in layout.texts), ())
+            if len(names) != found.shape[1]:
+                names = _order(bag, joints, found.shape[1], topic)
+            values = _of_joints(found, names, joints)
+        parts.append((order, at, reception, values))
+    if not parts:
+        return np.full((len(stamp), len(joints)), np.nan)
+    at, reception, values = in_order(parts)
+    own, wanted = (at, stamp) if at.any() else (reception, received)
+    return interpolate(wanted, own, values, HALF)
 
 
 def _interfaces(

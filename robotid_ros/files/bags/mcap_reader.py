@@ -19,6 +19,7 @@ from __future__ import annotations
 import bisect
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+import contextlib
 from dataclasses import dataclass, field
 from io import BytesIO
 import os
@@ -124,6 +125,12 @@ class Chunk:
     size: int
     counts: Counter[int] = field(default_factory=Counter)
 
+    @classmethod
+    def of(cls, content: bytes) -> Chunk:
+        """Return what the beginning of a chunk says of it."""
+        known = len(content) >= CHUNK.size
+        return cls(*CHUNK.unpack_from(content)[:3]) if known else cls(0, 2**64, 0)
+
     def may_hold(self, channels: Collection[int], start: int, stop: int) -> bool:
         """Return whether messages of these channels and times [ns] may be in it."""
         if self.counts.keys().isdisjoint(channels):
@@ -148,28 +155,8 @@ def footer(stream: BinaryIO) -> int | None:
     return int.from_bytes(tail[9:17], 'little')
 
 
-def chunk_of(content: bytes) -> Chunk:
-    """Return what the beginning of a chunk says of it."""
-    if len(content) < CHUNK.size:
-        return Chunk(0, 2**64, 0)
-    return Chunk(*CHUNK.unpack(content)[:3])
-
-
-def unpack_chunk(content: bytes, limit: int, whole: bool) -> bytes:
-    """
-    Return what is in a chunk; of an uncompressed one that was cut, its beginning.
-
-    Parameters
-    ----------
-    content : the record
-    limit : bytes that it may hold
-    whole : refuse one that was cut
-
-    Raises
-    ------
-    one of MALFORMED : it is damaged
-
-    """
+def _unpack_chunk(content: bytes, limit: int, whole: bool) -> bytes:
+    """Return what is in a chunk; if not `whole`, of an uncompressed one that was cut as well."""
     _, _, size, crc, name_size = CHUNK.unpack_from(content)
     start = CHUNK.size + name_size + 8
     kind, packed = content[CHUNK.size : start - 8].decode(), content[start:]
@@ -272,7 +259,6 @@ class McapReader:
         self._chunks: dict[int, Chunk] = {}
         self._schemas: dict[int, Schema] = {}
         self._offsets: list[int] = []
-        self._unpacked = 0
 
     def open(self) -> None:
         """Walk over the file for its topics; only chunks with unknown ones are unpacked."""
@@ -283,11 +269,18 @@ class McapReader:
                 self._read_summary(stream, summary)
             loose = self._chunks[0] = Chunk(0, 2**64, 0)
             last = None
+            limit = unpack_limit(self.path.stat().st_size)
             for position, opcode, length in self._records(stream):
                 if opcode == Opcode.CHUNK:
-                    start = stream.read(CHUNK.size)
+                    chunk = Chunk.of(stream.read(CHUNK.size))
                     self._complete(stream, last)
-                    last = self._add_chunk(position, length, start)
+                    limit -= chunk.size
+                    last = (position, length) if limit >= 0 else None
+                    if last is None:  # the file would hold too much with it
+                        self.lost[position] = chunk
+                        limit += chunk.size
+                    else:
+                        self._chunks[position] = chunk
                 elif opcode == Opcode.MESSAGE_INDEX and last and length >= 6:
                     channel = int.from_bytes(stream.read(2), 'little')
                     self._chunks[last[0]].counts[channel] += (length - 6) // 16
@@ -302,35 +295,17 @@ class McapReader:
             for number, (channel, schema) in self.channels.items()
         ]
 
-    def _add_chunk(self, position: int, length: int, start: bytes) -> tuple[int, int] | None:
-        """Remember a chunk, unless the file would hold too much with it."""
-        chunk = chunk_of(start)
-        self._unpacked += chunk.size
-        if self._unpacked > unpack_limit(self.path.stat().st_size):
-            self.lost[position] = chunk
-            self._unpacked -= chunk.size
-            return None
-        self._chunks[position] = chunk
-        return position, length
-
     @property
     def notes(self) -> tuple[Finding, ...]:
         """Say what is missing, as far as it was read."""
-        notes = []
-        if not self.finished:
-            notes.append(finding('cut_short'))
-        if self.lost:
-            lost = self.lost.values()
-            count = sum(chunk.counts.total() for chunk in lost)
+        notes = [] if self.finished else [finding('cut_short')]
+        if lost := self.lost.values():
             start = min((c.start for c in self._chunks.values() if c.start), default=0)
-            times = [t - start for c in lost if c.counts for t in (c.start, c.stop)]
-            notes.append(
-                finding(
-                    'damaged_parts', file=self.path.name, parts=len(lost), count=count,
-                    start=min(times) * 1e-9 if times else None,
-                    stop=max(times) * 1e-9 if times else None,
-                )
-            )  # fmt: skip
+            times = [(t - start) * 1e-9 for c in lost if c.counts for t in (c.start, c.stop)]
+            ends = {'start': min(times, default=None), 'stop': max(times, default=None)}
+            count = sum(chunk.counts.total() for chunk in lost)
+            parts = {'file': self.path.name, 'parts': len(lost), 'count': count}
+            notes.append(finding('damaged_parts', **parts, **ends))
         count = sum(connection.msgcount for connection in self.connections)
         if self.promised > count:
             figures = {'promised': self.promised, 'count': count}
@@ -345,30 +320,22 @@ class McapReader:
     ) -> Iterator[Messages]:
         """Yield the messages of channels between two times [ns], those of a chunk at once."""
         low, high = start or 0, 2**64 if stop is None else stop
-        loose, size = list[bytes](), 0
-        for in_chunk, data in self._pieces(channels, low, high):
-            if not in_chunk:
-                loose.append(data)
-                size += len(data)
-            if loose and (in_chunk or size > BLOCK_BYTES):
-                yield messages_in(b''.join(loose), channels, low, high)
-                loose, size = [], 0
-            if in_chunk:
-                yield messages_in(data, channels, low, high)
-        if loose:
-            yield messages_in(b''.join(loose), channels, low, high)
-
-    def _pieces(
-        self, channels: Collection[int], low: int, high: int
-    ) -> Iterator[tuple[bool, bytes]]:
-        """Yield records, and whether they are those of a chunk or one message outside."""
+        loose, size = list[bytes](), 0  # messages outside of chunks
         with open_regular(self.path) as stream, file_errors(self.path):
             for position, opcode, length in self._records(stream):
-                chunk = self._chunks.get(position if opcode == Opcode.CHUNK else 0)
+                chunk = self._chunks.get(position) if opcode == Opcode.CHUNK else None
+                wanted = chunk is not None and chunk.may_hold(channels, low, high)
                 if opcode == Opcode.MESSAGE:
-                    yield False, FRAME.pack(opcode, length) + stream.read(length)
-                elif opcode == Opcode.CHUNK and chunk and chunk.may_hold(channels, low, high):
-                    yield True, self._unpacked_chunk(stream, position, length)
+                    loose.append(FRAME.pack(opcode, length) + stream.read(length))
+                    size += length
+                if loose and (wanted or size > BLOCK_BYTES):
+                    yield messages_in(b''.join(loose), channels, low, high)
+                    loose, size = [], 0
+                if wanted:
+                    data = self._unpacked_chunk(stream, position, length)
+                    yield messages_in(data, channels, low, high)
+        if loose:
+            yield messages_in(b''.join(loose), channels, low, high)
 
     def _records(self, stream: BinaryIO) -> Iterator[tuple[int, int, int]]:
         """Yield position, opcode and length of the records; the stream is at their content."""
@@ -399,7 +366,7 @@ class McapReader:
         stream.seek(position + FRAME.size)
         limit = min(MAX_CHUNK, unpack_limit(self.path.stat().st_size))
         try:
-            return unpack_chunk(stream.read(length), limit, whole=self.finished)
+            return _unpack_chunk(stream.read(length), limit, whole=self.finished)
         except MALFORMED:
             # The end of a file that was cut short is no damage that needs saying again.
             if self.finished or position + FRAME.size + length < stream.seek(0, os.SEEK_END):
@@ -419,32 +386,31 @@ class McapReader:
         for opcode, content in records_of(self._unpacked_chunk(stream, *chunk)):
             if opcode == Opcode.MESSAGE:
                 counts[int.from_bytes(content[:2], 'little')] += 1
-            elif opcode in (Opcode.SCHEMA, Opcode.CHANNEL):
+            else:
                 self._declare(opcode, content)
         found.counts = counts or found.counts
 
     def _declare(self, opcode: int, content: bytes) -> None:
+        """Remember a schema or a channel; without it its messages are of no known topic."""
         stream = ReadDataStream(BytesIO(content))
-        try:
+        with contextlib.suppress(*MALFORMED):
             if opcode == Opcode.SCHEMA:
                 schema = Schema.read(stream)
                 self._schemas[schema.id] = schema
-            else:
+            elif opcode == Opcode.CHANNEL:
                 channel = Channel.read(stream)
                 self.channels[channel.id] = channel, self._schemas.get(channel.schema_id)
-        except MALFORMED:
-            return  # without it its messages are of no known topic
 
     def _read_summary(self, stream: BinaryIO, position: int) -> None:
         """Read topics, places of chunks and the count of the messages."""
         stream.seek(position)
         for opcode, content in records_of(stream.read()):
-            if opcode in (Opcode.SCHEMA, Opcode.CHANNEL):
-                self._declare(opcode, content)
-            elif opcode == Opcode.CHUNK_INDEX:
+            if opcode == Opcode.CHUNK_INDEX:
                 self._offsets.append(int.from_bytes(content[16:24], 'little'))
             elif opcode == Opcode.STATISTICS:
                 self.promised = int.from_bytes(content[:8], 'little')
+            else:
+                self._declare(opcode, content)
         self._offsets.sort()
 
     def _connection(self, channel: Channel, schema: Schema | None, count: int) -> Connection:

@@ -1,6 +1,6 @@
 """Writing a rosbag2 MCAP recording that survives the death of its process at any time."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 import contextlib
 import itertools
 import os
@@ -74,16 +74,6 @@ class ExclusiveStream:
                 os.fsync(handle)
             finally:
                 os.close(handle)
-
-
-def _topic_metadata(topic: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        'name': topic['name'],
-        'type': topic['type'],
-        'serialization_format': 'cdr',
-        'offered_qos_profiles': parse_yaml(topic.get('offered_qos_profiles', ''), 'qos') or [],
-        'type_description_hash': topic.get('topic_type_hash', ''),
-    }
 
 
 def qos_profile(latched: bool) -> str:
@@ -290,20 +280,29 @@ class BagWriter:
 
     def _information(self) -> dict[str, Any]:
         start, stop = self._span if self._span[1] else (0, 0)
-        total = sum(topic['count'] for topic in self._topics.values())
         times = {
             'duration': {'nanoseconds': stop - start},
             'starting_time': {'nanoseconds_since_epoch': start},
-            'message_count': total,
+            'message_count': sum(topic['count'] for topic in self._topics.values()),
         }
+        topics = [
+            {
+                'topic_metadata': {
+                    'name': topic['name'],
+                    'type': topic['type'],
+                    'serialization_format': 'cdr',
+                    'offered_qos_profiles': parse_yaml(topic['offered_qos_profiles'], 'qos'),
+                    'type_description_hash': topic['topic_type_hash'],
+                },
+                'message_count': topic['count'],
+            }
+            for topic in self._topics.values()
+        ]
         return {
             'version': STORAGE_VERSION,
             'storage_identifier': 'mcap',
             **times,
-            'topics_with_message_count': [
-                {'topic_metadata': _topic_metadata(topic), 'message_count': topic['count']}
-                for topic in self._topics.values()
-            ],
+            'topics_with_message_count': topics,
             'compression_format': '',
             'compression_mode': '',
             'relative_file_paths': [self._file.name],

@@ -98,34 +98,23 @@ def _idl_types(text: str) -> dict[str, Any]:
 
 def _add_installed(store: Any, message_type: str) -> None:
     """Register a type from the `.msg` files of installed packages, with the types it uses."""
-    if message_type in store.fielddefs or (path := _installed_definition(message_type)) is None:
+    package, _, name = message_type.partition('/msg/')
+    plain = re.fullmatch(r'\w+', package) and re.fullmatch(r'\w+', name)
+    if message_type in store.fielddefs or not plain:
+        return
+    prefixes = [p for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
+    files = [Path(p, 'share', package, 'msg', f'{name}.msg') for p in (*prefixes, sys.prefix)]
+    path = next((file for file in files if file.is_file()), None)
+    if path is None:
         return
     types = get_types_from_msg(path.read_text(), message_type)
     for _, fields in types.values():
         for _, description in fields:
-            if (name := _nested_type(description)) is not None:
-                _add_installed(store, name)
+            while int(description[0]) in (_ARRAY, _SEQUENCE):
+                description = description[1][0]  # type: ignore[assignment]
+            if int(description[0]) == _NAME:
+                _add_installed(store, str(description[1]))
     store.register({k: v for k, v in types.items() if k not in store.fielddefs})
-
-
-def _nested_type(description: Any) -> str | None:
-    """Name of the message type that a field holds, None for numbers and strings."""
-    node, detail = int(description[0]), description[1]
-    if node == 1:
-        return None
-    return str(detail) if node == 2 else _nested_type(detail[0])
-
-
-def _installed_definition(message_type: str) -> Path | None:
-    package, _, name = message_type.partition('/msg/')
-    if not re.fullmatch(r'\w+', package) or not re.fullmatch(r'\w+', name):
-        return None
-    prefixes = [p for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
-    for prefix in [*prefixes, sys.prefix]:
-        path = Path(prefix, 'share', package, 'msg', f'{name}.msg')
-        if path.is_file():
-            return path
-    return None
 
 
 # Layouts on one topic that are kept, of use and of none. Where hardly more messages share a layout
@@ -138,7 +127,7 @@ DAMAGED, FURTHER = 'damaged', f'of more than {MAX_LAYOUTS} different layouts'
 # Joint states after which a new chunk of a recording may begin.
 BATCH = 8192
 _DTYPES = {'bool': 'u1', 'byte': 'u1', 'char': 'u1'}  # all others NumPy knows by name
-_BASE, _NAME, _ARRAY = 1, 2, 3
+_BASE, _NAME, _ARRAY, _SEQUENCE = 1, 2, 3, 4
 _HEADER = 4  # encapsulation: alignment counts from its end
 
 
@@ -239,35 +228,30 @@ class Decoder:
     def _split(
         self, matrix: np.ndarray, rows: np.ndarray
     ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-        for number, layout in enumerate(self.layouts):
-            if len(rows) and len(layout.sample) == matrix.shape[1]:
-                same = layout.matches(matrix)
-                if same.any():
-                    yield from self._use(number, matrix[same], rows[same])
-                    matrix, rows = matrix[~same], rows[~same]
+        """Yield groups of messages of one length that are of use, count the others."""
+        known = [k for k, each in enumerate(self.layouts) if len(each.sample) == matrix.shape[1]]
         while len(rows):
-            if self._vain_walks > MAX_WALKS:
+            if known:
+                number = known.pop(0)
+            elif self._vain_walks > MAX_WALKS:
                 self.left_out[FURTHER] += len(rows)
                 return
-            found = self._new_layout(matrix[0].tobytes())
-            if found is None:
+            elif found := self._new_layout(matrix[0].tobytes()):
+                number = len(self.layouts)
+                self.layouts.append(found)
+            else:
                 self._vain_walks += 1
                 matrix, rows = matrix[1:], rows[1:]
                 continue
-            self.layouts.append(found)
-            same = found.matches(matrix)
-            yield from self._use(len(self.layouts) - 1, matrix[same], rows[same])
+            layout = self.layouts[number]
+            same = layout.matches(matrix)
+            count = int(same.sum())
+            if count and layout.fault:
+                self.left_out[layout.fault] += count
+            elif count:
+                self._used += count
+                yield number, matrix[same], rows[same]
             matrix, rows = matrix[~same], rows[~same]
-
-    def _use(
-        self, number: int, matrix: np.ndarray, rows: np.ndarray
-    ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-        """Yield a group that is of use, count another."""
-        if fault := self.layouts[number].fault:
-            self.left_out[fault] += len(rows)
-        else:
-            self._used += len(rows)
-            yield number, matrix, rows
 
     def _new_layout(self, payload: bytes) -> Layout | None:
         """Return the layout of a message, None where the message is left out."""
@@ -356,17 +340,12 @@ def stamps(layout: Layout, payloads: np.ndarray) -> np.ndarray:
     return seconds * 1_000_000_000 + layout.column(payloads, 'header.stamp.nanosec')[:, 0]
 
 
-def is_between_batches(count: int) -> bool:
-    """Tell whether so many messages are whole batches."""
-    return count % BATCH == 0
-
-
-def batches(blocks: Iterable[Messages]) -> Iterator[Messages]:
-    """Cut blocks of messages where so many came before that make a batch."""
+def batches(blocks: Iterable[Messages]) -> Iterator[tuple[bool, Messages]]:
+    """Cut blocks of messages where so many came before that make a batch; True where it begins."""
     count = 0
     for block in blocks:
         start = 0
         while start < block.total:
             size = min(block.total - start, BATCH - count % BATCH)
-            yield block.rows(slice(start, start + size))
+            yield count % BATCH == 0, block.rows(slice(start, start + size))
             start, count = start + size, count + size

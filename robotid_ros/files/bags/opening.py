@@ -49,24 +49,18 @@ def open_bag(path: str | Path, options: ReadOptions = DEFAULTS) -> Iterator[Bag]
                 finding('messages_missing', file=METADATA, promised=promised, count=count)
             )
         if not any(bag.topics(JOINT_STATE).values()):
-            bag = _with_joint_states(bag, readers, notes)
+            from .tables import joint_states_of_topics, TableReader
+
+            if found := joint_states_of_topics(bag):
+                topic, table = found
+                taken = JOINT_STATES_TOPIC in bag.topics()
+                name = f'{topic}{JOINT_STATES_TOPIC}' if taken else JOINT_STATES_TOPIC
+                reader = TableReader(path, options, table, name)
+                reader.open()
+                bag = Bag(path, [reader, *readers], notes, options, bag.size)
         if (options.columns or options.units or options.rate) and not bag.tables:
             notes.append(finding('options_of_tables'))
         yield bag
-
-
-def _with_joint_states(bag: Bag, readers: list[Any], notes: list[Finding]) -> Bag:
-    """Return a bag without joint states with those that the fields of another topic make."""
-    from .tables import joint_states_of_topics, TableReader
-
-    found = joint_states_of_topics(bag)
-    if found is None:
-        return bag
-    taken = JOINT_STATES_TOPIC in bag.topics()
-    name = f'{found[0]}{JOINT_STATES_TOPIC}' if taken else JOINT_STATES_TOPIC
-    reader = TableReader(Path(str(bag.path)), bag.options, found[1], name)
-    reader.open()
-    return Bag(bag.path, [reader, *readers], notes, bag.options, bag.size)
 
 
 def _close(reader: Any) -> None:

@@ -91,11 +91,11 @@ class ChunkedRecording(RunContext):
             times.append(np.stack([states.received, states.stamp])[:, chosen])
             numbers.append(chosen + count)
             ranges.append(range_of_positions(states.position))
-            available.append(data_available(states))
+            available.append(_available(states))
             count, jumped = count + size, jumped | jump
             progress(count / total)
         names, ends = states.joints, range_of_positions(np.concatenate(ranges))
-        kept = usable_joints(names, np.any(available, axis=0), source, joints is None)
+        kept = _usable_joints(names, np.any(available, axis=0), source, joints is None)
         received, stamp = np.concatenate(times, axis=1)
         clock = Clock(received, stamp, jumped)
         run = RunContext(
@@ -105,19 +105,18 @@ class ChunkedRecording(RunContext):
             left_out=_ranges_of_others(names, ends, kept),
             notes=drift_notes(clock.stamp, clock.received),
         )
-        end = (int(clock.stamp[-1]) - run.origin) * 1e-9
-        found = add_context(bag, run, clock, end).context
-        found['notes'] = (*bag.notes, *found['notes'])
+        found = add_context(bag, run, clock, (int(clock.stamp[-1]) - run.origin) * 1e-9).context
         return cls(
-            found.pop('joints'),
-            topic,
-            clock,
-            np.concatenate(numbers),
-            ends[:, [names.index(joint) for joint in kept]],
-            *(0.0, math.inf, max_samples),
-            progress,
-            bag.options,
-            **found,
+            **{**found, 'notes': (*bag.notes, *found['notes'])},
+            topic=topic,
+            clock=clock,
+            numbers=np.concatenate(numbers),
+            position_range=ends[:, [names.index(joint) for joint in kept]],
+            start=0.0,
+            stop=math.inf,
+            max_samples=max_samples,
+            progress=progress,
+            options=bag.options,
         )
 
     @property
@@ -187,7 +186,7 @@ class ChunkedRecording(RunContext):
                 yield chunk if number else self._with_reference(bag, chunk)
 
     def _chunks(self, bag: Bag) -> Iterator[Recording]:
-        window = (None, None) if self.clock.jumped else self._window(self.start, self.stop)
+        window = UNBOUNDED if self.clock.jumped else self._window(self.start, self.stop)
         for states, _ in _read_chunks(bag, self.topic, self.joints, window):
             chunk = to_recording(states, self.origin, self.source)
             chunk = chunk.between(self.start, self.stop)
@@ -204,13 +203,13 @@ class ChunkedRecording(RunContext):
 
     def _window(self, start: float, stop: float) -> Window:
         """Return times of reception [ns] that hold all of a part."""
-        times = self._times()
-        low = None if start <= times[0] else self._received(start) - MARGIN
-        high = None if stop >= times[-1] else self._received(stop) + MARGIN
-        return low, high
 
-    def _received(self, time: float) -> int:
-        return int(self.clock.received_at(np.array([self.origin + int(time * 1e9)]))[0])
+        def received(time: float) -> int:
+            return int(self.clock.received_at(np.array([self.origin + int(time * 1e9)]))[0])
+
+        times = self._times()
+        low = None if start <= times[0] else received(start) - MARGIN
+        return low, None if stop >= times[-1] else received(stop) + MARGIN
 
     def _times(self) -> np.ndarray:
         return np.asarray((self.clock.stamp - self.origin) * 1e-9)
@@ -223,7 +222,7 @@ def _read_chunks(
 
     def tables() -> Iterator[JointTable]:
         chosen = joints
-        for found in read_joint_states(bag, topic, CHUNK_DURATION, *window):
+        for found in read_joint_states(bag, topic, CHUNK_DURATION, window):
             states = select_joints(found, chosen)
             chosen = states.joints
             yield states
@@ -288,7 +287,7 @@ def read_recording(
 def _read(bag: Bag, topic: str, joints: Sequence[str] | None) -> Recording:
     tables = next(read_joint_states(bag, topic))
     states, source = select_joints(tables, joints), str(bag.path)
-    kept = usable_joints(states.joints, data_available(states), source, joints is None)
+    kept = _usable_joints(states.joints, _available(states), source, joints is None)
     states, jumped = correct_clock(states.columns(kept))
     recording = to_recording(states, states.stamp[0], source)
     notes = (*recording.notes, *drift_notes(states.stamp, states.received))
@@ -299,8 +298,7 @@ def _read(bag: Bag, topic: str, joints: Sequence[str] | None) -> Recording:
     recording = recording if jumped else add_reference(bag, recording)
     left_out = dict[str, tuple[float, float]]()
     for table in tables:
-        ends = range_of_positions(table.position)
-        left_out |= _ranges_of_others(table.joints, ends, recording.joints)
+        left_out |= _ranges_of_others(table.joints, range_of_positions(table.position), kept)
     notes = (*bag.notes, *recording.notes)
     return dataclasses.replace(recording, notes=notes, left_out=left_out)
 
@@ -320,23 +318,14 @@ def to_recording(states: JointTable, origin: int, source: str) -> Recording:
     )
 
 
-def usable_joints(
+def _usable_joints(
     joints: Sequence[str], available: np.ndarray, source: str, optional: bool
 ) -> list[str]:
     """
     Return the joints that an identification can use.
 
-    Parameters
-    ----------
-    joints : names
-    available : (2, n), whether there is any effort and any position of each
-    source : for messages
-    optional : leave out the others; they are refused where they were asked for
-
-    Raises
-    ------
-    RecordingError : some that were asked for, or all, cannot be used
-
+    `available` (2, n) is whether there is any effort and any position of each. Others are left
+    out where that is `optional`; they are refused where they were asked for.
     """
     kept = list(joints)
     remedies = (
@@ -358,7 +347,7 @@ def usable_joints(
     return kept
 
 
-def data_available(states: JointTable) -> np.ndarray:
+def _available(states: JointTable) -> np.ndarray:
     """Return whether there is any effort and any position of each joint, (2, n)."""
     return np.array([np.isfinite(x).any(axis=0) for x in (states.effort, states.position)])
 

@@ -17,7 +17,7 @@ Topics match by their last names too (`/left/excitation/state`), so that namespa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 import contextlib
 import dataclasses
 from dataclasses import dataclass, field
@@ -74,23 +74,15 @@ def dump_session(session: RecordedSession) -> str:
     return dump_yaml({'format': FORMAT, **groups})
 
 
-def parse_session(text: str, source: str) -> RecordedSession:
-    """
-    Read the text of a message on `SESSION_TOPIC`; groups of newer versions are left out.
-
-    Raises
-    ------
-    RecordingError : not the text of a session
-
-    """
+def _parse_session(text: str, source: str) -> RecordedSession:
+    """Read the text of a message on `SESSION_TOPIC`; groups of newer versions are left out."""
     content = parse_yaml(text, source)
     if not isinstance(content, Mapping) or 'format' not in content:
         raise RecordingError(f"'{source}' holds no session: record it with 'recorder'")
-    groups = {}
-    for item in dataclasses.fields(RecordedSession):
-        groups[item.name] = content.get(item.name) or {}
-        if not isinstance(groups[item.name], Mapping):
-            raise RecordingError(f"'{item.name}' of the session in '{source}' is not a group")
+    groups = {f.name: content.get(f.name) or {} for f in dataclasses.fields(RecordedSession)}
+    for name, group in groups.items():
+        if not isinstance(group, Mapping):
+            raise RecordingError(f"'{name}' of the session in '{source}' is not a group")
     return RecordedSession(**groups)
 
 
@@ -137,13 +129,21 @@ def build_phases(
     end : last time of the recording, which begins at 0 [s]
 
     """
-    ordered = sorted(_on_one_clock(states), key=lambda state: state.time)
-    runs = [list(group) for _, group in itertools.groupby(ordered, key=lambda s: s.name)]
+    known, latest = list[StateChange](), -math.inf
+    for state in states:
+        if state.name in STATES:
+            # Motions have stamps of the robot's clock, all other states those of the node's: the
+            # end of a session is behind all of it.
+            if state.name not in MOVING and state.time < latest:
+                state = state._replace(time=max(state.received, latest))
+            latest = max(latest, state.time)
+            known.append(state)
+    known.sort(key=lambda state: state.time)
+    runs = [list(group) for _, group in itertools.groupby(known, key=lambda s: s.name)]
     phases = []
     for run, following in itertools.zip_longest(runs, runs[1:]):
-        name, start = run[0].name, run[0].time
+        name, start, speed = run[0].name, run[0].time, run[-1].speed
         stop = following[0].time if following else max(end, start)
-        speed = run[-1].speed
         planned = periods.get(name, 0.0) * max(state.cycles for state in run) / speed[0]
         missing = planned - max(0.0, min(stop, end) - max(start, 0.0))
         missing = missing if missing > MIN_MISSING else 0.0
@@ -164,41 +164,19 @@ def parse_speed(values: Mapping[str, str]) -> Speed:
 
 def cut_notes(phases: Sequence[Phase]) -> tuple[Finding, ...]:
     """Say which phases are cut."""
-    return tuple(
-        finding('session_cut', phase=phase.name, missing=phase.missing or None)
-        for phase in phases
-        if phase.cut
-    )
+    cut = (phase for phase in phases if phase.cut)
+    return tuple(finding('session_cut', phase=p.name, missing=p.missing or None) for p in cut)
 
 
-def speed_notes(phases: Sequence[Phase]) -> tuple[Finding, ...]:
+def _speed_notes(phases: Sequence[Phase]) -> Iterator[Finding]:
     """Say which motions ran at another speed than planned."""
-    notes = []
     for phase in phases:
         mean, low, high = phase.speed
-        if phase.name not in MEASURED or phase.speed == FULL:
-            continue
-        if phase.steady:
-            notes.append(finding('slow_motion', phase=phase.name, speed=mean))
-        else:
-            notes.append(finding('speed_changed', phase=phase.name, low=low, high=high))
-    return tuple(notes)
-
-
-def _on_one_clock(states: Iterable[StateChange]) -> Iterable[StateChange]:
-    """
-    Put the end of a session behind all of it.
-
-    Motions have stamps of the robot's clock, all other states those of the node's.
-    """
-    latest = float('-inf')
-    for state in states:
-        if state.name not in STATES:
-            continue
-        if state.name not in MOVING and state.time < latest:
-            state = state._replace(time=max(state.received, latest))
-        latest = max(latest, state.time)
-        yield state
+        if phase.name in MEASURED and phase.speed != FULL:
+            if phase.steady:
+                yield finding('slow_motion', phase=phase.name, speed=mean)
+            else:
+                yield finding('speed_changed', phase=phase.name, low=low, high=high)
 
 
 MAX_SECONDS = 9e9  # of a stamp: 64 bits of nanoseconds
@@ -215,15 +193,16 @@ def _topic(bag: Bag, message_type: str, name: str) -> str | None:
 
 def _read_last_text(bag: Bag, name: str) -> str | None:
     """Last std_msgs/String on a topic; None when there is none."""
-    topic = _topic(bag, STRING, name)
-    texts = [message.data for _, message in bag.decoded(topic)] if topic else []
-    return texts[-1] if texts else None
+    text, topic = None, _topic(bag, STRING, name)
+    for _, message in bag.decoded(topic) if topic else ():
+        text = message.data
+    return text
 
 
 def read_session(bag: Bag) -> RecordedSession:
     """Session snapshot; an empty one when it was not recorded."""
     text = _read_last_text(bag, SESSION_TOPIC)
-    return RecordedSession() if text is None else parse_session(text, str(bag.path))
+    return RecordedSession() if text is None else _parse_session(text, str(bag.path))
 
 
 def read_urdf(bag: Bag) -> str | None:
@@ -245,7 +224,7 @@ def add_context(bag: Bag, recording: Run, clock: Clock, end: float) -> Run:
     """
     session = read_session(bag)
     phases = read_phases(bag, session, clock, recording.origin, end)
-    notes = [*recording.notes, *cut_notes(phases), *speed_notes(phases)]
+    notes = [*recording.notes, *cut_notes(phases), *_speed_notes(phases)]
     controller = _build_controller(session.controller, str(bag.path))
     if controller and (joints := changed_gains(session)):
         controller = dataclasses.replace(controller, gains={})
@@ -308,8 +287,11 @@ def read_phases(
         values = {item.key: item.value for item in message.values}
         name = values.get('state') or message.name.split(' ')[-1]
         received = (int(clock.stamp_of(np.array([reception], np.int64))[0]) - origin) * 1e-9
-        stamp = None if clock.jumped else _nanoseconds(values.get('stamp'))
-        time = received if stamp is None else (stamp - origin) * 1e-9
+        time, text = received, values.get('stamp', '')
+        with contextlib.suppress(InvalidOperation, ValueError, OverflowError):
+            # A power of ten that is huge would be written out.
+            if not clock.jumped and text and abs(float(text)) < MAX_SECONDS:
+                time = (int(Decimal(text) * 10**9) - origin) * 1e-9
         cycles = values.get('cycles') or ''
         count = int(cycles) if cycles.isdecimal() and len(cycles) < MAX_DIGITS else 1
         states.append(StateChange(name, time, received, count, parse_speed(values)))
@@ -319,14 +301,6 @@ def read_phases(
         with contextlib.suppress(KeyError, TypeError, ValueError):
             periods[str(phase)] = float(content['period'])
     return build_phases(states, periods, end)
-
-
-def _nanoseconds(text: str | None) -> int | None:
-    try:
-        # A power of ten that is huge would be written out.
-        return int(Decimal(text) * 10**9) if text and abs(float(text)) < MAX_SECONDS else None
-    except (InvalidOperation, ValueError, OverflowError):
-        return None
 
 
 def _build_controller(content: Mapping[str, Any], path: str) -> Controller | None:

@@ -65,11 +65,7 @@ class Bag:
     @property
     def notes(self) -> tuple[Finding, ...]:
         """What was unusual, as far as it was read."""
-        found = [
-            *self._notes,
-            *self._added,
-            *(n for reader in self._readers for n in reader.notes),
-        ]
+        found = [*self._notes, *self._added, *(n for each in self._readers for n in each.notes)]
         found += [
             finding('messages_left_out', count=count, topic=topic, reason=reason)
             for (topic, reason), count in self._left_out.items()
@@ -143,6 +139,11 @@ class Bag:
                 else:
                     yield time, content
 
+        def in_blocks(messages: Iterable[tuple[Any, Any]]) -> Iterator[Messages]:
+            good = sound(messages)
+            while part := list(itertools.islice(good, BLOCK)):
+                yield Messages.of(*zip(*part, strict=True))
+
         def found() -> Iterator[Messages]:
             for reader in self._readers:
                 chosen = [c for c in _connections(reader) if c.topic == topic]
@@ -151,11 +152,10 @@ class Bag:
                         if _is_plain(block):
                             yield block
                         else:
-                            each = zip(block.received.tolist(), block.payloads(), strict=True)
-                            yield from _in_blocks(sound(each))
+                            times, data = block.received.tolist(), block.payloads()
+                            yield from in_blocks(zip(times, data, strict=True))
                 elif chosen:
-                    messages = reader.messages(chosen, start, stop)
-                    yield from _in_blocks(sound(x[1:] for x in messages))
+                    yield from in_blocks(x[1:] for x in reader.messages(chosen, start, stop))
 
         with damage_errors(self.path, REPAIR):
             for block in found():
@@ -195,12 +195,6 @@ class Bag:
             yield time, message
 
 
-def _in_blocks(messages: Iterator[tuple[int, bytes]]) -> Iterator[Messages]:
-    while part := list(itertools.islice(messages, BLOCK)):
-        received, payloads = zip(*part, strict=True)
-        yield Messages.of(received, payloads)
-
-
 def _is_plain(block: Messages) -> bool:
     """Tell whether no message is compressed by itself, or of an impossible time."""
     if (block.received >= 2**63).any():
@@ -223,16 +217,14 @@ def _content(time: Any, data: Any, budget: list[int]) -> bytes | None:
     Only metadata.yaml, if anything, announces messages that are compressed one by one. `budget` is
     how many bytes all of them may still take unpacked, and is updated.
     """
-    if type(time) is not int or not 0 <= time < 2**63:
-        return None
-    if not isinstance(data, bytes | bytearray | memoryview):
+    readable = isinstance(data, bytes | bytearray | memoryview)
+    if type(time) is not int or not 0 <= time < 2**63 or not readable:
         return None
     content = bytes(data)
-    if not content.startswith(ZSTD):
-        return content
-    try:
-        content = unpack(content, 'zstd', min(MAX_MESSAGE, budget[0]))
-    except ValueError:
-        return None
-    budget[0] -= len(content)
+    if content.startswith(ZSTD):
+        try:
+            content = unpack(content, 'zstd', min(MAX_MESSAGE, budget[0]))
+        except ValueError:
+            return None
+        budget[0] -= len(content)
     return content

@@ -1,7 +1,9 @@
 """What is in a recording, how good it is, and what it can be used for."""
 
 from collections.abc import Mapping, Sequence
+import contextlib
 from dataclasses import dataclass
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -132,23 +134,27 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
 
     """
     with open_bag(path, options) as bag:
-        topic = find_topic(bag)
-        statistics = ChannelStatistics()
+        topic, statistics = find_topic(bag), _Statistics()
         tables = read_joint_states(
             bag, topic, np.inf if bag.count(topic) <= MAX_SAMPLES else CHUNK_DURATION
         )
         chunks = correct_clock_chunks(filter(None, map(statistics.add, tables)))
         stamp = np.concatenate([chunk.stamp for chunk, _ in chunks])
-        notes, obstacle = statistics.findings
-        raw, received = statistics.stamps()
-        timing = timing_of(raw, stamp)
-        duration = float(np.ptp(stamp)) * 1e-9
+        raw, received = np.concatenate(statistics.times, axis=1)
+        timing, duration = timing_of(raw, stamp), float(np.ptp(stamp)) * 1e-9
         session = read_session(bag)
         clock = Clock(received, raw, jumped=False)
         phases = read_phases(bag, session, clock, int(raw[0]), duration)
         channels = statistics.channels()
         urdf = options.urdf or read_urdf(bag)
         description = urdf and summarise_description(urdf, [c.joint for c in channels])
+        uses = _suitability(bag, channels, statistics.obstacle, session, phases, bool(urdf))
+        notes = (
+            *bag.notes,
+            *cut_notes(phases),
+            *_timing_notes(timing, statistics.sets),
+            *statistics.notes,
+        )
         return BagSummary(
             path=Path(path),
             duration=duration,
@@ -158,17 +164,8 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
             phases=phases,
             session=session,
             description=description or '',
-            suitability=_suitability(bag, channels, obstacle, session, phases, bool(urdf)),
-            notes=tuple(
-                dict.fromkeys(
-                    (
-                        *bag.notes,
-                        *cut_notes(phases),
-                        *_timing_notes(timing, statistics.sets),
-                        *notes,
-                    )
-                )
-            ),
+            suitability=uses,
+            notes=tuple(dict.fromkeys(notes)),
         )
 
 
@@ -185,22 +182,17 @@ def _averaging(session: RecordedSession, phases: tuple[Phase, ...]) -> tuple[boo
         return False, 'the excitation was not run'
     if not run.steady:
         return False, 'the speed changed during the excitation'
-    seconds = run.stop - run.start
-    if seconds * run.speed[0] < MIN_PERIODS * period:
-        return False, (
-            f'{seconds:.3g} s of a period of {period / run.speed[0]:.3g} s: two whole periods are '
-            'needed'
-        )
-    return True, ''
+    seconds, period = run.stop - run.start, period / run.speed[0]
+    return seconds >= MIN_PERIODS * period, (
+        f'{seconds:.3g} s of a period of {period:.3g} s: two whole periods are needed'
+    )
 
 
 def _topics(bag: Bag, duration: float) -> tuple[TopicSummary, ...]:
-    found: dict[str, tuple[str, int]] = {}
-    for c in bag.connections:
-        found[c.topic] = (c.msgtype, found.get(c.topic, ('', 0))[1] + c.msgcount)
+    kinds, counts = {c.topic: c.msgtype for c in bag.connections}, bag.topics()
     return tuple(
-        TopicSummary(name, kind, count, (count - 1) / duration if duration and count > 1 else 0.0)
-        for name, (kind, count) in sorted(found.items())
+        TopicSummary(name, kinds[name], n, (n - 1) / duration if duration and n > 1 else 0.0)
+        for name, n in sorted(counts.items())
     )
 
 
@@ -248,57 +240,58 @@ def _suitability(
     phases: tuple[Phase, ...],
     has_urdf: bool,
 ) -> tuple[Suitability, ...]:
-    moving = [c.joint for c in channels if c.travel > MIN_TRAVEL]
-    with_effort = [c.joint for c in channels if c.effort not in ('absent', 'constant')]
-    efforts = [joint for joint in moving if joint in with_effort]
-    names = {phase.name for phase in phases}
-    states = any(bag.topics(CONTROLLER_STATE).values())
-    gains = bool(session.controller.get('gains')) and not changed_gains(session)
-    effort = session.controller.get('command_interfaces') in (None, [], ['effort'])
-    checks = (
-        (
-            'identification',
-            bool(efforts) and not obstacle,
+    efforts = any(
+        c.travel > MIN_TRAVEL and c.effort not in ('absent', 'constant') for c in channels
+    )
+    validated = any(phase.name == 'validating' for phase in phases)
+    commands_effort = session.controller.get('command_interfaces') in (None, [], ['effort'])
+    replay = bool(session.controller.get('gains')) and not changed_gains(session)
+    replay &= commands_effort and any(bag.topics(CONTROLLER_STATE).values())
+    no_replay = 'no controller state, or no gains that stayed'
+    lacking = 'no configuration: defaults count without -c CONFIG'
+    checks = {
+        'identification': (
+            efforts and not obstacle,
             obstacle or 'no joint that moves has a live effort',
         ),
-        ('period averaging, mle', *_averaging(session, phases)),
-        ('validation', 'validating' in names, 'no validation phase: use --part'),
-        (
-            'didim',
-            states and gains and effort,
-            'no controller state, or no gains that stayed'
-            if effort
-            else 'the controller commands no efforts',
+        'period averaging, mle': _averaging(session, phases),
+        'validation': (validated, 'no validation phase: use --part'),
+        'didim': (
+            replay,
+            no_replay if commands_effort else 'the controller commands no efforts',
         ),
-        (
-            'self-contained',
+        'self-contained': (
             has_urdf and bool(session.configuration),
-            'no configuration: defaults count without -c CONFIG'
-            if has_urdf
-            else 'no robot description: give --urdf FILE or -c CONFIG',
+            lacking if has_urdf else 'no robot description: give --urdf FILE or -c CONFIG',
         ),
+    }
+    return tuple(
+        Suitability(purpose, possible, '' if possible else reason)
+        for purpose, (possible, reason) in checks.items()
     )
-    return tuple(Suitability(purpose, ok, '' if ok else reason) for purpose, ok, reason in checks)
 
 
-class ChannelStatistics:
+class _Statistics:
     """
     Counts, extremes and faults of joint states; memory grows by two stamps a message.
 
     Attributes
     ----------
     sets : how many messages there are of each set of joints
-    findings : what was found, and why no identification is possible, of the first chunk in motion
+    times : stamps and times of reception (2, N) of the chunks, as they came [ns]
+    notes, obstacle : what was found in the first chunk in motion, and why no identification is
+        possible
 
     """
 
     def __init__(self) -> None:
         self.sets: dict[tuple[str, ...], int] = {}
-        self.findings: tuple[list[Finding], str] = ([], '')
+        self.times: list[np.ndarray] = []
+        self.notes: list[Finding] = []
+        self.obstacle = ''
         self._joints: tuple[str, ...] = ()
-        self._stamps: list[np.ndarray] = []
         self._missing: dict[str, Any] = dict.fromkeys(FIELDS, 0)
-        self._ranges: dict[str, list[np.ndarray]] = {name: [] for name in FIELDS}
+        self._ranges: dict[str, np.ndarray] = {}
 
     def add(self, tables: Sequence[JointTable]) -> JointTable | None:
         """Count a chunk; return the states of its fullest publisher, None where that paused."""
@@ -309,65 +302,47 @@ class ChannelStatistics:
             return None
         states = max(same, key=lambda t: (t.has_effort, len(t.stamp)))
         states = states.columns(self._joints or states.joints)
-        still = not self._stamps or not (self._travel() > MIN_TRAVEL).any()
+        if not self.times or not (self._travel() > MIN_TRAVEL).any():
+            self.notes, self.obstacle = check_joint_states(_join_measured_joints(tables))
         self._joints = states.joints
-        self._stamps.append(np.stack([states.stamp, states.received]))
+        self.times.append(np.stack([states.stamp, states.received]))
         for name in FIELDS:
             values = getattr(states, name)
             self._missing[name] = self._missing[name] + (~np.isfinite(values)).sum(axis=0)
-            self._ranges[name].append(range_of_positions(values))
-        if still:
-            self.findings = check_joint_states(join_measured_joints(tables))
+            ends = [*self._ranges.get(name, ()), *range_of_positions(values)]
+            self._ranges[name] = range_of_positions(np.array(ends))
         return states
 
-    def stamps(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return all stamps and times of reception, as they came [ns]."""
-        stamp, received = np.concatenate(self._stamps, axis=1)
-        return stamp, received
+    def _travel(self) -> np.ndarray:
+        low, high = self._ranges['position']
+        return np.where(high >= low, high - low, 0.0)
 
     def channels(self) -> tuple[Channel, ...]:
         """Describe each joint."""
-        travel = self._travel().tolist()
+        total, travel = sum(times.shape[1] for times in self.times), self._travel().tolist()
+
+        def quality(name: str, joint: int) -> str:
+            missing, (low, high) = int(self._missing[name][joint]), self._ranges[name][:, joint]
+            if missing:
+                return 'absent' if missing == total else f'{missing} NaN'
+            return 'constant' if low == high else 'live'
+
         return tuple(
-            Channel(joint, travel[j], *(self._quality(name, j) for name in FIELDS))
+            Channel(joint, travel[j], *(quality(name, j) for name in FIELDS))
             for j, joint in enumerate(self._joints)
         )
 
-    def _range(self, name: str) -> np.ndarray:
-        return range_of_positions(np.concatenate(self._ranges[name]))
 
-    def _travel(self) -> np.ndarray:
-        low, high = self._range('position')
-        return np.where(high >= low, high - low, 0.0)
-
-    def _quality(self, name: str, joint: int) -> str:
-        total = sum(stamps.shape[1] for stamps in self._stamps)
-        missing, (low, high) = int(self._missing[name][joint]), self._range(name)[:, joint]
-        if missing == total:
-            return 'absent'
-        if missing:
-            return f'{missing} NaN'
-        return 'constant' if low == high else 'live'
-
-
-def join_measured_joints(tables: Sequence[JointTable]) -> JointTable:
+def _join_measured_joints(tables: Sequence[JointTable]) -> JointTable:
     """Bring all joints that have positions and efforts together, on one clock."""
-    fullest = max(tables, key=lambda t: (t.has_effort, len(t.stamp)))
-    whole = [
-        joint
-        for table in tables
-        if len(table.stamp) >= MIN_MESSAGES * len(fullest.stamp)
-        for joint, both in zip(
-            table.joints,
-            (np.isfinite(table.position) & np.isfinite(table.effort)).any(axis=0),
-            strict=True,
-        )
-        if both
-    ]
-    try:
-        states = select_joints(tables, tuple(dict.fromkeys(whole))) if whole else fullest
-    except RobotIdError:
-        states = fullest
+    states = max(tables, key=lambda t: (t.has_effort, len(t.stamp)))
+    whole: dict[str, None] = {}
+    for table in tables:
+        if len(table.stamp) >= MIN_MESSAGES * len(states.stamp):
+            measured = np.isfinite(table.position) & np.isfinite(table.effort)
+            whole |= dict.fromkeys(itertools.compress(table.joints, measured.any(axis=0)))
+    with contextlib.suppress(RobotIdError):
+        states = select_joints(tables, tuple(whole)) if whole else states
     return correct_clock(states)[0]
 
 
@@ -387,22 +362,18 @@ def check_joint_states(states: JointTable) -> tuple[list[Finding], str]:
     except RobotIdError as error:
         return list(states.notes), str(error)
     saturated = clipped_samples(resampled.effort).mean(axis=0)
-    travel = np.ptp(resampled.position, axis=0)
-    for j, joint in enumerate(resampled.joints):
-        effort = resampled.effort[:, j]
+    for joint, position, effort, flat in zip(
+        resampled.joints, resampled.position.T, resampled.effort.T, saturated, strict=True
+    ):
+        moves = np.ptp(position) > MIN_TRAVEL
+        power = (effort[1:] + effort[:-1]) * np.diff(position)
         if np.ptp(effort) == 0.0:
-            if travel[j] > MIN_TRAVEL:
+            if moves:
                 notes.append(finding('effort_constant', [joint]))
-        elif travel[j] <= MIN_TRAVEL:
+        elif not moves:
             notes.append(finding('did_not_move', [joint]))
-        elif saturated[j] < MAX_CLIPPED and does_negative_work(resampled.position[:, j], effort):
+        elif flat < MAX_CLIPPED and power.sum() < -NEGATIVE_WORK * np.abs(power).sum():
             notes.append(finding('effort_against_motion', [joint]))
-        if saturated[j] > 0.0:
-            notes.append(finding('effort_flat', [joint], share=saturated[j]))
+        if flat > 0.0:
+            notes.append(finding('effort_flat', [joint], share=flat))
     return notes, ''
-
-
-def does_negative_work(position: np.ndarray, effort: np.ndarray) -> bool:
-    """Return whether the work of an effort along a motion is clearly negative."""
-    power = (effort[1:] + effort[:-1]) * np.diff(position)
-    return bool(power.sum() < -NEGATIVE_WORK * np.abs(power).sum())

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import contextlib
 import dataclasses
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -84,19 +83,11 @@ class TableReader:
 
 def join_trials(stamp: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """
-    Let the times of trials that are appended to one another go on after a pause.
+    Let the times (N,) [ns] of trials that are appended to one another go on after a pause.
 
     No times of reception say how long passed between them. Steps ahead nearby that make up for a
-    step back are those of stamps that are far off: they stay.
-
-    Parameters
-    ----------
-    stamp : (N,) [ns], which start again with each trial
-
-    Returns
-    -------
-    (N,) [ns]; the same array where none starts again
-
+    step back are those of stamps that are far off: they stay. The same array where none starts
+    again.
     """
     step = np.diff(stamp)
     back = step < -MAX_STEP_BACK * 1e9
@@ -127,9 +118,9 @@ def joint_states_of_topics(bag: Bag) -> tuple[str, JointTable] | None:
             continue
         # Whatever messages of unknown types lead to: they are not joint states then.
         with contextlib.suppress(Exception):
-            if not _is_of_joints(_table(bag, connection, FIRST), bag.options):
+            if not _is_of_joints(_table(bag, connection.topic, FIRST), bag.options):
                 continue
-            table = _table(bag, connection)
+            table = _table(bag, connection.topic)
             note = finding('states_of_fields', topic=connection.topic)
             table = dataclasses.replace(table, notes=(*table.notes, note))
             break
@@ -150,13 +141,12 @@ def _is_of_joints(table: ColumnTable, options: ReadOptions) -> bool:
     return {'position', 'effort'} <= found
 
 
-def _table(bag: Bag, connection: Any, limit: int | None = None) -> ColumnTable:
+def _table(bag: Bag, topic: str, limit: int | None = None) -> ColumnTable:
     """Make a table of the messages of a topic, whose columns are called after their fields."""
-    name = f'{connection.topic} of {bag.path}'
     parts: dict[int, list[tuple[np.ndarray, dict[str, np.ndarray]]]] = {}
-    layouts: dict[int, Layout] = {}
-    for layout, payloads, received, _ in bag.groups(connection.topic, limit=limit):
-        layouts[id(layout)] = layout
+    texts: dict[int, dict[str, tuple[str, ...]]] = {}
+    for layout, payloads, received, _ in bag.groups(topic, limit=limit):
+        texts[id(layout)] = layout.texts
         parts.setdefault(id(layout), []).append((received, _columns(layout, payloads)))
     # The layout that most messages have.
     best = max(parts, key=lambda number: sum(len(time) for time, _ in parts[number]))
@@ -165,8 +155,8 @@ def _table(bag: Bag, connection: Any, limit: int | None = None) -> ColumnTable:
         values = np.concatenate([columns[field] for _, columns in parts[best]])
         if not (field.startswith('header.stamp') and not values.any()):
             joined[field] = values[:, 0] if values.shape[1] == 1 else values
-    words = {key: np.array(values) for key, values in layouts[best].texts.items()}
-    return from_arrays(name, joined | words, {_TIME: 'ns'})
+    words = {key: np.array(values) for key, values in texts[best].items()}
+    return from_arrays(f'{topic} of {bag.path}', joined | words, {_TIME: 'ns'})
 
 
 def _columns(layout: Layout, payloads: np.ndarray) -> dict[str, np.ndarray]:

@@ -49,11 +49,7 @@ def own_bodies(urdf: str) -> dict[str, Array]:
 
 
 def is_physical(body: Array) -> bool:
-    """
-    Whether a body is one that a simulator accepts.
-
-    Its pseudo-inertia matrix must be positive definite (Wensing et al., 2018).
-    """
+    """Whether a simulator accepts a body: P positive definite (Wensing et al., 2018)."""
     mass, _, central = mass_properties(body)
     principal = np.linalg.eigvalsh(central)
     excess = principal[0] + principal[1] - principal[2]
@@ -89,10 +85,9 @@ def distribute(
         single = total - (old - bodies[name])
         if is_physical(single):
             return {name: single}, {}
-    first = receivers[0]
-    if not is_physical(total):
-        return {first: total - (old - bodies[first])}, {}
-    factors = _shrunk(total, {name: body for name, body in bodies.items() if name != first})
+    first, factors = receivers[0], dict[str, float]()
+    if is_physical(total):
+        factors = _shrunk(total, {name: body for name, body in bodies.items() if name != first})
     others = [factors.get(name, 1.0) * body for name, body in bodies.items() if name != first]
     return {first: total - np.sum(others, axis=0)}, factors
 
@@ -142,17 +137,9 @@ class RigidBody:
         return next(iter(self.links))
 
 
-def rigid_bodies(root: ET.Element) -> tuple[RigidBody, ...]:
-    """
-    Join the links of a description into rigid bodies, the base first and each after its parent.
-
-    Parameters
-    ----------
-    root : of a URDF that a robot was built of
-
-    """
-    joints = read_joints(root)
-    own = read_inertials(root)
+def _rigid_bodies(root: ET.Element) -> tuple[RigidBody, ...]:
+    """Join the links of a description into rigid bodies, the base first, each after its parent."""
+    joints, own = read_joints(root), read_inertials(root)
     bodies: list[RigidBody] = []
     ahead: list[tuple[Joint | None, int, Array, str]] = [
         (None, -1, np.eye(4), root_link(root, joints))
@@ -183,17 +170,16 @@ def _fixed_together(
 def explain_impossible(bodies: Sequence[RigidBody]) -> list[str]:
     """Say which bodies get another inertia, because none has what the description gives them."""
     found = []
-    for body in (body for body in bodies if body.joint is not None):
+    for body in bodies[1:]:
         mass, _, inertia = mass_properties(body.inertial)
         least, middle, most = np.linalg.eigvalsh(inertia)
         if mass > 0.0 and least + middle < (1.0 - ROUNDING) * most:
             found.append(body.name)
-    if not found:
-        return []
-    return [
+    sentence = (
         f'the description gives {shortened(found)} an inertia that no body has, which simulators '
         'refuse: the nearest one is written'
-    ]
+    )
+    return [sentence] if found else []
 
 
 def principal_inertia(inertial: Array) -> tuple[float, Array, Array, Array]:
@@ -241,7 +227,7 @@ class Shape:
     rgba: tuple[float, ...] = ()
 
 
-def read_shapes(root: ET.Element) -> dict[str, list[Shape]]:
+def _read_shapes(root: ET.Element) -> dict[str, list[Shape]]:
     """Return the shapes of each link; what is malformed or of another kind is left out."""
     colours = {m.get('name'): m for m in root.findall('material')}
     found: dict[str, list[Shape]] = {}
@@ -287,10 +273,10 @@ def read_parts(
     """Return the bodies of an identified robot, the shapes of links, the drives of joints."""
     root = parse_urdf(model.robot.urdf)
     snap_angles(root)
-    bodies = rigid_bodies(root)
+    bodies = _rigid_bodies(root)
     carried = (body.joint for body in bodies if body.joint is not None)
     described = {j.name: Drive(damping=j.damping, friction=j.friction) for j in carried}
-    return bodies, read_shapes(root), described | drives_of(model)
+    return bodies, _read_shapes(root), described | drives_of(model)
 
 
 def comment(notes: Sequence[str]) -> 'ET.Element[Any]':

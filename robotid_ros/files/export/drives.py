@@ -2,6 +2,7 @@
 
 from collections.abc import Set
 from dataclasses import dataclass
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -134,9 +135,8 @@ def _units(robot: Robot, drive: str) -> tuple[str, str]:
 def _friction_losses(model: 'IdentifiedModel', kept: Set[str]) -> list[str]:
     robot, plain = model.robot, model.plain_friction
     if FRICTION not in kept:
-        names = dict.fromkeys(term.name for terms in robot.friction for term in terms)
-        text = ', '.join(names)
-        return [f'friction and other torques of the joints are left out: {text}'] if names else []
+        text = ', '.join(dict.fromkeys(term.name for terms in robot.friction for term in terms))
+        return [f'friction and other torques of the joints are left out: {text}'] if text else []
     found, offsets = [], []
     for name, each in plain.items():
         force, rate = _units(robot, name)
@@ -159,11 +159,8 @@ def _friction_losses(model: 'IdentifiedModel', kept: Set[str]) -> list[str]:
         )
     if offsets:
         found.append(f'constant torques (offset) are left out: {", ".join(offsets)}')
-    springs = [
-        joint
-        for joint, terms in zip(robot.joints, robot.friction, strict=True)
-        if any(term.name == 'spring' for term in terms)
-    ]
-    if springs and SPRINGS not in kept:
-        found.append(f'springs of the joints (spring) are left out: {shortened(springs)}')
+    sprung = [any(term.name == 'spring' for term in terms) for terms in robot.friction]
+    if any(sprung) and SPRINGS not in kept:
+        springs = shortened([*itertools.compress(robot.joints, sprung)])
+        found.append(f'springs of the joints (spring) are left out: {springs}')
     return found

@@ -104,7 +104,12 @@ def gazebo_description(
 
     """
     robot, root = ElementTree.fromstring(urdf), root_link(urdf)
-    _remove_hardware(robot)
+    for own in robot.findall('ros2_control'):
+        robot.remove(own)
+    for gazebo in robot.findall('gazebo'):
+        for plugin in gazebo.findall('plugin'):
+            if 'ros2_control' in f'{plugin.get("filename")} {plugin.get("name")}'.lower():
+                gazebo.remove(plugin)
     if root != 'world':
         ElementTree.SubElement(robot, 'link', name='world')
         fixed = ElementTree.SubElement(robot, 'joint', name='world_joint', type='fixed')
@@ -123,13 +128,3 @@ def gazebo_description(
     plugin = ElementTree.SubElement(gazebo, 'plugin', filename=LIBRARY, name=PLUGIN)
     ElementTree.SubElement(plugin, 'parameters').text = parameters
     return ElementTree.tostring(robot, encoding='unicode')
-
-
-def _remove_hardware(robot: ElementTree.Element) -> None:
-    """Remove systems of ros2_control, and the plugins of Gazebo that would run them."""
-    for system in robot.findall('ros2_control'):
-        robot.remove(system)
-    for gazebo in robot.findall('gazebo'):
-        for plugin in gazebo.findall('plugin'):
-            if 'ros2_control' in f'{plugin.get("filename")} {plugin.get("name")}'.lower():
-                gazebo.remove(plugin)

@@ -49,7 +49,12 @@ def read_identified_model(path: str | Path) -> IdentifiedModel:
 
     """
     results = read_results(path)
-    values = results.model or _configured(results)
+    values = dict(results.model)
+    if not values:  # of results that do not hold their own
+        values = {k: v for k, v in results.settings.get('robot', {}).items() if k != 'urdf'}
+        # The motors of elastic joints come last, and are no joints of the description.
+        elastic = (values.get('elastic') or {}).get('joints') or ()
+        values['joints'] = list(results.joints[: len(results.joints) - len(elastic)])
     settings = from_mapping({'robot': {'name': results.robot, **values}}).robot
     robot = build_robot(read_description(results_folder(path) / URDF), settings)
     robot = robot.elastic or robot
@@ -57,14 +62,6 @@ def read_identified_model(path: str | Path) -> IdentifiedModel:
     for entry in results.standard:
         chi[robot.column(entry.name)] = entry.value
     return IdentifiedModel(results, robot, chi)
-
-
-def _configured(results: Results) -> dict[str, Any]:
-    """Return the configured model, of results that do not hold their own."""
-    values = {k: v for k, v in results.settings.get('robot', {}).items() if k != 'urdf'}
-    # The motors of elastic joints come last, and are no joints of the description.
-    elastic = (values.get('elastic') or {}).get('joints') or ()
-    return {**values, 'joints': list(results.joints[: len(results.joints) - len(elastic)])}
 
 
 def model_settings(robot: Robot) -> dict[str, Any]:

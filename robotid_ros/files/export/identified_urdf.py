@@ -80,9 +80,8 @@ def srdf(model: 'IdentifiedModel') -> tuple[str, list[str]]:
         if joint in model.robot.joints and 'Ia' in values:
             inertia = repr(max(values['Ia'], 0.0))
             ET.SubElement(rotors, 'joint', name=joint, mass=inertia, gear_ratio='1')
-    names = ', '.join(coupling.name for coupling in model.robot.couplings)
     notes = ['it holds rotor inertias alone: take the rest from a URDF']
-    if names:
+    if names := ', '.join(coupling.name for coupling in model.robot.couplings):
         notes.append(f'motors that drive several joints ({names}) are left out')
     return document(file, notes), notes
 
@@ -115,7 +114,7 @@ def identified_urdf(
 
     """
     data = robot.urdf.encode()
-    description = parse_text(data)
+    description = _parse_text(data)
     links, joints = description.named('link'), description.named('joint')
     values, own = values_by_joint(robot, chi), own_bodies(robot.urdf)
     friction = friction or plain_friction(robot, chi)
@@ -191,7 +190,7 @@ def _scaled(data: bytes, link: 'Node', factor: float) -> Iterator[Edit]:
         if element is not None:
             numbers = {name: float(element.attributes.get(name, 0.0)) for name in names}
             scaled = {name: _exact(factor * value) for name, value in numbers.items()}
-            text = with_attributes(data[element.start : element.head].decode(), scaled)
+            text = _with_attributes(data[element.start : element.head].decode(), scaled)
             yield element.start, element.head, text
 
 
@@ -207,10 +206,8 @@ def _dynamics(
     known = {} if element is None else element.attributes
     written, held = dict[str, str](), {*INERTIAL}
     if plain is not None:
-        for name, symbol, value in (
-            ('damping', 'Fv', plain.viscous),
-            ('friction', 'Fc', plain.coulomb),
-        ):
+        pairs = (('damping', 'Fv', plain.viscous), ('friction', 'Fc', plain.coulomb))
+        for name, symbol, value in pairs:
             if value or name in known:
                 written[name] = _exact(value)
             if not missed and values.get(symbol) == value:
@@ -230,9 +227,9 @@ def _dynamics(
         )
     texts = [f'<!-- {note} -->'] if note else []
     if element is None:
-        texts = [with_attributes('<dynamics/>', written), *texts] if written else texts
+        texts = [_with_attributes('<dynamics/>', written), *texts] if written else texts
         return [_placed(joint, 'dynamics', '\n    '.join(texts))]
-    texts.insert(0, with_attributes(data[element.start : element.stop].decode(), written))
+    texts.insert(0, _with_attributes(data[element.start : element.stop].decode(), written))
     old_note = re.compile(rb'\s*<!-- ' + NOTE.encode() + rb'[^>]*-->').match(data, element.stop)
     stop = old_note.end() if old_note else element.stop
     return [(element.start, stop, '\n    '.join(texts))]
@@ -279,15 +276,8 @@ class Node:
         return '' if node is None else node.attributes.get('link', '')
 
 
-def parse_text(data: bytes) -> Node:
-    """
-    Find the elements of a text.
-
-    Raises
-    ------
-    ModelError : it is not XML
-
-    """
+def _parse_text(data: bytes) -> Node:
+    """Find the elements of a text; a ModelError where it is no XML."""
 
     def tag_end(start: int) -> int:
         found = _TAG.match(data, start)
@@ -326,7 +316,7 @@ def _placed(node: Node, tag: str, text: str) -> Edit:
     return node.start, node.stop, f'<{node.tag} name={name}>\n    {text}\n  </{node.tag}>'
 
 
-def with_attributes(element: str, values: Mapping[str, str]) -> str:
+def _with_attributes(element: str, values: Mapping[str, str]) -> str:
     """Return an element's text with attributes of its start tag changed or added."""
     found = _TAG.match(element.encode())
     assert found is not None
@@ -334,9 +324,8 @@ def with_attributes(element: str, values: Mapping[str, str]) -> str:
     tail = element[len(head) :]
     for name, value in values.items():
         text = f'{name}={quoteattr(value)}'
-        old = re.compile(rf'(?<=\s){name}\s*=\s*("[^"]*"|\'[^\']*\')')
-        if old.search(head):
-            head = old.sub(lambda _, text=text: text, head, count=1)  # type: ignore[misc]
+        if old := re.search(rf'(?<=\s){name}\s*=\s*("[^"]*"|\'[^\']*\')', head):
+            head = f'{head[: old.start()]}{text}{head[old.end() :]}'
         else:
             end = len(head) - (2 if head.endswith('/>') else 1)
             head = f'{head[:end].rstrip()} {text}{head[end:]}'

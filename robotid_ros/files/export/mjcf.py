@@ -6,10 +6,9 @@ bias of the actuator; a motor that turns several joints is a tendon, a joint tha
 one an equality.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 import contextlib
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
@@ -17,7 +16,7 @@ import numpy as np
 import pinocchio as pin
 
 from ...exceptions import FileError, RobotIdError, shortened
-from ...plant.urdf_reading import Joint, JOINT_TYPES
+from ...plant.urdf_reading import JOINT_TYPES
 from ..atomic import file_errors
 from ..configuration import from_mapping, resolve
 from .bodies import (
@@ -70,16 +69,17 @@ def mjcf(model: IdentifiedModel, folders: Sequence[str | Path] = ()) -> tuple[st
     """
     bodies, shapes, drives = read_parts(model)
     file = ET.Element('mujoco', model=model.robot.name)
-    options = {'angle': 'radian', 'inertiafromgeom': 'false'}
-    ET.SubElement(file, 'compiler', options)
-    options = {'timestep': repr(TIMESTEP), 'gravity': spaced(model.robot.gravity)}
-    ET.SubElement(file, 'option', options)
+    ET.SubElement(file, 'compiler', angle='radian', inertiafromgeom='false')
+    gravity = spaced(model.robot.gravity)
+    ET.SubElement(file, 'option', timestep=repr(TIMESTEP), gravity=gravity)
     defaults = ET.SubElement(file, 'default')
     for tag in ('joint', 'tendon'):
         ET.SubElement(defaults, tag, DRY_FRICTION)
     for name, (tag, attributes) in CLASSES.items():
         ET.SubElement(ET.SubElement(defaults, 'default', {'class': name}), tag, attributes)
-    folders = [*folders, *_mesh_folders(model.results.settings)]
+    with contextlib.suppress(RobotIdError):
+        workspace = from_mapping(model.results.settings).excitation.workspace
+        folders = [*folders, *workspace.mesh_folders]
     meshes = Meshes(ET.SubElement(file, 'asset'), folders)
     _add_bodies(ET.SubElement(file, 'worldbody'), bodies, drives, shapes, meshes)
     _add_excludes(ET.SubElement(file, 'contact'), bodies, shapes)
@@ -103,30 +103,23 @@ def _add_bodies(
         values = {'name': body.name, **_pose(body.origin)}
         element = above if body.name == WORLD else ET.SubElement(above, 'body', values)
         parents.append(element)
-        if body.joint is not None:
-            _add_joint(element, body.joint, drives[body.joint.name])
+        if (joint := body.joint) is not None:
+            values = {'name': joint.name, 'type': JOINT_TYPES[joint.type]}
+            values['axis'] = spaced(joint.axis)
+            if -np.inf < joint.lower < joint.upper < np.inf:
+                values['range'] = spaced((joint.lower, joint.upper))
+            ET.SubElement(element, 'joint', {**values, **_passive(drives[joint.name])})
         if body.name != WORLD:
-            _add_inertial(element, body.inertial)
+            mass, com, moments, axes = principal_inertia(body.inertial)
+            pose = np.eye(4)
+            pose[:3, :3], pose[:3, 3] = axes, com
+            values = {'mass': repr(mass), **_pose(pose), 'diaginertia': spaced(moments)}
+            ET.SubElement(element, 'inertial', values)
         for name, place in body.links.items():
             if name != body.name:
                 ET.SubElement(element, 'site', {'class': 'frame', 'name': name, **_pose(place)})
             for shape in shapes.get(name, ()):
                 _add_shape(element, shape, place, meshes)
-
-
-def _add_inertial(element: ET.Element, inertial: Array) -> None:
-    mass, com, moments, axes = principal_inertia(inertial)
-    pose = np.eye(4)
-    pose[:3, :3], pose[:3, 3] = axes, com
-    values = {'mass': repr(mass), **_pose(pose), 'diaginertia': spaced(moments)}
-    ET.SubElement(element, 'inertial', values)
-
-
-def _add_joint(element: ET.Element, joint: Joint, drive: Drive) -> None:
-    values = {'name': joint.name, 'type': JOINT_TYPES[joint.type], 'axis': spaced(joint.axis)}
-    if -np.inf < joint.lower < joint.upper < np.inf:
-        values['range'] = spaced((joint.lower, joint.upper))
-    ET.SubElement(element, 'joint', {**values, **_passive(drive)})
 
 
 def _passive(drive: Drive) -> dict[str, str]:
@@ -146,12 +139,9 @@ def _add_shape(body: ET.Element, shape: Shape, place: Array, meshes: 'Meshes') -
         if mesh is None:
             return
         values['mesh'] = mesh
-    elif shape.kind in ('cylinder', 'capsule'):
-        values['size'] = spaced((shape.size[0], 0.5 * shape.size[1]))
-    elif shape.kind == 'box':
-        values['size'] = spaced([0.5 * edge for edge in shape.size])
-    else:
-        values['size'] = spaced(shape.size)
+    else:  # half edges, or radius and half length
+        halves = (0.5, 0.5, 0.5) if shape.kind == 'box' else (1.0, 0.5)
+        values['size'] = spaced(x * half for x, half in zip(shape.size, halves, strict=False))
     if shape.rgba:
         values['rgba'] = spaced(shape.rgba)
     ET.SubElement(body, 'geom', {**values, **_pose(place @ shape.place)})
@@ -176,34 +166,26 @@ def _add_constraints(
         ET.SubElement(file, tag) for tag in ('equality', 'tendon', 'actuator')
     )
     efforts = dict(zip(robot.joints, robot.limits.effort, strict=True))
-    for body in bodies[1:]:
-        joint = body.joint
-        assert joint is not None
+    for joint in (body.joint for body in bodies if body.joint is not None):
         if joint.mimic is not None:
             leader, ratio, offset = joint.mimic
             polynomial = spaced((offset, ratio, 0.0, 0.0, 0.0))
             names = {'joint1': joint.name, 'joint2': leader}
             ET.SubElement(equality, 'joint', {**names, 'polycoef': polynomial})
             continue
-        effort = efforts.get(joint.name, joint.effort)
-        _add_actuator(actuator, joint.name, effort, drives[joint.name].offset)
+        values = {'name': joint.name, 'joint': joint.name}
+        effort, bias = efforts.get(joint.name, joint.effort), drives[joint.name].offset
+        if np.isfinite(effort):
+            values['ctrlrange'] = spaced((-effort, effort))
+        if bias:
+            values |= {'gainprm': '1', 'biastype': 'affine', 'biasprm': spaced((-bias, 0.0, 0.0))}
+        ET.SubElement(actuator, 'general' if bias else 'motor', values)
     for coupling in robot.couplings:
         values = {'name': coupling.name, **_passive(drives[coupling.name])}
         element = ET.SubElement(tendon, 'fixed', values)
         for name, ratio in zip(robot.joints, coupling.ratios.tolist(), strict=True):
             if ratio:
                 ET.SubElement(element, 'joint', joint=name, coef=repr(ratio))
-
-
-def _add_actuator(actuators: ET.Element, joint: str, effort: float, offset: float) -> None:
-    values = {'name': joint, 'joint': joint}
-    if np.isfinite(effort):
-        values['ctrlrange'] = spaced((-effort, effort))
-    if offset:
-        bias = {'biastype': 'affine', 'biasprm': spaced((-offset, 0.0, 0.0))}
-        ET.SubElement(actuators, 'general', {**values, 'gainprm': '1', **bias})
-    else:
-        ET.SubElement(actuators, 'motor', values)
 
 
 def _pose(place: Array) -> dict[str, str]:
@@ -224,7 +206,7 @@ class Meshes:
         known = self._names.get((shape.mesh, shape.scale))
         if known is not None:
             return known
-        path = find_mesh(shape.mesh, self._folders)
+        path = _find_mesh(shape.mesh, self._folders)
         if path is None or not _readable(path):
             self._missing[shape.mesh] = None
             return None
@@ -253,26 +235,10 @@ def _readable(path: Path) -> bool:
     return len(count) == 1 and path.stat().st_size == 84 + 50 * int(count[0])
 
 
-def find_mesh(uri: str, folders: Sequence[str | Path]) -> Path | None:
-    """
-    Find the file of a mesh.
-
-    Parameters
-    ----------
-    uri : `package://`, `file://`, an absolute path, or one relative to a folder
-    folders : where packages may be, besides those that ament knows
-
-    """
+def _find_mesh(uri: str, folders: Sequence[str | Path]) -> Path | None:
+    """Find the file of a mesh in folders of packages, else as `resolve` does."""
     name = unquote(uri.removeprefix(PACKAGE))
     places = [Path(folder, name) for folder in folders if '://' not in name]
     with contextlib.suppress(FileError):
         places.append(resolve(uri))
     return next((place.absolute() for place in places if place.is_file()), None)
-
-
-def _mesh_folders(settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return where the configuration of an identification says that packages are."""
-    try:
-        return from_mapping(settings).excitation.workspace.mesh_folders
-    except RobotIdError:
-        return ()

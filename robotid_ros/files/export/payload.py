@@ -20,7 +20,6 @@ from ..provenance import versions
 from ..yaml import dump_yaml
 from .bodies import MOMENTS
 
-FORMAT = 1
 # Significant digits of makers' lines: more than any identification knows, enough that a body
 # stays possible.
 DIGITS = 7
@@ -61,7 +60,7 @@ def write_payload(
     sigma = payload.central_sigma
     values = [_known(*each) for each in zip(payload.central, sigma, strict=True)]
     content = {
-        'format': FORMAT,
+        'format': 1,
         'created': datetime.now(timezone.utc).isoformat(timespec='seconds'),
         **facts,
         'frame': payload.frame,
@@ -149,9 +148,11 @@ def kuka(payload: Payload) -> str:
     A, B, C [degrees] turn the flange's axes into the principal ones: A about Z, then B about the
     new Y, then C about the new X.
     """
+    from scipy.spatial.transform import Rotation
+
     moments, axes = principal_axes(payload.inertia)
-    angles = dict(zip('ABC', np.degrees(_angles_zyx(axes)), strict=True))
-    frame = {**dict(zip('XYZ', 1000.0 * payload.centre_of_mass, strict=True)), **angles}
+    angles = Rotation.from_matrix(axes).as_euler('ZYX', degrees=True)
+    frame = dict(zip('XYZABC', (*(1000.0 * payload.centre_of_mass), *angles), strict=True))
     inertia = dict(zip('XYZ', moments, strict=True))
     return (
         f'LOAD_DATA[1]={{M {_number(payload.mass)},CM {{{_fields(frame)}}},'
@@ -197,13 +198,6 @@ def principal_axes(inertia: Array) -> tuple[Array, Array]:
     if np.linalg.det(axes) < 0.0:
         axes[:, np.argmin(np.diag(axes))] *= -1.0
     return moments[order], axes
-
-
-def _angles_zyx(rotation: Array) -> Array:
-    """Return A, B, C (3,) [rad] with R = R_z(A) R_y(B) R_x(C)."""
-    from scipy.spatial.transform import Rotation
-
-    return np.asarray(Rotation.from_matrix(rotation).as_euler('ZYX'))
 
 
 def _fields(values: dict[str, float]) -> str:

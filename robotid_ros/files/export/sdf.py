@@ -49,9 +49,13 @@ def sdf(model: IdentifiedModel) -> tuple[str, list[str]]:
     # The world is no link: where a description has one of this name, what is fixed to it is.
     names = [next((name for name in body.links if name != WORLD), WORLD) for body in bodies]
     for body, name in zip(bodies, names, strict=True):
-        if body.joint is not None:
-            element = _joint(robot, _free(body.joint.name, links), body, names[body.parent])
-            _add_axis(element, body.joint, drives[body.joint.name], links)
+        if (joint := body.joint) is not None:
+            above, own = names[body.parent], _free(joint.name, links)
+            element = ET.SubElement(robot, 'joint', name=own, type=joint.type)
+            # The frame of the base is that of the model.
+            _add_pose(element, body.origin, above if body.parent else MODEL)
+            _add_text(element, parent=above, child=body.name)
+            _add_axis(element, joint, drives[joint.name], links)
         elif name != WORLD:
             fixed = ET.SubElement(robot, 'joint', name='fixed_to_world', type='fixed')
             _add_text(fixed, parent=WORLD, child=name)
@@ -70,15 +74,6 @@ def sdf(model: IdentifiedModel) -> tuple[str, list[str]]:
 def _free(joint: str, links: set[str]) -> str:
     """Return the name of a joint: all names of a model have to differ."""
     return joint + JOINT_SUFFIX if joint in links else joint
-
-
-def _joint(robot: ET.Element, name: str, body: RigidBody, parent: str) -> ET.Element:
-    assert body.joint is not None
-    element = ET.SubElement(robot, 'joint', name=name, type=body.joint.type)
-    # The frame of the base is that of the model.
-    _add_pose(element, body.origin, parent if body.parent else MODEL)
-    _add_text(element, parent=parent, child=body.name)
-    return element
 
 
 def _add_axis(element: ET.Element, joint: Joint, drive: Drive, links: set[str]) -> None:

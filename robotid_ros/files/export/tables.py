@@ -1,6 +1,6 @@
 """Tables for spreadsheets, MATLAB and NumPy: parameters, and W and Y of a log for other fits."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 import csv
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -22,6 +22,7 @@ from ..results import Entry, Results
 from .bodies import Array
 from .identified_model import IdentifiedModel
 
+TABLES = ('base', 'standard')
 # Columns of a table, which are the fields of its entries.
 COLUMNS = (
     *('name', 'joint', 'unit', 'value', 'sigma', 'percent'),
@@ -36,20 +37,14 @@ MAX_MAT = 2**31 - 1
 TEXTS = ('name', 'joint', 'unit', 'kind', 'combination')
 
 
-def tables_of(results: Results) -> dict[str, tuple[Entry, ...]]:
-    """Return the tables of a result by name."""
-    return {'base': results.base, 'standard': results.standard}
-
-
 def csv_table(results: Results) -> str:
     """Return one row a parameter; `table` tells base from standard ones."""
     stream = StringIO()
     rows = csv.writer(stream, lineterminator='\n')
     rows.writerow(['table', *COLUMNS])
-    for table, entries in tables_of(results).items():
-        for entry in entries:
-            values = (getattr(entry, column) for column in COLUMNS)
-            rows.writerow([table, *('' if value is None else value for value in values)])
+    for table in TABLES:
+        for entry in getattr(results, table):
+            rows.writerow([table, *(getattr(entry, column) for column in COLUMNS)])
     return stream.getvalue()
 
 
@@ -66,8 +61,8 @@ def npz_arrays(results: Results) -> bytes:
     """Return an npz with arrays `base_name`, `base_value`, …, `standard_name`, …, `joints`."""
     arrays = {
         f'{table}_{column}': values
-        for table, entries in tables_of(results).items()
-        for column, values in columns_of(entries).items()
+        for table in TABLES
+        for column, values in columns_of(getattr(results, table)).items()
     }
     stream = BytesIO()
     np.savez_compressed(stream, joints=np.array(results.joints, dtype=str), **arrays)  # type: ignore[arg-type]
@@ -78,17 +73,16 @@ def mat_structs(results: Results) -> bytes:
     """Return a MAT file with the structs `base` and `standard`, whose texts are cells."""
     from scipy.io import savemat
 
-    structs = {
-        table: {column: matlab_column(values) for column, values in columns_of(entries).items()}
-        for table, entries in tables_of(results).items()
-    }
-    stream = BytesIO()
-    joints = matlab_column(np.array(results.joints, dtype=str))
-    savemat(stream, {'joints': joints, **structs}, oned_as='column')
+    stream, content = BytesIO(), dict[str, Any]()
+    content['joints'] = _matlab_column(np.array(results.joints, dtype=str))
+    for table in TABLES:
+        columns = columns_of(getattr(results, table))
+        content[table] = {name: _matlab_column(values) for name, values in columns.items()}
+    savemat(stream, content, oned_as='column')
     return stream.getvalue()
 
 
-def matlab_column(values: np.ndarray) -> np.ndarray:
+def _matlab_column(values: np.ndarray) -> np.ndarray:
     """Return a column: a cell array where the values are texts."""
     return values.astype(object) if values.dtype.kind == 'U' else values
 
@@ -145,12 +139,10 @@ def write_regressor(
     return [render(note) for note in notes]
 
 
-def _arrays(
-    table: Array, names: tuple[str, ...], units: tuple[str, ...]
-) -> Iterator[tuple[str, Any]]:
-    yield 'W', table[:, len(LEADING) :]
-    yield from ((name, table[:, k]) for k, name in enumerate(LEADING))
-    yield from (('names', np.array(names)), ('units', np.array(units)))
+def _arrays(table: Array, names: tuple[str, ...], units: tuple[str, ...]) -> dict[str, Any]:
+    leading = {name: table[:, k] for k, name in enumerate(LEADING)}
+    rows = {'W': table[:, len(LEADING) :], **leading}
+    return {**rows, 'names': np.array(names), 'units': np.array(units)}
 
 
 def _write_mat(stream: BinaryIO, table: Array, *columns: tuple[str, ...]) -> None:
@@ -161,7 +153,7 @@ def _write_mat(stream: BinaryIO, table: Array, *columns: tuple[str, ...]) -> Non
             f'{table.nbytes >> 20} MB of rows are too many for a MAT file: take npz, or choose a '
             'part of the log'
         )
-    arrays = {name: matlab_column(values) for name, values in _arrays(table, *columns)}
+    arrays = {name: _matlab_column(values) for name, values in _arrays(table, *columns).items()}
     savemat(stream, arrays, oned_as='column')
 
 
@@ -175,7 +167,7 @@ def _write_csv(
 
 
 FORMATS: dict[str, Callable[..., None]] = {
-    '.npz': lambda stream, table, *columns: np.savez(stream, **dict(_arrays(table, *columns))),
+    '.npz': lambda stream, table, *columns: np.savez(stream, **_arrays(table, *columns)),
     '.mat': _write_mat,
     '.csv': _write_csv,
 }

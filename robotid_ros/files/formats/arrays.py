@@ -63,8 +63,7 @@ def read_mat(path: Path) -> ColumnTable:
 
     _check_mat(path)
     content = loadmat(path, simplify_cells=True)
-    content = {k: v for k, v in content.items() if not k.startswith('__')}
-    return _table(path, dict(_flat(content)))
+    return _table(path, dict(_flat({k: v for k, v in content.items() if k[:2] != '__'})))
 
 
 def read_hdf5(path: Path) -> ColumnTable:
@@ -109,21 +108,16 @@ def _flat(content: Any, name: str = '') -> Iterator[tuple[str, np.ndarray]]:
             yield from _flat(value, f'{name}.{key}' if name else str(key))
     elif isinstance(content, np.ndarray) and content.dtype.kind in 'fiubU':
         yield name, content
-    elif len(words := _words(content)) > 1:
-        yield name, np.array(words)
     elif isinstance(content, list) or (
         isinstance(content, np.ndarray) and content.dtype == object and content.ndim == 1
     ):
+        if len(content) > 1 and all(isinstance(cell, str) for cell in content):
+            yield name, np.array(list(content))
+            return
         for k, value in enumerate(content):
             label = value.get('label') if isinstance(value, Mapping) else None  # of Simulink
             own = f'.{label}' if isinstance(label, str) and label else f'[{k}]'
             yield from _flat(value, f'{name}{own}')
-
-
-def _words(content: Any) -> list[str]:
-    """Return a cell array of text, [] for anything else."""
-    words = list(content) if isinstance(content, list | np.ndarray) else []
-    return words if all(isinstance(word, str) for word in words) else []
 
 
 def _numeric(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
@@ -165,13 +159,17 @@ def read_parquet(path: Path) -> ColumnTable:
     if not files:
         raise RecordingError(f"'{path}' holds no .parquet file in data/: download the episodes")
     for file in files:
-        _check_size(parquet.read_metadata(file), file)
+        metadata = parquet.read_metadata(file)
+        groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
+        packed = sum(group.total_byte_size for group in groups)
+        # A constant column takes no room in the file, but in memory.
+        check_unpacked(file, max(packed, 8 * metadata.num_rows * metadata.num_columns))
     # Nothing else, as pictures, is read.
     names = [f.name for f in parquet.read_schema(files[0]) if _kind(f.type)]
     table = _of_arrow(path, [parquet.read_table(file, columns=names) for file in files])
     info = _info(path)
     features = (info.get('features') or {}).items()
-    labels = {name: tuple(x) for name, feature in features if (x := _labels(feature)) is not None}
+    labels = {name: x for name, feature in features if (x := _labels(feature)) is not None}
     rate = float(info.get('fps') or 0.0)
     return dataclasses.replace(table, labels={**table.labels, **labels}, rate=rate)
 
@@ -193,8 +191,11 @@ def _of_arrow(path: Path, tables: Sequence[Any]) -> ColumnTable:
         if kind == 'time':
             units[field.name] = 'ns'
     if EPISODE in arrays:
-        if 'timestamp' in arrays:
-            arrays['timestamp'] = _one_clock(arrays['timestamp'], arrays[EPISODE])
+        if 'timestamp' in arrays:  # counts from 0 in each episode
+            time = np.asarray(arrays['timestamp'], float)
+            starts, shift = np.flatnonzero(np.diff(arrays[EPISODE])) + 1, np.zeros(time.size)
+            shift[starts] = time[starts - 1] - time[starts] + EPISODE_GAP
+            arrays['timestamp'] = time + np.cumsum(shift)
         arrays = {name: array for name, array in arrays.items() if not name.endswith('index')}
     return from_arrays(str(path), arrays, units)
 
@@ -227,14 +228,6 @@ def _array(column: Any) -> np.ndarray:
     return np.concatenate(values).reshape(len(column), -1)
 
 
-def _check_size(metadata: Any, file: Path) -> None:
-    """Raise an error where a file says that it holds far more than it has."""
-    groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
-    packed = sum(group.total_byte_size for group in groups)
-    # A constant column takes no room in the file, but in memory.
-    check_unpacked(file, max(packed, 8 * metadata.num_rows * metadata.num_columns))
-
-
 def _info(path: Path) -> Mapping[str, Any]:
     """Return the description of the data set that a file is part of, {} for none."""
     for folder in [path, *path.absolute().parents][: _DEPTH + 1]:
@@ -249,20 +242,11 @@ def _info(path: Path) -> Mapping[str, Any]:
     return {}
 
 
-def _labels(feature: Any) -> list[str] | None:
+def _labels(feature: Any) -> tuple[str, ...] | None:
     """Names of the columns of a feature: a list, or {kind: list}."""
     names = feature.get('names') if isinstance(feature, Mapping) else None
     if isinstance(names, Mapping):
         names = next(iter(names.values()), None)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return None
-    return names
-
-
-def _one_clock(time: np.ndarray, episode: np.ndarray) -> np.ndarray:
-    """Put episodes, whose times count from 0 each, behind each other."""
-    time = np.asarray(time, float)
-    starts = np.flatnonzero(np.diff(episode)) + 1
-    shift = np.zeros(time.size)
-    shift[starts] = time[starts - 1] - time[starts] + EPISODE_GAP
-    return np.asarray(time + np.cumsum(shift))
+    return tuple(names)

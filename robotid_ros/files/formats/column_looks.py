@@ -1,6 +1,7 @@
 """What columns of numbers look like, for messages, and joint states that only words tell."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+import itertools
 import re
 
 import numpy as np
@@ -9,59 +10,46 @@ from ...core.finding_codes import select
 from ...exceptions import RecordingError, shortened
 from .column_names import match_names
 from .column_selection import Column, FOLDER_HINT, Selection
+from .joint_table import FIELDS
 from .table import Columns, ColumnTable
 
 # Columns of a table that are looked at, and whole numbers that are states of a machine.
 MOST_COLUMNS, MOST_STATES = 64, 20
 WIDER = 10.0  # a range that many times another one is told apart
+EMPTY = 'no numbers'
 _OF_ARRAY = re.compile(r'(.+)\[(\d+):(\d+)\]')
 
 
-def describe_columns(columns: Mapping[str, np.ndarray]) -> str:
+def _described(columns: Mapping[str, np.ndarray]) -> str:
     """Say what columns (N,) look like, those that follow one another and are alike at once."""
-    parts: list[tuple[str, list[str], np.ndarray]] = []
+    parts: list[tuple[str, list[str], float, float]] = []
     for name, values in columns.items():
         known = values[np.isfinite(values)].astype(float)
-        kind, ends = (
-            _kind(known),
-            np.array([known.min(initial=np.inf), known.max(initial=-np.inf)]),
-        )
+        kind, low, high = _kind(known), known.min(initial=np.inf), known.max(initial=-np.inf)
         if parts and parts[-1][0] == kind:
-            _, members, whole = parts[-1]
-            own, other = np.ptp(ends), np.ptp(whole)
-            if kind == 'empty' or (own <= WIDER * other and other <= WIDER * own):
-                members.append(name)
-                whole[:] = min(whole[0], ends[0]), max(whole[1], ends[1])
+            _, members, least, most = parts[-1]
+            own, other = high - low, most - least
+            if kind == EMPTY or (own <= WIDER * other and other <= WIDER * own):
+                parts[-1] = kind, [*members, name], min(least, low), max(most, high)
                 continue
-        parts.append((kind, [name], ends))
-    return '; '.join(f'{_span(members)}: {_text(kind, ends)}' for kind, members, ends in parts)
+        parts.append((kind, [name], low, high))
+    return '; '.join(f'{_span(names)}: {kind.format(*ends)}' for kind, names, *ends in parts)
 
 
 def _kind(known: np.ndarray) -> str:
+    """Return what numbers look like, with places for the least and the largest."""
     if not known.size:
-        return 'empty'
+        return EMPTY
     steps = np.diff(known)
     if not steps.any():
         return 'constant'
     if (steps == 1.0).all() and known[0] in (0.0, 1.0):
-        return 'counter'
+        return 'counts the rows'
     if (steps >= 0.0).all() and 2 * np.count_nonzero(steps) > len(steps):
-        return 'clock'
+        return 'grows like a clock from {:.6g} to {:.6g}'
     if (known == np.round(known)).all() and len(np.unique(known)) <= MOST_STATES:
-        return 'states'
-    return 'signal'
-
-
-def _text(kind: str, ends: np.ndarray) -> str:
-    low, high = ends
-    return {
-        'empty': 'no numbers',
-        'constant': 'constant',
-        'counter': 'counts the rows',
-        'clock': f'grows like a clock from {low:.6g} to {high:.6g}',
-        'states': f'few whole numbers from {low:.6g} to {high:.6g}',
-        'signal': f'from {low:.3g} to {high:.3g}',
-    }[kind]
+        return 'few whole numbers from {:.6g} to {:.6g}'
+    return 'from {:.3g} to {:.3g}'
 
 
 def _span(members: Sequence[str]) -> str:
@@ -69,54 +57,45 @@ def _span(members: Sequence[str]) -> str:
     ends = [_OF_ARRAY.fullmatch(name) for name in (first, last)]
     if ends[0] and ends[1] and ends[0][1] == ends[1][1]:
         return f'{ends[0][1]}[{ends[0][2]}:{ends[1][3]}]'
-    return '..'.join(dict.fromkeys((first, last)))
+    return first if len(members) == 1 else f'{first}..{last}'
 
 
-def looks_of(table: ColumnTable) -> str:
+def _looks_of(table: ColumnTable) -> str:
     """Describe the columns of a table, those of arrays each, for messages."""
-    few, count = [], 0
-    for name, width in table.widths.items():
-        count += width or 1
-        if count <= MOST_COLUMNS:
-            few.append(name)
+    counts = np.cumsum([width or 1 for width in table.widths.values()])
+    few = itertools.compress(table.widths, counts <= MOST_COLUMNS)
     columns: Columns = {}
-    for name, values in table.read(few).items():
+    for name, values in table.read([*few]).items():
         if values.ndim == 1:
             columns[name] = values
         else:
             columns |= {f'{name}[{k}:{k + 1}]': column for k, column in enumerate(values.T)}
     if not columns:
         return table.known
-    more = f', … ({count} in all)' if count > MOST_COLUMNS else ''
-    return f'{describe_columns(columns)}{more}'
+    more = f', … ({counts[-1]} in all)' if counts[-1] > MOST_COLUMNS else ''
+    return f'{_described(columns)}{more}'
 
 
-EXAMPLES = {
-    'time': 'time=t',
-    'position': 'position=q{i}',
-    'velocity': 'velocity=dq{i}',
-    'effort': 'effort=tau{i}',
-}
+EXAMPLES = {'time': 't', 'position': 'q{i}', 'velocity': 'dq{i}', 'effort': 'tau{i}'}
 
 
 def missing(
     table: ColumnTable, quantity: str, selections: Mapping[str, Selection]
 ) -> RecordingError:
     """Return the error for a table without a quantity: what its columns look like."""
-    taken: Iterable[str] = (f'{k} {s.pattern}' for k, s in selections.items())
-    known = f'; found: {", ".join(taken)}' if selections else ''
+    taken = ', '.join(f'{name} {each.pattern}' for name, each in selections.items())
+    known = f'; found: {taken}' if taken else ''
     known += f'; passed over: {shortened(table.passed_over)}' if table.passed_over else ''
     for note in select(table.notes, 'tables_joined'):
         if left_out := note.values['left_out']:
             known += f'; {shortened(left_out)} left out, of another length'
-    example, hint = EXAMPLES[quantity], ''
+    example = f'{quantity}={EXAMPLES[quantity]}'
     if all(table.widths.values()):
         example = f'{quantity}=NAME[FIRST:END]'
-    if quantity in ('position', 'effort'):
-        hint = f', or {FOLDER_HINT}'
+    hint = f', or {FOLDER_HINT}' if quantity in ('position', 'effort') else ''
     return RecordingError(
         f"'{table.source}' has no column that looks like {quantity} by its name (its "
-        f"columns: {looks_of(table)}{known}): name it with --columns '{example}'{hint}"
+        f"columns: {_looks_of(table)}{known}): name it with --columns '{example}'{hint}"
     )
 
 
@@ -154,20 +133,19 @@ def echoed_columns(table: ColumnTable, joints: Sequence[str]) -> dict[str, Selec
     columns = table.read(list(table.widths))
     names = [name for name, values in columns.items() if not np.isnan(values).all()]
     told = list(match_names(list(table.texts.values()), joints))
-    n = len(told)
-    if n and len(names) == 2 + 3 * n:
+    if told and len(names) == 2 + 3 * len(told):
         seconds, nanoseconds = (columns[name] for name in names[:2])
         if (np.diff(seconds + 1e-9 * nanoseconds) > 0.0).all() and nanoseconds.max() < 1e9:
             time = tuple((None, Column(name)) for name in names[:2])
             found = {'time': Selection(', '.join(names[:2]), time)}
-            for k, quantity in enumerate(('position', 'velocity', 'effort')):
-                block = names[2 + k * n : 2 + (k + 1) * n]
-                members = tuple((key, Column(name)) for key, name in zip(told, block, strict=True))
+            for k, quantity in enumerate(FIELDS):
+                block = names[2 + k * len(told) :][: len(told)]
+                members = tuple(zip(told, map(Column, block), strict=True))
                 found[quantity] = Selection(f'{block[0]}..{block[-1]}', members)
             return found
     hint = f', or {FOLDER_HINT}' if len(names) <= len(joints) + 1 else ''
     raise RecordingError(
-        f"'{table.source}' has {len(table.widths)} columns without names ({looks_of(table)}): "
+        f"'{table.source}' has {len(table.widths)} columns without names ({_looks_of(table)}): "
         f"name them, as in --columns 'time={names[0]} position=FIRST..LAST effort=FIRST..LAST'"
         f'{hint}'
     )

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 import dataclasses
 from dataclasses import dataclass
+import itertools
 import re
 import unicodedata
 
@@ -142,46 +143,28 @@ class Meaning:
 def understand(pattern: str) -> Meaning | None:
     """Return what a pattern says, None where that is nothing or something else."""
     bracketed = BRACKETS.search(pattern)
-    text = pattern[: bracketed.start()] if bracketed else pattern
-    text = re.sub(r'\{\w+\}', ' ', text)
-    raw = words_of(text)
-    raw = tuple(_DERIVATIVES.sub(r'\1q', ' '.join(raw)).split())
+    inside = bracketed.group(1) if bracketed else ''
+    text = re.sub(r'\{\w+\}', ' ', pattern[: bracketed.start()] if bracketed else pattern)
+    raw = tuple(_DERIVATIVES.sub(r'\1q', ' '.join(words_of(text))).split())
     words = set(raw)
     found = [quantity for quantity, known in WORDS.items() if words & known]
     if 'current' in found and len(found) > 1:
         found.remove('current')  # the present one
     if words & OTHER:
         return None
-    if not found:
-        return _by_idiom_or_unit(words, bracketed.group(1) if bracketed else '')
-    quantity = _one_quantity(found, words)
-    if quantity is None:
-        return None
-    current = quantity == 'current'
-    quantity = 'effort' if current else quantity
-    unit = (
-        unit_in_name(raw, bracketed.group(1) if bracketed else '', quantity)
-        if (quantity in FACTORS)
-        else ''
-    )
-    return Meaning(quantity, bool(words & REFERENCE), current, unit, _score(quantity, words))
-
-
-def _score(quantity: str, words: set[str]) -> int:
-    known = WORDS[quantity] | REFERENCE | MEASURED | NEUTRAL | WORDS['current']
-    return len(words & MEASURED) - 2 * len(words - known - UNIT_WORDS)
-
-
-def _by_idiom_or_unit(words: set[str], bracketed: str) -> Meaning | None:
-    """Return what names without a word for a quantity say: `action`, `J1 (Nm)`."""
-    if found := IDIOMS.get(frozenset(words)):
-        return Meaning(*found, False, '', 0)
-    quantity = quantity_of(bracketed)
+    if not found and (idiom := IDIOMS.get(frozenset(words))):
+        return Meaning(*idiom, False, '', 0)
+    quantity = _one_quantity(found, words) if found else quantity_of(inside)
     if not quantity:
         return None
-    unit = canonical(bracketed)
-    score = _score(quantity, words) - 1
-    return Meaning(quantity, bool(words & REFERENCE), unit in CURRENTS, unit, score)
+    unit, current = canonical(inside), quantity == 'current'
+    if found:
+        quantity = 'effort' if current else quantity
+        unit = unit_in_name(raw, inside, quantity) if quantity in FACTORS else ''
+    known = WORDS[quantity] | REFERENCE | MEASURED | NEUTRAL | WORDS['current']
+    score = len(words & MEASURED) - 2 * len(words - known - UNIT_WORDS) - (not found)
+    current |= not found and unit in CURRENTS
+    return Meaning(quantity, bool(words & REFERENCE), current, unit, score)
 
 
 def _one_quantity(found: Sequence[str], words: set[str]) -> str | None:
@@ -272,11 +255,9 @@ def _only_count(
     pairs: Sequence[tuple[str, str]], found: Collection[str], shapes: Sequence[str]
 ) -> bool:
     """Whether mere numbers meet joints of which few have one: `J[1]` is no `wrist_1`."""
-    if not all(map(str.isdecimal, found)):
-        return False
-    kinds = [re.sub(r'\d+', '#', text) for text in shapes]
-    alike = kinds.count(re.sub(r'\d+', '#', pairs[0][0]))
-    return len(pairs) < len(found) or 2 * alike <= len(shapes)
+    kinds = [re.sub(r'\d+', '#', text) for text in (pairs[0][0], *shapes)]
+    few = 2 * (kinds.count(kinds[0]) - 1) <= len(shapes)
+    return all(map(str.isdecimal, found)) and (few or len(pairs) < len(found))
 
 
 def _counts_otherwise(found: Sequence[str], matched: dict[str, str], known: Sequence[str]) -> bool:
@@ -320,7 +301,12 @@ def group(names: Iterable[str], joints: Sequence[str]) -> list[Group]:
     spelt = {simplified(joint) for joint in joints}
     likely = {name: _candidates(name, joints) for name in names}
     every = {name: dict.fromkeys([*likely[name], *_remainders(name, spelt)]) for name in likely}
-    named = _named((option for options in every.values() for option in options), joints)
+    words: dict[str, list[str]] = defaultdict(list)
+    for pattern, key in itertools.chain.from_iterable(every.values()):
+        if isinstance(key, str) and (key in joints or not key.isdecimal()):
+            words[pattern].append(key)
+    # Names that are joints', in another spelling or with an affix.
+    named = {(pattern, key) for pattern in words for key in match_names(words[pattern], joints)}
     found = {name: [o for o in every[name] if o in named] or likely[name] for name in likely}
     counts = Counter(pattern for options in found.values() for pattern, _ in options)
     groups: dict[str, list[tuple[Key, str]]] = defaultdict(list)
@@ -328,20 +314,12 @@ def group(names: Iterable[str], joints: Sequence[str]) -> list[Group]:
         if options:
             pattern, key = max(options, key=lambda option: counts[option[0]])
             groups[pattern].append((key, name))
-    result = []
-    for pattern, members in groups.items():
-        meaning = understand(pattern)
-        if meaning is not None:
-            members.sort(key=lambda member: _order(member[0]))
-            result.append(Group(pattern, meaning, tuple(members)))
-    return _merged(result)
-
-
-def _merged(groups: Iterable[Group]) -> list[Group]:
-    """Join groups whose names differ in their unit only, and names with their repetitions."""
+    # Groups whose names differ in their unit only, and names with their repetitions.
     families: dict[tuple[str, Meaning], list[Group]] = defaultdict(list)
-    for found in groups:
-        families[_family(found)].append(found)
+    for pattern, members in groups.items():
+        if (meaning := understand(pattern)) is not None:
+            one = Group(pattern, meaning, tuple(sorted(members, key=_order)))
+            families[_family(one)].append(one)
     return [one for parts in families.values() for one in _joined(parts)]
 
 
@@ -368,47 +346,40 @@ def _bare(found: Group) -> str:
 
 def _joined(parts: Sequence[Group]) -> Sequence[Group]:
     """Return one group of several that hold different joints, else these."""
-    members = [(key, name, part.meaning.unit) for part in parts for key, name in part.members]
-    first = min((key for key, _, _ in members if isinstance(key, int)), default=0) - 1
-    numbered = [(first if key is None else key, name, unit) for key, name, unit in members]
-    if len(parts) == 1 or len({key for key, _, _ in numbered}) < len(numbered):
+    units = {name: part.meaning.unit for part in parts for _, name in part.members}
+    members = [member for part in parts for member in part.members]
+    first = min((key for key, _ in members if isinstance(key, int)), default=0) - 1
+    members = [(first if key is None else key, name) for key, name in members]
+    if len(parts) == 1 or len(dict(members)) < len(members):
         return parts
-    numbered.sort(key=lambda member: _order(member[0]))
-    units = [unit for _, _, unit in numbered]
-    unit = units[0] if len(set(units)) == 1 else ','.join(units)
+    members.sort(key=_order)
+    own = [units[name] for _, name in members]
+    unit = own[0] if len(set(own)) == 1 else ','.join(own)
     meaning = dataclasses.replace(parts[0].meaning, unit=unit)
-    return [Group(_bare(parts[0]), meaning, tuple((key, name) for key, name, _ in numbered))]
+    return [Group(_bare(parts[0]), meaning, tuple(members))]
 
 
-def _named(options: Iterable[tuple[str, Key]], joints: Sequence[str]) -> set[tuple[str, Key]]:
-    """Return those options whose names are joints', in another spelling or with an affix."""
-    names: dict[str, list[str]] = defaultdict(list)
-    for pattern, key in options:
-        if isinstance(key, str) and (key in joints or not key.isdecimal()):
-            names[pattern].append(key)
-    return {(pattern, key) for pattern in names for key in match_names(names[pattern], joints)}
-
-
-def _order(key: Key) -> int:
-    return key if isinstance(key, int) else 0
+def _order(member: tuple[Key, str]) -> int:
+    return member[0] if isinstance(member[0], int) else 0
 
 
 def _candidates(name: str, joints: Sequence[str]) -> list[tuple[str, Key]]:
     """Return patterns that a name may follow, the likeliest first."""
     found: list[tuple[str, Key]] = []
+
+    def add(start: int, stop: int, key: Key, place: str = 'joint') -> None:
+        found.append((f'{name[:start]}{{{place}}}{name[stop:]}', key))
+
     for joint in sorted(joints, key=len, reverse=True):
-        match = re.search(rf'(?<![^\W_]){re.escape(joint)}(?![^\W_])', name)
-        if match:
-            found.append((f'{name[: match.start()]}{{joint}}{name[match.end() :]}', joint))
+        if match := re.search(rf'(?<![^\W_]){re.escape(joint)}(?![^\W_])', name):
+            add(*match.span(), joint)
             break
     numbers = list(_NUMBER.finditer(name))
     for match in reversed(numbers):
-        pattern = f'{name[: match.start()]}{{i}}{name[match.end() :]}'
-        found.append((pattern, int(match.group())))
+        add(*match.span(), int(match.group()), 'i')
     found += [] if numbers else [(name, None)]
     if path := _PATH.match(name):
-        pattern = f'{name[: path.start("joint")]}{{joint}}{name[path.end("joint") :]}'
-        found.append((pattern, path['joint']))
+        add(*path.span('joint'), path['joint'])
     found += [] if numbers else _remainders(name)
     return [option for option in dict.fromkeys(found) if understand(option[0])]
 

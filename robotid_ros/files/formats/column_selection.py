@@ -13,10 +13,10 @@ from ...core.setup.arm_choice import choose_arm, JointTree
 from ...exceptions import ModelError, RecordingError, shortened
 from .column_names import group, Key, match_names, Meaning, numbers_in, understand
 from .read_options import ReadOptions
-from .table import ColumnTable
+from .table import Columns, ColumnTable
 
 FOLDER_HINT = 'give the folder, where other files hold the other quantities'
-_SLICE = re.compile(r'(?P<name>.+)\[(?P<start>\d*):(?P<stop>\d*)\]$')
+_SLICE, _ENDS = re.compile(r'(?P<name>.+)\[(?P<start>\d*):(?P<stop>\d*)\]$'), ('start', 'stop')
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,10 @@ class Column:
 
     name: str
     index: int | None = None
+
+    def of(self, content: Columns) -> np.ndarray:
+        """Return its values, (N,), in what was read."""
+        return content[self.name] if self.index is None else content[self.name][:, self.index]
 
 
 @dataclass(frozen=True)
@@ -79,11 +83,12 @@ def _matches(table: ColumnTable, pattern: str) -> list[tuple[Key, Column]]:
     """Columns of one pattern, numbered where they have no number or name of their own."""
     names = list(table.widths)
     if pattern in table.widths:
-        return _array(table, pattern, slice(None))
+        return _array(table, pattern)
     part = _SLICE.match(pattern)
     if part is not None and table.widths.get(part['name']):
-        start, stop = (int(part[k]) if part[k] else None for k in ('start', 'stop'))
-        return _array(table, part['name'], slice(start, stop), labelled=False)
+        return _array(
+            table, part['name'], slice(*(int(part[k]) if part[k] else None for k in _ENDS))
+        )
     first, dots, last = pattern.partition('..')
     if dots and first in names and last in names:
         between = names[names.index(first) : names.index(last) + 1]
@@ -98,28 +103,19 @@ def _matches(table: ColumnTable, pattern: str) -> list[tuple[Key, Column]]:
     return sorted(members, key=lambda m: m[0] if isinstance(m[0], int) else 0)
 
 
-def _array(
-    table: ColumnTable, name: str, part: slice, labelled: bool = True
-) -> list[tuple[Key, Column]]:
-    width = table.widths[name]
+def _array(table: ColumnTable, name: str, part: slice = slice(None)) -> list[tuple[Key, Column]]:
+    """Columns of an array, by their labels where all of it is meant and has some."""
+    width, labels = table.widths[name], table.labels.get(name, ())
     if not width:
         return [(None, Column(name))]
-    labels = table.labels.get(name, ()) if labelled else ()
-    if len(labels) == width:
+    if part == slice(None) and len(labels) == width:
         names = (re.sub(r'[._]pos(ition)?$', '', label) for label in labels)
         return [(key, Column(name, k)) for k, key in enumerate(names)]
     return [(j, Column(name, k)) for j, k in enumerate(range(width)[part])]
 
 
 def joint_tree(options: ReadOptions) -> JointTree:
-    """
-    Return the joints of the robot description, none where there is no description.
-
-    Raises
-    ------
-    ModelError : it is malformed
-
-    """
+    """Return the joints of the robot description, none where there is no description."""
     return JointTree(options.urdf or '<robot/>')
 
 
@@ -136,25 +132,20 @@ def find(table: ColumnTable, joints: Sequence[str]) -> dict[str, Selection]:
 
     """
     groups = group((n for n, width in table.widths.items() if not width), joints)
-    arrays = {name: understand(re.sub(r'\d+', '', name)) for name, w in table.widths.items() if w}
     selections = [
-        *(
-            Selection(g.pattern, tuple((k, Column(n)) for k, n in g.members), g.meaning)
-            for g in groups
-        ),
-        *(
-            Selection(name, tuple(_array(table, name, slice(None))), meaning)
-            for name, meaning in arrays.items()
-            if meaning is not None
-        ),
+        Selection(g.pattern, tuple((k, Column(n)) for k, n in g.members), g.meaning)
+        for g in groups
     ]
+    for name, width in table.widths.items():
+        if width and (meaning := understand(re.sub(r'\d+', '', name))):
+            selections.append(Selection(name, tuple(_array(table, name)), meaning))
     found = {}
     for quantity in ('time', 'position', 'velocity', 'effort'):
-        fitting = [s for s in selections if s.meaning and s.meaning.quantity == quantity]
-        if quantity == 'time':
-            fitting = _times(table)
-        elif quantity != 'effort':
-            fitting = [s for s in fitting if s.meaning and not s.meaning.reference]
+        fitting = _times(table) if quantity == 'time' else [
+            s for s in selections
+            if s.meaning and s.meaning.quantity == quantity
+            and (quantity == 'effort' or not s.meaning.reference)
+        ]  # fmt: skip
         if fitting:
             fitting.sort(key=lambda s: _rank(s, joints))
             _refuse_several(table, quantity, fitting, joints)
@@ -236,12 +227,12 @@ def _rank(selection: Selection, joints: Sequence[str]) -> tuple[object, ...]:
     )
 
 
-def joint_names(table: ColumnTable) -> dict[Key, str]:
+def _joint_names(table: ColumnTable) -> list[str]:
     """Names of the joints that columns of text hold, such as `name0` of `rostopic echo -p`."""
     for found in group(table.texts, ()):
         if found.meaning.quantity == 'name' and isinstance(found.members[0][0], int):
-            return {key: table.texts[name] for key, name in found.members}
-    return {}
+            return [table.texts[name] for _, name in found.members]
+    return []
 
 
 def columns_of_joints(
@@ -254,26 +245,33 @@ def columns_of_joints(
 
     Raises
     ------
-    RecordingError : the robot has no such joint
+    RecordingError : the robot has no such joint, or another number of joints
 
     """
     keys = [key for key, _ in selection.members]
-    texts = tuple(joint_names(table).values())
     words = [key for key in keys if isinstance(key, str)]
+    texts = _joint_names(table)
     if not words and len(texts) == len(keys):
-        words = list(texts)
+        words = texts
     names, notes = _by_name(words, robot, options)
     if not names:
-        known = robot.independent or options.joints
+        known: Sequence[str] = robot.independent or options.joints
         if len(options.joints) == len(keys) != len(robot.independent):
             known = options.joints
-        if isinstance(keys[0], str):
-            names, notes = _by_order(table, selection, words, known)
-        else:
+        if not isinstance(keys[0], str):
             names, notes = _by_number(table, selection, known, robot)
+        elif len(words) != len(known):
+            raise RecordingError(
+                f"'{table.source}' has {selection.pattern} of '{words[0]}', which is no joint of "
+                f"the robot ({', '.join(known)}): name the columns in the robot's order, as in "
+                "--columns 'position=first,second'"
+            )
+        else:
+            order = numbers_in(words) or range(len(words))
+            names = [known[sorted(order).index(number)] for number in order]
+            notes = [finding('joints_by_order', names, words=tuple(words))]
     columns = (column for _, column in selection.members)
-    places = {name: column for name, column in zip(names, columns, strict=True) if name}
-    return places, notes
+    return {n: column for n, column in zip(names, columns, strict=True) if n}, notes
 
 
 def _by_name(
@@ -295,39 +293,10 @@ def _by_name(
     return ['' if name in robot.mimics else name for name in names], notes
 
 
-def _by_order(
-    table: ColumnTable, selection: Selection, words: Sequence[str], known: Sequence[str]
-) -> tuple[list[str], list[Finding]]:
-    """
-    Return the joints of columns of which no name is known, in their order, and notes.
-
-    Raises
-    ------
-    RecordingError : the robot has another number of joints
-
-    """
-    if len(words) != len(known):
-        raise RecordingError(
-            f"'{table.source}' has {selection.pattern} of '{words[0]}', which is no joint of the "
-            f"robot ({', '.join(known)}): name the columns in the robot's order, as in --columns "
-            "'position=first,second'"
-        )
-    order = numbers_in(words) or range(len(words))
-    names = [known[sorted(order).index(number)] for number in order]
-    return names, [finding('joints_by_order', names, words=tuple(words))]
-
-
 def _by_number(
     table: ColumnTable, selection: Selection, known: Sequence[str], robot: JointTree
 ) -> tuple[list[str], list[Finding]]:
-    """
-    Return the joints of numbered columns, and notes where the robot has more joints.
-
-    Raises
-    ------
-    RecordingError : the robot has fewer joints
-
-    """
+    """Return the joints of numbered columns, and notes where the robot has more joints."""
     numbers = [key if isinstance(key, int) else 0 for key, _ in selection.members]
     places = [number - (0 if 0 in numbers else 1) for number in numbers]
     if not known:
@@ -360,30 +329,24 @@ def _of_more(
     except ModelError:
         arm = ()
     arm = arm if set(arm) <= set(known) else ()
-    named = _with_numbers(numbers, known, len(arm) // 2 + 1)
-    if named and max(places) + 1 != len(arm):
-        return named
-    behind = known[known.index(arm[0]) :] if arm else known
-    joints = next(j for j in (arm, behind, known) if max(places) < len(j))
-    return [joints[place] for place in places]
-
-
-def _with_numbers(numbers: Sequence[int], known: Sequence[str], least: int) -> list[str]:
-    """Return the joints whose names hold these numbers, [] unless there is one such set."""
     sets: dict[str, dict[int, str]] = {}
     for name in known:
         for match in re.finditer(r'\d+', name):
             pattern = f'{name[: match.start()]}#{name[match.end() :]}'
             sets.setdefault(pattern, {})[int(match.group())] = name
-    large = (found for found in sets.values() if len(found) >= least)
-    fitting = [found for found in large if found.keys() >= set(numbers)]
-    return [fitting[0][number] for number in numbers] if len(fitting) == 1 else []
+    large = [named for named in sets.values() if len(named) > len(arm) // 2]
+    fitting = [named for named in large if named.keys() >= set(numbers)]
+    if len(fitting) == 1 and max(places) + 1 != len(arm):
+        return [fitting[0][number] for number in numbers]
+    behind = known[known.index(arm[0]) :] if arm else known
+    joints = next(j for j in (arm, behind, known) if max(places) < len(j))
+    return [joints[place] for place in places]
 
 
 def places_of(
     table: ColumnTable,
     quantity: str,
-    selections: Mapping[str, Selection],
+    selection: Selection,
     positions: Mapping[str, Column],
     robot: JointTree,
     options: ReadOptions,
@@ -396,11 +359,11 @@ def places_of(
     RecordingError : the columns are of other joints
 
     """
-    members = selections[quantity].members
+    members = selection.members
     if len(members) == len(positions) and not any(isinstance(key, str) for key, _ in members):
         columns = (column for _, column in members)
         return dict(zip(positions, columns, strict=True)), []
-    places, notes = columns_of_joints(table, selections[quantity], robot, options)
+    places, notes = columns_of_joints(table, selection, robot, options)
     if not set(places) & set(positions):
         raise RecordingError(
             f"'{table.source}' has {quantity} of {', '.join(places)} and position of "

@@ -59,7 +59,15 @@ def table_reader(path: Path) -> Reader | None:
 
     """
     if path.is_dir():
-        return read_parquet if is_lerobot(path) else _folder_reader(path)
+        if is_lerobot(path):
+            return read_parquet
+        with file_errors(path):
+            files = [file for file in path.iterdir() if file.is_file()]
+        if any(file.suffix in BAG_SUFFIXES for file in files):
+            return None
+        tables = (file for file in files if file.suffix.lower() in SUFFIXES)
+        readers = {file: reader for file in tables if (reader := table_reader(file))}
+        return functools.partial(_read_folder, files=readers) if len(readers) > 1 else None
     with open_regular(path) as stream, file_errors(path):
         start = stream.read(_SAMPLE)
     for magic, sentence in _FOREIGN:
@@ -72,31 +80,15 @@ def table_reader(path: Path) -> Reader | None:
             return reader
     if path.suffix.lower() == '.mat':
         return read_mat
-    return _text_reader(start) if start else None
-
-
-def _text_reader(start: bytes) -> Reader | None:
-    """Return what reads a text by its first bytes, None where it is none."""
     zeros = [start[k::2].count(0) for k in (0, 1)]
     wide = max(zeros) > 0.4 * len(start) and min(zeros) == 0  # two bytes a sign, without a mark
     if wide or start[:2] in (b'\xff\xfe', b'\xfe\xff', b'\x1f\x8b'):
-        return read_text_table
+        return read_text_table if start else None
     if start.translate(None, _BINARY) != start:
         return None
     if re.match(rb'(\xef\xbb\xbf)?\s*(\{|\[\s*[\[{])', start):
         raise RecordingError('JSON is not read: save a row per sample as CSV, or arrays as .npz')
-    return read_text_table
-
-
-def _folder_reader(path: Path) -> Reader | None:
-    """Return what reads the tables of a folder, None for bags and single tables."""
-    with file_errors(path):
-        files = [file for file in path.iterdir() if file.is_file()]
-    if any(file.suffix in BAG_SUFFIXES for file in files):
-        return None
-    tables = [file for file in files if file.suffix.lower() in SUFFIXES]
-    readers = {file: reader for file in tables if (reader := table_reader(file))}
-    return functools.partial(_read_folder, files=readers) if len(readers) > 1 else None
+    return read_text_table if start else None
 
 
 def open_table(path: Path, options: ReadOptions) -> JointTable:
@@ -124,21 +116,11 @@ def _read(path: Path, shown: str, _modified: int, _size: int, options: ReadOptio
         return read_joint_table(table, options)
 
 
-def _read_folder(path: Path, files: Mapping[Path, Callable[[Path], ColumnTable]]) -> ColumnTable:
+def _read_folder(path: Path, files: Mapping[Path, Reader]) -> ColumnTable:
     """
     Put the tables of a folder beside each other; a file's name says what its columns do not.
 
     Where each has times of its own, rows follow one another, empty in the columns of the others.
-
-    Parameters
-    ----------
-    path : of the folder
-    files : its tables, and what reads each
-
-    Raises
-    ------
-    RecordingError : no file says what it holds, or each is a whole log
-
     """
     parts: dict[str, Columns] = {}
     labels: dict[str, tuple[str, ...]] = {}
@@ -163,10 +145,18 @@ def _read_folder(path: Path, files: Mapping[Path, Callable[[Path], ColumnTable]]
             f"'{path}' holds no recording (.mcap, .db3 or .bag), nor tables whose names say what "
             'is in them, as positions.csv and efforts.csv: give another folder, or rename these'
         )
-    columns, left_out = _below(parts) or _beside(parts)
+    joined, left_out = _below(parts), list[str]()
+    if joined is None:  # beside each other, those with as many rows as most
+        lengths = {name: len(next(iter(columns.values()))) for name, columns in parts.items()}
+        counts = Counter(lengths.values())
+        length = max(counts, key=lambda n: (counts[n], n))
+        left_out = [name for name in parts if lengths[name] != length]
+        joined = {}
+        for name in [name for name in parts if name not in left_out]:
+            joined = {**parts[name], **joined}
     tables = [name for name in parts if name not in left_out]
     note = finding('tables_joined', tables=tables, left_out=tuple(left_out))
-    return dataclasses.replace(from_arrays(str(path), columns), notes=(note,), labels=labels)
+    return dataclasses.replace(from_arrays(str(path), joined), notes=(note,), labels=labels)
 
 
 def _columns(file: Path, table: ColumnTable, labels: dict[str, tuple[str, ...]]) -> Columns:
@@ -188,11 +178,7 @@ def _said(names: Iterable[str]) -> dict[str, str]:
     return {found.meaning.quantity: found.members[0][1] for found in reversed(groups)}
 
 
-def _length(columns: Columns) -> int:
-    return len(next(iter(columns.values())))
-
-
-def _below(parts: Mapping[str, Columns]) -> tuple[Columns, list[str]] | None:
+def _below(parts: Mapping[str, Columns]) -> Columns | None:
     """Return the rows of all files in turn, None unless each has times, which differ."""
     names = [_said(columns).get('time', '') for columns in parts.values()]
     if '' in names or len({m.unit for name in names if (m := understand(name))}) > 1:
@@ -207,15 +193,4 @@ def _below(parts: Mapping[str, Columns]) -> tuple[Columns, list[str]] | None:
             values = columns[other]
             empty = np.full((starts[-1], *values.shape[1:]), np.nan)
             merged.setdefault(other, empty)[start : start + len(values)] = values
-    return merged, []
-
-
-def _beside(parts: Mapping[str, Columns]) -> tuple[Columns, list[str]]:
-    """Return the columns of the files that have as many rows as most, and which have not."""
-    lengths = Counter(map(_length, parts.values()))
-    length = max(lengths, key=lambda n: (lengths[n], n))
-    merged: Columns = {}
-    for columns in parts.values():
-        if _length(columns) == length:
-            merged = {**columns, **merged}
-    return merged, [file for file, columns in parts.items() if _length(columns) != length]
+    return merged

@@ -56,15 +56,13 @@ def parse_assignments(text: str, example: str) -> Assignments:
         raise ConfigurationError(
             f"'{text}' cannot be read ({str(error).lower()}): write '{example}'"
         ) from error
-    pairs = [word.partition('=') for word in words]
-    keys = [key for key, _, _ in pairs]
-    if not all(value and key in QUANTITIES for key, _, value in pairs) or len(set(keys)) < len(
-        keys
-    ):
+    pairs = [(key, value) for key, _, value in (word.partition('=') for word in words)]
+    known = all(value and key in QUANTITIES for key, value in pairs)
+    if not known or len(dict(pairs)) < len(pairs):
         raise ConfigurationError(
             f"'{text}' must name each of {', '.join(QUANTITIES)} at most once: write '{example}'"
         )
-    return tuple((key, value) for key, _, value in pairs)
+    return tuple(pairs)
 
 
 TEXT_SUFFIXES = ('.csv', '.tsv', '.txt', '.dat', '.asc', '.gz')

@@ -1,6 +1,6 @@
 """Stamps of a table [ns], and its rows in their order."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import math
 
 import numpy as np
@@ -11,7 +11,7 @@ from ...exceptions import ConfigurationError, RecordingError
 from .column_looks import missing
 from .column_selection import Selection
 from .read_options import ReadOptions
-from .table import Columns, ColumnTable
+from .table import ColumnTable
 from .units import canonical, epoch_of, FACTORS, proven_time_unit, STEPS, WITHOUT_JUMPS
 
 Values = dict[str, np.ndarray]
@@ -105,17 +105,18 @@ _SPEEDS = 20_000
 def make_stamps(
     table: ColumnTable,
     selection: Selection | None,
-    columns: Columns,
+    clocks: Sequence[np.ndarray],
     options: ReadOptions,
-    motion: Mapping[str, np.ndarray],
+    motion: Values,
 ) -> tuple[np.ndarray, np.ndarray | slice, list[Finding]]:
     """
     Make stamps from a column, or from a rate.
 
     Parameters
     ----------
-    table, columns : the table and what was read of it
-    selection : column of the times, None for none
+    table : where from
+    selection, clocks : column of the times and what is in it, perhaps with one of nanoseconds;
+        None for none
     options : unit and rate, where the user gave them
     motion : position and velocity (N, n) as logged, and the fastest (n,) that the robot permits in
         units of the position a second, inf where that is unknown
@@ -130,16 +131,17 @@ def make_stamps(
     ConfigurationError : an impossible rate or unknown unit
 
     """
-    if selection is None:
-        stamp, notes = _from_rate(table, options, len(motion['position']))
+    kept = np.asarray(np.isfinite(clocks).all(axis=0)) if selection else np.zeros(0, bool)
+    if selection is None or (kept.sum() < 2 and table.rate):
+        count, rate = len(motion['position']), options.rate or table.rate
+        if rate == 0.0:
+            error = missing(table, 'time', {})
+            raise RecordingError(f'{error}, or give the rate in Hz with --rate')
+        if not 0.0 < rate < 1e6:
+            raise ConfigurationError(f'the rate is {rate:g} Hz: give one from 1 to 100000')
+        notes = [] if options.rate else [finding('stamps_from_rate', rate=rate)]
+        stamp = np.round(np.arange(count) * (1e9 / rate)).astype(np.int64)
         return stamp, slice(None), notes
-    parts = [
-        columns[c.name] if c.index is None else columns[c.name][:, c.index]
-        for _, c in selection.members
-    ]
-    kept = np.asarray(np.isfinite(parts).all(axis=0))
-    if kept.sum() < 2 and table.rate:
-        return make_stamps(table, None, columns, options, motion)
     if kept.sum() < 2:
         raise RecordingError(
             f"'{table.source}' has no times in {selection.pattern}: name another column with "
@@ -147,30 +149,16 @@ def make_stamps(
         )
     without = int((~kept).sum())
     notes = [finding('rows_without_time', count=without)] if without else []
-    if len(parts) == 2:  # seconds and nanoseconds
-        stamp = _nanoseconds(parts[0][kept], 's', selection.pattern) + parts[1][kept].astype(
-            np.int64
-        )
-        return stamp, kept, notes
+    time, *fraction = (clock[kept] for clock in clocks)
+    if fraction:
+        stamp = _nanoseconds(time, 's', selection.pattern)
+        return stamp + fraction[0].astype(np.int64), kept, notes
     moved = {k: v[kept] if v.ndim == 2 else v for k, v in motion.items()}
     said = table.units.get(selection.members[0][1].name, '')
-    unit, origin, told = _unit(parts[0][kept], selection, said, options, moved)
-    stamp = _nanoseconds(parts[0][kept], unit, selection.pattern, origin)
-    stamp, spread = _spread(stamp, motion['position'][kept])
+    unit, origin, told = _unit(time, selection, said, options, moved)
+    stamp = _nanoseconds(time, unit, selection.pattern, origin)
+    stamp, spread = _spread(stamp, moved['position'])
     return stamp, kept, [*told, *spread, *notes]
-
-
-def _from_rate(
-    table: ColumnTable, options: ReadOptions, count: int
-) -> tuple[np.ndarray, list[Finding]]:
-    rate = options.rate or table.rate
-    if rate == 0.0:
-        error = missing(table, 'time', {})
-        raise RecordingError(f'{error}, or give the rate in Hz with --rate')
-    if not 0.0 < rate < 1e6:
-        raise ConfigurationError(f'the rate is {rate:g} Hz: give one from 1 to 100000')
-    notes = [] if options.rate else [finding('stamps_from_rate', rate=rate)]
-    return np.round(np.arange(count) * (1e9 / rate)).astype(np.int64), notes
 
 
 def _unit(
@@ -242,15 +230,8 @@ def _permitted(
     Return the units of times that may be meant, the likeliest first.
 
     They make the rate one of robots and, where the description has limits of velocity, the speeds
-    neither too fast for them nor far too slow for a motion. Ticks are whole.
-
-    Parameters
-    ----------
-    time : (N,) as logged
-    step : that is usual between two of them
-    usual : unit by this step
-    motion : position (N, n) and limits of its velocity (n,) in its unit a second, as logged
-
+    neither too fast for them nor far too slow for a motion. Ticks are whole. `usual` is the unit
+    by the usual `step`; motion as in `make_stamps`.
     """
     whole = time.dtype.kind in 'iu' or bool((time == np.round(time)).all())
     units = [usual, *(u for u in _TICKS if u != usual and (whole or u not in ('100ns', 'ns')))]
@@ -276,8 +257,7 @@ def _speeds(time: np.ndarray, position: np.ndarray) -> np.ndarray:
     moved = np.abs(position[span::every] - position[:-span:every])[steps > 0.0]
     if not len(moved):
         return np.zeros(position.shape[1])
-    speeds = moved / steps[steps > 0.0, None]
-    return np.nanquantile(np.where(np.isnan(speeds), 0.0, speeds), WITHOUT_JUMPS, axis=0)
+    return np.quantile(np.nan_to_num(moved / steps[steps > 0.0, None]), WITHOUT_JUMPS, axis=0)
 
 
 def _nanoseconds(time: np.ndarray, unit: str, name: str, origin: float = 0.0) -> np.ndarray:

@@ -76,22 +76,17 @@ def from_arrays(
         if v.dtype.kind in 'USO' and v.ndim == 1
     }
     numbers = {k: v for k, v in flat.items() if v.dtype.kind in 'fiubMm'}
-    flat = {k: v for k, v in numbers.items() if v.ndim in (1, 2)}
-    if not flat:
+    sizes, columns = Counter[int](), dict[str, np.ndarray]()
+    for value in (value for value in numbers.values() if value.ndim in (1, 2)):
+        sizes[max(value.shape)] += value.size
+    if not sizes:
         raise RecordingError(f"'{source}' holds no arrays of numbers: give another file")
-    values, clocks = Counter[int](), dict(units or {})
-    for name, value in flat.items():
-        values[max(value.shape)] += value.size
+    count, clocks = max(sizes, key=lambda length: (sizes[length], length)), dict(units or {})
+    for name, value in numbers.items():
         if value.dtype.kind in 'Mm':
-            flat[name] = nanoseconds(value)
-            clocks[name] = 'ns'
-    count = max(values, key=lambda length: (values[length], length))
-    columns = {}
-    for name, value in flat.items():
-        if value.shape[0] == count:
-            columns[name] = value
-        elif value.ndim == 2 and value.shape[1] == count:
-            columns[name] = value.T
+            value, clocks[name] = nanoseconds(value), 'ns'
+        if value.ndim in (1, 2) and count in value.shape:
+            columns[name] = value if value.shape[0] == count else value.T
     widths = {name: value.shape[1] if value.ndim == 2 else 0 for name, value in columns.items()}
     # Of two lists of as many words, `joint_names` comes before `names`.
     lists_of_names = [name for name in lists if re.search('joint|name', name, re.IGNORECASE)]
@@ -153,7 +148,9 @@ def check_rows(table: ColumnTable) -> str:
     times = list(table.read([names[k] for k in places]).values()) if len(places) > 1 else []
     pairs = len(names) > 2 and bases[::2] == bases[1::2]
     differ = not all(np.array_equal(times[0], time, equal_nan=True) for time in times[1:])
-    if pairs or (differ and all(map(_grows, times))):
+    known = [time[np.isfinite(time)] for time in times]
+    grow = all(len(t) > 1 and (np.diff(t) >= 0.0).all() and t[-1] > t[0] for t in known)
+    if pairs or (differ and grow):
         raise RecordingError(
             f"'{table.source}' has signals with times of their own: export one column of times, "
             "or name columns of one clock with --columns 'time=… position=… effort=…'"
@@ -167,8 +164,3 @@ def check_rows(table: ColumnTable) -> str:
             '(pandas: pivot), or name the columns of one joint with --columns'
         )
     return names[places[0]] if len(times) > 1 and not differ else ''
-
-
-def _grows(time: np.ndarray) -> bool:
-    known = time[np.isfinite(time)]
-    return len(known) > 1 and bool((np.diff(known) >= 0.0).all() and known[-1] > known[0])

@@ -1,5 +1,6 @@
 """Cells of a text, numbers, dates and missing values, and what stands above them."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 import contextlib
 import datetime
@@ -62,7 +63,7 @@ def number(cell: str, decimal_comma: bool = False) -> float:
     return math.nan
 
 
-def convert(cells: Sequence[str], decimal_comma: bool) -> np.ndarray:
+def _converted(cells: Sequence[str], decimal_comma: bool) -> np.ndarray:
     """
     Turn cells into numbers, NaN for anything else.
 
@@ -73,31 +74,30 @@ def convert(cells: Sequence[str], decimal_comma: bool) -> np.ndarray:
             return np.fromiter((float(cell or 'nan') for cell in cells), float, len(cells))
     first = [*itertools.islice(filter(str.strip, cells), 3)]
     if first and all(map(is_day, first)):
-        return DAY * np.array(
-            [_days(cell.strip()) if is_day(cell) else math.nan for cell in cells]
-        )
+        days = (_days(cell.strip()) if is_day(cell) else math.nan for cell in cells)
+        return DAY * np.fromiter(days, float, len(cells))
     if not any(map(is_date, first)):
         return np.fromiter((number(cell, decimal_comma) for cell in cells), float, len(cells))
-    if all(map(_ISO.match, first)):
-        found = map(_ISO.match, cells)
-        try:
-            dates = np.array([date[1] if date else 'NaT' for date in found], 'datetime64[ns]')
-        except ValueError:  # the 30th of February
-            return np.full(len(cells), math.nan)
-        return np.where(np.isnat(dates), math.nan, dates.astype(np.int64) * 1e-9)
-    return np.fromiter(map(_seconds, cells), float, len(cells))
+    if not all(map(_ISO.match, first)):
+        return np.fromiter(map(_seconds, cells), float, len(cells))
+    found = map(_ISO.match, cells)
+    try:
+        dates = np.array([date[1] if date else 'NaT' for date in found], 'datetime64[ns]')
+    except ValueError:  # the 30th of February
+        return np.full(len(cells), math.nan)
+    return np.where(np.isnat(dates), math.nan, dates.astype(np.int64) * 1e-9)
 
 
 def readable(source: str, name: str, cells: Sequence[str], decimal_comma: bool) -> np.ndarray:
     """
-    Turn the cells of a column into numbers as `convert` does.
+    Turn the cells of a column into numbers, seconds where they are dates, NaN for anything else.
 
     Raises
     ------
     RecordingError : many of them begin as a number does and are none, as `1,234` or `5 km`
 
     """
-    values = convert(cells, decimal_comma)
+    values = _converted(cells, decimal_comma)
     missing = itertools.compress(cells, np.isnan(values))
     lost = [cell for cell in missing if _UNREADABLE.match(cell)]
     if len(lost) > MAX_UNREADABLE * len(cells):
@@ -167,9 +167,6 @@ def header_of(
     """
     Return the names of the columns, units joined to them, [] where there are none.
 
-    They are the row of most different words, the last of such ones; types, comments and addresses
-    of a device's signals repeat.
-
     Parameters
     ----------
     rows : above the numbers
@@ -187,11 +184,11 @@ def header_of(
     named = [row for row in fitting if row not in units] or fitting
     if not named:
         return []
-    names = max(reversed(named), key=lambda row: len(set(row)))
-    names = [name.lstrip('#%').strip() for name in names]
+    names = [
+        name.lstrip('#%').strip() for name in max(reversed(named), key=lambda row: len(set(row)))
+    ]
     for row in units[-1:]:
-        found = (cell.strip(' []()') for cell in row)
-        pairs = zip(names, found, strict=True)
+        pairs = zip(names, (cell.strip(' []()') for cell in row), strict=True)
         names = [f'{name} [{unit}]' if name and is_unit(unit) else name for name, unit in pairs]
     return names
 
@@ -205,10 +202,9 @@ def _are_units(row: Sequence[str]) -> bool:
 
 def unique(names: Sequence[str]) -> list[str]:
     """Give empty and repeated names one of their own."""
-    seen: dict[str, int] = {}
-    result = []
+    seen, result = Counter[str](), []
     for k, name in enumerate(names):
         own = name or f'column{k + 1}'
-        seen[own] = seen.get(own, 0) + 1
+        seen[own] += 1
         result.append(own if seen[own] == 1 else f'{own} ({seen[own]})')
     return result

@@ -1,7 +1,7 @@
 """Tables as text: CSV of any delimiter, with a header or without."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 import contextlib
 import csv
 from dataclasses import dataclass
@@ -41,8 +41,6 @@ ENCODINGS = ('cp1252', 'gb18030', 'cp932', 'euc_kr', 'cp1251')
 # devices tell of each of their signals is numbers, too.
 LEAST, BESIDE = 0.5, 0.75
 _GZIP = b'\x1f\x8b'
-# Opens a text in an encoding, without end as often as it is called.
-Opener = Callable[[str], io.TextIOBase]
 
 
 @dataclass(frozen=True)
@@ -71,11 +69,9 @@ def read_text_table(path: Path) -> ColumnTable:
         encodings = ('utf-16',)
     elif '\0' in start[:4]:
         encodings = ('utf-16-le' if start[1] == '\0' else 'utf-16-be',)
-    elif any('\ufffd' in line for line in _lines(functools.partial(_open, path), encodings[0])):
+    elif any('\ufffd' in line for line in _first_lines(path, encodings[0])):
         encodings = ENCODINGS
-    source, opener = str(path), functools.partial(_open, path)
-    found = [(_lines(opener, encoding), encoding) for encoding in encodings]
-    heads = [_analyse(source, lines, encoding) for lines, encoding in found]
+    heads = [_analyse(path, encoding) for encoding in encodings]
     form, header, cells = max(heads, key=lambda head: len([*filter(understand, head[1])]))
     names = unique(header or [''] * len(cells))
     texts = {
@@ -89,19 +85,18 @@ def read_text_table(path: Path) -> ColumnTable:
         for name, cell in zip(names, cells, strict=True)
         if is_date(cell)
     }
-    widths = {name: 0 for name in names if name not in texts}
     return ColumnTable(
-        source,
-        widths,
-        functools.partial(_read, source, opener, form, names, dates),
+        str(path),
+        {name: 0 for name in names if name not in texts},
+        functools.partial(_read, path, form, names, dates),
         bool(header),
         texts,
         units=dict.fromkeys(dates, 's'),
     )
 
 
-def _lines(opener: Opener, encoding: str) -> list[str]:
-    with opener(encoding) as stream:
+def _first_lines(path: Path, encoding: str) -> list[str]:
+    with _open(path, encoding) as stream:
         return list(itertools.islice(stream, HEAD))
 
 
@@ -113,29 +108,28 @@ def _open(path: Path, encoding: str) -> io.TextIOBase:
         return io.TextIOWrapper(stream, encoding=encoding, errors='replace', newline='')
 
 
-def _analyse(source: str, lines: list[str], encoding: str) -> tuple[_Form, list[str], list[str]]:
+def _analyse(path: Path, encoding: str) -> tuple[_Form, list[str], list[str]]:
     """Return form, with the delimiter that leaves most numbers, header, and first cells."""
-    found: dict[_Form, list[list[str]]] = {}
-    shares: dict[_Form, float] = {}
+    lines, best, rows = _first_lines(path, encoding), None, list[list[str]]()
+    most = -1.0
     for delimiter in (*DELIMITERS, ''):
         comma = has_decimal_commas(_cells(line, delimiter) for line in lines)
-        rows = _rows(lines, delimiter)
-        first = _first_row(rows, comma)
+        split = _rows(lines, delimiter)
+        first = _first_row(split, comma)
         if first is not None:
-            form = _Form(encoding, delimiter, comma, first)
-            found[form] = rows
-            shares[form] = share_of_values(itertools.chain(*rows[first:]), comma)
-    if not found:
+            share = share_of_values(itertools.chain(*split[first:]), comma)
+            if share > most:
+                best, rows, most = _Form(encoding, delimiter, comma, first), split, share
+    if best is None:
         raise RecordingError(
-            f"'{source}' holds no table of numbers in its first {HEAD} lines: give a bag "
+            f"'{path}' holds no table of numbers in its first {HEAD} lines: give a bag "
             '(MCAP, SQLite), or a CSV file with one row per sample'
         )
-    form = max(shares, key=lambda form: shares[form])
-    above, rows = found[form][: form.first], found[form][form.first :]
+    above, rows, comma = rows[: best.first], rows[best.first :], best.decimal_comma
     width = len(rows[0])
     cells = [next((r[k] for r in rows if k < len(r) and r[k].strip()), '') for k in range(width)]
-    header = header_of(above, width, lambda row: share_of_values(row, form.decimal_comma) < 0.5)
-    return form, header, cells
+    header = header_of(above, width, lambda row: share_of_values(row, comma) < 0.5)
+    return best, header, cells
 
 
 def _first_row(rows: Sequence[list[str]], comma: bool) -> int | None:
@@ -169,18 +163,8 @@ def _cells(line: str, delimiter: str) -> list[str]:
         return line.split(delimiter)
 
 
-def _blocks(opener: Opener, form: _Form) -> Iterable[list[str]]:
-    """Yield the lines of the table, a block at a time."""
-    with opener(form.encoding) as stream:
-        lines = itertools.islice(stream, form.first, None)
-        kept = (line for line in lines if line.strip() and line[0] not in '#%')
-        while block := list(itertools.islice(kept, ROWS)):
-            yield block
-
-
 def _read(
-    source: str,
-    opener: Opener,
+    path: Path,
     form: _Form,
     names: Sequence[str],
     dates: Mapping[str, str],
@@ -188,35 +172,30 @@ def _read(
 ) -> Columns:
     """Read columns of a file, a block of rows at a time; `dates` names the column of the days."""
     asked = dict.fromkeys([*wanted, *(dates[name] for name in wanted if dates.get(name))])
-    index = {name: names.index(name) for name in asked}
-    blocks = [_numbers(source, block, form, index) for block in _blocks(opener, form)]
+    index, blocks = {name: names.index(name) for name in asked}, list[np.ndarray]()
+    with _open(path, form.encoding) as stream:
+        lines = itertools.islice(stream, form.first, None)
+        kept = (line for line in lines if line.strip() and line[0] not in '#%')
+        while block := list(itertools.islice(kept, ROWS)):
+            blocks.append(_numbers(path, block, form, index))
     columns = dict(zip(asked, np.concatenate(blocks).T, strict=True))
     for name in dates.keys() & asked.keys():
-        day = dates[name]
-        time = columns[name]
+        day, time = dates[name], columns[name]
         columns[name] = time + columns[day] if day else over_midnight(time)
     return {name: columns[name] for name in wanted}
 
 
 def _numbers(
-    source: str, lines: Sequence[str], form: _Form, index: Mapping[str, int]
+    path: Path, lines: Sequence[str], form: _Form, index: Mapping[str, int]
 ) -> np.ndarray:
-    """
-    Convert columns of lines, (N, columns): at once where all are numbers, else cell by cell.
-
-    Raises
-    ------
-    RecordingError : many cells hold numbers that are written in another way
-
-    """
+    """Convert columns of lines, (N, columns): at once where all are numbers, else cell by cell."""
     if not form.decimal_comma:
         with contextlib.suppress(ValueError):
             how: Any = {'delimiter': form.delimiter or None, 'comments': None, 'quotechar': '"'}
             return np.asarray(np.loadtxt(lines, usecols=[*index.values()], ndmin=2, **how))
-    rows = [
-        *(csv.reader(lines, delimiter=form.delimiter) if form.delimiter else map(str.split, lines))
-    ]
+    separated = csv.reader(lines, delimiter=form.delimiter) if form.delimiter else None
+    rows = [*(separated or map(str.split, lines))]
     columns = {name: [row[k] if k < len(row) else '' for row in rows] for name, k in index.items()}
     return np.column_stack(
-        [readable(source, name, cells, form.decimal_comma) for name, cells in columns.items()]
+        [readable(str(path), name, cells, form.decimal_comma) for name, cells in columns.items()]
     )

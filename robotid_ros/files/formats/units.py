@@ -139,11 +139,9 @@ def factors(quantity: str, text: str, count: int, prismatic: np.ndarray) -> np.n
             f"the units '{text}' of {quantity} are {len(parts)} for {count} joints: give one for "
             'all, or one for each'
         )
-    values = np.array([_factor(quantity, part) for part in parts])
-    if len(parts) == 1:
-        values = np.repeat(values, count)
-        if canonical(text.split('*')[0]) in ANGLES:
-            values[prismatic] = 1.0
+    values = np.resize([_factor(quantity, part) for part in parts], count)
+    if len(parts) == 1 and canonical(text.split('*')[0]) in ANGLES:
+        values[prismatic] = 1.0
     return values
 
 

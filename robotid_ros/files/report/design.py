@@ -4,7 +4,7 @@ The page of a design: the arm along its motion, and whether it is worth running.
 The joints' curves stand between their limits; below are the shares of these, and the search.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 import dataclasses
 from datetime import datetime, timezone
 import hashlib
@@ -101,39 +101,27 @@ def verdict_of(design: Design, settings: ExcitationSettings) -> FirstScreen:
 def _figures(design: Design, settings: ExcitationSettings) -> list[Figure]:
     """Return value, text and class of the five figures."""
     condition, bound = design.condition_numbers['normalised'], settings.largest_condition
+    raw = number(design.condition_numbers['raw'], '.3g')
     share, quantity, joint = max(
         (value, name, joint)
         for name in QUANTITIES
         for value, joint in zip(getattr(design.usage, name), design.trajectory.joints, strict=True)
     )
-    distance = design.usage.distance
-    apart = 'smallest distance between bodies'
+    distance, least = design.usage.distance, 1e3 * settings.workspace.distance
+    near, apart = '—', 'no bodies to keep apart'
+    if distance is not None:
+        near = f'{1e3 * distance:.0f} mm'
+        apart = f'smallest distance between bodies; at least {least:g} mm'
     other = f'; validation {design.validation.period:g} s' if design.validation else ''
+    text = f'condition number, normalised; at most {bound:g}. Raw: {raw}'
+    solver = f'evaluations of the search by {design.solver}, seed {design.seed}'
+    periods = f'{settings.periods} × {design.trajectory.period:g} s'
     return [
-        (
-            number(condition, '.3g'),
-            f'condition number, normalised; at most {bound:g}. Raw: '
-            f'{number(design.condition_numbers["raw"], ".3g")}',
-            'good' if condition <= bound else 'poor',
-        ),
-        (
-            f'{settings.periods} × {design.trajectory.period:g} s',
-            f'periods that are run{other}',
-            '',
-        ),
+        (number(condition, '.3g'), text, 'good' if condition <= bound else 'poor'),
+        (periods, f'periods that are run{other}', ''),
         (percent(share, 0), f'largest share of a limit: {quantity} of {joint}', ''),
-        (
-            '—' if distance is None else f'{1e3 * distance:.0f} mm',
-            'no bodies to keep apart'
-            if distance is None
-            else f'{apart}; at least {1e3 * settings.workspace.distance:g} mm',
-            '',
-        ),
-        (
-            f'{design.evaluations}',
-            f'evaluations of the search by {design.solver}, seed {design.seed}',
-            '',
-        ),
+        (near, apart, ''),
+        (f'{design.evaluations}', solver, ''),
     ]
 
 
@@ -165,22 +153,20 @@ def motions_of(design: Design) -> dict[str, Trajectory]:
 
 def motion_series(design: Design, robot: Robot) -> MotionSeries:
     """Sample a period of each motion; efforts are those of the prior model."""
-    sources = {name: _sampled(motion, robot) for name, motion in motions_of(design).items()}
+    sources = {}
+    for name, motion in motions_of(design).items():
+        time = np.linspace(0.0, motion.period, POINTS)
+        found = motion.sample(time)
+        effort = inverse_dynamics(robot, robot.prior, *found)
+        columns = dict(zip(QUANTITIES, (*found, motion.jerk(time), effort), strict=True))
+        data = {
+            f'{quantity}{j}': single(values[:, j])
+            for quantity, values in columns.items()
+            for j in range(robot.n)
+        }
+        sources[name] = ColumnDataSource({'time': single(time), **data})
     span = Range1d(0.0, design.trajectory.period, bounds='auto', name='time')
     return MotionSeries(sources, span)
-
-
-def _sampled(motion: Trajectory, robot: Robot) -> Any:
-    time = np.linspace(0.0, motion.period, POINTS)
-    found = motion.sample(time)
-    effort = inverse_dynamics(robot, robot.prior, *found)
-    columns = dict(zip(QUANTITIES, (*found, motion.jerk(time), effort), strict=True))
-    data = {
-        f'{name}{j}': single(values[:, j])
-        for name, values in columns.items()
-        for j in range(robot.n)
-    }
-    return ColumnDataSource({'time': single(time), **data})
 
 
 def joint_curves(
@@ -191,41 +177,29 @@ def joint_curves(
     units = (length, f'{length}/s', f'{length}/s²', f'{length}/s³', force)
     for name, unit in zip(QUANTITIES, units, strict=True):
         if name == 'position':
-            bounds = (design.limits['lower'][joint], design.limits['upper'][joint])
+            low, high = (design.limits[end][joint] for end in ('lower', 'upper'))
         else:
-            bounds = (-design.limits[name][joint], design.limits[name][joint])
-        last = name == QUANTITIES[-1]
-        yield _curve(series, f'{name}{joint}', name, unit, bounds, last), f'{name} [{unit}]'
-
-
-def _curve(
-    series: MotionSeries,
-    column: str,
-    name: str,
-    unit: str,
-    bounds: Sequence[float],
-    last: bool,
-) -> Any:
-    space = SPACE * (bounds[1] - bounds[0])
-    plot = new_plot(
-        'time [s]' if last else '', '', HEIGHT + 38 * last, 'xbox_zoom', x_range=series.time,
-        y_range=Range1d(bounds[0] - space, bounds[1] + space), min_border_left=LEFT,
-    )  # fmt: skip
-    # Drag to zoom, the form above the plots shows all: tools would cover plots of this height.
-    plot.toolbar_location = None
-    plot.xaxis.visible = last
-    plot.yaxis.ticker.desired_num_ticks = 4
-    lines = [
-        plot.line(
-            'time', column, source=source, color=COLORS[motion], width=1.6, name=motion,
-            visible=motion == 'excitation',
+            low, high = -design.limits[name][joint], design.limits[name][joint]
+        last, space = name == QUANTITIES[-1], SPACE * (high - low)
+        plot = new_plot(
+            'time [s]' if last else '', '', HEIGHT + 38 * last, 'xbox_zoom', x_range=series.time,
+            y_range=Range1d(low - space, high + space), min_border_left=LEFT,
+        )  # fmt: skip
+        # Drag to zoom, the form above the plots shows all: tools would cover plots of this height.
+        plot.toolbar_location = None
+        plot.xaxis.visible = last
+        plot.yaxis.ticker.desired_num_ticks = 4
+        column, lines = f'{name}{joint}', []
+        for motion, source in series.sources.items():
+            look = {'color': COLORS[motion], 'width': 1.6, 'visible': motion == 'excitation'}
+            lines.append(plot.line('time', column, source=source, name=motion, **look))
+        for bound in (low, high):
+            plot.add_layout(_rule(bound, 'width', RESIDUAL, line_dash='dashed'))
+        plot.add_layout(
+            _rule(0.0, 'height', NEUTRAL, name='cursor', level='overlay', line_width=2)
         )
-        for motion, source in series.sources.items()
-    ]  # fmt: skip
-    for bound in bounds:
-        plot.add_layout(_rule(bound, 'width', RESIDUAL, line_dash='dashed'))
-    plot.add_layout(_rule(0.0, 'height', NEUTRAL, name='cursor', level='overlay', line_width=2))
-    return finish(plot, [('t', '@time{0.000} s'), (name, f'@{column} {unit}')], lines)
+        tip = [('t', '@time{0.000} s'), (name, f'@{column} {unit}')]
+        yield finish(plot, tip, lines), f'{name} [{unit}]'
 
 
 def _rule(place: float, dimension: str, color: str, **more: Any) -> Any:

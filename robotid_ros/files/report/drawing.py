@@ -6,7 +6,7 @@ its spectrum, histogram and autocorrelation; a result by its convergence, parame
 """
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 import gzip
 from typing import Any, NamedTuple
 
@@ -194,11 +194,7 @@ def of_joints(columns: Sequence[Mapping[str, np.ndarray]], **shared: np.ndarray)
     """
     Return one source of data for the joint that is chosen on the page.
 
-    Parameters
-    ----------
-    columns : of each joint, by the same names; what is shorter than others ends in NaN
-    shared : columns of all joints
-
+    `columns` are of each joint, by the same names, `shared` of all; what is shorter ends in NaN.
     """
     length = max(len(values) for row in columns for values in row.values())
     every = dict(shared)
@@ -242,103 +238,88 @@ def efforts(series: EffortSeries) -> tuple[Any, Any]:
     """Draw measured and predicted effort of a joint, and the residual on an axis of its own."""
     linked = {'x_range': series.time, 'min_border_left': LEFT, 'window_axis': 'x'}
     above = new_plot('', 'effort [{effort}]', 240, **linked)
-    line = above.line(
-        'x', 'm', source=series.source, color=MEASURED, width=4.5, alpha=0.5,
-        legend_label='measured',
-    )  # fmt: skip
-    above.line(
-        'x', 'p', source=series.source, color=PREDICTED, width=1.6, legend_label='predicted',
-    )  # fmt: skip
     below = new_plot('time [s]', 'residual [{effort}]', 180, **linked)
-    rest = below.line('x', 'r', source=series.source, color=RESIDUAL, width=1.0)
-    for plot in (above, below):
-        _mark(plot, series.phases)
+    shown = {'source': series.source}
+    look = {'color': MEASURED, 'width': 4.5, 'alpha': 0.5}
+    line = above.line('x', 'm', legend_label='measured', **shown, **look)
+    above.line('x', 'p', legend_label='predicted', color=PREDICTED, width=1.6, **shown)
+    rest = below.line('x', 'r', color=RESIDUAL, width=1.0, **shown)
+    for phase in series.phases[1:]:  # the validation, where there are two
+        for plot in (above, below):
+            ends = {'left': float(phase.place[0]), 'right': float(phase.place[-1])}
+            plot.add_layout(_band(NEUTRAL, **ends))
     tip = [('t', '@x{0.000} s'), ('measured', '@m'), ('predicted', '@p')]
     finish(above, tip, [line])
     finish(below, [('t', '@x{0.000} s'), ('residual', '@r')], [rest])
     return above, below
 
 
-def _mark(plot: Any, found: Sequence[PlacedMotion]) -> None:
-    """Shade the validation, where there are two phases."""
-    for phase in found[1:]:
-        box = BoxAnnotation(
-            left=float(phase.place[0]),
-            right=float(phase.place[-1]),
-            fill_color=NEUTRAL,
-            fill_alpha=0.13,
-            line_color=None,
-            level='underlay',
-        )
-        plot.add_layout(box)
+def _band(color: str, **ends: float) -> BoxAnnotation:
+    """Return a shade behind the curves."""
+    return BoxAnnotation(
+        **ends, fill_color=color, fill_alpha=0.13, line_color=None, level='underlay'
+    )
 
 
-def _residual(data: Torques, joint: int) -> tuple[np.ndarray, float]:
-    """Return the residual of a joint without a break, (N,), and its rate [Hz]."""
+def _of_phases(
+    plot: Any, found: Sequence[PlacedMotion], kind: str, rows_of: Any, **look: Any
+) -> None:
+    """Draw x and y of each joint, which `rows_of` gives of a motion, in its colour and name."""
+    for phase in found:
+        rows = [dict(zip('xy', row, strict=True)) for row in rows_of(phase)]
+        color, label = COLORS[phase.name], NAMES[phase.name]
+        source = of_joints(rows)
+        getattr(plot, kind)('x', 'y', source=source, color=color, legend_label=label, **look)
+
+
+def _residuals(data: Torques) -> tuple[np.ndarray, float]:
+    """Return the residuals of all joints without a break, (n, N), and their rate [Hz]."""
     rows = longest_stretch(data.time)
     rate = 1.0 / max(float(np.median(np.diff(data.time[rows]))), 1e-9)
-    return (data.measured - data.predicted)[rows, joint], rate
-
-
-def _joints(found: Sequence[PlacedMotion]) -> range:
-    return range(len(found[0].data.joints))
-
-
-def _curves(plot: Any, found: Sequence[PlacedMotion], curve: Any, kind: str = 'line') -> None:
-    """Draw x and y of each motion, which `curve` gives of a residual (N,) and its rate."""
-    for phase in found:
-        rows = [
-            dict(zip('xy', curve(*_residual(phase.data, joint)), strict=True))
-            for joint in _joints(found)
-        ]
-        more = {'mode': 'center'} if kind == 'step' else {}
-        getattr(plot, kind)(
-            'x', 'y', source=of_joints(rows), color=COLORS[phase.name], width=1.4,
-            legend_label=NAMES[phase.name], **more,
-        )  # fmt: skip
+    return (data.measured - data.predicted)[rows].T, rate
 
 
 def spectrum(found: Sequence[PlacedMotion]) -> Any:
     """Draw the amplitude density of the residual over frequency; white noise is level."""
     plot = new_plot('frequency [Hz]', '[{effort}/√Hz]', SMALL, ZOOM, y_axis_type='log')
 
-    def density(values: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
-        if len(values) < 16:
-            return np.array([]), np.array([])
-        window = min(WINDOW, len(values))
-        frequency, power = welch(values - values.mean(), rate, nperseg=window)
-        shown = np.sqrt(np.maximum(power[1:], 1e-300))  # the mean is taken off
-        return frequency[1:], np.maximum(shown, 1e-6 * shown.max())
+    def densities(phase: PlacedMotion) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        residuals, rate = _residuals(phase.data)
+        for values in residuals:
+            if len(values) < 16:
+                yield np.array([]), np.array([])
+                continue
+            window = min(WINDOW, len(values))
+            frequency, power = welch(values - values.mean(), rate, nperseg=window)
+            shown = np.sqrt(np.maximum(power[1:], 1e-300))  # the mean is taken off
+            yield frequency[1:], np.maximum(shown, 1e-6 * shown.max())
 
-    _curves(plot, found, density)
+    _of_phases(plot, found, 'line', densities, width=1.4)
     return finish(plot)
 
 
 def histogram(found: Sequence[PlacedMotion]) -> Any:
     """Draw how often the residual has which size, beside a normal distribution of its σ."""
     plot = new_plot('residual [{effort}]', 'density', SMALL, ZOOM)
-    residuals = [phase.data.measured - phase.data.predicted for phase in found]
-    reach = REACH * np.max([np.sqrt(np.mean(values**2, axis=0)) for values in residuals], axis=0)
-    reach = np.maximum(reach, 1e-12)
-    for phase, values in zip(found, residuals, strict=True):
-        rows = []
-        for own, end in zip(values.T, reach, strict=True):
+    residuals = {phase.name: phase.data.measured - phase.data.predicted for phase in found}
+    sizes = [np.sqrt(np.mean(values**2, axis=0)) for values in residuals.values()]
+    reach = np.maximum(REACH * np.max(sizes, axis=0), 1e-12)
+
+    def bars(phase: PlacedMotion) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for own, end in zip(residuals[phase.name].T, reach, strict=True):
             density, edges = np.histogram(own, BARS, (-end, end), density=True)
-            rows.append({'x': 0.5 * (edges[1:] + edges[:-1]), 'y': density})
-        plot.step(
-            'x', 'y', source=of_joints(rows), mode='center', color=COLORS[phase.name], width=1.4,
-            legend_label=NAMES[phase.name],
-        )  # fmt: skip
+            yield 0.5 * (edges[1:] + edges[:-1]), density
+
+    _of_phases(plot, found, 'step', bars, mode='center', width=1.4)
     rows = []
-    for own, end in zip(residuals[0].T, reach, strict=True):
+    for own, end in zip(residuals[found[0].name].T, reach, strict=True):
         mean, sigma = float(own.mean()), float(own.std()) or 1e-12
         x = np.linspace(-end, end, 161)
         normal = np.exp(-0.5 * ((x - mean) / sigma) ** 2) / (sigma * np.sqrt(2.0 * np.pi))
         rows.append({'x': x, 'y': normal})
-    plot.line(
-        'x', 'y', source=of_joints(rows), color=NEUTRAL, dash='dashed',
-        legend_label=f'normal, σ of the {NAMES[found[0].name]}',
-    )  # fmt: skip
+    label = f'normal, σ of the {NAMES[found[0].name]}'
+    source = of_joints(rows)
+    plot.line('x', 'y', source=source, color=NEUTRAL, dash='dashed', legend_label=label)
     return finish(plot)
 
 
@@ -346,17 +327,20 @@ def autocorrelation(found: Sequence[PlacedMotion]) -> Any:
     """Draw the autocorrelation of the residual; the band is that of white noise, ±2/√N."""
     plot = new_plot('lag [s]', 'autocorrelation', SMALL, ZOOM)
 
-    def correlated(values: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
-        values = values - values.mean()
-        lags = min(LAGS, len(values) // 2)
-        if lags < 2 or not values.any():
-            return np.array([]), np.array([])
-        spectral = np.fft.rfft(values, 2 * len(values))
-        shown = np.fft.irfft(np.abs(spectral) ** 2)[:lags]
-        return np.arange(lags) / rate, shown / shown[0]
+    def correlated(phase: PlacedMotion) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        residuals, rate = _residuals(phase.data)
+        for values in residuals:
+            values = values - values.mean()
+            lags = min(LAGS, len(values) // 2)
+            if lags < 2 or not values.any():
+                yield np.array([]), np.array([])
+                continue
+            spectral = np.fft.rfft(values, 2 * len(values))
+            shown = np.fft.irfft(np.abs(spectral) ** 2)[:lags]
+            yield np.arange(lags) / rate, shown / shown[0]
 
-    _curves(plot, found, correlated)
-    size = len(_residual(found[0].data, 0)[0])
+    _of_phases(plot, found, 'line', correlated, width=1.4)
+    size = _residuals(found[0].data)[0].shape[1]
     for bound in (-2.0 / size**0.5, 2.0 / size**0.5):
         plot.hspan(bound, line_color=NEUTRAL, line_dash='dashed')
     return finish(plot)
@@ -365,22 +349,18 @@ def autocorrelation(found: Sequence[PlacedMotion]) -> Any:
 def outliers(found: Sequence[PlacedMotion]) -> Any:
     """Draw measured over predicted effort, and the line on which they are equal."""
     plot = new_plot('predicted [{effort}]', 'measured [{effort}]', SMALL, ZOOM)
-    ends = []
-    for phase in found:
-        measured, predicted = phase.data.measured, phase.data.predicted
-        rows = []
-        for m, p in zip(measured.T, predicted.T, strict=True):
+
+    def points(phase: PlacedMotion) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for m, p in zip(phase.data.measured.T, phase.data.predicted.T, strict=True):
             # Those that fit worst are all shown, of the others so many that the cloud is seen.
             worst = np.argsort(-np.abs(m - p))[:OUTLIERS]
             chosen = np.union1d(worst, np.linspace(0, len(m) - 1, POINTS).astype(int))
-            rows.append({'x': p[chosen], 'y': m[chosen]})
-        plot.scatter(
-            'x', 'y', source=of_joints(rows), size=3, color=COLORS[phase.name], alpha=0.55,
-            line_color=None, legend_label=NAMES[phase.name],
-        )  # fmt: skip
-        ends.append([[x.min(), x.max()] for x in predicted.T])
-    line = [{'x': np.array([min(e[0]), max(e[1])])} for e in np.transpose(ends, (1, 2, 0))]
-    source = of_joints([{**row, 'y': row['x']} for row in line])
+            yield p[chosen], m[chosen]
+
+    _of_phases(plot, found, 'scatter', points, size=3, alpha=0.55, line_color=None)
+    every = np.concatenate([phase.data.predicted for phase in found])
+    ends = np.stack([every.min(axis=0), every.max(axis=0)]).T
+    source = of_joints([{'x': own, 'y': own} for own in ends])
     plot.line('x', 'y', source=source, color=NEUTRAL, dash='dashed', legend_label='equal')
     return finish(plot)
 
@@ -401,12 +381,10 @@ def friction_curve(
     points, bands, curves, clouds, lines = ([], [], [], [], [])
     chosen = np.unique(np.linspace(0, len(data.time) - 1, POINTS).astype(int))
     nothing = {'x': np.array([]), 'y': np.array([])}
-    for joint, name in enumerate(data.joints):
-        velocity = data.velocity[:, joint]
-        measured = (
-            data.measured[:, joint] - parts['inertia'][:, joint] - parts['gravity'][:, joint]
-        )
-        model = parts['friction'][:, joint] + parts['offset'][:, joint]
+    every_measured = data.measured - parts['inertia'] - parts['gravity']
+    every_model = parts['friction'] + parts['offset']
+    columns = zip(data.joints, data.velocity.T, every_measured.T, every_model.T, strict=True)
+    for name, velocity, measured, model in columns:
         points.append({'x': velocity[chosen], 'y': measured[chosen]})
         x, means, sigma, _ = _means(velocity, measured)
         bands.append({'x': x, 'low': means - sigma, 'high': means + sigma})
@@ -420,25 +398,16 @@ def friction_curve(
             x = np.array([velocity.min(), 0.0, np.nan, 0.0, velocity.max()])
             sign = np.array([-1.0, -1.0, np.nan, 1.0, 1.0])
             lines[-1] = {'x': x, 'y': own.viscous * x + own.coulomb * sign + own.offset}
-    plot.varea(
-        'x', 'low', 'high', source=of_joints(bands), color=MEASURED, alpha=0.2,
-        legend_label='measured ± σ',
-    )  # fmt: skip
-    plot.scatter(
-        'x', 'y', source=of_joints(points), size=3, color=MEASURED, alpha=0.55, line_color=None,
-        legend_label='measured ± σ',
-    )  # fmt: skip
-    plot.line('x', 'y', source=of_joints(curves), color=PREDICTED, width=2.4, legend_label='model')
+    look: dict[str, Any] = {'color': MEASURED, 'legend_label': 'measured ± σ'}
+    plot.varea('x', 'low', 'high', source=of_joints(bands), alpha=0.2, **look)
+    plot.scatter('x', 'y', source=of_joints(points), size=3, alpha=0.55, line_color=None, **look)
+    look = {'color': PREDICTED, 'legend_label': 'model'}
+    plot.line('x', 'y', source=of_joints(curves), width=2.4, **look)
     if any(row is not nothing for row in clouds):  # not a function of velocity alone
-        plot.scatter(
-            'x', 'y', source=of_joints(clouds), size=2, color=PREDICTED, line_color=None,
-            legend_label='model',
-        )  # fmt: skip
+        plot.scatter('x', 'y', source=of_joints(clouds), size=2, line_color=None, **look)
     if any(row is not nothing for row in lines):
-        plot.line(
-            'x', 'y', source=of_joints(lines), color=NEUTRAL, dash='dashed',
-            legend_label='plain equivalent',
-        )  # fmt: skip
+        look = {'color': NEUTRAL, 'legend_label': 'plain equivalent'}
+        plot.line('x', 'y', source=of_joints(lines), dash='dashed', **look)
     return finish(plot)
 
 
@@ -446,13 +415,9 @@ def _means(
     velocity: np.ndarray, values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """
-    Average values in bins of velocity.
+    Average values in bins of velocity, broken where the joint turns round.
 
-    Returns
-    -------
-    velocities, means and standard deviations, broken where the joint turns round; the root mean
-    square of the values about their means
-
+    Returns velocities, means, standard deviations, and the rms of all about their means.
     """
     rows: list[tuple[float, float, float]] = []
     squares = 0.0
@@ -509,18 +474,18 @@ def time_range(*times: np.ndarray) -> Any:
 def normalised_differences(found: Sequence[Difference]) -> Any:
     """Draw differences over their σ, parameter by parameter; the band is ±3σ."""
     known = [each for each in found if each.normalised is not None]
-    names, values = [each.name for each in known], [each.normalised for each in known]
-    plot = new_plot('', 'difference / σ', 300, 'reset', x_range=FactorRange(*names))
-    plot.add_layout(
-        BoxAnnotation(
-            bottom=-3.0, top=3.0, fill_color=GOOD, fill_alpha=0.12, line_color=None,
-            level='underlay',
-        )
-    )  # fmt: skip
-    source = ColumnDataSource({'name': names, 'value': values})
-    plot.vbar('name', top='value', width=0.6, color=PREDICTED, source=source)
-    plot.xaxis.major_label_orientation = 'vertical'
+    plot = _plot_of_names([each.name for each in known], 'difference / σ')
+    plot.add_layout(_band(GOOD, bottom=-3.0, top=3.0))
+    values = {'name': plot.x_range.factors, 'value': [each.normalised for each in known]}
+    plot.vbar('name', top='value', width=0.6, color=PREDICTED, source=ColumnDataSource(values))
     return finish(plot, [('', '@name'), ('difference / σ', '@value{0.00}')])
+
+
+def _plot_of_names(names: Sequence[str], y: str, **more: Any) -> Any:
+    """Return an empty plot over names of parameters."""
+    plot = new_plot('', y, 300, 'reset', x_range=FactorRange(*names), **more)
+    plot.xaxis.major_label_orientation = 'vertical'
+    return plot
 
 
 def sorted_precision(entries: Sequence[Entry]) -> Any:
@@ -528,19 +493,13 @@ def sorted_precision(entries: Sequence[Entry]) -> Any:
     known = sorted(
         (each for each in entries if np.isfinite(each.percent)), key=lambda e: e.percent
     )
-    names = [each.name for each in known]
-    plot = new_plot('', '%σ', 300, 'reset', x_range=FactorRange(*names), y_axis_type='log')
+    plot = _plot_of_names([each.name for each in known], '%σ', y_axis_type='log')
     shown = np.clip([each.percent for each in known], *PERCENTS)
     low = 0.5 * float(shown.min(initial=PERCENTS[1]))
-    plot.add_layout(
-        BoxAnnotation(
-            bottom=low, top=GOOD_PERCENT, fill_color=GOOD, fill_alpha=0.12, line_color=None,
-            level='underlay',
-        )
-    )  # fmt: skip
-    source = ColumnDataSource({'name': names, 'value': shown, 'base': np.full(len(shown), low)})
+    plot.add_layout(_band(GOOD, bottom=low, top=GOOD_PERCENT))
+    values = {'name': plot.x_range.factors, 'value': shown, 'base': np.full(len(shown), low)}
+    source = ColumnDataSource(values)
     plot.vbar('name', top='value', bottom='base', width=0.6, color=PREDICTED, source=source)
-    plot.xaxis.major_label_orientation = 'vertical'
     return finish(plot, [('', '@name'), ('%σ', '@value{0.0}')])
 
 

@@ -1,16 +1,15 @@
 """What the report shows besides parameters, as plain values: data, frames, simulated motion."""
 
 from collections.abc import Mapping
-from typing import Any, Never
+from dataclasses import fields
+from typing import Any, cast, Never
 
 import numpy as np
 import pinocchio
 
-from ...core.diagnostics.data_quality import DataQuality
-from ...core.model.robot import Robot
 from ...core.pipeline.results import Identification
 from ...core.regression.estimate import Estimate
-from ..results import JointQuality, Quality
+from ..results import Quality
 from ..torques_file import SimulatedPositions
 
 # Decimals of correlations, and rows of a simulated motion that are kept: they are for the eye.
@@ -19,42 +18,21 @@ DECIMALS, MOST_ROWS = 4, 10_000
 
 def quality(found: Identification) -> Quality | Mapping[str, Never]:
     """Gather what is known of the data and of what they tell."""
-    data, robot = found.quality, found.robot
-    nothing: Mapping[str, Never] = {}
+    data, robot, nothing = found.quality, found.robot, dict[str, Never]()
     if data is None:
         return nothing
-    return Quality(
-        rate=data.rate,
-        jitter=data.jitter,
-        gaps=data.gaps,
-        longest_gap=data.longest_gap,
-        cutoff=data.cutoff,
-        decimation=data.decimation,
-        whole=data.whole,
-        joints={joint: _joint_quality(data, robot, j) for j, joint in enumerate(robot.joints)},
-        singular_values=data.singular_values.tolist(),
-        correlation=correlation(found.estimate),
-    )
-
-
-def _joint_quality(data: DataQuality, robot: Robot, j: int) -> JointQuality:
-    limits, rows = robot.limits, data.rows
-    return JointQuality(
-        unit='m' if robot.prismatic[j] else 'rad',
-        lowest=data.lowest[j].item(),
-        highest=data.highest[j].item(),
-        fastest=data.fastest[j].item(),
-        lower=limits.lower[j].item(),
-        upper=limits.upper[j].item(),
-        velocity=limits.velocity[j].item(),
-        noise=data.noise[j].item(),
-        delay=data.delay[j].item(),
-        rows_total=rows.total[j].item(),
-        rows_used=rows.used[j].item(),
-        rows_standstill=rows.standstill[j].item(),
-        rows_beside=rows.beside[j].item(),
-        rows_bridged=rows.bridged[j].item(),
-    )
+    of_data, of_limits = ('lowest', 'highest', 'fastest', 'noise', 'delay'), robot.limits
+    lines = {name: getattr(data, name) for name in of_data}
+    lines |= {name: getattr(of_limits, name) for name in ('lower', 'upper', 'velocity')}
+    lines |= {f'rows_{f.name}': getattr(data.rows, f.name) for f in fields(data.rows)}
+    joints = {
+        joint: {'unit': 'm' if linear else 'rad'} | {k: v[j].item() for k, v in lines.items()}
+        for j, (joint, linear) in enumerate(zip(robot.joints, robot.prismatic, strict=True))
+    }
+    names = ('rate', 'jitter', 'gaps', 'longest_gap', 'cutoff', 'decimation', 'whole')
+    figures = {name: getattr(data, name) for name in names} | {'joints': joints}
+    figures['singular_values'] = data.singular_values.tolist()
+    return cast(Quality, figures | {'correlation': correlation(found.estimate)})
 
 
 def correlation(estimate: Estimate) -> list[list[float]]:
@@ -70,18 +48,11 @@ def frames(found: Identification) -> dict[str, Any]:
     robot, data = found.robot, found.quality
     if data is None or data.lowest.shape != (robot.n,):
         return {}
-    return link_frames(robot, 0.5 * (data.lowest + data.highest))
-
-
-def link_frames(robot: Robot, q: np.ndarray) -> dict[str, Any]:
-    """Return the frames of the links at joint positions (n,), by name."""
-    data = robot.model.createData()
-    positions = robot.link_positions(np.asarray(q, dtype=float))[robot.order]
-    pinocchio.forwardKinematics(robot.model, data, np.ascontiguousarray(positions))
-    placed = {}
+    placed, pose = {}, robot.model.createData()
+    middle = robot.link_positions(0.5 * (data.lowest + data.highest))[robot.order]
+    pinocchio.forwardKinematics(robot.model, pose, np.ascontiguousarray(middle))
     for k, j in enumerate(robot.order):
-        place = data.oMi[k + 1]
-        rows = np.column_stack([place.rotation, place.translation])
+        rows = np.column_stack([pose.oMi[k + 1].rotation, pose.oMi[k + 1].translation])
         placed[robot.links[j]] = np.round(rows, 6).tolist()
     return {link: placed[link] for link in robot.links}
 
@@ -91,15 +62,8 @@ def simulated(found: Identification) -> Mapping[str, SimulatedPositions]:
     history = found.history
     if history is None or history.motion is None:
         return {}
-    method = found.compared.method if found.compared else found.method
-    motion = history.motion
-    rows = slice(None, None, max(1, -(-len(motion.time) // MOST_ROWS)))
-    return {
-        method: SimulatedPositions(
-            history.joints,
-            motion.time[rows],
-            motion.simulated[rows],
-            motion.reference[rows],
-            None if motion.measured is None else motion.measured[rows],
-        )
-    }
+    method, motion = (found.compared or found).method, history.motion
+    every = max(1, -(-len(motion.time) // MOST_ROWS))
+    time, shown, reference = (x[::every] for x in motion[:3])
+    measured = None if motion.measured is None else motion.measured[::every]
+    return {method: SimulatedPositions(history.joints, time, shown, reference, measured)}

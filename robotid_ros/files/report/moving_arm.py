@@ -146,9 +146,19 @@ def moving_arm(
     nodes.append([int(tool.parentJoint), *map(float, tool.placement.translation)])
     edges = [[parents[j], j] for j in range(1, model.njoints)]
     edges.append([int(tool.parentJoint), model.njoints])
-    bodies = [_body(each, workspace) for each in geometry.geometryObjects if each.name != GROUND]
+    bodies = []
+    for body in (each for each in geometry.geometryObjects if each.name != GROUND):
+        place, points = body.placement, _outermost(body.geometry)
+        shown = np.round(points @ place.rotation.T + place.translation, 4).tolist()
+        obstacle = body.name in workspace.obstacles
+        described = {'name': str(body.name), 'frame': int(body.parentJoint), 'obstacle': obstacle}
+        bodies.append({**described, 'points': shown})
     placed = {name: _frames(tree, robot, motion) for name, motion in motions.items()}
     centre, reach = _extent(np.concatenate(list(placed.values())), nodes, bodies)
+    whole = {
+        name: np.rint(frames[:, 1:].reshape(len(frames), -1) / UNIT).astype(int).tolist()
+        for name, frames in placed.items()
+    }
     return {
         'nodes': nodes,
         'edges': edges,
@@ -158,19 +168,8 @@ def moving_arm(
         'centre': centre.tolist(),
         'reach': reach,
         'unit': UNIT,
-        'motions': {
-            name: {
-                'period': motions[name].period,
-                'frames': _whole(frames[:, 1:] / UNIT),
-            }
-            for name, frames in placed.items()
-        },
+        'motions': {k: {'period': motions[k].period, 'frames': whole[k]} for k in whole},
     }
-
-
-def _whole(frames: np.ndarray) -> list[list[int]]:
-    found: list[list[int]] = np.rint(frames.reshape(len(frames), -1)).astype(int).tolist()
-    return found
 
 
 def _frames(tree: KinematicTree, robot: Robot, motion: Trajectory) -> np.ndarray:
@@ -182,22 +181,13 @@ def _frames(tree: KinematicTree, robot: Robot, motion: Trajectory) -> np.ndarray
     return np.concatenate([base, np.concatenate([rotation, origin[..., None]], axis=3)], axis=1)
 
 
-def _body(body: Any, workspace: Workspace) -> dict[str, Any]:
-    """Describe a collision body by its name, its frame and outermost points there [m]."""
-    place = body.placement
-    points = _outermost(body.geometry) @ place.rotation.T + place.translation
-    return {
-        'name': str(body.name),
-        'frame': int(body.parentJoint),
-        'obstacle': body.name in workspace.obstacles,
-        'points': np.round(points, 4).tolist(),
-    }
-
-
 def _outermost(shape: Any) -> np.ndarray:
     """Return points (k, 3) whose convex hull looks like a shape; its box for unknown ones [m]."""
     kind = type(shape).__name__
-    directions = _directions()
+    # Evenly spread: a spiral of the golden angle.
+    k = np.arange(DIRECTIONS) + 0.5
+    z, turn = 1.0 - 2.0 * k / DIRECTIONS, np.pi * (1.0 + 5.0**0.5) * k
+    directions = np.column_stack([*(np.sqrt(1.0 - z**2) * (np.cos(turn), np.sin(turn))), z])
     if kind == 'Sphere':
         return np.asarray(shape.radius * directions)
     if kind == 'Capsule':
@@ -217,23 +207,12 @@ def _outermost(shape: Any) -> np.ndarray:
     return np.asarray(box.min_ + corners * (box.max_ - box.min_))
 
 
-def _directions() -> np.ndarray:
-    """Return unit vectors that are spread evenly, (k, 3): a spiral of the golden angle."""
-    k = np.arange(DIRECTIONS) + 0.5
-    z, angle = 1.0 - 2.0 * k / DIRECTIONS, np.pi * (1.0 + 5.0**0.5) * k
-    return np.column_stack([*(np.sqrt(1.0 - z**2) * (np.cos(angle), np.sin(angle))), z])
-
-
 def _extent(
     frames: np.ndarray, nodes: list[list[float]], bodies: list[dict[str, Any]]
 ) -> tuple[np.ndarray, float]:
     """Return centre and radius of what the arm reaches and of obstacles that are near [m]."""
-    own, others = [(int(node[0]), [node[1:]]) for node in nodes], list[np.ndarray]()
-    for body in bodies:
-        if body['obstacle']:
-            others.append(np.array(body['points']))
-        else:
-            own.append((body['frame'], body['points']))
+    own = [(int(node[0]), [node[1:]]) for node in nodes]
+    own += [(body['frame'], body['points']) for body in bodies if not body['obstacle']]
     arm = np.concatenate(
         [
             (points @ frames[:, j, :, :3].swapaxes(1, 2) + frames[:, j, None, :, 3]).reshape(-1, 3)
@@ -242,7 +221,6 @@ def _extent(
     )
     centre = 0.5 * (arm.min(axis=0) + arm.max(axis=0))
     reach = float(np.linalg.norm(arm - centre, axis=1).max()) or 1.0
-    farthest = max(
-        (float(np.linalg.norm(each - centre, axis=1).max()) for each in others), default=0.0
-    )
-    return centre, min(max(reach, farthest), SURROUNDED * reach)
+    others = [np.array(body['points']) for body in bodies if body['obstacle']]
+    far = [float(np.linalg.norm(each - centre, axis=1).max()) for each in others]
+    return centre, min(max(reach, *far), SURROUNDED * reach) if far else reach

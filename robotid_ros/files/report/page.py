@@ -17,16 +17,12 @@ if TYPE_CHECKING:
 
 def write_report(results: Results, path: str | Path) -> Path:
     """
-    Write the report of an identification.
+    Write the report of an identification, and return its path.
 
     Parameters
     ----------
     results : what was identified; figures of torques need its `torques`
     path : of the page
-
-    Returns
-    -------
-    The path.
 
     Raises
     ------
@@ -44,10 +40,7 @@ def write_report_if_possible(results: Results, path: str | Path) -> str:
     """
     Write the report where its plotting library is installed; all other files go without it.
 
-    Returns
-    -------
-    Why there is none, with the remedy; '' where it was written.
-
+    Returns why there is none, with the remedy; '' where it was written.
     """
     try:
         write_report(results, path)
