@@ -79,7 +79,7 @@ def elsewhere(text: str) -> str | None:
 
 
 def outputs(page: Path) -> list[str]:
-    """What a page shows as printed by commands that run here: text, and below '$ ' lines."""
+    """Return what a page shows as printed by commands that run here: text, and below '$ '."""
     found = []
     for kind, text in BLOCK.findall(page.read_text()):
         if kind == 'text':
