@@ -42,10 +42,11 @@ class Outcome(NamedTuple):
 def look(plant: Plant, recording: Recording) -> Outcome:
     """Identify as `identify` does up to its warnings."""
     start = time.process_time()
-    given = recording, plant.robot, plant.identification
-    recording, robot, settings, mixed = choose_model(*given)
+    choice = choose_model(recording, plant.robot, plant.identification)
+    robot, mixed = choice.robot, choice.mixed
     base = base_parameters(robot)
-    found = estimate_base_parameters(recording, robot, base, settings, lambda _: None, mixed)
+    given = choice.recording, robot, base, choice.settings
+    found = estimate_base_parameters(*given, lambda _: None, mixed)
     middle = time.process_time()
     plain, judged = found.less_shrunk(), (robot, base)
     if mixed is not None and robot is mixed.robot:

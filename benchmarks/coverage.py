@@ -213,9 +213,9 @@ def estimates(
     if 'mixed' in methods:
         free = dataclasses.replace(robot, open_friction=(True,) * robot.n)
         asked = dataclasses.replace(settings, method='auto', model='mixed')
-        chosen, wider, asked, model = choose_model(log, free, asked)
-        own = base_parameters(wider)
-        found = estimate_base_parameters(chosen, wider, own, asked, arguments[-1], model)
+        choice = choose_model(log, free, asked)
+        own = choice.robot, base_parameters(choice.robot), choice.settings
+        found = estimate_base_parameters(choice.recording, *own, arguments[-1], choice.mixed)
         yield 'mixed', found.estimate, found.system.band
 
 

@@ -31,7 +31,7 @@ from robotid_ros.core.model import Robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.parameters.physical_consistency import pseudo_inertia
 from robotid_ros.core.payload import KnownArm, Payload, payload_from_recordings
-from robotid_ros.core.pipeline.choices import choose_model
+from robotid_ros.core.pipeline.choices import without_choice
 from robotid_ros.core.pipeline.estimation import estimate_base_parameters
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.configuration import Configuration
@@ -135,9 +135,8 @@ def identified(arm_: Arm, seed: int) -> KnownArm:
     """Identify the arm by its excitation, as `parameters.yaml` keeps it."""
     recording = record(arm_, seed, 99, motion=excitation(arm_), periods=PERIODS)
     settings = dataclasses.replace(arm_.configuration.identification, model='plain')
-    recording, robot, settings, _ = choose_model(recording, arm_.robot, settings)
-    base = base_parameters(robot)
-    found = estimate_base_parameters(recording, robot, base, settings, lambda _: None)
+    settings, base = without_choice(settings), base_parameters(arm_.robot)
+    found = estimate_base_parameters(recording, arm_.robot, base, settings, lambda _: None)
     spread = np.diag(found.estimate.sigma**2)
     return KnownArm(base.names, found.estimate.value, spread, spread)
 

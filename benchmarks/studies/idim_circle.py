@@ -80,7 +80,7 @@ def ways(
     recording: Recording, robot: Robot, base: BaseParameters, method: IdentificationSettings
 ) -> dict[str, Way]:
     """Return signals, estimator and delays of each way, with what is open chosen on a draw."""
-    _, _, ours, _ = choose_model(recording, robot, method)
+    ours = choose_model(recording, robot, method).settings
     own = replace(method.signals, averaging=True)
     return {
         name: (signals, how, prepare_without_delay(recording, robot, base, signals).delays)

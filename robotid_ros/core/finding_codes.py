@@ -477,6 +477,10 @@ _TABLE = (
          'Some drivers compensate gravity before they publish the effort.',
          remedy="If the driver does that, set robot.effort_kind to 'without_gravity', else to "
          "'joint_torque'"),
+    Code('F445', 'model_not_chosen', WARNING,
+         'No friction beyond viscous and Coulomb was looked for: {reason}',
+         'What friction does at low speed or under load is then an error of all parameters.',
+         remedy='Record longer, or set identification.model to plain'),
     Code('F442', 'load_of_urdf', WARNING, 'The load of the friction is that of the URDF',
          'Its iteration needs all rows at once.', remedy='Choose a part that fits into memory'),
     Code('F443', 'load_not_converged', WARNING,

@@ -107,6 +107,11 @@ def test_the_robot_itself_says_what_was_identified(
     assert (folder / GAINS_BEFORE).exists() and not (folder / GAINS).exists()
     assert len(found.tracking) == 2
 
+
+def test_the_robot_itself_says_what_it_carries_at_rest(
+    session: Session, trajectory: Path, folder: Path
+):
+    start(session, trajectory, folder)
     assert 'in 2 postures' in verify(session, 'verify_static')
     for row, coulomb in zip(read_results(folder).verification.static, (0.78, 0.145), strict=True):
         # Two vertical axes: no gravity, and no more stiction than Coulomb friction.

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array
-from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.friction import SHRUNK, TERMS
 from ..model.parameters import INERTIAL
@@ -54,9 +53,7 @@ class MixedModel:
     size : {parameter: mean weighted square of its column}
     instants : {parameter: its column (k,)} of a factor of the rows at instants, weighted, over the
         number of rows; that of the torques is called ''
-    weightless_gain : residual with gravity over that without, where the efforts hold none, else 0
     signals : the filters and rows that were chosen with it, or None
-    delay_notes : what was noted of delays, where none is removed
 
     """
 
@@ -69,9 +66,7 @@ class MixedModel:
     mean: Array
     size: Mapping[str, float]
     instants: Mapping[str, Array]
-    weightless_gain: float = 0.0
     signals: SignalSettings | None = None
-    delay_notes: tuple[Finding, ...] = ()
 
     def describe(self) -> str:
         """Say in a line what is open, and what that gains."""

@@ -24,7 +24,7 @@ from ..parameters.physical_consistency import (
     pseudo_inertia,
 )
 from ..parameters.standard import physically_consistent_links
-from ..pipeline.choices import choose_model
+from ..pipeline.choices import without_choice
 from ..pipeline.estimation import estimate_base_parameters, Progress
 from ..pipeline.logs import RecordingOrChunks
 from ..rank import DEPENDENT
@@ -272,12 +272,8 @@ def payload_from_recordings(
     )
     method = 'wls' if settings.method == 'both' else settings.method
     settings = dataclasses.replace(settings, method=method, model='plain', signals=signals)
+    settings = without_choice(settings)
     known = isinstance(empty, KnownArm)
-    if isinstance(empty, KnownArm):
-        # What is open was chosen when it was identified.
-        loaded, robot, settings, _ = choose_model(loaded, robot, settings)
-    else:
-        empty, robot, settings, _ = choose_model(empty, robot, settings)
     base, notes = base_parameters(robot), list(robot.warnings)
 
     def estimate(name: str, recording: RecordingOrChunks) -> Estimate:

@@ -7,6 +7,7 @@ from itertools import chain
 import numpy as np
 
 from ...exceptions import RobotIdError
+from ..finding_codes import finding
 from ..findings import Finding
 from ..identification_settings import IdentificationSettings
 from ..mixed.columns import Part
@@ -34,12 +35,32 @@ LEAST_KNOWN = 0.5
 BANDS, POSITIONS, LARGEST_BAND, LARGEST_CUTOFF = (8.0, 5.0, 12.0), 2.5, 0.2, 0.4
 # Band in which they are compared [Hz], and its positions' cut-off over it.
 JUDGING, JUDGING_POSITIONS = 5.0, 2.0
-Choice = tuple[RecordingOrChunks, Robot, IdentificationSettings, MixedModel | None]
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelChoice:
+    """
+    A recording, a robot and settings that leave nothing open.
+
+    Attributes
+    ----------
+    recording : to identify from; what came as an iterator of chunks is read on from the first
+    robot, settings : with what was chosen
+    mixed : the mixed model, None where nothing was open or none could be chosen
+    notes : what the choice noted: delays, efforts without gravity, why nothing was chosen
+
+    """
+
+    recording: RecordingOrChunks
+    robot: Robot
+    settings: IdentificationSettings
+    mixed: MixedModel | None = None
+    notes: tuple[Finding, ...] = ()
 
 
 def choose_model(
     recording: RecordingOrChunks, robot: Robot, settings: IdentificationSettings
-) -> Choice:
+) -> ModelChoice:
     """
     Choose what is open, of several logs by all of them, of chunks by the first one that moves.
 
@@ -48,14 +69,10 @@ def choose_model(
     recording : in memory, or its successive chunks
     robot, settings : what may be open
 
-    Returns
-    -------
-    All of them with the choices made, and the mixed model, None where nothing was open
-
     """
     fixed = without_choice(settings)
     if not is_open(robot, settings):
-        return recording, robot, fixed, None
+        return ModelChoice(recording, robot, fixed)
     if isinstance(recording, LogSet) and recording.in_memory:
         looked_at = [log for log in recording.logs if isinstance(log, Recording)]
     else:
@@ -78,19 +95,21 @@ def choose_model(
     try:
         parts, filters, notes = choose_filters([_part(r) for r in looked_at], robot, signals)
         signals = dataclasses.replace(signals, cutoff=filters.cutoff, band=filters.band)
-        model = choose_from(parts, robot, filters)
-    except (RobotIdError, np.linalg.LinAlgError):
-        return recording, robot, fixed, None  # `prepare` says what is wrong with the recording
+        model, gravity = choose_from(parts, robot, filters)
+    except (RobotIdError, np.linalg.LinAlgError) as error:
+        # Where plain friction cannot be identified either, it says what is wrong.
+        note = finding('model_not_chosen', reason=str(error))
+        return ModelChoice(recording, robot, fixed, notes=(note,))
     robot = dataclasses.replace(
         robot, model=model.robot.model, effort_kind=model.robot.effort_kind
     )
     if not any(robot.open_friction):
-        return recording, robot, fixed, model
+        return ModelChoice(recording, robot, fixed, model, gravity)
     if notes is not None:
         signals = dataclasses.replace(signals, time_offset=False)
     settings = dataclasses.replace(settings, method=MIXED, signals=signals)
-    model = dataclasses.replace(model, signals=signals, delay_notes=notes or ())
-    return recording, model.robot, settings, model
+    model = dataclasses.replace(model, signals=signals)
+    return ModelChoice(recording, model.robot, settings, model, (*(notes or ()), *gravity))
 
 
 def choose_filters(
@@ -144,9 +163,13 @@ def choose_filters(
 
 def choose_from(
     recordings: Sequence[Recording], robot: Robot, signals: SignalSettings
-) -> MixedModel:
+) -> tuple[MixedModel, tuple[Finding, ...]]:
     """
     Choose the mixed model of some recordings, without gravity where the efforts hold none.
+
+    Returns
+    -------
+    The model, and a finding where it is without gravity
 
     Raises
     ------
@@ -155,12 +178,12 @@ def choose_from(
     """
     model = _chosen(recordings, robot, signals)
     if robot.effort_kind != 'auto' or not robot.gravity.any():
-        return model
+        return model, ()
     pinocchio_model = robot.model.copy()
     pinocchio_model.gravity.linear = np.zeros(3)
     weightless = dataclasses.replace(robot, model=pinocchio_model, effort_kind='without_gravity')
     other = _chosen(recordings, weightless, signals)
-    ratio = model.shrinkage.residual / max(other.shrinkage.residual, 1e-300)
+    with_gravity, without = model.shrinkage.residual, other.shrinkage.residual
     # With plain friction, too: springs may stand in for gravity.
     clear = all(
         gains_clearly(getattr(other.shrinkage, k), getattr(model.shrinkage, k))
@@ -168,9 +191,9 @@ def choose_from(
     )
     # Of efforts that no model predicts nothing is known, gravity included.
     known = float(np.median(other.shrinkage.joint_residuals)) < LEAST_KNOWN
-    if not (clear and known) or ratio * GRAVITY_FREE < 1.0:
-        return model
-    return dataclasses.replace(other, weightless_gain=ratio)
+    if not (clear and known) or without > GRAVITY_FREE * with_gravity:
+        return model, ()
+    return other, (finding('no_gravity', without=without, with_gravity=with_gravity),)
 
 
 def _chosen(recordings: Sequence[Recording], robot: Robot, signals: SignalSettings) -> MixedModel:

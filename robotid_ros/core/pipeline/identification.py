@@ -20,7 +20,6 @@ from ..diagnostics.trials import Trial
 from ..finding_codes import finding, select
 from ..findings import Finding, in_order
 from ..identification_settings import IdentificationSettings, SIMULATED
-from ..mixed.mixed_model import MixedModel
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..parameters.essential import Essential, find_essential
@@ -92,9 +91,9 @@ def identify(
 
 def _identify_by_one_method(inputs: _Inputs) -> Identification:
     inputs.progress('choosing filters, rows and friction')
-    recording, robot, settings, mixed = choose_model(
-        inputs.recording, inputs.robot, inputs.settings
-    )
+    choice = choose_model(inputs.recording, inputs.robot, inputs.settings)
+    recording, robot, settings = choice.recording, choice.robot, choice.settings
+    mixed = choice.mixed
     inputs = dataclasses.replace(inputs, recording=recording, robot=robot, settings=settings)
     inputs.progress('preparing signals')
     notes = list[Finding]()
@@ -115,7 +114,7 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
     inputs.progress('finding standard parameters')
     pull = settings.prior_spread, settings.prior_cost
     standard = standard_parameters(robot, base, estimate, estimation.system, *pull)
-    notes = [*_choice_notes(mixed), *notes, *standard.findings]
+    notes = [*choice.notes, *notes, *standard.findings]
     inputs.progress('validating')
     chi = basic_solution(base, estimate.value)
     validation, motions = _validate(inputs, estimation.delays, robot, chi)
@@ -155,15 +154,6 @@ def _identify_by_one_method(inputs: _Inputs) -> Identification:
         ),
         plain_friction=plain_friction(robot, standard.value, estimation.motions, motions),
     )
-
-
-def _choice_notes(mixed: MixedModel | None) -> tuple[Finding, ...]:
-    """Tell what the choice noted: delays, and that the efforts hold no gravity."""
-    if mixed is None or not mixed.weightless_gain:
-        return () if mixed is None else mixed.delay_notes
-    without = mixed.shrinkage.residual
-    gravity = finding('no_gravity', without=without, with_gravity=without * mixed.weightless_gain)
-    return (*mixed.delay_notes, gravity)
 
 
 def _try_parameters(

@@ -46,8 +46,9 @@ from .trajectory_goal import trajectory_message
 RECORDING_RATE, OTHER_MOTIONS = 2e6, 60.0
 # How long a design that does not keep its time limit may go on before it is killed [s].
 GRACE = 60.0
-# How long its page may take on a machine that does other things first, and how it gives way.
-PAGE_LIMIT, LOWEST_PRIORITY = 600.0, 19
+# How long its page may take, and how it gives way: to the robot and its guards by three to one. At
+# the lowest priority of all it is never drawn on a machine that has something else to do.
+PAGE_LIMIT, LOW_PRIORITY = 600.0, 5
 # How long other publishers of joint states, such as a gripper's, are listened to [s].
 LISTENING = 0.3
 
@@ -196,7 +197,7 @@ def write_page(
 
 def _draw_page(page: Path, plan: Design, urdf: str, configuration: Configuration) -> None:
     """Draw with what the robot and its guards leave of the machine."""
-    os.nice(LOWEST_PRIORITY)
+    os.nice(LOW_PRIORITY)
     robot = build_robot(urdf, configuration.robot)
     write_design_page(page, plan, robot, configuration, overwrite=False)
 

@@ -1,5 +1,7 @@
 """What a mixed model opens, and what it then predicts of other motion."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.logs import LogSet
 from robotid_ros.core.pipeline.validation import validate
 from robotid_ros.core.signals.recording import Recording
+from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.core.timing.delays import remove_delay
 
 from ..conftest import motion, URDF
@@ -151,6 +154,19 @@ def test_a_delay_is_removed_only_where_the_choice_shows_it():
     prompt = recorded()
     late = remove_delay(prompt, -0.015)
     for recording, is_late in ((prompt, False), (late, True)):
-        assert choose_model(recording, ROBOT, SETTINGS)[2].signals.time_offset == is_late
+        assert choose_model(recording, ROBOT, SETTINGS).settings.signals.time_offset == is_late
     (found,) = select(identify(late, ROBOT, SETTINGS).findings, 'delay_removed')
     assert found.values['delay'] == pytest.approx(0.015, abs=1e-3)
+
+
+def test_a_model_that_cannot_be_chosen_is_told():
+    """Filters are compared at 5 Hz: between these gaps, rows are left at a wider band only."""
+    whole = recorded()
+    kept = whole.time % 0.8 >= 0.6
+    gaps = Recording(ROBOT.joints, whole.time[kept], whole.position[kept], whole.effort[kept])
+    wide = SignalSettings(cutoff=80.0, band=80.0)
+    settings = IdentificationSettings(essential=False, signals=wide)
+    found = identify(gaps, ROBOT, settings)
+    assert found.mixed is None and select(found.findings, 'model_not_chosen')
+    plain = dataclasses.replace(settings, model='plain')
+    assert not select(identify(gaps, ROBOT, plain).findings, 'model_not_chosen')
