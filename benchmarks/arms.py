@@ -1,10 +1,12 @@
 """
 Other people's arms with no line written: `robotid init`, then `robotid demo`.
 
-    python benchmarks/arms.py [FOLDER] [--robots NAME …] [--output DIR] [--time-limit S] [--check]
+    python benchmarks/arms.py FOLDER [--robots NAME …] [--output DIR] [--time-limit S] [--check]
 
-FOLDER holds the robots of example-robot-data; default: those of that pip package, where it is
-installed. Each arm is set up from its description and identified in a whole session on the
+FOLDER holds checkouts of public repositories as OWNER/REPOSITORY, of each arm that is tried:
+`git clone https://github.com/OWNER/REPOSITORY FOLDER/OWNER/REPOSITORY`, names as in ARMS. Xacros
+need `pip install xacro`; a workspace need not be built. An arm without its checkout is a miss.
+Each arm is set up from its description and identified in a whole session on the
 simulated robot, over ROS 2 as `robotid demo` runs it, one after another: minutes each. Asked of
 each: exit code 0, 90 % of the true base parameters within 3 sigma, at most 3 % of the efforts of
 any moving joint left on the validation motion. No line of a configuration is edited. With
@@ -16,7 +18,6 @@ that time.
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 import subprocess
 import sys
@@ -31,31 +32,47 @@ from robotid_ros.files.results import count_within_sigma
 from robotid_ros.files.results_file import read_results
 from robotid_ros.files.trajectory_file import read_design
 
-PACKAGE, ROBOTS = 'example-robot-data', 'cmeel.prefix/share/example-robot-data/robots'
-TIAGO = 'tiago_description/robots/tiago_no_hand.urdf'
-BAXTER = ('s0', 's1', 'e0', 'e1', 'w0', 'w1', 'w2')
+TIAGO = 'Gepetto/example-robot-data/robots/tiago_description/robots/tiago_no_hand.urdf'
+XARM = 'xArm-Developer/xarm_ros2/xarm_description/urdf/xarm_device.urdf.xacro'
 LIFTED = ','.join(['torso_lift_joint', *(f'arm_{k}_joint' for k in range(1, 8))])
-SIDES = [f'{side}_{joint}' for side in ('right', 'left') for joint in BAXTER]
-# Descriptions, and options of `robotid init` where another arm than the first is meant.
+# Descriptions by owner/repository and path, and options of `robotid init` where another arm than
+# the first is meant, or the description asks for a value.
 ARMS: dict[str, tuple[str, ...]] = {
-    'panda': ('panda_description/urdf/panda.urdf',),
-    'ur3': ('ur_description/urdf/ur3_robot.urdf',),
-    'ur5': ('ur_description/urdf/ur5_robot.urdf',),
-    'ur10': ('ur_description/urdf/ur10_robot.urdf',),
-    'kinova': ('kinova_description/robots/kinova.urdf',),
-    'xarm7': ('xarm_description/urdf/xarm7.urdf',),
-    'z1': ('z1_description/urdf/z1.urdf',),
-    'so100': ('so_arm_description/urdf/so100.urdf',),
-    'so101': ('so_arm_description/urdf/so101.urdf',),
-    'two_joints': ('asr_twodof_description/urdf/TwoDofs.urdf',),
-    'leg': ('go2_description/urdf/go2.urdf', '--tip', 'FL_foot'),
-    'humanoid': ('g1_description/urdf/g1_29dof_rev_1_0.urdf', '--tip', 'left_rubber_hand'),
-    'tiago': (TIAGO,),
+    'so101': ('TheRobotStudio/SO-ARM100/Simulation/SO101/so101_new_calib.urdf',),
+    'openarm': ('enactic/openarm_description/urdf/robot/v10.urdf.xacro',),
+    'piper': ('agilexrobotics/Piper_ros/src/piper_description/urdf/piper_description.urdf',),
+    'xarm6': (XARM, 'dof:=6', '--repair', 'inertias'),
+    'lite6': (XARM, 'robot_type:=lite', 'dof:=6'),
+    'fr3': ('frankarobotics/franka_description/robots/fr3/fr3.urdf.xacro', 'hand:=false'),
+    'iiwa7': ('lbr-stack/lbr_fri_ros2_stack/lbr_description/urdf/iiwa7/iiwa7.xacro',),
+    'gen3': ('Kinovarobotics/ros2_kortex/kortex_description/robots/gen3.xacro', 'dof:=7'),
+    'leg': (
+        'unitreerobotics/unitree_ros/robots/go2_description/urdf/go2_description.urdf',
+        *('--tip', 'FL_foot'),
+    ),
+    'humanoid': (
+        'unitreerobotics/unitree_ros/robots/g1_description/g1_29dof_rev_1_0.urdf',
+        *('--tip', 'left_rubber_hand'),
+    ),
+    'scara': ('ICube-Robotics/scara_tutorial_ros2/scara_description/urdf/scara.urdf',),
+    'scara_bare': (
+        'Mitsubishi-Electric-Asia/melfa_ros2_driver/melfa_description/urdf/rh6frh5520/'
+        'rh6frh5520.urdf',
+        *('--mass', '37'),
+    ),
+    'rail': (
+        'PickNikRobotics/moveit_pro_example_ws/src/lab_sim/description/picknik_ur.xacro',
+        'mujoco_viewer:=false',
+    ),
+    'rizon4': (
+        'flexivrobotics/flexiv_ros2/flexiv_description/urdf/rizon.urdf.xacro',
+        'name:=rizon',
+    ),
+    'doosan': ('DoosanRobotics/doosan-robot2/dsr_description2/urdf/m1013.urdf',),
+    'panda': ('Gepetto/example-robot-data/robots/panda_description/urdf/panda.urdf',),
+    'ur10': ('Gepetto/example-robot-data/robots/ur_description/urdf/ur10_robot.urdf',),
     'tiago_lift': (TIAGO, '--joints', LIFTED),
-    'talos': ('talos_data/robots/talos_left_arm.urdf',),
-    'romeo': ('romeo_description/urdf/romeo_small.urdf',),
-    'baxter_both': ('baxter_description/urdf/baxter.urdf', '--joints', ','.join(SIDES)),
-    'baxter': ('baxter_description/urdf/baxter.urdf', '--tip', 'left_gripper'),
+    'talos': ('Gepetto/example-robot-data/robots/talos_data/robots/talos_left_arm.urdf',),
 }
 MIN_SHARE, MAX_RESIDUAL = 0.9, 0.03
 # Of so many arms one may be missed, where `robotid init` says what has to be given.
@@ -99,22 +116,12 @@ class Row:
         )
 
 
-def robots_folder(given: Path | None) -> Path | None:
-    """Return the folder of the robots, None where there is none."""
-    if given is not None:
-        return given
-    try:
-        return Path(str(metadata.distribution(PACKAGE).locate_file(ROBOTS)))
-    except metadata.PackageNotFoundError:
-        return None
-
-
 def run_arm(arm: str, folder: Path, output: Path) -> Row:
     """Set one arm up and identify it."""
     begin, (urdf, *options) = time.monotonic(), ARMS[arm]
     configuration = output / f'{arm}.yaml'
     commands = (
-        ['init', str(folder / urdf), '-o', str(configuration), '--force', *options],
+        ['init', str(folder / urdf), *options, '-o', str(configuration), '--force'],
         ['demo', str(configuration), '-o', str(output / arm)],
     )
     for command in commands:
@@ -139,7 +146,7 @@ def design_arm(arm: str, folder: Path, output: Path, limit: float) -> Row:
     """Set one arm up and design its motion within a time limit."""
     urdf, *options = ARMS[arm]
     configuration, log = output / f'{arm}.yaml', output / f'{arm}.log'
-    setting_up = ['init', str(folder / urdf), '-o', str(configuration), '--force', *options]
+    setting_up = ['init', str(folder / urdf), *options, '-o', str(configuration), '--force']
     code, said = robotid(setting_up, log)
     if code:
         return Row(arm, code, 0.0, said=said)
@@ -188,7 +195,7 @@ def robotid(command: Sequence[str], log: Path) -> tuple[int, str]:
 def options() -> argparse.Namespace:
     """Read the command line."""
     parser = command_line(__doc__)
-    parser.add_argument('folder', nargs='?', type=Path, help='of the robots')
+    parser.add_argument('folder', type=Path, help='of the checkouts')
     parser.add_argument('--robots', nargs='+', choices=tuple(ARMS), default=tuple(ARMS))
     parser.add_argument('--output', type=Path, help='keep configurations, recordings, logs here')
     parser.add_argument('--time-limit', type=float, help='design only, in so many seconds')
@@ -198,10 +205,7 @@ def options() -> argparse.Namespace:
 def main() -> int:
     """Print the table of all arms."""
     arguments = options()
-    folder = robots_folder(arguments.folder)
-    if folder is None:
-        print(f'no robots: name their folder, or pip install {PACKAGE}', file=sys.stderr)
-        return int(arguments.check)
+    folder = arguments.folder
     with TemporaryDirectory() as temporary:
         output = arguments.output or Path(temporary)
         output.mkdir(parents=True, exist_ok=True)

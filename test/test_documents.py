@@ -9,6 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted([*ROOT.glob('*.md'), *ROOT.glob('docs/**/*.md'), ROOT / 'benchmarks/README.md'])
+# Words of README and docs/, and of a page of the guide: two screens.
+WORDS, PAGE_WORDS = 30_000, 600
+# A picture takes the place of so many words.
+PICTURE = 100
 EVERY = pytest.mark.parametrize('path', DOCUMENTS, ids=lambda p: str(p.relative_to(ROOT)))
 
 
@@ -84,3 +88,21 @@ def test_the_architecture_names_what_is_there() -> None:
     known |= {word for path in files for word in (path.stem, path.parent.name)}
     shown = ' '.join(re.findall(r'`([^`\n]+)`', (ROOT / 'docs/architecture.md').read_text()))
     assert sorted({*re.findall(r'[A-Za-z_]\w{2,}', shown)} - known) == []
+
+
+def count_words(path: Path) -> int:
+    """Count as `wc -w`; `robotid init --keys` in the page of the configuration is generated."""
+    return len(
+        re.sub(r'^```yaml\n# Every key.*?^```', '', path.read_text(), flags=re.M | re.S).split()
+    )
+
+
+def test_the_documentation_stays_short():
+    pages = [ROOT / 'README.md', *ROOT.glob('docs/**/*.md')]
+    assert sum(map(count_words, pages)) <= WORDS
+
+
+@pytest.mark.parametrize('path', sorted(ROOT.glob('docs/guide/*.md')), ids=lambda p: p.stem)
+def test_a_page_of_the_guide_is_two_screens(path: Path) -> None:
+    pictures = path.read_text().count('](../pictures/')
+    assert count_words(path) + PICTURE * pictures <= PAGE_WORDS

@@ -1,6 +1,7 @@
 """Robot descriptions: URDF, or xacro where its package is installed."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from xml.etree import ElementTree
@@ -53,7 +54,8 @@ def read_description(path: str | Path, arguments: Mapping[str, str] = NO_ARGUMEN
             f"'xacro {Path(path).name}' prints"
         ) from error
     try:
-        document = xacro.process_file(str(path), mappings=dict(arguments))
+        with _packages_above(Path(path).absolute()):
+            document = xacro.process_file(str(path), mappings=dict(arguments))
         return str(document.toprettyxml(indent='  '))
     except Exception as error:
         # Its own exceptions wrap others, and repeat what these say.
@@ -72,6 +74,32 @@ def read_description(path: str | Path, arguments: Mapping[str, str] = NO_ARGUMEN
             f"xacro refuses '{path}' ({reason}): correct it, or source the workspace of the "
             'packages that it names'
         ) from error
+
+
+@contextmanager
+def _packages_above(path: Path) -> Iterator[None]:
+    """Let `$(find PACKAGE)` see a checkout's folders above a xacro, as meshes do, unless built."""
+    try:
+        from ament_index_python import packages
+    except ImportError:
+        yield
+        return
+    index = packages.get_package_share_directory
+
+    def find(name: str) -> str:
+        try:
+            return str(index(name))
+        except (LookupError, OSError):  # OSError: no workspace is sourced
+            for folder in path.parents:
+                if (folder / name / 'package.xml').exists():
+                    return str(folder / name)
+            raise
+
+    packages.get_package_share_directory = find
+    try:
+        yield
+    finally:
+        packages.get_package_share_directory = index
 
 
 def summarise_description(urdf: str, recorded: Collection[str] = ()) -> str:

@@ -28,7 +28,7 @@ PARTITIONS = ('type', 'robot')
 
 @lru_cache
 def schemas() -> Mapping[str, Any]:
-    """Return the Arrow schema of each table; docs/guide/fleet.md says what the columns mean."""
+    """Return the Arrow schema of each table; docs/files.md says what the columns mean."""
     pa = optional_package('pyarrow', 'a fleet')
     text, real, count = pa.string(), pa.float64(), pa.int64()
     words, numbers = pa.list_(text), pa.list_(real)
@@ -61,7 +61,7 @@ def schemas() -> Mapping[str, Any]:
 
 @dataclasses.dataclass(frozen=True)
 class Store:
-    """A folder of tables, see docs/guide/fleet.md."""
+    """A folder of tables, see docs/files.md."""
 
     folder: Path
 

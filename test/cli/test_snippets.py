@@ -1,6 +1,8 @@
 """
 Whatever the documents show runs: their commands and their Python, in the order of each page.
 
+What they show as output is compared with what is printed, figures and folders aside.
+
 What needs a robot, a network or another program is listed with what covers it instead.
 """
 
@@ -74,6 +76,32 @@ def commands(text: str) -> list[str]:
 
 def elsewhere(text: str) -> str | None:
     return next((by for what, by in ELSEWHERE.items() if re.match(what, text)), None)
+
+
+def outputs(page: Path) -> list[str]:
+    """Return what a page shows as printed by commands that run here: text, and below '$ '."""
+    found = []
+    for kind, text in BLOCK.findall(page.read_text()):
+        if kind == 'text':
+            found.append(text)
+        elif kind == '':
+            typed = [x.partition('\n') for x in re.split(r'^\$ ', text, flags=re.MULTILINE)[1:]]
+            found += [output for command, _, output in typed if output and not elsewhere(command)]
+    return found
+
+
+def masked(text: str) -> str:
+    """Text without figures, folders, lines of tables and the breaks of its lines."""
+    text = re.sub(r'[-+]?\d[\d.,]*(e[-+]?\d+)?', '#', text)
+    return re.sub(r'[\s─]+', ' ', re.sub(r"[^\s'(]*/(?=[\w.])", '', text)).strip()
+
+
+def expect_shown(page: Path, printed: str) -> None:
+    """Expect what a page shows, in its order; '…' stands for what it leaves out."""
+    rest = masked(printed)
+    for piece in (x.strip() for text in outputs(page) for x in masked(text).split('…')):
+        assert piece in rest, f'{page.name} shows: {piece}\nprinted: {printed}'
+        rest = rest.partition(piece)[2]
 
 
 SHOWN = [page for page in PAGES if blocks(page)]
@@ -151,7 +179,7 @@ def _write_configurations(folder: Path) -> None:
     'page', [p for p in SHOWN if p not in PATHS], ids=lambda p: str(p.relative_to(ROOT))
 )
 def test_what_a_page_shows_runs(run, inputs, tmp_path, monkeypatch, page):
-    folder, names = tmp_path / 'here', {}
+    folder, names, printed = tmp_path / 'here', {}, ''
     shutil.copytree(inputs, folder)
     monkeypatch.chdir(folder)
     monkeypatch.setenv('HOME', str(tmp_path))
@@ -163,7 +191,8 @@ def test_what_a_page_shows_runs(run, inputs, tmp_path, monkeypatch, page):
             elif kind == 'python':
                 exec(compile(piece, str(page), 'exec'), names)
             else:
-                _run_command(run, piece)
+                printed += _run_command(run, piece)
+    expect_shown(page, printed)
 
 
 @pytest.mark.parametrize('page', PATHS, ids=lambda p: p.stem)
@@ -190,6 +219,7 @@ def test_readme_and_the_six_paths_run_in_a_fresh_shell(inputs, tmp_path, page):
         cwd=tmp_path / 'here', capture_output=True, text=True,
     )  # fmt: skip
     assert shell.returncode == 0, shell.stderr
+    expect_shown(page, shell.stdout)
 
 
 def test_each_of_the_six_paths_shows_what_is_printed_and_a_picture():
@@ -215,7 +245,7 @@ def test_the_notebook_runs(inputs, tmp_path, monkeypatch):
     assert '<table' in value._repr_html_()
 
 
-def _run_command(run, line: str) -> None:
+def _run_command(run, line: str) -> str:
     words = shlex.split(line)
     assert words[0] == 'robotid', f'{line}: run it, or say in ELSEWHERE what covers it'
     if words[1] == 'convert' and os.path.isfile(words[3]):
@@ -225,6 +255,7 @@ def _run_command(run, line: str) -> None:
     code, out, err = run(*words[1:])
     # 3: a design in no time is poor.
     assert code in ((0, 3) if words[1] == 'design' else (0,)), (line, out, err)
+    return out
 
 
 @pytest.mark.parametrize('page', PAGES, ids=lambda p: str(p.relative_to(ROOT)))

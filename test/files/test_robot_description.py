@@ -34,6 +34,21 @@ def test_what_xacro_refuses_is_one_sentence(tmp_path):
     assert '\n' not in str(caught.value)
 
 
+def test_packages_of_a_checkout_are_found_above_a_xacro(tmp_path):
+    pytest.importorskip('xacro')
+    for name in ('arm_description', 'arm_control'):
+        (tmp_path / name / 'urdf').mkdir(parents=True)
+        (tmp_path / name / 'package.xml').write_text('<package/>')
+    (tmp_path / 'arm_control' / 'urdf' / 'arm.xacro').write_text(XACRO)
+    top = tmp_path / 'arm_description' / 'urdf' / 'top.xacro'
+    include = '<xacro:include filename="$(find arm_control)/urdf/arm.xacro"/>'
+    top.write_text(XACRO.replace('<link', f'{include}<link', 1))
+    assert read_description(top).count('mass value="5.0"') == 2
+    top.write_text(top.read_text().replace('arm_control', 'no_such_package'))
+    with pytest.raises(ModelError, match=r'xacro refuses .*: correct it, or source the workspace'):
+        read_description(top)
+
+
 def test_without_xacro_the_remedy_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, 'xacro', None)
     (tmp_path / 'arm.xacro').write_text(XACRO)

@@ -170,7 +170,7 @@ def _passive(root: ElementTree.Element, names: Sequence[str]) -> tuple[str, ...]
     limited = {
         name
         for name, limit in limits.items()
-        if limit is not None and all(_number(limit.get(k)) > 0.0 for k in ('effort', 'velocity'))
+        if limit is not None and _number(limit.get('effort')) > 0.0
     }
     passive: set[str] = set()
     for known in (driven, limited):

@@ -92,6 +92,9 @@ def test_joints_without_a_drive_are_passive_where_the_others_have_one():
     assert len(choose(description(rows, end=drive.format(1))).joints) == 5
     unlimited = '<limit lower="-1" upper="1" effort="0" velocity="0"/>'
     assert choose(description(rows, {'arm_5': unlimited})).joints[-1] == 'arm_4'
+    # Exporters leave a speed of 0 where none was given: the effort tells that there is a drive.
+    no_speed = unlimited.replace('effort="0"', 'effort="9"')
+    assert choose(description(rows, {'arm_1': no_speed})).joints[0] == 'arm_1'
 
 
 def test_impossible_choices_are_one_sentence():
