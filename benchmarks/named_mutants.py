@@ -121,13 +121,13 @@ NAMED = {
     ),
     'signals/preparation': (
         ('slow rows dropped for friction with a shape there',
-         'np.where(shaped, every & inner[:, None], usable.moving)', 'usable.moving'),
+         'np.where(shaped, clear & inner[:, None], moving)', 'moving'),
         ('standstill kept for friction that jumps',
-         'np.where(steps, usable.clear, usable.every)', 'usable.every'),
+         'np.where(steps, every & _erode(turning, decimation // CLEAR), every)', 'every'),
         ('transients at the ends kept',
          'moving[:edge] = moving[len(moving) - edge :] = False', 'pass'),
         ('motors that turn with several joints may stand',
-         'moving[:, coupling.ratios != 0.0] &= turning', 'pass'),
+         'turning[:, coupling.ratios != 0.0] &= shared', 'pass'),
     ),
     'timing/delays': (
         ('delays of 1 σ removed',

@@ -37,7 +37,7 @@ def test_a_new_dry_kind_holds_joints_and_is_smoothed_as_its_like(kinds, name):
     values = {'Fv': 0.5, 'Fc': 2.0, 'Fcp': 2.0, 'Fcm': 1.0}
     ours, other = robot_with('viscous', name), robot_with('viscous', f'other_{name}')
     one, two = (direct_model(r, with_friction_values(r, **values)) for r in (ours, other))
-    for field in ('viscous', 'offset', 'slip_directions', 'coulomb'):
+    for field in ('damping', 'offset', 'slip_directions', 'coulomb'):
         np.testing.assert_array_equal(getattr(two, field), getattr(one, field))
     assert two.smooth_friction is None and one.coulomb.all()
     slip = np.random.default_rng(0).uniform(-1.0, 1.0, (5, ours.n))
