@@ -271,8 +271,9 @@ def payload_from_recordings(
         settings.signals, rows='moving', guard=max(settings.signals.guard, GUARD)
     )
     method = 'wls' if settings.method == 'both' else settings.method
-    settings = dataclasses.replace(settings, method=method, model='plain', signals=signals)
-    settings = without_choice(settings)
+    settings = without_choice(
+        dataclasses.replace(settings, method=method, model='plain', signals=signals)
+    )
     known = isinstance(empty, KnownArm)
     base, notes = base_parameters(robot), list(robot.warnings)
 

@@ -110,10 +110,11 @@ def _add_installed(store: Any, message_type: str) -> None:
     types = get_types_from_msg(path.read_text(), message_type)
     for _, fields in types.values():
         for _, description in fields:
-            while int(description[0]) in (_ARRAY, _SEQUENCE):
-                description = description[1][0]  # type: ignore[assignment]
-            if int(description[0]) == _NAME:
-                _add_installed(store, str(description[1]))
+            item: Any = description
+            while int(item[0]) in (_ARRAY, _SEQUENCE):
+                item = item[1][0]
+            if int(item[0]) == _NAME:
+                _add_installed(store, str(item[1]))
     store.register({k: v for k, v in types.items() if k not in store.fielddefs})
 
 
