@@ -13,8 +13,8 @@ below 15 % of it, and has to be found to within 15 % for 9 of 10; where none cou
 bears them all, which is printed.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-import itertools
 import sys
 
 from common import command_line, configured, ROOT, verdict
@@ -115,7 +115,7 @@ def identified(name: str) -> Watcher:
     return Watcher(plant, configuration, model, contact_thresholds(seen, wanted))
 
 
-def motions(watcher: Watcher, seed: int) -> 'itertools.Iterator':
+def motions(watcher: Watcher, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield reference positions and velocities of one motion after another."""
     rng, plant = np.random.default_rng([seed, 5]), watcher.plant
     time = np.arange(0.0, MOTION, plant.period)

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import Any
 
 # Before NumPy is imported.
 os.environ |= dict.fromkeys(('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS'), '1')
@@ -35,6 +36,7 @@ from robotid_ros.core.excitation.settings import (
     ValidationSettings,
     Workspace,
 )
+from robotid_ros.core.finding_codes import render
 from robotid_ros.core.model import build_robot, Robot, RobotSettings
 
 # Largest figures, by row: condition number, and CPU time [yardsticks]; or the one of the row.
@@ -60,7 +62,7 @@ STARTS, ITERATIONS = 8, 200
 missed: list[str] = []
 robots: Path
 FREE = Workspace(self_collision=False)
-PLAIN = {
+PLAIN: dict[str, Any] = {
     'margins': Margins(0.0, 0.0, 0.0, 0.0, 0.0),
     'validation': ValidationSettings(kind='none'),
     'workspace': FREE,
@@ -170,7 +172,9 @@ def apart(label: str, robot: Robot, workspace: Workspace) -> None:
     )
     result, seconds = timed(robot, base)
     line(label, result, seconds)
-    print(f'    smallest distance {result.usage.distance:.4f} m; {"; ".join(result.notes)}')
+    print(f'    smallest distance {result.usage.distance:.4f} m')
+    for note in result.notes:
+        print(f'    {render(note)}')
 
 
 def bench_meshes() -> None:

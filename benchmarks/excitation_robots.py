@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 import re
 import struct
+from typing import Any
 
 from common import ROOT
 import numpy as np
@@ -16,8 +17,10 @@ PI = float(np.pi)
 
 def ur10(friction: bool = True) -> Robot:
     """Build a UR10 with the limits that the figures of others were reached under."""
-    terms = {} if friction else {'friction': {'default': ()}, 'rotor_inertia': False}
-    limits = {
+    terms: dict[str, Any] = (
+        {} if friction else {'friction': {'default': ()}, 'rotor_inertia': False}
+    )
+    limits: dict[str, Any] = {
         'lower': (-2 * PI, -2 * PI, -PI, -2 * PI, -2 * PI, -2 * PI),
         'upper': (2 * PI, 2 * PI, PI, 2 * PI, 2 * PI, 2 * PI),
         'velocity': (2.094, 2.094, 3.142, 3.142, 3.142, 3.142),

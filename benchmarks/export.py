@@ -29,9 +29,9 @@ import sys
 from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
 
-from arms import ARMS, robots_folder
 from common import command_line, verdict
 from exported_torques import compare, NAMES
+from installed_robots import ARMS, PACKAGE, robots_folder
 import mujoco
 import numpy as np
 import pinocchio
@@ -214,8 +214,8 @@ def check_bodies(args: argparse.Namespace) -> list[str]:
     """Compare bodies and drives without friction; return what misses its bound."""
     folder = robots_folder(args.folder)
     if folder is None:
-        return ['no robots: name their folder, or pip install example-robot-data']
-    paths = {arm: folder / ARMS[arm][0] for arm in args.arms}
+        return [f'no robots: name their folder, or pip install {PACKAGE}']
+    paths = {arm: folder / ARMS[arm] for arm in args.arms}
     print(f'{"arm":12s} joints   mujoco     mjcf     urdf      sdf')
     missed = []
     for arm in {path: arm for arm, path in paths.items()}.values():

@@ -252,7 +252,7 @@ def simulated(name: str, stribeck: bool) -> Session:
     model = robot.elastic or robot
     samples = prepare(validation, model, configuration.identification.signals)
     # Of elastic joints the motors move the exported robot.
-    columns = model.motors if robot.elastic is not None else range(robot.n)
+    columns = range(robot.n) if robot.elastic is None else robot.elastic.motors
     states = States(*(x[:, columns] for x in (samples.q, samples.dq, samples.ddq, samples.moving)))
     return Session(configuration, robot, fitted, validation, states)
 

@@ -98,7 +98,7 @@ def work_hour(bag: str, minutes: str) -> None:
 
     robot = build_robot(arm(), RobotSettings())
     pieces = itertools.islice(open_recording(bag, robot.joints, max_samples=0), int(minutes))
-    report(robot, identify(pieces, robot, IdentificationSettings()))
+    report(identify(pieces, robot, IdentificationSettings()))
 
 
 def work_day(hours: str) -> None:
@@ -128,12 +128,12 @@ def work_day(hours: str) -> None:
 
     found = identify(pieces(), robot, IdentificationSettings())
     print(f'{taken:.1f} s of it to make the recording, ', end='')
-    report(robot, found)
+    report(found)
 
 
-def report(robot, found) -> None:
+def report(found) -> None:
     """Print how many rows were used, and how far from the truth the estimate is."""
-    truth = found.base.of(friction(robot))
+    truth = found.base.of(friction(found.robot))
     error = np.abs(found.estimate.value - truth) / found.estimate.sigma
     print(f'{found.estimate.rows.sum()} rows, largest error {error.max():.1f} σ')
 

@@ -51,7 +51,7 @@ def mutations(module: str, source: str) -> list[Mutation]:
     for line in source.encode().splitlines(keepends=True):
         lines.append(lines[-1] + len(line))
 
-    def place(node: ast.AST) -> tuple[int, int]:
+    def place(node: ast.expr | ast.stmt) -> tuple[int, int]:
         start = lines[node.lineno - 1] + node.col_offset
         return start, lines[node.end_lineno - 1] + node.end_col_offset
 
@@ -83,7 +83,7 @@ def _expressions(tree: ast.AST) -> Iterator[ast.AST]:
             stack += [child for child in children if child is not skipped]
 
 
-def _changes(node: ast.AST) -> Iterator[tuple[str, ast.AST, str]]:
+def _changes(node: ast.AST) -> Iterator[tuple[str, ast.expr | ast.stmt, str]]:
     """Yield kind, node to replace, and what by."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in FLIPPED:
         left, right = ast.unparse(node.left), ast.unparse(node.comparators[0])

@@ -18,8 +18,8 @@ import sys
 from tempfile import TemporaryDirectory
 import time
 
-from arms import robots_folder
 from common import command_line, configured, ROOT, verdict
+from installed_robots import ARMS, robots_folder
 import numpy as np
 from plant_session import follow, REST
 
@@ -44,7 +44,7 @@ MASSES, STATE_STEP = (1.0, 3.0, 5.0), 2
 MOUNTED, FARTHEST = (0.0, 0.0, 0.11), {'panda': (0.0, 0.0, 0.06)}
 # Periods of the excitation that the arm is known by.
 PERIODS = 3
-PANDA, PANDA_FLANGE = 'panda_description/urdf/panda.urdf', 'panda_link8'
+PANDA_FLANGE = 'panda_link8'
 # Of the search: enough for a motion within a few percent of the best.
 SEARCH = {'starts': 1, 'iterations': 60, 'time_limit': 120.0}
 MAX_MASS, MAX_CENTRE = 0.01, {'tx40': 5.0e-3}
@@ -176,8 +176,10 @@ def payloads(arm_: Arm, seed: int) -> Iterator[str]:
         true = body(arm_, mass, seed)
         loaded = record(arm_, seed, 1000 * seed + number, true)
         for method, reference in references.items():
-            given = reference, loaded, arm_.robot, settings, lambda _: None, arm_.frame
-            yield from row(arm_, method, seed, true, payload_from_recordings(*given)[0])
+            found = payload_from_recordings(
+                reference, loaded, arm_.robot, settings, lambda _: None, arm_.frame
+            )
+            yield from row(arm_, method, seed, true, found[0])
 
 
 def chosen_arms(names: list[str], folder: Path | None) -> Iterator[Arm]:
@@ -190,7 +192,7 @@ def chosen_arms(names: list[str], folder: Path | None) -> Iterator[Arm]:
         else:
             with TemporaryDirectory() as place:
                 file = Path(place) / 'panda.yaml'
-                robotid(['init', str(folder / PANDA), '-o', str(file)])
+                robotid(['init', str(folder / ARMS['panda']), '-o', str(file)])
                 yield arm(name, *configured(file), PANDA_FLANGE)
 
 

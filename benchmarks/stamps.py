@@ -77,7 +77,7 @@ def session(
 ) -> Session:
     """Run a robot along its trajectory at an update rate [Hz]; see `follow`."""
     configuration, _ = configured(name)
-    terms = {'default': ('viscous', 'coulomb', 'offset')}
+    terms: dict[str, tuple[str, ...]] = {'default': ('viscous', 'coulomb', 'offset')}
     robot_settings = dataclasses.replace(configuration.robot, friction=terms)
     robot = build_robot(configured(name)[1].urdf, robot_settings)
     settings = dataclasses.replace(
@@ -122,8 +122,8 @@ def errors(run: Session, recording: Recording, align: bool) -> tuple[dict[str, s
     signals = dataclasses.replace(SIGNALS, time_offset=align)
     found = prepare_without_delay(recording, run.robot, run.base, signals)
     system, delays = found.system, found.delays
-    found = fit(system, 'wls')
-    error, sigma = found.value - run.truth, found.sigma
+    estimate = fit(system, 'wls')
+    error, sigma = estimate.value - run.truth, estimate.sigma
     texts, good = {}, True
     for symbol in ('Fv', 'Fc'):
         rows = [k for k, name in enumerate(run.base.names) if name.startswith(symbol)]
@@ -196,9 +196,9 @@ def busy_draw(
         signals = dataclasses.replace(SIGNALS, stamps=kind)
         found = prepare_without_delay(log, run.robot, run.base, signals)
         samples, system = found.samples, found.system
-        found = fit(count_model_error(samples, system, run.robot, run.base), 'wls')
-        error = found.value - run.truth
-        times = error / found.sigma
+        estimate = fit(count_model_error(samples, system, run.robot, run.base), 'wls')
+        error = estimate.value - run.truth
+        times = error / estimate.sigma
         fv = [k for k, symbol in enumerate(run.base.names) if symbol.startswith('Fv')]
         result.append((error[fv] / run.truth[fv], times[fv], float(np.mean(np.abs(times) <= 3.0))))
     return tuple(result)

@@ -19,13 +19,13 @@ bodies : links that had a physical body and have none now
 import argparse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 import os
 from pathlib import Path
 import sys
 from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
 
+from installed_robots import PACKAGE, robots_folder
 import mujoco
 import numpy as np
 import pinocchio
@@ -36,7 +36,6 @@ from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.export.bodies import own_bodies
 from robotid_ros.files.export.identified_urdf import identified_urdf
 
-PACKAGE = 'example-robot-data'
 # How far the drawn bodies are from the prior: standard deviation of S^½, see `link_coordinates`.
 NEAR, FAR = 0.1, 0.7
 SAME = 1e-8
@@ -67,14 +66,8 @@ class Row:
 
 def descriptions(folder: Path | None, only: Sequence[str]) -> list[Path]:
     """Find the robot descriptions."""
-    if folder is not None:
-        found = sorted(folder.resolve().rglob('*.urdf'))
-    else:
-        try:
-            files = metadata.files(PACKAGE) or []
-        except metadata.PackageNotFoundError:
-            return []
-        found = sorted({Path(str(f.locate())).resolve() for f in files if f.suffix == '.urdf'})
+    root = robots_folder(folder)
+    found = [] if root is None else sorted(root.resolve().rglob('*.urdf'))
     return [path for path in found if not only or any(word in path.name for word in only)]
 
 

@@ -118,8 +118,8 @@ def trials(name: str) -> dict[float, list[tuple[Verdict, np.ndarray]]]:
     configuration = load(str(ROOT / 'config' / f'{name}.yaml'))
     urdf, settings = read_urdf(configuration), configuration.identification
     robot, simulated = build_robot(urdf, configuration.robot), configuration.simulation
-    terms = ('viscous', 'coulomb', 'stribeck', 'offset')
-    terms = tuple(t for t in terms if t != 'stribeck' or simulated.stribeck.extra)
+    all_terms = ('viscous', 'coulomb', 'stribeck', 'offset')
+    terms = tuple(t for t in all_terms if t != 'stribeck' or simulated.stribeck.extra)
     as_is = dataclasses.replace(configuration.robot, friction={'default': terms})
     plain = build_robot(urdf, as_is)
     gravity = simulated.gravity or configuration.robot.gravity
@@ -134,8 +134,8 @@ def trials(name: str) -> dict[float, list[tuple[Verdict, np.ndarray]]]:
         for seed in SEEDS:
             try:
                 result = identify(record(robot, plant, seconds, seed, 0.5), robot, settings)
-            except RobotIdError as error:
-                print(f'{name:8} {seconds:5.0f} s  refused: {str(error)[:90]}')
+            except RobotIdError as refusal:
+                print(f'{name:8} {seconds:5.0f} s  refused: {str(refusal)[:90]}')
                 continue
             verdict, error = judge(result), actual(result, plain, chi, fresh, settings)
             found.setdefault(seconds, []).append((verdict, error))

@@ -18,6 +18,7 @@ differ more than the settings, the first draw, and the root mean square of sever
 
 import dataclasses
 import itertools
+from pathlib import Path
 import sys
 import time
 
@@ -32,6 +33,7 @@ from scara_tables import PER_PAPER
 
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.replay.convergence_history import Iteration
 from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.prior_distribution import initial_parameters
 from robotid_ros.core.replay.replay_problem import make_replay_problem, ReplayProblem
@@ -67,14 +69,14 @@ def tx40() -> list[Draw]:
     return [(dataclasses.replace(case, a_priori_inertia=case.inertia(chi)), base.of(chi))]
 
 
-def emps(folder: object) -> list[Draw]:
+def emps(folder: Path) -> list[Draw]:
     """Return the real axis and what is published of it."""
     case = emps_replay(folder / 'emps' / 'ident.npz', ReplaySettings())
     true = np.array([KNOWN[name.rstrip('R').rstrip('1')][0] for name in case.base.names])
     return [(dataclasses.replace(case, a_priori_inertia=np.array([KNOWN['M'][0]])), true)]
 
 
-def lag_share(case: ReplayProblem, record: object) -> float:
+def lag_share(case: ReplayProblem, record: Iteration) -> float:
     """Return the worst joint's ‖q_ddm − q‖ over ‖q − q_r‖; NaN without a measured position."""
     if case.measured is None:
         return float('nan')

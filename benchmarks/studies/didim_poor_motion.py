@@ -18,14 +18,13 @@ methods, how many agree with WLS within 3 sigma; how many stay near their prior.
 
 from collections.abc import Callable
 import dataclasses
-import importlib.metadata
-from pathlib import Path
 import sys
 from typing import NamedTuple
 
 import _benchmarks  # noqa: F401
 from common import command_line, ROOT, verdict
 from didim_tx40 import harmonics, session, truth
+from installed_robots import ARMS, PACKAGE, robots_folder
 import numpy as np
 
 from robotid_ros.core.finding_codes import select
@@ -45,24 +44,15 @@ from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.exceptions import RankDeficientError, RobotIdError
 from robotid_ros.simulation_settings import GainSettings, NoiseSettings, SimulationSettings
 
-# Folder, file and joints of the arms of example-robot-data.
-ARMS = {
-    'panda': ('panda_description/urdf/panda.urdf', [f'panda_joint{j}' for j in range(1, 8)]),
-    'xarm7': ('xarm_description/urdf/xarm7.urdf', [f'joint{j}' for j in range(1, 8)]),
-    'baxter': (
-        'baxter_description/urdf/baxter.urdf',
-        ['left_s0', 'left_s1', 'left_e0', 'left_e1', 'left_w0', 'left_w1', 'left_w2'],
-    ),
-    'talos': (
-        'talos_data/robots/talos_left_arm.urdf',
-        [f'arm_left_{j}_joint' for j in range(2, 8)],
-    ),
-    'kinova': (
-        'kinova_description/robots/kinova.urdf',
-        [f'j2s6s200_joint_{j}' for j in range(1, 7)],
-    ),
-    'z1': ('z1_description/urdf/z1.urdf', [f'joint{j}' for j in range(1, 7)]),
-    'ur10': ('ur_description/urdf/ur10_robot.urdf', []),
+# Joints of the installed arms that move.
+JOINTS = {
+    'panda': [f'panda_joint{j}' for j in range(1, 8)],
+    'xarm7': [f'joint{j}' for j in range(1, 8)],
+    'baxter': ['left_s0', 'left_s1', 'left_e0', 'left_e1', 'left_w0', 'left_w1', 'left_w2'],
+    'talos': [f'arm_left_{j}_joint' for j in range(2, 8)],
+    'kinova': [f'j2s6s200_joint_{j}' for j in range(1, 7)],
+    'z1': [f'joint{j}' for j in range(1, 7)],
+    'ur10': [],
 }
 OWN = ('arm3', 'tx40', 'ur10')
 STARTS = ('regular', 'idim', 'prior')
@@ -87,15 +77,13 @@ class Case(NamedTuple):
 
 def descriptions() -> dict[str, tuple[str, RobotSettings]]:
     """Return URDF and settings of each robot that is there."""
-    try:
-        package = importlib.metadata.distribution('example-robot-data')
-    except importlib.metadata.PackageNotFoundError:
-        print('example-robot-data is not installed: robots of the package itself')
+    folder = robots_folder()
+    if folder is None:
+        print(f'{PACKAGE} is not installed: robots of the package itself')
         return {name: ((ROOT / f'urdf/{name}.urdf').read_text(), RobotSettings()) for name in OWN}
-    folder = Path(str(package.locate_file('cmeel.prefix/share/example-robot-data/robots')))
     return {
-        name: ((folder / path).read_text(), RobotSettings(joints=tuple(joints)))
-        for name, (path, joints) in ARMS.items()
+        name: ((folder / ARMS[name]).read_text(), RobotSettings(joints=tuple(joints)))
+        for name, joints in JOINTS.items()
     }
 
 

@@ -37,7 +37,7 @@ COUNTS = 2**17  # of the encoders, per turn of the joint
 # Largest bias over σ, and deviation of the stated σ; by how many of their own standard errors the
 # latter, and the ratio of two variances, may exceed their bounds before that counts.
 BIAS, HONEST, CLEAR = 0.3, 0.2, 3.0
-FRICTION = {
+FRICTION: dict[str, dict[str, tuple[float, ...]]] = {
     'arm3': {'Fv': (0.5, 0.277, 0.03), 'Fs': (2.0, 1.0, 2.0), 'Fsc': (-0.3, -0.2, -0.3)},
     'ur10': {
         'Ia': (2.0, 2.0, 0.9, 0.12, 0.12, 0.12),

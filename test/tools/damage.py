@@ -7,6 +7,7 @@ import random
 import re
 import shutil
 import sqlite3
+from typing import Any
 
 from bag_tools import EPOCH, joint_state, status, STORE, write_sqlite
 from mcap.reader import make_reader
@@ -269,7 +270,7 @@ def ros1(good: Good, chance: random.Random, folder: Path) -> Command:
         connection = writer.add_connection('/joint_states', JOINT_STATE, typestore=store)
         for topic, time, data in good.messages:
             if topic == '/joint_states':
-                state = STORE.deserialize_cdr(data, JOINT_STATE)
+                state: Any = STORE.deserialize_cdr(data, JOINT_STATE)
                 stamp = store.types['builtin_interfaces/msg/Time'](*divmod(time, 10**9))
                 header = store.types['std_msgs/msg/Header'](0, stamp, '')
                 values = state.position, state.velocity, state.effort
