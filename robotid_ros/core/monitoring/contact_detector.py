@@ -9,7 +9,7 @@ from ...exceptions import RecordingError
 from ..arrays import Array, ReadOnlyArrays
 from ..excitation.collision_bodies import tool_frame
 from ..model.dynamics import RobotDynamics
-from .external_effort import ExternalEffort
+from .external_effort import ExternalEffort, MAX_GAP
 
 # Rows count for the size of the residual where friction is known to within this share of what it
 # is not known by at rest.
@@ -155,7 +155,7 @@ class ContactDetector:
 
     def __init__(self, joints: Sequence[str], thresholds: ContactThresholds):
         self._joints, self._thresholds = joints, thresholds
-        self._quiet_since = 0
+        self._quiet_since = self._last = 0
         self.threshold: Array = np.full(len(joints), np.inf)
         self.contact: Contact | None = None
 
@@ -166,8 +166,10 @@ class ContactDetector:
         share = np.abs(seen.effort) / self.threshold
         joint = int(np.argmax(share))
         before = self.contact
-        if share[joint] > RELEASE_SHARE:
+        # After a gap the observer begins at zero: what was not seen was not quiet.
+        if share[joint] > RELEASE_SHARE or seen.stamp - self._last > MAX_GAP * 1e9:
             self._quiet_since = seen.stamp
+        self._last = seen.stamp
         if before is not None and before.present:
             if abs(seen.stamp - self._quiet_since) * 1e-9 > RELEASE_TIME:
                 self.contact = dataclasses.replace(before, present=False)

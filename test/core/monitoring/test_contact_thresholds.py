@@ -103,6 +103,9 @@ def test_a_contact_is_told_once_and_kept():
     assert first == Contact('b', 30 * 10**6, 20.0, 5.0, 1, True)
     # It goes on while an effort is beyond half of its threshold.
     assert not any(take(t, a=3.0) for t in range(40, 1000, 10))
-    assert not take(1100) and take(1200)
+    assert not any(take(t) for t in range(1000, 1190, 10)) and take(1200)
     assert not detector.contact.present and detector.contact.stamp == first.stamp
     assert take(1210, a=-5.1) and detector.contact.number == 2 and detector.contact.joint == 'a'
+    # A gap is not quiet: after it the observer begins at zero.
+    assert not take(5000) and not any(take(t, a=-5.1) for t in range(5010, 6000, 10))
+    assert detector.contact.number == 2 and detector.contact.present
