@@ -1,4 +1,4 @@
-"""The joint_trajectory_controller: there, active, with what a session and DIDIM need."""
+"""The joint_trajectory_controller: there, active, with what a session, a stop and DIDIM need."""
 
 from collections.abc import Iterator
 
@@ -13,6 +13,8 @@ from .graph_snapshot import GraphSnapshot
 
 # States that tell a rate, and the share of them that has to arrive: real publishers drop few.
 LEAST_STATES, MIN_STATE_SHARE = 20, 0.8
+# A rate that divides another is a whole number of hertz, rounded.
+RATE_ROUNDING = 0.01
 _BROADCASTER = 'joint_state_broadcaster/JointStateBroadcaster'
 
 
@@ -38,6 +40,8 @@ def controller_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterato
             yield finding('controller_unfit', reason=str(reason))
     yield from _rate_findings(snapshot)
     yield from _tolerance_findings(controller)
+    yield from _stopping_findings(controller)
+    yield from _starting_findings(controller)
     yield _didim_finding(controller)
 
 
@@ -65,7 +69,13 @@ def _silent(snapshot: GraphSnapshot) -> Finding:
 
 def _rate_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
     """Compare how often the controller tells its state with how often it updates."""
-    states = snapshot.controller_states
+    states, manager = snapshot.controller_states, snapshot.manager
+    update = snapshot.controller.rate if snapshot.controller else 0.0
+    if manager and manager.rate and update:
+        better = round(manager.rate / max(round(manager.rate / update), 1))
+        if abs(better - update) > RATE_ROUNDING * update:
+            rates = {'update': update, 'manager': manager.rate, 'better': better}
+            yield finding('uneven_updates', controller=snapshot.controller_name, **rates)
     if states is None or len(states.received) < LEAST_STATES or not snapshot.rate:
         return
     rate = 1e9 * (len(states.received) - 1) / max(float(np.ptp(states.received)), 1.0)
@@ -82,6 +92,34 @@ def _tolerance_findings(controller: ControllerDescription) -> Iterator[Finding]:
     ]
     if unset:
         yield finding('no_path_tolerance', unset, controller=controller.name)
+
+
+def _stopping_findings(controller: ControllerDescription) -> Iterator[Finding]:
+    """Yield what settings make of a stop and of the end of a motion; old versions lack some."""
+    values, name = controller.values, controller.name
+    ramp = values.get('constraints.decelerate_on_cancel')
+    if ramp:
+        key = 'constraints.{}.max_deceleration_on_cancel'
+        if unset := [j for j in controller.joints if not values.get(key.format(j))]:
+            yield finding('no_deceleration', unset, controller=name)
+    elif ramp is not None:
+        yield finding('stops_at_once', controller=name)
+    if values.get('allow_nonzero_velocity_at_trajectory_end'):
+        yield finding('ends_in_motion', controller=name)
+    awaited = [j for j in controller.joints if values.get(f'constraints.{j}.goal')]
+    if awaited and not values.get('constraints.goal_time'):
+        yield finding('waits_for_goal', awaited, controller=name)
+
+
+def _starting_findings(controller: ControllerDescription) -> Iterator[Finding]:
+    """Yield settings by which a motion begins elsewhere than where the robot is."""
+    values, name = controller.values, controller.name
+    last = values.get('set_last_command_interface_value_as_state_on_activation')
+    if last and 'position' in controller.command_interfaces:
+        yield finding('starts_at_last_command', controller=name)
+    for setting in ('open_loop_control', 'interpolate_from_desired_state'):
+        if values.get(setting):
+            yield finding('open_loop', controller=name, setting=setting)
 
 
 def _didim_finding(controller: ControllerDescription) -> Finding:

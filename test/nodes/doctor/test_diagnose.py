@@ -23,7 +23,7 @@ from robotid_ros.nodes.doctor.graph_snapshot import (
     Topic,
 )
 
-from .conftest import controller, EPOCH, told, topics, URDF
+from .conftest import controller, EPOCH, JOINTS, told, topics, URDF
 
 OTHER = Endpoint('/other')
 
@@ -35,6 +35,26 @@ def test_a_healthy_robot_is_fine(snapshot: Callable[..., GraphSnapshot]):
     assert {'controller', 'DIDIM', 'timing', 'clock', 'efforts', 'description'} <= subjects
 
 
+def test_settings_that_are_right_are_not_told(snapshot: Callable[..., GraphSnapshot]):
+    values = {
+        'constraints.decelerate_on_cancel': True,
+        **{f'constraints.{j}.max_deceleration_on_cancel': 3.0 for j in JOINTS},
+        **{f'constraints.{j}.trajectory': 0.1 for j in JOINTS},
+        **{f'constraints.{j}.goal': 0.1 for j in JOINTS},
+        **{'constraints.goal_time': 1.0, LAST: True, 'open_loop_control': False},
+    }
+    for rate, manager in ((500.0, 500.0), (333.0, 1000.0), (500.0, 1000.0), (0.0, 1000.0)):
+        found = diagnose(
+            snapshot(
+                controller=controller(values=values, rate=rate),
+                manager=ManagerState(
+                    {'arm_controller': 'active'}, {'arm': 'active'}, rate=manager
+                ),
+            )
+        )
+        assert max(finding.severity for finding in found) == Severity.OK, found
+
+
 def test_the_worst_comes_first(snapshot: Callable[..., GraphSnapshot]):
     found = diagnose(snapshot(manager=None, malformed=3, controller_states=None))
     severities = [finding.severity for finding in found]
@@ -43,6 +63,7 @@ def test_the_worst_comes_first(snapshot: Callable[..., GraphSnapshot]):
 
 
 TOPIC = topics()
+LAST = 'set_last_command_interface_value_as_state_on_activation'
 SILENT = {'controller_states': None, 'joint_states': (), 'descriptions': ()}
 MANAGER = ManagerState(
     {'arm_controller': 'inactive', 'position_controller': 'active', 'jsb': 'active'},
@@ -120,6 +141,63 @@ MANAGER = ManagerState(
             'WARNING',
             'no_path_tolerance',
             {'joints': ('zjoint', 'joint3')},
+        ),
+        (
+            {'controller': controller(values={'constraints.decelerate_on_cancel': False})},
+            'INFO',
+            'stops_at_once',
+            {},
+        ),
+        (
+            {
+                'controller': controller(
+                    values={
+                        'constraints.decelerate_on_cancel': True,
+                        'constraints.zjoint.max_deceleration_on_cancel': 3.0,
+                        'constraints.joint2.max_deceleration_on_cancel': 0.0,
+                    }
+                )
+            },
+            'WARNING',
+            'no_deceleration',
+            {'joints': ('joint2', 'joint3')},
+        ),
+        (
+            {'controller': controller(values={LAST: True}, command_interfaces=('position',))},
+            'INFO',
+            'starts_at_last_command',
+            {},
+        ),
+        (
+            {'controller': controller(values={'interpolate_from_desired_state': True})},
+            'WARNING',
+            'open_loop',
+            {'setting': 'interpolate_from_desired_state'},
+        ),
+        (
+            {'controller': controller(values={'allow_nonzero_velocity_at_trajectory_end': True})},
+            'INFO',
+            'ends_in_motion',
+            {},
+        ),
+        (
+            {
+                'controller': controller(
+                    values={'constraints.goal_time': 0.0, 'constraints.joint2.goal': 0.1}
+                )
+            },
+            'INFO',
+            'waits_for_goal',
+            {'joints': ('joint2',)},
+        ),
+        (
+            {
+                'controller': controller(rate=300.0),
+                'manager': ManagerState({'arm_controller': 'active'}, rate=1000.0),
+            },
+            'WARNING',
+            'uneven_updates',
+            {'update': 300.0, 'manager': 1000.0, 'better': 333},
         ),
         ({'manager': None}, 'INFO', 'no_manager', {}),
         (
