@@ -93,6 +93,9 @@ def _joined(stamp: np.ndarray, values: Values) -> tuple[np.ndarray, Values]:
 LATEST = 2.0**31
 # Share of the rows that move on under the stamp of the row before, from which a clock is coarse.
 MOSTLY = 0.5
+# Rows of a damaged beginning or end: this share at most, so many times as far from the middle as
+# all others reach.
+STRAYS, FAR = 0.01, 10.0
 # Units that a clock counts in, the rates of logs [Hz] that tell them apart, and the share of its
 # limit that the fastest joint reaches: below it is no motion to identify on, above it no robot.
 _TICKS, _RATES, _SHARES = ('s', 'ms', 'us', '100ns', 'ns'), (2.0, 2e4), (0.02, 2.0)
@@ -147,6 +150,7 @@ def make_stamps(
             f"'{table.source}' has no times in {selection.pattern}: name another column with "
             "--columns 'time=NAME', or give the rate in Hz with --rate"
         )
+    kept[kept] = ~stray_times(clocks[0][kept])
     without = int((~kept).sum())
     notes = [finding('rows_without_time', count=without)] if without else []
     time, *fraction = (clock[kept] for clock in clocks)
@@ -159,6 +163,14 @@ def make_stamps(
     stamp = _nanoseconds(time, unit, selection.pattern, origin)
     stamp, spread = _spread(stamp, moved['position'])
     return stamp, kept, [*told, *spread, *notes]
+
+
+def stray_times(time: np.ndarray) -> np.ndarray:
+    """Tell which times (N,) are those of damaged rows: few, and far from all others."""
+    known = time[np.isfinite(time)].astype(float)
+    low, middle, high = np.quantile(known if len(known) else [0.0], (STRAYS, 0.5, 1.0 - STRAYS))
+    far = np.abs(time - middle) > FAR * (high - low)
+    return far if far.mean() <= STRAYS else np.zeros_like(far)
 
 
 def _unit(
