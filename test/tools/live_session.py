@@ -48,12 +48,16 @@ class Robot:
         self.stamps: list[int] = []
         self.positions: list[np.ndarray] = []
         self._describe = describe
-        self._end = threading.Event()
+        self._lock, self._end = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
     def _watch(self) -> None:
         while not self._end.wait(0.01):
+            self._take()
+
+    def _take(self) -> None:
+        with self._lock:
             for message in self.stream.take_messages():
                 stamp = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec
                 self.positions.append(np.array(message.position))
@@ -70,7 +74,8 @@ class Robot:
 
     @property
     def now(self) -> int:
-        """Last stamp [ns]."""
+        """Last stamp of what has arrived [ns]."""
+        self._take()
         return self.stamps[-1] if self.stamps else 0
 
     def wait(self) -> None:
