@@ -21,8 +21,9 @@ from .columns import KIND, KINDS
 GRID = (np.inf, 1.0, 1e-1, 1e-2, 1e-3, 1e-4)
 # Pulls to the bodies of the description, and ridges where it has none.
 PULLS, RIDGES = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0), (0.0, 1e-6, 1e-5, 1e-4, 1e-3)
-# A choice has to gain so much of the log error, and so many standard errors over the folds.
-LEAST_GAIN, ERRORS = 0.002, 2.0
+# A choice has to gain so much of the log error, and so many standard errors over the folds: a
+# filter or a model without gravity two, a kind or a pull one (Breiman et al. 1984).
+LEAST_GAIN, ERRORS, KIND_ERRORS = 0.002, 2.0, 1.0
 SWEEPS = 3
 
 
@@ -277,7 +278,8 @@ class Choice:
             if value == np.inf:
                 clear = gain > LEAST_GAIN
             else:
-                clear = gains_clearly(total(errors), total(current)) and self._guards(errors)
+                clear = gains_clearly(total(errors), total(current), KIND_ERRORS)
+                clear = clear and self._guards(errors)
             if clear and gain > least:
                 best, least = value, gain
         return best
@@ -289,11 +291,11 @@ class Choice:
         return bool(np.all(gain.sum(axis=0) >= -error))
 
 
-def gains_clearly(errors: Array, others: Array) -> bool:
+def gains_clearly(errors: Array, others: Array, chances: float = ERRORS) -> bool:
     """Tell whether errors (F,) are less than others, by the mean of their logs, beyond chance."""
     gains = np.log(others / errors)
     chance = float(gains.std(ddof=1) / np.sqrt(len(gains)))
-    return float(gains.mean()) > max(LEAST_GAIN, ERRORS * chance)
+    return float(gains.mean()) > max(LEAST_GAIN, chances * chance)
 
 
 def total(errors: Array) -> Array:
