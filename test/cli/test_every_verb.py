@@ -140,9 +140,11 @@ def test_a_good_log_is_told_on_a_screen(run, bag, identified, tmp_path):
     _, out, _ = run('identify', bag, '-o', tmp_path / 'x')
     end = r'\nverdict good\. .* error expected on other.*\.\nnext .*\nwritten .*\n$'
     assert re.search(end, unwrapped(out))
-    # 15 lines and the tables; a path is a line of its own.
+    # 15 lines and the tables; a path is a line of its own. That pages are missing is the test's.
     around = re.sub(r'(?m)^(joint|parameter) .*\n─+\n(?s:.*?)\n\n', '', out)
-    assert len(around.splitlines()) <= 15 and re.findall('warning +(.*?) ', out) == ['F630']
+    assert re.findall('warning +(.*?) ', out) == ['F630']
+    around = re.sub(r'(?m)^warning +F630.*\n( .*\n)*', '', around)
+    assert len(around.splitlines()) <= 13
     _, out, _ = run('identify', bag, '-o', tmp_path / 'y', '--part', '0:1')
     end = r'\nverdict fair\. .* No other motion validates it.*\nnext Record another.*\nwritten'
     assert re.search(end, unwrapped(out))

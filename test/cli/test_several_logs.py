@@ -49,7 +49,9 @@ def test_two_tables_make_one_estimate(run, tables, scara, tmp_path):
     arguments = (logs[0], '--urdf', tables / 'scara.urdf', '-o', out)
     assert run('identify', *arguments)[0] == 0
     one = {entry.name: entry for entry in read_results(out).base}
-    assert np.median([values[name].sigma / one[name].sigma for name in one]) < 0.9
+    # One log alone may open another kind of friction.
+    common = one.keys() & values.keys()
+    assert np.median([values[name].sigma / one[name].sigma for name in common]) < 0.9
 
 
 @pytest.mark.usefixtures('without_bokeh')
