@@ -108,7 +108,9 @@ def actual(
     """Return the relative error (n,) of what is predicted of a motion, while joints move."""
     own = validate(fresh, found.robot, basic_solution(found.base, found.estimate.value), settings)
     true = validate(fresh, plain, chi, settings)
-    error = np.where(true.valid, own.predicted - true.predicted, 0.0)
+    # A model with presliding may keep other rows.
+    found_there = [np.interp(true.time, own.time, column) for column in own.predicted.T]
+    error = np.where(true.valid, np.column_stack(found_there) - true.predicted, 0.0)
     effort = np.where(true.valid, true.predicted, 0.0)
     return np.asarray(np.linalg.norm(error, axis=0) / np.linalg.norm(effort, axis=0))
 
