@@ -65,7 +65,7 @@ class Work:
     def carry(self, loaded: bool) -> None:
         """Attach the body, or leave it."""
         old, self.physics = self.physics, self._bodies[int(loaded)]
-        self.physics.set_state(old.position.tolist(), old.velocity.tolist())
+        self.physics.set_state(old.position, old.velocity)
 
     def scale_friction(self, joint: int, factor: float) -> None:
         """Let a joint's friction be so many times what it was identified with."""

@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Any
 
 # Before NumPy is imported.
 os.environ |= dict.fromkeys(('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS'), '1')
@@ -62,7 +61,7 @@ STARTS, ITERATIONS = 8, 200
 missed: list[str] = []
 robots: Path
 FREE = Workspace(self_collision=False)
-PLAIN: dict[str, Any] = {
+PLAIN = {
     'margins': Margins(0.0, 0.0, 0.0, 0.0, 0.0),
     'validation': ValidationSettings(kind='none'),
     'workspace': FREE,

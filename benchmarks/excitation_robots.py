@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 import re
 import struct
-from typing import Any
 
 from common import ROOT
+import installed_robots
 import numpy as np
 import yaml
 
@@ -17,10 +17,8 @@ PI = float(np.pi)
 
 def ur10(friction: bool = True) -> Robot:
     """Build a UR10 with the limits that the figures of others were reached under."""
-    terms: dict[str, Any] = (
-        {} if friction else {'friction': {'default': ()}, 'rotor_inertia': False}
-    )
-    limits: dict[str, Any] = {
+    terms = {} if friction else {'friction': {'default': ()}, 'rotor_inertia': False}
+    limits = {
         'lower': (-2 * PI, -2 * PI, -PI, -2 * PI, -2 * PI, -2 * PI),
         'upper': (2 * PI, 2 * PI, PI, 2 * PI, 2 * PI, 2 * PI),
         'velocity': (2.094, 2.094, 3.142, 3.142, 3.142, 3.142),
@@ -88,24 +86,19 @@ def cylinder(radius: float, length: float, sides: int = 64) -> bytes:
     return bytes(80) + struct.pack('<I', len(faces)) + b''.join(rows)
 
 
-# Arms of example-robot-data: description, joints by the start of their names, start, ground [m].
+# Installed arms: joints by the start of their names, start, ground [m].
 ARMS = {
-    'panda': (
-        'panda_description/urdf/panda.urdf',
-        'panda_joint',
-        (0, -0.5, 0, -2, 0, 1.6, 0.8),
-        0,
-    ),
-    'ur5': ('ur_description/urdf/ur5_robot.urdf', '', (0, -1.2, 1.2, -1.5, -1.5, 0), -0.1),
-    'ur10': ('ur_description/urdf/ur10_robot.urdf', '', (0, -1.2, 1.2, -1.5, -1.5, 0), -0.1),
+    'panda': ('panda_joint', (0, -0.5, 0, -2, 0, 1.6, 0.8), 0),
+    'ur5': ('', (0, -1.2, 1.2, -1.5, -1.5, 0), -0.1),
+    'ur10': ('', (0, -1.2, 1.2, -1.5, -1.5, 0), -0.1),
 }
 
 
 def configuration_of(name: str, folder: Path, output: Path) -> Path:
     """Write the configuration of one of `ARMS`: meshes, ground and self-collision, in 1 cm."""
-    description, prefix, start, ground = ARMS[name]
+    prefix, start, ground = ARMS[name]
     share = folder.parent
-    path = folder / 'robots' / description
+    path = folder / 'robots' / installed_robots.ARMS[name]
     found = re.findall(r'<joint\s+name="([^"]+)"\s+type="revolute"', path.read_text())
     joints = [joint for joint in found if joint.startswith(prefix) and 'finger' not in joint]
     workspace = {'ground': float(ground), 'distance': 0.01, 'mesh_folders': [str(share)]}

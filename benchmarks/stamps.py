@@ -77,7 +77,7 @@ def session(
 ) -> Session:
     """Run a robot along its trajectory at an update rate [Hz]; see `follow`."""
     configuration, _ = configured(name)
-    terms: dict[str, tuple[str, ...]] = {'default': ('viscous', 'coulomb', 'offset')}
+    terms = {'default': ('viscous', 'coulomb', 'offset')}
     robot_settings = dataclasses.replace(configuration.robot, friction=terms)
     robot = build_robot(configured(name)[1].urdf, robot_settings)
     settings = dataclasses.replace(

@@ -167,7 +167,7 @@ class ContactDetector:
         joint = int(np.argmax(share))
         before = self.contact
         # After a gap the observer begins at zero: what was not seen was not quiet.
-        if share[joint] > RELEASE_SHARE or seen.stamp - self._last > MAX_GAP * 1e9:
+        if share[joint] > RELEASE_SHARE or abs(seen.stamp - self._last) > MAX_GAP * 1e9:
             self._quiet_since = seen.stamp
         self._last = seen.stamp
         if before is not None and before.present:

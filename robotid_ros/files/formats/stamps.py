@@ -150,7 +150,6 @@ def make_stamps(
             f"'{table.source}' has no times in {selection.pattern}: name another column with "
             "--columns 'time=NAME', or give the rate in Hz with --rate"
         )
-    kept[kept] = ~stray_times(clocks[0][kept])
     without = int((~kept).sum())
     notes = [finding('rows_without_time', count=without)] if without else []
     time, *fraction = (clock[kept] for clock in clocks)

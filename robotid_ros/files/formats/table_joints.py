@@ -81,13 +81,12 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
             notes += more
     times = [column for _, column in found['time'].members] if 'time' in found else []
     columns = [*times, *(column for own in places.values() for column in own.values())]
-    content = dict(table.read(list(dict.fromkeys(column.name for column in columns))))
+    content = table.read(list(dict.fromkeys(column.name for column in columns)))
     joints = tuple(positions)
-    damaged = stray_times(times[0].of(content)) if times else np.zeros(0, bool)
-    if damaged.any():  # what such rows hold tells nothing of units
-        for name in content.keys() - {column.name for column in times}:
-            content[name] = np.array(content[name], dtype=float)
-            content[name][damaged] = math.nan
+    if times and (damaged := stray_times(times[0].of(content))).any():
+        content = {name: np.array(column, dtype=float) for name, column in content.items()}
+        for column in content.values():
+            column[damaged] = math.nan
     values = {q: _matrix(content, places.get(q, {}), joints) for q in FIELDS}
     alternatives = found['effort'].others if 'effort' in automatic else ()
     for other in () if np.nan_to_num(values['effort']).any() else alternatives:

@@ -117,9 +117,8 @@ def _starting_findings(controller: ControllerDescription) -> Iterator[Finding]:
     last = values.get('set_last_command_interface_value_as_state_on_activation')
     if last and 'position' in controller.command_interfaces:
         yield finding('starts_at_last_command', controller=name)
-    for setting in ('open_loop_control', 'interpolate_from_desired_state'):
-        if values.get(setting):
-            yield finding('open_loop', controller=name, setting=setting)
+    if values.get('open_loop_control'):
+        yield finding('open_loop', controller=name)
 
 
 def _didim_finding(controller: ControllerDescription) -> Finding:

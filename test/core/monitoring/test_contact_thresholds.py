@@ -108,4 +108,6 @@ def test_a_contact_is_told_once_and_kept():
     assert take(1210, a=-5.1) and detector.contact.number == 2 and detector.contact.joint == 'a'
     # A gap is not quiet: after it the observer begins at zero.
     assert not take(5000) and not any(take(t, a=-5.1) for t in range(5010, 6000, 10))
+    # Nor is a clock that was set back.
+    assert not take(2000) and not any(take(t, a=-5.1) for t in range(2010, 3000, 10))
     assert detector.contact.number == 2 and detector.contact.present

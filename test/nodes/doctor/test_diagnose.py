@@ -42,6 +42,8 @@ def test_settings_that_are_right_are_not_told(snapshot: Callable[..., GraphSnaps
         **{f'constraints.{j}.trajectory': 0.1 for j in JOINTS},
         **{f'constraints.{j}.goal': 0.1 for j in JOINTS},
         **{'constraints.goal_time': 1.0, LAST: True, 'open_loop_control': False},
+        # With position commands this keeps the reference from jumping.
+        'interpolate_from_desired_state': True,
     }
     for rate, manager in ((500.0, 500.0), (333.0, 1000.0), (500.0, 1000.0), (0.0, 1000.0)):
         found = diagnose(
@@ -169,10 +171,10 @@ MANAGER = ManagerState(
             {},
         ),
         (
-            {'controller': controller(values={'interpolate_from_desired_state': True})},
+            {'controller': controller(values={'open_loop_control': True})},
             'WARNING',
             'open_loop',
-            {'setting': 'interpolate_from_desired_state'},
+            {},
         ),
         (
             {'controller': controller(values={'allow_nonzero_velocity_at_trajectory_end': True})},
