@@ -14,10 +14,11 @@ NAMED = {
     ),
     'model/drive_torques': (
         ('motors of couplings drive one joint alone',
-         'yield int(driven), k, coupling.ratios[driven] * values', 'yield int(driven), k, values'),
+         '(joint, k, drive.ratios[joint] * values)', '(joint, k, values)'),
     ),
     'model/dynamics': (
-        ('mimicked joints do not load their driver', 'jacobian[joint, driver] * values', 'values'),
+        ('mimicked joints do not load their driver',
+         'jacobian[joint, driver] * torques', 'torques'),
     ),
     'parameters/physical_consistency': (
         ('impossible bodies',

@@ -6,14 +6,15 @@ regressor; columns of drives follow. The gradient goes the same way back, all sa
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import Array
-from ..model.friction import FrictionTerm, make_terms, SYMMETRIC
+from ..model.drive_torques import Drive, drives
+from ..model.friction import FrictionTerm, SYMMETRIC
 from ..model.parameters import INERTIAL, PINOCCHIO_ORDER
 from ..model.robot import Robot
 from ..rank import DEPENDENT
@@ -32,37 +33,35 @@ STEP = 1e-6
 PINOCCHIO_SYMBOLS = tuple(INERTIAL[i] for i in np.argsort(PINOCCHIO_ORDER))
 
 
-@dataclass(frozen=True)
-class DriveColumn:
+class DriveColumn(NamedTuple):
     """
-    A torque `rᵀ f(r·x)` of a motor with ratios r, x one of q, dq and ddq.
+    A torque `rᵀ f(r·x)` of a drive with ratios r, x one of q, dq and ddq.
 
-    Parameters
+    Attributes
     ----------
-    joints : numbers of the joints that the motor drives
-    ratios : motor speed per speed of each of them
+    name : of its parameter
+    drive : whose torque it is
     source : 'q', 'dq' or 'ddq': x
-    function : of the motor's x (N,), or None for x itself
+    function : of the drive's x (N,), or None for x itself
 
     """
 
     name: str
-    joints: NDArray[np.intp]
-    ratios: Array
+    drive: Drive
     source: str
     function: Callable[[Array], Array] | None
 
     def fill(self, out: Array, motion: Motion) -> None:
         """Write the column into `out`, (N, n) zeros."""
-        turn = getattr(motion, self.source)[:, self.joints] @ self.ratios
+        joints, turn = self.drive.joints, self.drive.turn(getattr(motion, self.source))
         values = turn if self.function is None else self.function(turn)
-        out[:, self.joints] = np.outer(values, self.ratios)
+        out[:, joints] = np.outer(values, self.drive.ratios[joints])
 
     def add_gradient(self, result: Motion, motion: Motion, weights: Array) -> None:
         """Add the gradient of `Σ weights ∘ column` to `result`, in place; weights (N, n)."""
-        share = weights[:, self.joints] @ self.ratios
+        share = self.drive.turn(weights)
         if self.function is not None:
-            turn = getattr(motion, self.source)[:, self.joints] @ self.ratios
+            turn = self.drive.turn(getattr(motion, self.source))
             # By three points on the speed's side of zero, where friction is smooth.
             step = np.where(turn < 0.0, -STEP, STEP)
             x = np.where(np.abs(turn) < STEP, step, turn)
@@ -70,8 +69,8 @@ class DriveColumn:
             here, near, far = self.function(points.ravel()).reshape(3, -1)
             share = share * ((4.0 * near - 3.0 * here - far) / (2.0 * step))
         into = getattr(result, self.source)
-        for joint, ratio in zip(self.joints, self.ratios, strict=True):
-            into[:, joint] += ratio * share
+        for joint in self.drive.joints:
+            into[:, joint] += self.drive.ratios[joint] * share
 
 
 def drive_columns(robot: Robot, steepness: Array | None = None) -> tuple[DriveColumn, ...]:
@@ -88,27 +87,19 @@ def drive_columns(robot: Robot, steepness: Array | None = None) -> tuple[DriveCo
     def term_column(term: FrictionTerm, index: int, x: Array) -> Array:
         return term.columns(x, x)[index]
 
-    own = zip(robot.joints, robot.friction, np.eye(robot.n), strict=True)
-    motors = [(*motor, robot.rotor_inertia) for motor in own]
-    terms = make_terms(('viscous', 'coulomb'), {})
-    motors += [(coupling.name, terms, coupling.ratios, True) for coupling in robot.couplings]
-    result = []
-    for motor, friction, ratios, has_inertia in motors:
-        functions: list[tuple[str, Callable[[Array], Array] | None]] = []
-        if has_inertia:
-            functions.append(('ddq', None))
-        for term in friction:
+    result, names = [], [parameter.name for parameter in robot.parameters]
+    for drive in drives(robot):
+        if drive.inertia is not None:
+            result.append(DriveColumn(names[drive.inertia], drive, 'ddq', None))
+        size = np.abs(drive.ratios)
+        for column, term in drive.terms:
             if term.kind.dry == SYMMETRIC and steepness is not None:
-                slope = float(np.abs(ratios) @ steepness / np.sum(np.abs(ratios)))
+                slope = float(size @ steepness / np.sum(size))
                 term = FrictionTerm('smooth_coulomb', {'tanh_steepness': slope})
             source = 'q' if term.kind.of_position else 'dq'
-            count = len(term.kind.symbols)
-            functions += [(source, partial(term_column, term, k)) for k in range(count)]
-        own_parameters = [p for p in robot.parameters if p.joint == motor]
-        names = [p.name for p in own_parameters if p.symbol not in INERTIAL]
-        joints = np.flatnonzero(ratios)
-        pairs = zip(names, functions, strict=True)
-        result += [DriveColumn(name, joints, ratios[joints], *f) for name, f in pairs]
+            for k in range(len(term.kind.symbols)):
+                function = partial(term_column, term, k)
+                result.append(DriveColumn(names[column + k], drive, source, function))
     return tuple(result)
 
 

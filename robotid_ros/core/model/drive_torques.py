@@ -1,32 +1,104 @@
-"""Torques of the drives: rotor inertias, friction, and motors that drive several joints."""
+"""Torques of the drives: rotor inertias, friction, springs, and motors of several joints."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..arrays import Array
-from .friction import FrictionTerm
+from .friction import FrictionTerm, make_terms
 from .parameters import INERTIAL
-from .robot import Coupling, Robot
+from .robot import ElasticRobot, Robot
+
+# Friction of a motor that drives several joints, and the spring of an elastic one.
+COUPLED_FRICTION, SPRING = make_terms(('viscous', 'coulomb'), {}), make_terms(('spring',), {})
 
 
-def friction_columns(
-    robot: Robot, joint: int, column: int, q: Array, dq: Array, load: Array | None = None
-) -> Iterator[tuple[int, Array]]:
+class Drive(NamedTuple):
     """
-    Yield column and values (N,) of each friction parameter of a joint, from `column` on.
+    What turns or brakes joints with torques rᵀ f, f of its own motion r q, r dq and r ddq.
+
+    Attributes
+    ----------
+    ratios : (n,) r, its speed per joint speed
+    joints : numbers of the joints that it turns
+    inertia : column of its rotor inertia, None without one
+    terms : friction and springs, with the column of the first parameter of each
+
+    """
+
+    ratios: Array
+    joints: npt.NDArray[np.intp]
+    inertia: int | None
+    terms: tuple[tuple[int, FrictionTerm], ...]
+
+    @property
+    def dry(self) -> bool:
+        """Whether friction can hold it."""
+        return any(term.kind.dry for _, term in self.terms)
+
+    def turn(self, x: Array) -> Array:
+        """Return its q, dq or ddq (N,), of those of the joints (N, n)."""
+        return np.asarray(x[:, self.joints] @ self.ratios[self.joints])
+
+
+def drives(robot: Robot) -> Iterator[Drive]:
+    """Yield the joints' drives, with spring and link behind an elastic one, then couplings'."""
+    unit, first = np.eye(robot.n), robot.first_columns.tolist()
+    motors = robot.motors.tolist() if isinstance(robot, ElasticRobot) else range(robot.n)
+    for j, motor in enumerate(motors):
+        rotor = robot.rotor_inertia or motor != j
+        yield _drive(unit[motor], first[j] + len(INERTIAL), rotor, robot.friction[motor])
+        if motor != j:
+            stiffness = robot.column(f'K{j + 1}')
+            yield _drive(unit[j] - unit[motor], stiffness, False, SPRING)
+            yield _drive(unit[j], stiffness + 1, False, robot.friction[j])
+    start = robot.p - 3 * len(robot.couplings)
+    for column, coupling in zip(range(start, robot.p, 3), robot.couplings, strict=True):
+        yield _drive(coupling.ratios, column, True, COUPLED_FRICTION)
+
+
+def _drive(ratios: Array, start: int, rotor: bool, friction: tuple[FrictionTerm, ...]) -> Drive:
+    terms, column = [], start + rotor
+    for term in friction:
+        terms.append((column, term))
+        column += len(term.kind.symbols)
+    return Drive(ratios, np.flatnonzero(ratios), start if rotor else None, tuple(terms))
+
+
+def drive_columns(
+    moving: Iterable[Drive],
+    q: Array,
+    dq: Array,
+    ddq: Array,
+    loads: Array | None = None,
+    successive: bool = False,
+) -> Iterator[tuple[int, int, Array]]:
+    """
+    Yield joint, column and values (N,) of rotor inertias, friction, springs and couplings.
 
     Parameters
     ----------
-    joint : its number in `robot.friction`
-    column : of its first friction parameter
-    q, dq : (N,) position and velocity of the joint
-    load : (N,) torque that the joint transmits to the links [N·m or N]; None: none
+    moving : see `drives`
+    q, dq, ddq : (N, n)
+    loads : (N, n) torques that the joints transmit to the links [N·m or N]; None: none
+    successive : whether these are samples of one motion, whose path friction may remember
+
+    Returns
+    -------
+    Of elastic joints, entries of the rows of links and of motors alone: `robot.add_link_rows`
+    makes drives of motors
 
     """
-    for term in robot.friction[joint]:
-        yield from enumerate(term.columns(q, dq, load), column)
-        column += len(term.kind.symbols)
+    for drive in moving:
+        columns = [] if drive.inertia is None else [(drive.inertia, drive.turn(ddq))]
+        position, speed = drive.turn(q), drive.turn(dq)
+        load = None if loads is None else drive.turn(loads)
+        for column, term in drive.terms:
+            columns += enumerate(term.columns(position, speed, load, successive), column)
+        for joint in drive.joints.tolist():
+            yield from ((joint, k, drive.ratios[joint] * values) for k, values in columns)
 
 
 def path_columns(robot: Robot, q: Array, dq: Array) -> Iterator[tuple[int, int, Array]]:
@@ -39,58 +111,20 @@ def path_columns(robot: Robot, q: Array, dq: Array) -> Iterator[tuple[int, int, 
     q, dq : (N, n) successive samples of one motion
 
     """
-    for j, column, term in _path_terms(robot):
-        values = term.columns(q[:, j], dq[:, j], successive=True)
-        yield from ((j, k, each) for k, each in enumerate(values, column))
+    for drive in drives(robot):
+        path = tuple(each for each in drive.terms if each[1].kind.of_path is not None)
+        along = drive._replace(inertia=None, terms=path)
+        yield from drive_columns([along], q, dq, dq, successive=True)
 
 
-def path_friction(robot: Robot, chi: Array, q: Array, dq: Array) -> Array:
-    """Torques (N, n) of friction along its path, less those where no path is known."""
-    tau = np.zeros_like(dq)
-    for j, column, term in _path_terms(robot):
-        along, without = (
-            np.stack(term.columns(q[:, j], dq[:, j], successive=known)) for known in (True, False)
-        )
-        tau[:, j] += chi[column : column + len(along)] @ (along - without)
-    return tau
-
-
-def _path_terms(robot: Robot) -> Iterator[tuple[int, int, FrictionTerm]]:
-    """Yield joint, first column and term of friction that remembers its path."""
-    for j, column in enumerate(_drive_columns(robot)):
-        for term in robot.friction[j]:
-            if term.kind.of_path is not None:
-                yield j, column, term
-            column += len(term.kind.symbols)
-
-
-def drive_columns(
-    robot: Robot, q: Array, dq: Array, ddq: Array, loads: Array | None
-) -> Iterator[tuple[int, int, Array]]:
-    """
-    Yield joint, column and values (N,) of rotor inertias, friction and couplings.
-
-    Parameters
-    ----------
-    robot : with rigid joints
-    q, dq, ddq : (N, n)
-    loads : (n, N) torques that the joints transmit to the links [N·m or N]; None: none
-
-    """
-    for j, column in enumerate(_drive_columns(robot)):
-        if robot.rotor_inertia:
-            yield j, column - 1, ddq[:, j]
-        load = None if loads is None else loads[j]
-        for k, values in friction_columns(robot, j, column, q[:, j], dq[:, j], load):
-            yield j, k, values
-    for coupling, column in _coupling_columns(robot):
-        speed, acceleration = dq @ coupling.ratios, ddq @ coupling.ratios
-        for k, values in enumerate((acceleration, speed, np.sign(speed)), column):
-            for driven in np.flatnonzero(coupling.ratios):
-                yield int(driven), k, coupling.ratios[driven] * values
-
-
-def friction(robot: Robot, chi: Array, q: Array, dq: Array, load: Array | None = None) -> Array:
+def friction(
+    robot: Robot,
+    chi: Array,
+    q: Array,
+    dq: Array,
+    load: Array | None = None,
+    successive: bool = False,
+) -> Array:
     """
     Torques of friction and springs at the joints, couplings' motors included.
 
@@ -99,6 +133,7 @@ def friction(robot: Robot, chi: Array, q: Array, dq: Array, load: Array | None =
     chi : (p,) standard parameters
     q, dq : (N, n) or (n,)
     load : of the shape of dq, torques that the joints transmit to the links [N·m or N]; None: none
+    successive : whether these are samples of one motion, whose path friction may remember
 
     Returns
     -------
@@ -108,35 +143,16 @@ def friction(robot: Robot, chi: Array, q: Array, dq: Array, load: Array | None =
     position, speed = (np.atleast_2d(np.asarray(x, dtype=float)) for x in (q, dq))
     loads = None if load is None else np.atleast_2d(load)
     tau = np.zeros_like(speed)
-    for j, column in enumerate(_drive_columns(robot)):
-        own_load = None if loads is None else loads[:, j]
-        for k, values in friction_columns(robot, j, column, position[:, j], speed[:, j], own_load):
-            tau[:, j] += chi[k] * values
-    for coupling, column in _coupling_columns(robot):
-        motor = speed @ coupling.ratios
-        torque = chi[column + 1] * motor + chi[column + 2] * np.sign(motor)
-        tau += np.outer(torque, coupling.ratios)
+    moving = (drive._replace(inertia=None) for drive in drives(robot))
+    for joint, k, values in drive_columns(moving, position, speed, speed, loads, successive):
+        tau[:, joint] += chi[k] * values
     return tau.reshape(np.shape(dq))
 
 
 def rotor_inertia(robot: Robot, chi: Array) -> Array:
     """Rotor inertias as a matrix (n, n): diagonal, but for couplings."""
     result = np.zeros((robot.n, robot.n))
-    if robot.rotor_inertia:
-        columns = robot.first_columns[: robot.n] + len(INERTIAL)
-        result[np.diag_indices(robot.n)] = np.asarray(chi)[columns]
-    for coupling, column in _coupling_columns(robot):
-        result += chi[column] * np.outer(coupling.ratios, coupling.ratios)
+    for drive in drives(robot):
+        if drive.inertia is not None:
+            result += chi[drive.inertia] * np.outer(drive.ratios, drive.ratios)
     return result
-
-
-def _drive_columns(robot: Robot) -> list[int]:
-    """Return the column of each joint's first friction parameter."""
-    first = robot.first_columns[: robot.n] + len(INERTIAL) + int(robot.rotor_inertia)
-    return [int(column) for column in first]
-
-
-def _coupling_columns(robot: Robot) -> Iterator[tuple[Coupling, int]]:
-    """Yield the couplings with the column of the first of their parameters Ia, Fv, Fc."""
-    first = robot.p - 3 * len(robot.couplings)
-    return zip(robot.couplings, range(first, robot.p, 3), strict=True)

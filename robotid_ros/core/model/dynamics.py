@@ -1,7 +1,5 @@
 """Inverse dynamics: the identification model of many samples, and the robot of one state."""
 
-import dataclasses
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -10,21 +8,15 @@ import pinocchio
 
 from ...exceptions import ConfigurationError
 from ..arrays import Array
-from .drive_torques import drive_columns, friction, path_columns, path_friction, rotor_inertia
-from .elastic_robot import elastic_drive_columns
+from .drive_torques import drive_columns, drives, friction, rotor_inertia
 from .friction import FrictionTerm, PLAIN
 from .inertial_columns import inertial_columns
-from .parameters import from_pinocchio, INERTIAL, to_pinocchio
+from .parameters import to_pinocchio
 from .robot import ElasticRobot, Robot
 
-# Samples whose whole regressor is held at once: bounds the memory of long recordings.
-CHUNK_SIZE = 4096
 # Least mass over first moment [1/m] that Pinocchio gets. A lighter link is no body but a column of
 # a base parameter; at 1e-8, the weight of the mass and the rounding of its long lever are alike.
 MIN_MASS_PER_MOMENT = 1e-8
-# Least mass that a link gets which has none, and mass over first moment up to which that is so
-# [kg, 1/m]: a longer lever of a body would only round.
-LEAST_MASS, MASS_PER_MOMENT = 1e-3, 0.1
 
 
 def regressor(
@@ -53,70 +45,77 @@ def regressor(
 
     """
     q, dq, ddq = (np.asarray(x, dtype=float) for x in (q, dq, ddq))
-    # The load is that of all parameters.
-    all_of_them = columns is None or robot.load_dependent
-    chosen = np.arange(robot.p) if all_of_them else np.asarray(columns)
+    chosen = np.arange(robot.p) if columns is None else np.asarray(columns)
     place = np.full(robot.p, -1)
     place[chosen] = np.arange(len(chosen))
     # Pages of columns that nothing is written to cost nothing.
     rows = np.zeros((robot.n, len(chosen), len(q)))
-    result = rows.swapaxes(1, 2)
     _fill_inertial(robot, q, dq, ddq, place, rows)
-    if isinstance(robot, ElasticRobot):
-        entries = elastic_drive_columns(robot, q, dq, ddq)
-    else:
-        loads = None
-        if robot.load_dependent:  # torques (n, N) on the links, by their columns of W
-            links = (robot.first_columns[:, None] + np.arange(10)).ravel()
-            chi = robot.prior if robot.load_parameters is None else robot.load_parameters
-            loads = np.asarray(result[:, :, links] @ chi[links])
-        entries = drive_columns(robot, q, dq, ddq, loads)
-        entries = chain(entries, path_columns(robot, q, dq) if successive else ())
+    elastic, loads = isinstance(robot, ElasticRobot), None
+    if robot.load_dependent and not elastic:
+        chi = robot.prior if robot.load_parameters is None else robot.load_parameters
+        loads = _link_torques(robot, chi, q, dq, ddq)
+    entries = drive_columns(drives(robot), q, dq, ddq, loads, successive and not elastic)
     for row, column, values in entries:
         if place[column] >= 0:
             rows[row, place[column]] = values
-    if isinstance(robot, ElasticRobot):
-        robot.add_link_rows(result)
-    return result if columns is None or not all_of_them else result[:, :, columns]
+    result = rows.swapaxes(1, 2)
+    return robot.add_link_rows(result) if isinstance(robot, ElasticRobot) else result
 
 
 def _fill_inertial(
-    robot: Robot, q: Array, dq: Array, ddq: Array, place: npt.NDArray[np.intp], out: Array
+    robot: Robot,
+    q: Array,
+    dq: Array,
+    ddq: Array,
+    place: npt.NDArray[np.intp],
+    out: Array,
+    chi: Array | None = None,
 ) -> None:
-    """Fill the columns of the links (n, c, N); `place` of a parameter is −1 where it has none."""
+    """
+    Fill the columns of the links (n, c, N); `place` of a parameter is −1 where it has none.
+
+    With values chi (p,), a link has one column, where its parameters are: the torques of all.
+    """
     order, jacobian = robot.order, robot.mimic_jacobian
-    own = place[robot.first_columns[order][:, None] + np.arange(len(INERTIAL))]
-    q, dq, ddq = (x[:, order] for x in _link_motion(robot, q, dq, ddq))
-    for part in inertial_columns(robot.model, q, dq, ddq, own >= 0):
+    bodies = robot.body_columns[order]
+    own, values = place[bodies], None if chi is None else np.asarray(chi)[bodies]
+    if robot.followers:
+        q, dq, ddq = robot.link_positions(q), dq @ jacobian.T, ddq @ jacobian.T
+    q, dq, ddq = (x[:, order] for x in (q, dq, ddq))
+    for part in inertial_columns(robot.model, q, dq, ddq, own >= 0, values):
         columns = own[part.link][own[part.link] >= 0]
-        chosen = slice(columns[0], columns[-1] + 1)
+        rows = out[:, columns[0] : columns[-1] + 1, part.samples]
+        if robot.followers:
+            rows[:] = 0.0
         for k, joint in enumerate(order[part.chain]):
             if not robot.followers:  # G is the identity
-                part.fill(k, out[joint, chosen, part.samples])
+                part.fill(k, rows[joint])
                 continue
-            values = np.empty(out[0, chosen, part.samples].shape)
-            part.fill(k, values)
+            torques = np.empty(rows[0].shape)
+            part.fill(k, torques)
             for driver in np.flatnonzero(jacobian[joint]):  # W = Gᵀ W(G q)
-                out[driver, chosen, part.samples] += jacobian[joint, driver] * values
+                rows[driver] += jacobian[joint, driver] * torques
 
 
-def _link_motion(robot: Robot, q: Array, dq: Array, ddq: Array) -> tuple[Array, Array, Array]:
-    """Return the motion of all links, those that follow others too, (N, n + m)."""
-    if not robot.followers:
-        return q, dq, ddq
-    jacobian = robot.mimic_jacobian
-    return robot.link_positions(q), dq @ jacobian.T, ddq @ jacobian.T
+def _link_torques(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) -> Array:
+    """Return the torques (N, n) of the links' inertia and weight, whatever their parameters."""
+    bodies = robot.body_columns
+    place, rows = np.full(robot.p, -1), np.zeros((robot.n, len(bodies), len(q)))
+    place[bodies] = np.arange(len(bodies))[:, None]
+    _fill_inertial(robot, q, dq, ddq, place, rows, chi)
+    return np.asarray(rows.sum(axis=1).T)
 
 
 def inverse_dynamics(
     robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array, *, successive: bool = False
 ) -> Array:
     """
-    Torques of the standard parameters: RNEA, rotor inertias, friction and couplings.
+    Torques of the standard parameters: links, rotor inertias, friction, springs and couplings.
 
     Parameters
     ----------
-    chi : (p,) standard parameters
+    chi : (p,) standard parameters, of bodies that can exist or not
     q, dq, ddq : (N, n)
     successive : whether these are samples of one motion, whose path friction may remember
 
@@ -126,63 +125,11 @@ def inverse_dynamics(
 
     """
     q, dq, ddq = (np.asarray(x, dtype=float) for x in (q, dq, ddq))
-    if successive:
-        tau = inverse_dynamics(robot, chi, q, dq, ddq)
-        elastic = isinstance(robot, ElasticRobot)
-        return tau if elastic else np.asarray(tau + path_friction(robot, chi, q, dq))
-    bodies = with_masses(robot, chi)
-    if np.any(bodies[robot.first_columns + 9] <= 0.0):
-        return _by_regressor(robot, chi, q, dq, ddq)
-    model, order = model_with(robot, bodies, armature=False), robot.order
-    data = model.createData()
-    links = _link_motion(robot, q, dq, ddq)
-    tau = np.zeros_like(links[0])
-    rows = zip(*(x[:, order] for x in links), strict=True)
-    for k, (position, velocity, acceleration) in enumerate(rows):
-        tau[k, order] = pinocchio.rnea(model, data, position, velocity, acceleration)
-    if robot.followers:
-        tau = tau @ robot.mimic_jacobian
+    links = _link_torques(robot, chi, q, dq, ddq)
+    tau = links + ddq @ rotor_inertia(robot, chi)
     if isinstance(robot, ElasticRobot):
-        for row, index, values in elastic_drive_columns(robot, q, dq, ddq):
-            tau[:, row] += chi[index] * values
-        robot.add_link_rows(tau.T)
-        return tau
-    return tau + ddq @ rotor_inertia(robot, chi) + friction(robot, chi, q, dq, tau)
-
-
-def _by_regressor(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) -> Array:
-    """Torques of a link that slides without a mass: RNEA needs one for a centre of mass."""
-    robot = dataclasses.replace(robot, load_parameters=np.asarray(chi))
-    starts = range(0, len(q), CHUNK_SIZE)
-    chunks = ([x[k : k + CHUNK_SIZE] for x in (q, dq, ddq)] for k in starts)
-    tau = [regressor(robot, *chunk) @ chi for chunk in chunks]
-    return np.concatenate(tau, axis=1).T if tau else np.empty_like(q)
-
-
-def with_masses(robot: Robot, chi: Array) -> Array:
-    """
-    Return standard parameters (p,) of the same torques whose turning links have a mass.
-
-    A point on the axis of a joint that turns is of the link before it as well: there a link
-    without mass, as base parameters have it, gets one, and the link before it the opposite. A
-    link that slides keeps what it has.
-    """
-    model, first, result = robot.model, robot.first_columns[robot.order], np.array(chi, float)
-    data, middle = model.createData(), pinocchio.neutral(model)
-    for k in reversed(range(len(first))):
-        moments, mass = result[first[k] + 6 : first[k] + 9], first[k] + 9
-        least = MASS_PER_MOMENT * np.abs(moments).max()
-        axis = pinocchio.computeJointJacobian(model, data, middle, k + 1).reshape(6, -1)[:, k]
-        if result[mass] > least or not axis[3:].any():
-            continue
-        added = max(least, LEAST_MASS) - result[mass]
-        result[mass] += added
-        if parent := int(model.parents[k + 1]):
-            place = model.jointPlacements[k + 1].translation
-            point = pinocchio.Inertia(added, place, np.zeros((3, 3))).toDynamicParameters()
-            start = first[parent - 1]
-            result[start : start + len(INERTIAL)] -= from_pinocchio(point)
-    return result
+        return robot.add_link_rows((tau + friction(robot, chi, q, dq)).T).T
+    return np.asarray(tau + friction(robot, chi, q, dq, links, successive))
 
 
 def model_with(robot: Robot, chi: Array, armature: bool = True) -> Any:
@@ -223,9 +170,8 @@ def mass_matrix(robot: Robot, chi: Array, q: Array) -> Array:
     # What a unit acceleration of each joint takes, and what none does.
     ddq = np.tile(np.vstack([np.eye(n), np.zeros(n)]), (len(poses), 1))
     still = np.zeros_like(ddq)
-    W = np.zeros((n, robot.p, len(ddq)))
-    _fill_inertial(robot, np.repeat(poses, n + 1, axis=0), still, ddq, np.arange(robot.p), W)
-    tau = np.einsum('ipk,p->ki', W, chi).reshape(-1, n + 1, n)
+    tau = _link_torques(robot, chi, np.repeat(poses, n + 1, axis=0), still, ddq)
+    tau = tau.reshape(-1, n + 1, n)
     matrix = tau[:, :n] - tau[:, n:] + rotor_inertia(robot, chi)
     return np.asarray(matrix if np.ndim(q) == 2 else matrix[0])
 
@@ -272,9 +218,19 @@ class RobotDynamics:
         self._back, self._lower = np.argsort(robot.order), np.tril_indices(len(robot.order), -1)
         self._rotors = rotor_inertia(robot, chi)
         self._coupled = bool(robot.couplings)
-        self.drives = np.vstack([np.eye(robot.n), *(c.ratios for c in robot.couplings)])
-        self._viscous, self._coulomb, self._offset = np.zeros((3, len(self.drives)))
-        self._shaped = self._sort_friction()
+        moving = list(drives(robot))
+        self.drives = np.array([drive.ratios for drive in moving])
+        self._viscous, self._coulomb, self._offset = np.zeros((3, len(moving)))
+        plain = dict(zip(PLAIN, (self._viscous, self._coulomb, self._offset), strict=True))
+        # The other terms, with their joint and the values of their parameters.
+        self._shaped: list[tuple[int, FrictionTerm, Array]] = []
+        for k, drive in enumerate(moving):
+            for column, term in drive.terms:
+                if term.name in plain:
+                    plain[term.name][k] += chi[column]
+                else:
+                    values = chi[column : column + len(term.kind.symbols)]
+                    self._shaped.append((k, term, values))
 
     def efforts(self, q: Array, dq: Array, ddq: Array) -> Array:
         """Return the efforts that a motion needs (n,)."""
@@ -359,21 +315,3 @@ class RobotDynamics:
     def _of_links(self, q: Array) -> Array:
         """Return the positions of all links in the order of Pinocchio's model."""
         return np.asarray(self.robot.link_positions(q)[self.robot.order])
-
-    def _sort_friction(self) -> list[tuple[int, FrictionTerm, list[float]]]:
-        """Fill the vectors of plain friction; return the other terms with their parameters."""
-        vectors = dict(zip(PLAIN, (self._viscous, self._coulomb, self._offset), strict=True))
-        others = []
-        for joint, terms in enumerate(self.robot.friction):
-            for term in terms:
-                names = (f'{symbol}{joint + 1}' for symbol in term.kind.symbols)
-                values = [float(self.chi[self.robot.column(name)]) for name in names]
-                if term.name in vectors:
-                    vectors[term.name][joint] += values[0]
-                else:
-                    others.append((joint, term, values))
-        for k, coupling in enumerate(self.robot.couplings, self.robot.n):
-            self._viscous[k], self._coulomb[k] = (
-                self.chi[self.robot.column(symbol + coupling.number)] for symbol in ('Fv', 'Fc')
-            )
-        return others

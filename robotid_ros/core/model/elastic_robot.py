@@ -14,7 +14,7 @@ An elastic robot is a `Robot` whose joints are the links' followed by the motors
 array and every block of rows has this order.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 import dataclasses
 
 import numpy as np
@@ -22,9 +22,8 @@ import numpy.typing as npt
 
 from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array, frozen
-from .drive_torques import friction_columns
 from .friction import FrictionTerm, LINK_SIDE_SUFFIX, make_terms
-from .parameters import drive_symbols, INERTIAL, numbered, Parameter
+from .parameters import drive_symbols, numbered, Parameter
 from .robot import ElasticRobot, Limits, Robot
 from .settings import ElasticSettings, RobotSettings
 
@@ -72,37 +71,6 @@ def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
         rigid=robot,
         motors=motors,
     )
-
-
-def elastic_drive_columns(
-    robot: ElasticRobot, q: Array, dq: Array, ddq: Array
-) -> Iterator[tuple[int, int, Array]]:
-    """
-    Yield (row, column, values (N,)) of motors, friction and springs; the rest is inertial.
-
-    Parameters
-    ----------
-    q, dq, ddq : (N, n) of links and motors
-
-    Returns
-    -------
-    Entries of the rows of links and of motors alone: `robot.add_link_rows` makes drives of motors
-
-    """
-    for j, start in enumerate(robot.first_columns):
-        motor, column = int(robot.motors[j]), int(start) + len(INERTIAL)
-        if robot.rotor_inertia or motor != j:
-            yield motor, column, ddq[:, motor]
-            column += 1
-        for k, values in friction_columns(robot, motor, column, q[:, motor], dq[:, motor]):
-            yield motor, k, values
-        if motor == j:
-            continue
-        deflection, stiffness = q[:, j] - q[:, motor], robot.column(f'K{j + 1}')
-        yield j, stiffness, deflection
-        yield motor, stiffness, -deflection
-        for k, values in friction_columns(robot, j, stiffness + 1, q[:, j], dq[:, j]):
-            yield j, k, values
 
 
 def spring_torque(robot: ElasticRobot, chi: Array, q: Array) -> Array:

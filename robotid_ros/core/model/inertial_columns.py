@@ -85,7 +85,7 @@ class LinkColumns:
     """
 
     def __init__(
-        self, link: int, joint: _Joint, samples: slice, vectors: Array, own: npt.NDArray[np.intp]
+        self, link: int, joint: _Joint, samples: slice, vectors: Array, chosen: tuple[Array, Array]
     ) -> None:
         self.link, self.chain, self.samples = link, joint.chain, samples
         self._slides, self._vectors = joint.slides, vectors
@@ -93,8 +93,9 @@ class LinkColumns:
         spin = vectors[:, m + 1]
         motion = [vectors[:, m + 2], vectors[:, m], (spin[:, None] * spin).reshape(9, -1)]
         both = np.concatenate(motion)
-        self._torques = _by_motion(joint.torques[own[own < TURNING]], both)
-        self._forces = _by_motion(joint.forces[own[own >= SLIDING] - SLIDING], both)
+        self._torques, self._forces = (
+            (x.reshape(-1, len(both)) @ both).reshape(len(x), 3, both.shape[1]) for x in chosen
+        )
 
     def fill(self, place: int, out: Array) -> None:
         """Write the wanted columns (c, N) of the joint at a place of the chain."""
@@ -115,7 +116,12 @@ class LinkColumns:
 
 
 def inertial_columns(
-    model: Any, q: Array, dq: Array, ddq: Array, wanted: npt.NDArray[np.bool_]
+    model: Any,
+    q: Array,
+    dq: Array,
+    ddq: Array,
+    wanted: npt.NDArray[np.bool_],
+    values: Array | None = None,
 ) -> Iterator[LinkColumns]:
     """
     Yield the inertial columns of each link, block by block.
@@ -130,9 +136,21 @@ def inertial_columns(
     model : Pinocchio model of n joints about or along one axis each
     q, dq, ddq : (N, n) in the model's order
     wanted : (n, 10) which parameters of each link
+    values : (n, 10) of the parameters: a link has one column, the sum of all times these
 
     """
     joints, size = _joints(model), min(BLOCK_SIZE, len(q))
+    chosen = []
+    for number, joint in enumerate(joints):
+        own = wanted[number]
+        both = joint.torques[own[:TURNING]], joint.forces[own[SLIDING:]]
+        if values is not None:
+            parts = values[number, :TURNING], values[number, SLIDING:]
+            both = (
+                np.tensordot(parts[0], both[0], 1)[None],
+                np.tensordot(parts[1], both[1], 1)[None],
+            )
+        chosen.append(both)
     # The memory of all blocks: to get it anew for each would take longer than to fill it.
     vectors = [np.empty((3, 3 + 2 * len(joint.chain), size)) for joint in joints]
     scratch = np.empty((2, max((x.size for x in vectors), default=0)))
@@ -145,9 +163,8 @@ def inertial_columns(
         for number, joint in enumerate(joints):
             known = vectors[joint.parent] if joint.parent >= 0 else base
             _move(joint, known, [x[number] for x in motion], vectors[number], scratch)
-            own = np.flatnonzero(wanted[number])
-            if len(own):
-                yield LinkColumns(number, joint, samples, vectors[number], own)
+            if wanted[number].any():
+                yield LinkColumns(number, joint, samples, vectors[number], chosen[number])
 
 
 def _joints(model: Any) -> list[_Joint]:
@@ -243,10 +260,3 @@ def _cross(x: Array, y: Array) -> Array:
     """Return x × y of vectors (3, N)."""
     places = ((1, 2), (2, 0), (0, 1))
     return np.array([x[i] * y[j] - x[j] * y[i] for i, j in places])
-
-
-def _by_motion(tensor: Array, motion: Array) -> Array:
-    """Return torques or forces (c, 3, N) of some parameters."""
-    return (tensor.reshape(3 * len(tensor), len(motion)) @ motion).reshape(
-        len(tensor), 3, motion.shape[1]
-    )

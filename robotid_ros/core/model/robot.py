@@ -188,6 +188,11 @@ class Robot:
         """Column of the first standard parameter, XX, of each joint, (n,)."""
         return np.array([i for i, p in enumerate(self.parameters) if p.symbol == 'XX'])
 
+    @property
+    def body_columns(self) -> npt.NDArray[np.intp]:
+        """Columns of the ten inertial parameters of each link, (links, 10)."""
+        return np.asarray(self.first_columns[:, None] + np.arange(10))
+
     def column(self, name: str) -> int:
         """
         Return the column of a standard parameter.

@@ -19,6 +19,7 @@ import pinocchio
 from scipy.linalg.lapack import dposv
 
 from ..arrays import Array
+from ..model.drive_torques import drives
 from ..model.dynamics import model_with
 from ..model.friction import FrictionTerm
 from ..model.robot import Robot
@@ -199,47 +200,50 @@ def mean_signs(
 def direct_model(robot: Robot, chi: Array) -> DirectModel:
     """Build the direct model of a robot with standard parameters `chi` (p,)."""
     robot.check_no_mimic_joints('a replay')
-    value = dict(
-        zip((p.name for p in robot.parameters), np.asarray(chi, dtype=float), strict=True)
-    )
-    n = robot.n
-    viscous, offset, coulomb = np.zeros((3, n))
-    smooth: list[tuple[int, FrictionTerm, list[float]]] = []
-    for j, terms in enumerate(robot.friction):
-        for term in terms:
-            values = [value[f'{symbol}{j + 1}'] for symbol in term.kind.symbols]
+    n, chi, coulomb = robot.n, np.asarray(chi, dtype=float), list[float]()
+    offset, damping, inertia = np.zeros(n), np.zeros((n, n)), np.zeros((n, n))
+    smooth: list[tuple[int, FrictionTerm, Array]] = []
+    for drive in drives(robot):
+        shape, holding = np.outer(drive.ratios, drive.ratios), 0.0
+        for column, term in drive.terms:
+            values = chi[column : column + len(term.kind.symbols)]
             if term.kind.dry:  # of friction that remembers its path too
                 dry, constant = np.array(term.kind.dry) @ values
-                coulomb[j], offset[j] = coulomb[j] + dry, offset[j] + constant
+                holding += dry
+                offset += constant * drive.ratios
             elif term.name == 'viscous':
-                viscous[j] = values[0]
+                damping += values[0] * shape
             elif term.name == 'offset':
-                offset[j] += values[0]
+                offset += values[0] * drive.ratios
             else:
-                smooth.append((j, term, values))
-    damping, inertia = np.diag(viscous), np.zeros((n, n))
-    for coupling in robot.couplings:
-        shape = np.outer(coupling.ratios, coupling.ratios)
-        damping = damping + value[f'Fv{coupling.number}'] * shape
-        inertia = inertia + value[f'Ia{coupling.number}'] * shape
-    dry = [*coulomb[[j for j in range(n) if _has_dry_friction(robot, j)]]]
+                smooth.append((int(drive.joints[0]), term, values))
+        if drive.dry:
+            coulomb.append(holding)
+        if len(drive.joints) > 1 and drive.inertia is not None:
+            inertia += chi[drive.inertia] * shape
+
+    def smooth_friction(q: Array, dq: Array) -> Array:
+        torque = np.zeros(n)
+        for j, term, values in smooth:
+            columns = term.columns(q[j : j + 1], dq[j : j + 1])
+            torque[j] += sum(c[0] * v for c, v in zip(columns, values, strict=True))
+        return torque
+
     return DirectModel(
         model_with(robot, chi),
         damping,
         offset,
         slip_directions(robot),
-        np.array([*dry, *(value[f'Fc{coupling.number}'] for coupling in robot.couplings)]),
+        np.array(coulomb),
         inertia if robot.couplings else None,
-        _summed(smooth, n) if smooth else None,
+        smooth_friction if smooth else None,
         None if np.array_equal(robot.order, np.arange(n)) else robot.order,
     )
 
 
 def slip_directions(robot: Robot) -> Array:
     """Return R, (m, n): slip speeds `R q̇` of joints with dry friction, then of couplings."""
-    rows = [np.eye(robot.n)[j] for j in range(robot.n) if _has_dry_friction(robot, j)]
-    rows += [coupling.ratios for coupling in robot.couplings]
-    return np.array(rows).reshape(len(rows), robot.n)
+    return np.array([each.ratios for each in drives(robot) if each.dry]).reshape(-1, robot.n)
 
 
 def slip_columns(robot: Robot, slip: Array) -> list[tuple[int, Array]]:
@@ -256,36 +260,11 @@ def slip_columns(robot: Robot, slip: Array) -> list[tuple[int, Array]]:
 
     """
     result: list[tuple[int, Array]] = []
-    directions, row = slip_directions(robot), 0
-    for j, terms in enumerate(robot.friction):
-        for term in terms:
+    dry = [drive for drive in drives(robot) if drive.dry]
+    for drive, sign in zip(dry, slip.T, strict=True):
+        for column, term in drive.terms:
             if not term.kind.dry:
                 continue
-            sign = slip[:, [row]] * directions[row]
-            for symbol, dry, constant in zip(term.kind.symbols, *term.kind.dry, strict=True):
-                column = robot.column(f'{symbol}{j + 1}')
-                result.append((column, dry * sign + constant * directions[row]))
-            row += 1
-    for coupling in robot.couplings:
-        result.append((robot.column(f'Fc{coupling.number}'), slip[:, [row]] * directions[row]))
-        row += 1
+            for k, (share, constant) in enumerate(zip(*term.kind.dry, strict=True), column):
+                result.append((k, np.outer(share * sign + constant, drive.ratios)))
     return result
-
-
-def _has_dry_friction(robot: Robot, joint: int) -> bool:
-    return any(term.kind.dry for term in robot.friction[joint])
-
-
-def _summed(
-    terms: list[tuple[int, FrictionTerm, list[float]]], n: int
-) -> Callable[[Array, Array], Array]:
-    """Return the sum of terms as a function of the joints' positions and velocities (n,)."""
-
-    def friction(q: Array, dq: Array) -> Array:
-        torque = np.zeros(n)
-        for j, term, values in terms:
-            columns = term.columns(q[j : j + 1], dq[j : j + 1])
-            torque[j] += sum(c[0] * v for c, v in zip(columns, values, strict=True))
-        return torque
-
-    return friction

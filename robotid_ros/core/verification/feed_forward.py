@@ -16,7 +16,7 @@ from ...exceptions import LimitError
 from ..arrays import Array
 from ..excitation.trajectory import CubicWaypoints, Waypoints
 from ..model import inverse_dynamics, Robot
-from ..model.drive_torques import path_friction
+from ..model.drive_torques import friction
 from ..model.robot import ElasticRobot
 
 # In which the effort that holds the robot is built up before a motion, and taken away after it
@@ -144,7 +144,8 @@ def _predicted(
         term.kind.of_path is not None for terms in robot.friction for term in terms
     ):  # friction remembers the whole path
         whole = motion.sample(acting)
-        path = path_friction(robot, chi, whole.q, whole.dq)
+        path = friction(robot, chi, whole.q, whole.dq, successive=True)
+        path -= friction(robot, chi, whole.q, whole.dq)
 
     def at(places: NDArray[np.intp]) -> Array:
         tau = inverse_dynamics(robot, chi, *motion.sample(acting[places]))

@@ -54,6 +54,11 @@ def test_regressor_times_parameters_is_inverse_dynamics(variant, seed):
     assert W.shape == (robot.n, 7, robot.p)
     scale = np.abs(W).max() * np.abs(chi).max() * robot.p
     np.testing.assert_allclose((W @ chi).T, tau, atol=1e-9 * scale)
+    model, bodies = model_with(robot, chi, armature=False), robot.body_columns.ravel()
+    data, back = model.createData(), np.argsort(robot.order)
+    states = zip(*(x[:, robot.order] for x in (q, dq, ddq)), strict=True)
+    links = [pinocchio.rnea(model, data, *state)[back] for state in states]
+    np.testing.assert_allclose((W[:, :, bodies] @ chi[bodies]).T, links, atol=1e-9 * scale)
 
 
 @pytest.mark.parametrize('side', [1.0, -1.0, 1e5, 1e-5])

@@ -76,6 +76,15 @@ def test_torques_are_those_of_the_energy(motion):
         )
 
 
+def test_samples_of_two_blocks_count_once():
+    robot = build_robot(TEXT, SETTINGS)
+    motion = np.random.default_rng(3).uniform(-1.0, 1.0, (3, 1500, 3))
+    parts = [regressor(robot, *motion[:, k]) for k in (slice(700), slice(700, None))]
+    np.testing.assert_allclose(
+        regressor(robot, *motion), np.concatenate(parts, axis=1), atol=1e-12
+    )
+
+
 def test_a_chain_of_mimics_multiplies():
     text = gripper('<mimic joint="finger" multiplier="2" offset="0.1"/>').replace(
         '<axis xyz="0 1 0"/><limit lower="-2" upper="2" effort="9" velocity="3"/></joint>'
