@@ -51,10 +51,10 @@ class Coupling:
 
 @dataclasses.dataclass(frozen=True)
 class Follower:
-    """A joint that moves with an identified one: q = ratio · q[leader] + offset."""
+    """A joint that moves with another one: q = ratio · q[leader] + offset."""
 
     name: str
-    leader: int
+    leader: str
     ratio: float
     offset: float
 
@@ -153,7 +153,7 @@ class Robot:
         """G (n + m, n): how fast the joints and their followers move, dq_links = G dq."""
         rows = np.zeros((len(self.followers), self.n))
         for row, follower in zip(rows, self.followers, strict=True):
-            row[follower.leader] = follower.ratio
+            row[self.joints.index(follower.leader)] = follower.ratio
         return np.vstack([np.eye(self.n), rows])
 
     def link_positions(self, q: Array) -> Array:

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
+import pinocchio
 
-from ...exceptions import ConfigurationError, UnknownNameError
+from ...exceptions import ConfigurationError, ModelError, UnknownNameError
 from ..arrays import Array, frozen
+from .drive_torques import COUPLED_FRICTION
 from .elastic_robot import elastic_robot
 from .friction import DESCRIBED, FrictionTerm, make_terms, PLAIN, TERMS
 from .parameters import drive_symbols, from_pinocchio, INERTIAL, numbered, Parameter
-from .robot import Coupling, Limits, Robot
-from .robot_description import Description, read_description, with_inertials
+from .robot import Coupling, Follower, Limits, Robot
+from .robot_description import (
+    build_model,
+    find_followers,
+    locked_position,
+    read_mimics,
+    UNLIMITED,
+    with_inertials,
+)
 from .settings import CoupledMotorSettings, RobotSettings
+from .urdf_parsing import check_tree, inertial_warnings, movable_names, parse_urdf, snap_angles
+
+# Added for a moment to the name of a link that a joint has too.
+LINK = ' (link)'
 
 
 def build_robot(urdf: str, settings: RobotSettings) -> Robot:
@@ -27,44 +43,150 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
 
     Raises
     ------
-    ModelError : the URDF cannot become a dynamic model
+    ModelError : the URDF is malformed, without inertials, or has joints that cannot be handled
     UnknownNameError : a joint, friction term or constant that does not exist
     ConfigurationError : an array of the wrong length, an impossible coupling
 
     """
     urdf, assumed = with_inertials(urdf, settings.mass)
-    description = read_description(urdf, settings)
-    joints = description.joints
-    friction = _friction(joints, settings)
-    couplings = tuple(_coupling(k, c, joints) for k, c in settings.couplings.items())
-    parameters = _parameters(description, friction, couplings, settings.rotor_inertia)
+    root = parse_urdf(urdf)
+    check_tree(root)
+    name = root.get('name') or 'robot'
+    root.set('name', name)  # parsers ask for one
+    elements = {str(joint.get('name')): joint for joint in root.findall('joint')}
+    movable, following = movable_names(root), read_mimics(elements)
+    joints = _select(movable, following, settings)
+    _check_types(elements, joints, following)
+    chosen = [elements[joint] for joint in joints]
+    limits = _limits(chosen, settings)
+    damping, dry_friction = (
+        _attribute(chosen, 'dynamics', key, 0.0) for key in ('damping', 'friction')
+    )
+    warnings = (*inertial_warnings(root), *snap_angles(root), *assumed)
+    followers = find_followers(joints, settings.locked, following)
+    moving = (*joints, *(follower.name for follower in followers))
+    locked = {
+        name: locked_position(name, settings.locked, following)
+        for name in movable
+        if name not in moving
+    }
+    model = _reduce(build_model(root), moving, locked, settings)
+    if not any(model.inertias[k + 1].mass > 0.0 for k in range(model.nv)):
+        raise ModelError(
+            'the URDF has no inertials: set robot.mass (--mass of robotid init) to what the data '
+            'sheet says of the whole robot, or give the links masses and inertias'
+        )
     robot = Robot(
-        name=settings.name or description.name,
+        name=settings.name or name,
         urdf=urdf,
         joints=joints,
-        model=description.model,
-        order=description.order,
-        limits=_limits(description, settings),
-        friction=friction,
-        couplings=couplings,
-        parameters=parameters,
-        prior=_prior(description, parameters),
+        model=model,
+        order=np.array([moving.index(each) for each in list(model.names)[1:]], dtype=np.intp),
+        limits=limits,
+        friction=(),
+        couplings=tuple(_coupling(k, c, joints) for k, c in settings.couplings.items()),
+        parameters=(),
+        prior=np.empty(0),
         drive_gain=_array('drive_gain', settings.drive_gain, np.ones(len(joints))),
-        prismatic=description.prismatic,
+        prismatic=np.array([joint.get('type') == 'prismatic' for joint in chosen]),
         rotor_inertia=settings.rotor_inertia,
-        damping=frozen(description.damping),
-        dry_friction=frozen(description.dry_friction),
+        damping=frozen(damping),
+        dry_friction=frozen(dry_friction),
         open_friction=tuple(not {'default', joint} & set(settings.friction) for joint in joints),
         effort_kind=settings.effort_kind,
-        warnings=(*description.warnings, *assumed),
+        warnings=warnings,
         assumed_inertials=bool(assumed),
         drive_gain_given=bool(settings.drive_gain),
-        followers=description.followers,
-        locked=description.locked,
+        followers=followers,
+        locked={name: place for name, place in locked.items() if name not in following},
     )
+    robot = with_friction(robot, _friction(joints, settings))
     if not settings.elastic.joints:
         return robot
     return dataclasses.replace(robot, elastic=elastic_robot(robot, settings))
+
+
+def _select(
+    names: tuple[str, ...], following: dict[str, Follower], settings: RobotSettings
+) -> tuple[str, ...]:
+    for name in (*settings.joints, *settings.locked):
+        if name not in names:
+            raise UnknownNameError('movable joint of the URDF', name, names)
+    if len(set(settings.joints)) < len(settings.joints):
+        raise ConfigurationError("'joints' names a joint twice: name each one once")
+    joints = settings.joints or tuple(
+        name for name in names if name not in settings.locked and name not in following
+    )
+    both = set(joints) & set(settings.locked)
+    if both:
+        raise ConfigurationError(
+            f'{", ".join(sorted(both))} is both identified and locked: take it out of one list'
+        )
+    if not joints:
+        raise ModelError('the robot description has no movable joint: check the URDF')
+    return joints
+
+
+def _check_types(
+    elements: dict[str, ElementTree.Element],
+    joints: tuple[str, ...],
+    following: dict[str, Follower],
+) -> None:
+    for name, joint in elements.items():
+        if joint.get('type') in ('floating', 'planar'):
+            raise ModelError(
+                f'joint {name} is {joint.get("type")}: only arms on a fixed base can be '
+                'identified, make it fixed'
+            )
+    for name, mimic in following.items():
+        if name in joints:
+            raise ModelError(
+                f'joint {name} mimics {mimic.leader} and cannot be identified by itself: take it '
+                'out of robot.joints'
+            )
+
+
+def _reduce(
+    full: Any, moving: tuple[str, ...], locked: dict[str, float], settings: RobotSettings
+) -> Any:
+    """Merge locked joints into links; links may have names of joints, which Pinocchio minds."""
+    missing = [name for name in moving if not full.existJointName(name)]
+    if missing:
+        raise ModelError(
+            f'joint {missing[0]} is not connected to the root of the URDF: check its links'
+        )
+    q, model = pinocchio.neutral(full), full
+    for name, place in locked.items():
+        q[full.joints[full.getJointId(name)].idx_q] = place
+    if locked:
+        joints = {frame.name for frame in full.frames if frame.type != pinocchio.FrameType.BODY}
+        for frame in full.frames:
+            if frame.type == pinocchio.FrameType.BODY and frame.name in joints:
+                frame.name += LINK
+        model = pinocchio.buildReducedModel(full, [full.getJointId(name) for name in locked], q)
+        for frame in model.frames:
+            frame.name = frame.name.removesuffix(LINK)
+    if len(settings.gravity) != 3:
+        raise ConfigurationError("'gravity' must have three numbers, for example [0, 0, -9.81]")
+    compensated = settings.effort_kind == 'without_gravity'
+    model.gravity.linear = np.zeros(3) if compensated else np.array(settings.gravity)
+    return model
+
+
+def _attribute(chosen: list[ElementTree.Element], tag: str, key: str, default: float) -> Array:
+    result = []
+    for joint in chosen:
+        child = joint.find(tag)
+        text = None if child is None else child.get(key)
+        try:
+            result.append(default if text is None else float(text))
+            if math.isnan(result[-1]):
+                raise ValueError
+        except ValueError as error:
+            raise ModelError(
+                f"{tag} {key} of joint {joint.get('name')} is '{text}': it must be a number"
+            ) from error
+    return np.array(result)
 
 
 def _friction(
@@ -96,46 +218,6 @@ def _coupling(name: str, settings: CoupledMotorSettings, joints: tuple[str, ...]
     return Coupling(name, separator.join(numbers), frozen(ratios))
 
 
-def _parameters(
-    description: Description | Robot,
-    friction: tuple[tuple[FrictionTerm, ...], ...],
-    couplings: tuple[Coupling, ...],
-    rotor_inertia: bool,
-) -> tuple[Parameter, ...]:
-    result = []
-    for j, joint in enumerate(description.joints):
-        drive = drive_symbols(friction[j], bool(description.prismatic[j]), rotor_inertia)
-        result += numbered(j + 1, joint) + numbered(j + 1, joint, drive)
-    for number, follower in enumerate(description.followers, start=len(description.joints) + 1):
-        result += numbered(number, follower.name)
-    motor = drive_symbols(make_terms(('viscous', 'coulomb'), {}), False, rotor_inertia=True)
-    for coupling in couplings:
-        result += numbered(coupling.number, coupling.name, motor)
-    return tuple(result)
-
-
-def _prior(description: Description, parameters: tuple[Parameter, ...]) -> Array:
-    model = description.model
-    values = _friction_prior(description.damping, description.dry_friction)
-    for k, j in enumerate(description.order):
-        inertial = from_pinocchio(model.inertias[k + 1].toDynamicParameters())
-        for symbol, value in zip(INERTIAL, inertial, strict=True):
-            values[f'{symbol}{j + 1}'] = value
-        if j < len(description.joints):  # followers have no drive
-            values[f'Ia{j + 1}'] = model.armature[k]
-    return frozen([values.get(p.name, 0.0) for p in parameters])
-
-
-def _friction_prior(damping: Array, dry_friction: Array) -> dict[str, float]:
-    """Return what a URDF's `<dynamics>` says of friction parameters, by name."""
-    given = {'damping': damping, 'friction': dry_friction}
-    return {
-        f'{symbol}{j}': float(value)
-        for symbol, attribute in DESCRIBED.items()
-        for j, value in enumerate(given[attribute], start=1)
-    }
-
-
 def with_friction(robot: Robot, friction: tuple[tuple[FrictionTerm, ...], ...]) -> Robot:
     """
     Return the robot with other friction terms, and the parameters that they bring.
@@ -145,24 +227,46 @@ def with_friction(robot: Robot, friction: tuple[tuple[FrictionTerm, ...], ...]) 
     robot : without elastic joints
 
     """
-    parameters = _parameters(robot, friction, robot.couplings, robot.rotor_inertia)
-    values = _friction_prior(robot.damping, robot.dry_friction)
+    parameters, values, n = list[Parameter](), dict[str, float](), robot.n
+    for j, joint in enumerate(robot.joints):
+        drive = drive_symbols(friction[j], bool(robot.prismatic[j]), robot.rotor_inertia)
+        parameters += numbered(j + 1, joint) + numbered(j + 1, joint, drive)
+    for number, follower in enumerate(robot.followers, start=n + 1):
+        parameters += numbered(number, follower.name)
+    motor = drive_symbols(COUPLED_FRICTION, False, rotor_inertia=True)
+    for coupling in robot.couplings:
+        parameters += numbered(coupling.number, coupling.name, motor)
+    given = {'damping': robot.damping, 'friction': robot.dry_friction}
+    for symbol, attribute in DESCRIBED.items():
+        values |= {f'{symbol}{j}': float(x) for j, x in enumerate(given[attribute], start=1)}
+    for k, j in enumerate(robot.order):
+        inertial = from_pinocchio(robot.model.inertias[k + 1].toDynamicParameters())
+        values |= {f'{s}{j + 1}': x for s, x in zip(INERTIAL, inertial, strict=True)}
+        if j < n:  # followers have no drive
+            values[f'Ia{j + 1}'] = robot.model.armature[k]
     values |= dict(zip((p.name for p in robot.parameters), robot.prior, strict=True))
-    return dataclasses.replace(
-        robot,
-        friction=friction,
-        parameters=parameters,
-        prior=frozen([values.get(p.name, 0.0) for p in parameters]),
-    )
+    prior = frozen([values.get(p.name, 0.0) for p in parameters])
+    return dataclasses.replace(robot, friction=friction, parameters=tuple(parameters), prior=prior)
 
 
-def _limits(description: Description, settings: RobotSettings) -> Limits:
-    unlimited = np.full(len(description.joints), np.inf)
-    names = [field.name for field in dataclasses.fields(Limits)]
-    described = {name: getattr(description, name, unlimited) for name in names}
+def _limits(chosen: list[ElementTree.Element], settings: RobotSettings) -> Limits:
+    continuous = np.array([joint.get('type') == 'continuous' for joint in chosen])
+    unlimited = np.full(len(chosen), np.inf)
+    described = {name: unlimited for name in ('acceleration', 'jerk')}
+    for name, bound in {
+        'lower': -np.inf,
+        'upper': np.inf,
+        'velocity': np.inf,
+        'effort': np.inf,
+    }.items():
+        values = _attribute(chosen, 'limit', name, bound)
+        none = np.abs(values) >= UNLIMITED
+        if name in ('lower', 'upper'):
+            none |= continuous
+        described[name] = np.where(none, bound, values)
     limits = Limits(**{k: _array(k, getattr(settings, k), v) for k, v in described.items()})
     if np.any(limits.lower >= limits.upper):
-        joint = description.joints[int(np.argmax(limits.lower >= limits.upper))]
+        joint = chosen[int(np.argmax(limits.lower >= limits.upper))].get('name')
         raise ConfigurationError(
             f'position limits of {joint} leave no room: check lower and upper'
         )

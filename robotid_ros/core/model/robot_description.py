@@ -1,153 +1,23 @@
-"""Reading a URDF: joints by name, locked ones merged into links, rounded angles made exact."""
+"""What a URDF says beyond its text: a model, joints that mimic others, masses that it lacks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-import dataclasses
-import math
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
-import numpy.typing as npt
 import pinocchio
 
-from ...exceptions import ConfigurationError, ModelError, reason_of, UnknownNameError
+from ...exceptions import ModelError, reason_of
 from ..arrays import Array
 from ..finding_codes import finding
 from ..findings import Finding
 from .robot import Follower
-from .settings import RobotSettings
-from .urdf_parsing import (
-    check_tree,
-    inertial_warnings,
-    link_at,
-    movable_names,
-    MOVABLE_TYPES,
-    parse_urdf,
-    snap_angles,
-)
+from .urdf_parsing import check_tree, link_at, MOVABLE_TYPES, parse_urdf
 
 # Limits of this size or more are none: continuous joints get it as revolute ones.
 UNLIMITED = 1e30
-# Added for a moment to the name of a link that a joint has too.
-LINK = ' (link)'
-
-
-@dataclasses.dataclass(frozen=True)
-class Description:
-    """A URDF reduced to the identified joints; arrays follow `joints`, not the model's order."""
-
-    name: str
-    joints: tuple[str, ...]
-    model: Any
-    order: npt.NDArray[np.intp]
-    prismatic: npt.NDArray[np.bool_]
-    lower: Array
-    upper: Array
-    velocity: Array
-    effort: Array
-    damping: Array
-    dry_friction: Array
-    warnings: tuple[Finding, ...]
-    followers: tuple[Follower, ...] = ()
-    locked: dict[str, float] = dataclasses.field(default_factory=dict)
-
-
-def read_description(urdf: str, settings: RobotSettings) -> Description:
-    """
-    Read a URDF and reduce it to the joints of the configuration.
-
-    Raises
-    ------
-    ModelError : malformed, without inertials, or with joints that cannot be handled
-    UnknownNameError : a joint that the URDF lacks
-
-    """
-    root = parse_urdf(urdf)
-    check_tree(root)
-    name = root.get('name') or 'robot'
-    root.set('name', name)  # parsers ask for one
-    elements = {str(joint.get('name')): joint for joint in root.findall('joint')}
-    following = read_mimics(elements)
-    joints = _select(movable_names(root), following, settings)
-    _check_types(elements, joints, following)
-    bounds = {'lower': -np.inf, 'upper': np.inf, 'velocity': np.inf, 'effort': np.inf}
-    limits = {key: _attribute(elements, joints, 'limit', key, x) for key, x in bounds.items()}
-    continuous = np.array([elements[joint].get('type') == 'continuous' for joint in joints])
-    for key, bound in bounds.items():
-        none = np.abs(limits[key]) >= UNLIMITED
-        if key in ('lower', 'upper'):
-            none |= continuous
-        limits[key] = np.where(none, bound, limits[key])
-    damping, dry_friction = (
-        _attribute(elements, joints, 'dynamics', key, 0.0) for key in ('damping', 'friction')
-    )
-    warnings = (*inertial_warnings(root), *snap_angles(root))
-    followers = find_followers(joints, settings.locked, following)
-    moving = (*joints, *(follower.name for follower in followers))
-    model = _reduce(build_model(root), moving, following, settings)
-    if not any(model.inertias[k + 1].mass > 0.0 for k in range(model.nv)):
-        raise ModelError(
-            'the URDF has no inertials: set robot.mass (--mass of robotid init) to what the data '
-            'sheet says of the whole robot, or give the links masses and inertias'
-        )
-    order = np.array([moving.index(name) for name in list(model.names)[1:]], dtype=np.intp)
-    return Description(
-        name=name,
-        joints=joints,
-        model=model,
-        order=order,
-        prismatic=np.array([elements[j].get('type') == 'prismatic' for j in joints]),
-        **limits,
-        damping=damping,
-        dry_friction=dry_friction,
-        warnings=warnings,
-        followers=followers,
-        locked={
-            name: locked_position(name, settings.locked, following)
-            for name in movable_names(root)
-            if name not in moving and name not in following
-        },
-    )
-
-
-def _select(
-    names: tuple[str, ...], following: dict[str, Mimic], settings: RobotSettings
-) -> tuple[str, ...]:
-    for name in (*settings.joints, *settings.locked):
-        if name not in names:
-            raise UnknownNameError('movable joint of the URDF', name, names)
-    if len(set(settings.joints)) < len(settings.joints):
-        raise ConfigurationError("'joints' names a joint twice: name each one once")
-    joints = settings.joints or tuple(
-        name for name in names if name not in settings.locked and name not in following
-    )
-    both = set(joints) & set(settings.locked)
-    if both:
-        raise ConfigurationError(
-            f'{", ".join(sorted(both))} is both identified and locked: take it out of one list'
-        )
-    if not joints:
-        raise ModelError('the robot description has no movable joint: check the URDF')
-    return joints
-
-
-def _check_types(
-    elements: dict[str, ElementTree.Element], joints: tuple[str, ...], following: dict[str, Mimic]
-) -> None:
-    for name, joint in elements.items():
-        if joint.get('type') in ('floating', 'planar'):
-            raise ModelError(
-                f'joint {name} is {joint.get("type")}: only arms on a fixed base can be '
-                'identified, make it fixed'
-            )
-    for name, mimic in following.items():
-        if name in joints:
-            raise ModelError(
-                f'joint {name} mimics {mimic.leader} and cannot be identified by itself: take it '
-                'out of robot.joints'
-            )
 
 
 def build_model(root: ElementTree.Element) -> Any:
@@ -187,74 +57,9 @@ def _complete_limits(joint: ElementTree.Element) -> None:
         limit.set('upper', str(UNLIMITED))
 
 
-def _reduce(
-    full: Any, joints: tuple[str, ...], following: dict[str, Mimic], settings: RobotSettings
-) -> Any:
-    locked = [name for name in list(full.names)[1:] if name not in joints]
-    missing = [name for name in joints if not full.existJointName(name)]
-    if missing:
-        raise ModelError(
-            f'joint {missing[0]} is not connected to the root of the URDF: check its links'
-        )
-    q = pinocchio.neutral(full)
-    for name in locked:
-        q[full.joints[full.getJointId(name)].idx_q] = locked_position(
-            name, settings.locked, following
-        )
-    model = _lock(full, locked, q) if locked else full
-    if len(settings.gravity) != 3:
-        raise ConfigurationError("'gravity' must have three numbers, for example [0, 0, -9.81]")
-    compensated = settings.effort_kind == 'without_gravity'
-    model.gravity.linear = np.zeros(3) if compensated else np.array(settings.gravity)
-    return model
-
-
-def _lock(full: Any, locked: list[str], q: Array) -> Any:
-    """Merge locked joints into links; links may have names of joints, which Pinocchio minds."""
-    joints = {frame.name for frame in full.frames if frame.type != pinocchio.FrameType.BODY}
-    for frame in full.frames:
-        if frame.type == pinocchio.FrameType.BODY and frame.name in joints:
-            frame.name += LINK
-    model = pinocchio.buildReducedModel(full, [full.getJointId(name) for name in locked], q)
-    for frame in model.frames:
-        frame.name = frame.name.removesuffix(LINK)
-    return model
-
-
-def _attribute(
-    elements: dict[str, ElementTree.Element],
-    joints: tuple[str, ...],
-    tag: str,
-    key: str,
-    default: float,
-) -> Array:
-    result = []
-    for joint in joints:
-        child = elements[joint].find(tag)
-        text = None if child is None else child.get(key)
-        try:
-            result.append(default if text is None else float(text))
-            if math.isnan(result[-1]):
-                raise ValueError
-        except ValueError as error:
-            raise ModelError(
-                f"{tag} {key} of joint {joint} is '{text}': it must be a number"
-            ) from error
-    return np.array(result)
-
-
-@dataclasses.dataclass(frozen=True)
-class Mimic:
-    """A joint that follows another one: q = ratio · q_leader + offset."""
-
-    leader: str
-    ratio: float
-    offset: float
-
-
-def read_mimics(elements: dict[str, ElementTree.Element]) -> dict[str, Mimic]:
+def read_mimics(elements: dict[str, ElementTree.Element]) -> dict[str, Follower]:
     """
-    Read which movable joints mimic which.
+    Read which movable joints mimic which, by their names.
 
     Raises
     ------
@@ -279,7 +84,7 @@ def read_mimics(elements: dict[str, ElementTree.Element]) -> dict[str, Mimic]:
             raise ModelError(
                 f'multiplier and offset of the <mimic> of joint {name} must be numbers'
             ) from error
-        found[name] = Mimic(leader, *numbers)
+        found[name] = Follower(name, leader, *numbers)
     for name in found:
         leader = name
         for _ in found:
@@ -290,7 +95,7 @@ def read_mimics(elements: dict[str, ElementTree.Element]) -> dict[str, Mimic]:
 
 
 def find_followers(
-    joints: tuple[str, ...], locked: Mapping[str, float], following: Mapping[str, Mimic]
+    joints: tuple[str, ...], locked: Mapping[str, float], following: Mapping[str, Follower]
 ) -> tuple[Follower, ...]:
     """Return the joints that follow identified ones, be it over several others."""
     found = []
@@ -301,12 +106,12 @@ def find_followers(
             offset, ratio = offset + ratio * mimic.offset, ratio * mimic.ratio
             leader = mimic.leader
         if leader in joints and leader != name:
-            found.append(Follower(name, joints.index(leader), ratio, offset))
+            found.append(Follower(name, leader, ratio, offset))
     return tuple(found)
 
 
 def locked_position(
-    name: str, locked: Mapping[str, float], following: Mapping[str, Mimic]
+    name: str, locked: Mapping[str, float], following: Mapping[str, Follower]
 ) -> float:
     """Return the position of a joint that is not identified: locked, or following its leader."""
     if name in locked or name not in following:
