@@ -285,9 +285,13 @@ class Waypoints:
         """Coefficients of each segment's quintic, (P−1, 6, n), in powers of (t − t_k)/h_k."""
         h = np.diff(self.time)[:, None]
         first, last = self._accelerations()
-        start = self.q[:-1], h * self.dq[:-1], h**2 * first
-        ends = np.stack([*start, self.q[1:], h * self.dq[1:], h**2 * last], axis=1)
-        return np.einsum('ck,pcn->pkn', HERMITE, ends)
+        # From where each begins: powers of a short time amplify rounding of positions.
+        step = np.diff(self.q, axis=0)
+        start = np.zeros_like(step), h * self.dq[:-1], h**2 * first
+        ends = np.stack([*start, step, h * self.dq[1:], h**2 * last], axis=1)
+        result = np.einsum('ck,pcn->pkn', HERMITE, ends)
+        result[:, 0] += self.q[:-1]
+        return np.asarray(result)
 
     def _accelerations(self) -> tuple[Array, Array]:
         """Return those with which segments begin and end, (P−1, n)."""

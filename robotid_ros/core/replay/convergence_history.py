@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 import dataclasses
 from typing import NamedTuple
 
@@ -12,14 +13,7 @@ from ..findings import Finding
 
 
 class MotionError(NamedTuple):
-    """
-    Relative distances `‖x_ddm − x‖/‖x‖` of the simulated motion, (n,) each.
-
-    Attributes
-    ----------
-    position, velocity, acceleration : per joint
-
-    """
+    """Relative distances `‖x_ddm − x‖/‖x‖` of the simulated motion, (n,) each."""
 
     position: Array
     velocity: Array
@@ -56,21 +50,12 @@ class Iteration:
 
 
 class SimulatedMotion(NamedTuple):
-    """
-    Positions of the last simulation beside those to compare with.
-
-    Attributes
-    ----------
-    time : (K,) [s]
-    simulated, reference : (K, n) [rad or m]
-    measured : (K, n), None where nothing was measured
-
-    """
+    """Positions (K, n) of the last simulation beside others, at times (K,) [rad or m, s]."""
 
     time: Array
     simulated: Array
     reference: Array
-    measured: Array | None
+    measured: Array | None  # where it was measured
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,14 +101,8 @@ class History:
         return result | {c: float(v) for c, v in zip(self.columns, record.value, strict=True)}
 
 
-def relative_motion_error(
-    simulated: tuple[Array, Array, Array],
-    other: tuple[Array, Array, Array],
-) -> MotionError:
+def relative_motion_error(simulated: Iterable[Array], other: Iterable[Array]) -> MotionError:
     """Compare two motions `(q, dq, ddq)` of (N, n), relative to the second."""
-    return MotionError(
-        *(
-            np.linalg.norm(a - b, axis=0) / np.maximum(np.linalg.norm(b, axis=0), 1e-300)
-            for a, b in zip(simulated, other, strict=True)
-        )
-    )
+    parts = zip(simulated, other, strict=True)
+    sizes = ([np.linalg.norm(x, axis=0) for x in (a - b, b)] for a, b in parts)
+    return MotionError(*(distance / np.maximum(size, 1e-300) for distance, size in sizes))

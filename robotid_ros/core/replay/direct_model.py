@@ -59,14 +59,13 @@ class DirectModel:
 
     def acceleration_function(self) -> Callable[[Array, Array, Array], Array]:
         """Return `a(q, q̇, τ)`: q̈ (n,) under a torque less dry friction and offset."""
-        rigid, damping = self.rigid_acceleration(), self.damping
-        smooth_friction = self.smooth_friction
+        rigid, damping, smooth = self.rigid_acceleration(), self.damping, self.smooth_friction
 
-        def resisted(q: Array, dq: Array, tau: Array) -> Array:
+        def accelerate(q: Array, dq: Array, tau: Array) -> Array:
             tau = tau - damping @ dq
-            return tau if smooth_friction is None else tau - smooth_friction(q, dq)
+            return rigid(q, dq, tau if smooth is None else tau - smooth(q, dq))
 
-        return lambda q, dq, tau: rigid(q, dq, resisted(q, dq, tau))
+        return accelerate
 
     def rigid_acceleration(self) -> Callable[[Array, Array, Array], Array]:
         """Return q̈ (q, q̇, τ) without friction: ABA, or by M where it has coupled motors."""
@@ -101,18 +100,10 @@ class DirectModel:
 
     def inverse_dynamics(self, q: Array, dq: Array, ddq: Array) -> Array:
         """Return the torque (n,) of one state [N·m or N]; dry friction at rest is 0."""
-        data = self.model.createData()
-        bias = self.bias(data, q, dq).copy()
-        dry = self.slip_directions.T @ (self.coulomb * np.sign(self.slip_directions @ dq))
-        smooth_friction = 0.0 if self.smooth_friction is None else self.smooth_friction(q, dq)
-        return np.asarray(
-            self.mass_matrix(data, q) @ ddq
-            + bias
-            + self.damping @ dq
-            + dry
-            + self.offset
-            + smooth_friction
-        )
+        data, slip = self.model.createData(), self.slip_directions
+        tau = self.bias(data, q, dq) + self.damping @ dq + self.offset
+        tau += slip.T @ (self.coulomb * np.sign(slip @ dq)) + self.mass_matrix(data, q) @ ddq
+        return tau if self.smooth_friction is None else tau + self.smooth_friction(q, dq)
 
     def delassus_matrix(self, data: pinocchio.Data, q: Array) -> Array:
         """Return `R M(q)⁻¹ Rᵀ`, (m, m): slip accelerations per friction."""

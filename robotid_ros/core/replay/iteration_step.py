@@ -56,11 +56,7 @@ def anderson_mixing(values: Array, fits: Array, sigma: Array) -> Array | None:
 
 @dataclasses.dataclass(frozen=True)
 class Iterate:
-    """
-    One simulation and its fit; without the observation matrix, which is large.
-
-    `simulated` are its positions (K, n).
-    """
+    """One simulation, its positions (K, n) and its fit, without the large observation matrix."""
 
     chi: Array
     record: Iteration
@@ -163,9 +159,8 @@ def _extrapolated(iterates: list[Iterate]) -> Array | None:
     recent = iterates[-1 - ANDERSON_DEPTH :]
     if len(recent) < 2 or any(iterate.record.step_length != 1.0 for iterate in recent):
         return None
-    values = np.array([iterate.record.value for iterate in recent])
-    fits = np.array([iterate.estimate.value for iterate in recent])
-    return anderson_mixing(values, fits, recent[-1].estimate.sigma)
+    values, fits = zip(*((x.record.value, x.estimate.value) for x in recent), strict=True)
+    return anderson_mixing(np.array(values), np.array(fits), recent[-1].estimate.sigma)
 
 
 def gain_scale_of(replay: ReplayProblem, inertia: Array, own_gains: bool) -> Array:

@@ -99,23 +99,15 @@ def estimate_a_priori_inertia(replay: ReplayProblem) -> Array:
         inertia = replay.inertia(rigid)
     except DivergenceError:
         inertia = np.zeros(robot.n)
-    fitted = [
-        _fit_joint_inertia(
-            tau[valid, j], predicted[valid, j], dq[valid, j], ddq[valid, j], inertia[j]
-        )
-        for j in range(robot.n)
-    ]
+    columns = zip(*(x[valid].T for x in (tau, predicted, dq, ddq)), inertia, strict=True)
+    fitted = [_fit_joint_inertia(*joint) for joint in columns]
     return np.maximum(fitted, minimum_damped_inertia(replay))
 
 
 def minimum_damped_inertia(replay: ReplayProblem) -> Array:
     """Return the least inertias (n,) with which the sampled loops are well damped."""
-    law, h = replay.law, 1.0 / replay.law.rate
-    return np.maximum(
-        np.maximum(law.damping * h, law.stiffness * h**2 / MAX_DAMPING_PER_UPDATE)
-        / MAX_DAMPING_PER_UPDATE,
-        1e-12,
-    )
+    law, h, most = replay.law, 1.0 / replay.law.rate, MAX_DAMPING_PER_UPDATE
+    return np.maximum(np.maximum(law.damping * h, law.stiffness * h**2 / most) / most, 1e-12)
 
 
 def _fit_joint_inertia(
@@ -150,12 +142,7 @@ def prior_distribution(replay: ReplayProblem) -> GaussianPrior:
     """
     robot, matrix = replay.robot, replay.base.matrix
     inertia = estimate_a_priori_inertia(replay)
-    prior = BodyPrior(
-        prior_parameters(replay),
-        robot.first_columns.tolist(),
-        sigma=_drive_sigma(replay),
-        link_sigma=LINK_SIGMA,
-    )
+    prior = _body_prior(replay)
     T, origin, weight = scaled_coordinates(prior, SLENDERNESS)
     root = T / weight
     if not robot.rotor_inertia:
@@ -184,19 +171,12 @@ def consistent_fit(replay: ReplayProblem, system: Rows, estimate: Estimate) -> A
     triangle = np.asarray(np.linalg.qr(np.vstack(rows), mode='r'))
     factor, least = triangle[:-1, :-1] @ replay.base.matrix, np.zeros(robot.p)
     least[own_inertia_columns(robot)] = MIN_INERTIA_SHARE * estimate_a_priori_inertia(replay)
-    prior = BodyPrior(
-        prior_parameters(replay),
-        robot.first_columns.tolist(),
-        nonnegative_columns(robot),
-        _drive_sigma(replay),
-        LINK_SIGMA,
-    )
     target = triangle[:-1, -1] - factor @ least
-    return consistent_parameters(factor, target, prior).value + least
+    return consistent_parameters(factor, target, _body_prior(replay)).value + least
 
 
-def _drive_sigma(replay: ReplayProblem) -> Array:
-    """Return the standard deviations (p,) of what is not a link's: friction and couplings."""
+def _body_prior(replay: ReplayProblem) -> BodyPrior:
+    """Return the prior of the standard parameters, σ by that of friction and couplings."""
     robot, torque = replay.robot, replay.torque
     inertia = estimate_a_priori_inertia(replay)
     effort = np.sqrt(np.mean(torque.tau[torque.valid] ** 2, axis=0))
@@ -210,6 +190,7 @@ def _drive_sigma(replay: ReplayProblem) -> Array:
             sigma[k] = inertia[joints].max()
         elif parameter.unit != '1':
             sigma[k] = effort[joints].max() / (speed if 's/' in parameter.unit else 1.0)
-    said = [0.0 if parameter.unit == '1' else abs(float(value))
-            for parameter, value in zip(robot.parameters, robot.prior, strict=True)]  # fmt: skip
-    return np.maximum(sigma, np.maximum(said, 1e-12))
+    shares = np.array([parameter.unit == '1' for parameter in robot.parameters])
+    sigma = np.maximum(sigma, np.maximum(np.where(shares, 0.0, np.abs(robot.prior)), 1e-12))
+    starts, signs = robot.first_columns.tolist(), nonnegative_columns(robot)
+    return BodyPrior(prior_parameters(replay), starts, signs, sigma, LINK_SIGMA)

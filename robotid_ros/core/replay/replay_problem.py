@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 import dataclasses
 from typing import NamedTuple
 
@@ -11,7 +10,7 @@ import numpy.typing as npt
 
 from ...exceptions import ControllerError, DivergenceError, RecordingError
 from ..arrays import Array
-from ..excitation.trajectory import Motion
+from ..excitation.trajectory import Motion, Waypoints
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from ..regression.observation_system import GaussianPrior
@@ -45,15 +44,10 @@ START_INTERVAL, ROWS_PER_START = 0.5, 25
 
 class Torque(NamedTuple):
     """
-    Measured torque where it can be compared with a simulated one.
+    Measured torque (N, n) [N·m or N] where it can be compared with a simulated one.
 
-    Attributes
-    ----------
-    row : (N,) rows of the simulation, fractional where the rates differ
-    tau : (N, n) torque that acted in that row [N·m or N]
-    valid : (N,) False where it was not measured
-    rate : of the rows [Hz]
-
+    It acted in rows (N,) of the simulation, fractional where the rates [Hz] differ; `valid` (N,)
+    is False where it was not measured.
     """
 
     row: Array
@@ -80,7 +74,7 @@ def reference_on_grid(recording: Recording, rate: float) -> tuple[float, Motion]
 
     """
     if recording.reference is not None and recording.reference.time.size > 1:
-        return _interpolated(recording.reference, rate)
+        return _interpolated(recording.reference, recording.joints, rate)
     for name, trajectory in recording.trajectories.items():
         spans = [phase for phase in recording.phases if phase.name == name]
         start, stop = (spans[0].start, spans[0].stop) if spans else recording.time[[0, -1]]
@@ -93,15 +87,18 @@ def reference_on_grid(recording: Recording, rate: float) -> tuple[float, Motion]
     )
 
 
-def _interpolated(reference: Reference, rate: float) -> tuple[float, Motion]:
+def _interpolated(
+    reference: Reference, names: tuple[str, ...], rate: float
+) -> tuple[float, Motion]:
     time, rows = np.unique(reference.time, return_index=True)
-    grid = time[0] + np.arange(round((time[-1] - time[0]) * rate) + 1) / rate
+    start, time = float(time[0]), time - time[0]
     q, dq, ddq = (value[rows] for value in (reference.q, reference.dq, reference.ddq))
     dq = np.where(np.isfinite(dq), dq, np.gradient(q, time, axis=0))
     ddq = np.where(np.isfinite(ddq), ddq, 0.0)
     # Controllers that have no acceleration in their reference report none, or zeros.
     ddq = np.where(ddq.any(axis=0), ddq, np.gradient(dq, time, axis=0))
-    return float(time[0]), interpolate_quintic(time, q, dq, ddq, np.minimum(grid, time[-1]))
+    grid = np.minimum(np.arange(round(time[-1] * rate) + 1) / rate, time[-1])
+    return start, Waypoints(names, time, q, dq, ddq).sample(grid)
 
 
 def torque_on_grid(
@@ -140,24 +137,6 @@ def torque_on_grid(
     after = np.clip(np.searchsorted(time, at), 1, time.size - 1)
     close = time[after] - time[after - 1] <= max(MAX_GAP, 1.5 * spacing)
     return Torque(row, np.nan_to_num(tau), close & np.isfinite(tau).all(axis=1), rate / stride)
-
-
-def interpolate_quintic(time: Array, q: Array, dq: Array, ddq: Array, at: Array) -> Motion:
-    """Interpolate by quintics through `q dq ddq` (K, n) of `time` (K,), all three at `at` (N,)."""
-    left = np.clip(np.searchsorted(time, at, side='right') - 1, 0, time.size - 2)
-    h = (time[left + 1] - time[left])[:, None]
-    u = (at - time[left])[:, None] / h
-    start, end = ((q[i], dq[i] * h, ddq[i] * h**2 / 2.0) for i in (left, left + 1))
-    gap = end[0] - start[0] - start[1] - start[2]
-    slope = end[1] - start[1] - 2.0 * start[2]
-    bend = end[2] - start[2]
-    c3 = 10.0 * gap - 4.0 * slope + bend
-    c4 = -15.0 * gap + 7.0 * slope - 2.0 * bend
-    c5 = 6.0 * gap - 3.0 * slope + bend
-    position = start[0] + u * (start[1] + u * (start[2] + u * (c3 + u * (c4 + u * c5))))
-    velocity = start[1] + u * (2 * start[2] + u * (3 * c3 + u * (4 * c4 + u * 5 * c5)))
-    acceleration = 2 * start[2] + u * (6 * c3 + u * (12 * c4 + u * 20 * c5))
-    return Motion(position, velocity / h, acceleration / h**2)
 
 
 def interpolate_rows(values: Array, row: Array) -> Array:
@@ -223,9 +202,8 @@ class ReplayProblem:
         """One row in so many is kept of the observation matrix."""
         if self.settings.decimation:
             return self.settings.decimation
-        cutoff = (
-            CUTOFF_RATIO * float(bandwidth(self.desired.dq, self.law.rate).max()) / (2.0 * np.pi)
-        )
+        fastest = float(bandwidth(self.desired.dq, self.law.rate).max()) / (2.0 * np.pi)
+        cutoff = CUTOFF_RATIO * fastest
         return int(max(1, min(MAX_DECIMATION, 0.4 * self.torque.rate / cutoff)))
 
     @property
@@ -328,14 +306,8 @@ def make_replay_problem(
     recording = recording.select(robot.joints)
     law = make_control_law(_controller(recording, settings), robot.joints, robot.drive_gain)
     start, desired = reference_on_grid(recording, law.rate)
-    torque = torque_on_grid(
-        recording,
-        recording.effort * robot.drive_gain,
-        start,
-        desired.q.shape[0],
-        law.rate,
-        find_effort_delay(recording, settings),
-    )
+    effort, delay = recording.effort * robot.drive_gain, find_effort_delay(recording, settings)
+    torque = torque_on_grid(recording, effort, start, len(desired.q), law.rate, delay)
     replay = ReplayProblem(robot, base, law, desired, torque, settings, start=start)
     if samples is None:
         return replay
@@ -407,11 +379,10 @@ def _controller(recording: Recording, settings: ReplaySettings) -> Controller:
                 "or give law, rate and gains under 'identification.replay'"
             )
         recorded = Controller('', settings.law, settings.rate, recording.joints, ('effort',), {})
-    gains: Mapping[str, Mapping[str, float]] = settings.gains or recorded.gains
     return dataclasses.replace(
         recorded,
         type=settings.law or recorded.type,
         rate=settings.rate or recorded.rate,
-        gains=gains,
+        gains=settings.gains or recorded.gains,
         command_interfaces=('effort',) if settings.law else recorded.command_interfaces,
     )

@@ -36,8 +36,6 @@ from .replay_problem import interpolate_rows, ReplayProblem
 from .simulation import Simulation
 
 Indices = npt.NDArray[np.intp]
-# Rows, how many of them are overlap before the block, and how many are its own.
-Block = tuple[Indices, int, int]
 
 # In units of the decimation: length of the filter's impulse response down to 1e-9, and the rows
 # at both ends of a run that its transient distorts.
@@ -65,10 +63,8 @@ def observation_matrix(replay: ReplayProblem, simulation: Simulation, row: Array
     Dry friction has the signs that acted in the simulation, also where the robot stood still, so
     that `W χ` is the simulated torque in every row.
     """
-    q, dq, ddq, slip = (
-        interpolate_rows(x, row)
-        for x in (simulation.q, simulation.dq, simulation.ddq, simulation.slip_sign)
-    )
+    run = simulation.q, simulation.dq, simulation.ddq, simulation.slip_sign
+    q, dq, ddq, slip = (interpolate_rows(x, row) for x in run)
     full = regressor(replay.robot, q, dq, ddq)
     for column, values in slip_columns(replay.robot, slip):
         full[:, :, column] = values.T
@@ -105,12 +101,7 @@ def make_system(
 
 
 def with_all_rows(system: Rows) -> Rows:
-    """
-    Return a system with the rows in which dry friction holds a simulated joint.
-
-    They are not fitted, but each simulation holds joints in other rows, and a wrong one where the
-    robot moves.
-    """
+    """Return a system with the rows, different in each simulation, where friction holds joints."""
     return dataclasses.replace(system, valid=np.ones_like(system.valid))
 
 
@@ -148,7 +139,7 @@ def low_passed(replay: ReplayProblem, values: Callable[[Indices], Array]) -> tup
     return np.concatenate(parts, axis=1), np.concatenate(kept_rows)
 
 
-def _overlapping_blocks(rows: Indices, decimation: int) -> Iterator[Block]:
+def _overlapping_blocks(rows: Indices, decimation: int) -> Iterator[tuple[Indices, int, int]]:
     """
     Cut a run into blocks that overlap by the filter's memory: few rows are held at once.
 
@@ -182,15 +173,11 @@ def _sticking(replay: ReplayProblem, simulation: Simulation) -> Array:
 
 class Linearised(NamedTuple):
     """
-    A simulation as a linear system.
+    A simulation as a linear system, to solve for the next parameters.
 
-    Attributes
-    ----------
-    system : to solve for the next parameters
-    error : (n,) relative error of the simulated output, ‖y − y_s‖ over ‖y‖, or over the distance
-        of positions from their reference; of all rows, which alone simulations compare by
-    torque_error : (n,) ‖τ − τ_s‖/‖τ‖ of the rows that are fitted; zero where it is the input
-
+    Errors are relative, (n,): of the simulated output, ‖y − y_s‖ over ‖y‖, or over the distance of
+    positions from their reference, of all rows, which alone simulations compare by; and of the
+    torque, ‖τ − τ_s‖/‖τ‖ of the rows that are fitted, zero where it is the input.
     """
 
     system: Rows
@@ -227,17 +214,18 @@ def linearise(
     if replay.restart:
         W, Y = _without_initial_states(replay, simulation, chi, output, row, W, Y)
     valid = np.ones(Y.shape, dtype=bool)
-    relative = np.linalg.norm(error, axis=1) / size
-    return Linearised(
-        make_system(replay, row, W, Y, valid), relative, _torque_error(replay, simulation)
-    )
+    system, torque_error = make_system(replay, row, W, Y, valid), np.zeros(replay.robot.n)
+    if not replay.restart:
+        torque, simulated = _measured_torque(replay), _decimated(replay, simulation.tau)[0]
+        torque_error = np.linalg.norm(torque - simulated, axis=1) / _size(torque)
+    return Linearised(system, np.linalg.norm(error, axis=1) / size, torque_error)
 
 
 def _measured(replay: ReplayProblem) -> tuple[Array, Array]:
     """Return the measured output, decimated (n, N), and what its errors are relative to (n,)."""
     if replay.method == 'clie':
-        torque, _ = low_passed(replay, lambda rows: replay.torque.tau[rows].T)
-        return torque, np.maximum(np.linalg.norm(torque, axis=1), 1e-300)
+        torque = _measured_torque(replay)
+        return torque, _size(torque)
     if replay.measured is None:
         raise RecordingError(
             f"no position was measured, which method '{replay.method}' fits: use 'didim' or 'clie'"
@@ -246,7 +234,15 @@ def _measured(replay: ReplayProblem) -> tuple[Array, Array]:
     rest = q.mean(axis=1, keepdims=True)
     if not replay.restart:
         rest = _decimated(replay, replay.desired.q)[0]
-    return q, np.maximum(np.linalg.norm(q - rest, axis=1), 1e-300)
+    return q, _size(q - rest)
+
+
+def _measured_torque(replay: ReplayProblem) -> Array:
+    return low_passed(replay, lambda rows: replay.torque.tau[rows].T)[0]
+
+
+def _size(values: Array) -> Array:
+    return np.maximum(np.linalg.norm(values, axis=1), 1e-300)
 
 
 def _decimated(replay: ReplayProblem, values: Array) -> tuple[Array, Array]:
@@ -258,15 +254,6 @@ def _decimated(replay: ReplayProblem, values: Array) -> tuple[Array, Array]:
 def _output(replay: ReplayProblem, simulation: Simulation) -> tuple[Array, Array]:
     """Return the simulated output that the method fits, as `_decimated`."""
     return _decimated(replay, simulation.tau if replay.method == 'clie' else simulation.q)
-
-
-def _torque_error(replay: ReplayProblem, simulation: Simulation) -> Array:
-    if replay.restart:
-        return np.zeros(replay.robot.n)
-    measured, _ = low_passed(replay, lambda rows: replay.torque.tau[rows].T)
-    simulated, _ = _decimated(replay, simulation.tau)
-    size = np.maximum(np.linalg.norm(measured, axis=1), 1e-300)
-    return np.asarray(np.linalg.norm(measured - simulated, axis=1) / size)
 
 
 def _sensitivities(

@@ -33,14 +33,10 @@ MAX_DEVIATION = 10.0
 
 class Tableau(NamedTuple):
     """
-    An explicit Runge-Kutta method: share of the step at which each stage is, weights at the end.
+    An explicit Runge-Kutta method: stages at shares of the step, each with the slope before.
 
-    Attributes
-    ----------
-    shares : each stage goes on from the start, with the slope of the stage before
-    way : of the accelerations in what is added to q̇ h, over h²
-    speed : of the accelerations in the change of speed, over h
-
+    At the end, accelerations have the weights `way` in what is added to q̇ h, over h², and `speed`
+    in the change of speed, over h.
     """
 
     shares: tuple[float, ...]
@@ -53,16 +49,7 @@ MIDPOINT = Tableau((0.0, 0.5), (1 / 6, 1 / 3), (0.0, 1.0))
 
 
 class IntegrationStep(NamedTuple):
-    """
-    One step: the state at its end, and what acted at its start.
-
-    Attributes
-    ----------
-    q, dq : (n,) at the end of the step
-    ddq : (n,) acceleration at its start, with the friction signs `slip_sign`
-    slip_sign : (m,) signs of dry friction that acted
-
-    """
+    """q and dq (n,) at a step's end; ddq (n,) at its start with the friction signs (m,)."""
 
     q: Array
     dq: Array

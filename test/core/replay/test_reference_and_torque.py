@@ -5,11 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation.trajectory import Trajectory
+from robotid_ros.core.excitation.trajectory import Trajectory, Waypoints
 from robotid_ros.core.replay.replay_problem import (
     bandwidth,
     find_effort_delay,
-    interpolate_quintic,
     reference_on_grid,
     torque_on_grid,
 )
@@ -28,9 +27,8 @@ def quintic(t):
 def test_hermite_is_exact_for_quintics():
     knots = np.sort(np.random.default_rng(0).uniform(0.0, 2.0, 12))
     at = np.linspace(knots[0], knots[-1], 101)
-    for ours, exact in zip(
-        interpolate_quintic(knots, *quintic(knots), at), quintic(at), strict=True
-    ):
+    points = Waypoints(('j',), knots - knots[0], *quintic(knots))
+    for ours, exact in zip(points.sample(at - knots[0]), quintic(at), strict=True):
         np.testing.assert_allclose(ours, exact, atol=1e-9)
 
 
