@@ -116,14 +116,7 @@ def fit_with_motion(
     base: BaseParameters,
     start: Estimate,
 ) -> tuple[Estimate, list[Finding]]:
-    """
-    Estimate again together with the motion, where encoders are noisy and periods are known.
-
-    Returns
-    -------
-    The estimate by maximum likelihood, and a note; the start where that has no answer
-
-    """
+    """Estimate again with the motion where encoders are noisy and periods known, and note it."""
     if start.residual[robot.elastic_joints].max() < NOISY:
         return start, []
     periods = average_periods(recording, robot)
@@ -196,14 +189,7 @@ def average_periods(recording: Recording, robot: ElasticRobot) -> AveragePeriod 
 
 
 def check_deflections(samples: Samples, robot: Robot) -> None:
-    """
-    Refuse a recording in which no deflection of an elastic joint shows.
-
-    Raises
-    ------
-    RecordingError : the two positions of a joint never differ
-
-    """
+    """Raise a `RecordingError` where the two positions of an elastic joint never differ."""
     if not isinstance(robot, ElasticRobot):
         return
     for j in robot.elastic_joints:

@@ -21,8 +21,7 @@ CROSS = np.array([[x.cross(y).vector for y in UNIT_MOTIONS] for x in UNIT_MOTION
 
 
 def _outer(x: Array, y: Array) -> Array:
-    product: Array = (x[..., :, None] * y[..., None, :]).reshape(*x.shape[:-1], 36)
-    return product
+    return np.asarray((x[..., :, None] * y[..., None, :]).reshape(*x.shape[:-1], 36))
 
 
 def cross(x: Array, y: Array) -> Array:
@@ -55,21 +54,12 @@ def body_regressor_gradient(v: Array, weights: Array) -> tuple[Array, Array]:
 
 
 class Kinematics(NamedTuple):
-    """
-    Where N samples put the n joints of a model, in the model's order.
+    """Where N samples put the n joints of a model, in the model's order."""
 
-    Attributes
-    ----------
-    screws : (N, n, 6) J_k, the motion per unit speed of joint k
-    v, a : (N, n, 6) velocity, and acceleration less gravity, of each link
-    to_link : (N, n, 6, 6) from motions in the base frame to motions in the link's
-
-    """
-
-    screws: Array
-    v: Array
-    a: Array
-    to_link: Array
+    screws: Array  # (N, n, 6) J_k, the motion per unit speed of joint k
+    v: Array  # (N, n, 6) velocity of each link
+    a: Array  # (N, n, 6) its acceleration less gravity
+    to_link: Array  # (N, n, 6, 6) from motions in the base frame to motions in the link's
 
 
 class KinematicTree:

@@ -137,8 +137,7 @@ def _balls_at_joints(model: Any, settings: Workspace) -> Any:
         joints = range(2, model.njoints)
         places = [(model.names[joint], joint, pin.SE3.Identity()) for joint in joints]
         for place in (*places, (tool.name, tool.parentJoint, tool.placement)):
-            ball = pin.GeometryObject(*place, shapes.Sphere(BALL_RADIUS))
-            geometry.addGeometryObject(ball)
+            geometry.addGeometryObject(pin.GeometryObject(*place, shapes.Sphere(BALL_RADIUS)))
     return geometry
 
 
@@ -158,8 +157,7 @@ def check_obstacle(name: str, obstacle: Obstacle) -> None:
     ConfigurationError : too many or few of them, not finite, or a size that is not above zero
 
     """
-    sizes = {'size': SIZES[obstacle.shape], 'position': 3, 'rpy': 3}
-    for field, length in sizes.items():
+    for field, length in {'size': SIZES[obstacle.shape], 'position': 3, 'rpy': 3}.items():
         values = getattr(obstacle, field)
         if len(values) != length or not np.isfinite(values).all():
             raise ConfigurationError(
@@ -227,22 +225,12 @@ def _remove_inseparable(
 
 
 class BodyFrame(NamedTuple):
-    """
-    A frame of the robot description, fixed to a link.
-
-    Attributes
-    ----------
-    name : of the frame
-    body : link whose frame it is
-    link : place in `robot.links` of the joint that it moves with
-    placement : (4, 4) of it in the frame of that joint
-
-    """
+    """A frame of the robot description, fixed to a link."""
 
     name: str
-    body: str
-    link: int
-    placement: Array
+    body: str  # link whose frame it is
+    link: int  # place in `robot.links` of the joint that it moves with
+    placement: Array  # (4, 4) of it in the frame of that joint
 
 
 def body_frame(robot: Robot, name: str = '') -> BodyFrame:

@@ -35,20 +35,7 @@ OFTEN = 0.5
 
 
 class ToolBox:
-    """
-    The walls around a tool, if it has some: lower x, y, z, then upper ones.
-
-    Parameters
-    ----------
-    model : Pinocchio's
-    settings : frame of the tool and corners of its box
-
-    Raises
-    ------
-    ConfigurationError : a box of the wrong size
-    UnknownNameError : a frame that does not exist
-
-    """
+    """The walls around a tool, if it has some: lower x, y, z, then upper ones."""
 
     def __init__(self, model: Any, tree: KinematicTree, settings: Workspace) -> None:
         self._tree = tree
@@ -265,11 +252,8 @@ class CollisionScene:
     def _moving(self) -> Array:
         """How joints move the second body of each pair, and the tool, against the first one."""
         links = np.vstack([np.zeros(self._tree.n), self._tree.ancestors])
-        objects = self.geometry.geometryObjects
-        pairs = [
-            [objects[pair.first].parentJoint, objects[pair.second].parentJoint]
-            for pair in self.geometry.collisionPairs
-        ]
+        joints = [body.parentJoint for body in self.geometry.geometryObjects]
+        pairs = [[joints[p.first], joints[p.second]] for p in self.geometry.collisionPairs]
         pairs += [[0, self._box.joint]] * self._box.walls
         one, two = np.array(pairs, dtype=int).reshape(-1, 2).T
         return np.asarray(links[two] - links[one])

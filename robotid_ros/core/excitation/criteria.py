@@ -21,14 +21,9 @@ Objective = Callable[..., tuple[float, Array]]
 @dataclass(frozen=True)
 class Criterion:
     """
-    An objective of S with what makes a figure of it.
+    An objective of S, with its gradient, and what makes of it the figure that people compare.
 
-    Parameters
-    ----------
-    objective : the objective with its gradient
-    report : turns the objective into the figure that people compare
-    smoothable : whether the objective takes a finite `sharpness`
-
+    One that is smoothable takes a finite `sharpness`.
     """
 
     objective: Objective
@@ -110,14 +105,7 @@ CRITERIA: dict[str, Criterion] = {
 
 
 def criterion(name: str) -> Criterion:
-    """
-    Look a criterion up.
-
-    Raises
-    ------
-    UnknownNameError : no such criterion
-
-    """
+    """Look a criterion up, or raise an `UnknownNameError`."""
     if name not in CRITERIA:
         raise UnknownNameError('criterion', name, tuple(CRITERIA))
     return CRITERIA[name]

@@ -15,7 +15,14 @@ from ..model.dynamics import inverse_dynamics
 from ..model.robot import Robot
 from .collision_scene import CollisionScene
 from .criteria import CRITERIA, criterion
-from .limits import check_position, check_trajectory, motion_limits, QUANTITIES, Usage
+from .limits import (
+    check_efforts,
+    check_position,
+    check_trajectory,
+    motion_limits,
+    QUANTITIES,
+    Usage,
+)
 from .observation_matrix import ObservationModel
 from .problem import keeps_bounds, PayloadProblem, Problem, random_point
 from .search import gradient, ProgressCallback, Search, SearchStopped
@@ -171,10 +178,8 @@ def check_start(problem: Problem, start: Array) -> None:
     robot, design_limits = problem.robot, problem.design_limits
     check_position(robot, design_limits, start)
     still = np.zeros((1, robot.n))
-    tau = inverse_dynamics(robot, robot.prior, start[None], still, still)[0]
-    for j, joint in enumerate(robot.joints):
-        if abs(tau[j]) > design_limits.effort[j]:
-            raise LimitError(joint, 'effort', 0.0, float(tau[j]), float(design_limits.effort[j]))
+    tau = inverse_dynamics(robot, robot.prior, start[None], still, still)
+    check_efforts(robot.joints, np.zeros(1), tau, design_limits.effort)
     problem.scene.check_path(start[None], np.zeros(1))
 
 

@@ -59,10 +59,7 @@ def motion_limits(robot: Robot, settings: ExcitationSettings) -> Limits:
                 raise ConfigurationError(
                     f'the {name} limit of {joint} is {value:g}: correct robot.{name}'
                 )
-    for name in ('velocity', 'effort'):
-        values = np.asarray(getattr(limits, name))
-        for joint, value in zip(robot.joints, values, strict=True):
-            if not 0.0 < value < np.inf:
+            if name in ('velocity', 'effort') and not 0.0 < value < np.inf:
                 raise ConfigurationError(
                     f'{joint} has no {name} limit in the robot description: set robot.{name}'
                 )
@@ -74,10 +71,12 @@ def motion_limits(robot: Robot, settings: ExcitationSettings) -> Limits:
                 f'{joint} has a lower limit {low:g} that is not below its upper limit {high:g}: '
                 'correct robot.lower and robot.upper'
             )
-    given = [np.isfinite(x) & (x > 0.0) for x in (limits.acceleration, limits.jerk)]
-    acceleration = limits.velocity / settings.acceleration_time
-    acceleration = np.where(given[0], limits.acceleration, acceleration)
-    jerk = np.where(given[1], limits.jerk, acceleration / settings.jerk_time)
+
+    def completed(limit: Array, usual: Array) -> Array:
+        return np.where(np.isfinite(limit) & (limit > 0.0), limit, usual)
+
+    acceleration = completed(limits.acceleration, limits.velocity / settings.acceleration_time)
+    jerk = completed(limits.jerk, acceleration / settings.jerk_time)
     return replace(limits, lower=lower, upper=upper, acceleration=acceleration, jerk=jerk)
 
 
@@ -89,14 +88,7 @@ def apply_margins(limits: Limits, margins: Margins) -> Limits:
 
 
 def check_position(robot: Robot, limits: Limits, q: Array) -> None:
-    """
-    Raise an error for a configuration outside the position limits.
-
-    Raises
-    ------
-    LimitError : names the first joint that is outside
-
-    """
+    """Raise a `LimitError` that names the first joint outside its position limits."""
     for joint, x, low, high in zip(robot.joints, q, limits.lower, limits.upper, strict=True):
         if not low <= x <= high:
             raise LimitError(joint, 'position', 0.0, float(x), float(low if x < low else high))
@@ -110,7 +102,7 @@ def check_trajectory(
     scene: CollisionScene | None = None,
 ) -> Usage:
     """
-    Raise an error for a motion that leaves a limit, as the controller will interpolate it.
+    Return the largest shares of the limits that a motion uses; raise an error if it leaves one.
 
     Exact extrema of the quintic segments for position, velocity, acceleration and jerk; effort
     by the prior model at the controller's rate; distances in steps of 20 ms, and down to the
@@ -122,10 +114,6 @@ def check_trajectory(
     settings : `rate`, missing limits and the workspace; margins are not used
     rate : of the controller [Hz]
     scene : bodies to avoid; None: made from the settings
-
-    Returns
-    -------
-    Largest shares of the limits.
 
     Raises
     ------
@@ -143,16 +131,20 @@ def check_trajectory(
     shares = {k: _check_derivative(points, limits, k, i) for i, k in enumerate(QUANTITIES[:4])}
     time = np.linspace(0.0, points.duration, int(np.ceil(points.duration * rate)) + 1)
     samples = points.sample(time)
-    share = np.abs(inverse_dynamics(robot, robot.prior, *samples)) / limits.effort
-    k, j = np.unravel_index(int(np.argmax(share)), share.shape)
-    if share[k, j] > 1.0:
-        limit = float(limits.effort[j])
-        value = float(share[k, j]) * limit
-        raise LimitError(points.joints[j], 'effort', float(time[k]), value, limit)
-    shares['effort'] = share.max(axis=0)
+    tau = np.abs(inverse_dynamics(robot, robot.prior, *samples))
+    shares['effort'] = (tau / limits.effort).max(axis=0)
+    check_efforts(points.joints, time, tau, limits.effort)
     scene = scene or CollisionScene(robot, settings.workspace)
     distance = scene.check_path(samples.q, time, step=max(1, int(rate / DISTANCE_RATE)))
     return Usage(**{k: tuple(v.tolist()) for k, v in shares.items()}, distance=distance)
+
+
+def check_efforts(joints: tuple[str, ...], time: Array, tau: Array, limits: Array) -> None:
+    """Raise a `LimitError` for the effort (N, n) at times (N,) farthest above its limit (n,)."""
+    share = np.abs(tau) / limits
+    k, j = np.unravel_index(int(np.argmax(share)), share.shape)
+    if share[k, j] > 1.0:
+        raise LimitError(joints[j], 'effort', float(time[k]), float(tau[k, j]), float(limits[j]))
 
 
 def check_joints(robot: Robot, joints: tuple[str, ...]) -> None:
@@ -198,7 +190,7 @@ def _check_derivative(points: Waypoints, limits: Limits, name: str, derivative: 
 def _extremum(powers: Array) -> tuple[float, float]:
     """Return place and value of a polynomial's largest absolute value on [0, 1]."""
     polynomial = np.polynomial.Polynomial(powers)
-    roots = polynomial.deriv().roots() if len(powers) > 1 else np.empty(0)
+    roots = polynomial.deriv().roots()
     inner = roots.real[(np.abs(roots.imag) < 1e-6) & (roots.real > 0.0) & (roots.real < 1.0)]
     places = np.concatenate([[0.0, 1.0], inner])
     values = polynomial(places)

@@ -10,14 +10,12 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..arrays import Array
 from ..model.drive_torques import Drive, drives
 from ..model.friction import FrictionTerm, SYMMETRIC
 from ..model.parameters import INERTIAL, PINOCCHIO_ORDER
 from ..model.robot import Robot
-from ..rank import DEPENDENT
 from .batch_kinematics import (
     body_regressor,
     body_regressor_gradient,
@@ -182,12 +180,3 @@ class ObservedMotion:
         for i, extra in enumerate(observation.extras):
             extra.add_gradient(result, self.motion, weights[:, :, 10 * n + i])
         return result
-
-
-def independent_columns(w: Array) -> NDArray[np.intp]:
-    """Find the first independent columns of W (rows, columns) by QR without pivoting."""
-    norms = np.linalg.norm(w, axis=0)
-    scaled = w / np.where(norms > DEPENDENT * norms.max(), norms, 1.0)
-    scaled[:, norms <= DEPENDENT * norms.max()] = 0.0
-    diagonal = np.abs(np.diag(np.linalg.qr(scaled, mode='r')))
-    return np.flatnonzero(diagonal > DEPENDENT)

@@ -10,18 +10,14 @@ from numpy.typing import NDArray
 
 from ...exceptions import ConfigurationError
 from ..arrays import Array
+from ..model.base_parameters import reduce_by_qr
 from ..model.dynamics import inverse_dynamics
 from ..model.robot import Robot
 from .collision_bodies import body_frame
 from .collision_scene import CollisionScene
 from .criteria import Criterion, criterion, subset_d_optimal
-from .limits import apply_margins, motion_limits
-from .observation_matrix import (
-    independent_columns,
-    ObservationModel,
-    ObservedMotion,
-    PINOCCHIO_SYMBOLS,
-)
+from .limits import apply_margins, motion_limits, QUANTITIES
+from .observation_matrix import ObservationModel, ObservedMotion, PINOCCHIO_SYMBOLS
 from .settings import ExcitationSettings, Margins
 from .trajectory import FAMILIES, Motion, Trajectory
 
@@ -89,9 +85,8 @@ class Problem:
         self.columns = self._columns()
         self.weights = 1.0 / np.array(settings.noise) if settings.noise else np.ones(robot.n)
         self.criterion = criterion(settings.criterion)
-        zero = np.zeros((1, robot.n))
         size = FAMILIES[settings.family].size * settings.order
-        self.template = self.trajectory(zero[0], np.zeros((size, robot.n)))
+        self.template = self.trajectory(np.zeros(robot.n), np.zeros((size, robot.n)))
         # Midpoints: no sample sits at rest at the ends, where Coulomb friction has no sign.
         count = max(MIN_SAMPLES, HARMONIC_SAMPLES * settings.order)
         shaped = any(term.constants for terms in robot.friction for term in terms)
@@ -99,9 +94,8 @@ class Problem:
         self.times, self.bases = self._midpoints(factor * count, 3)
         _, self.fine_bases = self._midpoints(2 * count, 4)
         _, self.exact_bases = self._midpoints(EXACT_FACTOR * count, 4)
-        self.dense_times = np.linspace(
-            0.0, settings.period, int(np.ceil(CHECK_RATE * settings.period)) + 1
-        )
+        dense = int(np.ceil(CHECK_RATE * settings.period)) + 1
+        self.dense_times = np.linspace(0.0, settings.period, dense)
         self.dense_basis = self.template.matrix(self.dense_times, 0)
         self.collision_basis = self.dense_basis[::COLLISION_STRIDE]
         tight = self.design_limits
@@ -114,7 +108,7 @@ class Problem:
         self.set_penalty_stage(len(PENALTY_WEIGHTS))
 
     def _midpoints(self, count: int, derivatives: int) -> tuple[Array, list[Array]]:
-        """Return so many times of a period, and the derivatives of the basis there from 0 on."""
+        """Return times of a period, and the basis there with its derivatives."""
         times = (np.arange(count) + 0.5) / count * self.settings.period
         return times, [self.template.matrix(times, k) for k in range(derivatives)]
 
@@ -123,11 +117,11 @@ class Problem:
         flat = self._random_rows()
         names, wanted = self.observation.names, self.settings.columns
         if not wanted:
-            return independent_columns(flat)
+            return reduce_by_qr(flat)[0]
         for name in wanted:
             self.robot.column(name)
         chosen = np.array([names.index(name) for name in wanted])
-        free = independent_columns(flat[:, chosen])
+        free = reduce_by_qr(flat[:, chosen])[0]
         bound = [name for k, name in enumerate(wanted) if k not in free]
         if bound:
             raise ConfigurationError(
@@ -246,9 +240,8 @@ class Problem:
     def usage(self, x: Array) -> Array:
         """Return share of position, velocity, acceleration and jerk bounds, (4, M, n), signed."""
         start, c = self.unpack(x)
-        shares = np.stack(
-            [b @ c / bound for b, bound in zip(self.fine_bases, self.bounds, strict=True)]
-        )
+        pairs = zip(self.fine_bases, self.bounds, strict=True)
+        shares = np.stack([basis @ c / bound for basis, bound in pairs])
         shares[0] += (start - self.middle) / self.half
         return shares
 
@@ -281,15 +274,7 @@ class Problem:
 
 
 def carrying(robot: Robot, settings: ExcitationSettings) -> Robot:
-    """
-    Return the robot whose prior carries the payload of the settings, as a point.
-
-    Raises
-    ------
-    ConfigurationError : the centre of mass has no three coordinates
-    UnknownNameError : there is no frame that it could be in
-
-    """
+    """Return the robot whose prior carries the payload of the settings, as a point."""
     com, mass = settings.payload.com, settings.payload.mass
     if len(com) != 3:
         raise ConfigurationError("'excitation.payload.com' needs three coordinates x y z")
@@ -297,8 +282,9 @@ def carrying(robot: Robot, settings: ExcitationSettings) -> Robot:
     c = (frame.placement @ [*com, 1.0])[:3]
     moments = (c @ c) * np.eye(3) - np.outer(c, c)
     prior = robot.prior.copy()
-    start = int(robot.first_columns[frame.link])
-    prior[start : start + 10] += mass * np.array([*moments[np.triu_indices(3)], *c, 1.0])
+    prior[robot.body_columns[frame.link]] += mass * np.array(
+        [*moments[np.triu_indices(3)], *c, 1.0]
+    )
     return replace(robot, prior=prior)
 
 
@@ -331,7 +317,7 @@ class PayloadProblem(Problem):
         own = [names.index(f'{symbol}{self.link + 1}') for symbol in PINOCCHIO_SYMBOLS]
         drives = enumerate(self.observation.extras, len(names) - len(self.observation.extras))
         chosen = np.array([*own, *(k for k, drive in drives if drive.source != 'ddq')])
-        free = independent_columns(self._random_rows()[:, chosen])
+        free = reduce_by_qr(self._random_rows()[:, chosen])[0]
         self.payload_columns = int(np.sum(free < len(own)))
         return np.asarray(chosen[free])
 
@@ -363,12 +349,11 @@ def shrink_into_bounds(
     if problem.start is None:
         start = middle + np.clip(start - middle, -0.9 * half, 0.9 * half)
     factor = np.ones(len(start))
-    for k, (basis, bound) in enumerate(
-        zip(bases or problem.fine_bases, problem.bounds, strict=True)
-    ):
+    offset = start - middle
+    for basis, bound in zip(bases or problem.fine_bases, problem.bounds, strict=True):
         y = basis @ c
-        offset = start - middle if k == 0 else np.zeros_like(start)
         room = np.stack([bound - offset, bound + offset])
+        offset = 0.0 * offset  # of the position alone
         used = np.maximum(np.stack([y.max(axis=0), -y.min(axis=0)]), 1e-12)
         factor = np.minimum(factor, (share * room / used).min(axis=0))
     return problem.pack(start, c * np.maximum(factor, 0.0))
@@ -395,11 +380,10 @@ def keeps_bounds(problem: Problem, trajectory: Trajectory) -> bool:
     times, limits = problem.dense_times, problem.relaxed_limits
     motion = trajectory.sample(times)
     tau = inverse_dynamics(problem.robot, problem.robot.prior, *motion)
+    values = motion.dq, motion.ddq, trajectory.jerk(times), tau
+    bounds = (getattr(limits, name) for name in QUANTITIES[1:])
     return bool(
         ((motion.q >= limits.lower) & (motion.q <= limits.upper)).all()
-        and (np.abs(motion.dq) <= limits.velocity).all()
-        and (np.abs(motion.ddq) <= limits.acceleration).all()
-        and (np.abs(trajectory.jerk(times)) <= limits.jerk).all()
-        and (np.abs(tau) <= limits.effort).all()
+        and all((np.abs(x) <= y).all() for x, y in zip(values, bounds, strict=True))
         and problem.scene.is_free(motion.q)
     )

@@ -125,16 +125,8 @@ def approach(search: Search, x: Array, iterations: int) -> Array:
     """
     Minimise by L-BFGS: no quadratic program, and hardly more evaluations than steps.
 
-    Parameters
-    ----------
-    search : keeps the best point
-    x : where to begin
-    iterations : of a whole start, of which this is a part
-
-    Returns
-    -------
-    A point that may exceed its bounds by a little.
-
+    The point that it returns may exceed its bounds by a little; `iterations` are those of a whole
+    start, of which this is a part.
     """
     from scipy.optimize import minimize
 
@@ -148,15 +140,8 @@ def approach(search: Search, x: Array, iterations: int) -> Array:
 
         steps = max(1, iterations // STAGE_SHARE)
         options = {'maxiter': steps, 'maxfun': 2 * steps, 'maxcor': MEMORY, 'ftol': 1e-7}
-        found = minimize(
-            objective,
-            x,
-            jac=True,
-            method='L-BFGS-B',
-            callback=search.on_iteration,
-            options=options,
-        )
-        x = found.x
+        how = {'method': 'L-BFGS-B', 'callback': search.on_iteration, 'options': options}
+        x = minimize(objective, x, jac=True, **how).x
         search.keep_if_best(x)
     return x
 
@@ -215,11 +200,7 @@ def refine(search: Search, x: Array, iterations: int) -> None:
 def _round(
     search: Search, x: Array, working: set[tuple[int, ...]], iterations: int
 ) -> tuple[Array, int]:
-    """
-    Minimise under the working set; returns the point and the iterations it took.
-
-    The nearest point within the bounds comes first: from there, no step leaves them.
-    """
+    """Minimise under the working set from the nearest point within it; returns iterations too."""
     from scipy.optimize import minimize
 
     rows, offset = search.problem.linear_rows(np.array(sorted(working)).reshape(-1, 3))

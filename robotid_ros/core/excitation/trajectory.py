@@ -15,15 +15,10 @@ from ..arrays import Array, freeze_fields
 
 class Family(NamedTuple):
     """
-    A basis of functions on [0, period].
+    A basis of `size` functions on [0, period] per harmonic or free point.
 
-    Attributes
-    ----------
-    size : functions per harmonic, or per free point
-    at_rest : whether each period starts and ends at rest at q0
-    matrix : one derivative of the basis (N, size · order), of times (N,) in [0, period], the
-        period, the order and which derivative
-
+    Whether each period starts and ends at rest at q0, and one derivative (N, size · order) of the
+    basis, by times (N,) in [0, period], the period, the order and which derivative.
     """
 
     size: int
@@ -166,7 +161,7 @@ class Trajectory:
 
     def matrix(self, t: ArrayLike, derivative: int) -> Array:
         """Evaluate one derivative of the basis, (N, k), at any times (N,) [s]."""
-        times = np.mod(np.atleast_1d(np.asarray(t, dtype=float)), self.period)
+        times = np.mod(np.atleast_1d(t), self.period)
         return FAMILIES[self.family].matrix(times, self.period, self.order, derivative)
 
     def sample(self, t: ArrayLike) -> Motion:
@@ -380,7 +375,8 @@ def point_to_point(
     velocity, acceleration : (n,) bounds [rad/s, rad/s² or m]; the duration follows from them
 
     """
-    distance = np.abs(np.asarray(goal, dtype=float) - start)
+    ends = np.array([start, goal], dtype=float)
+    distance = np.abs(ends[1] - ends[0])
     # Largest |dq| is 15/8 distance/T at s = 1/2, largest |ddq| is 10/√3 distance/T².
     duration = max(
         float(np.max(1.875 * distance / velocity, initial=0.0)),
@@ -388,5 +384,4 @@ def point_to_point(
         0.5,
     )
     still = np.zeros((2, len(joints)))
-    ends = np.stack([np.asarray(start, dtype=np.float64), np.asarray(goal, dtype=np.float64)])
     return Waypoints(joints, np.array([0.0, duration]), ends, still, still)

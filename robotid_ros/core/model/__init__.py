@@ -9,35 +9,25 @@ from importlib import import_module
 from typing import Any, TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .dynamics import inverse_dynamics, mass_matrix, model_with, regressor
-    from .parameters import Parameter
-    from .robot import Coupling, ElasticRobot, Limits, Robot
-    from .robot_builder import build_robot
-    from .settings import CoupledMotorSettings, RobotSettings
+    from .dynamics import (
+        inverse_dynamics as inverse_dynamics,
+        mass_matrix as mass_matrix,
+        model_with as model_with,
+        regressor as regressor,
+    )
+    from .robot import Robot as Robot
+    from .robot_builder import build_robot as build_robot
+    from .settings import (
+        CoupledMotorSettings as CoupledMotorSettings,
+        RobotSettings as RobotSettings,
+    )
 
-_NAMES = {
-    'dynamics': ('inverse_dynamics', 'mass_matrix', 'model_with', 'regressor'),
-    'parameters': ('Parameter',),
-    'robot': ('Coupling', 'ElasticRobot', 'Limits', 'Robot'),
-    'robot_builder': ('build_robot',),
-    'settings': ('CoupledMotorSettings', 'RobotSettings'),
+_MODULES = {
+    **dict.fromkeys(('inverse_dynamics', 'mass_matrix', 'model_with', 'regressor'), 'dynamics'),
+    **dict.fromkeys(('CoupledMotorSettings', 'RobotSettings'), 'settings'),
+    'Robot': 'robot',
+    'build_robot': 'robot_builder',
 }
-_MODULES = {name: module for module, names in _NAMES.items() for name in names}
-
-__all__ = [
-    'CoupledMotorSettings',
-    'Coupling',
-    'ElasticRobot',
-    'Limits',
-    'Parameter',
-    'Robot',
-    'RobotSettings',
-    'build_robot',
-    'inverse_dynamics',
-    'mass_matrix',
-    'model_with',
-    'regressor',
-]
 
 
 def __getattr__(name: str) -> Any:

@@ -55,22 +55,17 @@ def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
     rows = [*range(robot.n), *elastic_joints]
     drive_gain = np.where(motors == np.arange(robot.n), robot.drive_gain, 0.0)
     fields = {f.name: getattr(robot, f.name) for f in dataclasses.fields(Robot)}
+    limits = (getattr(robot.limits, f.name) for f in dataclasses.fields(Limits))
     fields |= {
         'joints': (*robot.joints, *(names[robot.joints[j]] for j in elastic_joints)),
-        'limits': Limits(
-            *(frozen(getattr(robot.limits, f.name)[rows]) for f in dataclasses.fields(Limits))
-        ),
+        'limits': Limits(*(frozen(limit[rows]) for limit in limits)),
         'friction': friction,
         'parameters': parameters,
         'prior': prior,
         'drive_gain': frozen([*drive_gain, *robot.drive_gain[elastic_joints]]),
         'prismatic': robot.prismatic[rows],
     }
-    return ElasticRobot(
-        **fields,
-        rigid=robot,
-        motors=motors,
-    )
+    return ElasticRobot(**fields, rigid=robot, motors=motors)
 
 
 def spring_torque(robot: ElasticRobot, chi: Array, q: Array) -> Array:

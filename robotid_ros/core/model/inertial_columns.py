@@ -43,27 +43,17 @@ class _Joint(NamedTuple):
     """
     A joint of one velocity; vectors of its link are in a frame whose z axis is the joint's.
 
-    Attributes
-    ----------
-    parent : its parent's number, −1 for the base
-    chain : numbers of the joints that move its link, itself last
-    slides : whether it moves along its axis, not about it
-    frame : (3, 3) from the frame of the vectors to that of the link's parameters
-    rotation : (3, 3) to the frame of the vectors from that of the parent's, at position 0
-    lever : (3, 3) `rotation` times − p ×, p the joint's place in the frame of the parent's vectors
-    slide : (3, 3) the same of what is added to p per position
-    torques, forces : (9, 3, 15) and (4, 3, 15) of the link's parameters, by the motion: the
-        derivative of ω, the acceleration, and the products of ω's components
-
+    Torques and forces, (9, 3, 15) and (4, 3, 15) of the link's parameters, go by the motion: the
+    derivative of ω, the acceleration, and the products of ω's components.
     """
 
-    parent: int
-    chain: npt.NDArray[np.intp]
-    slides: bool
-    frame: Array
-    rotation: Array
-    lever: Array
-    slide: Array
+    parent: int  # its parent's number, −1 for the base
+    chain: npt.NDArray[np.intp]  # numbers of the joints that move its link, itself last
+    slides: bool  # along its axis, not about it
+    frame: Array  # (3, 3) from the frame of the vectors to that of the link's parameters
+    rotation: Array  # (3, 3) to the frame of the vectors from that of the parent's, at position 0
+    lever: Array  # (3, 3) `rotation` times − p ×, p the joint's place among the parent's vectors
+    slide: Array  # (3, 3) the same of what is added to p per position
     torques: Array
     forces: Array
 
@@ -76,12 +66,8 @@ class LinkColumns:
     """
     The inertial columns of one link, of a block of samples, until the next one is asked for.
 
-    Attributes
-    ----------
-    link : number of its joint in the model
-    chain : (m,) numbers of the joints that it hangs on, whose rows are not zero
-    samples : of the block
-
+    The link has the number of its joint in the model; rows of the chain of joints that it hangs
+    on are not zero.
     """
 
     def __init__(

@@ -18,22 +18,12 @@ PINOCCHIO_ORDER.flags.writeable = False
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
-    """
-    One standard parameter of a robot.
+    """One standard parameter of a robot."""
 
-    Attributes
-    ----------
-    name : symbol and number, 'ZZ1'; couplings carry the numbers of their joints, 'Ia56'
-    symbol : 'ZZ'
-    unit : SI, joint side
-    joint : name of the joint, or of the coupling, that it belongs to
-
-    """
-
-    name: str
-    symbol: str
-    unit: str
-    joint: str
+    name: str  # symbol and number, 'ZZ1'; of a coupling the numbers of its joints, 'Ia56'
+    symbol: str  # 'ZZ'
+    unit: str  # SI, joint side
+    joint: str  # name of the joint, or of the coupling, that it belongs to
 
 
 def numbered(
@@ -58,15 +48,9 @@ def drive_symbols(
 
 def in_effort_unit(unit: str, effort: str) -> str:
     """
-    Return a unit of a parameter or effort where efforts are not N·m or N but `effort`.
+    Return a unit of a `Parameter` where efforts are in `effort`; '?': unknown, '': N·m or N.
 
     kg·m² is N·m·s²/rad: per ampere, an inertia is A·s².
-
-    Parameters
-    ----------
-    unit : as `Parameter` has it
-    effort : unit of the efforts, '?' for an unknown one, '' for N·m and N
-
     """
     if not effort:
         return unit

@@ -35,18 +35,11 @@ class Coupling:
 
     Its torque Ia·(r·ddq) + Fv·(r·dq) + Fc·sign(r·dq) acts on the joints through r
     (STD eq. 34-35: τ_c = Nᵀ τ_r).
-
-    Attributes
-    ----------
-    name : the configuration's
-    number : the numbers of its joints, '56'; suffix of its parameters
-    ratios : (n,)
-
     """
 
-    name: str
-    number: str
-    ratios: Array
+    name: str  # the configuration's
+    number: str  # the numbers of its joints, '56'; suffix of its parameters
+    ratios: Array  # (n,)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,14 +155,7 @@ class Robot:
         return q @ self.mimic_jacobian.T + np.concatenate([np.zeros(self.n), offset])
 
     def check_no_mimic_joints(self, what: str) -> None:
-        """
-        Raise an error where joints that mimic identified ones are not supported.
-
-        Raises
-        ------
-        ConfigurationError : there are some
-
-        """
+        """Raise a `ConfigurationError` where joints that mimic identified ones do not go."""
         if self.followers:
             names = ', '.join(follower.name for follower in self.followers)
             raise ConfigurationError(
@@ -186,7 +172,7 @@ class Robot:
     @property
     def first_columns(self) -> npt.NDArray[np.intp]:
         """Column of the first standard parameter, XX, of each joint, (n,)."""
-        return np.array([i for i, p in enumerate(self.parameters) if p.symbol == 'XX'])
+        return np.flatnonzero([p.symbol == 'XX' for p in self.parameters])
 
     @property
     def body_columns(self) -> npt.NDArray[np.intp]:
@@ -194,18 +180,11 @@ class Robot:
         return np.asarray(self.first_columns[:, None] + np.arange(10))
 
     def column(self, name: str) -> int:
-        """
-        Return the column of a standard parameter.
-
-        Raises
-        ------
-        UnknownNameError : no such parameter
-
-        """
-        for index, parameter in enumerate(self.parameters):
-            if parameter.name == name:
-                return index
-        raise UnknownNameError('parameter', name, tuple(p.name for p in self.parameters))
+        """Return the column of a standard parameter, or raise an `UnknownNameError`."""
+        names = tuple(parameter.name for parameter in self.parameters)
+        if name not in names:
+            raise UnknownNameError('parameter', name, names)
+        return names.index(name)
 
 
 @dataclasses.dataclass(frozen=True)

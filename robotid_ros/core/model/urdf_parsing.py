@@ -35,10 +35,7 @@ def movable_joints(urdf: str) -> tuple[tuple[str, ...], frozenset[str]]:
     """
     Return the joints that can move, from the base outwards, and which of them mimic another one.
 
-    Raises
-    ------
-    ModelError : malformed
-
+    A malformed URDF raises a `ModelError`.
     """
     root = parse_urdf(urdf)
     names = movable_names(root)
@@ -66,10 +63,7 @@ def root_link(urdf: str) -> str:
     """
     Return the link that is no joint's child, whose frame is the base frame.
 
-    Raises
-    ------
-    ModelError : malformed
-
+    A malformed URDF raises a `ModelError`.
     """
     root = parse_urdf(urdf)
     children = {link_at(joint, 'child') for joint in root.findall('joint')}
@@ -135,17 +129,17 @@ def _check_numbers(root: ElementTree.Element) -> None:
         for element in parent.findall('*'):
             for key in NUMERIC_ATTRIBUTES.get(element.tag, ()):
                 text = element.get(key)
-                if text is None:
-                    continue
-                if '$' in text:
-                    raise ModelError(
-                        f"the robot description holds '{text}', it is the source of a xacro: run "
-                        'xacro on it first'
-                    )
-                _check_number(f'{owner.tag} {owner.get("name", "")[:80]}', element.tag, key, text)
+                if text is not None:
+                    name = f'{owner.tag} {owner.get("name", "")[:80]}'
+                    _check_number(name, element.tag, key, text)
 
 
 def _check_number(owner: str, tag: str, key: str, text: str) -> None:
+    if '$' in text:
+        raise ModelError(
+            f"the robot description holds '{text}', it is the source of a xacro: run xacro on it "
+            'first'
+        )
     try:
         values = [float(word) for word in text.split()]
     except ValueError:
@@ -215,12 +209,8 @@ def inertial_warnings(root: ElementTree.Element) -> tuple[Finding, ...]:
             partial.append(str(link.get('name')))
         elif any(float(attributes[key]) < 0.0 for key in ('ixx', 'iyy', 'izz')):
             impossible.append(str(link.get('name')))
-    warnings = []
-    if partial:
-        warnings.append(finding('inertial_incomplete', links=partial))
-    if impossible:
-        warnings.append(finding('inertia_impossible', links=impossible))
-    return tuple(warnings)
+    links = {'inertial_incomplete': partial, 'inertia_impossible': impossible}
+    return tuple(finding(name, links=which) for name, which in links.items() if which)
 
 
 def snap_angles(root: ElementTree.Element) -> tuple[Finding, ...]:
@@ -236,10 +226,9 @@ def snap_angles(root: ElementTree.Element) -> tuple[Finding, ...]:
             continue
         words = str(origin.get('rpy')).split()
         exact = [_snap_angle(word) for word in words]
-        if any(e != w for e, w in zip(exact, words, strict=True)):
-            origin.set('rpy', ' '.join(exact))
-            if any(abs(float(e) - float(w)) > 1e-9 for e, w in zip(exact, words, strict=True)):
-                changed.append(str(joint.get('name')))
+        origin.set('rpy', ' '.join(exact))
+        if any(abs(float(e) - float(w)) > 1e-9 for e, w in zip(exact, words, strict=True)):
+            changed.append(str(joint.get('name')))
     return (finding('angles_rounded', changed),) if changed else ()
 
 

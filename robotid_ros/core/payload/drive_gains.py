@@ -22,15 +22,7 @@ from .payload import depends_on_links, SIGNIFICANT
 
 @dataclasses.dataclass(frozen=True)
 class DriveGains(ReadOnlyArrays):
-    """
-    Torque per unit of published effort.
-
-    Attributes
-    ----------
-    joints : names
-    value, sigma : (n,)
-
-    """
+    """Torque per unit of published effort, and its σ, (n,) of joints."""
 
     joints: tuple[str, ...]
     value: Array
@@ -68,9 +60,9 @@ def identify_drive_gains(
     samples = [prepare(recording, robot, settings) for recording in (empty, loaded)]
     systems = [observe(s, robot, base) for s in samples]
     # W_L χ_L (n, N), through the decimation's filter.
-    start, moved = int(robot.first_columns[-1]), samples[1]
-    full = regressor(robot, moved.q, moved.dq, moved.ddq)
-    tau = full[:, :, start : start + 10] @ np.asarray(payload, dtype=float)
+    moved, last = samples[1], robot.body_columns[-1]
+    W_L = regressor(robot, moved.q, moved.dq, moved.ddq, columns=last)
+    tau = W_L @ np.asarray(payload, dtype=float)
     torque = decimated_torque(dataclasses.replace(moved, tau=tau.T))
     bodies = depends_on_links(robot, base)
     value, sigma = np.zeros((2, robot.n))

@@ -211,23 +211,13 @@ def carrying(robot: Robot, chi: Array, frame: str, central: Array) -> Array:
         )
     inertia = moments + mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
     body = np.array([*inertia[UPPER], *(mass * centre), mass])
-    result = np.array(chi, dtype=float)
-    start = robot.first_columns[place.link]
-    result[start : start + 10] += frame_change(np.array(np.linalg.inv(place.placement))) @ body
+    result, change = np.array(chi, dtype=float), frame_change(np.linalg.inv(place.placement))
+    result[robot.body_columns[place.link]] += change @ body
     return result
 
 
 class KnownArm(NamedTuple):
-    """
-    Base parameters of an arm that is identified already.
-
-    Attributes
-    ----------
-    names : of the b parameters
-    value : (b,)
-    covariance, classical : (b, b) as of an `Estimate`
-
-    """
+    """Base parameters (b,) of an arm that is identified already, as of an `Estimate`."""
 
     names: tuple[str, ...]
     value: Array
@@ -267,13 +257,11 @@ def payload_from_recordings(
     robot = robot.elastic or robot
     carrier = body_frame(robot, frame)
     # One method, without rows near standstill.
-    signals = dataclasses.replace(
-        settings.signals, rows='moving', guard=max(settings.signals.guard, GUARD)
-    )
+    guard = max(settings.signals.guard, GUARD)
+    signals = dataclasses.replace(settings.signals, rows='moving', guard=guard)
     method = 'wls' if settings.method == 'both' else settings.method
-    settings = without_choice(
-        dataclasses.replace(settings, method=method, model='plain', signals=signals)
-    )
+    settings = dataclasses.replace(settings, method=method, model='plain', signals=signals)
+    settings = without_choice(settings)
     known = isinstance(empty, KnownArm)
     base, notes = base_parameters(robot), list(robot.warnings)
 
@@ -297,16 +285,7 @@ def stands_out(payload: Payload) -> bool:
 
 
 def payload_notes(payload: Payload, joint: str, advice: str) -> list[Finding]:
-    """
-    Say what to doubt of a payload.
-
-    Parameters
-    ----------
-    payload : what was found
-    joint : that carries it
-    advice : what to check where it cannot be
-
-    """
+    """Say what to doubt of a payload at a joint; `advice`: what to check where it cannot be."""
     notes, sigma = list[Finding](), payload.central_sigma[0]
     if not stands_out(payload):
         figures = {'mass': payload.mass, 'sigma': sigma}
@@ -355,7 +334,6 @@ def identify_payload(
             'the two sessions were not identified with the same model: use one configuration'
         )
     carrier = carrier or body_frame(robot)
-    start = int(robot.first_columns[carrier.link])
     rows = np.flatnonzero(depends_on_links(robot, base))
     change = (loaded.value - empty.value)[rows]
     white, covariance = (
@@ -363,7 +341,9 @@ def identify_payload(
         for name in ('classical', 'covariance')
     )
     root = np.linalg.cholesky(white + 1e-12 * np.diag(np.diag(white)))
-    A = np.asarray(np.linalg.solve(root, base.matrix[rows, start : start + 10]))
+    A = np.asarray(
+        np.linalg.solve(root, base.matrix[np.ix_(rows, robot.body_columns[carrier.link])])
+    )
     target = np.asarray(np.linalg.solve(root, change))
     size = np.linalg.norm(A, axis=0)
     scale = np.divide(1.0, size, out=np.ones_like(size), where=size > 0.0)
@@ -387,5 +367,4 @@ def identify_payload(
 
 def depends_on_links(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:
     """Return which base parameters (b,) contain inertial parameters of links."""
-    links = (robot.first_columns[:, None] + np.arange(10)).ravel()
-    return np.asarray(base.matrix[:, links].any(axis=1))
+    return np.asarray(base.matrix[:, robot.body_columns.ravel()].any(axis=1))

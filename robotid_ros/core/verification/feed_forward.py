@@ -12,8 +12,8 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
-from ...exceptions import LimitError
 from ..arrays import Array
+from ..excitation.limits import check_efforts
 from ..excitation.trajectory import CubicWaypoints, Waypoints
 from ..model import inverse_dynamics, Robot
 from ..model.drive_torques import friction
@@ -32,12 +32,8 @@ AT_ONCE = 256
 
 def with_rests(motion: Waypoints) -> Waypoints:
     """Stand still for `REST` before and after a motion from rest to rest."""
-
-    def extended(values: Array) -> Array:
-        return np.concatenate([values[:1], values, values[-1:]])
-
     time = np.concatenate([[0.0], motion.time + REST, [motion.duration + 2.0 * REST]])
-    parts = (extended(values) for values in (motion.q, motion.dq, motion.ddq))
+    parts = (np.pad(x, ((1, 1), (0, 0)), 'edge') for x in (motion.q, motion.dq, motion.ddq))
     return Waypoints(motion.joints, time, *parts)
 
 
@@ -120,13 +116,8 @@ def goal_with_efforts(
 
 def slowed(goal: Waypoints, factor: float) -> Waypoints:
     """Stretch a goal in time by a factor: the same path, efforts left out."""
-    return dataclasses.replace(
-        goal,
-        time=goal.time * factor,
-        dq=goal.dq / factor,
-        ddq=goal.ddq / factor**2,
-        tau=None,
-    )
+    time, dq, ddq = goal.time * factor, goal.dq / factor, goal.ddq / factor**2
+    return dataclasses.replace(goal, time=time, dq=dq, ddq=ddq, tau=None)
 
 
 def _update_times(motion: Waypoints, steps: NDArray[np.intp]) -> Array:
@@ -210,22 +201,7 @@ def _with_efforts(
 
 
 def check_feed_forward(motion: Waypoints, robot: Robot, share: float) -> None:
-    """
-    Refuse efforts beyond a share of the robot's limits.
-
-    Raises
-    ------
-    LimitError : names joint, time, effort and limit
-
-    """
+    """Raise a `LimitError` for efforts beyond a share of the robot's limits."""
     assert motion.tau is not None
     limits = share * robot.limits.effort / np.abs(robot.drive_gain)
-    k, j = np.unravel_index(int(np.argmax(np.abs(motion.tau) / limits)), motion.tau.shape)
-    if abs(motion.tau[k, j]) > limits[j]:
-        raise LimitError(
-            motion.joints[j],
-            'effort',
-            float(motion.time[k]),
-            float(motion.tau[k, j]),
-            float(limits[j]),
-        )
+    check_efforts(motion.joints, motion.time, motion.tau, limits)

@@ -38,39 +38,19 @@ class RestPair:
 
 @dataclasses.dataclass(frozen=True)
 class JointStatics:
-    """
-    What the postures say of one joint [N·m or N].
-
-    Attributes
-    ----------
-    joint, unit : name, and 'N·m' or 'N'
-    gravity : root mean square of the effort that holds it
-    gravity_error, gravity_worst : measured minus predicted: root mean square, and largest value
-        with its sign
-    stiction : mean of half the difference of both sides
-    predicted_stiction : the same of the model: its friction of joints about to stop
-
-    """
+    """What the postures say of one joint, in its unit, 'N·m' or 'N'."""
 
     joint: str
     unit: str
-    gravity: float
-    gravity_error: float
-    gravity_worst: float
-    stiction: float
-    predicted_stiction: float
+    gravity: float  # root mean square of the effort that holds it
+    gravity_error: float  # root mean square of measured minus predicted
+    gravity_worst: float  # its largest value, with its sign
+    stiction: float  # mean of half the difference of both sides
+    predicted_stiction: float  # the same of the model: its friction of joints about to stop
 
 
 def static_postures(motion: Trajectory, robot: Robot, count: int, distance: float) -> list[Array]:
-    """
-    Choose postures (n,) of a motion, evenly in time, from which every joint can go both ways.
-
-    Parameters
-    ----------
-    robot : with limits
-    distance : by which joints can go either way [rad or m]
-
-    """
+    """Choose postures (n,), evenly in time, from which joints can go a distance either way."""
     t = motion.period * (np.arange(count) + 0.5) / count
     lower, upper = robot.limits.lower + distance, robot.limits.upper - distance
     return [np.clip(q, lower, upper) for q in motion.sample(t).q]
@@ -80,29 +60,24 @@ def evaluate_postures(
     robot: Robot, chi: Array, pairs: Sequence[RestPair]
 ) -> tuple[JointStatics, ...]:
     """Compare what holds the robot with standard parameters (p,)."""
-    sides = [
-        (np.stack([p.lower_q for p in pairs]), np.stack([p.lower_effort for p in pairs]), CREEP),
-        (np.stack([p.upper_q for p in pairs]), np.stack([p.upper_effort for p in pairs]), -CREEP),
-    ]
-    residuals, frictions = [], []
-    for q, effort, speed in sides:
-        still = np.zeros_like(q)
-        held = inverse_dynamics(robot, chi, q, still, still)
-        residuals.append(effort - held)
-        frictions.append(inverse_dynamics(robot, chi, q, still + speed, still) - held)
-    gravity = 0.5 * (sides[0][1] + sides[1][1])
-    error = 0.5 * (residuals[0] + residuals[1])
-    stiction = 0.5 * (residuals[0] - residuals[1]).mean(axis=0)
-    predicted = 0.5 * (frictions[0] - frictions[1]).mean(axis=0)
+    # (side, posture, joint): joints that came from below, then from above.
+    q = np.array([[p.lower_q for p in pairs], [p.upper_q for p in pairs]])
+    effort = np.array([[p.lower_effort for p in pairs], [p.upper_effort for p in pairs]])
+    still = np.zeros_like(q[0])
+    held = np.array([inverse_dynamics(robot, chi, x, still, still) for x in q])
+    creeping = np.array(
+        [
+            inverse_dynamics(robot, chi, x, still + speed, still)
+            for x, speed in zip(q, (CREEP, -CREEP), strict=True)
+        ]
+    )
+    gravity, error = effort.mean(axis=0), (effort - held).mean(axis=0)
+    worst = error[np.abs(error).argmax(axis=0), np.arange(robot.n)]
+    sides = (0.5 * (x[0] - x[1]).mean(axis=0) for x in (effort - held, creeping - held))
+    columns = (np.sqrt(np.mean(gravity**2, axis=0)), np.sqrt(np.mean(error**2, axis=0)), worst)
     return tuple(
-        JointStatics(
-            joint,
-            'N' if robot.prismatic[j] else 'N·m',
-            float(np.sqrt(np.mean(gravity[:, j] ** 2))),
-            float(np.sqrt(np.mean(error[:, j] ** 2))),
-            float(error[np.argmax(np.abs(error[:, j])), j]),
-            float(stiction[j]),
-            float(predicted[j]),
+        JointStatics(joint, 'N' if prismatic else 'N·m', *map(float, figures))
+        for joint, prismatic, *figures in zip(
+            robot.joints, robot.prismatic, *columns, *sides, strict=True
         )
-        for j, joint in enumerate(robot.joints)
     )

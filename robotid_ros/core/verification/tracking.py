@@ -15,20 +15,11 @@ REPEATABILITY = 0.01
 
 @dataclasses.dataclass(frozen=True)
 class Tracking(ReadOnlyArrays):
-    """
-    Tracking error of a run.
-
-    Attributes
-    ----------
-    joints : names
-    time : (N,) since the motion began [s]
-    error : (N, n) wanted minus measured position [rad or m]
-
-    """
+    """Tracking error of a run."""
 
     joints: tuple[str, ...]
-    time: Array
-    error: Array
+    time: Array  # (N,) since the motion began [s]
+    error: Array  # (N, n) wanted minus measured position [rad or m]
 
     @property
     def rms(self) -> Array:
