@@ -75,7 +75,7 @@ def _fill_inertial(
     """
     Fill the columns of the links (n, c, N); `place` of a parameter is −1 where it has none.
 
-    With values chi (p,), a link has one column, where its parameters are: the torques of all.
+    With values chi (p,) of the parameters, links add their torques to the column where these are.
     """
     order, jacobian = robot.order, robot.mimic_jacobian
     bodies = robot.body_columns[order]
@@ -86,10 +86,8 @@ def _fill_inertial(
     for part in inertial_columns(robot.model, q, dq, ddq, own >= 0, values):
         columns = own[part.link][own[part.link] >= 0]
         rows = out[:, columns[0] : columns[-1] + 1, part.samples]
-        if robot.followers:
-            rows[:] = 0.0
         for k, joint in enumerate(order[part.chain]):
-            if not robot.followers:  # G is the identity
+            if chi is None and not robot.followers:  # G is the identity
                 part.fill(k, rows[joint])
                 continue
             torques = np.empty(rows[0].shape)
@@ -100,11 +98,9 @@ def _fill_inertial(
 
 def _link_torques(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) -> Array:
     """Return the torques (N, n) of the links' inertia and weight, whatever their parameters."""
-    bodies = robot.body_columns
-    place, rows = np.full(robot.p, -1), np.zeros((robot.n, len(bodies), len(q)))
-    place[bodies] = np.arange(len(bodies))[:, None]
-    _fill_inertial(robot, q, dq, ddq, place, rows, chi)
-    return np.asarray(rows.sum(axis=1).T)
+    rows = np.zeros((robot.n, 1, len(q)))
+    _fill_inertial(robot, q, dq, ddq, np.zeros(robot.p, dtype=np.intp), rows, chi)
+    return rows[:, 0].T
 
 
 def inverse_dynamics(

@@ -125,7 +125,7 @@ def inertial_columns(
     values : (n, 10) of the parameters: a link has one column, the sum of all times these
 
     """
-    joints, size = _joints(model), min(BLOCK_SIZE, len(q))
+    joints = _joints(model)
     chosen = []
     for number, joint in enumerate(joints):
         own = wanted[number]
@@ -137,14 +137,16 @@ def inertial_columns(
                 np.tensordot(parts[1], both[1], 1)[None],
             )
         chosen.append(both)
-    # The memory of all blocks: to get it anew for each would take longer than to fill it.
-    vectors = [np.empty((3, 3 + 2 * len(joint.chain), size)) for joint in joints]
-    scratch = np.empty((2, max((x.size for x in vectors), default=0)))
-    base = np.zeros((3, 3, size))
-    base[:, 0] = -np.array(model.gravity.linear)[:, None]
+    size = 0
     for start in range(0, len(q), BLOCK_SIZE):
-        first = min(start, len(q) - size)
-        samples = slice(first, first + size)
+        samples = slice(start, min(start + BLOCK_SIZE, len(q)))
+        # The memory of blocks: to get it anew for each would take longer than to fill it.
+        if size != samples.stop - start:
+            size = samples.stop - start
+            vectors = [np.empty((3, 3 + 2 * len(joint.chain), size)) for joint in joints]
+            scratch = np.empty((2, max((x.size for x in vectors), default=0)))
+            base = np.zeros((3, 3, size))
+            base[:, 0] = -np.array(model.gravity.linear)[:, None]
         motion = [np.ascontiguousarray(x[samples].T) for x in (q, dq, ddq)]
         for number, joint in enumerate(joints):
             known = vectors[joint.parent] if joint.parent >= 0 else base
