@@ -110,11 +110,7 @@ def fit_with_instruments(
 
 
 def fit_with_motion(
-    recording: Recording,
-    system: Rows,
-    robot: ElasticRobot,
-    base: BaseParameters,
-    start: Estimate,
+    recording: Recording, system: Rows, robot: ElasticRobot, base: BaseParameters, start: Estimate
 ) -> tuple[Estimate, list[Finding]]:
     """Estimate again with the motion where encoders are noisy and periods known, and note it."""
     if start.residual[robot.elastic_joints].max() < NOISY:

@@ -274,10 +274,7 @@ def _result(problem: Problem, search: Search, trajectory: Trajectory, usage: Usa
 
 
 def _search(
-    problem: Problem,
-    settings: ExcitationSettings,
-    progress: ProgressCallback | None,
-    end: float,
+    problem: Problem, settings: ExcitationSettings, progress: ProgressCallback | None, end: float
 ) -> Search:
     """Search until `end`, on the clock of `time.monotonic`; one feasible point is found anyhow."""
     search = Search(problem, progress, end)

@@ -216,12 +216,7 @@ TERMS: Mapping[str, TermKind] = {
         described=('friction', ''),
     ),
     'stribeck': TermKind(
-        ('Fst',),
-        (FORCE,),
-        stribeck,
-        {'stribeck_velocity': 0.1},
-        positive=(True,),
-        jumps=True,
+        ('Fst',), (FORCE,), stribeck, {'stribeck_velocity': 0.1}, positive=(True,), jumps=True
     ),
     'smooth_coulomb': TermKind(
         ('Fc',),
@@ -340,11 +335,7 @@ class FrictionTerm:
         return TERMS[self.name]
 
     def columns(
-        self,
-        q: Array,
-        dq: Array,
-        load: Array | None = None,
-        successive: bool = False,
+        self, q: Array, dq: Array, load: Array | None = None, successive: bool = False
     ) -> tuple[Array, ...]:
         """
         Columns of the observation matrix.

@@ -86,10 +86,7 @@ def first_iterate(replay: ReplayProblem, chi: Array) -> tuple[Iterate, Rows]:
 
 
 def next_iterate(
-    replay: ReplayProblem,
-    iterates: list[Iterate],
-    system: Rows,
-    strict: bool = False,
+    replay: ReplayProblem, iterates: list[Iterate], system: Rows, strict: bool = False
 ) -> tuple[Iterate, Rows]:
     """
     Step to the newest fit; where its M(q) is not positive definite or its error larger, shorten.
