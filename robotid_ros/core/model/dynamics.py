@@ -209,9 +209,11 @@ class RobotDynamics:
         self.robot, self.chi, self.joints = robot, chi, robot.joints
         self._model = model_with(robot, chi, armature=False)
         self._data = self._model.createData()
-        identity = np.array_equal(robot.order, np.arange(len(robot.order)))
-        self._plain = identity and not robot.followers
-        self._back, self._lower = np.argsort(robot.order), np.tril_indices(len(robot.order), -1)
+        # S, how fast the model's joints move: dq_model = S dq; None: as the robot's.
+        self._moved: Array | None = robot.mimic_jacobian[robot.order]
+        if np.array_equal(self._moved, np.eye(robot.n)):
+            self._moved = None
+        self._lower = np.tril_indices(len(robot.order), -1)
         self._rotors = rotor_inertia(robot, chi)
         self._coupled = bool(robot.couplings)
         moving = list(drives(robot))
@@ -235,11 +237,8 @@ class RobotDynamics:
 
     def gravity(self, q: Array) -> Array:
         """Return the efforts that hold the robot, friction left out, (n,)."""
-        if self._plain:
-            result = pinocchio.computeGeneralizedGravity(self._model, self._data, q)
-            return np.array(result)
-        still = np.zeros(len(self.joints))
-        return self._links(np.asarray(q, dtype=float), still, still)
+        weight = pinocchio.computeGeneralizedGravity(self._model, self._data, self._at(q))
+        return self._felt(weight)
 
     def friction(self, q: Array, dq: Array, load: Array | None = None) -> Array:
         """
@@ -273,41 +272,35 @@ class RobotDynamics:
 
         With Ṁ = C + Cᵀ, M ddq + C dq + g = τ becomes d(M dq)/dt = Cᵀ dq − g + τ.
         """
-        if self._plain:
-            coriolis = pinocchio.computeCoriolisMatrix(self._model, self._data, q, dq)
-            return np.asarray(coriolis.T @ dq - self.gravity(q))
-        position, speed = self._of_links(q), (self.robot.mimic_jacobian @ dq)[self.robot.order]
-        coriolis = pinocchio.computeCoriolisMatrix(self._model, self._data, position, speed)
-        links = (coriolis.T @ speed)[self._back]
-        return np.asarray(links @ self.robot.mimic_jacobian - self.gravity(q))
+        speed = dq if self._moved is None else self._moved @ dq
+        coriolis = pinocchio.computeCoriolisMatrix(self._model, self._data, self._at(q), speed)
+        return np.asarray(self._felt(coriolis.T @ speed) - self.gravity(q))
 
     def jacobian(self, q: Array, frame: int) -> Array:
         """Return a frame's velocity per joint speed (6, n), linear first, in the frame's axes."""
-        position = q if self._plain else self._of_links(q)
         own = pinocchio.computeFrameJacobian(
-            self._model, self._data, position, frame, pinocchio.LOCAL
+            self._model, self._data, self._at(q), frame, pinocchio.LOCAL
         )
-        return np.array(own) if self._plain else own[:, self._back] @ self.robot.mimic_jacobian
+        return np.array(own) if self._moved is None else own @ self._moved
 
     def mass_matrix(self, q: Array) -> Array:
         """Return M(q) with rotor inertias, (n, n) [kg·m², kg·m, kg]."""
-        position = q if self._plain else self._of_links(q)
-        result = np.array(pinocchio.crba(self._model, self._data, position))
+        result = np.array(pinocchio.crba(self._model, self._data, self._at(q)))
         result[self._lower] = result.T[self._lower]
-        if not self._plain:
-            jacobian = self.robot.mimic_jacobian
-            result = jacobian.T @ result[np.ix_(self._back, self._back)] @ jacobian
+        if self._moved is not None:
+            result = self._moved.T @ result @ self._moved
         return np.asarray(result + self._rotors)
 
     def _links(self, q: Array, dq: Array, ddq: Array) -> Array:
         """Return the efforts of the links' inertia and weight, (n,)."""
-        if self._plain:
-            return np.array(pinocchio.rnea(self._model, self._data, q, dq, ddq))
-        robot, jacobian = self.robot, self.robot.mimic_jacobian
-        state = robot.link_positions(q), jacobian @ dq, jacobian @ ddq
-        tau = pinocchio.rnea(self._model, self._data, *(x[robot.order] for x in state))
-        return np.asarray(jacobian.T @ tau[self._back])
+        if self._moved is not None:
+            dq, ddq = self._moved @ dq, self._moved @ ddq
+        return self._felt(pinocchio.rnea(self._model, self._data, self._at(q), dq, ddq))
 
-    def _of_links(self, q: Array) -> Array:
-        """Return the positions of all links in the order of Pinocchio's model."""
-        return np.asarray(self.robot.link_positions(q)[self.robot.order])
+    def _at(self, q: Array) -> Array:
+        """Return the positions of the model's joints."""
+        return q if self._moved is None else self.robot.link_positions(q)[self.robot.order]
+
+    def _felt(self, tau: Array) -> Array:
+        """Return what the robot's joints bear of torques of the model's, in memory of its own."""
+        return np.array(tau if self._moved is None else self._moved.T @ tau)

@@ -14,15 +14,13 @@ An elastic robot is a `Robot` whose joints are the links' followed by the motors
 array and every block of rows has this order.
 """
 
-from collections.abc import Mapping
 import dataclasses
 
 import numpy as np
-import numpy.typing as npt
 
 from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array, frozen
-from .friction import FrictionTerm, LINK_SIDE_SUFFIX, make_terms
+from .friction import LINK_SIDE_SUFFIX, make_terms
 from .parameters import drive_symbols, numbered, Parameter
 from .robot import ElasticRobot, Limits, Robot
 from .settings import ElasticSettings, RobotSettings
@@ -43,26 +41,38 @@ def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
 
     """
     robot.check_no_mimic_joints('robot.elastic')
-    elastic = settings.elastic
+    elastic, given = settings.elastic, settings.elastic.link_friction
     names, stiffness = _motor_names(robot, elastic), _stiffness(elastic)
-    motors = np.arange(robot.n)
-    elastic_joints = [j for j, joint in enumerate(robot.joints) if joint in elastic.joints]
-    motors[elastic_joints] = robot.n + np.arange(len(elastic_joints))
-    given = _given_terms(robot, settings, elastic_joints, elastic.link_friction)
-    links = [own if j in elastic_joints else robot.friction[j] for j, own in enumerate(given)]
-    friction = (*links, *(robot.friction[j] for j in elastic_joints))
-    parameters, prior = _parameters(robot, motors, friction, stiffness)
-    rows = [*range(robot.n), *elastic_joints]
+    for joint in given:
+        if joint not in ('default', *elastic.joints):
+            raise UnknownNameError('elastic joint', joint, ('default', *elastic.joints))
+    prior = dict(zip((p.name for p in robot.parameters), robot.prior.tolist(), strict=True))
+    links, motors, parameters = list(robot.friction), np.arange(robot.n), list[Parameter]()
+    rows = list(range(robot.n))
+    for j, joint in enumerate(robot.joints):
+        prismatic, has_spring = bool(robot.prismatic[j]), joint in names
+        symbols = drive_symbols(links[j], prismatic, robot.rotor_inertia or has_spring)
+        if has_spring:
+            terms = given.get(joint, given.get('default', ()))
+            links[j] = make_terms(terms, settings.constants_of(joint))
+            motors[j] = len(rows)
+            rows.append(j)
+            prior[f'K{j + 1}'] = stiffness[joint]
+            symbols.append(('K', 'N/m' if prismatic else 'N·m/rad'))
+            link_side = drive_symbols(links[j], prismatic)
+            symbols += [(symbol + LINK_SIDE_SUFFIX, unit) for symbol, unit in link_side]
+        parameters += numbered(j + 1, joint) + numbered(j + 1, joint, symbols)
+    behind = rows[robot.n :]  # links behind springs
+    limits = (getattr(robot.limits, f.name) for f in dataclasses.fields(Limits))
     drive_gain = np.where(motors == np.arange(robot.n), robot.drive_gain, 0.0)
     fields = {f.name: getattr(robot, f.name) for f in dataclasses.fields(Robot)}
-    limits = (getattr(robot.limits, f.name) for f in dataclasses.fields(Limits))
     fields |= {
-        'joints': (*robot.joints, *(names[robot.joints[j]] for j in elastic_joints)),
+        'joints': (*robot.joints, *(names[robot.joints[j]] for j in behind)),
         'limits': Limits(*(frozen(limit[rows]) for limit in limits)),
-        'friction': friction,
-        'parameters': parameters,
-        'prior': prior,
-        'drive_gain': frozen([*drive_gain, *robot.drive_gain[elastic_joints]]),
+        'friction': (*links, *(robot.friction[j] for j in behind)),
+        'parameters': tuple(parameters),
+        'prior': frozen([prior.get(p.name, 0.0) for p in parameters]),
+        'drive_gain': frozen([*drive_gain, *robot.drive_gain[behind]]),
         'prismatic': robot.prismatic[rows],
     }
     return ElasticRobot(**fields, rigid=robot, motors=motors)
@@ -107,42 +117,3 @@ def _stiffness(elastic: ElasticSettings) -> dict[str, float]:
             f'joint ({len(elastic.joints)}), or none'
         )
     return dict(zip(elastic.joints, stiffness, strict=True))
-
-
-def _given_terms(
-    robot: Robot,
-    settings: RobotSettings,
-    elastic_joints: list[int],
-    given: Mapping[str, tuple[str, ...]],
-) -> tuple[tuple[FrictionTerm, ...], ...]:
-    """Return the terms that the configuration gives elastic joints by name, none to others."""
-    for joint in given:
-        if joint not in ('default', *settings.elastic.joints):
-            raise UnknownNameError('elastic joint', joint, ('default', *settings.elastic.joints))
-    return tuple(
-        make_terms(given.get(joint, given.get('default', ())), settings.constants_of(joint))
-        if j in elastic_joints
-        else ()
-        for j, joint in enumerate(robot.joints)
-    )
-
-
-def _parameters(
-    robot: Robot,
-    motors: npt.NDArray[np.intp],
-    friction: tuple[tuple[FrictionTerm, ...], ...],
-    stiffness: dict[str, float],
-) -> tuple[tuple[Parameter, ...], Array]:
-    """Name the parameters joint by joint, and take their prior values from the rigid robot."""
-    prior = dict(zip((p.name for p in robot.parameters), robot.prior.tolist(), strict=True))
-    result = []
-    for j, joint in enumerate(robot.joints):
-        prismatic, elastic = bool(robot.prismatic[j]), motors[j] != j
-        symbols = drive_symbols(friction[motors[j]], prismatic, robot.rotor_inertia or elastic)
-        if elastic:
-            symbols.append(('K', 'N/m' if prismatic else 'N·m/rad'))
-            prior[f'K{j + 1}'] = stiffness[joint]
-            link_side = drive_symbols(friction[j], prismatic)
-            symbols += [(symbol + LINK_SIDE_SUFFIX, unit) for symbol, unit in link_side]
-        result += numbered(j + 1, joint) + numbered(j + 1, joint, symbols)
-    return tuple(result), frozen([prior.get(p.name, 0.0) for p in result])
