@@ -73,7 +73,7 @@ def plain(robot: Robot, chi: np.ndarray, desired: Motion, steps: int) -> float:
     direct = direct_model(robot, chi)
     model, data, h = direct.model, direct.model.createData(), 1.0 / RATE
     control = law()
-    p, d, viscous = control.stiffness, control.damping, np.diag(direct.damping)
+    p, d, viscous = control.loop.stiffness, control.loop.damping, np.diag(direct.damping)
     q, dq = desired.q[0].copy(), desired.dq[0].copy()
 
     def rate(position: np.ndarray, velocity: np.ndarray, tau: np.ndarray) -> np.ndarray:

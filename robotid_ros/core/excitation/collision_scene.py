@@ -18,7 +18,7 @@ from ..arrays import Array
 from ..model.robot import Robot
 from .batch_kinematics import KinematicTree
 from .collision_bodies import collision_model, DRAWS, tool_frame
-from .distance_bounds import always_apart, approach_bounds, BoundingSpheres
+from .distance_bounds import approach_bounds, BoundingSpheres, keeps_distance
 from .settings import Workspace
 
 # Clearances above this need not be measured [m].
@@ -32,6 +32,8 @@ PENALTY_CLEARANCE, PENALTY_UNIT = 0.004, 0.01
 TOUCHING = 1e-9
 # Share of random configurations in which the spheres around two bodies are near.
 OFTEN = 0.5
+# Pairs with more joints between them have too many configurations to go through.
+MAX_JOINTS = 2
 
 
 class ToolBox:
@@ -197,14 +199,29 @@ class CollisionScene:
         drawn = np.random.default_rng(0).uniform(lower, upper, (DRAWS, len(lower)))
         # Spheres tell the others apart as quickly.
         often = (self._bounded(drawn) < PENALTY_CLEARANCE).mean(axis=0) > OFTEN
-        return always_apart(
-            self.model,
-            self.geometry,
-            np.flatnonzero(often),
-            self.approach_bounds,
-            self._limits,
-            self.settings.distance,
-        )
+        lower, upper = self._limits
+        # A turn is all that a joint without limits has.
+        turns = self._tree.axes[:, 3:].any(axis=1) & (upper - lower > 2.0 * np.pi)
+        ends = np.where(turns, [[-np.pi], [np.pi]], [lower, upper])
+        result = np.zeros(self.pairs, dtype=bool)
+        for pair in np.flatnonzero(often).tolist():
+            bounds = self.approach_bounds[pair]
+            joints = np.flatnonzero(bounds)
+            own, q = ends[:, joints], pin.neutral(self.model)
+            if len(joints) > MAX_JOINTS or not np.isfinite(own).all():
+                continue
+
+            def distance_at(
+                x: Array, q: Array = q, joints: Any = joints, pair: int = pair
+            ) -> float:
+                q[joints] = x
+                scene = self.geometry, self.geometry_data
+                pin.updateGeometryPlacements(self.model, self.data, *scene, q)
+                return float(pin.computeDistance(*scene, pair).min_distance)
+
+            cell, least = (own.mean(axis=0), 0.5 * np.ptp(own, axis=0)), self.settings.distance
+            result[pair] = keeps_distance(distance_at, *cell, bounds[joints], least)
+        return result
 
     def _with_walls(self, rows: Array, clearances: Array) -> Array:
         """Append the distances of the tool inside its box, where it has one."""

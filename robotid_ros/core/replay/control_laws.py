@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,18 @@ Step = Callable[[int, Array, Array], Array]
 # Strategies of control_toolbox, and their prefix in the name of a recorded gain.
 STRATEGIES = ('legacy', 'none', 'back_calculation', 'conditional_integration')
 ANTIWINDUP = 'antiwindup_'
+
+
+class Loop(NamedTuple):
+    """
+    Torque per position error and per velocity, (n,) [N·m/rad, N·m·s/rad or N/m, N·s/m].
+
+    The integral time (n,) [s] is that with which its initial value decays, 0 without integral.
+    """
+
+    stiffness: Array
+    damping: Array
+    integral_time: Array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,15 +67,10 @@ class ControlLaw(ABC):
 
     def scaled(self, factor: npt.ArrayLike) -> Any:
         """
-        Scale the torques, so that ω_n and ζ stay what they are when inertias scale.
+        Scale the torques by `Ĵ/J_ap` (n,), so that ω_n and ζ stay what they are.
 
         DIDIM eq. 59: `k_v^s = 2 ζ ω_n Ĵ/g_τ` and an unchanged `k_p^s` are the actual gains with
         g_τ times `Ĵ/J_ap`; integral, feed-forward and saturation scale along.
-
-        Parameters
-        ----------
-        factor : (n,) `Ĵ/J_ap` per joint
-
         """
         return dataclasses.replace(self, gain=self.gain * np.asarray(factor, dtype=float))
 
@@ -89,18 +96,8 @@ class ControlLaw(ABC):
 
     @property
     @abstractmethod
-    def stiffness(self) -> Array:
-        """Torque per position error, (n,) [N·m/rad or N/m]."""
-
-    @property
-    @abstractmethod
-    def damping(self) -> Array:
-        """Torque per velocity, (n,) [N·m·s/rad or N·s/m]."""
-
-    @property
-    @abstractmethod
-    def integral_time(self) -> Array:
-        """Integral time, with which an integral's initial value decays, (n,) [s]."""
+    def loop(self) -> Loop:
+        """Gains of the closed loops."""
 
     @abstractmethod
     def output(self, desired: Motion, initial_effort: Array | None = None) -> Step:
@@ -165,19 +162,10 @@ class CascadeControl(ControlLaw):
     integral_limit: Array | float = np.inf
 
     @property
-    def stiffness(self) -> Array:
-        """`k_p k_v g_τ`, (n,)."""
-        return self.kp * self.kv * self.gain
-
-    @property
-    def integral_time(self) -> Array:
-        """`k_v/k_i`, (n,) [s]; zero without integral."""
-        return _ratio(self.kv, self.ki)
-
-    @property
-    def damping(self) -> Array:
-        """`k_v g_τ`, (n,)."""
-        return self.kv * self.gain
+    def loop(self) -> Loop:
+        """`k_p k_v g_τ`, `k_v g_τ` and `k_v/k_i`."""
+        damping = self.kv * self.gain
+        return Loop(self.kp * damping, damping, _ratio(self.kv, self.ki))
 
     def output(self, desired: Motion, initial_effort: Array | None = None) -> Step:
         """Start the cascade; see `ControlLaw.output`."""
@@ -233,19 +221,9 @@ class JointTrajectoryEffort(ControlLaw):
     conditional: Array | float = 0.0
 
     @property
-    def stiffness(self) -> Array:
-        """`p g_τ`, (n,)."""
-        return self.p * self.gain
-
-    @property
-    def integral_time(self) -> Array:
-        """`p/i`, (n,) [s]; zero without integral."""
-        return _ratio(self.p, self.i)
-
-    @property
-    def damping(self) -> Array:
-        """`d g_τ`, (n,)."""
-        return np.asarray(self.d) * self.gain
+    def loop(self) -> Loop:
+        """`p g_τ`, `d g_τ` and `p/i`."""
+        return Loop(self.p * self.gain, self.d * self.gain, _ratio(self.p, self.i))
 
     def output(self, desired: Motion, initial_effort: Array | None = None) -> Step:
         """Start the controller, just activated; see `ControlLaw.output`."""
@@ -303,11 +281,9 @@ class RecordedTorque(ControlLaw):
         return self
 
     @property
-    def stiffness(self) -> Array:
-        """Zero, (n,)."""
-        return np.zeros(self.torque.shape[1])
-
-    damping = integral_time = stiffness
+    def loop(self) -> Loop:
+        """There is none."""
+        return Loop(*np.zeros((3, self.torque.shape[1])))
 
     def output(self, desired: Motion, initial_effort: Array | None = None) -> Step:
         """Play the torque; see `ControlLaw.output`."""

@@ -106,8 +106,8 @@ def estimate_a_priori_inertia(replay: ReplayProblem) -> Array:
 
 def minimum_damped_inertia(replay: ReplayProblem) -> Array:
     """Return the least inertias (n,) with which the sampled loops are well damped."""
-    law, h, most = replay.law, 1.0 / replay.law.rate, MAX_DAMPING_PER_UPDATE
-    return np.maximum(np.maximum(law.damping * h, law.stiffness * h**2 / most) / most, 1e-12)
+    loop, h, most = replay.law.loop, 1.0 / replay.law.rate, MAX_DAMPING_PER_UPDATE
+    return np.maximum(np.maximum(loop.damping * h, loop.stiffness * h**2 / most) / most, 1e-12)
 
 
 def _fit_joint_inertia(

@@ -222,7 +222,8 @@ class ReplayProblem:
             return 0.0
         loop = 1.0 / float(self.loop_dynamics(self.a_priori_inertia)[0].min())
         longest = MAX_TRANSIENT_SHARE * self.desired.q.shape[0] / self.law.rate
-        integral = min(self.settings.transient * float(self.law.integral_time.max()), longest)
+        time = float(self.law.loop.integral_time.max())
+        integral = min(self.settings.transient * time, longest)
         return max(self.settings.transient * loop, integral)
 
     def standard_parameters(self, value: Array) -> Array:
@@ -277,8 +278,9 @@ class ReplayProblem:
 
     def loop_dynamics(self, inertia: Array) -> tuple[Array, Array]:
         """Return ω_n [rad/s] and ζ (n,) of loops with joint inertias (n,) (DIDIM eq. 56)."""
-        omega = np.sqrt(np.maximum(self.law.stiffness, 0.0) / inertia)
-        return omega, self.law.damping / np.maximum(2.0 * omega * inertia, 1e-300)
+        loop = self.law.loop
+        omega = np.sqrt(np.maximum(loop.stiffness, 0.0) / inertia)
+        return omega, loop.damping / np.maximum(2.0 * omega * inertia, 1e-300)
 
 
 def make_replay_problem(

@@ -115,8 +115,9 @@ def test_scaled_law_scales_the_torque_alone(gains, factor, seed):
 def test_pd_has_the_frequency_and_damping_it_was_tuned_for():
     inertia, gain = np.array([3.6, 0.06]), np.array([2.0, 0.5])
     law = tuned_pd(200.0, np.array([6.0, 60.0]), np.array([1.0, 0.7]), inertia, gain)
-    np.testing.assert_allclose(np.sqrt(law.stiffness / inertia), [6.0, 60.0])
-    np.testing.assert_allclose(law.damping / (2 * np.sqrt(law.stiffness * inertia)), [1.0, 0.7])
+    loop = law.loop
+    np.testing.assert_allclose(np.sqrt(loop.stiffness / inertia), [6.0, 60.0])
+    np.testing.assert_allclose(loop.damping / (2 * np.sqrt(loop.stiffness * inertia)), [1.0, 0.7])
 
 
 @pytest.mark.parametrize(
