@@ -233,11 +233,7 @@ class CollisionScene:
 
         h is Huber's function of what is positive, r²/2 up to 1 and r − 1/2 beyond, so that bodies
         that overlap do not outweigh all else; d₀ and u: `PENALTY_CLEARANCE` and `PENALTY_UNIT`.
-
-        Returns
-        -------
-        The sum, and its derivatives in the clearances (N, pairs + walls).
-
+        Its derivatives in the clearances (N, pairs + walls) are returned too.
         """
         if self.empty:
             return 0.0, np.zeros((len(q), 0))
@@ -296,24 +292,15 @@ class CollisionScene:
 
     def check_path(self, q: Array, time: Array, step: int = 1) -> float | None:
         """
-        Raise an error where a motion comes too near; return its smallest distance.
+        Return the smallest distance between bodies along a motion (N, n) [m], None without any.
 
         Every `step`-th sample is measured, and between these as many as are needed to exclude
         that bodies touch there: they approach by no more than Σ `approach_bounds` |Δq|. Contacts
         between neighbouring samples are not seen.
 
-        Parameters
-        ----------
-        q : (N, n) in small steps
-        step : samples from one measurement to the next
-
-        Returns
-        -------
-        The smallest distance between bodies [m], None when there are none.
-
         Raises
         ------
-        CollisionError : names the bodies, the time and the distance
+        CollisionError : they come too near; names the bodies, the time and the distance
 
         """
         if self.empty:

@@ -70,10 +70,7 @@ class BoundingSpheres:
     """
     Spheres around the bodies of a geometry: bounds on the distances of all pairs at once.
 
-    Parameters
-    ----------
-    model, geometry : Pinocchio's; half-spaces are the second bodies of their pairs
-
+    Half-spaces are the second bodies of their pairs.
     """
 
     def __init__(self, model: Any, geometry: Any) -> None:
@@ -132,20 +129,9 @@ def keeps_distance(
     """
     Prove that a distance is never below a least one, by branch and bound.
 
-    What is d in the middle of a cell is at least d − Σ bounds ∘ half in all of it. Cells where
-    that is not enough are cut in three, and the part in the middle is measured already.
-
-    Parameters
-    ----------
-    distance_at : of a configuration (n,)
-    middle, half : (n,) of the range of configurations
-    bounds : (n,) how fast the distance changes with each joint
-    least : to be kept
-
-    Returns
-    -------
-    Whether it is proven; not within `MAX_CELLS` measurements counts as no.
-
+    What is d in the middle of a cell (n,) is at least d − Σ bounds ∘ half in all of it, `bounds`
+    (n,) being how fast it changes with each joint. Cells where that is not enough are cut in
+    three, and the part in the middle is measured already. Not within `MAX_CELLS` counts as no.
     """
     cells, measured = deque([(middle, half, distance_at(middle))]), 1
     while cells:

@@ -246,14 +246,7 @@ class Problem:
         return shares
 
     def linear_rows(self, index: NDArray[np.intp]) -> tuple[Array, Array]:
-        """
-        Return rows A (R, variables) and offsets b (R,): shares of `usage` are A x + b.
-
-        Parameters
-        ----------
-        index : (R, 3) quantity, time, joint
-
-        """
+        """Return A (R, variables) and b (R,): `usage` of indices (R, 3), q t j, is A x + b."""
         size, n = self.scale.shape
         result = np.zeros((len(index), size, n))
         quantity, _, joint = index.T

@@ -89,14 +89,7 @@ class Search:
             self.history.append((self.evaluations, self.problem.criterion.report(objective)))
 
     def on_iteration(self, x: Array) -> None:
-        """
-        Keep the solver's point, report progress, and stop when asked to or at the time limit.
-
-        Raises
-        ------
-        SearchStopped : the time is over, or the callback returned something true
-
-        """
+        """Keep the solver's point, report progress, and stop when asked to or in the end."""
         self.latest = np.array(x)
         self._iterations += 1
         if self.progress:

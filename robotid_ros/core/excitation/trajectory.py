@@ -328,13 +328,9 @@ class CubicWaypoints(Waypoints):
 
 def waypoints(trajectory: Trajectory, rate: float = 50.0, periods: int = 1) -> Waypoints:
     """
-    Sample `periods` periods of a trajectory as points that can be sent.
+    Sample `periods` periods of a trajectory as points that can be sent, at `rate` or more [Hz].
 
-    Parameters
-    ----------
-    trajectory : one that starts and ends at rest
-    rate : least number of points per second [Hz]; each period gets the same points
-    periods : how often the period is run
+    Each period gets the same points.
 
     Raises
     ------

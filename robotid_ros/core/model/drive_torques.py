@@ -78,17 +78,14 @@ def drive_columns(
     """
     Yield joint, column and values (N,) of rotor inertias, friction, springs and couplings.
 
+    Of elastic joints, rows are those of links and of motors alone: `robot.add_link_rows` makes
+    drives of motors.
+
     Parameters
     ----------
-    moving : see `drives`
     q, dq, ddq : (N, n)
     loads : (N, n) torques that the joints transmit to the links [N·m or N]; None: none
     successive : whether these are samples of one motion, whose path friction may remember
-
-    Returns
-    -------
-    Of elastic joints, entries of the rows of links and of motors alone: `robot.add_link_rows`
-    makes drives of motors
 
     """
     for drive in moving:
@@ -102,15 +99,7 @@ def drive_columns(
 
 
 def path_columns(robot: Robot, q: Array, dq: Array) -> Iterator[tuple[int, int, Array]]:
-    """
-    Yield joint, column and values (N,) of friction that remembers its path.
-
-    Parameters
-    ----------
-    robot : with rigid joints
-    q, dq : (N, n) successive samples of one motion
-
-    """
+    """Yield joint, column and values (N,) of friction that remembers the path of q, dq (N, n)."""
     for drive in drives(robot):
         path = tuple(each for each in drive.terms if each[1].kind.of_path is not None)
         along = drive._replace(inertia=None, terms=path)
@@ -128,17 +117,7 @@ def friction(
     """
     Torques of friction and springs at the joints, couplings' motors included.
 
-    Parameters
-    ----------
-    chi : (p,) standard parameters
-    q, dq : (N, n) or (n,)
-    load : of the shape of dq, torques that the joints transmit to the links [N·m or N]; None: none
-    successive : whether these are samples of one motion, whose path friction may remember
-
-    Returns
-    -------
-    of the shape of dq [N·m or N]
-
+    As dq, (N, n) or (n,), [N·m or N]; `load` and `successive`: see `drive_columns`.
     """
     position, speed = (np.atleast_2d(np.asarray(x, dtype=float)) for x in (q, dq))
     loads = None if load is None else np.atleast_2d(load)

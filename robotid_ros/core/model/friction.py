@@ -338,17 +338,13 @@ class FrictionTerm:
         self, q: Array, dq: Array, load: Array | None = None, successive: bool = False
     ) -> tuple[Array, ...]:
         """
-        Columns of the observation matrix.
+        Return a column (N,) of the observation matrix for each of the term's parameters.
 
         Parameters
         ----------
         q, dq : (N,) position and velocity of the joint [rad, rad/s or m, m/s]
         load : (N,) torque that the joint transmits to the links [N·m or N]; None: none
         successive : whether the rows are samples of one motion, so that its path is known
-
-        Returns
-        -------
-        one (N,) column for each of the term's parameters
 
         """
         if successive and self.kind.of_path is not None:

@@ -126,15 +126,9 @@ def mean_sign(speed: float, acceleration: float, friction: float, h: float) -> f
     Return the mean of sign(w) over a step in which all but the friction stays constant.
 
     The step is cut where the slip stops; from there it sticks if the friction can hold it, else
-    it slips the other way; exact for constant acceleration, without event detection.
-
-    Parameters
-    ----------
-    speed : slip speed w at the step's start
-    acceleration : of w, without its diagonal friction
-    friction : F_c over the inertia that w feels, the deceleration it gives
-    h : length of the step [s]
-
+    it slips the other way; exact for constant acceleration, without event detection. The step of
+    h [s] begins with the slip speed w; `acceleration` is that of w without its diagonal friction,
+    which gives the deceleration `friction`, F_c over the inertia that w feels.
     """
     held = abs(acceleration) <= friction
     if held and friction > 0.0:
@@ -155,19 +149,9 @@ def mean_signs(
     speed: Array, acceleration: Array, delassus_matrix: Array, coulomb: Array, h: float
 ) -> Array:
     """
-    Solve `mean_sign` for slips that act on each other, by Gauss-Seidel sweeps from sign(w).
+    Solve `mean_sign` for slips that act on each other, (m,), by Gauss-Seidel sweeps from sign(w).
 
-    Parameters
-    ----------
-    speed, acceleration : (m,) slip speeds, and their accelerations without dry friction
-    delassus_matrix : (m, m) see `DirectModel.delassus_matrix`
-    coulomb : (m,) F_c
-    h : length of the step [s]
-
-    Returns
-    -------
-    (m,) mean signs over the step
-
+    Their accelerations are those without dry friction; see `DirectModel.delassus_matrix` (m, m).
     """
     decelerations, sign = delassus_matrix * coulomb, np.sign(speed)
     # Python's own numbers: of so few, they are quicker than arrays.
@@ -238,18 +222,7 @@ def slip_directions(robot: Robot) -> Array:
 
 
 def slip_columns(robot: Robot, slip: Array) -> list[tuple[int, Array]]:
-    """
-    Return the columns of dry friction in the observation matrix, with the signs that acted.
-
-    Parameters
-    ----------
-    slip : (N, m) signs from a simulation
-
-    Returns
-    -------
-    pairs of a column and its values (N, n)
-
-    """
+    """Return columns of dry friction and their values (N, n), by signs (N, m) that acted."""
     result: list[tuple[int, Array]] = []
     dry = [drive for drive in drives(robot) if drive.dry]
     for drive, sign in zip(dry, slip.T, strict=True):

@@ -34,17 +34,8 @@ def anderson_mixing(values: Array, fits: Array, sigma: Array) -> Array | None:
     Extrapolate the newest fit g(χ_k) by Anderson's mixing of the last full steps.
 
     `χ_{k+1} = g_k − Σ γ_i (g_{i+1} − g_i)`, γ the least squares of `f_k − Σ γ_i (f_{i+1} − f_i)`,
-    `f = g − χ` in units of σ. The fixed point of the iteration does not change.
-
-    Parameters
-    ----------
-    values, fits : (m, b) χ and g(χ) of the last steps, the newest last
-    sigma : (b,) standard deviations
-
-    Returns
-    -------
-    (b,) parameters, or None where the steps are too parallel
-
+    `f = g − χ` in units of σ (b,), of χ and g(χ) (m, b) of the last steps, the newest last. The
+    fixed point of the iteration does not change. None where the steps are too parallel.
     """
     sigma = np.maximum(sigma, 1e-9 * np.abs(fits).max())
     steps = (fits - values) / sigma
@@ -66,14 +57,7 @@ class Iterate:
 
 
 def first_iterate(replay: ReplayProblem, chi: Array) -> tuple[Iterate, Rows]:
-    """
-    Simulate and fit the initial parameters (p,).
-
-    Raises
-    ------
-    DivergenceError : they cannot be simulated
-
-    """
+    """Simulate and fit the initial parameters (p,); raises a `DivergenceError` if they cannot."""
     failure: DivergenceError | None = None
     # A priori inertias that are far off may scale the gains beyond what a sampled loop can bear.
     # Sensitivities are those of the robot's loop only with its own gains.
@@ -92,11 +76,7 @@ def next_iterate(
     Step to the newest fit; where its M(q) is not positive definite or its error larger, shorten.
 
     Where the newest fit cannot be simulated, in the first iterations above all, the nearest bodies
-    that can exist and shorter steps to them are tried.
-
-    Parameters
-    ----------
-    strict : try the newest fit alone
+    that can exist and shorter steps to them are tried, unless `strict`.
 
     Raises
     ------
@@ -166,15 +146,8 @@ def gain_scale_of(replay: ReplayProblem, inertia: Array, own_gains: bool) -> Arr
 
     With eq. 59 the simulated loop has the actual ω_n times √(J_a/J_ap), whatever the parameters
     are (eq. 60); with the robot's gains it has √(J_a/Ĵ) times it, which tends to 1. So the first
-    is for parameters that are far off, the second for a fit: no error of J_ap biases it.
-
-    Parameters
-    ----------
-    replay : with the a priori inertias J_ap
-    inertia : (n,) Ĵ of the parameters to simulate
-    own_gains : whether the robot's gains may serve: for a fit, not for initial parameters or part
-        of a step
-
+    is for parameters that are far off, the second for a fit: no error of J_ap biases it. So
+    `own_gains`: whether what has the inertias Ĵ (n,) is a fit.
     """
     update, tuned = replay.settings.gain_update, replay.a_priori_inertia
     if tuned is None or update == 'never' or (update == 'initial' and own_gains):

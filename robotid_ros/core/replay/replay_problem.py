@@ -62,11 +62,8 @@ def reference_on_grid(recording: Recording, rate: float) -> tuple[float, Motion]
 
     Where stamps jitter, repeat or are missing, it is interpolated by quintics that meet position,
     velocity and acceleration at both ends, as the controller itself does. Without a recorded
-    reference it is taken from the trajectory that was run.
-
-    Returns
-    -------
-    time of the first update [s, the recording's clock] and the reference from there on
+    reference it is taken from the trajectory that was run. The time of the first update [s, the
+    recording's clock] comes first.
 
     Raises
     ------

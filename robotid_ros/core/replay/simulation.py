@@ -164,16 +164,7 @@ def _stages(h: float, damping: Array, shares: tuple[float, ...]) -> Iterator[Arr
 
 
 def substeps(direct: DirectModel, q: Array, period: float, longest: float) -> int:
-    """
-    Count the steps per control period, by the longest step and by the friction's stability.
-
-    Parameters
-    ----------
-    q : (n,) a typical position
-    period : of the controller [s]
-    longest : longest step [s]
-
-    """
+    """Count the steps, of `longest` [s] at most and stable at q (n,), per control period [s]."""
     by_length = np.ceil(period / longest - 1e-9)
     # RK4 is stable up to 2.78 steps per time constant; at 1 it errs by 0.7 % of what decays.
     by_friction = np.ceil(period * direct.fastest_friction_rate(q))
@@ -291,11 +282,7 @@ def joint_inertia(mass: Array) -> Array:
 
 
 def smallest_eigenvalue(mass: Array) -> float:
-    """
-    Return the smallest eigenvalue of mass matrices (S, n, n) scaled to a unit diagonal.
-
-    It is positive exactly where M is positive definite everywhere, and has no unit.
-    """
+    """Return the smallest eigenvalue of mass matrices (S, n, n) scaled to a unit diagonal."""
     scale = diagonal_scale(mass)
     return float(np.linalg.eigvalsh(mass / scale[:, :, None] / scale[:, None, :]).min())
 

@@ -47,12 +47,8 @@ def with_feed_forward(motion: Waypoints, robot: Robot, chi: Array, period: float
     Parameters
     ----------
     motion : with rests, see `with_rests`
-    robot, chi : model and standard parameters (p,)
+    robot, chi : model and standard parameters (p,); efforts have the unit of the commands
     period : of the controller's updates [s]
-
-    Returns
-    -------
-    The motion with more points and their efforts, in the unit of the controller's commands.
 
     """
     steps = np.ceil(np.diff(motion.time) / period - 1e-9).astype(np.intp)
@@ -79,7 +75,8 @@ def goal_with_efforts(
     The path stays the same, that of the controller between the goal's own points. What the
     controller commands ahead of its feedback already differs from what the model predicts there:
     the difference goes within the ramp, and a robot that has sagged against its feedback comes
-    back slowly. The efforts of the last point stay, as it is held.
+    back slowly. The efforts of the last point stay, as it is held. Straight lines between points
+    are right to `TOLERANCE` of a joint's limit.
 
     Parameters
     ----------
@@ -88,11 +85,6 @@ def goal_with_efforts(
     period : of the controller's updates [s]
     present : (n,) efforts with which it begins, in the unit of the controller's commands
     ramp : time in which they give way to the predicted ones [s]
-
-    Returns
-    -------
-    The goal with more points and their efforts, straight lines between which are right to
-    `TOLERANCE` of a joint's limit, in the unit of the controller's commands.
 
     """
     steps = np.ceil(np.diff(goal.time) / period - 1e-9).astype(np.intp)
