@@ -211,37 +211,25 @@ def _move(joint: _Joint, known: Array, motion: list[Array], out: Array, scratch:
     # x × lever of the derivative of ω and of each s_ω moves what is linear.
     moved[:, m - 1 :: -1] += arms[:, m + 1 :]
     moved[:, m - 1] += _cross(moved[:, m], arms[:, m])
-    if joint.slides:
-        out[:, 1:-1] = moved
-    else:
-        _turn(moved, q, out[:, 1:-1], arms[:2])
+    acceleration, spin, change = out[:, m : m + 3].swapaxes(0, 1)
     out[:, 0], out[:, -1] = 0.0, 0.0
     out[2, 0 if joint.slides else -1] = 1.0
-    _add_own_motion(joint, dq, ddq, *out[:, m : m + 3].swapaxes(0, 1))
-
-
-def _turn(vectors: Array, angle: Array, out: Array, scratch: Array) -> None:
-    """Express vectors (3, …, N) in a frame that is turned about the z axis."""
-    turned = np.multiply(vectors[:2], np.sin(angle), out=scratch)
-    np.multiply(vectors[:2], np.cos(angle), out=out[:2])
-    out[0] += turned[1]
-    out[1] -= turned[0]
-    out[2] = vectors[2]
-
-
-def _add_own_motion(
-    joint: _Joint, dq: Array, ddq: Array, acceleration: Array, spin: Array, change: Array
-) -> None:
-    """Add what a joint moves to the acceleration, ω and its derivative of its link (3, N)."""
+    inner = out[:, 1:-1]
     if joint.slides:
+        inner[:] = moved
         acceleration[0] += 2.0 * spin[1] * dq
         acceleration[1] -= 2.0 * spin[0] * dq
         acceleration[2] += ddq
-    else:
-        change[0] += spin[1] * dq
-        change[1] -= spin[0] * dq
-        change[2] += ddq
-        spin[2] += dq
+        return
+    turned = np.multiply(moved[:2], np.sin(q), out=arms[:2])
+    np.multiply(moved[:2], np.cos(q), out=inner[:2])
+    inner[0] += turned[1]
+    inner[1] -= turned[0]
+    inner[2] = moved[2]
+    change[0] += spin[1] * dq
+    change[1] -= spin[0] * dq
+    change[2] += ddq
+    spin[2] += dq
 
 
 def _cross(x: Array, y: Array) -> Array:

@@ -51,9 +51,8 @@ def with_feed_forward(motion: Waypoints, robot: Robot, chi: Array, period: float
     period : of the controller's updates [s]
 
     """
-    steps = np.ceil(np.diff(motion.time) / period - 1e-9).astype(np.intp)
-    steps[[0, -1]] = 1  # the rests, along which the effort grows and goes in a straight line
-    time = _update_times(motion, steps)
+    # Along the rests the effort grows and goes in a straight line.
+    edges, time = _updates(motion, period, rests=True)
     # Of the middle of the update in which it acts, which is half of one before the sample.
     acting = np.clip(time - 0.5 * period, motion.time[1], motion.time[-2])
     # At rest exactly: there no friction is known, and none is asked for.
@@ -63,7 +62,7 @@ def with_feed_forward(motion: Waypoints, robot: Robot, chi: Array, period: float
     def torque(places: NDArray[np.intp]) -> Array:
         return np.where(np.isin(places, ends)[:, None], 0.0, predicted(places))
 
-    return _with_efforts(motion, steps, torque, np.full(robot.n, np.inf))
+    return _with_efforts(motion, edges, time, torque, np.full(robot.n, np.inf))
 
 
 def goal_with_efforts(
@@ -87,8 +86,7 @@ def goal_with_efforts(
     ramp : time in which they give way to the predicted ones [s]
 
     """
-    steps = np.ceil(np.diff(goal.time) / period - 1e-9).astype(np.intp)
-    time = _update_times(goal, steps)
+    edges, time = _updates(goal, period)
     acting = np.clip(time - 0.5 * period, 0.0, goal.duration)
     acting[-1] = time[-1]
     predicted = _predicted(goal, robot, chi, acting)
@@ -103,7 +101,7 @@ def goal_with_efforts(
         ends = (places == len(time) - 1)[:, None]
         return np.where(ends, held, predicted(places)) + left * (present - first)
 
-    return _with_efforts(goal, steps, torque, robot.limits.effort / np.abs(robot.drive_gain))
+    return _with_efforts(goal, edges, time, torque, robot.limits.effort / np.abs(robot.drive_gain))
 
 
 def slowed(goal: Waypoints, factor: float) -> Waypoints:
@@ -112,10 +110,15 @@ def slowed(goal: Waypoints, factor: float) -> Waypoints:
     return dataclasses.replace(goal, time=time, dq=dq, ddq=ddq, tau=None)
 
 
-def _update_times(motion: Waypoints, steps: NDArray[np.intp]) -> Array:
-    """Divide each segment into steps of the controller."""
-    edges = np.concatenate([[0], np.cumsum(steps)])
-    return np.interp(np.arange(edges[-1] + 1), edges, motion.time)
+def _updates(
+    motion: Waypoints, period: float, rests: bool = False
+) -> tuple[NDArray[np.intp], Array]:
+    """Return the controller's updates at points, and times of all; rests have none inside."""
+    steps = np.ceil(np.diff(motion.time) / period - 1e-9).astype(np.intp)
+    if rests:
+        steps[[0, -1]] = 1
+    edges = np.concatenate([[0], np.cumsum(steps)]).astype(np.intp)
+    return edges, np.interp(np.arange(edges[-1] + 1), edges, motion.time)
 
 
 def _predicted(
@@ -139,7 +142,8 @@ def _predicted(
 
 def _with_efforts(
     motion: Waypoints,
-    steps: NDArray[np.intp],
+    edges: NDArray[np.intp],
+    time: Array,
     torque: Callable[[NDArray[np.intp]], Array],
     scale: Array,
 ) -> Waypoints:
@@ -149,13 +153,11 @@ def _with_efforts(
     Parameters
     ----------
     motion : whose points stay
-    steps : (P − 1,) updates of the controller in each segment: no point lies between two
+    edges, time : see `_updates`: no point lies between two
     torque : efforts (M, n) at M of the updates
     scale : (n,) of efforts, of which `TOLERANCE` may be off; infinite: the largest one
 
     """
-    edges = np.concatenate([[0], np.cumsum(steps)]).astype(np.intp)
-    time = _update_times(motion, steps)
     tau = np.full((len(time), len(motion.joints)), np.nan)
 
     def evaluate(places: NDArray[np.intp]) -> None:
