@@ -12,10 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import Array
-from ..model.drive_torques import Drive, drives
 from ..model.friction import FrictionTerm, SYMMETRIC
 from ..model.parameters import INERTIAL, PINOCCHIO_ORDER
-from ..model.robot import Robot
+from ..model.robot import Drive, Robot
 from .batch_kinematics import (
     body_regressor,
     body_regressor_gradient,
@@ -86,7 +85,7 @@ def drive_columns(robot: Robot, steepness: Array | None = None) -> tuple[DriveCo
         return term.columns(x, x)[index]
 
     result, names = [], [parameter.name for parameter in robot.parameters]
-    for drive in drives(robot):
+    for drive in robot.drives:
         if drive.inertia is not None:
             result.append(DriveColumn(names[drive.inertia], drive, 'ddq', None))
         size = np.abs(drive.ratios)

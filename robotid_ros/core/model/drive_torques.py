@@ -1,70 +1,11 @@
 """Torques of the drives: rotor inertias, friction, springs, and motors of several joints."""
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ..arrays import Array
-from .friction import FrictionTerm, make_terms
-from .parameters import INERTIAL
-from .robot import ElasticRobot, Robot
-
-# Friction of a motor that drives several joints, and the spring of an elastic one.
-COUPLED_FRICTION, SPRING = make_terms(('viscous', 'coulomb'), {}), make_terms(('spring',), {})
-
-
-class Drive(NamedTuple):
-    """
-    What turns or brakes joints with torques rᵀ f, f of its own motion r q, r dq and r ddq.
-
-    Attributes
-    ----------
-    ratios : (n,) r, its speed per joint speed
-    joints : numbers of the joints that it turns
-    inertia : column of its rotor inertia, None without one
-    terms : friction and springs, with the column of the first parameter of each
-
-    """
-
-    ratios: Array
-    joints: npt.NDArray[np.intp]
-    inertia: int | None
-    terms: tuple[tuple[int, FrictionTerm], ...]
-
-    @property
-    def dry(self) -> bool:
-        """Whether friction can hold it."""
-        return any(term.kind.dry for _, term in self.terms)
-
-    def turn(self, x: Array) -> Array:
-        """Return its q, dq or ddq (N,), of those of the joints (N, n)."""
-        return np.asarray(x[:, self.joints] @ self.ratios[self.joints])
-
-
-def drives(robot: Robot) -> Iterator[Drive]:
-    """Yield the joints' drives, with spring and link behind an elastic one, then couplings'."""
-    unit, first = np.eye(robot.n), robot.first_columns.tolist()
-    motors = robot.motors.tolist() if isinstance(robot, ElasticRobot) else range(robot.n)
-    for j, motor in enumerate(motors):
-        rotor = robot.rotor_inertia or motor != j
-        yield _drive(unit[motor], first[j] + len(INERTIAL), rotor, robot.friction[motor])
-        if motor != j:
-            stiffness = robot.column(f'K{j + 1}')
-            yield _drive(unit[j] - unit[motor], stiffness, False, SPRING)
-            yield _drive(unit[j], stiffness + 1, False, robot.friction[j])
-    start = robot.p - 3 * len(robot.couplings)
-    for column, coupling in zip(range(start, robot.p, 3), robot.couplings, strict=True):
-        yield _drive(coupling.ratios, column, True, COUPLED_FRICTION)
-
-
-def _drive(ratios: Array, start: int, rotor: bool, friction: tuple[FrictionTerm, ...]) -> Drive:
-    terms, column = [], start + rotor
-    for term in friction:
-        terms.append((column, term))
-        column += len(term.kind.symbols)
-    return Drive(ratios, np.flatnonzero(ratios), start if rotor else None, tuple(terms))
+from .robot import Drive, Robot
 
 
 def drive_columns(
@@ -100,7 +41,7 @@ def drive_columns(
 
 def path_columns(robot: Robot, q: Array, dq: Array) -> Iterator[tuple[int, int, Array]]:
     """Yield joint, column and values (N,) of friction that remembers the path of q, dq (N, n)."""
-    for drive in drives(robot):
+    for drive in robot.drives:
         path = tuple(each for each in drive.terms if each[1].kind.of_path is not None)
         along = drive._replace(inertia=None, terms=path)
         yield from drive_columns([along], q, dq, dq, successive=True)
@@ -122,7 +63,7 @@ def friction(
     position, speed = (np.atleast_2d(np.asarray(x, dtype=float)) for x in (q, dq))
     loads = None if load is None else np.atleast_2d(load)
     tau = np.zeros_like(speed)
-    moving = (drive._replace(inertia=None) for drive in drives(robot))
+    moving = (drive._replace(inertia=None) for drive in robot.drives)
     for joint, k, values in drive_columns(moving, position, speed, speed, loads, successive):
         tau[:, joint] += chi[k] * values
     return tau.reshape(np.shape(dq))
@@ -131,7 +72,7 @@ def friction(
 def rotor_inertia(robot: Robot, chi: Array) -> Array:
     """Rotor inertias as a matrix (n, n): diagonal, but for couplings."""
     result = np.zeros((robot.n, robot.n))
-    for drive in drives(robot):
+    for drive in robot.drives:
         if drive.inertia is not None:
             result += chi[drive.inertia] * np.outer(drive.ratios, drive.ratios)
     return result

@@ -8,7 +8,7 @@ import pinocchio
 
 from ...exceptions import ConfigurationError
 from ..arrays import Array
-from .drive_torques import drive_columns, drives, friction, rotor_inertia
+from .drive_torques import drive_columns, friction, rotor_inertia
 from .friction import FrictionTerm, PLAIN
 from .inertial_columns import inertial_columns
 from .parameters import to_pinocchio
@@ -55,7 +55,7 @@ def regressor(
     if robot.load_dependent and not elastic:
         chi = robot.prior if robot.load_parameters is None else robot.load_parameters
         loads = _link_torques(robot, chi, q, dq, ddq)
-    entries = drive_columns(drives(robot), q, dq, ddq, loads, successive and not elastic)
+    entries = drive_columns(robot.drives, q, dq, ddq, loads, successive and not elastic)
     for row, column, values in entries:
         if place[column] >= 0:
             rows[row, place[column]] = values
@@ -86,14 +86,17 @@ def _fill_inertial(
     for part in inertial_columns(robot.model, q, dq, ddq, own >= 0, values):
         columns = own[part.link][own[part.link] >= 0]
         rows = out[:, columns[0] : columns[-1] + 1, part.samples]
+        torques = np.empty(rows[0].shape)
         for k, joint in enumerate(order[part.chain]):
-            if chi is None and not robot.followers:  # G is the identity
+            if robot.followers:
+                part.fill(k, torques)
+                for driver in np.flatnonzero(jacobian[joint]):  # W = Gᵀ W(G q)
+                    rows[driver] += jacobian[joint, driver] * torques
+            elif chi is None:  # G is the identity
                 part.fill(k, rows[joint])
-                continue
-            torques = np.empty(rows[0].shape)
-            part.fill(k, torques)
-            for driver in np.flatnonzero(jacobian[joint]):  # W = Gᵀ W(G q)
-                rows[driver] += jacobian[joint, driver] * torques
+            else:
+                part.fill(k, torques)
+                rows[joint] += torques
 
 
 def _link_torques(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) -> Array:
@@ -216,7 +219,7 @@ class RobotDynamics:
         self._lower = np.tril_indices(len(robot.order), -1)
         self._rotors = rotor_inertia(robot, chi)
         self._coupled = bool(robot.couplings)
-        moving = list(drives(robot))
+        moving = robot.drives
         self.drives = np.array([drive.ratios for drive in moving])
         self._viscous, self._coulomb, self._offset = np.zeros((3, len(moving)))
         plain = dict(zip(PLAIN, (self._viscous, self._coulomb, self._offset), strict=True))

@@ -131,11 +131,9 @@ def inertial_columns(
         own = wanted[number]
         both = joint.torques[own[:TURNING]], joint.forces[own[SLIDING:]]
         if values is not None:
-            parts = values[number, :TURNING], values[number, SLIDING:]
-            both = (
-                np.tensordot(parts[0], both[0], 1)[None],
-                np.tensordot(parts[1], both[1], 1)[None],
-            )
+            parts = zip((values[number, :TURNING], values[number, SLIDING:]), both, strict=True)
+            torques, forces = ((x @ y.reshape(len(x), -1)).reshape(1, 3, 15) for x, y in parts)
+            both = torques, forces
         chosen.append(both)
     size = 0
     for start in range(0, len(q), BLOCK_SIZE):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 import dataclasses
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +13,11 @@ import numpy.typing as npt
 from ...exceptions import ConfigurationError, UnknownNameError
 from ..arrays import Array
 from ..findings import Finding
-from .friction import FrictionTerm
-from .parameters import Parameter
+from .friction import FrictionTerm, make_terms
+from .parameters import INERTIAL, Parameter
+
+# Friction of a motor that drives several joints, and the spring of an elastic one.
+COUPLED_FRICTION, SPRING = make_terms(('viscous', 'coulomb'), {}), make_terms(('spring',), {})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,6 +54,42 @@ class Follower:
     leader: str
     ratio: float
     offset: float
+
+
+class Drive(NamedTuple):
+    """
+    What turns or brakes joints with torques rᵀ f, f of its own motion r q, r dq and r ddq.
+
+    Attributes
+    ----------
+    ratios : (n,) r, its speed per joint speed
+    joints : numbers of the joints that it turns
+    inertia : column of its rotor inertia, None without one
+    terms : friction and springs, with the column of the first parameter of each
+
+    """
+
+    ratios: Array
+    joints: npt.NDArray[np.intp]
+    inertia: int | None
+    terms: tuple[tuple[int, FrictionTerm], ...]
+
+    @property
+    def dry(self) -> bool:
+        """Whether friction can hold it."""
+        return any(term.kind.dry for _, term in self.terms)
+
+    def turn(self, x: Array) -> Array:
+        """Return its q, dq or ddq (N,), of those of the joints (N, n)."""
+        return np.asarray(x[:, self.joints] @ self.ratios[self.joints])
+
+
+def _drive(ratios: Array, start: int, rotor: bool, friction: tuple[FrictionTerm, ...]) -> Drive:
+    terms, column = [], start + rotor
+    for term in friction:
+        terms.append((column, term))
+        column += len(term.kind.symbols)
+    return Drive(ratios, np.flatnonzero(ratios), start if rotor else None, tuple(terms))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,6 +218,24 @@ class Robot:
     def body_columns(self) -> npt.NDArray[np.intp]:
         """Columns of the ten inertial parameters of each link, (links, 10)."""
         return np.asarray(self.first_columns[:, None] + np.arange(10))
+
+    @cached_property
+    def drives(self) -> tuple[Drive, ...]:
+        """The joints' drives, with spring and link behind an elastic one, then couplings'."""
+        unit, first, found = np.eye(self.n), self.first_columns.tolist(), list[Drive]()
+        motors = self.motors.tolist() if isinstance(self, ElasticRobot) else range(self.n)
+        for j, motor in enumerate(motors):
+            rotor = self.rotor_inertia or motor != j
+            start = first[j] + len(INERTIAL)
+            found.append(_drive(unit[motor], start, rotor, self.friction[motor]))
+            if motor != j:
+                stiffness = self.column(f'K{j + 1}')
+                found.append(_drive(unit[j] - unit[motor], stiffness, False, SPRING))
+                found.append(_drive(unit[j], stiffness + 1, False, self.friction[j]))
+        start = self.p - 3 * len(self.couplings)
+        for column, coupling in zip(range(start, self.p, 3), self.couplings, strict=True):
+            found.append(_drive(coupling.ratios, column, True, COUPLED_FRICTION))
+        return tuple(found)
 
     def column(self, name: str) -> int:
         """Return the column of a standard parameter, or raise an `UnknownNameError`."""

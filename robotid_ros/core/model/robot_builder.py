@@ -12,11 +12,10 @@ import pinocchio
 
 from ...exceptions import ConfigurationError, ModelError, UnknownNameError
 from ..arrays import Array, frozen
-from .drive_torques import COUPLED_FRICTION
 from .elastic_robot import elastic_robot
 from .friction import DESCRIBED, FrictionTerm, make_terms, PLAIN, TERMS
 from .parameters import drive_symbols, from_pinocchio, INERTIAL, numbered, Parameter
-from .robot import Coupling, Follower, Limits, Robot
+from .robot import COUPLED_FRICTION, Coupling, Follower, Limits, Robot
 from .robot_description import (
     build_model,
     find_followers,

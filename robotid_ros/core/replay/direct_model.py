@@ -19,7 +19,6 @@ import pinocchio
 from scipy.linalg.lapack import dposv
 
 from ..arrays import Array
-from ..model.drive_torques import drives
 from ..model.dynamics import model_with
 from ..model.friction import FrictionTerm
 from ..model.robot import Robot
@@ -178,7 +177,7 @@ def direct_model(robot: Robot, chi: Array) -> DirectModel:
     n, chi, coulomb = robot.n, np.asarray(chi, dtype=float), list[float]()
     offset, damping, inertia = np.zeros(n), np.zeros((n, n)), np.zeros((n, n))
     smooth: list[tuple[int, FrictionTerm, Array]] = []
-    for drive in drives(robot):
+    for drive in robot.drives:
         shape, holding = np.outer(drive.ratios, drive.ratios), 0.0
         for column, term in drive.terms:
             values = chi[column : column + len(term.kind.symbols)]
@@ -218,13 +217,13 @@ def direct_model(robot: Robot, chi: Array) -> DirectModel:
 
 def slip_directions(robot: Robot) -> Array:
     """Return R, (m, n): slip speeds `R q̇` of joints with dry friction, then of couplings."""
-    return np.array([each.ratios for each in drives(robot) if each.dry]).reshape(-1, robot.n)
+    return np.array([each.ratios for each in robot.drives if each.dry]).reshape(-1, robot.n)
 
 
 def slip_columns(robot: Robot, slip: Array) -> list[tuple[int, Array]]:
     """Return columns of dry friction and their values (N, n), by signs (N, m) that acted."""
     result: list[tuple[int, Array]] = []
-    dry = [drive for drive in drives(robot) if drive.dry]
+    dry = [drive for drive in robot.drives if drive.dry]
     for drive, sign in zip(dry, slip.T, strict=True):
         for column, term in drive.terms:
             if not term.kind.dry:
