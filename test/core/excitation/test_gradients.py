@@ -6,16 +6,13 @@ import pytest
 
 from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.excitation.criteria import CRITERIA, criterion
-from robotid_ros.core.excitation.observation_matrix import (
-    independent_columns,
-    ObservationModel,
-    ObservedMotion,
-)
+from robotid_ros.core.excitation.observation_matrix import ObservationModel, ObservedMotion
 from robotid_ros.core.excitation.problem import Problem, random_point
 from robotid_ros.core.excitation.search import bound_excess
 from robotid_ros.core.excitation.settings import Margins, Obstacle, Workspace
 from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.model import regressor
+from robotid_ros.core.model.base_parameters import reduce_by_qr
 from robotid_ros.exceptions import UnknownNameError
 
 from .robots import arms, FREE, quick, robot_named
@@ -146,7 +143,7 @@ def test_base_columns(name, count, rng):
     observation = ObservationModel(robot_named(name))
     motion = random_motion(robot_named(name), rng, 100)
     w = observation.matrix(motion).reshape(-1, len(observation.names))
-    chosen = independent_columns(w)
+    chosen = reduce_by_qr(w)[0]
     assert len(chosen) == count
     assert np.linalg.matrix_rank(w[:, chosen]) == np.linalg.matrix_rank(w, tol=1e-8) == count
 
