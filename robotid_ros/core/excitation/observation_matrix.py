@@ -14,7 +14,7 @@ import numpy as np
 from ..arrays import Array
 from ..model.friction import FrictionTerm, SYMMETRIC
 from ..model.parameters import INERTIAL, PINOCCHIO_ORDER
-from ..model.robot import Drive, Robot
+from ..model.robot import Robot, Transmission
 from .batch_kinematics import (
     body_regressor,
     body_regressor_gradient,
@@ -44,7 +44,7 @@ class DriveColumn(NamedTuple):
     """
 
     name: str
-    drive: Drive
+    drive: Transmission
     source: str
     function: Callable[[Array], Array] | None
 

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from ..arrays import Array
-from .robot import Drive, Robot
+from .robot import Robot, Transmission
 
 
 def drive_columns(
-    moving: Iterable[Drive],
+    moving: Iterable[Transmission],
     q: Array,
     dq: Array,
     ddq: Array,

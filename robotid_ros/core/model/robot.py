@@ -56,7 +56,7 @@ class Follower:
     offset: float
 
 
-class Drive(NamedTuple):
+class Transmission(NamedTuple):
     """
     What turns or brakes joints with torques rᵀ f, f of its own motion r q, r dq and r ddq.
 
@@ -84,12 +84,14 @@ class Drive(NamedTuple):
         return np.asarray(x[:, self.joints] @ self.ratios[self.joints])
 
 
-def _drive(ratios: Array, start: int, rotor: bool, friction: tuple[FrictionTerm, ...]) -> Drive:
+def _drive(
+    ratios: Array, start: int, rotor: bool, friction: tuple[FrictionTerm, ...]
+) -> Transmission:
     terms, column = [], start + rotor
     for term in friction:
         terms.append((column, term))
         column += len(term.kind.symbols)
-    return Drive(ratios, np.flatnonzero(ratios), start if rotor else None, tuple(terms))
+    return Transmission(ratios, np.flatnonzero(ratios), start if rotor else None, tuple(terms))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -220,9 +222,9 @@ class Robot:
         return np.asarray(self.first_columns[:, None] + np.arange(10))
 
     @cached_property
-    def drives(self) -> tuple[Drive, ...]:
+    def drives(self) -> tuple[Transmission, ...]:
         """The joints' drives, with spring and link behind an elastic one, then couplings'."""
-        unit, first, found = np.eye(self.n), self.first_columns.tolist(), list[Drive]()
+        unit, first, found = np.eye(self.n), self.first_columns.tolist(), list[Transmission]()
         motors = self.motors.tolist() if isinstance(self, ElasticRobot) else range(self.n)
         for j, motor in enumerate(motors):
             rotor = self.rotor_inertia or motor != j

@@ -211,7 +211,10 @@ def carrying(robot: Robot, chi: Array, frame: str, central: Array) -> Array:
         )
     inertia = moments + mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
     body = np.array([*inertia[UPPER], *(mass * centre), mass])
-    result, change = np.array(chi, dtype=float), frame_change(np.linalg.inv(place.placement))
+    result, change = (
+        np.array(chi, dtype=float),
+        frame_change(np.array(np.linalg.inv(place.placement))),
+    )
     result[robot.body_columns[place.link]] += change @ body
     return result
 
