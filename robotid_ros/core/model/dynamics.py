@@ -45,7 +45,9 @@ def regressor(
 
     """
     q, dq, ddq = (np.asarray(x, dtype=float) for x in (q, dq, ddq))
-    chosen = np.arange(robot.p) if columns is None else np.asarray(columns)
+    # The load is that of all parameters.
+    whole = columns is None or robot.load_dependent
+    chosen = np.arange(robot.p) if whole else np.asarray(columns)
     place = np.full(robot.p, -1)
     place[chosen] = np.arange(len(chosen))
     # Pages of columns that nothing is written to cost nothing.
@@ -54,13 +56,16 @@ def regressor(
     elastic, loads = isinstance(robot, ElasticRobot), None
     if robot.load_dependent and not elastic:
         chi = robot.prior if robot.load_parameters is None else robot.load_parameters
-        loads = _link_torques(robot, chi, q, dq, ddq)
+        links = robot.body_columns.ravel()
+        loads = (rows.swapaxes(1, 2)[:, :, links] @ np.asarray(chi)[links]).T
     entries = drive_columns(robot.drives, q, dq, ddq, loads, successive and not elastic)
     for row, column, values in entries:
         if place[column] >= 0:
             rows[row, place[column]] = values
     result = rows.swapaxes(1, 2)
-    return robot.add_link_rows(result) if isinstance(robot, ElasticRobot) else result
+    if isinstance(robot, ElasticRobot):
+        robot.add_link_rows(result)
+    return result if columns is None or not whole else result[:, :, columns]
 
 
 def _fill_inertial(
