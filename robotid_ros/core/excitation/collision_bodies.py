@@ -225,12 +225,22 @@ def _remove_inseparable(
 
 
 class BodyFrame(NamedTuple):
-    """A frame of the robot description, fixed to a link."""
+    """
+    A frame of the robot description, fixed to a link.
+
+    Attributes
+    ----------
+    name : of the frame
+    body : link whose frame it is
+    link : place in `robot.links` of the joint that it moves with
+    placement : (4, 4) of it in the frame of that joint
+
+    """
 
     name: str
-    body: str  # link whose frame it is
-    link: int  # place in `robot.links` of the joint that it moves with
-    placement: Array  # (4, 4) of it in the frame of that joint
+    body: str
+    link: int
+    placement: Array
 
 
 def body_frame(robot: Robot, name: str = '') -> BodyFrame:

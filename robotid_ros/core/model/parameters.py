@@ -18,12 +18,22 @@ PINOCCHIO_ORDER.flags.writeable = False
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
-    """One standard parameter of a robot."""
+    """
+    One standard parameter of a robot.
 
-    name: str  # symbol and number, 'ZZ1'; of a coupling the numbers of its joints, 'Ia56'
-    symbol: str  # 'ZZ'
-    unit: str  # SI, joint side
-    joint: str  # name of the joint, or of the coupling, that it belongs to
+    Attributes
+    ----------
+    name : symbol and number, 'ZZ1'; couplings carry the numbers of their joints, 'Ia56'
+    symbol : 'ZZ'
+    unit : SI, joint side
+    joint : name of the joint, or of the coupling, that it belongs to
+
+    """
+
+    name: str
+    symbol: str
+    unit: str
+    joint: str
 
 
 def numbered(

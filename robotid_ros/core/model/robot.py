@@ -39,11 +39,18 @@ class Coupling:
 
     Its torque Ia·(r·ddq) + Fv·(r·dq) + Fc·sign(r·dq) acts on the joints through r
     (STD eq. 34-35: τ_c = Nᵀ τ_r).
+
+    Attributes
+    ----------
+    name : the configuration's
+    number : the numbers of its joints, '56'; suffix of its parameters
+    ratios : (n,)
+
     """
 
-    name: str  # the configuration's
-    number: str  # the numbers of its joints, '56'; suffix of its parameters
-    ratios: Array  # (n,)
+    name: str
+    number: str
+    ratios: Array
 
 
 @dataclasses.dataclass(frozen=True)

@@ -38,15 +38,27 @@ class RestPair:
 
 @dataclasses.dataclass(frozen=True)
 class JointStatics:
-    """What the postures say of one joint, in its unit, 'N·m' or 'N'."""
+    """
+    What the postures say of one joint [N·m or N].
+
+    Attributes
+    ----------
+    joint, unit : name, and 'N·m' or 'N'
+    gravity : root mean square of the effort that holds it
+    gravity_error, gravity_worst : measured minus predicted: root mean square, and largest value
+        with its sign
+    stiction : mean of half the difference of both sides
+    predicted_stiction : the same of the model: its friction of joints about to stop
+
+    """
 
     joint: str
     unit: str
-    gravity: float  # root mean square of the effort that holds it
-    gravity_error: float  # root mean square of measured minus predicted
-    gravity_worst: float  # its largest value, with its sign
-    stiction: float  # mean of half the difference of both sides
-    predicted_stiction: float  # the same of the model: its friction of joints about to stop
+    gravity: float
+    gravity_error: float
+    gravity_worst: float
+    stiction: float
+    predicted_stiction: float
 
 
 def static_postures(motion: Trajectory, robot: Robot, count: int, distance: float) -> list[Array]:

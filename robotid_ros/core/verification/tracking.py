@@ -15,11 +15,20 @@ REPEATABILITY = 0.01
 
 @dataclasses.dataclass(frozen=True)
 class Tracking(ReadOnlyArrays):
-    """Tracking error of a run."""
+    """
+    Tracking error of a run.
+
+    Attributes
+    ----------
+    joints : names
+    time : (N,) since the motion began [s]
+    error : (N, n) wanted minus measured position [rad or m]
+
+    """
 
     joints: tuple[str, ...]
-    time: Array  # (N,) since the motion began [s]
-    error: Array  # (N, n) wanted minus measured position [rad or m]
+    time: Array
+    error: Array
 
     @property
     def rms(self) -> Array:
