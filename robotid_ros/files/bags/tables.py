@@ -23,7 +23,7 @@ from ...core.findings import Finding
 from ...core.signals.clock_correction import MAX_STEP_BACK, MIN_PART_SAMPLES
 from ...exceptions import RecordingError
 from ..formats.arrays import EPISODE_GAP
-from ..formats.column_selection import find, joint_tree, select
+from ..formats.column_selection import find, select
 from ..formats.joint_table import JointTable
 from ..formats.open_table import open_table
 from ..formats.read_options import ReadOptions
@@ -131,7 +131,7 @@ def joint_states_of_topics(bag: Bag) -> tuple[str, JointTable] | None:
 
 def _is_of_joints(table: ColumnTable, options: ReadOptions) -> bool:
     """Whether positions and efforts are among the columns, by their names or the user's."""
-    found = set(find(table, joint_tree(options).independent or options.joints))
+    found = set(find(table, options.known_joints))
     for quantity, pattern in options.columns:
         try:
             select(table, quantity, pattern)

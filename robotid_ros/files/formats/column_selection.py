@@ -53,19 +53,10 @@ class Selection:
 
 def select(table: ColumnTable, quantity: str, pattern: str) -> Selection:
     """
-    Find the columns that a user names.
+    Find the columns that a user names; a RecordingError where nothing is called so.
 
-    Parameters
-    ----------
-    table : where
-    quantity : for messages
-    pattern : a column; an array or a part of it, `x[0:6]`; `first..last` in the order of the file;
-        `q{i}` for numbers, `{joint}_pos` for names of joints; or several of these between commas
-
-    Raises
-    ------
-    RecordingError : nothing is called so
-
+    `pattern` is a column; an array or a part of it, `x[0:6]`; `first..last` in the order of the
+    file; `q{i}` for numbers, `{joint}_pos` for joints; or several of these between commas.
     """
     members = _matches(table, pattern)
     if not members:
@@ -114,22 +105,12 @@ def _array(table: ColumnTable, name: str, part: slice = slice(None)) -> list[tup
     return [(j, Column(name, k)) for j, k in enumerate(range(width)[part])]
 
 
-def joint_tree(options: ReadOptions) -> JointTree:
-    """Return the joints of the robot description, none where there is no description."""
-    return JointTree(options.urdf or '<robot/>')
-
-
 def find(table: ColumnTable, joints: Sequence[str]) -> dict[str, Selection]:
     """
     Find times, positions, velocities and efforts by the names of the columns.
 
-    Measured columns come before commanded ones, torques before currents.
-
-    Parameters
-    ----------
-    table : where
-    joints : of the robot, where they are known
-
+    Measured columns come before commanded ones, torques before currents; `joints` are those of the
+    robot, where they are known.
     """
     groups = group((n for n, width in table.widths.items() if not width), joints)
     selections = [
@@ -236,30 +217,27 @@ def _joint_names(table: ColumnTable) -> list[str]:
 
 
 def columns_of_joints(
-    table: ColumnTable, selection: Selection, robot: JointTree, options: ReadOptions
+    table: ColumnTable, selection: Selection, options: ReadOptions
 ) -> tuple[dict[str, Column], list[Finding]]:
     """
     Return the column of each joint, and notes on what the file does not say itself.
 
-    Names count, of columns or in columns of text; else numbers, else the order.
-
-    Raises
-    ------
-    RecordingError : the robot has no such joint, or another number of joints
-
+    Names count, of columns or in columns of text; else numbers, else the order. A RecordingError
+    says that the robot has no such joint, or another number of joints.
     """
     keys = [key for key, _ in selection.members]
     words = [key for key in keys if isinstance(key, str)]
     texts = _joint_names(table)
     if not words and len(texts) == len(keys):
         words = texts
-    names, notes = _by_name(words, robot, options)
+    names, notes = _by_name(words, options)
     if not names:
-        known: Sequence[str] = robot.independent or options.joints
-        if len(options.joints) == len(keys) != len(robot.independent):
+        independent = options.robot.independent
+        known: Sequence[str] = independent or options.joints
+        if len(options.joints) == len(keys) != len(independent):
             known = options.joints
         if not isinstance(keys[0], str):
-            names, notes = _by_number(table, selection, known, robot)
+            names, notes = _by_number(table, selection, known, options.robot)
         elif len(words) != len(known):
             raise RecordingError(
                 f"'{table.source}' has {selection.pattern} of '{words[0]}', which is no joint of "
@@ -274,14 +252,12 @@ def columns_of_joints(
     return {n: column for n, column in zip(names, columns, strict=True) if n}, notes
 
 
-def _by_name(
-    words: Sequence[str], robot: JointTree, options: ReadOptions
-) -> tuple[list[str], list[Finding]]:
+def _by_name(words: Sequence[str], options: ReadOptions) -> tuple[list[str], list[Finding]]:
     """Return the joint that each name is, '' for none, and notes; nothing where none is."""
-    if not (robot.independent or options.joints):
+    robot = options.robot
+    if not options.known_joints:
         return list(words), []
-    matched = match_names(words, (*robot.independent, *robot.mimics) or options.joints)
-    matched = matched or match_names(words, options.joints)
+    matched = match_names(words, options.known_joints) or match_names(words, options.joints)
     if not matched:
         return [], []
     notes = []
@@ -348,22 +324,18 @@ def places_of(
     quantity: str,
     selection: Selection,
     positions: Mapping[str, Column],
-    robot: JointTree,
     options: ReadOptions,
 ) -> tuple[dict[str, Column], list[Finding]]:
     """
     Return the column of each joint that has positions for another quantity, and notes.
 
-    Raises
-    ------
-    RecordingError : the columns are of other joints
-
+    A RecordingError says that the columns are of other joints.
     """
     members = selection.members
     if len(members) == len(positions) and not any(isinstance(key, str) for key, _ in members):
         columns = (column for _, column in members)
         return dict(zip(positions, columns, strict=True)), []
-    places, notes = columns_of_joints(table, selection, robot, options)
+    places, notes = columns_of_joints(table, selection, options)
     if not set(places) & set(positions):
         raise RecordingError(
             f"'{table.source}' has {quantity} of {', '.join(places)} and position of "
