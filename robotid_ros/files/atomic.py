@@ -103,10 +103,7 @@ def make_new_folder(path: str | Path) -> Path:
     """
     Make a folder that was not there: of this name, or with the next free number behind it.
 
-    Raises
-    ------
-    FileError : none can be made
-
+    Raises FileError where none can be made.
     """
     path = Path(path)
     with file_errors(path):
@@ -157,10 +154,7 @@ def open_regular(path: str | Path) -> BinaryIO:
     """
     Open a file for reading, unless it is a device or a pipe, which may never end.
 
-    Raises
-    ------
-    FileError : it is missing, not readable or not a regular file
-
+    Raises FileError where it is missing, not readable or not a regular file.
     """
     with file_errors(path):
         # Without waiting for someone to write to a pipe.
@@ -177,10 +171,7 @@ def read_text(path: str | Path) -> str:
     """
     Read a text file.
 
-    Raises
-    ------
-    FileError : it is missing, not readable, not regular, too large or not UTF-8
-
+    Raises FileError where it is missing, not readable, not regular, too large or not UTF-8.
     """
     with open_regular(path) as stream, file_errors(path):
         data = stream.read(MAX_TEXT + 1)

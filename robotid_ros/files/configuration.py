@@ -55,11 +55,8 @@ def load(path: str | Path) -> Configuration:
     """
     Read a configuration file; the paths of the URDF and of mesh folders become absolute.
 
-    Raises
-    ------
-    FileError : the file is missing
-    ConfigurationError : not YAML, an unknown key or a wrong type, named with the file
-
+    Raises FileError where the file is missing; ConfigurationError where it is not YAML, an unknown
+    key or a wrong type, named with the file.
     """
     return load_with_mapping(path)[1]
 
@@ -77,11 +74,8 @@ def read_mapping(path: str | Path) -> dict[str, Any]:
     """
     Read the groups below `/**: ros__parameters:`, unchecked; a recording stores them so.
 
-    Raises
-    ------
-    FileError : the file is missing
-    ConfigurationError : not YAML, or not a parameter file
-
+    Raises FileError where the file is missing; ConfigurationError where it is not YAML, or not a
+    parameter file.
     """
     content = parse_yaml(read_text(path), str(path))
     shape = "it must hold '/**:', below it 'ros__parameters:', below that the groups"
@@ -133,10 +127,7 @@ def read_urdf(configuration: Configuration) -> str | None:
     """
     Read the robot description that a configuration names; None when it names none.
 
-    Raises
-    ------
-    FileError : the file is missing
-
+    Raises FileError where the file is missing.
     """
     urdf = configuration.robot.urdf
     return read_description(urdf) if urdf else None
@@ -146,13 +137,8 @@ def resolve(uri: str, folder: str | Path | None = None) -> Path:
     """
     Find a file named by `package://`, `file://`, an absolute path or one relative to `folder`.
 
-    Packages are looked up where ament installed them; this package is also found in its own
-    source tree.
-
-    Raises
-    ------
-    FileError : the package is not installed
-
+    Packages are looked up where ament installed them; this package is also found in its own source
+    tree. Raises FileError where the package is not installed.
     """
     if uri.startswith('package://'):
         package, _, rest = uri.removeprefix('package://').partition('/')

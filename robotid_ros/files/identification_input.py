@@ -74,10 +74,7 @@ class LogPart:
         """
         Cut this part out of a recording.
 
-        Raises
-        ------
-        RecordingError : next to nothing is left
-
+        Raises RecordingError where next to nothing is left.
         """
         first, last = recording.time_range
         scale = last - first if self.fraction else 1.0

@@ -244,10 +244,7 @@ def of_other_method(results: Results) -> Results:
     """
     Return what the other method found as results of its own.
 
-    Raises
-    ------
-    ValueError : there was no other method
-
+    Raises ValueError where there was no other method.
     """
     other = results.compared
     if other is None:

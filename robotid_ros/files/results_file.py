@@ -61,10 +61,7 @@ def read_results(path: str | Path) -> Results:
     """
     Read `parameters.yaml`, or the folder that holds it; torques too when they are beside it.
 
-    Raises
-    ------
-    FileError : it is missing, or not what `write_results` writes
-
+    Raises FileError where it is missing, or not what `write_results` writes.
     """
     path = Path(path)
     path = path / PARAMETERS if path.is_dir() else path

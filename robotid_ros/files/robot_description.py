@@ -30,12 +30,8 @@ def read_description(path: str | Path, arguments: Mapping[str, str] = NO_ARGUMEN
     """
     Read a URDF; run xacro on the source of one, with its arguments by name.
 
-    Raises
-    ------
-    FileError : the file is missing, or xacro is not installed
-    ModelError : xacro refuses it
-    ConfigurationError : arguments, and it is no xacro
-
+    Raises FileError where the file is missing, or xacro is not installed; ModelError where xacro
+    refuses it; ConfigurationError where there are arguments, and it is no xacro.
     """
     text = read_text(path)
     if '<xacro:' not in text and Path(path).suffix != '.xacro':

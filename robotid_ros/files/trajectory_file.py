@@ -21,14 +21,7 @@ FINDINGS = {
 
 
 def write_design(path: str | Path, design: Design, *, overwrite: bool = True) -> Path:
-    """
-    Write a design; whole or not at all.
-
-    Raises
-    ------
-    FileError : the file cannot be written
-
-    """
+    """Write a design; whole or not at all. Raises FileError where the file cannot be written."""
     return write_text(path, dump_design(design), overwrite=overwrite)
 
 
@@ -65,11 +58,8 @@ def read_design(path: str | Path) -> Design:
     """
     Read what `write_design` wrote.
 
-    Raises
-    ------
-    FileError : the file cannot be read
-    TrajectoryError : it is not a trajectory file, or was changed since it was designed
-
+    Raises FileError where the file cannot be read; TrajectoryError where it is not a trajectory
+    file, or was changed since it was designed.
     """
     return load_design(read_text(path), str(path))
 

@@ -126,10 +126,7 @@ def write_verification(folder: Path, verification: Verification) -> Path:
     """
     Write both files; return the path of `verification.yaml`.
 
-    Raises
-    ------
-    FileError : the folder cannot be written
-
+    Raises FileError where the folder cannot be written.
     """
     plain = to_plain(dataclasses.replace(verification, series={}))
     del plain['series']
@@ -141,10 +138,7 @@ def read_verification(path: Path) -> Verification | None:
     """
     Read what `write_verification` wrote; None where there is no file.
 
-    Raises
-    ------
-    FileError : it is damaged
-
+    Raises FileError where it is damaged.
     """
     if not path.exists():
         return None

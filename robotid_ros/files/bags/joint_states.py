@@ -253,13 +253,9 @@ def select_joints(tables: Sequence[JointTable], joints: Sequence[str] | None) ->
     Make one table with the joints asked for.
 
     One publisher that has them all is preferred, then one with effort, then the fastest; several
-    that have some of them each are joined by interpolation.
-
-    Raises
-    ------
-    UnknownNameError : nobody publishes a joint
-    RecordingError : the joints come from publishers that do not run at one time
-
+    that have some of them each are joined by interpolation. Raises UnknownNameError where nobody
+    publishes a joint; RecordingError where the joints come from publishers that do not run at one
+    time.
     """
     ranked = sorted(tables, key=lambda t: (t.has_effort, len(t.stamp)), reverse=True)
     if joints is None:

@@ -52,10 +52,7 @@ class ExclusiveStream:
         """
         Check that others will find what was written.
 
-        Raises
-        ------
-        FileError : the file was removed or moved
-
+        Raises FileError where the file was removed or moved.
         """
         with contextlib.suppress(OSError):
             if os.path.samestat(os.fstat(self._handle), os.stat(self.path)):

@@ -52,10 +52,7 @@ def definition(message_type: str) -> tuple[str, str]:
     """
     Definition of a type with all that it uses, and its type hash (REP-2011).
 
-    Raises
-    ------
-    RecordingError : the package of the type is not installed
-
+    Raises RecordingError where the package of the type is not installed.
     """
     store = get_typestore(Stores.ROS2_JAZZY)
     _add_installed(store, message_type)

@@ -25,11 +25,8 @@ def open_bag(path: str | Path, options: ReadOptions = DEFAULTS) -> Iterator[Bag]
     """
     Open a recording for reading: a bag of ROS 2 or ROS 1, or a table.
 
-    Raises
-    ------
-    RecordingError : it is missing, empty, damaged or of an unknown kind
-    RobotIdError : a table lacks something, or does not fit the options
-
+    Raises RecordingError where it is missing, empty, damaged or of an unknown kind; RobotIdError
+    where a table lacks something, or does not fit the options.
     """
     notes: list[Finding] = []
     path = Path(path)
@@ -72,10 +69,7 @@ def data_files(path: Path) -> list[Path]:
     """
     Find the files that hold messages or rows, by their names.
 
-    Raises
-    ------
-    RecordingError : there are none
-
+    Raises RecordingError where there are none.
     """
     if not path.exists():
         remedy = nearest_file(path) or ': give a rosbag2 folder or file'

@@ -78,10 +78,7 @@ class ChunkedRecording(RunContext):
         """
         Index a recording: its clock, its joints and their context.
 
-        Raises
-        ------
-        RecordingError, UnknownNameError : as in `read_recording`
-
+        Raises RecordingError or UnknownNameError as in `read_recording`.
         """
         count, jumped, total, source = 0, False, bag.count(topic), str(bag.path)
         times, numbers, ranges, available = (list[np.ndarray]() for _ in range(4))
@@ -157,10 +154,7 @@ class ChunkedRecording(RunContext):
         """
         Return all of it in memory, with what the controller followed.
 
-        Raises
-        ------
-        RecordingError : there is nothing in it
-
+        Raises RecordingError where there is nothing in it.
         """
         with open_bag(self.source, self.options) as bag:
             chunks = list(self._chunks(bag))

@@ -128,10 +128,7 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
     """
     Summarise a recording.
 
-    Raises
-    ------
-    RecordingError : missing, damaged, or without joint states
-
+    Raises RecordingError where it is missing, damaged, or without joint states.
     """
     with open_bag(path, options) as bag:
         topic, statistics = find_topic(bag), _Statistics()

@@ -106,12 +106,8 @@ def joint_states_of_topics(bag: Bag) -> tuple[str, JointTable] | None:
     """
     Return the topic whose fields are positions and efforts of joints, and its joint states.
 
-    Of several it is the one with most messages. None where there is none.
-
-    Raises
-    ------
-    RobotIdError : the fields do not fit the robot or the options
-
+    Of several it is the one with most messages. None where there is none. Raises RobotIdError
+    where the fields do not fit the robot or the options.
     """
     for connection in sorted(bag.connections, key=lambda c: -c.msgcount):
         if connection.msgcount < FEWEST:

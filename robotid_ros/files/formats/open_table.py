@@ -95,10 +95,7 @@ def open_table(path: Path, options: ReadOptions) -> JointTable:
     """
     Read a table; the one read last is kept, for those who read it in several passes.
 
-    Raises
-    ------
-    RobotIdError : it is damaged, lacks something, or needs a package
-
+    Raises RobotIdError where it is damaged, lacks something, or needs a package.
     """
     with file_errors(path):
         state = path.stat()
