@@ -93,22 +93,12 @@ def read_mapping(path: str | Path) -> dict[str, Any]:
 
 def from_mapping(values: Mapping[str, Any], folder: str | Path | None = None) -> Configuration:
     """
-    Check a nested mapping of groups.
+    Check groups, {group: {key: value}}; parameters that every ROS node has are passed over.
 
-    Parameters
-    ----------
-    values : {group: {key: value}}; parameters that every ROS node has are passed over
-    folder : what relative paths start from; None: the working directory
-
-    Returns
-    -------
-    The configuration with absolute paths, and with the folders above the URDF among those of its
-    meshes: a package that is no more than a checkout is found there.
-
-    Raises
-    ------
-    ConfigurationError : an unknown key or a wrong type, named
-
+    Relative paths start from `folder`, None: the working directory. Returns the configuration with
+    absolute paths, and with the folders above the URDF among those of its meshes: a package that
+    is no more than a checkout is found there. Raises ConfigurationError at an unknown key or a
+    wrong type.
     """
     own = {key: value for key, value in values.items() if key not in _ROS_PARAMETERS}
     configuration = parse(Configuration, own)

@@ -200,13 +200,8 @@ def split(
     """
     Split a recording into what to identify on and what to validate on.
 
-    Without parts, the session's phases count. With the first one alone, what comes after it, or
-    before it when that is longer, validates.
-
-    Returns
-    -------
-    what to identify on (all of it when the session has no phases), what to validate on or None.
-
+    Without parts, the session's phases count, or all of it is to identify on. With the first one
+    alone, what comes after it, or before it when that is longer, validates. Nothing may: None.
     """
     names = {phase.name for phase in recording.phases}
     if part is not None:

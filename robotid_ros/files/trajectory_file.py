@@ -27,22 +27,10 @@ def write_design(path: str | Path, design: Design, *, overwrite: bool = True) ->
 
 def save_design(folder: str | Path, robot: str, design: Design) -> Path:
     """
-    Write a design into a folder, under a name of its own: nothing is replaced.
+    Write a design into a folder, under the robot's name and the trajectory's hash.
 
-    Parameters
-    ----------
-    folder : made when missing
-    robot : its name, the first part of the file's
-    design : the file's name holds the trajectory's hash
-
-    Returns
-    -------
-    The file; that of before, where the same design was written there before.
-
-    Raises
-    ------
-    FileError : the file cannot be written
-
+    Nothing is replaced: the file of before is returned where it holds the same design. Raises
+    FileError where the file cannot be written.
     """
     text, name = dump_design(design), f'{robot or "robot"}_trajectory_{design.trajectory.hash}'
     for number in count(1):

@@ -160,13 +160,8 @@ def write_gains(
     """
     Write gains as a parameter file that the controller's own configuration can load.
 
-    Parameters
-    ----------
-    path : of the file; one of this name is replaced
-    controller : full name, such as '/arm_controller'
-    gains : {joint: {p, i, d}}
-    comment : what they are, a line
-
+    The controller's name is full, such as '/arm_controller'; gains are {joint: {p, i, d}}; the
+    comment says what they are in a line.
     """
     parameters = {'gains': {joint: dict(values) for joint, values in gains.items()}}
     text = dump_yaml({controller: {'ros__parameters': parameters}})

@@ -41,17 +41,8 @@ def find_topic(bag: Bag, joints: Sequence[str] | None = None) -> str:
 
     Of several it is one with positions of the robot, by its name not of commands or predictions,
     with efforts, called `/joint_states`, of most joints, the fullest: the first of these that
-    tells them apart decides.
-
-    Parameters
-    ----------
-    bag : an open recording
-    joints : that are asked for, None for those of the options or of the robot description
-
-    Raises
-    ------
-    RecordingError : there is none
-
+    tells them apart decides. `joints` are those that are asked for, None for those of the options
+    or of the robot description. Raises RecordingError where there is none.
     """
     counts = {topic: count for topic, count in bag.topics(JOINT_STATE).items() if count}
     if not counts:
@@ -114,17 +105,8 @@ def read_joint_states(
     """
     Read the joint states of a topic, those with the same set of joints together.
 
-    Parameters
-    ----------
-    bag : an open recording
-    topic : of sensor_msgs/JointState
-    seconds : start a new list whenever so much time has passed, to bound the memory
-    window : times of reception between which it is read [ns]
-
-    Yields
-    ------
-    One table per set of joints.
-
+    Yields one table per set of joints, anew whenever so many `seconds` have passed, to bound the
+    memory; `window` are the times of reception between which it is read [ns].
     """
     if topic in bag.tables:
         for part in _pieces(bag.tables[topic], seconds, window):

@@ -103,12 +103,8 @@ def add_reference(bag: Bag, recording: Recording, window: Window = UNBOUNDED) ->
     """
     Add what the controller followed and commanded, and the rate at which it did.
 
-    Parameters
-    ----------
-    bag : where from
-    recording : its joints, origin and the controller to prefer when several were recorded
-    window : times of reception between which it is read [ns]
-
+    The recording has the controller to prefer when several were recorded; `window` are the times
+    of reception between which it is read [ns].
     """
     controller = recording.controller
     own = f'/{controller.name}/' if controller else '//'
@@ -143,19 +139,9 @@ def commanded_effort(
     """
     Return what controllers commanded one cycle of the hardware before each of these times.
 
-    That is what hardware reports that has no sensor: the command which it applied last.
-
-    Parameters
-    ----------
-    bag : where from
-    topics : of the controllers, the first one that knows a joint counts
-    joints : names of the columns
-    stamp, received : (N,) of joint states [ns]
-
-    Returns
-    -------
-    (N, n), NaN where nothing is known.
-
+    That is what hardware reports that has no sensor: the command which it applied last. Of the
+    controllers' topics the first one that knows a joint counts. Returns (N, n) at times (N,) [ns],
+    NaN where nothing is known.
     """
     effort = np.full((len(stamp), len(joints)), np.nan)
     # A controller may update less often than its hardware applies and reports what it commands.
@@ -184,23 +170,11 @@ def read_effort(
     """
     Interpolate the numbers of a topic onto joint states.
 
-    Parameters
-    ----------
-    bag : where from
-    name : `TOPIC` or `TOPIC:FIELD`. The field is an interface of a DynamicJointState, else the
-        path of an array, `wrench.data`, a part of one, `data[6:12]`, or of one number in each of
-        several messages, `motor_state.*.tau`
-    joints : names of the columns
-    stamp, received : (N,) of the joint states [ns]
-
-    Returns
-    -------
-    (N, n), NaN where the topic says nothing.
-
-    Raises
-    ------
-    RecordingError, UnknownNameError : the bag lacks the topic, or the topic the field
-
+    `name` is `TOPIC` or `TOPIC:FIELD`. The field is an interface of a DynamicJointState, else the
+    path of an array, `wrench.data`, a part of one, `data[6:12]`, or of one number in each of
+    several messages, `motor_state.*.tau`. Returns (N, n) at times (N,) [ns], NaN where the topic
+    says nothing. Raises RecordingError or UnknownNameError where the bag lacks the topic, or the
+    topic the field.
     """
     topic, _, field = name.partition(':')
     if not bag.count(topic):

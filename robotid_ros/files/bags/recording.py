@@ -235,16 +235,8 @@ def open_recording(
     """
     Read one recording, or index it where it has more than `max_samples` joint states.
 
-    Parameters
-    ----------
-    path, joints, options : as in `read_recording`
-    progress : called with the share that is read of a long recording
-    max_samples : that are held in memory
-
-    Raises
-    ------
-    RecordingError, UnknownNameError : as in `read_recording`
-
+    `progress` is called with the share that is read of a long recording. Raises RecordingError or
+    UnknownNameError as `read_recording`.
     """
     with open_bag(path, options) as bag:
         topic = find_topic(bag, joints)

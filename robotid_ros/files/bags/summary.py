@@ -344,14 +344,7 @@ def _join_measured_joints(tables: Sequence[JointTable]) -> JointTable:
 
 
 def check_joint_states(states: JointTable) -> tuple[list[Finding], str]:
-    """
-    Check for what is repaired or wrong.
-
-    Returns
-    -------
-    Notes, and why no identification is possible ('' when one is)
-
-    """
+    """Return what is repaired or wrong, and why no identification is possible, '' if one is."""
     recording = to_recording(states, states.stamp[0], '')
     try:
         resampled, rate, _, notes = resample_uniformly(recording, SignalSettings())

@@ -118,17 +118,7 @@ def echoed_columns(table: ColumnTable, joints: Sequence[str]) -> dict[str, Selec
     Return the columns of joint states as `ros2 topic echo --csv` writes them, without a header.
 
     Seconds, nanoseconds, the names of the joints in columns of words, positions, velocities,
-    efforts. What no word tells is named by the user.
-
-    Parameters
-    ----------
-    table : without a header
-    joints : of the robot
-
-    Raises
-    ------
-    RecordingError : the table has another form; what its columns look like
-
+    efforts. Raises RecordingError at another form: what no word tells is named by the user.
     """
     columns = table.read(list(table.widths))
     names = [name for name, values in columns.items() if not np.isnan(values).all()]

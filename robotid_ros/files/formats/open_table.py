@@ -53,10 +53,7 @@ def table_reader(path: Path) -> Reader | None:
     """
     Return what reads a table, by its first bytes and its name; None for files that are none.
 
-    Parameters
-    ----------
-    path : file, or folder: a data set of LeRobot, or tables of one quantity each
-
+    A folder is a data set of LeRobot, or tables of one quantity each.
     """
     if path.is_dir():
         if is_lerobot(path):
