@@ -8,8 +8,7 @@ import numpy as np
 from ...core.finding_codes import finding
 from ...core.findings import Finding
 from ...exceptions import ConfigurationError, RecordingError
-from .column_looks import missing
-from .column_selection import Selection
+from .column_selection import missing, Selection
 from .read_options import ReadOptions
 from .table import ColumnTable
 from .units import canonical, epoch_of, FACTORS, proven_time_unit, STEPS, WITHOUT_JUMPS

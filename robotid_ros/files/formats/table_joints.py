@@ -10,9 +10,18 @@ from ...core.finding_codes import finding
 from ...core.findings import Finding
 from ...core.signals.derived_efforts import refuse_derived_efforts
 from ...exceptions import RecordingError
-from .column_looks import are_successive, echoed_columns, missing
 from .column_names import words_of
-from .column_selection import Column, columns_of_joints, find, places_of, select, Selection
+from .column_selection import (
+    are_successive,
+    Column,
+    columns_of_joints,
+    echoed_columns,
+    find,
+    missing,
+    places_of,
+    select,
+    Selection,
+)
 from .joint_table import FIELDS, JointTable
 from .read_options import ReadOptions
 from .stamps import align_rows, make_stamps, stray_times, Values
