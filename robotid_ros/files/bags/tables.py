@@ -41,13 +41,7 @@ class TableReader:
     """
     Reader in the manner of those of `rosbags`, whose one topic is a table instead of messages.
 
-    Parameters
-    ----------
-    path : of the table
-    options : how to read it
-    made : joint states that are read already
-    topic : what to call it
-
+    The table is read from the path, unless it was `made` before.
     """
 
     table: JointTable
