@@ -121,12 +121,6 @@ class Chunk:
         return self.start > self.stop or (self.stop >= start and self.start < stop)
 
 
-def is_mcap(path: Path) -> bool:
-    """Whether a file starts as MCAP."""
-    with open_regular(path) as stream, file_errors(path):
-        return stream.read(len(MAGIC)) == MAGIC
-
-
 def footer(stream: BinaryIO) -> int | None:
     """Return where the summary starts (0: there is none), None in a file without footer."""
     size = stream.seek(0, os.SEEK_END)

@@ -13,7 +13,7 @@ from ..atomic import nearest_file, open_regular, read_text
 from ..bounded import damage_errors, unpack_file
 from ..formats.read_options import BAG_SUFFIXES, DEFAULTS, natural_order, ReadOptions, SUFFIXES
 from ..yaml import parse_yaml
-from .mcap_reader import is_mcap, McapReader
+from .mcap_reader import MAGIC, McapReader
 from .messages import JOINT_STATE, JOINT_STATES_TOPIC
 from .storage import Bag, REPAIR, ZSTD
 
@@ -143,7 +143,7 @@ def _reader_of(
         from .foreign import Ros1Reader
 
         return Ros1Reader(path)
-    if is_mcap(path):
+    if start.startswith(MAGIC):
         return McapReader(path)
     if (reader := _table(path, options)) is not None:
         return reader
