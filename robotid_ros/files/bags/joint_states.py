@@ -209,7 +209,7 @@ def _live(effort: np.ndarray) -> np.ndarray:
 
 def _with_commands(bag: Bag, table: JointTable, controllers: Sequence[str]) -> JointTable:
     """Take what controllers command for the efforts of their joints, unless that is 0 as well."""
-    command = commanded_effort(bag, controllers, table.joints, table.stamp, table.received)
+    command = commanded_effort(bag, controllers, table)
     zero = np.isfinite(table.effort).any(axis=0)
     taken = np.where(zero, _live(command), np.isfinite(command).any(axis=0))
     if not taken.any():
@@ -223,7 +223,7 @@ def _with_commands(bag: Bag, table: JointTable, controllers: Sequence[str]) -> J
 
 def _with_topic(bag: Bag, tables: Sequence[JointTable], name: str) -> list[JointTable]:
     note = finding('efforts_of_topic', topic=name)
-    efforts = (read_effort(bag, name, t.joints, t.stamp, t.received) for t in tables)
+    efforts = (read_effort(bag, name, table) for table in tables)
     return [
         dataclasses.replace(table, effort=effort, notes=(*table.notes, note))
         for table, effort in zip(tables, efforts, strict=True)
