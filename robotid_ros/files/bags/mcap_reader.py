@@ -107,12 +107,6 @@ class Chunk:
     size: int  # bytes, unpacked
     counts: Counter[int] = field(default_factory=Counter)  # messages of each channel, by its index
 
-    @classmethod
-    def of(cls, content: bytes) -> Chunk:
-        """Return what the beginning of a chunk says of it."""
-        known = len(content) >= CHUNK.size
-        return cls(*CHUNK.unpack_from(content)[:3]) if known else cls(0, 2**64, 0)
-
     def may_hold(self, channels: Collection[int], start: int, stop: int) -> bool:
         """Return whether messages of these channels and times [ns] may be in it."""
         if self.counts.keys().isdisjoint(channels):
@@ -238,7 +232,9 @@ class McapReader:
             limit = unpack_limit(self.path.stat().st_size)
             for position, opcode, length in self._records(stream):
                 if opcode == Opcode.CHUNK:
-                    chunk = Chunk.of(stream.read(CHUNK.size))
+                    head = stream.read(CHUNK.size)
+                    known = len(head) == CHUNK.size
+                    chunk = Chunk(*CHUNK.unpack(head)[:3]) if known else Chunk(0, 2**64, 0)
                     self._complete(stream, last)
                     limit -= chunk.size
                     last = (position, length) if limit >= 0 else None

@@ -65,18 +65,6 @@ def dump_session(session: RecordedSession) -> str:
     return dump_yaml({'format': FORMAT, **groups})
 
 
-def _parse_session(text: str, source: str) -> RecordedSession:
-    """Read the text of a message on `SESSION_TOPIC`; groups of newer versions are left out."""
-    content = parse_yaml(text, source)
-    if not isinstance(content, Mapping) or 'format' not in content:
-        raise RecordingError(f"'{source}' holds no session: record it with 'recorder'")
-    groups = {f.name: content.get(f.name) or {} for f in dataclasses.fields(RecordedSession)}
-    for name, group in groups.items():
-        if not isinstance(group, Mapping):
-            raise RecordingError(f"'{name}' of the session in '{source}' is not a group")
-    return RecordedSession(**groups)
-
-
 # States in which the robot moves.
 MEASURED = ('exciting', 'validating')
 MOVING = ('approaching', *MEASURED, 'verifying')
@@ -187,9 +175,18 @@ def _read_last_text(bag: Bag, name: str) -> str | None:
 
 
 def read_session(bag: Bag) -> RecordedSession:
-    """Session snapshot; an empty one when it was not recorded."""
+    """Session snapshot, empty where none was recorded; without groups of newer versions."""
     text = _read_last_text(bag, SESSION_TOPIC)
-    return RecordedSession() if text is None else _parse_session(text, str(bag.path))
+    if text is None:
+        return RecordedSession()
+    content = parse_yaml(text, str(bag.path))
+    if not isinstance(content, Mapping) or 'format' not in content:
+        raise RecordingError(f"'{bag.path}' holds no session: record it with 'recorder'")
+    groups = {f.name: content.get(f.name) or {} for f in dataclasses.fields(RecordedSession)}
+    for name, group in groups.items():
+        if not isinstance(group, Mapping):
+            raise RecordingError(f"'{name}' of the session in '{bag.path}' is not a group")
+    return RecordedSession(**groups)
 
 
 def read_urdf(bag: Bag) -> str | None:

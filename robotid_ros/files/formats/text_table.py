@@ -77,11 +77,11 @@ def read_text_table(path: Path) -> ColumnTable:
         if cell.strip() and not is_value(cell, form.decimal_comma)
     }
     days = [name for name, cell in texts.items() if is_day(cell)]
-    dates = {
-        name: days[0] if is_clock(cell) and len(days) == 1 else ''
-        for name, cell in zip(names, cells, strict=True)
-        if is_date(cell)
-    }
+    dates = {}
+    for name, cell in zip(names, cells, strict=True):
+        if clock := _CLOCK.match(cell):
+            dated = clock['day'] or clock['days'] or len(days) != 1
+            dates[name] = '' if dated else days[0]
     return ColumnTable(
         str(path),
         {name: 0 for name in names if name not in texts},
@@ -215,12 +215,6 @@ def is_date(cell: str) -> bool:
 def is_day(cell: str) -> bool:
     """Return whether a cell is a date without a time."""
     return _DATE.match(cell) is not None
-
-
-def is_clock(cell: str) -> bool:
-    """Return whether a cell is a time of day without a date."""
-    found = _CLOCK.match(cell)
-    return found is not None and not (found['day'] or found['days'])
 
 
 def number(cell: str, decimal_comma: bool = False) -> float:
