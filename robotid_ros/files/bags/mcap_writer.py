@@ -99,7 +99,7 @@ class BagWriter:
     One recording: `<folder>/<name>/<name>.mcap` and, once closed, `metadata.yaml` beside it.
 
     At least every `flush_period` of writing the open chunk goes to the operating system: a process
-    killed at any time loses at most that much, and `read_recording` reads the rest. An existing
+    killed at any time loses at most that much, and `open_recording` reads the rest. An existing
     recording is never touched: a taken name gets a number (`name_2`). All methods raise
     `FileError` from the first failure on, such as a full disk; what was written before stays
     readable.
