@@ -184,22 +184,23 @@ def proven_time_unit(time: np.ndarray, position: np.ndarray, velocity: np.ndarra
     return best if errors[best] < FACTOR_TOLERANCE else ''
 
 
-def derivative_ratios(time: np.ndarray, position: np.ndarray, other: np.ndarray) -> np.ndarray:
+def usual_ratio(time: np.ndarray, position: np.ndarray, other: np.ndarray) -> float:
     """
-    Return by which factor values are the derivatives of positions, (n,), NaN where they are not.
+    Return by which factor values are the derivatives of positions, the median of the joints.
 
-    Both are (N, n) at times (N,), of which repeated ones are passed over.
+    Both are (N, n) at times (N,), of which repeated ones are passed over. NaN where none are.
     """
     if len(time) > MANY:  # parts of it all over tell as much
         parts = np.linspace(0, len(time) - MANY // PARTS, PARTS).astype(int)
         rows = (parts[:, None] + np.arange(MANY // PARTS)).ravel()
         time, position, other = time[rows], position[rows], other[rows]
     ratios, smoother = (_ratios(time, position, other, span) for span in (1, SPAN))
-    return np.where(np.isnan(ratios), smoother, ratios)
+    ratios = np.where(np.isnan(ratios), smoother, ratios)
+    return math.nan if np.isnan(ratios).all() else float(np.nanmedian(ratios))
 
 
 def _ratios(time: np.ndarray, position: np.ndarray, other: np.ndarray, span: int) -> np.ndarray:
-    """Return the same from differences over so many samples."""
+    """Return the factor of each joint, (n,), from differences over so many samples."""
     ratios = np.full(position.shape[1], np.nan)
     steps = (time[span:] - time[:-span])[:, None]
     with np.errstate(all='ignore'):
@@ -215,9 +216,3 @@ def _ratios(time: np.ndarray, position: np.ndarray, other: np.ndarray, span: int
             if np.corrcoef(a[good], b[good])[0, 1] > MIN_CORRELATION:
                 ratios[k] = np.std(b[good]) / np.std(a[good])
     return ratios
-
-
-def usual_ratio(time: np.ndarray, position: np.ndarray, velocity: np.ndarray) -> float:
-    """Return the median of `derivative_ratios`, NaN where there is none."""
-    ratios = derivative_ratios(time, position, velocity)
-    return math.nan if np.isnan(ratios).all() else float(np.nanmedian(ratios))
