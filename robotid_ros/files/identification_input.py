@@ -129,9 +129,9 @@ def open_input(
         )
     wanted = replace(checked.robot, joints=options.joints or checked.robot.joints)
     if options.effort_kind is not None:
-        asked = {'effort_kind': options.effort_kind}
-        wanted = replace(wanted, **asked)
-        settings = {**settings, 'robot': {**(settings.get('robot') or {}), **asked}}
+        wanted = replace(wanted, effort_kind=options.effort_kind)
+        own = {**(settings.get('robot') or {}), 'effort_kind': options.effort_kind}
+        settings = {**settings, 'robot': own}
     robot, chosen = _select_robot(description, wanted, recordings)
     if not all(set(robot.recorded_joints) <= set(r.joints) for r in recordings):
         recordings = read(robot.recorded_joints)
