@@ -15,11 +15,20 @@ SAME = 2e-4
 
 @dataclass(frozen=True)
 class CheckedParameters:
-    """What identified parameters predict of a recording."""
+    """
+    What identified parameters predict of a recording.
+
+    Attributes
+    ----------
+    identified : the result they are of
+    checked : the same with residuals, torques, data and findings of this recording alone
+    sets : residuals by set of parameters: `BASE`, `STANDARD`, `PRIOR`
+
+    """
 
     identified: Results
-    checked: Results  # the same with residuals, torques, data and findings of this recording alone
-    sets: Mapping[str, tuple[Residual, ...]]  # residuals of `BASE`, `STANDARD`, `PRIOR`
+    checked: Results
+    sets: Mapping[str, tuple[Residual, ...]]
 
     def with_findings(self, findings: Iterable[Finding]) -> 'CheckedParameters':
         """Return this with more findings before its own."""
@@ -75,7 +84,17 @@ LARGE = 3.0
 
 @dataclass(frozen=True)
 class Difference:
-    """One parameter in two results [unit]; second minus first."""
+    """
+    One parameter in two results; second minus first.
+
+    Attributes
+    ----------
+    name, unit : of the parameter
+    first, first_sigma, second, second_sigma : values [unit]
+    difference : [unit]
+    normalised : over its σ, of independent estimates; None where there is no σ
+
+    """
 
     name: str
     unit: str
@@ -84,7 +103,7 @@ class Difference:
     second: float
     second_sigma: float
     difference: float
-    normalised: float | None  # over its σ, of independent estimates; None where there is no σ
+    normalised: float | None
 
     @property
     def large(self) -> bool:

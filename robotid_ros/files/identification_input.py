@@ -29,14 +29,26 @@ AnyRecording = Recording | ChunkedRecording
 
 @dataclass(frozen=True)
 class Input:
-    """Recordings of one robot, and the robot."""
+    """
+    Recordings of one robot, and the robot.
+
+    Attributes
+    ----------
+    recordings : the first one says what it is where nothing that was given does
+    robot : with warnings of what was locked
+    robot_settings : that give it
+    urdf : text of its description
+    configuration, settings : what counts, checked and as its mapping
+    options : how the recordings were read
+
+    """
 
     recordings: tuple[AnyRecording, ...]
-    robot: Robot  # with warnings of what was locked
-    robot_settings: RobotSettings  # that give it
+    robot: Robot
+    robot_settings: RobotSettings
     urdf: str
     configuration: Configuration
-    settings: Mapping[str, Any]  # the configuration as its mapping
+    settings: Mapping[str, Any]
     options: ReadOptions
 
     @property

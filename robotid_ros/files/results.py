@@ -54,23 +54,37 @@ class Quality(TypedDict):
 
 @dataclass(frozen=True)
 class Entry:
-    """One parameter as a user reads it."""
+    """
+    One parameter as a user reads it.
 
-    name: str  # 'ZZ1R' or 'ZZ1'
+    Attributes
+    ----------
+    name : 'ZZ1R' or 'ZZ1'
+    value, sigma : [unit]
+    percent : 100 σ/|value|
+    unit : SI, joint side
+    joint : joint or coupling that it belongs to
+    kind : 'essential', 'small' or 'prior' (near the robot description's value, the motion tells
+        less) for base parameters; class of a standard parameter
+    combination : a base parameter as a sum of standard ones
+    column : the standard parameter that stands for a base parameter: all others zero, these alone
+        give the same torques
+    prior : value before the identification, None when there is none
+    true : value that a simulation ran with, None on a real robot
+
+    """
+
+    name: str
     value: float
     sigma: float
-    percent: float  # 100 σ/|value|
-    unit: str = ''  # SI, joint side
-    joint: str = ''  # or coupling that it belongs to
-    # 'essential', 'small' or 'prior' (near the robot description's value, the motion tells less)
-    # for base parameters; class of a standard parameter.
+    percent: float
+    unit: str = ''
+    joint: str = ''
     kind: str = ''
-    combination: str = ''  # a base parameter as a sum of standard ones
-    # The standard parameter that stands for a base parameter: all others zero, these alone give
-    # the same torques.
+    combination: str = ''
     column: str = ''
-    prior: float | None = None  # before the identification
-    true: float | None = None  # that a simulation ran with
+    prior: float | None = None
+    true: float | None = None
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -93,15 +107,27 @@ def count_within_sigma(entries: Sequence[Entry]) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Residual:
-    """Goodness of fit of one joint."""
+    """
+    Goodness of fit of one joint.
+
+    Attributes
+    ----------
+    joint : name
+    relative : ‖Y − Wχ‖/‖Y‖
+    rms, torque : root mean squares of the residual and of the measured torque [unit]
+    unit : 'N·m' or 'N'
+    moving : `relative` while the joint moves: friction at rest has no model
+    r2 : coefficient of determination
+
+    """
 
     joint: str
-    relative: float  # ‖Y − Wχ‖/‖Y‖
-    rms: float  # root mean square of the residual [unit]
-    torque: float  # root mean square of the measured torque [unit]
-    unit: str = 'N·m'  # or 'N'
-    moving: float = float('nan')  # `relative` while the joint moves: friction at rest has no model
-    r2: float = float('nan')  # coefficient of determination
+    relative: float
+    rms: float
+    torque: float
+    unit: str = 'N·m'
+    moving: float = float('nan')
+    r2: float = float('nan')
 
     @property
     def reported(self) -> float:
@@ -129,39 +155,63 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Results:
-    """Everything that an identification leaves behind, as plain values."""
+    """
+    Everything that an identification leaves behind, as plain values.
+
+    Attributes
+    ----------
+    robot, method, created : what, how, when (ISO 8601)
+    data : recording, duration and the like, for people
+    joints : names
+    base, standard : parameters
+    identification, validation : residuals per joint; validation is empty without other data
+    condition_number : of the weighted observation matrix
+    consistent : {joint: whether the link's parameters are those of a physical body}
+    essential : count, values, residual and path of the selection of essential parameters
+    findings : what matters most first
+    history : one row of numbers per iteration, of methods that iterate
+    compared : what another method found, or None
+    selection : what the mixed model opened, and what that gains; empty: nothing was open
+    settings : the configuration used
+    versions : {package: version}
+    model : keys of `robot` in a configuration with which identified.urdf is the model
+    torques : {'identification' or 'validation': Torques}
+    verification : what they were worth on the robot, or None
+    quality : of the data and of what they tell: stamps, joints, rows, singular values,
+        correlation of the base parameters (lower triangle); empty where it is not known
+    frames : {link: its frame in the root's [m], three rows of four} with the arm in the middle of
+        its motion
+    simulated : {method: positions of the last simulation}
+    plain_friction : {joint or coupling: what stands for its friction where a format has no other
+        law}; empty in files of earlier versions
+    verdict : what it can be used for; None in files of earlier versions, see `verdict_of`
+
+    """
 
     robot: str
     method: str
-    created: str  # ISO 8601
+    created: str
     joints: tuple[str, ...]
     base: tuple[Entry, ...]
     standard: tuple[Entry, ...]
     identification: tuple[Residual, ...]
-    validation: tuple[Residual, ...] = ()  # empty without other data
-    condition_number: float = float('nan')  # of the weighted observation matrix
-    data: Mapping[str, Any] = field(default_factory=dict)  # recording and the like, for people
-    consistent: Mapping[str, bool] = field(default_factory=dict)  # joints of physical bodies
-    findings: tuple[Finding, ...] = ()  # what matters most first
-    history: tuple[Mapping[str, float], ...] = ()  # per iteration, of methods that iterate
-    settings: Mapping[str, Any] = field(default_factory=dict)  # the configuration used
-    versions: Mapping[str, str] = field(default_factory=dict)  # by package
-    torques: Mapping[str, Torques] = field(default_factory=dict)  # 'identification', 'validation'
-    # Count, values, residual and path of the selection of essential parameters.
+    validation: tuple[Residual, ...] = ()
+    condition_number: float = float('nan')
+    data: Mapping[str, Any] = field(default_factory=dict)
+    consistent: Mapping[str, bool] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    history: tuple[Mapping[str, float], ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    torques: Mapping[str, Torques] = field(default_factory=dict)
     essential: Mapping[str, Any] = field(default_factory=dict)
-    compared: Comparison | None = None  # what another method found
-    # What the mixed model opened, and what that gains; empty: nothing was open.
+    compared: Comparison | None = None
     selection: Mapping[str, Any] = field(default_factory=dict)
-    verification: Verification | None = None  # what they were worth on the robot
-    # Keys of `robot` in a configuration with which identified.urdf is the model.
+    verification: Verification | None = None
     model: Mapping[str, Any] = field(default_factory=dict)
-    # Of the data and of what they tell, the correlation as lower triangle; empty: not known.
     quality: Quality | Mapping[str, Never] = field(default_factory=dict)
-    # Of links in the root's [m], three rows of four, with the arm in the middle of its motion.
     frames: Mapping[str, Sequence[Sequence[float]]] = field(default_factory=dict)
-    simulated: Mapping[str, SimulatedPositions] = field(default_factory=dict)  # by method
-    # By joint or coupling, what stands for its friction where a format has no other law; empty in
-    # files of earlier versions, as the verdict is None, see `verdict_of`.
+    simulated: Mapping[str, SimulatedPositions] = field(default_factory=dict)
     plain_friction: Mapping[str, PlainFriction] = field(default_factory=dict)
     verdict: Verdict | None = None
 

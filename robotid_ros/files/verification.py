@@ -18,13 +18,22 @@ PRESENT, FEED_FORWARD, NEW_GAINS = 'present', 'feed_forward', 'new_gains'
 
 @dataclass(frozen=True)
 class TrackingRow:
-    """Tracking error of one joint in two runs of the same motion ['rad' or 'm']."""
+    """
+    Tracking error of one joint in two runs of the same motion [unit].
+
+    Attributes
+    ----------
+    joint, unit : name, and 'rad' or 'm'
+    rms_before, rms_after : root mean square
+    peak_before, peak_after : largest absolute value
+
+    """
 
     joint: str
     unit: str
     rms_before: float
     rms_after: float
-    peak_before: float  # largest absolute value
+    peak_before: float
     peak_after: float
 
     @property
@@ -45,30 +54,55 @@ class EffortRow:
 
 @dataclass(frozen=True)
 class GainTrial:
-    """Proposed gains on the robot, p, i, d by joint; `kept` are the controller's now."""
+    """
+    Proposed gains on the robot.
+
+    Attributes
+    ----------
+    kept : whether they are the controller's now
+    sentence : why
+    old, new : p, i, d by joint
+    tracking : before and after
+
+    """
 
     kept: bool
-    sentence: str  # why
+    sentence: str
     old: Mapping[str, Mapping[str, float]]
     new: Mapping[str, Mapping[str, float]]
-    tracking: tuple[TrackingRow, ...] = ()  # before and after
+    tracking: tuple[TrackingRow, ...] = ()
 
 
 @dataclass(frozen=True)
 class Verification:
-    """Everything that was verified of one identification; what was not is empty."""
+    """
+    Everything that was verified of one identification; what was not is empty.
 
-    results: str  # when these were created, of which it is about
-    created: str = ''  # when it was verified last (ISO 8601)
+    Attributes
+    ----------
+    results : when these were created, of which it is about
+    created : when it was verified last (ISO 8601)
+    controller, trajectory : name, and hash of the motion
+    tracking : without and with feed-forward
+    reason : why there was no run with feed-forward
+    efforts : predicted against measured efforts, of the run without
+    gains : proposed gains, or None
+    static : gravity and stiction
+    postures : how many
+    series : tracking errors of runs, by `PRESENT` and the others
+
+    """
+
+    results: str
+    created: str = ''
     controller: str = ''
-    trajectory: str = ''  # hash of the motion
-    tracking: tuple[TrackingRow, ...] = ()  # without and with feed-forward
-    reason: str = ''  # why there was no run with feed-forward
-    efforts: tuple[EffortRow, ...] = ()  # of the run without
+    trajectory: str = ''
+    tracking: tuple[TrackingRow, ...] = ()
+    reason: str = ''
+    efforts: tuple[EffortRow, ...] = ()
     gains: GainTrial | None = None
-    static: tuple[JointStatics, ...] = ()  # gravity and stiction
+    static: tuple[JointStatics, ...] = ()
     postures: int = 0
-    # Tracking errors of runs, by `PRESENT` and the others.
     series: Mapping[str, Tracking] = field(default_factory=dict)
 
 

@@ -19,12 +19,19 @@ OFFSET_TOLERANCE = 1000  # offsets of one clock differ by rounding only [ns]
 
 @dataclasses.dataclass(frozen=True)
 class Clock:
-    """How times of reception and stamps, on one clock, go together."""
+    """
+    How times of reception and stamps, on one clock, go together.
 
-    # (N,) of joint states, not necessarily all [ns].
+    Attributes
+    ----------
+    received, stamp : (N,) of joint states, not necessarily all [ns]
+    jumped : whether the clock of the stamps was set meanwhile
+
+    """
+
     received: npt.NDArray[np.int64]
     stamp: npt.NDArray[np.int64]
-    jumped: bool  # the clock of the stamps was set meanwhile
+    jumped: bool
 
     def stamp_of(self, received: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the stamps [ns] that belong to times of reception [ns]."""

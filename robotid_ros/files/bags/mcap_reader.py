@@ -58,11 +58,20 @@ MALFORMED = (ValueError, struct.error, McapError, KeyError)
 
 
 class Messages(NamedTuple):
-    """Messages that lie somewhere in some bytes."""
+    """
+    Messages that lie somewhere in some bytes.
 
-    received: np.ndarray  # times of reception (M,) [ns]
+    Attributes
+    ----------
+    received : (M,) times of reception [ns]
+    data : the bytes
+    starts, sizes : (M,) where each message lies in them
+
+    """
+
+    received: np.ndarray
     data: bytes
-    starts: np.ndarray  # where each message lies in the data (M,)
+    starts: np.ndarray
     sizes: np.ndarray
 
     @classmethod
@@ -100,12 +109,21 @@ class Messages(NamedTuple):
 
 @dataclass
 class Chunk:
-    """A chunk, or all messages that are in none."""
+    """
+    A chunk, or all messages that are in none.
 
-    start: int  # times of its first and last message [ns]
+    Attributes
+    ----------
+    start, stop : times of its first and last message [ns]
+    size : bytes, unpacked
+    counts : messages of each channel, as its index says
+
+    """
+
+    start: int
     stop: int
-    size: int  # bytes, unpacked
-    counts: Counter[int] = field(default_factory=Counter)  # messages of each channel, by its index
+    size: int
+    counts: Counter[int] = field(default_factory=Counter)
 
     def may_hold(self, channels: Collection[int], start: int, stop: int) -> bool:
         """Return whether messages of these channels and times [ns] may be in it."""
@@ -207,14 +225,24 @@ BLOCK_BYTES = 1 << 20
 
 
 class McapReader:
-    """Reads an MCAP file; its topics are described as the storage readers of rosbags do."""
+    """
+    Reads an MCAP file; its topics are described as the storage readers of rosbags do.
+
+    Attributes
+    ----------
+    connections : topics, with the number of their messages
+    channels : {number: channel and its schema}
+    promised : messages that the index of a finished file counts, 0 where there is none
+    lost : {position in the file: what is damaged there}
+
+    """
 
     def __init__(self, path: Path):
         self.path = path
         self.channels: dict[int, tuple[Channel, Schema | None]] = {}
         self.connections: list[Connection] = []
-        self.promised = 0  # messages that the index of a finished file counts
-        self.lost: dict[int, Chunk] = {}  # what is damaged, by its position in the file
+        self.promised = 0
+        self.lost: dict[int, Chunk] = {}
         self.finished = False
         self._chunks: dict[int, Chunk] = {}
         self._schemas: dict[int, Schema] = {}

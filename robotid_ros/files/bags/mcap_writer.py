@@ -104,8 +104,12 @@ class BagWriter:
     `FileError` from the first failure on, such as a full disk; what was written before stays
     readable.
 
-    Missing folders are made. `flush_period` [s] is how much a kill may lose; call `flush` from a
-    timer too, for silent topics.
+    Parameters
+    ----------
+    folder : where recordings go; made when missing
+    name : of the recording, for example the robot's name and the date
+    flush_period : how much a kill may lose [s]; call `flush` from a timer too, for silent topics
+
     """
 
     def __init__(self, folder: str | Path, name: str, flush_period: float = FLUSH_PERIOD):

@@ -124,14 +124,24 @@ _HEADER = 4  # encapsulation: alignment counts from its end
 
 @dataclass
 class Layout:
-    """Where the fields of one message lie."""
+    """
+    Where the fields of one message lie.
 
-    sample: bytes  # the message that was walked
-    mask: np.ndarray  # (length,) True where a byte is part of a string or of a length
-    # Offset [bytes], type and count by the field's path; strings are equal in all messages.
+    Parameters
+    ----------
+    numbers : {field path: (offset [bytes], dtype, count)}
+    texts : {field path: strings}, equal in all messages of the layout
+    mask : (length,) True where a byte is part of a string or of a length
+    sample : the message that was walked
+    fault : why its messages are of no use, '' where they are
+
+    """
+
+    sample: bytes
+    mask: np.ndarray
     numbers: dict[str, tuple[int, np.dtype[Any], int]] = field(default_factory=dict)
     texts: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    fault: str = ''  # why its messages are of no use
+    fault: str = ''
 
     def matches(self, payloads: np.ndarray) -> np.ndarray:
         """Which rows of (M, length) payloads have this layout."""
@@ -147,9 +157,19 @@ class Layout:
 
 class Decoder:
     """
-    Groups the messages of one topic by layout, and counts those that are left out, by reason.
+    Groups the messages of one topic by layout.
 
-    `fault_of` says why messages of a layout are of no use, '' where they are.
+    Parameters
+    ----------
+    typestore : rosbags' typestore that knows the type
+    message_type : for example 'sensor_msgs/msg/JointState'
+    fault_of : says why messages of a layout are of no use, '' where they are
+
+    Attributes
+    ----------
+    layouts : of the messages so far
+    left_out : how many messages so far were left out, by reason
+
     """
 
     def __init__(

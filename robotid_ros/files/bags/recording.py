@@ -42,15 +42,27 @@ class ChunkedRecording(RunContext):
 
     It is cut as a `Recording` is; a part that is short enough is one. Chunks share one clock and
     carry joint states; the first one also what the controller followed.
+
+    Attributes
+    ----------
+    topic : of the joint states
+    clock : of one in `DECIMATION` joint states
+    numbers : of these joint states, from 0
+    position_range : lowest and highest position of each joint, (2, n)
+    start, stop : of the part that is read [s]
+    max_samples : that are held in memory
+    progress : called with the share that is read
+    options : how to read it
+
     """
 
     topic: str
-    clock: Clock  # of one in `DECIMATION` joint states
-    numbers: np.ndarray  # of these joint states, from 0
-    position_range: np.ndarray  # lowest and highest of each joint, (2, n)
-    start: float  # of the part that is read [s]
+    clock: Clock
+    numbers: np.ndarray
+    position_range: np.ndarray
+    start: float
     stop: float
-    max_samples: int  # that are held in memory
+    max_samples: int
     progress: ProgressCallback
     options: ReadOptions = DEFAULTS
 

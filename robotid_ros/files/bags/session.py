@@ -48,11 +48,20 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class RecordedSession:
-    """Snapshot of what a session ran with: plain values only."""
+    """
+    Snapshot of what a session ran with: plain values only.
 
-    # Name, type, rate [Hz], joints, command_interfaces, gains {joint: {p, i, d, …}}.
+    Parameters
+    ----------
+    controller : name, type, rate [Hz], joints, command_interfaces, gains {joint: {p, i, d, …}}
+    trajectories : {phase: Trajectory.to_dict()}, phases as in `excitation/state`
+    configuration : the nested mapping that the configuration file held
+    versions : {package: version}
+    values : anything else that is worth keeping
+
+    """
+
     controller: Mapping[str, Any] = field(default_factory=dict)
-    # Trajectory.to_dict() of phases as in `excitation/state`.
     trajectories: Mapping[str, Any] = field(default_factory=dict)
     configuration: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)

@@ -33,8 +33,18 @@ class Bag:
     """
     An open recording; what is damaged in it is left out, counted and noted.
 
-    Its topics are described as rosbags does; notes tell what was unusual about opening it, the
-    size is that of its files [bytes].
+    Parameters
+    ----------
+    path : where it is
+    readers : of its files
+    notes : what was unusual about opening it
+    options : how to read it
+    size : of its files [bytes]
+
+    Attributes
+    ----------
+    connections : topics with type, definition and count, as rosbags describes them
+
     """
 
     def __init__(

@@ -71,15 +71,26 @@ class TopicSummary:
 
 @dataclass(frozen=True)
 class Timing:
-    """Stamps of the joint states."""
+    """
+    Stamps of the joint states.
 
-    rate: float  # usual, from the median interval [Hz]
-    jitter: float  # standard deviation of the intervals without gaps [s]
-    gaps: int  # intervals with messages missing
-    lost: int  # messages
-    longest_gap: float  # [s]
-    longest_gap_start: float  # [s]
-    repeated: int  # stamps equal to the one before
+    Attributes
+    ----------
+    rate : usual rate, from the median interval [Hz]
+    jitter : standard deviation of the intervals without gaps [s]
+    gaps, lost : intervals with messages missing, and how many are missing
+    longest_gap, longest_gap_start : longest interval and when it begins [s]
+    repeated, backward : stamps equal to the one before, or earlier
+
+    """
+
+    rate: float
+    jitter: float
+    gaps: int
+    lost: int
+    longest_gap: float
+    longest_gap_start: float
+    repeated: int
     backward: int
 
 
@@ -255,12 +266,21 @@ def _suitability(
 
 
 class _Statistics:
-    """Counts, extremes and faults of joint states; memory grows by two stamps a message."""
+    """
+    Counts, extremes and faults of joint states; memory grows by two stamps a message.
+
+    Attributes
+    ----------
+    sets : how many messages there are of each set of joints
+    times : stamps and times of reception (2, N) of the chunks, as they came [ns]
+    notes, obstacle : what was found in the first chunk in motion, and why no identification is
+        possible
+
+    """
 
     def __init__(self) -> None:
-        self.sets: dict[tuple[str, ...], int] = {}  # messages of each set of joints
-        self.times: list[np.ndarray] = []  # stamps and times of reception (2, N) of chunks [ns]
-        # Of the first chunk in motion: what was found, and why no identification is possible.
+        self.sets: dict[tuple[str, ...], int] = {}
+        self.times: list[np.ndarray] = []
         self.notes: list[Finding] = []
         self.obstacle = ''
         self._joints: tuple[str, ...] = ()

@@ -41,7 +41,13 @@ class TableReader:
     """
     Reader in the manner of those of `rosbags`, whose one topic is a table instead of messages.
 
-    The table is read from the path, unless it was `made` before.
+    Parameters
+    ----------
+    path : of the table
+    options : how to read it
+    made : joint states that are read already
+    topic : what to call it
+
     """
 
     table: JointTable

@@ -120,13 +120,24 @@ BRACKETS = re.compile(r'[\[(]\s*([^\[\](){}\d][^\[\](){}]*|[\d.]+ ?%|100 ?ns|1/[
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a name says."""
+    """
+    What a name says.
 
-    quantity: str  # a key of `WORDS` but 'current', which is an 'effort'
-    reference: bool  # it is commanded, not measured
-    current: bool  # it is a current
-    unit: str  # canonical, '' where the name has none; one for each column between commas
-    score: int  # higher where more of its words are known
+    Attributes
+    ----------
+    quantity : a key of `WORDS` but 'current', which is an 'effort'
+    reference : it is commanded, not measured
+    current : it is a current
+    unit : canonical, '' where the name has none; one for each column between commas
+    score : higher where more of its words are known
+
+    """
+
+    quantity: str
+    reference: bool
+    current: bool
+    unit: str
+    score: int
 
 
 def understand(pattern: str) -> Meaning | None:

@@ -15,15 +15,25 @@ COLUMNS = ('stamp', 'received', *FIELDS)
 
 @dataclass(frozen=True)
 class JointTable:
-    """Joint states in the order of recording, in SI; NaN where a value is missing."""
+    """
+    Joint states in the order of recording, in SI; NaN where a value is missing.
+
+    Attributes
+    ----------
+    joints : names of the columns
+    stamp, received : (N,) times [ns]
+    position, velocity, effort : (N, n)
+    notes : what was found, assumed and done
+
+    """
 
     joints: tuple[str, ...]
-    stamp: np.ndarray  # (N,) [ns]
-    received: np.ndarray  # (N,) [ns]
-    position: np.ndarray  # (N, n)
+    stamp: np.ndarray
+    received: np.ndarray
+    position: np.ndarray
     velocity: np.ndarray
     effort: np.ndarray
-    notes: tuple[Finding, ...] = field(default=(), kw_only=True)  # found, assumed and done
+    notes: tuple[Finding, ...] = field(default=(), kw_only=True)
 
     def columns(self, joints: Sequence[str]) -> 'JointTable':
         """Return these joints, in this order."""

@@ -18,20 +18,34 @@ Columns = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class ColumnTable:
-    """Columns of a file."""
+    """
+    Columns of a file.
 
-    source: str  # path, for messages
-    # Columns of an array, 0 for a column of its own, by name in the order of the file.
+    Attributes
+    ----------
+    source : path, for messages
+    widths : {name: columns of an array, 0 for a column of its own}, in the order of the file
+    read : returns the columns of these names, (N,) or (N, width)
+    has_header : False where the names are `column1`, `column2`, … for want of others
+    texts : {name: first text} of columns that hold no numbers
+    labels : {name of an array: names of its columns}
+    rate : that the file names [Hz], 0 for none
+    notes : what was unusual about it
+    units : {column: unit} that the file says elsewhere than in the name, as of dates
+    passed_over : arrays of another shape than rows of columns, with their shapes
+
+    """
+
+    source: str
     widths: Mapping[str, int]
-    read: Callable[[Sequence[str]], Columns]  # the columns of these names, (N,) or (N, width)
-    has_header: bool = True  # or the names are `column1`, `column2`, … for want of others
-    texts: Mapping[str, str] = field(default_factory=dict)  # the first of columns without numbers
-    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # columns of an array
-    rate: float = 0.0  # that the file names [Hz], 0 for none
+    read: Callable[[Sequence[str]], Columns]
+    has_header: bool = True
+    texts: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rate: float = 0.0
     notes: tuple[Finding, ...] = ()
-    # Units that the file says elsewhere than in the name of a column, as of dates.
     units: Mapping[str, str] = field(default_factory=dict)
-    passed_over: tuple[str, ...] = ()  # arrays of another shape than rows of columns
+    passed_over: tuple[str, ...] = ()
 
     @property
     def known(self) -> str:
