@@ -271,13 +271,14 @@ def save_design(design: Design, robot: Robot | PathLike, path: PathLike, **setti
         robot's
 
     """
-    from .files.report.page import page_beside, write_design_page
+    from .files.report.page import page_beside, save_page
 
     built, source = (robot, '') if isinstance(robot, Robot) else (load_robot(robot), robot)
     page = page_beside(path)
     check_joints(built, design.trajectory.joints)
     write_design(path, design)
-    return write_design_page(page, design, built, _configured(source, 'excitation', settings))
+    configuration = _configured(source, 'excitation', settings)
+    return save_page('design', page, design, built, configuration)
 
 
 class InverseDynamics(dynamics.RobotDynamics):

@@ -126,7 +126,6 @@ def _judge(work: 'Run', locations: list[str]) -> tuple[dict[str, str], bool]:
 
 
 def _report(args: argparse.Namespace) -> Outcome:
-    from ..core.finding_codes import as_data
     from ..fleet.report.page import write_fleet_report
 
     target = Path(args.output or Path(args.store) / 'report.html')
@@ -137,7 +136,7 @@ def _report(args: argparse.Namespace) -> Outcome:
         print_findings(f.of(f'{f.values["type"]} {f.values["robot"]}') for f in findings)
         print_paragraph(str(target), 'written')
 
-    return Outcome({'findings': list(map(as_data, findings)), 'written': target}, print_all)
+    return Outcome({'findings': findings, 'written': target}, print_all)
 
 
 def _start(args: argparse.Namespace, progress: ProgressBar) -> tuple['Run', 'Engine']:

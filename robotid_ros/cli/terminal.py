@@ -115,6 +115,12 @@ def print_paragraph(text: str, label: str = '', style: str = '', indent: int = 2
     show(wrapped(text, sys.stdout, indent), style, head)
 
 
+def print_written(written: Mapping[str, object]) -> None:
+    """Print paths, or why there is none, each behind its label."""
+    for label, path in written.items():
+        print_paragraph(str(path), label)
+
+
 def print_findings(findings: 'Iterable[Finding]', *, every: bool = True) -> None:
     """Print findings, what matters most first; `every`: also those that ask for nothing."""
     from ..core.finding_codes import render
@@ -234,9 +240,14 @@ def plain(value: Any) -> Any:
     """
     Turn a value into those of JSON.
 
-    Dataclasses become objects with their fields, arrays lists, paths texts; numbers that are
-    none or not finite become null, since JSON has no word for them.
+    Dataclasses become objects with their fields, findings with their texts, arrays lists, paths
+    texts; numbers that are none or not finite become null, since JSON has no word for them.
     """
+    from ..core.finding_codes import as_data
+    from ..core.findings import Finding
+
+    if isinstance(value, Finding):
+        return plain(as_data(value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):

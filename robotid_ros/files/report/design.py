@@ -39,7 +39,21 @@ SPACE = 0.06
 def design_page(
     design: Design, robot: Robot, configuration: Configuration, command: str = ''
 ) -> str:
-    """Compose the page; arguments and errors as in `write_design_page`."""
+    """
+    Compose the page of a design, with the arm that moves.
+
+    Parameters
+    ----------
+    design : what it shows
+    robot : that it was designed for
+    configuration : its groups `robot` and `excitation`, as they were used
+    command : that repeats it
+
+    Raises
+    ------
+    TrajectoryError : the design is for other joints
+
+    """
     check_joints(robot, design.trajectory.joints)
     settings = payload_settings(configuration.excitation)
     motions, plots = motions_of(design), drawing.Plots()

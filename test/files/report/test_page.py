@@ -22,7 +22,7 @@ from robotid_ros.files.report.drawing import (
     sorted_precision,
 )
 from robotid_ros.files.report.moving_arm import bodies_of, known_shares
-from robotid_ros.files.report.page import write_report, write_report_if_possible
+from robotid_ros.files.report.page import save_page, write_report_if_possible
 from robotid_ros.files.report.pages import identification_page
 from robotid_ros.files.report.thinning import phases
 from robotid_ros.files.report.verdict import first_words
@@ -127,7 +127,7 @@ class Page(HTMLParser):
 
 
 def test_the_report_is_one_page_that_needs_nothing_else(tmp_path, results):
-    text = write_report(results, tmp_path / 'report.html').read_text()
+    text = save_page('identification', tmp_path / 'report.html', results).read_text()
     page = Page()
     page.feed(text)
     assert page.open == [] and page.fetched == []
@@ -176,7 +176,7 @@ def test_without_the_plotting_library_there_is_a_sentence(tmp_path, results, mon
 
     monkeypatch.setattr(builtins, '__import__', refuse)
     with pytest.raises(MissingPackageError, match='pip install bokeh'):
-        write_report(results, tmp_path / 'r.html')
+        save_page('identification', tmp_path / 'r.html', results)
     assert 'pip install bokeh' in write_report_if_possible(results, tmp_path / 'r.html')
     assert not list(tmp_path.iterdir())
 
