@@ -29,10 +29,7 @@ def effort_gains(system: Factors, typical: Array) -> tuple[Array, Array]:
     """
     Compare the efforts of a robot with what typical parameters (b,) predict.
 
-    Returns
-    -------
-    (n,) g of Y_j = g W_j χ + ρ by least squares, and the share of Y_j that g W_j χ leaves
-
+    Returns (n,) g of Y_j = g W_j χ + ρ by least squares, and the share of Y_j that g W_j χ leaves.
     """
     predicted = np.asarray(system.W @ typical)
     power = np.maximum((predicted**2).sum(axis=1), 1e-300)
@@ -75,15 +72,10 @@ def payload_test(
     robots: Robots, difference: Array, scale: Array, freedom: int
 ) -> tuple[float, float]:
     """
-    Test whether a body at the last link explains a `deviation`.
+    Return p that a body at the last link explains a `deviation` by chance, and its mass [kg].
 
     F of the squares that the body explains, over those of others' spread; parameters of links
-    alone, in units of their scale.
-
-    Returns
-    -------
-    p, and the mass [kg]; p is 1 where a body explains less than half of the squares
-
+    alone, in units of their scale. p is 1 where a body explains less than half of the squares.
     """
     use = robots.inertial & (scale > 0.0)
     columns = payload_columns(robots)[use] / scale[use, None]
@@ -102,16 +94,10 @@ def payload_test(
 
 def unlike_the_others(robots: Robots, left_out: set[str], level: float) -> list[Finding]:
     """
-    Find robots whose parameters are not those of the others.
+    Find robots whose parameters are not those of the others, but those that are left out.
 
-    The robot that differs most is taken away first, so that it does not hide the next one.
-
-    Parameters
-    ----------
-    robots : of one type
-    left_out : names of robots of which it is known already that they differ
-    level : chance of accusing any of them wrongly
-
+    The robot that differs most is taken away first, so that it does not hide the next one. `level`
+    is the chance of accusing any of them wrongly.
     """
     rest = [k for k, name in enumerate(robots.names) if name not in left_out]
     found: list[Finding] = []
@@ -139,14 +125,7 @@ def unlike_the_others(robots: Robots, left_out: set[str], level: float) -> list[
 
 
 def find_all(types: Sequence[tuple[Robots, Iterable[Factors]]]) -> list[Finding]:
-    """
-    Find all that is wrong in a fleet.
-
-    Parameters
-    ----------
-    types : robots of each type, and the merged factors of each of them
-
-    """
+    """Find all that is wrong in a fleet: robots of each type, and the merged factors of each."""
     found: list[Finding] = []
     kept = []
     for robots, systems in types:
@@ -162,10 +141,7 @@ def drifts(types: Sequence[tuple[Robots, set[str]]]) -> list[Finding]:
     """
     Find robots whose friction changed: of each the clearest change, all of them counted.
 
-    Parameters
-    ----------
-    types : robots of each type, and the names of those that are left out
-
+    Robots of each type, and the names of those that are left out.
     """
     every = [
         (robots, change)

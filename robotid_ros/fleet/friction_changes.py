@@ -25,27 +25,16 @@ LEAST_KELVIN = 0.5
 
 @dataclasses.dataclass(frozen=True)
 class FrictionChange:
-    """
-    A step of a parameter of a robot, the likeliest one.
-
-    Attributes
-    ----------
-    robot, parameter : places
-    since, number : time and place of the first session with the new value
-    before, step : mean before, and what was added then
-    z : step over its standard error
-    p : of so large a step by chance, all places in time counted
-
-    """
+    """A step of a parameter of a robot, the likeliest one."""
 
     robot: int
-    parameter: int
+    parameter: int  # both by their places
     since: datetime | None
-    number: int
-    before: float
+    number: int  # place of the first session with the new value
+    before: float  # mean of the sessions before
     step: float
-    z: float
-    p: float
+    z: float  # step over its standard error
+    p: float  # of so large a step by chance, all places in time counted
 
 
 def find_changes(robots: Robots, kept: Sequence[int]) -> list[FrictionChange]:

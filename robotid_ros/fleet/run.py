@@ -67,11 +67,8 @@ class Run:
     """
     One run into a store, with the models of each type.
 
-    Attributes
-    ----------
-    counts : of the bags of this run by status, 'kept' those that were there before
-    reasons : of the bags that failed or were lost, by location
-
+    `counts` are of the bags of this run by status, 'kept' those that were there before; `reasons`
+    of the bags that failed or were lost, by location.
     """
 
     def __init__(

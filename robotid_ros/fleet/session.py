@@ -101,17 +101,7 @@ def _fitted(system: System, settings: IdentificationSettings) -> tuple[Estimate 
 
 
 def session_row(found: Row, source: Source, labels: Row, size: int) -> Row:
-    """
-    Return the row of a session in the store.
-
-    Parameters
-    ----------
-    found : what its bag says
-    source : where, with the labels that a user gave
-    labels : key, bag, configuration, version
-    size : of the bag [bytes]
-
-    """
+    """Return the row of a session: what its bag says, its source, labels and size [bytes]."""
     time = datetime.fromisoformat(source.time) if source.time else found['time']
     given = {'source': source.location, 'tags': [*source.tags], 'temperature': source.temperature}
     return {**found, **labels, **given, 'time': time, 'bytes': size}
@@ -154,10 +144,7 @@ def factors_of(row: Row) -> Factors:
     """
     Return the triangular factors of a session's row.
 
-    Raises
-    ------
-    FileError : a program that counted the model's errors otherwise wrote it
-
+    FileError: a program that counted the model's errors otherwise wrote it.
     """
     joints, parameters = row['joints'], row['parameters']
     n, b, size = len(joints), len(parameters), int(row['factor_size'])

@@ -147,8 +147,8 @@ def _charts(robots: Robots, own: Sequence[Finding]) -> Iterator[dict[str, Any]]:
     for k in [k for k, name in enumerate(names) if name in named]:
         accused = _colours(own, names[k])
         x = np.linspace(0.0, WIDTH, 2 * len(robots.names) + 1)[1::2]
-        low, high = robots.values[:, k] + 2.0 * np.array([[-1.0], [1.0]]) * robots.sigmas[:, k]
-        chart, y = _chart(robots, k, 'robot', np.stack([low, high]))
+        low, high = (robots.values[:, k] + sign * 2.0 * robots.sigmas[:, k] for sign in (-1, 1))
+        chart, y = _chart(robots, k, 'robot', np.concatenate([low, high]))
         shown = [n in accused or len(x) <= MOST_NAMES for n in robots.names]
         ticks = [(a, n) for a, n, named in zip(x, robots.names, shown, strict=True) if named]
         bars = [
