@@ -13,20 +13,10 @@ def save_page(kind: str, path: str | Path, *subject: Any, overwrite: bool = True
     """
     Write a page, and return its path.
 
-    Parameters
-    ----------
-    kind : 'identification' of `Results`, 'validation' of `CheckedParameters`, 'comparison' of
-        `Results` by name, 'design' with what `design_page` takes
-    path : of the page
-    subject : what it shows
-    overwrite : False refuses to replace an existing file
-
-    Raises
-    ------
-    MissingPackageError : Bokeh is not installed
-    FileError : the page cannot be written
-    TrajectoryError : the design is for other joints
-
+    Of the kinds 'identification' shows `Results`, 'validation' `CheckedParameters`, 'comparison'
+    `Results` by name, and 'design' what `design_page` takes. MissingPackageError: Bokeh is not
+    installed; FileError: the page cannot be written; TrajectoryError: the design is for other
+    joints.
     """
     check_plotting()
     module = import_module('.design' if kind == 'design' else '.pages', __package__)
@@ -50,10 +40,7 @@ def page_beside(path: str | Path) -> Path:
     """
     Return where the page of a file goes: beside it, under its name.
 
-    Raises
-    ------
-    FileError : the file has the name of its page, or none
-
+    FileError: the file has the name of its page, or none.
     """
     if not Path(path).name.strip('.'):
         raise FileError(f"'{path}' is a folder: name a file in it")
@@ -67,10 +54,7 @@ def check_plotting() -> None:
     """
     Check that the plotting library of pages can be imported; it takes most of a second.
 
-    Raises
-    ------
-    MissingPackageError : it cannot; says the remedy
-
+    MissingPackageError: it cannot; says the remedy.
     """
     try:
         import bokeh.plotting  # noqa: F401

@@ -79,7 +79,7 @@ def test_meshes_are_drawn_by_their_hulls(tmp_path):
 
 def test_curves_are_the_motion_and_stay_within_what_the_file_says():
     design, robot, _ = designed('scara')
-    data = motion_series(design, robot).sources['excitation'].data
+    data = motion_series(design, robot)['excitation'].data
     for name in ('position', 'velocity', 'acceleration', 'jerk', 'effort'):
         for j in range(robot.n):
             low, high = (
