@@ -186,7 +186,10 @@ def identify(
 
     """
     recording = load(log) if isinstance(log, str | Path) else log
-    built = _robot_of(recording, robot)
+    if robot is None:
+        built = open_input([recording]).robot
+    else:
+        built = robot if isinstance(robot, Robot) else load_robot(robot, recording)
     fitted, other = split(_of_robot(recording, built))
     if validation is not None:
         other = _of_robot(validation, built)
@@ -360,14 +363,6 @@ def _merged(own: Any, settings: dict[str, Any]) -> dict[str, Any]:
     own = dict(own or {})
     groups = {k: {**own[k], **v} for k, v in settings.items() if isinstance(own.get(k), dict)}
     return {**own, **settings, **groups}
-
-
-def _robot_of(log: Log, robot: Robot | PathLike | None) -> Robot:
-    if isinstance(robot, Robot):
-        return robot
-    if robot is not None:
-        return load_robot(robot, log)
-    return open_input([log]).robot
 
 
 def _of_robot(log: Log | PathLike, robot: Robot) -> Log:

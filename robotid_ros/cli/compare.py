@@ -39,7 +39,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Compute the differences, write the page."""
     from ..files.comparison import differences
-    from ..files.report.page import save_page
     from ..files.results import of_other_method, total_residual, verdict_of
     from ..files.results_file import read_results, results_folder
     from ..files.verdict_text import unusable_note, verdict_data
@@ -60,9 +59,7 @@ def run(args: argparse.Namespace) -> Outcome:
             '--method both'
         )
     args.progress.step('writing the page')
-    written = page_written(
-        lambda: save_page('comparison', args.output, results, overwrite=args.force)
-    )
+    written = page_written('comparison', args.output, results, force=args.force)
     first, *others = results
 
     def show() -> None:

@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     from ..core.excitation.design import design
     from ..core.model import build_robot
     from ..files.configuration import load, read_urdf
-    from ..files.report.page import check_plotting, page_beside, save_page
+    from ..files.report.page import check_plotting, page_beside
     from ..files.trajectory_file import write_design
 
     page = page_beside(args.output)
@@ -99,10 +99,8 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     result = design(robot, settings, partial(_show_progress, args.progress))
     write_design(args.output, result, overwrite=args.force)
     args.progress.step('writing the page')
-    subject, force = (result, robot, used, args.command_line), args.force
-    shown = shared.page_written(
-        lambda: save_page('design', page, *subject, overwrite=force), 'page'
-    )
+    subject = result, robot, used, args.command_line
+    shown = shared.page_written('design', page, *subject, force=args.force, label='page')
     written = {'written': args.output, **shown}
     data = {**{name: getattr(result, name) for name in FIGURES}, **written}
     names = ('family', 'hash', 'period', 'order', 'joints')

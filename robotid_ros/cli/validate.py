@@ -52,7 +52,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> shared.Outcome:
     """Predict, and write the page."""
-    from ..files.report.page import save_page
     from ..files.results import total_residual
     from ..files.results_file import results_folder
     from ..files.verdict_text import verdict_data
@@ -63,9 +62,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     shared.expect_new([output], args.force)
     checked = _predict(args)
     args.progress.step('writing the page')
-    written = shared.page_written(
-        lambda: save_page('validation', output, checked, overwrite=args.force)
-    )
+    written = shared.page_written('validation', output, checked, force=args.force)
     found, explanation = checked.checked, checked.explanation()
     rows = found.validation
     worst = max(rows, key=lambda row: row.relative)
