@@ -229,10 +229,7 @@ def per_joint(values: tuple[float, ...], count: int, name: str) -> tuple[float, 
     """
     Expand one value, none (zeros) or one per joint to `count` joints.
 
-    Raises
-    ------
-    ConfigurationError : another length
-
+    ConfigurationError: another length.
     """
     if len(values) <= 1:
         return (values[0] if values else 0.0,) * count

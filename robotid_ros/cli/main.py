@@ -141,15 +141,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """
-    Run one command.
-
-    Returns
-    -------
-    0 on success, 1 on an error, 2 on wrong usage, 3 for a poor design, 4 where a result or a log
-    is unusable, 130 after Ctrl-C.
-
-    """
+    """Run one command, and return its exit code: `EXAMPLES` says what each means."""
     for name in ('stdout', 'stderr'):
         stream = getattr(sys, name)
         if stream is None:  # closed

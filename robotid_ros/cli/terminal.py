@@ -228,12 +228,12 @@ def plain(value: Any) -> Any:
     Dataclasses become objects with their fields, findings with their texts, arrays lists, paths
     texts; numbers that are none or not finite become null, since JSON has no word for them.
     """
-    from ..core.finding_codes import as_data
-    from ..core.findings import Finding
-
-    if isinstance(value, Finding):
-        return plain(as_data(value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        from ..core.finding_codes import as_data
+        from ..core.findings import Finding
+
+        if isinstance(value, Finding):
+            return plain(as_data(value))
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}

@@ -110,9 +110,7 @@ class RigidBody:
     joint: Joint | None  # that carries it, None for the base
     parent: int  # number of the body that carries it, -1 for the base
     origin: Array  # H (4, 4), its frame in that of the parent
-    links: dict[
-        str, Array
-    ]  # H (4, 4) of each link in the frame of the body, which is the first one's
+    links: dict[str, Array]  # H (4, 4) of each in the frame of the body, which is the first's
     inertial: Array  # pseudo-inertia (4, 4) of all of them
 
     @property

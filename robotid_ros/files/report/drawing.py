@@ -438,9 +438,7 @@ def normalised_differences(found: Sequence[Difference]) -> Any:
     plot = _plot_of_names([each.name for each in known], 'difference / σ')
     plot.add_layout(_band(GOOD, bottom=-3.0, top=3.0))
     values = {'name': plot.x_range.factors, 'value': [each.normalised for each in known]}
-    plot.vbar(
-        'name', top='value', width=0.6, color=PREDICTED, source=models.ColumnDataSource(values)
-    )
+    plot.vbar('name', top='value', width=0.6, color=PREDICTED, source=values)
     return finish(plot, [('', '@name'), ('difference / σ', '@value{0.00}')])
 
 
