@@ -17,7 +17,7 @@ from mcap.reader import make_reader
 from messages import header, JOINT_STATE, store
 import numpy as np
 
-from robotid_ros.files.bags import BagWriter, open_recording, read_recording
+from robotid_ros.files.bags import BagWriter, open_recording
 
 JOINTS = 6
 EPOCH = 1_700_000_000_000_000_000
@@ -68,7 +68,7 @@ def main() -> int:
         for name, work in (
             ('mcap', lambda: raw(Path(writer.path))),
             ('chunks', lambda: sum(c.size for c in open_recording(writer.path, max_samples=0))),
-            ('read', lambda: len(read_recording(writer.path).time)),
+            ('read', lambda: open_recording(writer.path, max_samples=count).size),
         ):
             began = time.process_time()
             found = work()

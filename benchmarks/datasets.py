@@ -22,7 +22,7 @@ from robotid_ros.core.model import build_robot
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.results import Identification
 from robotid_ros.exceptions import FileError, RobotIdError
-from robotid_ros.files.bags import BagWriter, dump_session, read_recording, RecordedSession
+from robotid_ros.files.bags import BagWriter, dump_session, open_recording, RecordedSession
 from robotid_ros.files.bags.session import SESSION_TOPIC, STATE_TOPIC
 from robotid_ros.files.configuration import read_urdf
 
@@ -124,7 +124,7 @@ CASES = (
 def run(case: Case, bag: Path) -> tuple[Identification, list[str]]:
     """Identify one robot; return the result and what falls short."""
     configuration, robot = configured(case.name)
-    recording = read_recording(bag, robot.joints)
+    recording = open_recording(bag, robot.joints)
     start, middle, end = case.split
     result = identify(
         recording.between(start, middle),
@@ -151,7 +151,7 @@ def run_default(case: Case, bag: Path) -> list[str]:
     """Identify one robot with friction, filters, rows and estimator open; return what is short."""
     configuration, _ = configured(case.name)
     robot = build_robot(read_urdf(configuration) or '', replace(configuration.robot, friction={}))
-    recording = read_recording(bag, robot.joints)
+    recording = open_recording(bag, robot.joints)
     start, middle, end = case.split
     other = recording.between(middle, end)
     found = identify(recording.between(start, middle), robot, IdentificationSettings(), other)

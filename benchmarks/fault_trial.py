@@ -22,7 +22,7 @@ from loopback import loopback_environment
 from waiting import log_to, tails, wait_until
 
 from robotid_ros.exceptions import ControllerError, RecordingError, RobotIdError
-from robotid_ros.files.bags import read_recording
+from robotid_ros.files.bags import open_recording
 from robotid_ros.nodes.common.messages import values_of
 from robotid_ros.nodes.common.processes import prefer_threads
 from robotid_ros.nodes.demo.node_processes import claim_domain, NodeProcesses, release_domain
@@ -332,7 +332,7 @@ class Trial:
                 if self._is_identified() and self._state('identification') == 'done':
                     complaints.append('identified from a session that was cut')
         try:
-            recording = read_recording(self._bag)
+            recording = open_recording(self._bag)
         except RecordingError as error:
             complaints.append(f'bag: {error}')
         else:

@@ -24,7 +24,7 @@ from robotid_ros.core.finding_codes import select
 from robotid_ros.core.pipeline.logs import LogSet
 from robotid_ros.core.pipeline.observation import observe_recording
 from robotid_ros.core.regression.estimators import fit
-from robotid_ros.files.bags import read_recording
+from robotid_ros.files.bags import open_recording
 from robotid_ros.fleet.engine import Engine, Job
 from robotid_ros.fleet.findings import DRIFT, OUTLIER, PAYLOAD as PAYLOAD_KIND, SIGN as SIGN_KIND
 from robotid_ros.fleet.model import load_models
@@ -94,7 +94,7 @@ def largest_difference(store: Store) -> float:
         own = [s for s in sessions if s['type'] == row['type']]
         own = [s for s in own if row['level'] != ROBOT or s['robot'] == row['name']]
         assert {s['key'] for s in own} == set(row['sessions'])
-        logs = LogSet(tuple(read_recording(s['source'], robot.joints) for s in own))
+        logs = LogSet(tuple(open_recording(s['source'], robot.joints) for s in own))
         assert logs.in_memory
         every = observe_recording(logs, robot, base, settings.signals).system
         expected = fit(every, settings.method)

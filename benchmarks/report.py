@@ -21,7 +21,7 @@ from common import verdict
 import numpy as np
 from report_reader import open_browser, opened, shortcomings
 
-from robotid_ros.files.report.page import write_report
+from robotid_ros.files.report.page import save_page
 from robotid_ros.files.results import Comparison, Entry, Residual, Results
 from robotid_ros.files.results_file import read_results
 from robotid_ros.files.torques_file import SimulatedPositions, Torques
@@ -103,7 +103,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for name, results in cases(arguments.folder):
             began = time.process_time()
-            page = write_report(results, Path(folder) / f'{name.replace(" ", "_")}.html')
+            path = Path(folder) / f'{name.replace(" ", "_")}.html'
+            page = save_page('identification', path, results)
             wrote, size = time.process_time() - began, page.stat().st_size / 1e6
             print(f'{name:20s} {size:.2f} MB, written in {wrote:.1f} s of CPU', end='')
             if browser is not None:

@@ -186,7 +186,10 @@ def identify(
 
     """
     recording = load(log) if isinstance(log, str | Path) else log
-    built = _robot_of(recording, robot)
+    if robot is None:
+        built = open_input([recording]).robot
+    else:
+        built = robot if isinstance(robot, Robot) else load_robot(robot, recording)
     fitted, other = split(_of_robot(recording, built))
     if validation is not None:
         other = _of_robot(validation, built)
@@ -271,13 +274,14 @@ def save_design(design: Design, robot: Robot | PathLike, path: PathLike, **setti
         robot's
 
     """
-    from .files.report.page import page_beside, write_design_page
+    from .files.report.page import page_beside, save_page
 
     built, source = (robot, '') if isinstance(robot, Robot) else (load_robot(robot), robot)
     page = page_beside(path)
     check_joints(built, design.trajectory.joints)
     write_design(path, design)
-    return write_design_page(page, design, built, _configured(source, 'excitation', settings))
+    configuration = _configured(source, 'excitation', settings)
+    return save_page('design', page, design, built, configuration)
 
 
 class InverseDynamics(dynamics.RobotDynamics):
@@ -359,14 +363,6 @@ def _merged(own: Any, settings: dict[str, Any]) -> dict[str, Any]:
     own = dict(own or {})
     groups = {k: {**own[k], **v} for k, v in settings.items() if isinstance(own.get(k), dict)}
     return {**own, **settings, **groups}
-
-
-def _robot_of(log: Log, robot: Robot | PathLike | None) -> Robot:
-    if isinstance(robot, Robot):
-        return robot
-    if robot is not None:
-        return load_robot(robot, log)
-    return open_input([log]).robot
 
 
 def _of_robot(log: Log | PathLike, robot: Robot) -> Log:

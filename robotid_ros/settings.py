@@ -72,7 +72,7 @@ def parse(cls: type[T], values: Mapping[str, Any], path: str = '') -> T:
     """
     if not isinstance(values, Mapping):
         raise ConfigurationError(f"'{path}' must be a group of keys, not {values!r}")
-    types = typing.get_type_hints(cls)
+    prefix, types = f'{path}.' if path else '', typing.get_type_hints(cls)
     fields = {f.name: f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
     values = _as_now(fields, values)
     retired = getattr(cls, 'RETIRED', ())
@@ -80,15 +80,15 @@ def parse(cls: type[T], values: Mapping[str, Any], path: str = '') -> T:
     for key in values:
         if key not in fields:
             raise ConfigurationError(
-                f"unknown key '{_join(path, str(key))}': {use_one_of(str(key), fields)}"
+                f"unknown key '{prefix}{key}': {use_one_of(str(key), fields)}"
             )
     arguments = {}
     for name, field in fields.items():
         if name in values:
-            arguments[name] = _convert(types[name], values[name], _join(path, name), field)
+            arguments[name] = _convert(types[name], values[name], f'{prefix}{name}', field)
         elif field.default is MISSING and field.default_factory is MISSING:
             raise ConfigurationError(
-                f"'{_join(path, name)}' is missing: {field.metadata.get('description', '')}"
+                f"'{prefix}{name}' is missing: {field.metadata.get('description', '')}"
             )
     try:
         return cls(**arguments)
@@ -112,10 +112,6 @@ def _as_now(
                 renamed.setdefault(name, meaning[value])
                 del renamed[old]
     return renamed
-
-
-def _join(path: str, name: str) -> str:
-    return f'{path}.{name}' if path else name
 
 
 def _convert(kind: Any, value: Any, path: str, field: 'dataclasses.Field[Any]') -> Any:

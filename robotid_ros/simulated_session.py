@@ -127,20 +127,22 @@ class _Session:
         position, velocity = self.physics.position.tolist(), self.physics.velocity.tolist()
         q, dq, tau = self.sensors.read(self.time, position, velocity, self.effort)
         now = len(self.rows) * self.period
-        self.effort = list(self.controller.update(now, self.physics.period, q, dq))
+        command = list(self.controller.update(now, self.physics.period, q, dq))
         desired = self.controller.state.desired
         wanted = desired.positions, desired.velocities, desired.accelerations
-        self.rows.append((q, dq, tau, *wanted, self.effort))
-        self.effort = self.physics.step(self.effort)
+        self.rows.append((q, dq, tau, *wanted, command))
+        self.effort = self.physics.step(command)
 
     def recording(self, phases: list[Phase], values: dict[str, Any]) -> Recording:
         """Return what was recorded."""
-        columns = (np.array(column) for column in zip(*self.rows, strict=True))
-        q, dq, tau, *reference = columns
+        q, dq, tau, *reference = map(np.array, zip(*self.rows, strict=True))
         time = self.physics.period * np.arange(len(q), dtype=np.float64)
         settings = self.settings
         step = round(settings.update_rate / (settings.state_rate or settings.update_rate)) or 1
-        gains = {joint: dataclasses.asdict(gain) for joint, gain in settings.gains.items()}
+        gains = {
+            joint: {k: v for k, v in dataclasses.asdict(gain).items() if isinstance(v, float)}
+            for joint, gain in settings.gains.items()
+        }
         return Recording(
             self.joints,
             time[::step],
@@ -155,10 +157,7 @@ class _Session:
                 settings.update_rate,
                 self.joints,
                 (settings.command_interface,),
-                {
-                    j: {k: v for k, v in g.items() if isinstance(v, float)}
-                    for j, g in gains.items()
-                },
+                gains,
             ),
             phases=tuple(phases),
             urdf=self.urdf,

@@ -7,15 +7,8 @@ from .exceptions import ConfigurationError
 from .settings import setting
 
 FAULTS = (
-    'stale_joint_states',
-    'nan_joint_state',
-    'nan_velocity',
-    'nan_effort',
-    'dead_effort',
-    'frozen_joint',
-    'frozen_states',
-    'hardware_error',
-    'deactivate',
+    *('stale_joint_states', 'nan_joint_state', 'nan_velocity', 'nan_effort', 'dead_effort'),
+    *('frozen_joint', 'frozen_states', 'hardware_error', 'deactivate'),
 )
 
 
@@ -236,10 +229,7 @@ def per_joint(values: tuple[float, ...], count: int, name: str) -> tuple[float, 
     """
     Expand one value, none (zeros) or one per joint to `count` joints.
 
-    Raises
-    ------
-    ConfigurationError : another length
-
+    ConfigurationError: another length.
     """
     if len(values) <= 1:
         return (values[0] if values else 0.0,) * count

@@ -26,7 +26,7 @@ from robotid_ros.core.pipeline.results import Identification
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
-from robotid_ros.files.bags import read_recording
+from robotid_ros.files.bags import open_recording
 
 MOVING = 0.02  # a joint moves that is faster [rad/s]
 # Largest residual [%] of both parts: all rows, moving rows; and of figaroh, held out.
@@ -56,7 +56,7 @@ class Log:
 def open_log(case: Case, folder: Path, output: Path) -> Log:
     """Read a log, with the robot's own configuration."""
     configuration, robot = configured(case.name)
-    recording = read_recording(case.bag(folder, output), robot.joints)
+    recording = open_recording(case.bag(folder, output), robot.joints)
     return Log(case, robot, recording, configuration.identification)
 
 

@@ -30,7 +30,7 @@ from robotid_ros.core.model.base_parameters import base_parameters, BaseParamete
 from robotid_ros.core.signals.recording import Controller, Recording, Reference
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.core.timing.delays import prepare_without_delay
-from robotid_ros.files.bags import read_recording
+from robotid_ros.files.bags import open_recording
 from robotid_ros.simulation_settings import SimulationSettings, StribeckSettings
 
 # Of a simulated motion [s]; share of the room, the speed and the acceleration that it uses.
@@ -151,7 +151,7 @@ def published_log(name: str, seed: int) -> Draw:
     log = next(each for each in LOGS if each.name == name)
     robot = plain(configured(name)[1])
     with tempfile.TemporaryDirectory() as folder:
-        recording = read_recording(log.bag(DATASETS, Path(folder)), robot.joints)
+        recording = open_recording(log.bag(DATASETS, Path(folder)), robot.joints)
     start, middle, end = log.split
     other = recording.between(middle, end)
     system = prepare_without_delay(other, robot, base_parameters(robot), SignalSettings()).system

@@ -6,7 +6,7 @@ from pathlib import Path
 from ..exceptions import ConfigurationError
 from .results_text import print_differences
 from .shared_options import add_output_option, EXIT_UNUSABLE, expect_new, Outcome, page_written
-from .terminal import format_number, print_paragraph, print_table, ProgressBar
+from .terminal import format_number, print_table, print_written
 
 # Width of the names of results in the tables.
 NAME_WIDTH = 12
@@ -39,14 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Compute the differences, write the page."""
     from ..files.comparison import differences
-    from ..files.report.page import write_comparison
     from ..files.results import of_other_method, total_residual, verdict_of
     from ..files.results_file import read_results, results_folder
     from ..files.verdict_text import unusable_note, verdict_data
 
-    progress: ProgressBar = args.progress
-    progress.plan(STEPS)
-    progress.step('reading')
+    args.progress.step('reading')
     expect_new([Path(args.output)], args.force)
     results = {}
     for given in args.parameters:
@@ -61,8 +58,8 @@ def run(args: argparse.Namespace) -> Outcome:
             f"'{args.parameters[0]}' has one result: give another one, or identify with "
             '--method both'
         )
-    progress.step('writing the page')
-    written = page_written(lambda: write_comparison(results, args.output, overwrite=args.force))
+    args.progress.step('writing the page')
+    written = page_written('comparison', args.output, results, force=args.force)
     first, *others = results
 
     def show() -> None:
@@ -79,8 +76,7 @@ def run(args: argparse.Namespace) -> Outcome:
             for name, each in results.items()
         ]
         print_table(('residual, all joints', 'fit [%]', 'validation [%]', 'verdict'), rows, '<>><')
-        for label, text in written.items():
-            print_paragraph(text, label)
+        print_written(written)
 
     notes = {name: unusable_note(each) for name, each in results.items()}
     errors = [f'{name}: {note}' for name, note in notes.items() if note]

@@ -1,17 +1,9 @@
 """`robotid convert SOURCE OUTPUT`: any log as a bag of joint states."""
 
 import argparse
-import dataclasses
 
-from .shared_options import (
-    add_joints_option,
-    add_log_options,
-    add_urdf_option,
-    LOG,
-    Outcome,
-    read_options,
-)
-from .terminal import print_findings, print_paragraph, ProgressBar
+from . import shared_options as shared
+from .terminal import print_findings, print_paragraph
 
 HELP = 'write any log as a bag'
 DESCRIPTION = (
@@ -30,24 +22,22 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
-    parser.add_argument('source', help=f'{LOG}; folder of a LeRobot data set')
+    parser.add_argument('source', help=f'{shared.LOG}; folder of a LeRobot data set')
     parser.add_argument('output', help='.mcap file, or folder; must not exist')
-    add_urdf_option(parser)
-    add_joints_option(
+    shared.add_urdf_option(parser)
+    shared.add_joints_option(
         parser, 'names of the columns; default: those of the robot description, or joint_1, …'
     )
-    add_log_options(parser)
+    shared.add_log_options(parser)
 
 
-def run(args: argparse.Namespace) -> Outcome:
+def run(args: argparse.Namespace) -> shared.Outcome:
     """Write the bag and say what is in it."""
-    from ..core.finding_codes import as_data
     from ..files.convert import convert
 
-    progress: ProgressBar = args.progress
-    progress.step('converting')
-    options = read_options(args, described=True)
-    found = convert(args.source, args.output, options, progress.share)
+    args.progress.step('converting')
+    options = shared.read_options(args, described=True)
+    found = convert(args.source, args.output, options, args.progress.share)
 
     def show() -> None:
         print_findings(found.notes)
@@ -57,5 +47,4 @@ def run(args: argparse.Namespace) -> Outcome:
             'written',
         )
 
-    data = {f.name: getattr(found, f.name) for f in dataclasses.fields(found)}
-    return Outcome({**data, 'notes': list(map(as_data, found.notes))}, show)
+    return shared.Outcome(found, show)

@@ -67,14 +67,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def expect_ros(what: str) -> None:
-    """
-    Check that ROS 2 can be imported.
-
-    Raises
-    ------
-    RobotIdError : it cannot; `what` needs it
-
-    """
+    """Check that ROS 2 can be imported, which `what` needs; RobotIdError: it cannot."""
     try:
         import rclpy  # noqa: F401
     except ImportError as error:
@@ -84,14 +77,7 @@ def expect_ros(what: str) -> None:
 
 
 def find_config(name: str) -> Path:
-    """
-    Find a robot's configuration by name or path.
-
-    Raises
-    ------
-    UnknownNameError, ConfigurationError : the package or the path has none
-
-    """
+    """Find a robot's configuration by name or path; RobotIdError: there is none."""
     if name.endswith('.yaml'):
         path = Path(name)
         if not path.is_file():

@@ -6,22 +6,16 @@ import dataclasses
 from functools import partial
 from pathlib import Path
 import time
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError, MissingPackageError
-from .shared_options import (
-    above_zero,
-    add_output_option,
-    EXIT_POOR,
-    expect_new,
-    Outcome,
-    page_written,
-)
+from . import shared_options as shared
 from .terminal import (
     format_number,
     print_findings,
     print_paragraph,
     print_table,
+    print_written,
     ProgressBar,
     show,
 )
@@ -32,6 +26,11 @@ if TYPE_CHECKING:
     from ..core.model import Robot
     from ..node_settings import ExcitationNodeSettings
 
+# Of a design, as JSON.
+FIGURES = (
+    *('criterion', 'value', 'condition_numbers', 'usage', 'limits', 'seed', 'solver'),
+    *('evaluations', 'elapsed', 'verdict', 'notes', 'unchecked', 'shortcomings'),
+)
 # Writing the page takes about so many times as long as importing what draws it.
 PAGE_SHARE = 2.0
 HELP = 'design the trajectory that excites the parameters'
@@ -52,7 +51,7 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument('config', help="the robot's configuration file")
-    add_output_option(
+    shared.add_output_option(
         parser,
         'default: %(default)s; the page has its name, too, and ends in .html',
         default='trajectory.yaml',
@@ -60,27 +59,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument('--seed', type=int, metavar='N', help="default: the configuration's")
     parser.add_argument(
-        '--time-limit', type=above_zero, metavar='SECONDS', help='of all, likewise'
+        '--time-limit', type=shared.above_zero, metavar='SECONDS', help='of all, likewise'
     )
     parser.add_argument(
         '--payload',
-        type=above_zero,
+        type=shared.above_zero,
         metavar='KG',
         help='a short motion instead, which tells payloads up to this mass',
     )
 
 
-def run(args: argparse.Namespace) -> Outcome:
+def run(args: argparse.Namespace) -> shared.Outcome:
     """Design and write; what is imported for it takes its time, too."""
     begin = time.monotonic()
     from ..core.excitation.design import design
     from ..core.model import build_robot
     from ..files.configuration import load, read_urdf
-    from ..files.report.page import check_plotting, page_beside, write_design_page
+    from ..files.report.page import check_plotting, page_beside
     from ..files.trajectory_file import write_design
 
     page = page_beside(args.output)
-    expect_new((Path(args.output), page), args.force)
+    shared.expect_new((Path(args.output), page), args.force)
     configuration = load(args.config)
     urdf = read_urdf(configuration)
     if urdf is None:
@@ -95,24 +94,24 @@ def run(args: argparse.Namespace) -> Outcome:
     page_time = PAGE_SHARE * (now - importing)
     remaining = begin + settings.time_limit - page_time - now
     settings = dataclasses.replace(settings, time_limit=max(0.0, remaining))
-    progress: ProgressBar = args.progress
-    progress.plan((('designing', settings.time_limit), ('writing the page', page_time)))
-    progress.step('designing')
-    result = design(robot, settings, partial(_show_progress, progress))
+    args.progress.plan((('designing', settings.time_limit), ('writing the page', page_time)))
+    args.progress.step('designing')
+    result = design(robot, settings, partial(_show_progress, args.progress))
     write_design(args.output, result, overwrite=args.force)
-    progress.step('writing the page')
-    force, command = args.force, args.command_line
-    shown = page_written(
-        lambda: write_design_page(page, result, robot, used, command, overwrite=force), 'page'
-    )
-    data = {**_design_data(result), 'written': args.output, **shown}
-    show_all = partial(_print_design, result, robot, {'written': args.output, **shown})
+    args.progress.step('writing the page')
+    subject = result, robot, used, args.command_line
+    shown = shared.page_written('design', page, *subject, force=args.force, label='page')
+    written = {'written': args.output, **shown}
+    data = {**{name: getattr(result, name) for name in FIGURES}, **written}
+    names = ('family', 'hash', 'period', 'order', 'joints')
+    data['trajectory'] = {name: getattr(result.trajectory, name) for name in names}
+    show_all = partial(_print_design, result, robot, written)
     if not result.shortcomings:
-        return Outcome(data, show_all)
+        return shared.Outcome(data, show_all)
     from ..core.finding_codes import render
 
     error = f'the design is poor: {" ".join(map(render, result.shortcomings))}'
-    return Outcome(data, show_all, [error], EXIT_POOR)
+    return shared.Outcome(data, show_all, [error], shared.EXIT_POOR)
 
 
 def _apply_options(
@@ -131,24 +130,6 @@ def _apply_options(
 def _show_progress(bar: ProgressBar, progress: 'Progress') -> None:
     best = '' if progress.criterion is None else f', best {format_number(progress.criterion)}'
     bar.share(progress.fraction, f'{progress.phase}{best}, {progress.evaluations} evaluations')
-
-
-def _design_data(design: 'Design') -> dict[str, Any]:
-    names = (
-        *('criterion', 'value', 'condition_numbers', 'usage', 'limits', 'seed', 'solver'),
-        *('evaluations', 'elapsed', 'verdict'),
-    )
-    from ..core.finding_codes import as_data
-
-    found, trajectory = ('notes', 'unchecked', 'shortcomings'), design.trajectory
-    return {
-        **{name: getattr(design, name) for name in names},
-        **{name: list(map(as_data, getattr(design, name))) for name in found},
-        'trajectory': {
-            **{name: getattr(trajectory, name) for name in ('family', 'hash', 'period', 'order')},
-            'joints': trajectory.joints,
-        },
-    }
 
 
 def _print_design(design: 'Design', robot: 'Robot', written: dict[str, str]) -> None:
@@ -174,8 +155,7 @@ def _print_design(design: 'Design', robot: 'Robot', written: dict[str, str]) -> 
     show()
     print_table(('share of limit', *names), rows, '<>>>>>')
     print_findings((*design.notes, *design.unchecked))
-    for label, text in written.items():
-        print_paragraph(text, label)
+    print_written(written)
     number = format_number(numbers['normalised'])
     style = 'doubtful' if design.shortcomings or design.unchecked else 'good'
     print_paragraph(f'The design is {design.verdict}: condition number {number}.', style=style)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .demo import expect_ros
 from .shared_options import above_zero, EXIT_ERROR, Outcome
-from .terminal import LABELS, print_paragraph, ProgressBar
+from .terminal import LABELS, print_paragraph
 
 if TYPE_CHECKING:
     from ..core.findings import Finding
@@ -57,9 +57,8 @@ def run(args: argparse.Namespace) -> Outcome:
     controller = args.controller
     if args.config and not controller:
         controller = configuration.excitation.controller
-    progress: ProgressBar = args.progress
-    progress.step('listening to the ROS graph')
-    progress.expect(args.duration)
+    args.progress.step('listening to the ROS graph')
+    args.progress.expect(args.duration)
     snapshot = snapshot_of_graph(
         configuration,
         controller=controller,

@@ -61,7 +61,14 @@ def run(args: argparse.Namespace) -> Outcome:
     if found is None:
         known = NAMES if '_' in args.code or args.code.islower() else CODES
         raise UnknownNameError('finding', args.code, (*WORDS, *known))
-    return Outcome(_data(found), lambda: _print(found))
+
+    def show() -> None:
+        print_paragraph(f'{found.code} {found.name}, {found.severity.word}')
+        for label, text in found.texts().items():
+            if text:
+                print_paragraph(text, label)
+
+    return Outcome(_data(found), show)
 
 
 def _data(code: 'Code') -> dict[str, Any]:
@@ -76,11 +83,3 @@ def _print_all() -> None:
     show()
     rows = [(c.code, c.severity.word, c.name, c.texts()['seen']) for c in CODES.values()]
     print_table(('code', 'severity', 'name', 'what was seen'), rows)
-
-
-def _print(code: 'Code') -> None:
-    print_paragraph(f'{code.code} {code.name}, {code.severity.word}')
-    labels = {'seen': 'seen', 'means': 'means', 'why': 'why', 'remedy': 'remedy'}
-    for name, text in code.texts().items():
-        if text:
-            print_paragraph(text, labels[name])

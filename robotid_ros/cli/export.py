@@ -8,17 +8,8 @@ from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError
 from ..files.export.export import FORMATS
-from .shared_options import (
-    add_log_options,
-    add_output_option,
-    add_part_options,
-    expect_new,
-    LOG,
-    Outcome,
-    read_options,
-    selected_part,
-)
-from .terminal import print_paragraph, ProgressBar
+from . import shared_options as shared
+from .terminal import print_paragraph
 
 if TYPE_CHECKING:
     from ..files.export.identified_model import IdentifiedModel
@@ -45,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('results', help='parameters.yaml, or the folder that holds it')
     parser.add_argument('--format', required=True, choices=tuple(FORMATS))
     text = "default: the robot's name, beside the results"
-    add_output_option(parser, text, replaces='existing files')
+    shared.add_output_option(parser, text, replaces='existing files')
     parser.add_argument(
         '--mesh-folder',
         action='append',
@@ -63,13 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--regressor',
         metavar='LOG',
-        help=f'of csv, mat, npz: observation matrix W and torques Y of this log too: {LOG}',
+        help=f'of csv, mat, npz: observation matrix W and torques Y of this log too: {shared.LOG}',
     )
-    add_part_options(parser)
-    add_log_options(parser)
+    shared.add_part_options(parser)
+    shared.add_log_options(parser)
 
 
-def run(args: argparse.Namespace) -> Outcome:
+def run(args: argparse.Namespace) -> shared.Outcome:
     """Write the files, and say what they lack."""
     if args.regressor and not FORMATS[args.format].table:
         tables = ', '.join(name for name, each in FORMATS.items() if each.table)
@@ -86,7 +77,7 @@ def run(args: argparse.Namespace) -> Outcome:
     output = Path(args.output) if args.output else beside
     table = output.with_name(f'{output.stem}_regressor{output.suffix}')
     written = [output, table] if args.regressor else [output]
-    expect_new(written, args.force)
+    shared.expect_new(written, args.force)
     marked = unusable_note(read_results(args.results))
     content, notes = write(args.format, model, folders=args.mesh_folder, like=args.like)
     if args.regressor:
@@ -101,7 +92,9 @@ def run(args: argparse.Namespace) -> Outcome:
         for path in written:
             print_paragraph(str(path), 'written')
 
-    return Outcome({'written': written, 'notes': [*filter(None, [marked]), *notes]}, print_all)
+    return shared.Outcome(
+        {'written': written, 'notes': [*filter(None, [marked]), *notes]}, print_all
+    )
 
 
 def _write_regressor(args: argparse.Namespace, model: 'IdentifiedModel', path: Path) -> list[str]:
@@ -110,11 +103,10 @@ def _write_regressor(args: argparse.Namespace, model: 'IdentifiedModel', path: P
     from ..files.export.tables import write_regressor
     from ..files.identification_input import split
 
-    options = dataclasses.replace(read_options(args), urdf=model.robot.urdf)
-    progress: ProgressBar = args.progress
-    progress.step('reading')
+    options = dataclasses.replace(shared.read_options(args), urdf=model.robot.urdf)
+    args.progress.step('reading')
     joints = model.robot.recorded_joints
-    log = open_recording(args.regressor, joints, options=options, progress=progress.share)
-    progress.step('writing')
-    part = split(log, selected_part(args))[0]
+    log = open_recording(args.regressor, joints, options=options, progress=args.progress.share)
+    args.progress.step('writing')
+    part = split(log, shared.selected_part(args))[0]
     return write_regressor(path, part, model, overwrite=args.force)

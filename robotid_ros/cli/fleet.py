@@ -1,6 +1,7 @@
 """`robotid fleet run|report`: from the bags of many robots to a store and a page."""
 
 import argparse
+import dataclasses
 from pathlib import Path
 import time
 from typing import TYPE_CHECKING
@@ -9,7 +10,6 @@ from .shared_options import add_output_option, EXIT_UNUSABLE, LOG, Outcome
 from .terminal import print_findings, print_paragraph, print_table, ProgressBar
 
 if TYPE_CHECKING:
-    from ..fleet.engine import Engine
     from ..fleet.run import Run
 
 HELP = 'identify a fleet of robots from all its recordings'
@@ -42,14 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='FILE',
         help='CSV: source, robot, type, time, tags, temperature of recordings',
     )
-    _add_run_options(run_parser)
-    report = actions.add_parser('report', help='one page on a store')
-    report.add_argument('store', metavar='STORE', help='folder of fleet run -o')
-    add_output_option(report, 'default: report.html in the store')
-
-
-def _add_run_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    run_parser.add_argument(
         '-c',
         '--config',
         action='append',
@@ -57,13 +50,18 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         metavar='[TYPE=]FILE',
         help='of a type of robots; may be repeated. The first one says `fleet`',
     )
-    parser.add_argument('-o', '--output', required=True, metavar='STORE', help='made when missing')
-    parser.add_argument(
+    run_parser.add_argument(
+        '-o', '--output', required=True, metavar='STORE', help='made when missing'
+    )
+    run_parser.add_argument(
         '--scheduler', default='', metavar='ADDRESS', help='of Dask; default: on this machine'
     )
-    parser.add_argument(
+    run_parser.add_argument(
         '--workers', type=int, metavar='N', help='on this machine; default: that of fleet.workers'
     )
+    report = actions.add_parser('report', help='one page on a store')
+    report.add_argument('store', metavar='STORE', help='folder of fleet run -o')
+    add_output_option(report, 'default: report.html in the store')
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -72,14 +70,28 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _run(args: argparse.Namespace) -> Outcome:
+    from ..fleet.engine import Engine
+    from ..fleet.model import load_models
     from ..fleet.pooling import pool
+    from ..fleet.run import Run
     from ..fleet.sources import find_sources
+    from ..fleet.store import Store
 
     sources = find_sources(args.sources, args.manifest)
     progress: ProgressBar = args.progress
     progress.step('starting workers')
-    work, engine = _start(args, progress)
-    with engine:
+    models, settings = load_models(args.config)
+    if args.workers is not None:
+        settings = dataclasses.replace(settings, workers=max(0, args.workers))
+    began = time.monotonic()
+
+    def show(done: int, total: int, failed: int) -> None:
+        seconds = max(time.monotonic() - began, 1e-9)
+        text = f'{done} of {total} bags, {done / seconds:.2g}/s'
+        progress.show(done / max(total, 1), text + f', {failed} failed' * bool(failed))
+
+    work = Run(Store.open(args.output, create=True), models, show)
+    with Engine(settings, args.scheduler) as engine:
         if progress.shown:
             progress.print_line(f'dashboard: {engine.dashboard}')
         work.work(sources, engine)
@@ -126,7 +138,6 @@ def _judge(work: 'Run', locations: list[str]) -> tuple[dict[str, str], bool]:
 
 
 def _report(args: argparse.Namespace) -> Outcome:
-    from ..core.finding_codes import as_data
     from ..fleet.report.page import write_fleet_report
 
     target = Path(args.output or Path(args.store) / 'report.html')
@@ -137,26 +148,4 @@ def _report(args: argparse.Namespace) -> Outcome:
         print_findings(f.of(f'{f.values["type"]} {f.values["robot"]}') for f in findings)
         print_paragraph(str(target), 'written')
 
-    return Outcome({'findings': list(map(as_data, findings)), 'written': target}, print_all)
-
-
-def _start(args: argparse.Namespace, progress: ProgressBar) -> tuple['Run', 'Engine']:
-    import dataclasses
-
-    from ..fleet.engine import Engine
-    from ..fleet.model import load_models
-    from ..fleet.run import Run
-    from ..fleet.store import Store
-
-    models, settings = load_models(args.config)
-    if args.workers is not None:
-        settings = dataclasses.replace(settings, workers=max(0, args.workers))
-    store = Store.open(args.output, create=True)
-    began = time.monotonic()
-
-    def show(done: int, total: int, failed: int) -> None:
-        seconds = max(time.monotonic() - began, 1e-9)
-        text = f'{done} of {total} bags, {done / seconds:.2g}/s'
-        progress.show(done / max(total, 1), text + f', {failed} failed' * bool(failed))
-
-    return Run(store, models, show), Engine(settings, args.scheduler)
+    return Outcome({'findings': findings, 'written': target}, print_all)

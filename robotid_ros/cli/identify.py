@@ -5,23 +5,8 @@ import dataclasses
 from pathlib import Path
 
 from ..exceptions import UnknownNameError
+from . import shared_options as shared
 from .results_text import print_results, results_data
-from .shared_options import (
-    add_all_option,
-    add_log_options,
-    add_output_option,
-    add_part_options,
-    add_robot_options,
-    default_output,
-    description,
-    expect_new,
-    judged,
-    LOG,
-    Outcome,
-    parse_part,
-    read_options,
-    selected_part,
-)
 from .terminal import ProgressBar
 
 # Labels of the steps with the share of the time that each takes, of 8 s of a six-axis arm at
@@ -60,10 +45,10 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument(
-        'bag', nargs='+', help=f'{LOG}; several of one robot are identified together'
+        'bag', nargs='+', help=f'{shared.LOG}; several of one robot are identified together'
     )
-    add_robot_options(parser)
-    add_output_option(
+    shared.add_robot_options(parser)
+    shared.add_output_option(
         parser,
         'default: <BAG>_identified, of the first one',
         'DIR',
@@ -75,32 +60,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='ols, wls, mle, irls, tls, iv, didim, clie, cloe, oe or both; default: the '
         "configuration's",
     )
-    add_part_options(parser)
+    shared.add_part_options(parser)
     parser.add_argument(
         '--validation-part',
-        type=parse_part,
+        type=shared.parse_part,
         metavar='START:STOP',
         help='validate on this part; default: the validation phase, or what --part leaves',
     )
     parser.add_argument('--validation', metavar='BAG', help='validate on another recording')
-    add_log_options(parser)
-    add_all_option(parser)
+    shared.add_log_options(parser)
+    shared.add_all_option(parser)
 
 
-def run(args: argparse.Namespace) -> Outcome:
+def run(args: argparse.Namespace) -> shared.Outcome:
     """Identify and write the files."""
     progress: ProgressBar = args.progress
-    progress.plan(STEPS)
     progress.step('reading')
     from ..files.identification_input import open_input, split_all
     from ..files.results_file import RESULT_FILES
 
-    folder = Path(args.output or default_output(args.bag[0], 'identified'))
-    expect_new([folder / name for name in RESULT_FILES], args.force)
-    options, urdf, share = read_options(args), description(args), progress.share
+    folder = Path(args.output or shared.default_output(args.bag[0], 'identified'))
+    shared.expect_new([folder / name for name in RESULT_FILES], args.force)
+    options, urdf, share = shared.read_options(args), shared.description(args), progress.share
     session = open_input(args.bag, args.config, urdf, options=options, progress=share)
     validation = args.validation_part
-    fitted, other = split_all(session.recordings, selected_part(args), validation)
+    fitted, other = split_all(session.recordings, shared.selected_part(args), validation)
     if args.validation:
         other = session.read(args.validation, share)
         other = validation.of(other) if validation else other
@@ -121,7 +105,7 @@ def run(args: argparse.Namespace) -> Outcome:
     files = sorted(file.name for file in folder.iterdir())
     data = {**results_data(results), 'folder': folder, 'files': files}
     written = [f'{folder}: {", ".join(files)}']
-    return judged(data, lambda: print_results(results, written, every=args.all), results)
+    return shared.judged(data, lambda: print_results(results, written, every=args.all), results)
 
 
 def steps(method: str) -> list[tuple[str, float]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..exceptions import ConfigurationError
 from .demo import expect_ros
 from .shared_options import add_joints_option, add_output_option, expect_new, Outcome
-from .terminal import print_paragraph, ProgressBar, show
+from .terminal import print_paragraph, show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 # How long a robot that is up is listened to [s]: DDS announces participants every 3 s.
 LISTENING = 3.0
 
-# Label of the longest step.
+# Label of the longest step; steps with the share of the time that each takes.
 PERIOD = 'choosing the period of the motion'
+STEPS = (('asking the robot', 1.0), ('reading the description', 1.0), (PERIOD, 4.0))
 HELP = 'write a configuration for a robot description, or for a robot that is up'
 DESCRIPTION = (
     'Write a commented configuration for the arm of a URDF or xacro: joints, limits, start pose, '
@@ -83,7 +84,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
         text = settings_reference()
         return Outcome(parse_yaml(text, 'the settings'), partial(show, text.rstrip()))
-    from ..core.finding_codes import as_data, render
+    from ..core.finding_codes import render
     from ..core.model.urdf_parsing import parse_urdf
     from ..core.setup.arm_choice import choose_arm, JointTree, left_out_sentences
     from ..core.setup.robot_setup import choose_period, KnownFacts, set_up_robot
@@ -92,8 +93,7 @@ def run(args: argparse.Namespace) -> Outcome:
     from ..files.configuration_text import configuration_text, urdf_setting
     from ..files.robot_description import read_description, repair_inertials
 
-    progress: ProgressBar = args.progress
-    progress.plan((('asking the robot', 1.0), ('reading the description', 1.0), (PERIOD, 4.0)))
+    progress = args.progress
     facts, folders, tip = None, tuple[str, ...](), args.tip or ''
     copied = bool(args.urdf is None or args.arguments or args.repair)
     if args.urdf is None:
@@ -135,18 +135,17 @@ def run(args: argparse.Namespace) -> Outcome:
     text = configuration_text(setup, urdf_setting(source, output), folders)
     write_text(output, text, overwrite=args.force)
     load(output)
-    notes = map(render, setup.notes)
     sentences = (
         *left_out_sentences(setup.arm),
         *_impossible_sentences(impossible, bool(args.repair)),
         *setup.rules.values(),
-        *notes,
+        *map(render, setup.notes),
     )
     data = {
         'joints': setup.arm.joints,
         'tool': setup.arm.tip,
         'notes': sentences,
-        'unchecked': {name: as_data(found) for name, found in setup.unchecked.items()},
+        'unchecked': setup.unchecked,
         'written': written,
     }
     return Outcome(data, partial(_print_setup, setup, sentences, written))

@@ -2,16 +2,9 @@
 
 import argparse
 import dataclasses
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
-from .shared_options import (
-    add_log_options,
-    add_urdf_option,
-    EXIT_UNUSABLE,
-    LOG,
-    Outcome,
-    read_options,
-)
+from . import shared_options as shared
 from .terminal import format_number, print_findings, print_paragraph, print_table, SHORT, show
 
 if TYPE_CHECKING:
@@ -31,18 +24,18 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
-    parser.add_argument('bag', help=LOG)
-    add_urdf_option(parser)
-    add_log_options(parser)
+    parser.add_argument('bag', help=shared.LOG)
+    shared.add_urdf_option(parser)
+    shared.add_log_options(parser)
     parser.add_argument('--all', action='store_true', help='show every topic with its type')
 
 
-def run(args: argparse.Namespace) -> Outcome:
+def run(args: argparse.Namespace) -> shared.Outcome:
     """Summarise."""
     from ..files.bags.summary import summarise
 
     args.progress.step('reading')
-    summary = summarise(args.bag, read_options(args, described=True))
+    summary = summarise(args.bag, shared.read_options(args, described=True))
 
     def print_all() -> None:
         _print_summary(summary, every_topic=args.all)
@@ -50,22 +43,14 @@ def run(args: argparse.Namespace) -> Outcome:
             word = f'{use.purpose}: {"yes" if use.possible else f"no, {use.reason}"}'
             print_paragraph(word, style='good' if use.possible else 'doubtful')
 
-    return Outcome(summary_data(summary), print_all, code=0 if summary.usable else EXIT_UNUSABLE)
-
-
-def summary_data(summary: 'BagSummary') -> dict[str, Any]:
-    """Return a summary as an object of JSON; its session's header is that of the bag."""
-    from ..core.finding_codes import as_data
-
-    fields = dataclasses.fields(summary)
-    data = {f.name: getattr(summary, f.name) for f in fields if f.name != 'session'}
-    verdict = {'usable': summary.usable, 'reason': summary.suitability[0].reason or None}
-    return {
-        **data,
-        'notes': list(map(as_data, summary.notes)),
+    data = {f.name: getattr(summary, f.name) for f in dataclasses.fields(summary)}
+    del data['session']  # it repeats the header of the bag
+    data['usable'] = summary.usable
+    data['verdict'] = {
         'usable': summary.usable,
-        'verdict': verdict,
+        'reason': summary.suitability[0].reason or None,
     }
+    return shared.Outcome(data, print_all, code=0 if summary.usable else shared.EXIT_UNUSABLE)
 
 
 def _print_summary(summary: 'BagSummary', *, every_topic: bool) -> None:

@@ -1,4 +1,4 @@
-"""`robotid`: one verb a module, each with its texts, `add_arguments(parser)` and `run(args)`."""
+"""`robotid`: one verb a module, with texts, `add_arguments(parser)`, `run(args)` and `STEPS`."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -128,7 +128,8 @@ def build_parser() -> argparse.ArgumentParser:
             formatter_class=HelpFormatter,
         )
         module.add_arguments(subparser)
-        subparser.set_defaults(run=module.run, json=False, debug=False, quiet=False)
+        steps = getattr(module, 'STEPS', 1)
+        subparser.set_defaults(run=module.run, steps=steps, json=False, debug=False, quiet=False)
         for each in (subparser, *_commands_of(subparser).values()):
             for name, text in (
                 ('--json', 'print what was found as JSON, and nothing else'),
@@ -140,15 +141,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """
-    Run one command.
-
-    Returns
-    -------
-    0 on success, 1 on an error, 2 on wrong usage, 3 for a poor design, 4 where a result or a log
-    is unusable, 130 after Ctrl-C.
-
-    """
+    """Run one command, and return its exit code: `EXAMPLES` says what each means."""
     for name in ('stdout', 'stderr'):
         stream = getattr(sys, name)
         if stream is None:  # closed
@@ -198,6 +191,7 @@ def _run(args: argparse.Namespace, interrupted: threading.Event) -> int:
     """Run a verb and print its outcome, or one sentence on what went wrong."""
     try:
         with ProgressBar(args.verb, quiet=args.quiet) as args.progress:
+            args.progress.plan(args.steps)
             outcome = args.run(args)
         print_json(outcome.data) if args.json else outcome.show()
         sys.stdout.flush()

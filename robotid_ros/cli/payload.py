@@ -5,25 +5,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .shared_options import (
-    add_log_options,
-    add_output_option,
-    add_robot_options,
-    default_output,
-    description,
-    EXIT_UNUSABLE,
-    expect_new,
-    Outcome,
-    read_options,
-)
-from .terminal import (
-    format_measured,
-    print_findings,
-    print_paragraph,
-    print_table,
-    ProgressBar,
-    show,
-)
+from . import shared_options as shared
+from .terminal import format_measured, print_findings, print_table, print_written, show
 
 if TYPE_CHECKING:
     from ..core.payload import Payload
@@ -57,37 +40,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="frame of the result; default: the configuration's workspace.frame, else tool0, else "
         "the last joint's",
     )
-    add_robot_options(parser, 'EMPTY')
-    add_output_option(parser, 'default: <LOADED>_payload.yaml', replaces='an existing file')
-    add_log_options(parser)
+    shared.add_robot_options(parser, 'EMPTY')
+    shared.add_output_option(parser, 'default: <LOADED>_payload.yaml', replaces='an existing file')
+    shared.add_log_options(parser)
 
 
-def run(args: argparse.Namespace) -> Outcome:
+def run(args: argparse.Namespace) -> shared.Outcome:
     """Identify both, and write the file."""
-    progress: ProgressBar = args.progress
-    progress.plan(STEPS)
-    progress.step('reading')
-    from ..core.finding_codes import as_data
+    args.progress.step('reading')
     from ..core.payload import payload_from_recordings
     from ..core.payload.payload import stands_out
     from ..files.export.payload import maker_lines, write_payload
     from ..files.payload_input import open_payload
 
-    output = Path(args.output or default_output(args.loaded, 'payload.yaml'))
-    expect_new([output], args.force)
+    output = Path(args.output or shared.default_output(args.loaded, 'payload.yaml'))
+    shared.expect_new([output], args.force)
     given = open_payload(
         args.empty,
         args.loaded,
         args.frame,
         args.config,
-        progress.share,
-        urdf=description(args),
-        options=read_options(args),
+        args.progress.share,
+        urdf=shared.description(args),
+        options=shared.read_options(args),
     )
     payload, findings = payload_from_recordings(
-        given.empty, given.loaded, given.robot, given.settings, progress.step, given.frame.name
+        given.empty,
+        given.loaded,
+        given.robot,
+        given.settings,
+        args.progress.step,
+        given.frame.name,
     )
-    progress.step('writing the result')
+    args.progress.step('writing the result')
     facts = {'robot': given.robot.name, 'empty': args.empty, 'loaded': args.loaded}
     path = write_payload(output, payload, facts, findings, given.frame.body, overwrite=args.force)
     rows, lines, usable = _parameters(payload), maker_lines(payload), stands_out(payload)
@@ -106,7 +91,7 @@ def run(args: argparse.Namespace) -> Outcome:
             show(f'{maker}: {line or "wants what the motion does not tell"}')
         show()
         print_findings(findings)
-        print_paragraph(str(path), 'written')
+        print_written({'written': path})
 
     data = {
         'frame': payload.frame,
@@ -115,13 +100,13 @@ def run(args: argparse.Namespace) -> Outcome:
         ],
         'controllers': lines,
         'verdict': {'usable': usable, 'reason': None if usable else 'mass_within_sigma'},
-        'findings': [as_data(found) for found in findings],
+        'findings': findings,
         'written': path,
     }
     if usable:
-        return Outcome(data, print_all)
+        return shared.Outcome(data, print_all)
     error = 'the payload is unusable: its mass does not stand out of its σ'
-    return Outcome(data, print_all, [error], EXIT_UNUSABLE)
+    return shared.Outcome(data, print_all, [error], shared.EXIT_UNUSABLE)
 
 
 def _parameters(payload: 'Payload') -> list[tuple[str, float, float, str]]:

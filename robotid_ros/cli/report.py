@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..exceptions import FileError, RobotIdError
 from .shared_options import add_output_option, Outcome
-from .terminal import ProgressBar, show
+from .terminal import show
 
 # Steps with the share of the time that each takes.
 STEPS = (('reading', 1.0), ('writing the page', 4.0))
@@ -30,17 +30,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Write the page."""
-    from ..files.report.page import write_report
+    from ..files.report.page import save_page
     from ..files.results_file import read_results, REPORT, results_folder
 
-    progress: ProgressBar = args.progress
-    progress.plan(STEPS)
-    progress.step('reading')
+    args.progress.step('reading')
     path = Path(args.parameters)
     results = read_results(path)
-    progress.step('writing the page')
+    args.progress.step('writing the page')
     try:
-        page = write_report(results, args.output or results_folder(path) / REPORT)
+        output = args.output or results_folder(path) / REPORT
+        page = save_page('identification', output, results)
     except RobotIdError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:

@@ -26,7 +26,6 @@ WELL_KNOWN, FEW_PARAMETERS = 10.0, 12
 
 def results_data(results: 'Results') -> dict[str, Any]:
     """Return what was found as an object of JSON."""
-    from ..core.finding_codes import as_data
     from ..files.results import total_residual
     from ..files.verdict_text import verdict_data
 
@@ -34,7 +33,7 @@ def results_data(results: 'Results') -> dict[str, Any]:
     judged = results.validation or results.identification
     return {
         **{name: getattr(results, name) for name in names},
-        'findings': [as_data(found) for found in results.findings],
+        'findings': results.findings,
         'parameters': results.base,
         'condition_number': results.condition_number,
         'total_residual': total_residual(judged),

@@ -24,22 +24,12 @@ UNITS_EXAMPLE = 'time=ms position=deg effort=A*0.12'
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """
-    What a verb has done: `main` prints one of its two forms, then the errors.
+    """What a verb has done: `main` prints one of its two forms, then the errors."""
 
-    Attributes
-    ----------
-    data : for `--json`
-    show : prints it for people
-    errors : sentences for standard error
-    code : exit code
-
-    """
-
-    data: Any
-    show: Callable[[], object]
-    errors: Sequence[str] = ()
-    code: int = 0
+    data: Any  # for `--json`
+    show: Callable[[], object]  # prints it for people
+    errors: Sequence[str] = ()  # sentences for standard error
+    code: int = 0  # exit code
 
 
 def add_robot_options(
@@ -119,14 +109,7 @@ def add_urdf_option(parser: argparse.ArgumentParser) -> None:
 
 
 def read_options(args: argparse.Namespace, *, described: bool = False) -> 'ReadOptions':
-    """
-    Return what the user says of a log, with the robot description of `add_urdf_option` if asked.
-
-    Raises
-    ------
-    ConfigurationError : patterns or units of another form
-
-    """
+    """Return what the user says of a log; `described`: with the robot of `add_urdf_option`."""
     from ..files.formats.read_options import parse_assignments, ReadOptions
 
     return ReadOptions(
@@ -157,10 +140,14 @@ def judged(data: Any, show: Callable[[], None], results: 'Results') -> Outcome:
     return Outcome(data, show, errors, 0 if usable else EXIT_UNUSABLE)
 
 
-def page_written(write: Callable[[], object], label: str = 'written') -> dict[str, str]:
+def page_written(
+    kind: str, path: str | Path, *subject: Any, force: bool, label: str = 'written'
+) -> dict[str, str]:
     """Write a page: its path under a label; or why not, where what draws it is not installed."""
+    from ..files.report.page import save_page
+
     try:
-        return {label: str(write())}
+        return {label: str(save_page(kind, path, *subject, overwrite=force))}
     except MissingPackageError as error:
         return {'warning': str(error)}
 
@@ -175,10 +162,7 @@ def expect_new(paths: Iterable[Path], force: bool) -> None:
     """
     Check, before the work, that files can be written, and replace none unless asked to.
 
-    Raises
-    ------
-    FileError : one is there, and not to be replaced; or its folder cannot be written
-
+    FileError: one is there, and not to be replaced; or its folder cannot be written.
     """
     from ..files.atomic import expect_writable
 
@@ -228,14 +212,7 @@ def parse_part(text: str) -> 'LogPart':
 
 
 def selected_part(args: argparse.Namespace) -> 'LogPart | None':
-    """
-    Return the part that was asked for, None for all.
-
-    Raises
-    ------
-    ConfigurationError : options that contradict each other
-
-    """
+    """Return the part that was asked for, None for all; ConfigurationError: options contradict."""
     if args.start is None and args.stop is None:
         return cast('LogPart | None', args.part)
     from ..files.identification_input import LogPart

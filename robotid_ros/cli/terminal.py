@@ -66,15 +66,10 @@ def show(
     text: str = '', style: str = '', head: int | None = None, stream: TextIO | None = None
 ) -> None:
     """
-    Print a text. All that the command line prints goes through here or `print_json`.
+    Print what is `printable` of a text. All printing goes through here or `print_json`.
 
-    Parameters
-    ----------
-    text : of any origin: only what is `printable` of it reaches the terminal
-    style : one of `STYLES`, for terminals that show colours
-    head : characters that have the style; all by default
-    stream : standard output by default
-
+    A terminal that shows colours shows the first `head` characters, all by default, in a style of
+    `STYLES`. The stream is standard output by default.
     """
     stream, text = stream or sys.stdout, printable(text)
     if not style or not stream.isatty():
@@ -98,13 +93,8 @@ def print_paragraph(text: str, label: str = '', style: str = '', indent: int = 2
     """
     Print a paragraph, beside its label in a margin, on a terminal with that in colour.
 
-    Parameters
-    ----------
-    text : without line breaks
-    label : one of `LABELS`, or another word
-    style : of the label, or of the whole text without one: one of `STYLES`
-    indent : of all lines but the first, without a label
-
+    `label` is one of `LABELS`, or another word; `style`, one of `STYLES`, is that of the label, or
+    of the whole text without one; `indent` that of all lines but the first, without a label.
     """
     head = len(label) or None
     if 0 < len(label) < MARGIN:
@@ -113,6 +103,12 @@ def print_paragraph(text: str, label: str = '', style: str = '', indent: int = 2
         text, head = f'{label}: {text}', len(label) + 1
     style = style or LABELS.get(label, 'heading' if label else '')
     show(wrapped(text, sys.stdout, indent), style, head)
+
+
+def print_written(written: Mapping[str, object]) -> None:
+    """Print paths, or why there is none, each behind its label."""
+    for label, path in written.items():
+        print_paragraph(str(path), label)
 
 
 def print_findings(findings: 'Iterable[Finding]', *, every: bool = True) -> None:
@@ -150,21 +146,16 @@ def print_error(text: str) -> None:
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: str = '') -> None:
-    """
-    Print rows in columns below their headers, and an empty line.
-
-    Parameters
-    ----------
-    headers : one per column
-    rows : texts
-    align : '<' or '>' for each column; left out: text left, numbers right
-
-    """
+    """Print a table as `format_table` lays it out, and an empty line."""
     show(format_table(headers, rows, align) + '\n')
 
 
 def format_table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: str = '') -> str:
-    """Lay out a table as `print_table` does: texts wrap on a terminal, no number is cut."""
+    """
+    Lay out rows in columns below their headers: texts wrap on a terminal, no number is cut.
+
+    `align` has '<' or '>' for each column; without it texts stand left, numbers right.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.cells import cell_len
     from rich.console import Console
@@ -234,10 +225,15 @@ def plain(value: Any) -> Any:
     """
     Turn a value into those of JSON.
 
-    Dataclasses become objects with their fields, arrays lists, paths texts; numbers that are
-    none or not finite become null, since JSON has no word for them.
+    Dataclasses become objects with their fields, findings with their texts, arrays lists, paths
+    texts; numbers that are none or not finite become null, since JSON has no word for them.
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        from ..core.finding_codes import as_data
+        from ..core.findings import Finding
+
+        if isinstance(value, Finding):
+            return plain(as_data(value))
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}
@@ -256,17 +252,12 @@ def plain(value: Any) -> Any:
 
 class ProgressBar:
     """
-    How far a command is, and about how long it still takes.
+    How far a command is, and about how long it still takes; quiet ones show nothing.
 
-    A bar on a terminal; elsewhere lines on standard error, from `FIRST_LINE` on. It never goes
-    back, and is full only when the work is done. What this process, C functions and processes that
-    it starts write to standard error meanwhile, as ROS logs, stands above the bar.
-
-    Parameters
-    ----------
-    label : what is done, until a step says more
-    quiet : whether nothing is shown
-
+    A bar on a terminal; elsewhere lines on standard error, from `FIRST_LINE` on, with a label
+    until a step says more. It never goes back, and is full only when the work is done. What this
+    process, C functions and processes that it starts write to standard error meanwhile, as ROS
+    logs, stands above the bar.
     """
 
     def __init__(self, label: str = '', *, quiet: bool = False):
@@ -285,10 +276,7 @@ class ProgressBar:
         """
         Take other steps, of which the one that is being done stands where it stood.
 
-        Parameters
-        ----------
-        steps : how many; or their labels, with the share of the time that each takes
-
+        `steps` are how many; or their labels, with the share of the time that each takes.
         """
         self._plan = [('', 1.0)] * steps if isinstance(steps, int) else list(steps)
         self._total = sum(weight for _, weight in self._plan)
@@ -393,7 +381,18 @@ class ProgressBar:
         """Take what goes to standard error, and print it above the bar."""
         source, sink = os.pipe()
         end = os.urandom(16).hex()  # processes that go on may keep the pipe open
-        reader = threading.Thread(target=self._copy, args=(source, end), name='log', daemon=True)
+
+        def copy() -> None:
+            with open(source, errors='backslashreplace') as lines:
+                for line in lines:
+                    text, last, _ = line.rstrip('\n').partition(end)
+                    if text or not last:
+                        with contextlib.suppress(OSError):  # no terminal any more
+                            self.print_line(text)
+                    if last:
+                        return
+
+        reader = threading.Thread(target=copy, name='log', daemon=True)
         os.dup2(sink, 2)
         reader.start()
         try:
@@ -404,13 +403,3 @@ class ProgressBar:
             os.write(sink, f'{end}\n'.encode())
             os.close(sink)
             reader.join()
-
-    def _copy(self, source: int, end: str) -> None:
-        with open(source, errors='backslashreplace') as lines:
-            for line in lines:
-                text, last, _ = line.rstrip('\n').partition(end)
-                if text or not last:
-                    with contextlib.suppress(OSError):  # no terminal any more
-                        self.print_line(text)
-                if last:
-                    return

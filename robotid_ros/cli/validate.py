@@ -5,23 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from . import shared_options as shared
 from .results_text import print_joints, print_verdict
-from .shared_options import (
-    add_log_options,
-    add_output_option,
-    add_part_options,
-    add_robot_options,
-    description,
-    EXIT_ERROR,
-    expect_new,
-    judged,
-    LOG,
-    Outcome,
-    page_written,
-    read_options,
-    selected_part,
-)
-from .terminal import print_findings, print_paragraph, ProgressBar
+from .terminal import print_findings, print_paragraph, print_written
 
 if TYPE_CHECKING:
     from ..files.comparison import CheckedParameters
@@ -44,30 +30,28 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
-    parser.add_argument('bag', help=LOG)
+    parser.add_argument('bag', help=shared.LOG)
     parser.add_argument(
         '--parameters', required=True, metavar='FILE', help='parameters.yaml or its folder'
     )
-    add_robot_options(parser, 'the parameters', 'predict these')
+    shared.add_robot_options(parser, 'the parameters', 'predict these')
     parser.add_argument(
         '--max-residual',
         type=float,
         metavar='PERCENT',
         help='fail when a joint is worse than this',
     )
-    add_output_option(
+    shared.add_output_option(
         parser,
         'default: validation_<BAG>.html beside the parameters',
         replaces='an existing page',
     )
-    add_part_options(parser)
-    add_log_options(parser)
+    shared.add_part_options(parser)
+    shared.add_log_options(parser)
 
 
-def run(args: argparse.Namespace) -> Outcome:
+def run(args: argparse.Namespace) -> shared.Outcome:
     """Predict, and write the page."""
-    from ..core.finding_codes import as_data
-    from ..files.report.page import write_validation
     from ..files.results import total_residual
     from ..files.results_file import results_folder
     from ..files.verdict_text import verdict_data
@@ -75,12 +59,10 @@ def run(args: argparse.Namespace) -> Outcome:
     log = Path(args.bag).absolute()
     name = f'validation_{log.stem if log.is_file() else log.name}.html'
     output = Path(args.output) if args.output else results_folder(args.parameters) / name
-    expect_new([output], args.force)
-    progress: ProgressBar = args.progress
-    progress.plan(STEPS)
-    checked = _predict(args, progress)
-    progress.step('writing the page')
-    written = page_written(lambda: write_validation(checked, output, overwrite=args.force))
+    shared.expect_new([output], args.force)
+    checked = _predict(args)
+    args.progress.step('writing the page')
+    written = shared.page_written('validation', output, checked, force=args.force)
     found, explanation = checked.checked, checked.explanation()
     rows = found.validation
     worst = max(rows, key=lambda row: row.relative)
@@ -92,28 +74,27 @@ def run(args: argparse.Namespace) -> Outcome:
             print_paragraph(text)
         print_findings(found.findings)
         print_verdict(found)
-        for label, text in written.items():
-            print_paragraph(text, label)
+        print_written(written)
 
     data = {
         'residuals': rows,
         'total': total_residual(rows),
         'explanation': explanation,
-        'findings': [as_data(each) for each in found.findings],
+        'findings': found.findings,
         'verdict': verdict_data(found),
         **written,
         'passed': passed,
     }
     if passed:
-        return judged(data, show, found)
+        return shared.judged(data, show, found)
     error = (
         f'{worst.joint} misses the bound: {100 * worst.relative:.2f} % of its torque is not '
         f'predicted, {args.max_residual:g} % are allowed'
     )
-    return Outcome(data, show, [error], EXIT_ERROR)
+    return shared.Outcome(data, show, [error], shared.EXIT_ERROR)
 
 
-def _predict(args: argparse.Namespace, progress: ProgressBar) -> 'CheckedParameters':
+def _predict(args: argparse.Namespace) -> 'CheckedParameters':
     """Predict the torques of the chosen part of the recording by every set of parameters."""
     from ..core.finding_codes import finding
     from ..files.check_parameters import check_parameters
@@ -123,22 +104,22 @@ def _predict(args: argparse.Namespace, progress: ProgressBar) -> 'CheckedParamet
     from ..files.robot_description import other_robot_warning
 
     results = read_results(args.parameters)
-    progress.step('reading')
+    args.progress.step('reading')
     identified = results_folder(args.parameters) / URDF
     known = identified.read_text() if identified.exists() else None
     session = open_input(
         [args.bag],
         args.config or results.settings,
-        description(args),
-        options=replace(read_options(args), joints=args.joints or results.joints),
+        shared.description(args),
+        options=replace(shared.read_options(args), joints=args.joints or results.joints),
         fallback=known or '',
-        progress=progress.share,
+        progress=args.progress.share,
     )
-    part = selected_part(args)
+    part = shared.selected_part(args)
     chosen, other = split(session.recording, part)
     if part is None and other is not None:
         chosen = other
-    progress.step('predicting')
+    args.progress.step('predicting')
     checked = check_parameters(results, chosen, session, args.command_line)
     verdict = verdict_of(results)
     marked = [] if verdict.usable else [finding('marked_unusable', reason=verdict.reason)]

@@ -33,21 +33,9 @@ def open_atomic(path: str | Path, *, overwrite: bool = True) -> Iterator[BinaryI
     """
     Write a file whole or not at all, also when the disk fills up or the process dies.
 
-    Missing folders are made. The permissions of a file that is replaced are kept.
-
-    Parameters
-    ----------
-    path : where to
-    overwrite : False refuses to replace an existing file
-
-    Returns
-    -------
-    A context, of a stream whose content gets its name when the context ends.
-
-    Raises
-    ------
-    FileError : the file exists and may not be replaced, the disk is full, no permission
-
+    Missing folders are made, the permissions of a file that is replaced are kept. Yields a stream
+    whose content gets the name when the context ends. Raises FileError where the file exists and
+    may not be replaced, the disk is full or permission is missing.
     """
     path = Path(path)
     with file_errors(path):
@@ -73,15 +61,8 @@ def expect_writable(folder: str | Path, size: int = 0) -> None:
     """
     Check before long work that files can be written to a folder, which may be missing yet.
 
-    Parameters
-    ----------
-    folder : where to
-    size : of what will be written [bytes]
-
-    Raises
-    ------
-    FileError : it is no folder, may not be written to, or has too little space
-
+    `size` is of what will be written [bytes]. Raises FileError where it is no folder, may not be
+    written to, or has too little space.
     """
     folder = Path(folder).absolute()
     with file_errors(folder):
@@ -103,10 +84,7 @@ def make_new_folder(path: str | Path) -> Path:
     """
     Make a folder that was not there: of this name, or with the next free number behind it.
 
-    Raises
-    ------
-    FileError : none can be made
-
+    Raises FileError where none can be made.
     """
     path = Path(path)
     with file_errors(path):
@@ -157,10 +135,7 @@ def open_regular(path: str | Path) -> BinaryIO:
     """
     Open a file for reading, unless it is a device or a pipe, which may never end.
 
-    Raises
-    ------
-    FileError : it is missing, not readable or not a regular file
-
+    Raises FileError where it is missing, not readable or not a regular file.
     """
     with file_errors(path):
         # Without waiting for someone to write to a pipe.
@@ -177,10 +152,7 @@ def read_text(path: str | Path) -> str:
     """
     Read a text file.
 
-    Raises
-    ------
-    FileError : it is missing, not readable, not regular, too large or not UTF-8
-
+    Raises FileError where it is missing, not readable, not regular, too large or not UTF-8.
     """
     with open_regular(path) as stream, file_errors(path):
         data = stream.read(MAX_TEXT + 1)

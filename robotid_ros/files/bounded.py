@@ -33,10 +33,7 @@ def check_unpacked(path: Path, size: int) -> None:
     """
     Check what a file says that it holds, before it is read.
 
-    Raises
-    ------
-    RecordingError : more than a recording of its size can hold
-
+    Raises RecordingError where it is more than a recording of its size can hold.
     """
     packed = path.stat().st_size
     if size > unpack_limit(packed):
@@ -50,10 +47,7 @@ def unpack(data: bytes, kind: str, limit: int) -> bytes:
     """
     Undo a compression, 'zstd', 'lz4', 'bz2' or '' for none.
 
-    Raises
-    ------
-    ValueError : it is damaged, of another kind or holds more than `limit` bytes
-
+    Raises ValueError where it is damaged, of another kind or holds more than `limit` bytes.
     """
     if not kind:
         return data
@@ -79,10 +73,7 @@ def unpack_file(path: Path, target: Path) -> None:
     """
     Undo the compression of a whole file, which ends in `.zstd`.
 
-    Raises
-    ------
-    RecordingError : it is damaged, or holds more than a recording can
-
+    Raises RecordingError where it is damaged, or holds more than a recording can.
     """
     with open_regular(path) as source, target.open('wb') as copy:
         with ZstdDecompressor().stream_reader(source, read_across_frames=True) as stream:
@@ -96,10 +87,7 @@ def load_npz(path: Path) -> Any:
     """
     Open a `.npz` file, whose arrays are unpacked one at a time.
 
-    Raises
-    ------
-    RecordingError : it says that it holds more than it can
-
+    Raises RecordingError where it says that it holds more than it can.
     """
     with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
         check_unpacked(path, sum(info.file_size for info in archive.infolist()))

@@ -29,20 +29,9 @@ def check_parameters(
     """
     Predict a recording by base parameters, by identified.urdf, and by the robot description.
 
-    The delays that were removed in the identification are removed here too.
-
-    Parameters
-    ----------
-    results : of an identification
-    recording : to predict
-    session : robot and settings
-    command : that repeats it, for the page
-
-    Raises
-    ------
-    RecordingError : the recording cannot be used
-    UnknownNameError : the robot lacks an identified parameter
-
+    The delays that were removed in the identification are removed here too. `command` repeats it,
+    for the page. Raises RecordingError where the recording cannot be used; UnknownNameError where
+    the robot lacks an identified parameter.
     """
     robot = session.robot.elastic or _with_identified_friction(session.robot, results)
     settings = session.configuration.identification

@@ -127,14 +127,7 @@ def torques(validation: Validation) -> Torques:
 
 
 def history_rows(history: History | None) -> Iterator[dict[str, float]]:
-    """
-    Yield the figures of each iteration: those of the worst joint, then every joint and parameter.
-
-    Parameters
-    ----------
-    history : of a closed-loop identification, or None
-
-    """
+    """Yield the figures of each iteration: of the worst joint, then every joint and parameter."""
     if history is None:
         return
     previous = None
@@ -292,8 +285,6 @@ def save(
 
     Parameters
     ----------
-    identification : what was found
-    recording : where from, one or several
     folder : made when missing; files of the same names are replaced
     settings : the configuration's nested mapping, kept with the result
     command : that repeats it, for the report

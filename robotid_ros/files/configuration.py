@@ -55,11 +55,8 @@ def load(path: str | Path) -> Configuration:
     """
     Read a configuration file; the paths of the URDF and of mesh folders become absolute.
 
-    Raises
-    ------
-    FileError : the file is missing
-    ConfigurationError : not YAML, an unknown key or a wrong type, named with the file
-
+    Raises FileError where the file is missing; ConfigurationError where it is not YAML, an unknown
+    key or a wrong type, named with the file.
     """
     return load_with_mapping(path)[1]
 
@@ -77,11 +74,8 @@ def read_mapping(path: str | Path) -> dict[str, Any]:
     """
     Read the groups below `/**: ros__parameters:`, unchecked; a recording stores them so.
 
-    Raises
-    ------
-    FileError : the file is missing
-    ConfigurationError : not YAML, or not a parameter file
-
+    Raises FileError where the file is missing; ConfigurationError where it is not YAML, or not a
+    parameter file.
     """
     content = parse_yaml(read_text(path), str(path))
     shape = "it must hold '/**:', below it 'ros__parameters:', below that the groups"
@@ -99,22 +93,12 @@ def read_mapping(path: str | Path) -> dict[str, Any]:
 
 def from_mapping(values: Mapping[str, Any], folder: str | Path | None = None) -> Configuration:
     """
-    Check a nested mapping of groups.
+    Check groups, {group: {key: value}}; parameters that every ROS node has are passed over.
 
-    Parameters
-    ----------
-    values : {group: {key: value}}; parameters that every ROS node has are passed over
-    folder : what relative paths start from; None: the working directory
-
-    Returns
-    -------
-    The configuration with absolute paths, and with the folders above the URDF among those of its
-    meshes: a package that is no more than a checkout is found there.
-
-    Raises
-    ------
-    ConfigurationError : an unknown key or a wrong type, named
-
+    Relative paths start from `folder`, None: the working directory. Returns the configuration with
+    absolute paths, and with the folders above the URDF among those of its meshes: a package that
+    is no more than a checkout is found there. Raises ConfigurationError at an unknown key or a
+    wrong type.
     """
     own = {key: value for key, value in values.items() if key not in _ROS_PARAMETERS}
     configuration = parse(Configuration, own)
@@ -133,10 +117,7 @@ def read_urdf(configuration: Configuration) -> str | None:
     """
     Read the robot description that a configuration names; None when it names none.
 
-    Raises
-    ------
-    FileError : the file is missing
-
+    Raises FileError where the file is missing.
     """
     urdf = configuration.robot.urdf
     return read_description(urdf) if urdf else None
@@ -146,13 +127,8 @@ def resolve(uri: str, folder: str | Path | None = None) -> Path:
     """
     Find a file named by `package://`, `file://`, an absolute path or one relative to `folder`.
 
-    Packages are looked up where ament installed them; this package is also found in its own
-    source tree.
-
-    Raises
-    ------
-    FileError : the package is not installed
-
+    Packages are looked up where ament installed them; this package is also found in its own source
+    tree. Raises FileError where the package is not installed.
     """
     if uri.startswith('package://'):
         package, _, rest = uri.removeprefix('package://').partition('/')

@@ -94,12 +94,8 @@ def configuration_text(setup: RobotSetup, urdf: str, mesh_folders: Iterable[str]
     """
     Write the configuration.
 
-    Parameters
-    ----------
-    setup : what was chosen
-    urdf : what the key `robot.urdf` shall say
-    mesh_folders : where meshes are that are not above it
-
+    `urdf` is what the key `robot.urdf` shall say, `mesh_folders` where meshes are that are not
+    above it.
     """
     simulated = (
         "The simulated robot of 'robotid demo': guesses that fit the size of the arm. A real "

@@ -74,10 +74,7 @@ class LogPart:
         """
         Cut this part out of a recording.
 
-        Raises
-        ------
-        RecordingError : next to nothing is left
-
+        Raises RecordingError where next to nothing is left.
         """
         first, last = recording.time_range
         scale = last - first if self.fraction else 1.0
@@ -115,17 +112,13 @@ def open_input(
     RobotIdError : something is missing or does not fit, or the recordings differ
 
     """
-    known: tuple[Mapping[str, Any], Configuration] | None = None
+    settings: Mapping[str, Any] = {}
+    checked = configuration if isinstance(configuration, Configuration) else Configuration()
     if isinstance(configuration, str | Path):
-        known = load_with_mapping(configuration)
-    elif isinstance(configuration, Configuration):
-        known = {}, configuration
-    description = urdf or (read_urdf(known[1]) if known else None)
-    reading = replace(
-        options,
-        urdf=description or fallback,
-        joints=options.joints or (known[1].robot.joints if known else ()),
-    )
+        settings, checked = load_with_mapping(configuration)
+    description = urdf or read_urdf(checked)
+    joints = options.joints or checked.robot.joints
+    reading = replace(options, urdf=description or fallback, joints=joints)
 
     def read(joints: Sequence[str] | None = None) -> list[AnyRecording]:
         return [
@@ -136,7 +129,8 @@ def open_input(
         ]
 
     recordings = read()
-    settings, checked = known or _recorded_configuration(recordings[0], configuration)
+    if configuration is None or isinstance(configuration, Mapping):
+        settings, checked = _recorded_configuration(recordings[0], configuration)
     if description is None:
         _check_descriptions(recordings)
         description = recordings[0].urdf or read_urdf(checked) or fallback
@@ -145,12 +139,11 @@ def open_input(
             f"'{recordings[0].source}' carries no robot description: give one with --urdf, or a "
             'configuration with -c whose robot.urdf names one'
         )
-    asked: dict[str, Any] = {'joints': options.joints} if options.joints else {}
+    wanted = replace(checked.robot, joints=options.joints or checked.robot.joints)
     if options.effort_kind is not None:
-        asked['effort_kind'] = options.effort_kind
+        wanted = replace(wanted, effort_kind=options.effort_kind)
         own = {**(settings.get('robot') or {}), 'effort_kind': options.effort_kind}
         settings = {**settings, 'robot': own}
-    wanted = replace(checked.robot, **asked)
     robot, chosen = _select_robot(description, wanted, recordings)
     if not all(set(robot.recorded_joints) <= set(r.joints) for r in recordings):
         recordings = read(robot.recorded_joints)
@@ -203,13 +196,8 @@ def split(
     """
     Split a recording into what to identify on and what to validate on.
 
-    Without parts, the session's phases count. With the first one alone, what comes after it, or
-    before it when that is longer, validates.
-
-    Returns
-    -------
-    what to identify on (all of it when the session has no phases), what to validate on or None.
-
+    Without parts, the session's phases count, or all of it is to identify on. With the first one
+    alone, what comes after it, or before it when that is longer, validates. Nothing may: None.
     """
     names = {phase.name for phase in recording.phases}
     if part is not None:

@@ -227,13 +227,9 @@ def verdict_of(results: Results) -> Verdict:
         return results.verdict
     rows = results.validation or results.identification
     validated = bool(results.validation)
+    kind = 'measured' if validated else 'from_model'
     return conclude(
-        [
-            JointError(row.joint, measured=row.reported)
-            if validated
-            else JointError(row.joint, from_model=row.reported)
-            for row in rows
-        ],
+        [JointError(row.joint, **{kind: row.reported}) for row in rows],
         [found.severity for found in results.findings],
         residual=max((row.reported for row in rows), default=math.nan),
         validated=validated,
@@ -244,10 +240,7 @@ def of_other_method(results: Results) -> Results:
     """
     Return what the other method found as results of its own.
 
-    Raises
-    ------
-    ValueError : there was no other method
-
+    Raises ValueError where there was no other method.
     """
     other = results.compared
     if other is None:

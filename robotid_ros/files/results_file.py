@@ -27,16 +27,8 @@ def write_results(results: Results, folder: str | Path) -> Path:
     """
     Write `parameters.yaml`, `torques.npz` and, of a closed-loop method, `simulated.npz`.
 
-    Every number reads back bit for bit.
-
-    Returns
-    -------
-    Path of `parameters.yaml`.
-
-    Raises
-    ------
-    FileError : the folder cannot be written
-
+    Every number reads back bit for bit. Returns the path of `parameters.yaml`; raises FileError
+    where the folder cannot be written.
     """
     plain = {f.name: to_plain(getattr(results, f.name)) for f in dataclasses.fields(results)}
     plain['findings'] = [to_plain(as_data(found)) for found in results.findings]
@@ -61,10 +53,7 @@ def read_results(path: str | Path) -> Results:
     """
     Read `parameters.yaml`, or the folder that holds it; torques too when they are beside it.
 
-    Raises
-    ------
-    FileError : it is missing, or not what `write_results` writes
-
+    Raises FileError where it is missing, or not what `write_results` writes.
     """
     path = Path(path)
     path = path / PARAMETERS if path.is_dir() else path

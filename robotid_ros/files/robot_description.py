@@ -30,12 +30,8 @@ def read_description(path: str | Path, arguments: Mapping[str, str] = NO_ARGUMEN
     """
     Read a URDF; run xacro on the source of one, with its arguments by name.
 
-    Raises
-    ------
-    FileError : the file is missing, or xacro is not installed
-    ModelError : xacro refuses it
-    ConfigurationError : arguments, and it is no xacro
-
+    Raises FileError where the file is missing, or xacro is not installed; ModelError where xacro
+    refuses it; ConfigurationError where there are arguments, and it is no xacro.
     """
     text = read_text(path)
     if '<xacro:' not in text and Path(path).suffix != '.xacro':
@@ -103,15 +99,7 @@ def _packages_above(path: Path) -> Iterator[None]:
 
 
 def summarise_description(urdf: str, recorded: Collection[str] = ()) -> str:
-    """
-    Say in words which robot a description is of, and which of its joints were not recorded.
-
-    Parameters
-    ----------
-    urdf : its text
-    recorded : names of the joints of a recording
-
-    """
+    """Say in words which robot a description is of, and which of its joints were not recorded."""
     try:
         names, followers = movable_joints(urdf)
     except ModelError as error:
@@ -152,21 +140,8 @@ def repair_inertials(urdf: str, moving: Collection[str] = ()) -> tuple[str, dict
     Replace inertials that no body can have by the nearest possible ones.
 
     The mass distribution about the centre of mass loses its negative second moments: in the
-    Frobenius norm, no possible body is nearer.
-
-    Parameters
-    ----------
-    urdf : its text
-    moving : links that must have a mass
-
-    Returns
-    -------
-    The text with possible inertials, and by link what was wrong and what it became
-
-    Raises
-    ------
-    ModelError : malformed
-
+    Frobenius norm, no possible body is nearer. Links that are `moving` must have a mass. Returns
+    the text, and by link what was wrong and what it became. Raises ModelError where malformed.
     """
     root, sentences = parse_urdf(urdf), dict[str, str]()
     links = {link.get('name', ''): link for link in root.findall('link')}

@@ -70,10 +70,7 @@ def read_series(path: Path, kind: type[Any], remedy: str) -> dict[str, Any]:
     """
     Read what `write_series` wrote; nothing where there is no file.
 
-    Raises
-    ------
-    FileError : it is damaged; says the remedy
-
+    Raises FileError where it is damaged; says the remedy.
     """
     if not path.exists():
         return {}

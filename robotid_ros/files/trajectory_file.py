@@ -21,35 +21,16 @@ FINDINGS = {
 
 
 def write_design(path: str | Path, design: Design, *, overwrite: bool = True) -> Path:
-    """
-    Write a design; whole or not at all.
-
-    Raises
-    ------
-    FileError : the file cannot be written
-
-    """
+    """Write a design; whole or not at all. Raises FileError where the file cannot be written."""
     return write_text(path, dump_design(design), overwrite=overwrite)
 
 
 def save_design(folder: str | Path, robot: str, design: Design) -> Path:
     """
-    Write a design into a folder, under a name of its own: nothing is replaced.
+    Write a design into a folder, under the robot's name and the trajectory's hash.
 
-    Parameters
-    ----------
-    folder : made when missing
-    robot : its name, the first part of the file's
-    design : the file's name holds the trajectory's hash
-
-    Returns
-    -------
-    The file; that of before, where the same design was written there before.
-
-    Raises
-    ------
-    FileError : the file cannot be written
-
+    Nothing is replaced: the file of before is returned where it holds the same design. Raises
+    FileError where the file cannot be written.
     """
     text, name = dump_design(design), f'{robot or "robot"}_trajectory_{design.trajectory.hash}'
     for number in count(1):
@@ -65,32 +46,16 @@ def read_design(path: str | Path) -> Design:
     """
     Read what `write_design` wrote.
 
-    Raises
-    ------
-    FileError : the file cannot be read
-    TrajectoryError : it is not a trajectory file, or was changed since it was designed
-
+    Raises FileError where the file cannot be read; TrajectoryError where it is not a trajectory
+    file, or was changed since it was designed.
     """
-    return load_design(read_text(path), str(path))
-
-
-def dump_design(design: Design) -> str:
-    """Describe a design as YAML text."""
-    frequency = {'fundamental_frequency': 1.0 / design.trajectory.period}  # ω_f/2π [Hz]
-    values: dict[str, Any] = {'format': FORMAT, 'hash': design.trajectory.hash, **frequency}
-    found = {name: [to_plain(as_data(f)) for f in getattr(design, name)] for name in FINDINGS}
-    return dump_yaml({**values, **design.to_dict(), **found})
-
-
-def load_design(text: str, source: str = 'trajectory') -> Design:
-    """Read a design from YAML text; `source` names it in errors."""
     try:
-        values = parse_yaml(text, source)
+        values = parse_yaml(read_text(path), str(path))
     except ConfigurationError as error:
         raise TrajectoryError(str(error)) from error
     if not isinstance(values, dict) or values.get('format') != FORMAT:
         raise TrajectoryError(
-            f"'{source}' is not a trajectory file of this version: make one with 'robotid design'"
+            f"'{path}' is not a trajectory file of this version: make one with 'robotid design'"
         )
     try:
         found = {
@@ -99,11 +64,19 @@ def load_design(text: str, source: str = 'trajectory') -> Design:
         }
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise TrajectoryError(
-            f"'{source}' is damaged ({type(error).__name__}: {error}): design again"
+            f"'{path}' is damaged ({type(error).__name__}: {error}): design again"
         ) from error
     design = Design.from_dict({**values, **found})
     if design.trajectory.hash != values.get('hash'):
         raise TrajectoryError(
-            f"'{source}' was changed after its design, its hash does not match: design it again"
+            f"'{path}' was changed after its design, its hash does not match: design it again"
         )
     return design
+
+
+def dump_design(design: Design) -> str:
+    """Describe a design as YAML text."""
+    frequency = {'fundamental_frequency': 1.0 / design.trajectory.period}  # ω_f/2π [Hz]
+    values: dict[str, Any] = {'format': FORMAT, 'hash': design.trajectory.hash, **frequency}
+    found = {name: [to_plain(as_data(f)) for f in getattr(design, name)] for name in FINDINGS}
+    return dump_yaml({**values, **design.to_dict(), **found})

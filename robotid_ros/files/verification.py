@@ -126,10 +126,7 @@ def write_verification(folder: Path, verification: Verification) -> Path:
     """
     Write both files; return the path of `verification.yaml`.
 
-    Raises
-    ------
-    FileError : the folder cannot be written
-
+    Raises FileError where the folder cannot be written.
     """
     plain = to_plain(dataclasses.replace(verification, series={}))
     del plain['series']
@@ -141,10 +138,7 @@ def read_verification(path: Path) -> Verification | None:
     """
     Read what `write_verification` wrote; None where there is no file.
 
-    Raises
-    ------
-    FileError : it is damaged
-
+    Raises FileError where it is damaged.
     """
     if not path.exists():
         return None
@@ -166,13 +160,8 @@ def write_gains(
     """
     Write gains as a parameter file that the controller's own configuration can load.
 
-    Parameters
-    ----------
-    path : of the file; one of this name is replaced
-    controller : full name, such as '/arm_controller'
-    gains : {joint: {p, i, d}}
-    comment : what they are, a line
-
+    The controller's name is full, such as '/arm_controller'; gains are {joint: {p, i, d}}; the
+    comment says what they are in a line.
     """
     parameters = {'gains': {joint: dict(values) for joint, values in gains.items()}}
     text = dump_yaml({controller: {'ros__parameters': parameters}})

@@ -21,15 +21,8 @@ def plotjuggler_layout(joints: Sequence[str], namespace: str = '') -> str:
     """
     Lay out motion, efforts, residual and validation of a session, a plot a joint where two meet.
 
-    Parameters
-    ----------
-    joints : names
-    namespace : of the session, such as '/arm1', or none
-
-    Returns
-    -------
-    XML for `plotjuggler --layout`, which then offers to subscribe to the topics.
-
+    Returns XML for `plotjuggler --layout`, which then offers to subscribe to the topics; the
+    namespace is the session's, such as '/arm1', or none.
     """
     place = normal_namespace(namespace)
     root = ET.Element('root')
@@ -88,17 +81,7 @@ def foxglove_layout(joints: Sequence[str], controller: str, namespace: str = '')
 
     Foxglove names elements of arrays by their index: that of the joint in the configuration, which
     the controller is taken to share. `joint_states` has an order of its own, and is left out.
-
-    Parameters
-    ----------
-    joints : names, in the order of the configuration
-    controller : name of the joint trajectory controller
-    namespace : of the session, such as '/arm1', or none
-
-    Returns
-    -------
-    JSON for 'Import from file' of its menu of layouts.
-
+    Returns JSON for 'Import from file' of its menu of layouts; the namespace is the session's.
     """
     place = normal_namespace(namespace)
     state = f'{controller}/controller_state'

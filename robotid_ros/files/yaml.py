@@ -89,10 +89,8 @@ def parse_yaml(text: str, source: str) -> Any:
     """
     Read YAML text.
 
-    Raises
-    ------
-    ConfigurationError : not YAML, or a key twice; names `source`, line and column
-
+    Raises ConfigurationError where it is not YAML, or a key twice; names `source`, line and
+    column.
     """
     try:
         _check_structure(text)
@@ -155,10 +153,7 @@ def from_plain(kind: type[T], values: Mapping[str, Any]) -> T:
     """
     Make a dataclass of plain values of the types it declares, those inside it likewise.
 
-    Raises
-    ------
-    TypeError : a field is missing, unknown or of another type; names it
-
+    Raises TypeError where a field is missing, unknown or of another type; names it.
     """
     hints = get_type_hints(kind)
     return kind(**{name: _made(hints.get(name), value, name) for name, value in values.items()})

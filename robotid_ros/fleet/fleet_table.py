@@ -24,36 +24,20 @@ SESSION_COLUMNS = (
 
 @dataclasses.dataclass(frozen=True)
 class Robots:
-    """
-    The R robots of a type and their S sessions that were identified.
-
-    Attributes
-    ----------
-    type : its name
-    model, base : their model
-    names : of the robots
-    values, sigmas : (R, b) pooled estimates
-    agreement : (R,) p-values of the test that the sessions agree
-    sessions : (S, b) estimates of single sessions
-    session_sigmas : (S, b)
-    owner : (S,) places of their robots
-    times : (S,) when, sorted within each robot
-    temperatures : (S,) [°C], NaN where unknown
-
-    """
+    """The R robots of a type and their S sessions that were identified."""
 
     type: str
     model: Robot
     base: BaseParameters
     names: tuple[str, ...]
-    values: Array
+    values: Array  # (R, b) pooled estimates
     sigmas: Array
-    agreement: Array
-    sessions: Array
+    agreement: Array  # (R,) p-values of the test that the sessions agree
+    sessions: Array  # (S, b) estimates of single sessions
     session_sigmas: Array
-    owner: npt.NDArray[np.intp]
-    times: tuple[datetime | None, ...]
-    temperatures: Array
+    owner: npt.NDArray[np.intp]  # (S,) places of their robots
+    times: tuple[datetime | None, ...]  # (S,) sorted within each robot
+    temperatures: Array  # (S,) [°C], NaN where unknown
 
     @property
     def inertial(self) -> npt.NDArray[np.bool_]:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import t as t_distribution
+from scipy.stats import t
 
 from ..core.arrays import Array
 from .fleet_table import Robots
@@ -25,27 +25,16 @@ LEAST_KELVIN = 0.5
 
 @dataclasses.dataclass(frozen=True)
 class FrictionChange:
-    """
-    A step of a parameter of a robot, the likeliest one.
-
-    Attributes
-    ----------
-    robot, parameter : places
-    since, number : time and place of the first session with the new value
-    before, step : mean before, and what was added then
-    z : step over its standard error
-    p : of so large a step by chance, all places in time counted
-
-    """
+    """A step of a parameter of a robot, the likeliest one."""
 
     robot: int
-    parameter: int
+    parameter: int  # both by their places
     since: datetime | None
-    number: int
-    before: float
+    number: int  # place of the first session with the new value
+    before: float  # mean of the sessions before
     step: float
-    z: float
-    p: float
+    z: float  # step over its standard error
+    p: float  # of so large a step by chance, all places in time counted
 
 
 def find_changes(robots: Robots, kept: Sequence[int]) -> list[FrictionChange]:
@@ -60,30 +49,26 @@ def find_changes(robots: Robots, kept: Sequence[int]) -> list[FrictionChange]:
     found: list[FrictionChange] = []
     if not places:
         return found
+    kelvin = _from_typical(robots.temperatures)
+    # σ of the slope over that of a session.
+    spread = sum(float(np.sum((kelvin[own] - kelvin[own].mean()) ** 2)) for own in places)
+    slope_error = float(np.sqrt(np.pi / 2.0 / spread)) if spread > 0.0 else 0.0
     for parameter in np.flatnonzero(robots.friction):
         values = robots.sessions[:, parameter]
-        kelvin = _from_typical(robots.temperatures)
         values = values - temperature_slope(values, kelvin, places) * kelvin
-        sigma, freedom = session_spread(values, places)
+        squares = np.concatenate([np.diff(values[own]) ** 2 / 2.0 for own in places])
+        freedom = max(EFFICIENCY * len(squares), 1.0)
         floor = float(np.median(robots.session_sigmas[np.concatenate(places), parameter])) / 2.0
-        sigma = max(sigma, floor)
-        slope_sigma = sigma * _slope_error(kelvin, places)
+        sigma = max(float(np.sqrt(np.median(squares) / MEDIAN_OF_SQUARES)), floor)
         for own in places:
-            number, *step = _largest_step(values[own], kelvin[own], sigma, slope_sigma, freedom)
+            number, *step = _largest_step(values[own], kelvin[own], sigma, slope_error, freedom)
             since, robot = robots.times[own[number]], int(robots.owner[own[0]])
             found.append(FrictionChange(robot, int(parameter), since, number, *step))
     return found
 
 
-def session_spread(values: Array, places: Sequence[Places]) -> tuple[float, float]:
-    """Return σ from session to session of the same robot, and its degrees of freedom."""
-    squares = np.concatenate([np.diff(values[own]) ** 2 / 2.0 for own in places])
-    freedom = max(EFFICIENCY * len(squares), 1.0)
-    return float(np.sqrt(np.median(squares) / MEDIAN_OF_SQUARES)), freedom
-
-
 def _largest_step(
-    values: Array, kelvin: Array, sigma: float, slope_sigma: float, freedom: float
+    values: Array, kelvin: Array, sigma: float, slope_error: float, freedom: float
 ) -> tuple[int, float, float, float, float]:
     """
     Return place, mean before, step, step over its error, and p of the largest step.
@@ -95,11 +80,10 @@ def _largest_step(
     for k in range(1, count):
         before, after = float(values[:k].mean()), float(values[k:].mean())
         warmer = float(kelvin[k:].mean() - kelvin[:k].mean())
-        error = np.hypot(sigma * np.sqrt(1.0 / k + 1.0 / (count - k)), slope_sigma * warmer)
-        error = max(error, 1e-300)
-        steps.append((k, before, after - before, (after - before) / error))
+        error = sigma * np.hypot(np.sqrt(1.0 / k + 1.0 / (count - k)), slope_error * warmer)
+        steps.append((k, before, after - before, (after - before) / max(error, 1e-300)))
     number, mean, step, z = max(steps, key=lambda each: abs(each[3]))
-    p = 2.0 * (count - 1) * float(t_distribution.sf(abs(z), freedom))
+    p = 2.0 * (count - 1) * float(t.sf(abs(z), freedom))
     return number, mean, step, float(z), min(p, 1.0)
 
 
@@ -141,9 +125,3 @@ def temperature_slopes(robots: Robots) -> Array:
         for parameter in np.flatnonzero(robots.friction):
             slopes[parameter] = temperature_slope(robots.sessions[:, parameter], kelvin, places)
     return slopes
-
-
-def _slope_error(kelvin: Array, places: Sequence[Places]) -> float:
-    """Return σ of the slope over that of a session."""
-    squares = sum(float(np.sum((kelvin[own] - kelvin[own].mean()) ** 2)) for own in places)
-    return float(np.sqrt(np.pi / 2.0 / squares)) if squares > 0.0 else 0.0

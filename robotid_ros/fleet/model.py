@@ -29,13 +29,8 @@ class FleetModel:
     What the robots of a type have in common.
 
     Nothing is chosen bag by bag but filters and delays: factors merge only where they have the
-    same columns.
-
-    Attributes
-    ----------
-    type : its name
-    content : URDF, robot and identification as JSON, from which all else follows
-
+    same columns. `content` has URDF, robot and identification as JSON, from which all else
+    follows.
     """
 
     type: str

@@ -13,7 +13,7 @@ from ..files.bags.opening import data_files
 from ..files.provenance import versions
 from .engine import Engine, Job, Lost
 from .model import FleetModel
-from .session import BagSession, identify_session, LOST, Row, session_row
+from .session import identify_session, LOST, Row, session_row, without_result
 from .sources import Source
 from .store import FORMAT, SESSIONS, Store
 
@@ -67,11 +67,8 @@ class Run:
     """
     One run into a store, with the models of each type.
 
-    Attributes
-    ----------
-    counts : of the bags of this run by status, 'kept' those that were there before
-    reasons : of the bags that failed or were lost, by location
-
+    `counts` are of the bags of this run by status, 'kept' those that were there before; `reasons`
+    of the bags that failed or were lost, by location.
     """
 
     def __init__(
@@ -97,10 +94,9 @@ class Run:
         self._total += len(sources)
         try:
             for job, outcome in engine.run(self._jobs(sources, there)):
-                session = (
-                    BagSession(LOST, outcome.reason) if isinstance(outcome, Lost) else outcome
-                )
-                self._add(self._bags[job.key], session)
+                lost = isinstance(outcome, Lost)
+                found = without_result(LOST, outcome.reason) if lost else outcome
+                self._add(self._bags[job.key], found)
         finally:
             self._write_plan()
 
@@ -137,14 +133,14 @@ class Run:
             self._count(LOST)
         else:
             nothing = hashlib.sha256(source.location.encode()).hexdigest()
-            self._add(HashedBag(source, nothing, 0, model), BagSession(LOST, reason))
+            self._add(HashedBag(source, nothing, 0, model), without_result(LOST, reason))
 
-    def _add(self, bag: HashedBag, session: BagSession) -> None:
-        row = session_row(session, bag.source, bag.labels, bag.size)
+    def _add(self, bag: HashedBag, found: Row) -> None:
+        row = session_row(found, bag.source, bag.labels, bag.size)
         self.store.add_session(row, bag.model.type, bag.source.robot)
-        if session.system is None:
-            self.reasons[bag.source.location] = session.reason
-        self._remember(bag, session.status)
+        if 'factors' not in row:
+            self.reasons[bag.source.location] = row['reason']
+        self._remember(bag, row['status'])
 
     def _remember(self, bag: HashedBag, status: str) -> None:
         key = bag.labels['key']

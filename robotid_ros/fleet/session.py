@@ -1,7 +1,6 @@
 """One bag: what a worker makes of it, and its row in the store."""
 
 from collections.abc import Sequence
-import dataclasses
 from datetime import datetime, timezone
 from typing import Any
 
@@ -33,62 +32,38 @@ Row = dict[str, Any]
 
 # Of a bag: σ of a pool of K bags come from so many times K batches.
 MOST_BATCHES = 16
-# What became of a bag. LOST says nothing about it: the next run tries it again.
+# What became of a bag. The motion of one that is UNDETERMINED does not tell all parameters, though
+# its factors help others. LOST says nothing about it: the next run tries it again.
 IDENTIFIED, UNDETERMINED, FAILED, LOST = 'identified', 'undetermined', 'failed', 'lost'
 # Stamps before that are of a clock that was never set [s since 1970].
 CLOCK_SET = 1_000_000_000
 
 
-@dataclasses.dataclass(frozen=True)
-class BagSession:
-    """
-    What a bag says.
-
-    Attributes
-    ----------
-    status : IDENTIFIED; UNDETERMINED where its motion alone does not tell all parameters, though
-        its factors help others; FAILED for good; LOST by a worker, a network or a disk
-    reason : of any other status than IDENTIFIED
-    system : triangular factors, or None
-    estimate : of it alone, or None
-    delays : of efforts [s], by joint
-    notes, warnings : on the signals, on the data
-    origin : the robot's clock at the first sample [ns], 0 where it was never set
-    duration, rate, samples : of what was used [s, Hz]
-
-    """
-
-    status: str
-    reason: str = ''
-    system: Factors | None = None
-    estimate: Estimate | None = None
-    delays: dict[str, float] = dataclasses.field(default_factory=dict)
-    notes: tuple[Finding, ...] = ()
-    warnings: tuple[Finding, ...] = ()
-    origin: int = 0
-    duration: float = 0.0
-    rate: float = 0.0
-    samples: int = 0
-
-
-def identify_session(location: str, model: FleetModel) -> BagSession:
-    """Identify one bag; never raises."""
+def identify_session(location: str, model: FleetModel) -> Row:
+    """Identify one bag, and return what it says as columns of its row; never raises."""
     try:
         return _identify(location, model)
     except RobotIdError as error:
-        return BagSession(FAILED, str(error))
+        return without_result(FAILED, str(error))
     except (OSError, MemoryError) as error:
-        return BagSession(LOST, f'{type(error).__name__}: {error}')
+        return without_result(LOST, f'{type(error).__name__}: {error}')
     except Exception as error:
-        return BagSession(FAILED, f'{type(error).__name__}: {error}; the bag is damaged, or a bug')
+        reason = f'{type(error).__name__}: {error}; the bag is damaged, or a bug'
+        return without_result(FAILED, reason)
 
 
-def _identify(location: str, model: FleetModel) -> BagSession:
+def without_result(status: str, reason: str) -> Row:
+    """Return the columns of a bag that gave nothing."""
+    empty = {name: list[Any]() for name in ('notes', 'warnings', 'joints', 'parameters')}
+    numbers = {'samples': 0, 'duration': 0.0, 'rate': 0.0}
+    return {'status': status, 'reason': reason, 'time': None, **numbers, **empty}
+
+
+def _identify(location: str, model: FleetModel) -> Row:
     robot, base, settings = model.build()
     joints, options = robot.recorded_joints, ReadOptions(urdf=model.urdf)
     log = split(open_recording(location, joints, options=options))[0]
-    whole = isinstance(log, Recording)
-    observed = observe_log(log, robot, base, settings.signals, whole)
+    observed = observe_log(log, robot, base, settings.signals, isinstance(log, Recording))
     system, most = observed.system, MOST_BATCHES
     estimate, reason = _fitted(system, settings)
     warnings: Sequence[Finding] = ()
@@ -96,19 +71,25 @@ def _identify(location: str, model: FleetModel) -> BagSession:
         warnings = data_warnings(robot, base, observed.samples, observed.sampled_systems, estimate)
         if isinstance(system, Rows):
             most = min(most, count_blocks(system, estimate.value))
-    return BagSession(
-        UNDETERMINED if estimate is None else IDENTIFIED,
-        reason,
-        compress(system, most),
-        estimate,
-        dict(observed.delays),
-        tuple(dict.fromkeys([*log.notes, *observed.notes])),
-        tuple(warnings),
-        log.origin if log.origin > CLOCK_SET * 10**9 else 0,
-        log.duration,
-        log.rate,
-        log.size,
-    )
+    whole = compress(system, most)
+    factors, known = joined(whole), log.origin > CLOCK_SET * 10**9
+    row = {
+        'status': UNDETERMINED if estimate is None else IDENTIFIED,
+        'reason': reason,
+        'time': datetime.fromtimestamp(log.origin * 1e-9, timezone.utc) if known else None,
+        'notes': [render(note) for note in dict.fromkeys([*log.notes, *observed.notes])],
+        'warnings': list(map(render, warnings)),
+        'samples': log.size,
+        'duration': log.duration,
+        'rate': log.rate,
+        **estimate_columns(whole, estimate),
+        'factor_size': factors.shape[-1],
+        'factors': _packed(factors),
+        'batches': _packed(np.asarray(whole.batches)),
+    }
+    for joint in row['joints']:
+        joint['delay'] = observed.delays.get(joint['name'], 0.0)
+    return row
 
 
 def _fitted(system: System, settings: IdentificationSettings) -> tuple[Estimate | None, str]:
@@ -119,49 +100,11 @@ def _fitted(system: System, settings: IdentificationSettings) -> tuple[Estimate 
         return None, str(error)
 
 
-def session_row(session: BagSession, source: Source, labels: Row, size: int) -> Row:
-    """
-    Return the row of a session in the store.
-
-    Parameters
-    ----------
-    session : what was found
-    source : where, with the labels that a user gave
-    labels : key, bag, configuration, version
-    size : of the bag [bytes]
-
-    """
-    time = datetime.fromisoformat(source.time) if source.time else None
-    if time is None and session.origin:
-        time = datetime.fromtimestamp(session.origin * 1e-9, timezone.utc)
-    row = {
-        **labels,
-        'source': source.location,
-        'time': time,
-        'tags': list(source.tags),
-        'temperature': source.temperature,
-        'status': session.status,
-        'reason': session.reason,
-        'notes': list(map(render, session.notes)),
-        'warnings': list(map(render, session.warnings)),
-        'bytes': size,
-        'samples': session.samples,
-        'duration': session.duration,
-        'rate': session.rate,
-        'joints': [],
-        'parameters': [],
-    }
-    if session.system is not None:
-        row |= estimate_columns(session.system, session.estimate)
-        for joint in row['joints']:
-            joint['delay'] = session.delays.get(joint['name'], 0.0)
-        factors = joined(session.system)
-        row |= {
-            'factor_size': factors.shape[-1],
-            'factors': _packed(factors),
-            'batches': _packed(np.asarray(session.system.batches)),
-        }
-    return row
+def session_row(found: Row, source: Source, labels: Row, size: int) -> Row:
+    """Return the row of a session: what its bag says, its source, labels and size [bytes]."""
+    time = datetime.fromisoformat(source.time) if source.time else found['time']
+    given = {'source': source.location, 'tags': [*source.tags], 'temperature': source.temperature}
+    return {**found, **labels, **given, 'time': time, 'bytes': size}
 
 
 def estimate_columns(system: Factors, estimate: Estimate | None) -> Row:
@@ -201,10 +144,7 @@ def factors_of(row: Row) -> Factors:
     """
     Return the triangular factors of a session's row.
 
-    Raises
-    ------
-    FileError : a program that counted the model's errors otherwise wrote it
-
+    FileError: a program that counted the model's errors otherwise wrote it.
     """
     joints, parameters = row['joints'], row['parameters']
     n, b, size = len(joints), len(parameters), int(row['factor_size'])

@@ -18,26 +18,14 @@ COLUMNS = ('source', 'robot', 'type', 'time', 'tags', 'temperature')
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """
-    A recording and its labels.
-
-    Attributes
-    ----------
-    location : path
-    robot : whose it is
-    type : of the robot; empty: that of the only configuration
-    time : when it was recorded, ISO 8601; empty: as its stamps say
-    tags : words
-    temperature : [°C], or None
-
-    """
+    """A recording and its labels."""
 
     location: str
     robot: str
-    type: str = ''
-    time: str = ''
+    type: str = ''  # of the robot; empty: that of the only configuration
+    time: str = ''  # when it was recorded, ISO 8601; empty: as its stamps say
     tags: tuple[str, ...] = ()
-    temperature: float | None = None
+    temperature: float | None = None  # [°C]
 
     @property
     def labels(self) -> str:
@@ -49,12 +37,9 @@ def find_sources(places: Sequence[str], manifest: str | None = None) -> list[Sou
     """
     Find recordings, each once and sorted; where no manifest names the robot, it is the folder.
 
-    Parameters
-    ----------
-    places : bags, folders that hold any at any depth, patterns
-    manifest : CSV file with the columns `source`, a path from its folder, and, each optional,
-        `robot`, `type`, `time`, `tags` (words) and `temperature` [°C]
-
+    Places are bags, folders that hold any at any depth, and patterns; the manifest is a CSV file
+    with the column `source`, a path from its folder, and any of `robot`, `type`, `time`, `tags`
+    (words) and `temperature` [°C].
     """
     found = {source.location: source for source in _read_manifest(manifest)}
     for place in places:

@@ -11,7 +11,7 @@ import pinocchio as pin
 import pytest
 import yaml
 
-from robotid_ros.files.bags import read_recording
+from robotid_ros.files.bags import open_recording
 from robotid_ros.files.results_file import read_results
 from robotid_ros.files.robot_description import summarise_description
 
@@ -101,7 +101,7 @@ def test_a_recording_that_was_cut_short_is_identified(run, bag, tmp_path):
     path.parent.mkdir()
     data = (bag / 'scara.mcap').read_bytes()
     path.write_bytes(data[: len(data) * 9 // 10])
-    assert len(read_recording(path).time) > 4000
+    assert len(open_recording(path).time) > 4000
     assert run('identify', path.parent, '-o', tmp_path / 'a')[0] == 0
 
 
@@ -188,7 +188,7 @@ def test_validate_shows_a_total_and_what_is_wrong(run, bag, loaded, identified, 
 
 def test_torques_of_the_report_are_those_recorded(identified, bag):
     torques = read_results(identified).torques['identification']
-    recording = read_recording(bag, torques.joints)
+    recording = open_recording(bag, torques.joints)
     at = np.clip(np.searchsorted(recording.time, torques.time), 0, len(recording.time) - 1)
     spread = np.linalg.norm(recording.effort[at] - torques.measured, axis=0)
     assert (spread < 0.1 * np.linalg.norm(torques.measured, axis=0)).all()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.exceptions import FileError, RecordingError
-from robotid_ros.files.bags import BagWriter, dump_session, read_recording, RecordedSession
+from robotid_ros.files.bags import BagWriter, dump_session, open_recording, RecordedSession
 from robotid_ros.files.bags.session import SESSION_TOPIC
 from robotid_ros.files.convert import convert
 
@@ -66,7 +66,7 @@ def test_a_session_stays_one(tmp_path):
         for k, data in enumerate(states(300)):
             writer.write('/joint_states', data, EPOCH + k * STEP)
     convert(writer.path, tmp_path / 'out.mcap')
-    before, after = read_recording(writer.path), read_recording(tmp_path / 'out.mcap')
+    before, after = open_recording(writer.path), open_recording(tmp_path / 'out.mcap')
     assert (after.urdf, after.configuration) == ('<robot/>', {'robot': {'name': 'x'}})
     assert after.phases == before.phases and len(after.phases) == 2
     np.testing.assert_array_equal(after.effort, before.effort)
@@ -85,5 +85,5 @@ def test_publishers_of_different_joints_stay_apart(tmp_path):
             writer.write('/joint_states', data, EPOCH + (k // 2) * STEP)
     found = convert(writer.path, tmp_path / 'out')
     assert (found.count, set(found.joints)) == (600, {'a', 'b', 'c'})
-    recording = read_recording(tmp_path / 'out', ('a', 'c'))
+    recording = open_recording(tmp_path / 'out', ('a', 'c'))
     np.testing.assert_array_equal(recording.position, np.arange(300.0)[:, None] * [1, 1])

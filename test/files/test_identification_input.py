@@ -9,7 +9,7 @@ import pytest
 
 from robotid_ros.core.signals.recording import Phase, Recording
 from robotid_ros.exceptions import ConfigurationError, RecordingError
-from robotid_ros.files.bags import read_recording
+from robotid_ros.files.bags import open_recording
 from robotid_ros.files.configuration import from_mapping
 from robotid_ros.files.convert import convert
 from robotid_ros.files.formats.read_options import ReadOptions
@@ -87,9 +87,9 @@ def calls(function):
 
 def test_a_table_becomes_a_recording_without_messages(log):
     options = ReadOptions(urdf=urdf('a', 'b'))
-    passed = calls(lambda: read_recording(log, options=options))
+    passed = calls(lambda: open_recording(log, options=options))
     assert not [name for file, name in passed if 'messages/' in file or 'serialize' in name]
-    np.testing.assert_array_equal(read_recording(log, options=options).effort, TAU)
+    np.testing.assert_array_equal(open_recording(log, options=options).effort, TAU)
 
 
 def test_configuration_and_description_are_read_once(log, tmp_path):

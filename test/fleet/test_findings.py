@@ -10,7 +10,6 @@ from small_fleet import scara
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.fleet.findings import (
-    changes,
     DRIFT,
     drifts,
     effort_gains,
@@ -64,14 +63,14 @@ def test_of_a_hundred_fleets_where_nothing_is_wrong_few_have_findings(fleet):
     for seed in range(100):
         robots = fleet(seed)
         accused['unlike'] += bool(unlike_the_others(robots, set(), 0.01))
-        accused['drift'] += bool(drifts([(robots, changes(robots, set()))]))
+        accused['drift'] += bool(drifts([(robots, set())]))
     assert max(accused.values()) <= 4  # of one expected; 5 or more have a chance of 0.4 %
 
 
 @pytest.mark.parametrize('seed', range(5))
 def test_a_drift_is_found_with_its_date_and_not_in_others(fleet, seed):
     robots = add(fleet(seed), 3, 'Fc1', 0.2 * np.array([0, 0, 0, 1, 1, 1]))
-    (found,) = drifts([(robots, changes(robots, set()))])
+    (found,) = drifts([(robots, set())])
     told = found.values
     assert select([found], DRIFT) and (told['robot'], told['parameter']) == ('r3', 'Fc1')
     assert told['since'] == '2025-04-01' and told['p'] < 0.01
@@ -86,9 +85,9 @@ def test_friction_that_follows_the_temperature_is_no_drift(fleet):
     degrees[robots.of(2)] = np.linspace(35.0, 15.0, SESSIONS)
     sessions[:, column] *= 1.0 - 0.02 * (degrees - 25.0)
     warm = dataclasses.replace(robots, sessions=sessions, temperatures=degrees)
-    assert not drifts([(warm, changes(warm, set()))])
+    assert not drifts([(warm, set())])
     unknown = dataclasses.replace(warm, temperatures=np.full(len(degrees), np.nan))
-    found = drifts([(unknown, changes(unknown, set()))])
+    found = drifts([(unknown, set())])
     assert [each.values['robot'] for each in found] == ['r2']
 
 

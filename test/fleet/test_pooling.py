@@ -10,7 +10,7 @@ from small_fleet import CONFIG, write_bag
 from robotid_ros.core.pipeline.logs import LogSet
 from robotid_ros.core.pipeline.observation import observe_recording
 from robotid_ros.core.regression.estimators import fit
-from robotid_ros.files.bags import read_recording
+from robotid_ros.files.bags import open_recording
 from robotid_ros.fleet.model import load_models
 from robotid_ros.fleet.pooling import merge, pool, ROBOT, TYPE
 from robotid_ros.fleet.session import factors_of, IDENTIFIED, UNDETERMINED
@@ -29,7 +29,7 @@ def test_a_robot_is_pooled_as_if_all_was_read_at_once(store):
     for row in pooled:
         own = [r['source'] for r in rows if row['level'] == TYPE or r['robot'] == row['name']]
         assert len(own) == len(row['sessions'])
-        logs = LogSet(tuple(read_recording(source, robot.joints) for source in sorted(own)))
+        logs = LogSet(tuple(open_recording(source, robot.joints) for source in sorted(own)))
         assert logs.in_memory
         every = observe_recording(logs, robot, base, settings.signals).system
         expected = fit(every, settings.method)

@@ -17,7 +17,7 @@ from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.exceptions import RecordingError
-from robotid_ros.files.bags import read_recording
+from robotid_ros.files.bags import open_recording
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.results import Entry, Residual, Results
 from robotid_ros.files.results_file import write_results
@@ -39,7 +39,7 @@ def read_when(path: Path, condition: Callable[[Recording], bool], what: str) -> 
 
     def enough() -> Recording | None:
         with contextlib.suppress(RecordingError):
-            recording = read_recording(path)
+            recording = open_recording(path)
             seen.append(f'{path} holds {recording.duration:.2f} s, {recording.notes}')
             return recording if condition(recording) else None
         return None

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from robotid_ros.core.finding_codes import select
-from robotid_ros.files.bags import read_recording
+from robotid_ros.files.bags import open_recording
 
 from .conftest import LONG, read_when, Session, set_gain, SLOW
 
@@ -26,7 +26,7 @@ def test_gains_that_change_while_recording_are_told(session: Session):
     set_gain(session, 'gains.joint_2.p', 0.5 * before.controller.gains['joint_2']['p'])
     session.client.call_set_bool('recorder/record', False)
     session.until('recorder', 'closed')
-    after = read_recording(path)
+    after = open_recording(path)
     # Which of them were the robot's when, nobody knows: a method that needs them has none.
     assert after.controller == dataclasses.replace(before.controller, gains={})
     (note,) = select(after.notes, 'gains_changed')
@@ -55,7 +55,7 @@ def test_gains_that_change_while_the_robot_moves_stop_the_session(
     assert "gains.joint_2.p of '/arm_controller' was changed from " in message
     assert 'to 20.0 during the session' in message
     session.until('recorder', 'closed')
-    recording = read_recording(Path(client.value('recorder', 'path')))
+    recording = open_recording(Path(client.value('recorder', 'path')))
     assert recording.controller is not None
     assert recording.controller.gains == {}
     assert select(recording.notes, 'gains_changed')[0].joints == ('joint_2',)

@@ -13,7 +13,7 @@ from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.exceptions import RobotIdError
-from robotid_ros.files.bags import read_recording
+from robotid_ros.files.bags import open_recording
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.results_file import read_results
 from robotid_ros.nodes.demo.demo import true_standard_parameters
@@ -56,7 +56,7 @@ def finish(session: Session) -> Recording:
     """Wait for the end of a session; return what was recorded."""
     session.until('excitation', 'done')
     session.until('identification', 'done')
-    return read_recording(session.client.latest['recorder/bag'].data)
+    return open_recording(session.client.latest['recorder/bag'].data)
 
 
 def set_speed(session: Session, share: float) -> None:

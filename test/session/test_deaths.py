@@ -12,7 +12,7 @@ from waiting import PATIENCE, wait_until
 
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.signals.recording import Recording
-from robotid_ros.files.bags import read_recording
+from robotid_ros.files.bags import open_recording
 
 from .conftest import LONG, read_when, Session, SLOW
 
@@ -71,7 +71,7 @@ def test_robot_rests_when_the_excitation_goes(name: str, moving: Session):
     if name != 'KILL':
         assert moving.until('excitation', 'failed') == 'stopped by request'
     moving.until('recorder', 'closed')
-    recording = read_recording(bag_of(moving))
+    recording = open_recording(bag_of(moving))
     phases = [phase.name for phase in recording.phases]
     assert (phases[:2], phases[-1]) == (['approaching', 'exciting'], 'failed')
     assert select(recording.notes, 'session_cut')[0].values['phase'] == 'exciting'
@@ -143,7 +143,7 @@ def test_bag_is_readable_when_the_recorder_goes(name: str, moving: Session):
     before = wait_until(nearly_all, 'all but half a second can be read', moving.describe)
     process.send_signal(SIGNALS[name])
     assert process.wait(PATIENCE) == (-signal.SIGKILL if name == 'KILL' else 0)
-    recording = read_recording(path)
+    recording = open_recording(path)
     assert recording.controller is not None
     assert recording.urdf is not None
     assert last_stamp(recording) >= last_stamp(before)

@@ -14,7 +14,7 @@ import pytest
 from waiting import PATIENCE, wait_until
 
 from robotid_ros.core.finding_codes import select
-from robotid_ros.files.bags import read_recording
+from robotid_ros.files.bags import open_recording
 
 from .conftest import LONG, Session
 
@@ -87,7 +87,7 @@ def test_the_robot_rests_and_every_node_ends(
     for name, pid in pids.items():
         wait_until(lambda pid=pid: dead(pid), f'{name} ends', log)
     (bag,) = (tmp_path / 'bags').iterdir()
-    recording = read_recording(bag)
+    recording = open_recording(bag)
     assert recording.duration > 0.5
     (cut,) = select(recording.notes, 'session_cut')
     assert cut.values['phase'] == 'exciting'

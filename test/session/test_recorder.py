@@ -20,7 +20,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from waiting import PATIENCE, wait_until
 
 from robotid_ros.exceptions import RobotIdError
-from robotid_ros.files.bags import read_recording
+from robotid_ros.files.bags import open_recording
 from robotid_ros.nodes.common.messages import format_seconds, status, values_of
 from robotid_ros.nodes.common.processes import prefer_threads
 from robotid_ros.nodes.common.runtime import LATCHED
@@ -145,7 +145,7 @@ def test_a_recording_is_what_was_published_and_is_never_overwritten(session: Ses
     assert first.name == 'mine'
     assert second != first
     assert (first / f'{first.name}.mcap').read_bytes() == content
-    recording = read_recording(second)
+    recording = open_recording(second)
     assert recording.joints == ('joint_1', 'joint_2')
     # Each state that was seen from outside is in the bag, and none twice.
     seen = dict(zip(list(session.robot.stamps), session.robot.positions, strict=False))
@@ -186,7 +186,7 @@ def test_a_full_disk_is_one_sentence_and_what_was_written_stays(session: Session
     assert str(path) in message
     assert '\n' not in message
     assert process.poll() is None
-    assert read_recording(path).duration > 0.5
+    assert open_recording(path).duration > 0.5
     with pytest.raises(RobotIdError, match='not recording'):
         session.client.call_set_bool('recorder/record', False)
 
@@ -275,7 +275,7 @@ def test_a_dead_excitation_ends_recording_and_motion(session: Session, excitatio
     session.until('recorder', 'closed')
     # A second after its death, and half a second until the robot rests.
     assert session.robot.rest_after(silent) < 1.5
-    recording = read_recording(session.client.value('recorder', 'path'))
+    recording = open_recording(session.client.value('recorder', 'path'))
     assert [phase.name for phase in recording.phases] == ['approaching', 'exciting', 'failed']
     assert recording.phases[1].stop - recording.phases[1].start > 0.2
 
@@ -298,7 +298,7 @@ def test_a_recording_that_ends_early_says_so(how: str, session: Session, excitat
         process.send_signal(getattr(signal, f'SIG{how}'))
         assert process.wait(PATIENCE) == 0
     assert [p for p in session.folder.glob('*/*.mcap')] == [path / f'{path.name}.mcap']
-    recording = read_recording(path)
+    recording = open_recording(path)
     assert [phase.name for phase in recording.phases] == ['approaching', 'exciting', 'failed']
 
 
@@ -317,7 +317,7 @@ def test_a_session_whose_end_was_missed_shares_no_bag(session: Session, excitati
     read_when(second, lambda r: r.duration > 0.5, '0.5 s are recorded')
     excitation.be('done')
     heartbeats.wait('idle')
-    names = [[phase.name for phase in read_recording(path).phases] for path in (first, second)]
+    names = [[phase.name for phase in open_recording(path).phases] for path in (first, second)]
     assert names == [['approaching', 'failed'], ['approaching', 'done']]
 
 
@@ -334,7 +334,7 @@ def test_an_excitation_that_is_started_anew_ends_its_bag(
     excitation.session_id = ''
     excitation.be(state)
     assert 'cut' in session.until('recorder', 'closed')
-    phases = read_recording(path).phases[:4]
+    phases = open_recording(path).phases[:4]
     assert [phase.name for phase in phases] == ['approaching', 'exciting', 'approaching', 'failed']
     assert phases[2].cut
 
@@ -351,7 +351,7 @@ def test_states_have_the_times_of_their_own_reception(session: Session, excitati
         found = [m for _, _, m in make_reader(stream).iter_messages(['/excitation/state'])]
     # The first one too, which comes another way than all others: not when it was written.
     assert all(m.publish_time < m.log_time for m in found)
-    recording = read_recording(path)
+    recording = open_recording(path)
     assert [phase.name for phase in recording.phases] == ['approaching', 'exciting', 'done']
     assert all(phase.stop >= phase.start for phase in recording.phases)
 

@@ -14,7 +14,7 @@ from sensor_msgs.msg import JointState
 from robotid_ros.core.model import build_robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.exceptions import RobotIdError
-from robotid_ros.files.bags import read_recording
+from robotid_ros.files.bags import open_recording
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.results_file import read_results
 from robotid_ros.files.verification import (
@@ -83,7 +83,7 @@ def test_states_follow_each_other(finished: Session):
 
 
 def test_phases_in_the_bag_are_exact(finished: Session):
-    recording = read_recording(finished.client.latest['recorder/bag'].data)
+    recording = open_recording(finished.client.latest['recorder/bag'].data)
     for name in ('exciting', 'validating'):
         part = recording.phase(name).reference
         (phase,) = (p for p in recording.phases if p.name == name)
@@ -170,7 +170,7 @@ def test_summary_is_what_the_validation_topics_show(finished: Session):
         assert float(values['relative_residual']) == pytest.approx(value, rel=1e-9)
         assert float(values['moving_relative_residual']) < 0.03
     # The stamps are the robot's own.
-    recording = read_recording(finished.client.latest['recorder/bag'].data)
+    recording = open_recording(finished.client.latest['recorder/bag'].data)
     (phase,) = (p for p in recording.phases if p.name == 'validating')
     start = recording.origin + phase.start * 1e9
     assert start - 1e6 <= to_nanoseconds(measured[0].header.stamp) < start + 1e9

@@ -1,7 +1,7 @@
 """Recordings: rosbag2 folders and files, read whole or cut short, written to lose nothing."""
 
 from .mcap_writer import BagWriter
-from .recording import ChunkedRecording, open_recording, read_recording
+from .recording import ChunkedRecording, open_recording
 from .session import dump_session, RecordedSession
 
 __all__ = [
@@ -10,5 +10,4 @@ __all__ = [
     'RecordedSession',
     'dump_session',
     'open_recording',
-    'read_recording',
 ]

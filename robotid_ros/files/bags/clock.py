@@ -62,10 +62,8 @@ def correct_clock_chunks(tables: Iterable[JointTable]) -> Iterator[tuple[JointTa
     """
     Join successive chunks of one recording on the clock of the first, in bounded memory.
 
-    Yields
-    ------
-    Chunks of about the same size, up to `OVERLAP` messages later, and whether a clock jumped
-
+    Yields chunks of about the same size, up to `OVERLAP` messages later, and whether a clock
+    jumped.
     """
     overlap: JointTable | None = None
     rest: JointTable | None = None
@@ -119,10 +117,7 @@ def drift_notes(
     """
     Tell of stamps that take longer or shorter than the reception of their messages.
 
-    Parameters
-    ----------
-    stamp, received : (N,) of joint states, on one clock each [ns]
-
+    Both are (N,) of joint states, on one clock each [ns].
     """
     count = len(stamp)
     if count < MIN_MESSAGES:

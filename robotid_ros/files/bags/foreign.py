@@ -1,6 +1,6 @@
 """Bags of ROS 1, read as if they were of ROS 2."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Generator
 import contextlib
 import functools
 import os
@@ -19,41 +19,28 @@ from ..bounded import MAX_CHUNK, unpack, unpack_limit
 from .messages import typestore_of
 
 
-class Ros1Reader:
-    """Reader of a ROS 1 bag whose messages are those of ROS 2 (CDR)."""
+class Ros1Reader(Reader):
+    """That of rosbags for ROS 1, whose messages become those of ROS 2 (CDR)."""
 
     notes: tuple[Finding, ...] = ()
 
-    def __init__(self, path: Path):
-        self._reader = Reader(path)
-        self._store: Any = None
-
     def open(self) -> None:
         """Read the index."""
-        self._reader.open()
-        limit = min(MAX_CHUNK, unpack_limit(self._reader.path.stat().st_size))
+        super().open()
+        limit = min(MAX_CHUNK, unpack_limit(self.path.stat().st_size))
         names = {function: name for name, function in decompressors.items()}
-        for position, chunk in self._reader.chunks.items():
+        for position, chunk in self.chunks.items():
             name = names[chunk.decompressor].removeprefix('none')
             bounded = functools.partial(unpack, kind=name, limit=limit)
-            self._reader.chunks[position] = chunk._replace(decompressor=bounded)
+            self.chunks[position] = chunk._replace(decompressor=bounded)
         # Of ROS 2, whose headers have no `seq`: that is what the conversion leaves out.
-        self._store = typestore_of(self._reader.connections)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._reader.close()
-
-    @property
-    def connections(self) -> list[Connection]:
-        """Topics, with the definitions that the bag embeds."""
-        return list(self._reader.connections)
+        self._store = typestore_of(self.connections)
 
     def messages(
-        self, connections: Collection[Any], start: int | None = None, stop: int | None = None
-    ) -> Iterator[tuple[Connection, int, bytes]]:
+        self, connections: Collection[Any] = (), start: int | None = None, stop: int | None = None
+    ) -> Generator[tuple[Connection, int, bytes], None, None]:
         """Yield connection, time of reception [ns] and message, converted."""
-        for connection, time, data in self._reader.messages(connections, start, stop):
+        for connection, time, data in super().messages(connections, start, stop):
             yield connection, time, bytes(self._store.ros1_to_cdr(data, connection.msgtype))
 
 

@@ -41,17 +41,8 @@ def find_topic(bag: Bag, joints: Sequence[str] | None = None) -> str:
 
     Of several it is one with positions of the robot, by its name not of commands or predictions,
     with efforts, called `/joint_states`, of most joints, the fullest: the first of these that
-    tells them apart decides.
-
-    Parameters
-    ----------
-    bag : an open recording
-    joints : that are asked for, None for those of the options or of the robot description
-
-    Raises
-    ------
-    RecordingError : there is none
-
+    tells them apart decides. `joints` are those that are asked for, None for those of the options
+    or of the robot description. Raises RecordingError where there is none.
     """
     counts = {topic: count for topic, count in bag.topics(JOINT_STATE).items() if count}
     if not counts:
@@ -114,17 +105,8 @@ def read_joint_states(
     """
     Read the joint states of a topic, those with the same set of joints together.
 
-    Parameters
-    ----------
-    bag : an open recording
-    topic : of sensor_msgs/JointState
-    seconds : start a new list whenever so much time has passed, to bound the memory
-    window : times of reception between which it is read [ns]
-
-    Yields
-    ------
-    One table per set of joints.
-
+    Yields one table per set of joints, anew whenever so many `seconds` have passed, to bound the
+    memory; `window` are the times of reception between which it is read [ns].
     """
     if topic in bag.tables:
         for part in _pieces(bag.tables[topic], seconds, window):
@@ -227,7 +209,7 @@ def _live(effort: np.ndarray) -> np.ndarray:
 
 def _with_commands(bag: Bag, table: JointTable, controllers: Sequence[str]) -> JointTable:
     """Take what controllers command for the efforts of their joints, unless that is 0 as well."""
-    command = commanded_effort(bag, controllers, table.joints, table.stamp, table.received)
+    command = commanded_effort(bag, controllers, table)
     zero = np.isfinite(table.effort).any(axis=0)
     taken = np.where(zero, _live(command), np.isfinite(command).any(axis=0))
     if not taken.any():
@@ -241,7 +223,7 @@ def _with_commands(bag: Bag, table: JointTable, controllers: Sequence[str]) -> J
 
 def _with_topic(bag: Bag, tables: Sequence[JointTable], name: str) -> list[JointTable]:
     note = finding('efforts_of_topic', topic=name)
-    efforts = (read_effort(bag, name, t.joints, t.stamp, t.received) for t in tables)
+    efforts = (read_effort(bag, name, table) for table in tables)
     return [
         dataclasses.replace(table, effort=effort, notes=(*table.notes, note))
         for table, effort in zip(tables, efforts, strict=True)
@@ -253,13 +235,9 @@ def select_joints(tables: Sequence[JointTable], joints: Sequence[str] | None) ->
     Make one table with the joints asked for.
 
     One publisher that has them all is preferred, then one with effort, then the fastest; several
-    that have some of them each are joined by interpolation.
-
-    Raises
-    ------
-    UnknownNameError : nobody publishes a joint
-    RecordingError : the joints come from publishers that do not run at one time
-
+    that have some of them each are joined by interpolation. Raises UnknownNameError where nobody
+    publishes a joint; RecordingError where the joints come from publishers that do not run at one
+    time.
     """
     ranked = sorted(tables, key=lambda t: (t.has_effort, len(t.stamp)), reverse=True)
     if joints is None:

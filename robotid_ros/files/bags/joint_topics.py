@@ -13,11 +13,10 @@ import re
 import numpy as np
 
 from ...core.finding_codes import finding
-from ...core.model.urdf_parsing import movable_joints
 from ...core.signals.recording import Recording, Reference
 from ...core.timing.update_rate import observed_update_rate
 from ...exceptions import RecordingError, UnknownNameError
-from ..formats.joint_table import interpolate
+from ..formats.joint_table import interpolate, JointTable
 from .messages import CONTROLLER_STATE, in_order, Layout, stamps
 from .storage import Bag, UNBOUNDED, Window
 
@@ -103,12 +102,8 @@ def add_reference(bag: Bag, recording: Recording, window: Window = UNBOUNDED) ->
     """
     Add what the controller followed and commanded, and the rate at which it did.
 
-    Parameters
-    ----------
-    bag : where from
-    recording : its joints, origin and the controller to prefer when several were recorded
-    window : times of reception between which it is read [ns]
-
+    The recording has the controller to prefer when several were recorded; `window` are the times
+    of reception between which it is read [ns].
     """
     controller = recording.controller
     own = f'/{controller.name}/' if controller else '//'
@@ -133,36 +128,19 @@ def add_reference(bag: Bag, recording: Recording, window: Window = UNBOUNDED) ->
     return dataclasses.replace(recording, controller=controller, notes=(*recording.notes, note))
 
 
-def commanded_effort(
-    bag: Bag,
-    topics: Sequence[str],
-    joints: Sequence[str],
-    stamp: np.ndarray,
-    received: np.ndarray,
-) -> np.ndarray:
+def commanded_effort(bag: Bag, topics: Sequence[str], states: JointTable) -> np.ndarray:
     """
-    Return what controllers commanded one cycle of the hardware before each of these times.
+    Return what controllers commanded one cycle of the hardware before joint states, (N, n).
 
-    That is what hardware reports that has no sensor: the command which it applied last.
-
-    Parameters
-    ----------
-    bag : where from
-    topics : of the controllers, the first one that knows a joint counts
-    joints : names of the columns
-    stamp, received : (N,) of joint states [ns]
-
-    Returns
-    -------
-    (N, n), NaN where nothing is known.
-
+    That is what hardware reports that has no sensor: the command which it applied last. Of the
+    controllers' topics the first one that knows a joint counts. NaN where nothing is known.
     """
-    effort = np.full((len(stamp), len(joints)), np.nan)
+    stamp, effort = states.stamp, np.full(states.effort.shape, np.nan)
     # A controller may update less often than its hardware applies and reports what it commands.
     steps = np.diff(np.unique(stamp))
     spacing = float(np.median(steps)) if len(steps) else math.inf
     for topic in topics:
-        found = _read_fields(bag, topic, joints, [('output.effort',)], _around(received))
+        found = _read_fields(bag, topic, states.joints, [('output.effort',)], _around(states))
         if found is None or len(found[0]) < 2:
             continue
         at, first = np.unique(found[0], return_index=True)
@@ -174,55 +152,40 @@ def commanded_effort(
     return effort
 
 
-def _around(received: np.ndarray) -> Window:
-    return int(received.min()) - MARGIN, int(received.max()) + MARGIN
+def _around(states: JointTable) -> Window:
+    return int(states.received.min()) - MARGIN, int(states.received.max()) + MARGIN
 
 
-def read_effort(
-    bag: Bag, name: str, joints: Sequence[str], stamp: np.ndarray, received: np.ndarray
-) -> np.ndarray:
+def read_effort(bag: Bag, name: str, states: JointTable) -> np.ndarray:
     """
-    Interpolate the numbers of a topic onto joint states.
+    Interpolate the numbers of a topic onto joint states, (N, n), NaN where it says nothing.
 
-    Parameters
-    ----------
-    bag : where from
-    name : `TOPIC` or `TOPIC:FIELD`. The field is an interface of a DynamicJointState, else the
-        path of an array, `wrench.data`, a part of one, `data[6:12]`, or of one number in each of
-        several messages, `motor_state.*.tau`
-    joints : names of the columns
-    stamp, received : (N,) of the joint states [ns]
-
-    Returns
-    -------
-    (N, n), NaN where the topic says nothing.
-
-    Raises
-    ------
-    RecordingError, UnknownNameError : the bag lacks the topic, or the topic the field
-
+    `name` is `TOPIC` or `TOPIC:FIELD`. The field is an interface of a DynamicJointState, else the
+    path of an array, `wrench.data`, a part of one, `data[6:12]`, or of one number in each of
+    several messages, `motor_state.*.tau`. Raises RecordingError or UnknownNameError where the bag
+    lacks the topic, or the topic the field.
     """
     topic, _, field = name.partition(':')
     if not bag.count(topic):
         known = (topic for topic, count in bag.topics().items() if count)
         raise UnknownNameError('topic of the recording', topic, tuple(sorted(known)))
     parts = []
-    for layout, payloads, reception, order in bag.groups(topic, _around(received)):
+    for layout, payloads, reception, order in bag.groups(topic, _around(states)):
         stamped = 'header.stamp.sec' in layout.numbers
         at = stamps(layout, payloads) if stamped else np.zeros_like(reception)
         if 'interface_values.0.interface_names' in layout.texts:
-            values = _interfaces(layout, payloads, topic, field, joints)
+            values = _interfaces(layout, payloads, topic, field, states.joints)
         else:
             found = _array(layout, payloads, topic, field)
             names = next((layout.texts[key] for key in NAMES if key in layout.texts), ())
             if len(names) != found.shape[1]:
-                names = _order(bag, joints, found.shape[1], topic)
-            values = _of_joints(found, names, joints)
+                names = _order(bag, states.joints, found.shape[1], topic)
+            values = _of_joints(found, names, states.joints)
         parts.append((order, at, reception, values))
     if not parts:
-        return np.full((len(stamp), len(joints)), np.nan)
+        return np.full(states.effort.shape, np.nan)
     at, reception, values = in_order(parts)
-    own, wanted = (at, stamp) if at.any() else (reception, received)
+    own, wanted = (at, states.stamp) if at.any() else (reception, states.received)
     return interpolate(wanted, own, values, HALF)
 
 
@@ -261,13 +224,9 @@ def _array(layout: Layout, payloads: np.ndarray, topic: str, field: str) -> np.n
     return values[:, start:stop]
 
 
-def _order(bag: Bag, joints: Sequence[str], count: int, topic: str) -> tuple[str, ...]:
+def _order(bag: Bag, joints: tuple[str, ...], count: int, topic: str) -> tuple[str, ...]:
     """Names of the joints for numbers without names: user's, description's, states'."""
-    candidates = [bag.options.joints]
-    if bag.options.urdf:
-        names, followers = movable_joints(bag.options.urdf)
-        candidates.append(tuple(name for name in names if name not in followers))
-    for names in (*candidates, tuple(joints)):
+    for names in (bag.options.joints, bag.options.robot.independent, joints):
         if len(names) == count:
             return names
     raise RecordingError(

@@ -125,24 +125,12 @@ class Chunk:
     size: int
     counts: Counter[int] = field(default_factory=Counter)
 
-    @classmethod
-    def of(cls, content: bytes) -> Chunk:
-        """Return what the beginning of a chunk says of it."""
-        known = len(content) >= CHUNK.size
-        return cls(*CHUNK.unpack_from(content)[:3]) if known else cls(0, 2**64, 0)
-
     def may_hold(self, channels: Collection[int], start: int, stop: int) -> bool:
         """Return whether messages of these channels and times [ns] may be in it."""
         if self.counts.keys().isdisjoint(channels):
             return False
         # Times that are no interval say nothing.
         return self.start > self.stop or (self.stop >= start and self.start < stop)
-
-
-def is_mcap(path: Path) -> bool:
-    """Whether a file starts as MCAP."""
-    with open_regular(path) as stream, file_errors(path):
-        return stream.read(len(MAGIC)) == MAGIC
 
 
 def footer(stream: BinaryIO) -> int | None:
@@ -272,7 +260,9 @@ class McapReader:
             limit = unpack_limit(self.path.stat().st_size)
             for position, opcode, length in self._records(stream):
                 if opcode == Opcode.CHUNK:
-                    chunk = Chunk.of(stream.read(CHUNK.size))
+                    head = stream.read(CHUNK.size)
+                    known = len(head) == CHUNK.size
+                    chunk = Chunk(*CHUNK.unpack(head)[:3]) if known else Chunk(0, 2**64, 0)
                     self._complete(stream, last)
                     limit -= chunk.size
                     last = (position, length) if limit >= 0 else None

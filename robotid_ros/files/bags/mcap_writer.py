@@ -52,10 +52,7 @@ class ExclusiveStream:
         """
         Check that others will find what was written.
 
-        Raises
-        ------
-        FileError : the file was removed or moved
-
+        Raises FileError where the file was removed or moved.
         """
         with contextlib.suppress(OSError):
             if os.path.samestat(os.fstat(self._handle), os.stat(self.path)):
@@ -102,7 +99,7 @@ class BagWriter:
     One recording: `<folder>/<name>/<name>.mcap` and, once closed, `metadata.yaml` beside it.
 
     At least every `flush_period` of writing the open chunk goes to the operating system: a process
-    killed at any time loses at most that much, and `read_recording` reads the rest. An existing
+    killed at any time loses at most that much, and `open_recording` reads the rest. An existing
     recording is never touched: a taken name gets a number (`name_2`). All methods raise
     `FileError` from the first failure on, such as a full disk; what was written before stays
     readable.
@@ -171,17 +168,8 @@ class BagWriter:
         """
         Declare a topic before its first message; declaring it again changes nothing.
 
-        Parameters
-        ----------
-        topic : full name, with the leading slash
-        message_type : 'sensor_msgs/msg/JointState'
-        latched : its publisher is transient local: `ros2 bag play` will then publish it so
-        definition_and_hash : of the type, where it is not that of the installed package
-
-        Raises
-        ------
-        RecordingError : the definition of the type is not installed
-
+        A `latched` topic is played back as transient local; `definition_and_hash` are of the type,
+        where it is not that of the installed package. Raises RecordingError where it is in none.
         """
         if topic in self._channels:
             return
@@ -199,16 +187,7 @@ class BagWriter:
         self._channels[topic] = channel
 
     def write(self, topic: str, data: bytes, received: int, published: int | None = None) -> None:
-        """
-        Append one serialized message (CDR, as raw subscriptions deliver it).
-
-        Parameters
-        ----------
-        topic : a declared one
-        data : the serialized message
-        received, published : times [ns]
-
-        """
+        """Append one serialized message (CDR, as raw subscriptions deliver it); times in ns."""
         channel = self._channels.get(topic)
         if channel is None:
             raise RecordingError(f"'{topic}' was not declared: call add_topic first")

@@ -29,14 +29,7 @@ CONTROLLER_STATE = 'control_msgs/msg/JointTrajectoryControllerState'
 
 
 def typestore_of(connections: Iterable[Any]) -> Any:
-    """
-    Typestore for a recording: rosbags' own types, and the recording's where they are not known.
-
-    Parameters
-    ----------
-    connections : rosbags connections, with the definitions that the recording embeds
-
-    """
+    """Typestore for a recording: rosbags' own types, and its own where they are not known."""
     store = get_typestore(Stores.ROS2_JAZZY)
     room = MAX_DEFINITIONS
     for connection in connections:
@@ -52,10 +45,7 @@ def definition(message_type: str) -> tuple[str, str]:
     """
     Definition of a type with all that it uses, and its type hash (REP-2011).
 
-    Raises
-    ------
-    RecordingError : the package of the type is not installed
-
+    Raises RecordingError where the package of the type is not installed.
     """
     store = get_typestore(Stores.ROS2_JAZZY)
     _add_installed(store, message_type)
@@ -200,14 +190,8 @@ class Decoder:
         """
         Split messages into groups of equal layout.
 
-        Yields
-        ------
-        number of the layout in `layouts`, (M, length) bytes, (M,) positions in `messages`
-
-        Raises
-        ------
-        RecordingError : nearly every message differs
-
+        Yields number of the layout in `layouts`, (M, length) bytes, (M,) positions in `messages`.
+        Raises RecordingError where nearly every message differs.
         """
         if not isinstance(messages, Messages):
             messages = Messages.of([0] * len(messages), messages)

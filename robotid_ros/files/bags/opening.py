@@ -13,7 +13,7 @@ from ..atomic import nearest_file, open_regular, read_text
 from ..bounded import damage_errors, unpack_file
 from ..formats.read_options import BAG_SUFFIXES, DEFAULTS, natural_order, ReadOptions, SUFFIXES
 from ..yaml import parse_yaml
-from .mcap_reader import is_mcap, McapReader
+from .mcap_reader import MAGIC, McapReader
 from .messages import JOINT_STATE, JOINT_STATES_TOPIC
 from .storage import Bag, REPAIR, ZSTD
 
@@ -25,11 +25,8 @@ def open_bag(path: str | Path, options: ReadOptions = DEFAULTS) -> Iterator[Bag]
     """
     Open a recording for reading: a bag of ROS 2 or ROS 1, or a table.
 
-    Raises
-    ------
-    RecordingError : it is missing, empty, damaged or of an unknown kind
-    RobotIdError : a table lacks something, or does not fit the options
-
+    Raises RecordingError where it is missing, empty, damaged or of an unknown kind; RobotIdError
+    where a table lacks something, or does not fit the options.
     """
     notes: list[Finding] = []
     path = Path(path)
@@ -72,10 +69,7 @@ def data_files(path: Path) -> list[Path]:
     """
     Find the files that hold messages or rows, by their names.
 
-    Raises
-    ------
-    RecordingError : there are none
-
+    Raises RecordingError where there are none.
     """
     if not path.exists():
         remedy = nearest_file(path) or ': give a rosbag2 folder or file'
@@ -149,7 +143,7 @@ def _reader_of(
         from .foreign import Ros1Reader
 
         return Ros1Reader(path)
-    if is_mcap(path):
+    if start.startswith(MAGIC):
         return McapReader(path)
     if (reader := _table(path, options)) is not None:
         return reader

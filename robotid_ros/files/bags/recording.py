@@ -78,10 +78,7 @@ class ChunkedRecording(RunContext):
         """
         Index a recording: its clock, its joints and their context.
 
-        Raises
-        ------
-        RecordingError, UnknownNameError : as in `read_recording`
-
+        Raises RecordingError or UnknownNameError as in `open_recording`.
         """
         count, jumped, total, source = 0, False, bag.count(topic), str(bag.path)
         times, numbers, ranges, available = (list[np.ndarray]() for _ in range(4))
@@ -157,10 +154,7 @@ class ChunkedRecording(RunContext):
         """
         Return all of it in memory, with what the controller followed.
 
-        Raises
-        ------
-        RecordingError : there is nothing in it
-
+        Raises RecordingError where there is nothing in it.
         """
         with open_bag(self.source, self.options) as bag:
             chunks = list(self._chunks(bag))
@@ -241,38 +235,14 @@ def open_recording(
     """
     Read one recording, or index it where it has more than `max_samples` joint states.
 
-    Parameters
-    ----------
-    path, joints, options : as in `read_recording`
-    progress : called with the share that is read of a long recording
-    max_samples : that are held in memory
-
-    Raises
-    ------
-    RecordingError, UnknownNameError : as in `read_recording`
-
-    """
-    with open_bag(path, options) as bag:
-        topic = find_topic(bag, joints)
-        if bag.count(topic) <= max_samples:
-            return _read(bag, topic, joints)
-        return ChunkedRecording.open(bag, topic, joints, progress or (lambda _: None), max_samples)
-
-
-def read_recording(
-    path: str | Path,
-    joints: Sequence[str] | None = None,
-    *,
-    options: ReadOptions = DEFAULTS,
-) -> Recording:
-    """
-    Read one recording; its time counts from the first joint state.
+    Its time counts from the first joint state.
 
     Parameters
     ----------
     path : rosbag2 folder, .mcap or .db3 file, also one that was cut short; a ROS 1 bag or a table
     joints : names to keep, in this order; None: all that one publisher sends
     options : what the recording does not say of itself
+    progress : called with the share that is read of a long recording
 
     Raises
     ------
@@ -281,7 +251,10 @@ def read_recording(
 
     """
     with open_bag(path, options) as bag:
-        return _read(bag, find_topic(bag, joints), joints)
+        topic = find_topic(bag, joints)
+        if bag.count(topic) <= max_samples:
+            return _read(bag, topic, joints)
+        return ChunkedRecording.open(bag, topic, joints, progress or (lambda _: None), max_samples)
 
 
 def _read(bag: Bag, topic: str, joints: Sequence[str] | None) -> Recording:

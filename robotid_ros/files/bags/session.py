@@ -74,18 +74,6 @@ def dump_session(session: RecordedSession) -> str:
     return dump_yaml({'format': FORMAT, **groups})
 
 
-def _parse_session(text: str, source: str) -> RecordedSession:
-    """Read the text of a message on `SESSION_TOPIC`; groups of newer versions are left out."""
-    content = parse_yaml(text, source)
-    if not isinstance(content, Mapping) or 'format' not in content:
-        raise RecordingError(f"'{source}' holds no session: record it with 'recorder'")
-    groups = {f.name: content.get(f.name) or {} for f in dataclasses.fields(RecordedSession)}
-    for name, group in groups.items():
-        if not isinstance(group, Mapping):
-            raise RecordingError(f"'{name}' of the session in '{source}' is not a group")
-    return RecordedSession(**groups)
-
-
 # States in which the robot moves.
 MEASURED = ('exciting', 'validating')
 MOVING = ('approaching', *MEASURED, 'verifying')
@@ -120,14 +108,10 @@ def build_phases(
     states: Iterable[StateChange], periods: Mapping[str, float], end: float
 ) -> tuple[Phase, ...]:
     """
-    Order states in time and make phases of them.
+    Order states in time, as received, and make phases of them; those of others are passed over.
 
-    Parameters
-    ----------
-    states : in the order of reception; others than those of a session are passed over
-    periods : duration of one cycle of the motion of a phase, where it is known [s]
-    end : last time of the recording, which begins at 0 [s]
-
+    `periods` last one cycle of the motion of a phase, where it is known [s]; the recording begins
+    at 0 and lasts to `end` [s].
     """
     known, latest = list[StateChange](), -math.inf
     for state in states:
@@ -200,9 +184,18 @@ def _read_last_text(bag: Bag, name: str) -> str | None:
 
 
 def read_session(bag: Bag) -> RecordedSession:
-    """Session snapshot; an empty one when it was not recorded."""
+    """Session snapshot, empty where none was recorded; without groups of newer versions."""
     text = _read_last_text(bag, SESSION_TOPIC)
-    return RecordedSession() if text is None else _parse_session(text, str(bag.path))
+    if text is None:
+        return RecordedSession()
+    content = parse_yaml(text, str(bag.path))
+    if not isinstance(content, Mapping) or 'format' not in content:
+        raise RecordingError(f"'{bag.path}' holds no session: record it with 'recorder'")
+    groups = {f.name: content.get(f.name) or {} for f in dataclasses.fields(RecordedSession)}
+    for name, group in groups.items():
+        if not isinstance(group, Mapping):
+            raise RecordingError(f"'{name}' of the session in '{bag.path}' is not a group")
+    return RecordedSession(**groups)
 
 
 def read_urdf(bag: Bag) -> str | None:
@@ -211,17 +204,7 @@ def read_urdf(bag: Bag) -> str | None:
 
 
 def add_context(bag: Bag, recording: Run, clock: Clock, end: float) -> Run:
-    """
-    Add what a bag says about its joint states, but the reference.
-
-    Parameters
-    ----------
-    bag : the recording
-    recording : joint states, or what is known besides
-    clock : of the stamps
-    end : last time of the recording [s]
-
-    """
+    """Add what a bag says about its joint states up to `end` [s], but the reference."""
     session = read_session(bag)
     phases = read_phases(bag, session, clock, recording.origin, end)
     notes = [*recording.notes, *cut_notes(phases), *_speed_notes(phases)]
@@ -270,16 +253,9 @@ def read_phases(
     bag: Bag, session: RecordedSession, clock: Clock, origin: int, end: float
 ) -> tuple[Phase, ...]:
     """
-    Parts of the session, on the recording's clock.
+    Parts of the session, on the recording's clock from `origin` [ns] to `end` [s].
 
-    Parameters
-    ----------
-    bag : the recording
-    session : which motions were planned
-    clock : of the stamps; where it was set meanwhile, those in the messages do not count
-    origin : stamp of the recording's time zero [ns]
-    end : last time of the recording [s]
-
+    Where the clock was set meanwhile, the stamps in the messages do not count.
     """
     topic = _topic(bag, STATUS, STATE_TOPIC)
     states = []

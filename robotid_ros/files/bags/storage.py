@@ -116,18 +116,10 @@ class Bag:
         limit: int | None = None,
     ) -> Iterator[Messages]:
         """
-        Yield the messages of one topic, thousands at once.
+        Yield the messages of one topic, thousands at once, only the first up to a `limit`.
 
-        Parameters
-        ----------
-        topic : whose messages
-        start, stop : only what was received at `start` or later, and before `stop` [ns]
-        limit : only so many of the first
-
-        Raises
-        ------
-        RecordingError : the file is damaged
-
+        Of those received at `start` or later, and before `stop` [ns]. Raises RecordingError where
+        the file is damaged.
         """
         budget, damaged = [unpack_limit(self.size)], itertools.count(1)
 

@@ -128,10 +128,7 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
     """
     Summarise a recording.
 
-    Raises
-    ------
-    RecordingError : missing, damaged, or without joint states
-
+    Raises RecordingError where it is missing, damaged, or without joint states.
     """
     with open_bag(path, options) as bag:
         topic, statistics = find_topic(bag), _Statistics()
@@ -146,6 +143,11 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
         clock = Clock(received, raw, jumped=False)
         phases = read_phases(bag, session, clock, int(raw[0]), duration)
         channels = statistics.channels()
+        kinds = {c.topic: c.msgtype for c in bag.connections}
+        topics = tuple(
+            TopicSummary(name, kinds[name], n, (n - 1) / duration if duration and n > 1 else 0.0)
+            for name, n in sorted(bag.topics().items())
+        )
         urdf = options.urdf or read_urdf(bag)
         description = urdf and summarise_description(urdf, [c.joint for c in channels])
         uses = _suitability(bag, channels, statistics.obstacle, session, phases, bool(urdf))
@@ -158,7 +160,7 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
         return BagSummary(
             path=Path(path),
             duration=duration,
-            topics=_topics(bag, duration),
+            topics=topics,
             timing=timing,
             channels=channels,
             phases=phases,
@@ -185,14 +187,6 @@ def _averaging(session: RecordedSession, phases: tuple[Phase, ...]) -> tuple[boo
     seconds, period = run.stop - run.start, period / run.speed[0]
     return seconds >= MIN_PERIODS * period, (
         f'{seconds:.3g} s of a period of {period:.3g} s: two whole periods are needed'
-    )
-
-
-def _topics(bag: Bag, duration: float) -> tuple[TopicSummary, ...]:
-    kinds, counts = {c.topic: c.msgtype for c in bag.connections}, bag.topics()
-    return tuple(
-        TopicSummary(name, kinds[name], n, (n - 1) / duration if duration and n > 1 else 0.0)
-        for name, n in sorted(counts.items())
     )
 
 
@@ -347,14 +341,7 @@ def _join_measured_joints(tables: Sequence[JointTable]) -> JointTable:
 
 
 def check_joint_states(states: JointTable) -> tuple[list[Finding], str]:
-    """
-    Check for what is repaired or wrong.
-
-    Returns
-    -------
-    Notes, and why no identification is possible ('' when one is)
-
-    """
+    """Return what is repaired or wrong, and why no identification is possible, '' if one is."""
     recording = to_recording(states, states.stamp[0], '')
     try:
         resampled, rate, _, notes = resample_uniformly(recording, SignalSettings())

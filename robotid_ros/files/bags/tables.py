@@ -4,6 +4,7 @@ Joint states that are not sensor_msgs/JointState: tables, and topics whose field
 What reads bags reads, cuts, inspects and converts them as if they were messages.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 import contextlib
 import dataclasses
@@ -21,9 +22,8 @@ from rosbags.interfaces import (
 from ...core.finding_codes import finding
 from ...core.findings import Finding
 from ...core.signals.clock_correction import MAX_STEP_BACK, MIN_PART_SAMPLES
-from ...exceptions import RecordingError
 from ..formats.arrays import EPISODE_GAP
-from ..formats.column_selection import find, joint_tree, select
+from ..formats.column_selection import find, select
 from ..formats.joint_table import JointTable
 from ..formats.open_table import open_table
 from ..formats.read_options import ReadOptions
@@ -106,19 +106,18 @@ def joint_states_of_topics(bag: Bag) -> tuple[str, JointTable] | None:
     """
     Return the topic whose fields are positions and efforts of joints, and its joint states.
 
-    Of several it is the one with most messages. None where there is none.
-
-    Raises
-    ------
-    RobotIdError : the fields do not fit the robot or the options
-
+    Of several it is the one with most messages. None where there is none. Raises RobotIdError
+    where the fields do not fit the robot or the options.
     """
     for connection in sorted(bag.connections, key=lambda c: -c.msgcount):
         if connection.msgcount < FEWEST:
             continue
         # Whatever messages of unknown types lead to: they are not joint states then.
         with contextlib.suppress(Exception):
-            if not _is_of_joints(_table(bag, connection.topic, FIRST), bag.options):
+            probe = _table(bag, connection.topic, FIRST)
+            found = set(find(probe, bag.options.known_joints))
+            found |= {q for q, pattern in bag.options.columns if select(probe, q, pattern)}
+            if not {'position', 'effort'} <= found:
                 continue
             table = _table(bag, connection.topic)
             note = finding('states_of_fields', topic=connection.topic)
@@ -129,25 +128,13 @@ def joint_states_of_topics(bag: Bag) -> tuple[str, JointTable] | None:
     return connection.topic, read_joint_table(table, bag.options)
 
 
-def _is_of_joints(table: ColumnTable, options: ReadOptions) -> bool:
-    """Whether positions and efforts are among the columns, by their names or the user's."""
-    found = set(find(table, joint_tree(options).independent or options.joints))
-    for quantity, pattern in options.columns:
-        try:
-            select(table, quantity, pattern)
-        except RecordingError:
-            return False
-        found.add(quantity)
-    return {'position', 'effort'} <= found
-
-
 def _table(bag: Bag, topic: str, limit: int | None = None) -> ColumnTable:
     """Make a table of the messages of a topic, whose columns are called after their fields."""
-    parts: dict[int, list[tuple[np.ndarray, dict[str, np.ndarray]]]] = {}
-    texts: dict[int, dict[str, tuple[str, ...]]] = {}
+    parts: dict[int, list[tuple[np.ndarray, dict[str, np.ndarray]]]] = defaultdict(list)
+    layouts: dict[int, Layout] = {}
     for layout, payloads, received, _ in bag.groups(topic, limit=limit):
-        texts[id(layout)] = layout.texts
-        parts.setdefault(id(layout), []).append((received, _columns(layout, payloads)))
+        layouts[id(layout)] = layout
+        parts[id(layout)].append((received, _columns(layout, payloads)))
     # The layout that most messages have.
     best = max(parts, key=lambda number: sum(len(time) for time, _ in parts[number]))
     joined = {_TIME: np.concatenate([time for time, _ in parts[best]])}
@@ -155,7 +142,7 @@ def _table(bag: Bag, topic: str, limit: int | None = None) -> ColumnTable:
         values = np.concatenate([columns[field] for _, columns in parts[best]])
         if not (field.startswith('header.stamp') and not values.any()):
             joined[field] = values[:, 0] if values.shape[1] == 1 else values
-    words = {key: np.array(values) for key, values in texts[best].items()}
+    words = {key: np.array(values) for key, values in layouts[best].texts.items()}
     return from_arrays(f'{topic} of {bag.path}', joined | words, {_TIME: 'ns'})
 
 

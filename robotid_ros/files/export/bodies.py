@@ -67,16 +67,9 @@ def distribute(
     The first receiver that can takes the difference, all others keep their bodies. Where none can,
     heavy links shrink in proportion and the first receiver takes the rest, P − Σ s_i P_i ≻ 0.
 
-    Parameters
-    ----------
-    total : what all of them are together
-    bodies : what each was, at the same frame
-    receivers : who may take the difference, the moving link first
-
-    Returns
-    -------
-    The body of the link that takes the difference, and factors of those that shrink.
-
+    `total` is what all of them are together, `bodies` what each was, at the same frame; the moving
+    link is the first receiver. Returns the body of the link that takes the difference, and factors
+    of those that shrink.
     """
     old = np.sum(list(bodies.values()), axis=0)
     if np.abs(total - old).max() <= UNCHANGED * np.abs(old).max():
@@ -112,24 +105,13 @@ def _shrunk(total: Array, others: Mapping[str, Array]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class RigidBody:
-    """
-    A link that a joint carries, with all links that are fixed to it; or the base.
+    """A link that a joint carries, with all links that are fixed to it; or the base."""
 
-    Attributes
-    ----------
-    joint : that carries it, None for the base
-    parent : number of the body that carries it, -1 for the base
-    origin : H (4, 4), its frame in that of the parent
-    links : H (4, 4), the frame of each link in that of the body, which is the first one's
-    inertial : pseudo-inertia (4, 4) of all of them
-
-    """
-
-    joint: Joint | None
-    parent: int
-    origin: Array
-    links: dict[str, Array]
-    inertial: Array
+    joint: Joint | None  # that carries it, None for the base
+    parent: int  # number of the body that carries it, -1 for the base
+    origin: Array  # H (4, 4), its frame in that of the parent
+    links: dict[str, Array]  # H (4, 4) of each in the frame of the body, which is the first's
+    inertial: Array  # pseudo-inertia (4, 4) of all of them
 
     @property
     def name(self) -> str:
@@ -186,11 +168,8 @@ def principal_inertia(inertial: Array) -> tuple[float, Array, Array, Array]:
     """
     Return a body as simulators accept it.
 
-    Returns
-    -------
     Mass, centre of mass (3,), principal moments (3,) at it, ascending, and their axes (3, 3),
     right-handed columns.
-
     """
     mass, com, inertia = mass_properties(inertial)
     moments, axes = np.linalg.eigh(inertia)
@@ -204,27 +183,15 @@ def principal_inertia(inertial: Array) -> tuple[float, Array, Array, Array]:
 
 @dataclass(frozen=True)
 class Shape:
-    """
-    A visual or collision element of a link.
+    """A visual or collision element of a link."""
 
-    Attributes
-    ----------
-    visual : False for a collision element
-    kind : of COUNTS
-    place : H (4, 4) in the link's frame
-    size : of a box three edges, else radius and length [m]
-    mesh : URI of the file, and its scale (3,)
-    rgba : colour, where one is given
-
-    """
-
-    visual: bool
-    kind: str
-    place: Array
-    size: tuple[float, ...] = ()
-    mesh: str = ''
+    visual: bool  # False for a collision element
+    kind: str  # of COUNTS
+    place: Array  # H (4, 4) in the link's frame
+    size: tuple[float, ...] = ()  # of a box three edges, else radius and length [m]
+    mesh: str = ''  # URI of the file
     scale: tuple[float, ...] = (1.0, 1.0, 1.0)
-    rgba: tuple[float, ...] = ()
+    rgba: tuple[float, ...] = ()  # colour, where one is given
 
 
 def _read_shapes(root: ET.Element) -> dict[str, list[Shape]]:

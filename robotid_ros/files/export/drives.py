@@ -21,15 +21,7 @@ ROTORS, COUPLINGS, GRAVITY = 'rotors', 'couplings', 'gravity'
 
 @dataclass(frozen=True)
 class Drive:
-    """
-    A joint's drive as simulators have it, τ = I ddq + D dq + F sign(dq) + K q + offset.
-
-    Attributes
-    ----------
-    inertia : of the rotor, on the joint's side [kg·m² or kg]
-    damping, friction, stiffness, offset : SI, on the joint's side
-
-    """
+    """A joint's drive in SI on its side, τ = I ddq + D dq + F sign(dq) + K q + offset."""
 
     inertia: float = 0.0
     damping: float = 0.0
@@ -70,11 +62,8 @@ def explain_losses(model: 'IdentifiedModel', kept: Set[str]) -> list[str]:
     """
     Say in sentences what of a model has no place in a format.
 
-    Parameters
-    ----------
-    model : what was identified
-    kept : of FRICTION (plain, see `plain_friction`), OFFSETS, SPRINGS, ROTORS, COUPLINGS, GRAVITY
-
+    It keeps some of FRICTION (plain, see `plain_friction`), OFFSETS, SPRINGS, ROTORS, COUPLINGS,
+    GRAVITY.
     """
     robot = model.robot
     found = [*_inertia_losses(robot, kept), *_friction_losses(model, kept)]

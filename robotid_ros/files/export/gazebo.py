@@ -33,10 +33,7 @@ def prepare_gazebo(configuration: Configuration, parameters: Path) -> str:
     """
     Write the parameters of the controllers, and return the description of the robot to spawn.
 
-    Raises
-    ------
-    ConfigurationError : the configuration names no URDF
-
+    ConfigurationError: the configuration names no URDF.
     """
     urdf = read_urdf(configuration)
     if urdf is None:
@@ -52,12 +49,9 @@ def prepare_gazebo(configuration: Configuration, parameters: Path) -> str:
 
 def controller_parameters(settings: SimulationSettings, joints: Sequence[str]) -> dict[str, Any]:
     """
-    Parameters of the controller manager, the broadcaster and a controller in effort mode.
+    Return a parameter file: controller manager, broadcaster and a controller in effort mode.
 
-    Returns
-    -------
-    The content of a ROS 2 parameter file; joints without gains in the settings get zeros.
-
+    Joints without gains in the settings get zeros.
     """
     manager = {
         'update_rate': _update_rate(settings.update_rate),
@@ -93,15 +87,8 @@ def gazebo_description(
     Hardware that the URDF names already is left out: the plugin cannot load that of a real robot.
     No effort is a state: gz_ros2_control leaves it at 0, in later releases it is the torque behind
     the joint's friction. Without one the broadcaster says NaN, and a session takes what the
-    controller commands, which is what Gazebo applies.
-
-    Parameters
-    ----------
-    urdf : text of the robot description
-    joints : joints with an effort interface
-    positions : where they start [rad or m]; empty: 0
-    parameters : path of the parameter file for the plugin's controller manager
-
+    controller commands, which is what Gazebo applies. Joints start at `positions` [rad or m],
+    empty: 0; `parameters` is the path of the file for the plugin's controller manager.
     """
     robot, root = ElementTree.fromstring(urdf), root_link(urdf)
     for own in robot.findall('ros2_control'):

@@ -37,16 +37,9 @@ class IdentifiedModel:
 
 def read_identified_model(path: str | Path) -> IdentifiedModel:
     """
-    Read what an identification has written.
+    Read what an identification has written: parameters.yaml with identified.urdf beside it.
 
-    Parameters
-    ----------
-    path : parameters.yaml with identified.urdf beside it, or their folder
-
-    Raises
-    ------
-    RobotIdError : a file is missing or cannot be read
-
+    `path` is that file or the folder; RobotIdError: one is missing or cannot be read.
     """
     results = read_results(path)
     values = dict(results.model)

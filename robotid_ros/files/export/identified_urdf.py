@@ -47,14 +47,7 @@ _TAG = re.compile(rb'<(?:[^>"\']|"[^"]*"|\'[^\']*\')*>')
 
 
 def urdf(model: 'IdentifiedModel') -> tuple[str, list[str]]:
-    """
-    Write the identified description with a comment at its end on what it does not hold.
-
-    Returns
-    -------
-    The text, and the sentences of the comment.
-
-    """
+    """Write the identified description, with a comment on what it does not hold; return both."""
     notes = explain_losses(model, {FRICTION, ROTORS})
     if model.robot.rotor_inertia:
         notes.insert(0, ROTOR_NOTE)
@@ -65,14 +58,9 @@ def urdf(model: 'IdentifiedModel') -> tuple[str, list[str]]:
 
 def srdf(model: 'IdentifiedModel') -> tuple[str, list[str]]:
     """
-    Write rotor inertias as an SRDF for `pinocchio.loadRotorParameters`.
+    Write rotor inertias as an SRDF for `pinocchio.loadRotorParameters`, and what it does not hold.
 
     What it calls `mass` is the inertia of the rotor, on the joint's side with a gear ratio of 1.
-
-    Returns
-    -------
-    The text, and sentences on what it does not hold, which also stand in it.
-
     """
     file = ET.Element('robot', name=model.robot.name)
     rotors = ET.SubElement(file, 'rotor_params')
@@ -102,16 +90,9 @@ def identified_urdf(
     All else stands in a comment: torque offset and springs, and where the friction is not viscous
     and Coulomb, its parameters and how far damping and friction are from it.
 
-    Parameters
-    ----------
-    robot : the robot
-    chi : (p,) standard parameters, physically consistent ones
-    friction : that stands for the identified one, by joint; None: fitted here, up to the limits
-
-    Raises
-    ------
-    ModelError : the description is not XML, or lacks a joint
-
+    `chi` (p,) are physically consistent standard parameters; `friction` stands for the identified
+    one, by joint; None: fitted here, up to the limits. ModelError: the description is not XML, or
+    lacks a joint.
     """
     data = robot.urdf.encode()
     description = _parse_text(data)
@@ -241,20 +222,12 @@ def _exact(value: float) -> str:
 
 @dataclass
 class Node:
-    """
-    An element in the text of a description.
-
-    Attributes
-    ----------
-    tag, attributes, children : of the element
-    start, head, stop : offsets of its start, of the end of its start tag, and of its end [bytes]
-
-    """
+    """An element in the text of a description, with the offsets of its parts [bytes]."""
 
     tag: str
     attributes: Mapping[str, str]
     start: int
-    head: int
+    head: int  # end of the start tag
     stop: int = 0
     children: list['Node'] = field(default_factory=list)
 

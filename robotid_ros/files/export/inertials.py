@@ -27,22 +27,10 @@ GROUP, SECTIONS = 'inertia_parameters', ('center_of_mass', 'rotation', 'tensor')
 
 def inertials(model: IdentifiedModel, like: str = '') -> tuple[str, list[str]]:
     """
-    Write the inertials of all links that have a body.
+    Write the inertials of all links that have a body, and sentences on what it does not hold.
 
-    Parameters
-    ----------
-    model : what was identified
-    like : file whose structure and other values are kept; '': none
-
-    Returns
-    -------
-    The text, and sentences on what it does not hold, which also stand in it.
-
-    Raises
-    ------
-    FileError : the file cannot be read
-    ConfigurationError : its structure is another one, or it names none of the links
-
+    `like` is a file whose structure and other values are kept. FileError: it cannot be read;
+    ConfigurationError: its structure is another one, or it names none of the links.
     """
     bodies = {name: body for name, body in own_bodies(model.robot.urdf).items() if body[3, 3] > 0}
     notes = explain_losses(model, frozenset())

@@ -55,17 +55,9 @@ CLASSES = {
 
 def mjcf(model: IdentifiedModel, folders: Sequence[str | Path] = ()) -> tuple[str, list[str]]:
     """
-    Write an identified robot as MJCF.
+    Write an identified robot as MJCF, and sentences on what it does not hold, which stand in it.
 
-    Parameters
-    ----------
-    model : what was identified
-    folders : where the packages of meshes may be, besides those that the configuration names
-
-    Returns
-    -------
-    The text, and sentences on what it does not hold, which also stand in it.
-
+    Meshes are sought in the packages in `folders`, and in those that the configuration names.
     """
     bodies, shapes, drives = read_parts(model)
     file = ET.Element('mujoco', model=model.robot.name)

@@ -6,6 +6,7 @@ Makers differ in units, frames and order.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -38,19 +39,8 @@ def write_payload(
     """
     Write a payload; what the data do not determine is null, its σ infinite.
 
-    Parameters
-    ----------
-    path : of the file
-    payload : what was found
-    facts : robot, recordings: plain values
-    findings : on the recordings and on it
-    link : whose frame that of the payload is; '': it has its name
-    overwrite : False refuses to replace an existing file
-
-    Raises
-    ------
-    FileError : it cannot be written
-
+    Facts are plain values: robot, recordings. `link` is the one whose frame that of the payload
+    is; '': it has its name. FileError: the file cannot be written.
     """
     columns = (payload.names, payload.value, payload.sigma, payload.units)
     parameters = {
@@ -187,16 +177,13 @@ def principal_axes(inertia: Array) -> tuple[Array, Array]:
     Of the 24 rotations that do, the one that turns least.
     """
     moments, vectors = np.linalg.eigh(inertia)
-    # Each axis goes where it points most, the clearest first; the sign that turns less.
-    order = np.full(3, -1)
-    sizes = np.abs(vectors)
-    for _ in range(3):
-        row, column = np.unravel_index(np.argmax(sizes), (3, 3))
-        order[row] = column
-        sizes[row], sizes[:, column] = -1.0, -1.0
-    axes = vectors[:, order] * np.where(np.diag(vectors[:, order]) < 0.0, -1.0, 1.0)
-    if np.linalg.det(axes) < 0.0:
-        axes[:, np.argmin(np.diag(axes))] *= -1.0
+    rotations = [
+        (order, vectors[:, order] * signs)
+        for order in map(list, itertools.permutations(range(3)))
+        for signs in itertools.product((1.0, -1.0), repeat=3)
+        if np.linalg.det(vectors[:, order] * signs) > 0.0
+    ]
+    order, axes = max(rotations, key=lambda each: np.trace(each[1]))  # 1 + 2 cos of the angle
     return moments[order], axes
 
 

@@ -34,14 +34,7 @@ MODEL = '__model__'
 
 
 def sdf(model: IdentifiedModel) -> tuple[str, list[str]]:
-    """
-    Write an identified robot as SDFormat.
-
-    Returns
-    -------
-    The text, and sentences on what it does not hold, which also stand in it.
-
-    """
+    """Write an identified robot as SDFormat, with a comment on what it lacks; return both."""
     bodies, shapes, drives = read_parts(model)
     file = ET.Element('sdf', version=VERSION)
     robot = ET.SubElement(file, 'model', name=model.robot.name)

@@ -94,24 +94,11 @@ def write_regressor(
     Write the rows that an identification uses: filtered, decimated, those of joints that move.
 
     W (R, b) of the base parameters and Y (R,) are written with the `joint` (R,), from 1, and the
-    `time` (R,) of each row, and with the names and units of the columns. A long recording is read
-    and observed in chunks: rows wait on disk.
+    `time` (R,) of each row, and with the names and units of the columns, as `.csv`, `.mat` or
+    `.npz`. A long recording is read and observed in chunks: rows wait on disk.
 
-    Parameters
-    ----------
-    path : `.csv`, `.mat` or `.npz`
-    recording : of the robot
-    model : what was identified, with the settings
-    overwrite : False refuses to replace an existing file
-
-    Returns
-    -------
-    What was found in the recording, in words.
-
-    Raises
-    ------
-    RobotIdError : the recording cannot be used, or the file not be written
-
+    Returns what was found in the recording, in words. RobotIdError: it cannot be used, or the file
+    not be written.
     """
     base = base_parameters(model.robot)
     settings = from_mapping({'identification': model.results.settings.get('identification', {})})

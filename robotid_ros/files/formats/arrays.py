@@ -146,11 +146,7 @@ def read_parquet(path: Path) -> ColumnTable:
     """
     Read a Parquet file, or all episodes of a data set of LeRobot behind each other.
 
-    Raises
-    ------
-    FileError : pyarrow is not installed
-    RecordingError : there is nothing in it
-
+    Raises FileError where pyarrow is not installed; RecordingError where there is nothing in it.
     """
     parquet = optional_package('pyarrow.parquet', str(path))
     files = [path]

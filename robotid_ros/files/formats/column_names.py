@@ -189,15 +189,9 @@ def match_names(found: Sequence[str], known: Sequence[str]) -> dict[str, str]:
     """
     Return which joint each name in a file is, {} where that is not certain.
 
-    The same names, but for case, signs and the word joint; else names that differ by one prefix or
-    suffix, at last without the words that all names of the file begin with: `ur10e_elbow` is
-    `ur5_elbow`. Names that are no joint are left out.
-
-    Parameters
-    ----------
-    found : in the file
-    known : joints of the robot
-
+    The same names as the `known` joints, but for case, signs and the word joint; else names that
+    differ by one prefix or suffix, at last without the words that all names of the file begin
+    with: `ur10e_elbow` is `ur5_elbow`. Names that are no joint are left out.
     """
     shorter = without_beginning(found)
     matched = _same(found, known)
@@ -289,15 +283,7 @@ class Group:
 
 
 def group(names: Iterable[str], joints: Sequence[str]) -> list[Group]:
-    """
-    Group columns whose names differ in the number or the name of a joint only.
-
-    Parameters
-    ----------
-    names : of columns
-    joints : that may be named
-
-    """
+    """Group names of columns that differ in the number or the name of one of `joints` only."""
     spelt = {simplified(joint) for joint in joints}
     likely = {name: _candidates(name, joints) for name in names}
     every = {name: dict.fromkeys([*likely[name], *_remainders(name, spelt)]) for name in likely}

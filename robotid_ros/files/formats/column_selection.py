@@ -1,18 +1,24 @@
-"""Which columns of a table are times, positions, velocities and efforts, of which joints."""
+"""
+Which columns of a table are times, positions, velocities and efforts, of which joints.
+
+Where names do not say it, joint states that only words tell, and what columns look like.
+"""
 
 from collections.abc import Mapping, Sequence
 import dataclasses
 from dataclasses import dataclass
+import itertools
 import re
 
 import numpy as np
 
-from ...core.finding_codes import finding
+from ...core.finding_codes import finding, select as findings_of
 from ...core.findings import Finding
 from ...core.setup.arm_choice import choose_arm, JointTree
 from ...exceptions import ModelError, RecordingError, shortened
 from .column_names import group, Key, match_names, Meaning, numbers_in, understand
-from .read_options import ReadOptions
+from .joint_table import FIELDS
+from .read_options import QUANTITIES, ReadOptions
 from .table import Columns, ColumnTable
 
 FOLDER_HINT = 'give the folder, where other files hold the other quantities'
@@ -36,13 +42,8 @@ class Selection:
     """
     Columns of one quantity.
 
-    Attributes
-    ----------
-    pattern : how to describe them
-    members : number or name of a joint (None: neither) and column
-    meaning : what their names say, None where they say nothing
-    others : selections that would do as well, the likeliest first
-
+    Members are the number or name of a joint (None: neither) and its column; `meaning` is what
+    their names say, if anything; `others` would do as well, the likeliest first.
     """
 
     pattern: str
@@ -53,19 +54,10 @@ class Selection:
 
 def select(table: ColumnTable, quantity: str, pattern: str) -> Selection:
     """
-    Find the columns that a user names.
+    Find the columns that a user names; a RecordingError where nothing is called so.
 
-    Parameters
-    ----------
-    table : where
-    quantity : for messages
-    pattern : a column; an array or a part of it, `x[0:6]`; `first..last` in the order of the file;
-        `q{i}` for numbers, `{joint}_pos` for names of joints; or several of these between commas
-
-    Raises
-    ------
-    RecordingError : nothing is called so
-
+    `pattern` is a column; an array or a part of it, `x[0:6]`; `first..last` in the order of the
+    file; `q{i}` for numbers, `{joint}_pos` for joints; or several of these between commas.
     """
     members = _matches(table, pattern)
     if not members:
@@ -114,22 +106,12 @@ def _array(table: ColumnTable, name: str, part: slice = slice(None)) -> list[tup
     return [(j, Column(name, k)) for j, k in enumerate(range(width)[part])]
 
 
-def joint_tree(options: ReadOptions) -> JointTree:
-    """Return the joints of the robot description, none where there is no description."""
-    return JointTree(options.urdf or '<robot/>')
-
-
 def find(table: ColumnTable, joints: Sequence[str]) -> dict[str, Selection]:
     """
     Find times, positions, velocities and efforts by the names of the columns.
 
-    Measured columns come before commanded ones, torques before currents.
-
-    Parameters
-    ----------
-    table : where
-    joints : of the robot, where they are known
-
+    Measured columns come before commanded ones, torques before currents; `joints` are those of the
+    robot, where they are known.
     """
     groups = group((n for n, width in table.widths.items() if not width), joints)
     selections = [
@@ -140,7 +122,7 @@ def find(table: ColumnTable, joints: Sequence[str]) -> dict[str, Selection]:
         if width and (meaning := understand(re.sub(r'\d+', '', name))):
             selections.append(Selection(name, tuple(_array(table, name)), meaning))
     found = {}
-    for quantity in ('time', 'position', 'velocity', 'effort'):
+    for quantity in QUANTITIES:
         fitting = _times(table) if quantity == 'time' else [
             s for s in selections
             if s.meaning and s.meaning.quantity == quantity
@@ -236,30 +218,27 @@ def _joint_names(table: ColumnTable) -> list[str]:
 
 
 def columns_of_joints(
-    table: ColumnTable, selection: Selection, robot: JointTree, options: ReadOptions
+    table: ColumnTable, selection: Selection, options: ReadOptions
 ) -> tuple[dict[str, Column], list[Finding]]:
     """
     Return the column of each joint, and notes on what the file does not say itself.
 
-    Names count, of columns or in columns of text; else numbers, else the order.
-
-    Raises
-    ------
-    RecordingError : the robot has no such joint, or another number of joints
-
+    Names count, of columns or in columns of text; else numbers, else the order. A RecordingError
+    says that the robot has no such joint, or another number of joints.
     """
     keys = [key for key, _ in selection.members]
     words = [key for key in keys if isinstance(key, str)]
     texts = _joint_names(table)
     if not words and len(texts) == len(keys):
         words = texts
-    names, notes = _by_name(words, robot, options)
+    names, notes = _by_name(words, options)
     if not names:
-        known: Sequence[str] = robot.independent or options.joints
-        if len(options.joints) == len(keys) != len(robot.independent):
+        independent = options.robot.independent
+        known: Sequence[str] = independent or options.joints
+        if len(options.joints) == len(keys) != len(independent):
             known = options.joints
         if not isinstance(keys[0], str):
-            names, notes = _by_number(table, selection, known, robot)
+            names, notes = _by_number(table, selection, known, options.robot)
         elif len(words) != len(known):
             raise RecordingError(
                 f"'{table.source}' has {selection.pattern} of '{words[0]}', which is no joint of "
@@ -274,14 +253,12 @@ def columns_of_joints(
     return {n: column for n, column in zip(names, columns, strict=True) if n}, notes
 
 
-def _by_name(
-    words: Sequence[str], robot: JointTree, options: ReadOptions
-) -> tuple[list[str], list[Finding]]:
+def _by_name(words: Sequence[str], options: ReadOptions) -> tuple[list[str], list[Finding]]:
     """Return the joint that each name is, '' for none, and notes; nothing where none is."""
-    if not (robot.independent or options.joints):
+    robot = options.robot
+    if not options.known_joints:
         return list(words), []
-    matched = match_names(words, (*robot.independent, *robot.mimics) or options.joints)
-    matched = matched or match_names(words, options.joints)
+    matched = match_names(words, options.known_joints) or match_names(words, options.joints)
     if not matched:
         return [], []
     notes = []
@@ -348,25 +325,149 @@ def places_of(
     quantity: str,
     selection: Selection,
     positions: Mapping[str, Column],
-    robot: JointTree,
     options: ReadOptions,
 ) -> tuple[dict[str, Column], list[Finding]]:
     """
     Return the column of each joint that has positions for another quantity, and notes.
 
-    Raises
-    ------
-    RecordingError : the columns are of other joints
-
+    A RecordingError says that the columns are of other joints.
     """
     members = selection.members
     if len(members) == len(positions) and not any(isinstance(key, str) for key, _ in members):
         columns = (column for _, column in members)
         return dict(zip(positions, columns, strict=True)), []
-    places, notes = columns_of_joints(table, selection, robot, options)
+    places, notes = columns_of_joints(table, selection, options)
     if not set(places) & set(positions):
         raise RecordingError(
             f"'{table.source}' has {quantity} of {', '.join(places)} and position of "
             f'{", ".join(positions)}: name columns of the same joints with --columns'
         )
     return {joint: column for joint, column in places.items() if joint in positions}, notes
+
+
+# Columns of a table that are looked at, and whole numbers that are states of a machine.
+MOST_COLUMNS, MOST_STATES = 64, 20
+WIDER = 10.0  # a range that many times another one is told apart
+EMPTY = 'no numbers'
+_OF_ARRAY = re.compile(r'(.+)\[(\d+):(\d+)\]')
+
+
+def _described(columns: Mapping[str, np.ndarray]) -> str:
+    """Say what columns (N,) look like, those that follow one another and are alike at once."""
+    parts: list[tuple[str, list[str], float, float]] = []
+    for name, values in columns.items():
+        known = values[np.isfinite(values)].astype(float)
+        kind, low, high = _kind(known), known.min(initial=np.inf), known.max(initial=-np.inf)
+        if parts and parts[-1][0] == kind:
+            _, members, least, most = parts[-1]
+            own, other = high - low, most - least
+            if kind == EMPTY or (own <= WIDER * other and other <= WIDER * own):
+                parts[-1] = kind, [*members, name], min(least, low), max(most, high)
+                continue
+        parts.append((kind, [name], low, high))
+    return '; '.join(f'{_span(names)}: {kind.format(*ends)}' for kind, names, *ends in parts)
+
+
+def _kind(known: np.ndarray) -> str:
+    """Return what numbers look like, with places for the least and the largest."""
+    if not known.size:
+        return EMPTY
+    steps = np.diff(known)
+    if not steps.any():
+        return 'constant'
+    if (steps == 1.0).all() and known[0] in (0.0, 1.0):
+        return 'counts the rows'
+    if (steps >= 0.0).all() and 2 * np.count_nonzero(steps) > len(steps):
+        return 'grows like a clock from {:.6g} to {:.6g}'
+    if (known == np.round(known)).all() and len(np.unique(known)) <= MOST_STATES:
+        return 'few whole numbers from {:.6g} to {:.6g}'
+    return 'from {:.3g} to {:.3g}'
+
+
+def _span(members: Sequence[str]) -> str:
+    first, last = members[0], members[-1]
+    ends = [_OF_ARRAY.fullmatch(name) for name in (first, last)]
+    if ends[0] and ends[1] and ends[0][1] == ends[1][1]:
+        return f'{ends[0][1]}[{ends[0][2]}:{ends[1][3]}]'
+    return first if len(members) == 1 else f'{first}..{last}'
+
+
+def _looks_of(table: ColumnTable) -> str:
+    """Describe the columns of a table, those of arrays each, for messages."""
+    counts = np.cumsum([width or 1 for width in table.widths.values()])
+    few = itertools.compress(table.widths, counts <= MOST_COLUMNS)
+    columns: Columns = {}
+    for name, values in table.read([*few]).items():
+        if values.ndim == 1:
+            columns[name] = values
+        else:
+            columns |= {f'{name}[{k}:{k + 1}]': column for k, column in enumerate(values.T)}
+    if not columns:
+        return table.known
+    more = f', … ({counts[-1]} in all)' if counts[-1] > MOST_COLUMNS else ''
+    return f'{_described(columns)}{more}'
+
+
+EXAMPLES = {'time': 't', 'position': 'q{i}', 'velocity': 'dq{i}', 'effort': 'tau{i}'}
+
+
+def missing(
+    table: ColumnTable, quantity: str, selections: Mapping[str, Selection]
+) -> RecordingError:
+    """Return the error for a table without a quantity: what its columns look like."""
+    taken = ', '.join(f'{name} {each.pattern}' for name, each in selections.items())
+    known = f'; found: {taken}' if taken else ''
+    known += f'; passed over: {shortened(table.passed_over)}' if table.passed_over else ''
+    for note in findings_of(table.notes, 'tables_joined'):
+        if left_out := note.values['left_out']:
+            known += f'; {shortened(left_out)} left out, of another length'
+    example = f'{quantity}={EXAMPLES[quantity]}'
+    if all(table.widths.values()):
+        example = f'{quantity}=NAME[FIRST:END]'
+    hint = f', or {FOLDER_HINT}' if quantity in ('position', 'effort') else ''
+    return RecordingError(
+        f"'{table.source}' has no column that looks like {quantity} by its name (its "
+        f"columns: {_looks_of(table)}{known}): name it with --columns '{example}'{hint}"
+    )
+
+
+def are_successive(values: np.ndarray) -> bool:
+    """
+    Tell whether columns (N, n) are samples of one signal behind each other, and not joints.
+
+    Read row by row they are smooth: steps are an n-th of those between rows, and hardly change.
+    """
+    values = values[np.isfinite(values).all(axis=1)]
+    if values.shape[1] < 2 or len(values) < 3:
+        return False
+    steps = np.diff(values.ravel())
+    sizes = [np.sqrt(np.mean(x**2)) for x in (steps, np.diff(steps), np.diff(values, axis=0))]
+    return bool(sizes[1] < 0.5 * sizes[0] and sizes[0] * values.shape[1] < 1.5 * sizes[2])
+
+
+def echoed_columns(table: ColumnTable, joints: Sequence[str]) -> dict[str, Selection]:
+    """
+    Return the columns of joint states as `ros2 topic echo --csv` writes them, without a header.
+
+    Seconds, nanoseconds, the names of the joints in columns of words, positions, velocities,
+    efforts. Raises RecordingError at another form: what no word tells is named by the user.
+    """
+    columns = table.read(list(table.widths))
+    names = [name for name, values in columns.items() if not np.isnan(values).all()]
+    told = list(match_names(list(table.texts.values()), joints))
+    if told and len(names) == 2 + 3 * len(told):
+        seconds, nanoseconds = (columns[name] for name in names[:2])
+        if (np.diff(seconds + 1e-9 * nanoseconds) > 0.0).all() and nanoseconds.max() < 1e9:
+            time = tuple((None, Column(name)) for name in names[:2])
+            found = {'time': Selection(', '.join(names[:2]), time)}
+            for k, quantity in enumerate(FIELDS):
+                block = names[2 + k * len(told) :][: len(told)]
+                members = tuple(zip(told, map(Column, block), strict=True))
+                found[quantity] = Selection(f'{block[0]}..{block[-1]}', members)
+            return found
+    hint = f', or {FOLDER_HINT}' if len(names) <= len(joints) + 1 else ''
+    raise RecordingError(
+        f"'{table.source}' has {len(table.widths)} columns without names ({_looks_of(table)}): "
+        f"name them, as in --columns 'time={names[0]} position=FIRST..LAST effort=FIRST..LAST'"
+        f'{hint}'
+    )

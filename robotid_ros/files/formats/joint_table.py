@@ -70,12 +70,9 @@ def interpolate(
     wanted: np.ndarray, time: np.ndarray, values: np.ndarray, beyond: float = 0.0
 ) -> np.ndarray:
     """
-    Interpolate values (M, …) at times (M,) linearly at others (N,).
+    Interpolate values (M, …) at times (M,) linearly at others (N,), `beyond` as `interpolator`.
 
-    Returns
-    -------
-    (N, …), NaN where no two neighbours are near; `beyond` as in `interpolator`
-
+    Returns (N, …), NaN where no two neighbours are near.
     """
     time, first = np.unique(time, return_index=True)
     near, at = interpolator(wanted, time, MAX_SPACING, beyond)

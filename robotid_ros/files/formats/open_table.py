@@ -53,10 +53,7 @@ def table_reader(path: Path) -> Reader | None:
     """
     Return what reads a table, by its first bytes and its name; None for files that are none.
 
-    Parameters
-    ----------
-    path : file, or folder: a data set of LeRobot, or tables of one quantity each
-
+    A folder is a data set of LeRobot, or tables of one quantity each.
     """
     if path.is_dir():
         if is_lerobot(path):
@@ -95,10 +92,7 @@ def open_table(path: Path, options: ReadOptions) -> JointTable:
     """
     Read a table; the one read last is kept, for those who read it in several passes.
 
-    Raises
-    ------
-    RobotIdError : it is damaged, lacks something, or needs a package
-
+    Raises RobotIdError where it is damaged, lacks something, or needs a package.
     """
     with file_errors(path):
         state = path.stat()

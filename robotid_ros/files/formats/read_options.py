@@ -1,12 +1,16 @@
 """What a user says of a log that it does not say itself, and which files hold logs."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 import re
 import shlex
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 from ...exceptions import ConfigurationError
+
+if TYPE_CHECKING:
+    from ...core.setup.arm_choice import JointTree
 
 QUANTITIES = ('time', 'position', 'velocity', 'effort')
 Assignments = tuple[tuple[str, str], ...]
@@ -37,19 +41,25 @@ class ReadOptions:
     effort_topic: str = ''
     effort_kind: str | None = None
 
+    @cached_property
+    def robot(self) -> 'JointTree':
+        """Joints of the description, none without one; a ModelError where it is malformed."""
+        # Bags are opened without it.
+        from ...core.setup.arm_choice import JointTree
+
+        return JointTree(self.urdf or '<robot/>')
+
+    @property
+    def known_joints(self) -> tuple[str, ...]:
+        """Joints of the description, else those that the user names."""
+        return (*self.robot.independent, *self.robot.mimics) or self.joints
+
 
 DEFAULTS = ReadOptions()
 
 
 def parse_assignments(text: str, example: str) -> Assignments:
-    """
-    Read `position=… effort=…`, with quotes around what holds spaces.
-
-    Raises
-    ------
-    ConfigurationError : not of this form, or of an unknown quantity
-
-    """
+    """Read `position=… effort=…`, quotes around blanks; a ConfigurationError on other texts."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -68,10 +78,7 @@ def parse_assignments(text: str, example: str) -> Assignments:
 TEXT_SUFFIXES = ('.csv', '.tsv', '.txt', '.dat', '.asc', '.gz')
 # Files beside which tables are no log of their own: a folder of these is a bag.
 BAG_SUFFIXES = ('.mcap', '.db3', '.bag', '.zstd')
-SUFFIXES = (
-    *(*TEXT_SUFFIXES, '.lvm'),
-    *('.npz', '.npy', '.mat', '.h5', '.hdf5', '.parquet'),
-)
+SUFFIXES = (*TEXT_SUFFIXES, '.lvm', '.npz', '.npy', '.mat', '.h5', '.hdf5', '.parquet')
 
 
 def natural_order(path: Path) -> list[Any]:

@@ -8,8 +8,7 @@ import numpy as np
 from ...core.finding_codes import finding
 from ...core.findings import Finding
 from ...exceptions import ConfigurationError, RecordingError
-from .column_looks import missing
-from .column_selection import Selection
+from .column_selection import missing, Selection
 from .read_options import ReadOptions
 from .table import ColumnTable
 from .units import canonical, epoch_of, FACTORS, proven_time_unit, STEPS, WITHOUT_JUMPS
@@ -26,15 +25,8 @@ def align_rows(stamp: np.ndarray, values: Values) -> tuple[np.ndarray, Values, l
     """
     Bring rows into the order of time, and what was logged in rows of its own onto the positions.
 
-    Parameters
-    ----------
-    stamp : (N,) [ns]
-    values : {position, velocity, effort and perhaps more: (N, n)}, NaN where there is none
-
-    Returns
-    -------
-    The rows that hold positions or efforts, and notes
-
+    Stamps are (N,) [ns], values {position, velocity, effort and perhaps more: (N, n)}, NaN where
+    there is none. Returns the rows that hold positions or efforts, and notes.
     """
     notes: list[Finding] = []
     own = np.asarray(np.isfinite(values['position']).any(axis=1))
@@ -117,10 +109,8 @@ def make_stamps(
 
     Parameters
     ----------
-    table : where from
     selection, clocks : column of the times and what is in it, perhaps with one of nanoseconds;
         None for none
-    options : unit and rate, where the user gave them
     motion : position and velocity (N, n) as logged, and the fastest (n,) that the robot permits in
         units of the position a second, inf where that is unknown
 

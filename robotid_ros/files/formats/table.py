@@ -62,12 +62,8 @@ def from_arrays(
 
     N is the length that most values share. Lists of words (n,) may name the columns of the others,
     words (N,) are columns of texts; arrays of one value, of more than two axes or of another
-    length are passed over. `units` are those of columns that their names do not say.
-
-    Raises
-    ------
-    RecordingError : nothing is left
-
+    length are passed over. `units` are those of columns that their names do not say. Raises
+    RecordingError where nothing is left.
     """
     flat = {name: np.squeeze(value) for name, value in arrays.items() if value.size > 1}
     lists = {  # without the blanks that make words equally long
@@ -113,10 +109,7 @@ def optional_package(name: str, source: str) -> Any:
     """
     Import a module that only some formats need.
 
-    Raises
-    ------
-    FileError : its package is not installed
-
+    Raises FileError where its package is not installed.
     """
     try:
         return importlib.import_module(name)
@@ -136,10 +129,8 @@ def check_rows(table: ColumnTable) -> str:
     """
     Return the column of times that each signal repeats, or ''; a row must be a sample of all.
 
-    Raises
-    ------
-    RecordingError : signals have times of their own that differ, or a row is of one joint
-
+    Raises RecordingError where signals have times of their own that differ, or a row is of one
+    joint.
     """
     names = list(table.widths)
     bases = [re.sub(r' \(\d+\)$', '', name) for name in names]

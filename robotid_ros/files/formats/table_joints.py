@@ -8,16 +8,16 @@ import numpy as np
 
 from ...core.finding_codes import finding
 from ...core.findings import Finding
-from ...core.setup.arm_choice import JointTree
 from ...core.signals.derived_efforts import refuse_derived_efforts
 from ...exceptions import RecordingError
-from .column_looks import are_successive, echoed_columns, missing
 from .column_names import words_of
 from .column_selection import (
+    are_successive,
     Column,
     columns_of_joints,
+    echoed_columns,
     find,
-    joint_tree,
+    missing,
     places_of,
     select,
     Selection,
@@ -45,23 +45,14 @@ _Places = Mapping[str, Column]
 
 def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
     """
-    Make joint states of a table.
+    Make joint states of a table; a RobotIdError says what is missing or does not fit.
 
-    Parameters
-    ----------
-    table : columns of a file
-    options : what the user and the robot description say
-
-    Raises
-    ------
-    RecordingError, ConfigurationError : something is missing or does not fit; how to name it
-    ModelError : the robot description is malformed
-
+    `options` are what the user and the robot description say.
     """
-    robot, named = joint_tree(options), dict(options.columns)
+    robot, named = options.robot, dict(options.columns)
     found: dict[str, Selection] = {}
     if table.has_header:
-        found = find(table, (*robot.independent, *robot.mimics) or options.joints)
+        found = find(table, options.known_joints)
     elif not {'position', 'effort'} <= set(named):
         found = echoed_columns(table, robot.independent)
     automatic = [quantity for quantity in found if quantity not in named]
@@ -72,12 +63,13 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
         if quantity not in found:
             raise missing(table, quantity, found)
 
-    positions, notes = columns_of_joints(table, found['position'], robot, options)
+    positions, notes = columns_of_joints(table, found['position'], options)
     places: dict[str, _Places] = {'position': positions}
     for quantity in FIELDS[1:]:
         if quantity in found:
-            own, more = places_of(table, quantity, found[quantity], positions, robot, options)
-            places[quantity] = own
+            places[quantity], more = places_of(
+                table, quantity, found[quantity], positions, options
+            )
             notes += more
     times = [column for _, column in found['time'].members] if 'time' in found else []
     columns = [*times, *(column for own in places.values() for column in own.values())]
@@ -91,7 +83,7 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
     alternatives = found['effort'].others if 'effort' in automatic else ()
     for other in () if np.nan_to_num(values['effort']).any() else alternatives:
         with contextlib.suppress(RecordingError):  # of other joints
-            own, more = places_of(table, 'effort', other, positions, robot, options)
+            own, more = places_of(table, 'effort', other, positions, options)
             efforts = _matrix(table.read([c.name for c in own.values()]), own, joints)
             if np.nan_to_num(efforts).any():
                 zero, found['effort'] = found['effort'].pattern, other
@@ -104,10 +96,9 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
             'of one signal, not joints: give one row per sample'
         )
 
-    units = _Units(joints, robot, found, places, options)
+    units = _Units(joints, found, places, options)
     unit, deduced = units.of_positions(values['position'])
-    known = [robot.joints.get(joint) for joint in joints]
-    fastest = np.array([(j.velocity if j else 0.0) or math.inf for j in known])
+    fastest = np.array([(j.velocity if j else 0.0) or math.inf for j in units.joints])
     motion = values | {'fastest': fastest / units.factors('position', unit)}
     clocks = [column.of(content) for column in times]
     stamp, kept, told = make_stamps(table, found.get('time'), clocks, options, motion)
@@ -160,14 +151,13 @@ class _Units:
     def __init__(
         self,
         joints: Sequence[str],
-        robot: JointTree,
         found: Mapping[str, Selection],
         places: Mapping[str, _Places],
         options: ReadOptions,
     ):
         self.given, self.found = dict(options.units), found
         self.said = {q: self.given.get(q) or _unit(found[q], places[q], joints) for q in places}
-        self.joints = [robot.joints.get(joint) for joint in joints]
+        self.joints = [options.robot.joints.get(joint) for joint in joints]
 
     def factors(self, quantity: str, unit: str | None) -> np.ndarray:
         """SI value of each joint's column, (n,)."""
@@ -192,12 +182,8 @@ class _Units:
             )
         if said := self.said['position']:
             return said, []
-        limits = np.array(
-            [
-                max(-j.lower, j.upper) if j and j.type == 'revolute' else math.inf
-                for j in self.joints
-            ]
-        )
+        kinds = [j if j and j.type == 'revolute' else None for j in self.joints]
+        limits = np.array([max(-j.lower, j.upper) if j else math.inf for j in kinds])
         proven = _unit_by_limits(position, limits)
         if proven is None or (proven and 'motor' in words_of(name)):
             raise RecordingError(

@@ -121,17 +121,9 @@ def factors(quantity: str, text: str, count: int, prismatic: np.ndarray) -> np.n
     """
     SI value of the columns of a quantity, (n,).
 
-    Parameters
-    ----------
-    quantity : 'position', 'velocity' or 'effort'
-    text : `UNIT` or `UNIT*GAIN` for all joints, or one for each between commas
-    count : joints
-    prismatic : (n,) whose unit is no angle where one is given for all
-
-    Raises
-    ------
-    ConfigurationError : an unknown unit, or not one per joint
-
+    `text` is `UNIT` or `UNIT*GAIN` for all joints, or one for each between commas; one angle for
+    all is none of the joints that are `prismatic` (n,). Raises ConfigurationError at an unknown
+    unit, or at another number of them.
     """
     parts = text.split(',')
     if len(parts) not in (1, count):
@@ -162,11 +154,7 @@ def epoch_of(time: np.ndarray, step: float) -> tuple[str, float]:
     """
     Return unit and origin [s since 1970] of times that are dates, ('', 0.0) for others.
 
-    Parameters
-    ----------
-    time : (N,) as logged
-    step : that is usual between two of them
-
+    Times are (N,) as logged, `step` is usual between two of them.
     """
     ends = np.array([time.min(), time.max()], float)
     for unit, origin in _EPOCHS:
@@ -182,13 +170,7 @@ def proven_time_unit(time: np.ndarray, position: np.ndarray, velocity: np.ndarra
     """
     Return the unit of times in which velocities are the derivatives of positions, '' for none.
 
-    Positions may be in rad or degrees, velocities in rad/s, degrees/s or rpm.
-
-    Parameters
-    ----------
-    time : (N,) as logged
-    position, velocity : (N, n) as logged
-
+    Positions (N, n) may be in rad or degrees, velocities in rad/s, degrees/s or rpm.
     """
     ratio = usual_ratio(time, position, velocity)
     others = (DEGREE, RPM, 1.0 / DEGREE, RPM / DEGREE)
@@ -202,26 +184,23 @@ def proven_time_unit(time: np.ndarray, position: np.ndarray, velocity: np.ndarra
     return best if errors[best] < FACTOR_TOLERANCE else ''
 
 
-def derivative_ratios(time: np.ndarray, position: np.ndarray, other: np.ndarray) -> np.ndarray:
+def usual_ratio(time: np.ndarray, position: np.ndarray, other: np.ndarray) -> float:
     """
-    Return by which factor values are the derivatives of positions, (n,), NaN where they are not.
+    Return by which factor values are the derivatives of positions, the median of the joints.
 
-    Parameters
-    ----------
-    time : (N,), of which repeated ones are passed over
-    position, other : (N, n)
-
+    Both are (N, n) at times (N,), of which repeated ones are passed over. NaN where none are.
     """
     if len(time) > MANY:  # parts of it all over tell as much
         parts = np.linspace(0, len(time) - MANY // PARTS, PARTS).astype(int)
         rows = (parts[:, None] + np.arange(MANY // PARTS)).ravel()
         time, position, other = time[rows], position[rows], other[rows]
     ratios, smoother = (_ratios(time, position, other, span) for span in (1, SPAN))
-    return np.where(np.isnan(ratios), smoother, ratios)
+    ratios = np.where(np.isnan(ratios), smoother, ratios)
+    return math.nan if np.isnan(ratios).all() else float(np.nanmedian(ratios))
 
 
 def _ratios(time: np.ndarray, position: np.ndarray, other: np.ndarray, span: int) -> np.ndarray:
-    """Return the same from differences over so many samples."""
+    """Return the factor of each joint, (n,), from differences over so many samples."""
     ratios = np.full(position.shape[1], np.nan)
     steps = (time[span:] - time[:-span])[:, None]
     with np.errstate(all='ignore'):
@@ -237,9 +216,3 @@ def _ratios(time: np.ndarray, position: np.ndarray, other: np.ndarray, span: int
             if np.corrcoef(a[good], b[good])[0, 1] > MIN_CORRELATION:
                 ratios[k] = np.std(b[good]) / np.std(a[good])
     return ratios
-
-
-def usual_ratio(time: np.ndarray, position: np.ndarray, velocity: np.ndarray) -> float:
-    """Return the median of `derivative_ratios`, NaN where there is none."""
-    ratios = derivative_ratios(time, position, velocity)
-    return math.nan if np.isnan(ratios).all() else float(np.nanmedian(ratios))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import dataclasses
 from datetime import datetime, timezone
 import hashlib
-from typing import Any, NamedTuple
+from typing import Any
 
 from bokeh.models import ColumnDataSource, Range1d, Span
 import numpy as np
@@ -24,8 +24,8 @@ from ..provenance import versions
 from . import drawing
 from .drawing import finish, MEASURED, NEUTRAL, new_plot, PREDICTED, RESIDUAL, single
 from .moving_arm import moving_arm
+from .pages import Figure, FirstScreen
 from .templates import number, percent, render
-from .verdict import Figure, finding_rows, FirstScreen
 
 TITLES = {'good': 'Can be run', 'fair': 'Can be run with care', 'poor': 'Not to be run'}
 COLORS = {'excitation': PREDICTED, 'validation': MEASURED}
@@ -39,12 +39,18 @@ SPACE = 0.06
 def design_page(
     design: Design, robot: Robot, configuration: Configuration, command: str = ''
 ) -> str:
-    """Compose the page; arguments and errors as in `write_design_page`."""
+    """
+    Compose the page of a design, with the arm that moves.
+
+    The groups `robot` and `excitation` of the configuration are those that were used, `command`
+    repeats it. TrajectoryError: the design is for other joints.
+    """
     check_joints(robot, design.trajectory.joints)
     settings = payload_settings(configuration.excitation)
     motions, plots = motions_of(design), drawing.Plots()
     plots.data['arm'] = moving_arm(robot, motions, settings.workspace)
     series, first = motion_series(design, robot), verdict_of(design, settings)
+    time = Range1d(0.0, design.trajectory.period, bounds='auto', name='time')
     found = (*design.shortcomings, *design.unchecked, *design.notes)
     name, t = robot.name or 'robot', design.trajectory
     return render(
@@ -59,11 +65,11 @@ def design_page(
         verdict_title=TITLES[first.level],
         first=first,
         tiles=_figures(design, settings),
-        found=finding_rows(found),
+        found=found,
         severe=bool(design.shortcomings or design.unchecked),
         motions=list(motions),
         joints=robot.joints,
-        curves=lambda j: joint_curves(series, design, j, bool(robot.prismatic[j])),
+        curves=lambda j: joint_curves(series, time, design, j, bool(robot.prismatic[j])),
         usage={quantity: getattr(design.usage, quantity) for quantity in QUANTITIES},
         search=search(design),
         facts=_facts(design, robot, configuration),
@@ -138,21 +144,14 @@ def _facts(design: Design, robot: Robot, configuration: Configuration) -> dict[s
     }
 
 
-class MotionSeries(NamedTuple):
-    """The motions' curves as sources of data by name, and the range of time of all plots."""
-
-    sources: Mapping[str, Any]
-    time: Any
-
-
 def motions_of(design: Design) -> dict[str, Trajectory]:
     """Return what was designed, by name: the excitation, and the validation if there is one."""
     motions = {'excitation': design.trajectory, 'validation': design.validation}
     return {name: motion for name, motion in motions.items() if motion is not None}
 
 
-def motion_series(design: Design, robot: Robot) -> MotionSeries:
-    """Sample a period of each motion; efforts are those of the prior model."""
+def motion_series(design: Design, robot: Robot) -> dict[str, Any]:
+    """Sample a period of each motion as a source of data; efforts are those of the prior model."""
     sources = {}
     for name, motion in motions_of(design).items():
         time = np.linspace(0.0, motion.period, POINTS)
@@ -165,12 +164,11 @@ def motion_series(design: Design, robot: Robot) -> MotionSeries:
             for j in range(robot.n)
         }
         sources[name] = ColumnDataSource({'time': single(time), **data})
-    span = Range1d(0.0, design.trajectory.period, bounds='auto', name='time')
-    return MotionSeries(sources, span)
+    return sources
 
 
 def joint_curves(
-    series: MotionSeries, design: Design, joint: int, prismatic: bool
+    series: Mapping[str, Any], time: Any, design: Design, joint: int, prismatic: bool
 ) -> Iterator[tuple[Any, str]]:
     """Draw a joint's curves between their limits, one below the other; yields captions, too."""
     length, force = ('m', 'N') if prismatic else ('rad', 'N·m')
@@ -182,7 +180,7 @@ def joint_curves(
             low, high = -design.limits[name][joint], design.limits[name][joint]
         last, space = name == QUANTITIES[-1], SPACE * (high - low)
         plot = new_plot(
-            'time [s]' if last else '', '', HEIGHT + 38 * last, 'xbox_zoom', x_range=series.time,
+            'time [s]' if last else '', '', HEIGHT + 38 * last, 'xbox_zoom', x_range=time,
             y_range=Range1d(low - space, high + space), min_border_left=LEFT,
         )  # fmt: skip
         # Drag to zoom, the form above the plots shows all: tools would cover plots of this height.
@@ -190,7 +188,7 @@ def joint_curves(
         plot.xaxis.visible = last
         plot.yaxis.ticker.desired_num_ticks = 4
         column, lines = f'{name}{joint}', []
-        for motion, source in series.sources.items():
+        for motion, source in series.items():
             look = {'color': COLORS[motion], 'width': 1.6, 'visible': motion == 'excitation'}
             lines.append(plot.line('time', column, source=source, name=motion, **look))
         for bound in (low, high):

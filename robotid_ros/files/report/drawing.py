@@ -8,22 +8,11 @@ its spectrum, histogram and autocorrelation; a result by its convergence, parame
 import base64
 from collections.abc import Iterator, Mapping, Sequence
 import gzip
-from typing import Any, NamedTuple
+from typing import Any
 
+from bokeh import models
 from bokeh.core.json_encoder import serialize_json
 from bokeh.document import Document
-from bokeh.models import (
-    BasicTicker,
-    BoxAnnotation,
-    BoxZoomTool,
-    ColumnDataSource,
-    FactorRange,
-    HoverTool,
-    LinearColorMapper,
-    LogTicker,
-    PlainText,
-    Range1d,
-)
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 from markupsafe import Markup
@@ -87,15 +76,9 @@ class Plots:
         self, plot: Any, caption: str, *, wide: bool = False, least_width: int = 0
     ) -> Markup:
         """
-        Add a plot.
+        Add a plot of Bokeh with a caption, also for those who do not see it.
 
-        Parameters
-        ----------
-        plot : of Bokeh
-        caption : what it shows, also for those who do not see it
-        wide : over the width of the page
-        least_width : below which it is scrolled, but for print [px]
-
+        `wide`: over the width of the page; below `least_width` [px] it is scrolled, but for print.
         """
         name = f'plot-{len(self._plots)}'
         self._plots.append(plot)
@@ -150,19 +133,19 @@ def new_plot(
         tags=[x, y],
         **more,
     )
-    zooms = [tool for tool in plot.tools if isinstance(tool, BoxZoomTool)]
+    zooms = [tool for tool in plot.tools if isinstance(tool, models.BoxZoomTool)]
     plot.toolbar.active_drag = zooms[0] if zooms else None
     plot.toolbar.logo = None
     plot.toolbar.autohide = True
     for axis, text in ((plot.xaxis, x), (plot.yaxis, y)):
-        axis.axis_label = PlainText(text)
+        axis.axis_label = models.PlainText(text)
         axis.axis_label_text_font_style = 'normal'
         axis.axis_label_text_font_size = axis.major_label_text_font_size = '12px'
         axis.axis_label_text_font = axis.major_label_text_font = FONT
         axis.minor_tick_line_color = None
-    if isinstance(plot.yaxis.ticker, BasicTicker):
+    if isinstance(plot.yaxis.ticker, models.BasicTicker):
         plot.yaxis.ticker.desired_num_ticks = 5
-    elif isinstance(plot.yaxis.ticker, LogTicker):
+    elif isinstance(plot.yaxis.ticker, models.LogTicker):
         plot.yaxis.ticker.desired_num_ticks = 3  # below two decades they are linear, and crowd
     return plot
 
@@ -177,17 +160,17 @@ def finish(plot: Any, tooltips: Sequence[tuple[str, str]] = (), renderers: Any =
         legend.background_fill_alpha = 0.0
         plot.add_layout(legend, 'above')
     if tooltips:
-        hover = HoverTool(tooltips=list(tooltips), mode='vline')
+        hover = models.HoverTool(tooltips=list(tooltips), mode='vline')
         if renderers is not None:
             hover.renderers = renderers
         plot.add_tools(hover)
     return plot
 
 
-def span_of(values: np.ndarray, **named: str) -> Any:
-    """Return a range over values, which reset returns to; it may have a `name`."""
-    low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    return Range1d(low, high, bounds='auto', **named)
+def span_of(*values: np.ndarray, **named: str) -> Any:
+    """Return a range over values that plots share; reset returns to it. It may have a `name`."""
+    every = np.concatenate(values)
+    return models.Range1d(float(np.nanmin(every)), float(np.nanmax(every)), bounds='auto', **named)
 
 
 def of_joints(columns: Sequence[Mapping[str, np.ndarray]], **shared: np.ndarray) -> Any:
@@ -204,19 +187,15 @@ def of_joints(columns: Sequence[Mapping[str, np.ndarray]], **shared: np.ndarray)
             every[f'{name}{joint}'] = single(np.concatenate([values, gap]))
     # The page fills the empty columns from those of the source that stands in the tags.
     names = (*shared, *columns[0])
-    return ColumnDataSource(dict.fromkeys(names, ()), tags=[ColumnDataSource(every)])
+    return models.ColumnDataSource(dict.fromkeys(names, ()), tags=[models.ColumnDataSource(every)])
 
 
-class EffortSeries(NamedTuple):
-    """All joints' efforts as one source of data, and the range of time that the plots share."""
+def efforts(found: Sequence[PlacedMotion]) -> tuple[Any, Any]:
+    """
+    Draw measured and predicted effort of a joint, and the residual on an axis of its own.
 
-    source: Any
-    time: Any
-    phases: Sequence[PlacedMotion]
-
-
-def effort_series(found: Sequence[PlacedMotion]) -> EffortSeries:
-    """Thin the efforts of all joints to what a page can hold."""
+    The efforts of all joints are one source of data, thinned to what a page can hold.
+    """
     joints = len(found[0].data.joints)
     rows = int(np.clip(NUMBERS // (3 * joints + 2), FEWEST_ROWS, MOST_ROWS))
     total = sum(len(phase.place) for phase in found)
@@ -231,20 +210,15 @@ def effort_series(found: Sequence[PlacedMotion]) -> EffortSeries:
     time = np.ascontiguousarray(table[:, 0])  # in double: seconds since a start have many digits
     columns = table[:, 1:].T.reshape(joints, 3, -1)
     source = of_joints([dict(zip('mpr', own, strict=True)) for own in columns], x=time)
-    return EffortSeries(source, span_of(time, name='time'), found)
-
-
-def efforts(series: EffortSeries) -> tuple[Any, Any]:
-    """Draw measured and predicted effort of a joint, and the residual on an axis of its own."""
-    linked = {'x_range': series.time, 'min_border_left': LEFT, 'window_axis': 'x'}
+    linked = {'x_range': span_of(time, name='time'), 'min_border_left': LEFT, 'window_axis': 'x'}
     above = new_plot('', 'effort [{effort}]', 240, **linked)
     below = new_plot('time [s]', 'residual [{effort}]', 180, **linked)
-    shown = {'source': series.source}
+    shown = {'source': source}
     look = {'color': MEASURED, 'width': 4.5, 'alpha': 0.5}
     line = above.line('x', 'm', legend_label='measured', **shown, **look)
     above.line('x', 'p', legend_label='predicted', color=PREDICTED, width=1.6, **shown)
     rest = below.line('x', 'r', color=RESIDUAL, width=1.0, **shown)
-    for phase in series.phases[1:]:  # the validation, where there are two
+    for phase in found[1:]:  # the validation, where there are two
         for plot in (above, below):
             ends = {'left': float(phase.place[0]), 'right': float(phase.place[-1])}
             plot.add_layout(_band(NEUTRAL, **ends))
@@ -254,9 +228,9 @@ def efforts(series: EffortSeries) -> tuple[Any, Any]:
     return above, below
 
 
-def _band(color: str, **ends: float) -> BoxAnnotation:
+def _band(color: str, **ends: float) -> models.BoxAnnotation:
     """Return a shade behind the curves."""
-    return BoxAnnotation(
+    return models.BoxAnnotation(
         **ends, fill_color=color, fill_alpha=0.13, line_color=None, level='underlay'
     )
 
@@ -286,13 +260,10 @@ def spectrum(found: Sequence[PlacedMotion]) -> Any:
     def densities(phase: PlacedMotion) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         residuals, rate = _residuals(phase.data)
         for values in residuals:
-            if len(values) < 16:
-                yield np.array([]), np.array([])
-                continue
             window = min(WINDOW, len(values))
             frequency, power = welch(values - values.mean(), rate, nperseg=window)
             shown = np.sqrt(np.maximum(power[1:], 1e-300))  # the mean is taken off
-            yield frequency[1:], np.maximum(shown, 1e-6 * shown.max())
+            yield frequency[1:], np.maximum(shown, 1e-6 * shown.max(initial=0.0))
 
     _of_phases(plot, found, 'line', densities, width=1.4)
     return finish(plot)
@@ -330,14 +301,9 @@ def autocorrelation(found: Sequence[PlacedMotion]) -> Any:
     def correlated(phase: PlacedMotion) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         residuals, rate = _residuals(phase.data)
         for values in residuals:
-            values = values - values.mean()
-            lags = min(LAGS, len(values) // 2)
-            if lags < 2 or not values.any():
-                yield np.array([]), np.array([])
-                continue
-            spectral = np.fft.rfft(values, 2 * len(values))
-            shown = np.fft.irfft(np.abs(spectral) ** 2)[:lags]
-            yield np.arange(lags) / rate, shown / shown[0]
+            spectral = np.fft.rfft(values - values.mean(), 2 * len(values))
+            shown = np.fft.irfft(np.abs(spectral) ** 2)[: min(LAGS, len(values) // 2)]
+            yield np.arange(len(shown)) / rate, shown / max(shown.max(initial=0.0), 1e-300)
 
     _of_phases(plot, found, 'line', correlated, width=1.4)
     size = _residuals(found[0].data)[0].shape[1]
@@ -466,24 +432,19 @@ def error_over_time(series: Mapping[str, tuple[np.ndarray, np.ndarray]], shared:
     return finish(plot)
 
 
-def time_range(*times: np.ndarray) -> Any:
-    """Return a range that plots over these times share."""
-    return span_of(np.concatenate(times))
-
-
 def normalised_differences(found: Sequence[Difference]) -> Any:
     """Draw differences over their σ, parameter by parameter; the band is ±3σ."""
     known = [each for each in found if each.normalised is not None]
     plot = _plot_of_names([each.name for each in known], 'difference / σ')
     plot.add_layout(_band(GOOD, bottom=-3.0, top=3.0))
     values = {'name': plot.x_range.factors, 'value': [each.normalised for each in known]}
-    plot.vbar('name', top='value', width=0.6, color=PREDICTED, source=ColumnDataSource(values))
+    plot.vbar('name', top='value', width=0.6, color=PREDICTED, source=values)
     return finish(plot, [('', '@name'), ('difference / σ', '@value{0.00}')])
 
 
 def _plot_of_names(names: Sequence[str], y: str, **more: Any) -> Any:
     """Return an empty plot over names of parameters."""
-    plot = new_plot('', y, 300, 'reset', x_range=FactorRange(*names), **more)
+    plot = new_plot('', y, 300, 'reset', x_range=models.FactorRange(*names), **more)
     plot.xaxis.major_label_orientation = 'vertical'
     return plot
 
@@ -498,8 +459,7 @@ def sorted_precision(entries: Sequence[Entry]) -> Any:
     low = 0.5 * float(shown.min(initial=PERCENTS[1]))
     plot.add_layout(_band(GOOD, bottom=low, top=GOOD_PERCENT))
     values = {'name': plot.x_range.factors, 'value': shown, 'base': np.full(len(shown), low)}
-    source = ColumnDataSource(values)
-    plot.vbar('name', top='value', bottom='base', width=0.6, color=PREDICTED, source=source)
+    plot.vbar('name', top='value', bottom='base', width=0.6, color=PREDICTED, source=values)
     return finish(plot, [('', '@name'), ('%σ', '@value{0.0}')])
 
 
@@ -512,8 +472,9 @@ def singular_values(values: Sequence[float]) -> Any:
     """Draw the singular values of the observation matrix."""
     plot = new_plot('number', 'singular value', 230, 'reset', y_axis_type='log')
     shown = np.maximum(np.asarray(values, dtype=float), 1e-12)
-    plot.line(np.arange(1, len(shown) + 1), shown, color=PREDICTED)
-    plot.scatter(np.arange(1, len(shown) + 1), shown, color=PREDICTED, size=5)
+    number = np.arange(1, len(shown) + 1)
+    plot.line(number, shown, color=PREDICTED)
+    plot.scatter(number, shown, color=PREDICTED, size=5)
     return finish(plot)
 
 
@@ -525,13 +486,13 @@ def correlation(names: Sequence[str], lower: Sequence[Sequence[float]]) -> Any:
         matrix[k, : k + 1] = matrix[: k + 1, k] = row
     plot = new_plot(
         '', '', 120 + min(12 * count, 700), 'box_zoom,reset',
-        x_range=FactorRange(*names), y_range=FactorRange(*names[::-1]),
+        x_range=models.FactorRange(*names), y_range=models.FactorRange(*names[::-1]),
     )  # fmt: skip
-    mapper = LinearColorMapper(palette=list(DIVERGING), low=-1.0, high=1.0)
+    mapper = models.LinearColorMapper(palette=list(DIVERGING), low=-1.0, high=1.0)
     plot.image([single(matrix[::-1])], x=0, y=0, dw=count, dh=count, color_mapper=mapper)
     plot.xaxis.major_label_orientation = 'vertical'
     for axis in (plot.xaxis, plot.yaxis):
         axis.major_label_text_font_size = '10px'
     plot.grid.visible = False
-    plot.add_tools(HoverTool(tooltips=[('correlation', '@image{0.00}')]))
+    plot.add_tools(models.HoverTool(tooltips=[('correlation', '@image{0.00}')]))
     return plot

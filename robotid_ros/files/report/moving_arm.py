@@ -1,6 +1,7 @@
 """The arm along a motion, as plain values that a browser draws: frames, bodies, surroundings."""
 
 from collections.abc import Mapping
+import itertools
 import math
 from typing import Any, NamedTuple
 
@@ -70,19 +71,11 @@ def scene(
     known: Mapping[str, float],
 ) -> dict[str, Any] | None:
     """
-    Describe a drawing of the links, which the page's script makes.
+    Describe a drawing of the links, which the page's script makes; None where frames are missing.
 
-    Parameters
-    ----------
-    frames : of the links in the root's frame, (3, 4) each
-    found, before : bodies by joint, identified ones and those of the description
-    known : of each joint, by `known_shares`
-
-    Returns
-    -------
-    `links` with origins, shares and ellipsoids in the frame of the root, `centre`, `reach` [m]; or
-    None
-
+    `frames` of the links in the root's frame are (3, 4) each; bodies by joint are the identified
+    ones and those of the description; `known` are those of `known_shares`. Returns `links` with
+    origins, shares and ellipsoids in the frame of the root, `centre` and `reach` [m].
     """
     links, points = list[dict[str, Any]](), list[np.ndarray]()
     for joint, rows in frames.items():
@@ -123,20 +116,12 @@ def moving_arm(
     robot: Robot, motions: Mapping[str, Trajectory], workspace: Workspace
 ) -> dict[str, Any]:
     """
-    Describe the arm along motions.
+    Describe the arm along motions, within the ground, obstacles and tool box of the workspace.
 
-    Parameters
-    ----------
-    robot : that moves
-    motions : by name
-    workspace : ground, obstacles and tool box
-
-    Returns
-    -------
-    `nodes` of the skeleton, (frame, x, y, z) [m] each, the tool last, and its `edges`; convex
-    `bodies` by outermost points in their frame; per motion its `period` [s] and `frames`, of each
-    joint the three rows of rotation and origin, in `unit`; frame 0 is the base, which stands.
-
+    Returns `nodes` of the skeleton, (frame, x, y, z) [m] each, the tool last, and its `edges`;
+    convex `bodies` by outermost points in their frame; per motion its `period` [s] and `frames`,
+    of each joint the three rows of rotation and origin, in `unit`; frame 0 is the base, which
+    stands.
     """
     model = robot.model.copy()
     geometry = collision_model(robot, model, workspace)[0]
@@ -202,9 +187,8 @@ def _outermost(shape: Any) -> np.ndarray:
         points = np.array(shape.points())
         return points[np.unique(np.argmax(points @ directions.T, axis=0))]
     shape.computeLocalAABB()
-    corners = np.stack(np.meshgrid([0.0, 1.0], [0.0, 1.0], [0.0, 1.0]), axis=-1).reshape(-1, 3)
     box = shape.aabb_local
-    return np.asarray(box.min_ + corners * (box.max_ - box.min_))
+    return np.array([*itertools.product(*zip(box.min_, box.max_, strict=True))])
 
 
 def _extent(

@@ -4,21 +4,20 @@ from collections.abc import Mapping, Sequence
 import itertools
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...core.model.parameters import in_effort_unit
 from ..comparison import BASE, CheckedParameters, differences, PRIOR, STANDARD
-from ..results import prediction_text, Results, total_residual, verdict_of
+from ..results import count_within_sigma, prediction_text, Results, total_residual, verdict_of
 from ..torques_file import Torques
-from ..verdict_text import TITLES
+from ..verdict_text import next_step, sentences, TITLES
 from ..verification import FEED_FORWARD, NEW_GAINS, PRESENT, Verification
 from . import drawing
 from .moving_arm import bodies_of, known_shares, scene
-from .templates import number, percent, render
+from .templates import GOOD_PERCENT, number, percent, render, residual_class
 from .thinning import phases
-from .verdict import figures, finding_rows, first_words
 
 COLORS = {
     'inertia': drawing.PREDICTED,
@@ -31,6 +30,17 @@ NOTHING = 1e-9  # of the effort: rounding
 CORRELATED = 0.8
 SETS = {PRIOR: 'robot description', STANDARD: 'identified.urdf', BASE: 'base parameters'}
 RUNS = {PRESENT: 'as it is', FEED_FORWARD: 'feed-forward', NEW_GAINS: 'proposed gains'}
+
+# Value, what it is, and class.
+Figure: TypeAlias = tuple[str, str, str]
+
+
+class FirstScreen(NamedTuple):
+    """What a reader sees first: 'good', 'fair' or 'poor', what it can be used for, what to do."""
+
+    level: str
+    sentence: str
+    next_step: str
 
 
 def identification_page(results: Results) -> str:
@@ -127,9 +137,8 @@ def _shown(results: Results) -> dict[str, Any]:
         'first': first_words(results),
         'tiles': figures(results),
         'expected': verdict.joints if known else (),
-        'found': finding_rows(results.findings),
+        'found': results.findings,
         'phases': moves,
-        'series': drawing.effort_series(moves) if moves else None,
         'units': units,
         'lengths': lengths,
         'shares_of': shares_of,
@@ -146,6 +155,38 @@ def _shown(results: Results) -> dict[str, Any]:
         'prediction': prediction_text(results),
         'facts': _facts(results),
     }
+
+
+def first_words(results: Results) -> FirstScreen:
+    """Say the verdict, and what to do next."""
+    found = verdict_of(results)
+    css = found.level if found.level in ('good', 'fair') else 'poor'
+    return FirstScreen(css, ' '.join(sentences(results)), next_step(results))
+
+
+def figures(results: Results) -> list[Figure]:
+    """Return value, meaning and class of the five figures of the first screen."""
+    rows = results.validation or results.identification
+    what = 'validation' if results.validation else 'fit'
+    tiles: list[Figure] = []
+    if rows:
+        worst = max(rows, key=lambda row: row.reported)
+        text = f'largest residual of a joint, {what}: {worst.joint}'
+        tiles.append((percent(worst.reported), text, residual_class(worst.reported)))
+        text = f'residual of all joints at all times, {what}'
+        tiles.append((percent(total_residual(rows)), text, ''))
+    precise = sum(entry.percent <= GOOD_PERCENT for entry in results.base)
+    text = 'base parameters with %σ ≤ 10'
+    inside, known = count_within_sigma(results.base)
+    if known:
+        text += f'; {inside} of {known} true values within ±3σ'
+    tiles.append((f'{precise} of {len(results.base)}', text, ''))
+    condition = number(results.condition_number, '.1f')
+    tiles.append((condition, 'condition number of the observation matrix', ''))
+    base, consistent = (results.data.get(f'{name}_residual') for name in ('base', 'consistent'))
+    data = 'the fit' if results.identification else 'this log'
+    text = f'left of {data} by identified.urdf; {percent(base)} by the base parameters'
+    return [*tiles, (percent(consistent), text, '')]
 
 
 class Share(NamedTuple):
@@ -174,7 +215,7 @@ def _runs(found: Verification | None, joints: Sequence[str]) -> Any | None:
     runs = {} if found is None else {RUNS[k]: run for k, run in found.series.items() if k in RUNS}
     if not runs:
         return None
-    shared = drawing.time_range(*(run.time for run in runs.values()))
+    shared = drawing.span_of(*(run.time for run in runs.values()))
     series = {}
     for name, run in runs.items():
         error = np.full((len(run.time), len(joints)), np.nan)

@@ -8,6 +8,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
 from markupsafe import escape, Markup
 
+from ...core.finding_codes import seen_and_remedy
 from ...core.verdict import FAIR, GOOD, THRESHOLDS
 from ..yaml import dump_yaml
 
@@ -28,17 +29,9 @@ def render(
     """
     Compose a page that refers to nothing outside of itself.
 
-    Parameters
-    ----------
-    template : name of the file
-    behaviours : scripts of our own, by the names of their files
-    folder : of the template, where it is not here
-    values : that it shows; all of them are escaped
-
-    Raises
-    ------
-    KeyError : the template shows a value that is not there
-
+    Behaviours are scripts of our own, by the names of their files; `folder` is that of the
+    template, where it is not here; all values are escaped. KeyError: one that the template shows
+    is not there.
     """
     scripts = Markup('\n'.join((HERE / f'{name}.js').read_text() for name in behaviours))
     style = Markup((HERE / 'report.css').read_text())
@@ -65,6 +58,7 @@ def _environment(folder: Path | None) -> Environment:
         'sentence': lambda text: text[:1].upper() + text[1:],
         'yaml': lambda values: dump_yaml(dict(values)),
         'residual_class': residual_class,
+        'seen_and_remedy': seen_and_remedy,
         'precision_class': precision_class,
     }
     return environment

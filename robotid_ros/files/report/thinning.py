@@ -29,18 +29,8 @@ def thin(time: np.ndarray, columns: np.ndarray, rows: int) -> tuple[np.ndarray, 
     """
     Reduce series for drawing to the least and the largest value of each of `rows`/2 bins.
 
-    A break in time becomes a row of NaN, so that the line breaks too.
-
-    Parameters
-    ----------
-    time : (N,)
-    columns : (N, k)
-    rows : about so many are left, where there are more
-
-    Returns
-    -------
-    Times and values, (M,) and (M, k).
-
+    A break in time becomes a row of NaN, so that the line breaks too. Times (N,) and values (N, k)
+    of more rows than that become about so many, (M,) and (M, k).
     """
     gaps = breaks(time)
     if len(time) > rows:
@@ -65,15 +55,10 @@ def longest_stretch(time: np.ndarray) -> slice:
 
 class PlacedMotion(NamedTuple):
     """
-    A motion on the time axis of the page.
+    A motion on the time axis of the page: 'identification' or 'validation', and its efforts.
 
-    Attributes
-    ----------
-    name : 'identification' or 'validation'
-    data : its efforts
-    place : (N,) where its rows stand on the axis [s]
-    stretches : number of stretches of a long recording that are set side by side; 1: none
-
+    `place` (N,) is where its rows stand on the axis [s], `stretches` the number of stretches of a
+    long recording that are set side by side; 1: none.
     """
 
     name: str

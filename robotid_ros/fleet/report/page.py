@@ -1,8 +1,7 @@
 """The page on a fleet: what is wrong, the robots by type, what they share, data quality."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 import os
 from pathlib import Path
@@ -55,10 +54,7 @@ def write_fleet_report(folder: str | Path, target: str | Path) -> list[Finding]:
         title=title,
         heading=title,
         subtitle=', '.join(f'{n} session{"s" * (n != 1)} {status}' for status, n in statuses),
-        found=[
-            (f.values['robot'], f.values['type'], _name(f), text_of(f), _anchor(f.values))
-            for f in found
-        ],
+        found=[(f.values['robot'], f.values['type'], _name(f), text_of(f)) for f in found],
         types=[
             _type(robots, [f for f in found if f.values['type'] == robots.type])
             for robots in every
@@ -67,7 +63,6 @@ def write_fleet_report(folder: str | Path, target: str | Path) -> list[Finding]:
             {
                 'name': name,
                 'type': type_,
-                'anchor': _anchor({'type': type_, 'robot': name}),
                 'sessions': list(_sessions(quality, type_, name, Path(target).absolute().parent)),
             }
             for type_, name in sorted(accused)
@@ -125,10 +120,6 @@ def _within(robots: Robots, kept: Sequence[int]) -> np.ndarray:
     return np.asarray(np.sqrt(np.sum(squares, axis=0) / freedom))
 
 
-def _anchor(labels: Mapping[str, Any]) -> str:
-    return f'robot-{labels["type"]}-{labels["robot"]}'
-
-
 def _sessions(
     quality: Sequence[Row], type_: str, robot: str, folder: Path
 ) -> Iterator[dict[str, Any]]:
@@ -157,15 +148,15 @@ def _charts(robots: Robots, own: Sequence[Finding]) -> Iterator[dict[str, Any]]:
         accused = _colours(own, names[k])
         x = np.linspace(0.0, WIDTH, 2 * len(robots.names) + 1)[1::2]
         low, high = (robots.values[:, k] + sign * 2.0 * robots.sigmas[:, k] for sign in (-1, 1))
-        chart = _Chart(names[k], robots.base.units[k], 'robot', low.min(), high.max())
+        chart, y = _chart(robots, k, 'robot', np.concatenate([low, high]))
         shown = [n in accused or len(x) <= MOST_NAMES for n in robots.names]
         ticks = [(a, n) for a, n, named in zip(x, robots.names, shown, strict=True) if named]
         bars = [
-            {'name': n, 'colour': accused.get(n, ''), 'points': _points([a, a], chart.y([b, c])),
-             'dot': (a, float(chart.y([v])[0]))}
+            {'name': n, 'colour': accused.get(n, ''), 'points': _points([a, a], y([b, c])),
+             'dot': (a, float(y(v)))}
             for a, b, c, v, n in zip(x, low, high, robots.values[:, k], robots.names, strict=True)
         ]  # fmt: skip
-        yield {**chart.data(), 'ticks': ticks, 'lines': bars, 'tilted': True}
+        yield {**chart, 'ticks': ticks, 'lines': bars, 'tilted': True}
     dated = [k for k, time in enumerate(robots.times) if time is not None]
     if not dated:
         return
@@ -176,18 +167,18 @@ def _charts(robots: Robots, own: Sequence[Finding]) -> Iterator[dict[str, Any]]:
     for k in np.flatnonzero(robots.friction).tolist():
         values = robots.sessions[dated, k]
         accused = _colours(own, names[k])
-        chart = _Chart(names[k], robots.base.units[k], 'date', values.min(), values.max())
+        chart, y = _chart(robots, k, 'date', values)
         lines = []
         for name in sorted(robots.names, key=lambda name: (name in accused, name)):
             place = owner == robots.names.index(name)
-            points = _points(x[place], chart.y(values[place]))
+            points = _points(x[place], y(values[place]))
             colour = accused.get(name, '')
             lines.append({'name': name, 'colour': colour, 'points': points, 'dot': None})
         dates = np.linspace(first, last, 3) if last > first else [first]
         ticks = [
             (WIDTH * i / 2, f'{datetime.fromtimestamp(t):%Y-%m-%d}') for i, t in enumerate(dates)
         ]
-        yield {**chart.data(), 'ticks': ticks, 'lines': lines, 'tilted': False}
+        yield {**chart, 'ticks': ticks, 'lines': lines, 'tilted': False}
 
 
 def _colours(own: Sequence[Finding], parameter: str) -> dict[str, str]:
@@ -200,23 +191,23 @@ def _points(x: Iterable[float], y: Iterable[float]) -> str:
     return ' '.join(f'{a:.1f},{b:.1f}' for a, b in zip(x, y, strict=True))
 
 
-@dataclass(frozen=True)
-class _Chart:
-    """A chart of values between two bounds, with ticks at both and in the middle."""
+def _chart(
+    robots: Robots, k: int, across: str, values: np.ndarray
+) -> tuple[dict[str, Any], Callable[[Any], np.ndarray]]:
+    """Return the frame of a chart of a parameter's values, and what places values in it [px]."""
+    least, most = float(np.min(values)), float(np.max(values))
 
-    title: str
-    unit: str
-    across: str
-    least: float
-    most: float
+    def y(values: Any) -> np.ndarray:
+        span = least, most if most > least else least + 1.0
+        return np.interp(values, span, (HEIGHT - PAD, PAD))
 
-    def y(self, values: Any) -> np.ndarray:
-        """Return the places of values [px], from above."""
-        high = self.most if self.most > self.least else self.least + 1.0
-        return np.interp(values, (self.least, high), (HEIGHT - PAD, PAD))
-
-    def data(self) -> dict[str, Any]:
-        """Return what the template draws but for the lines."""
-        marks = np.linspace(self.least, self.most, 3)
-        sizes = {'width': WIDTH, 'height': HEIGHT}
-        return {**asdict(self), **sizes, 'marks': list(zip(self.y(marks), marks, strict=True))}
+    marks = np.linspace(least, most, 3)
+    frame = {
+        'title': robots.base.names[k],
+        'unit': robots.base.units[k],
+        'across': across,
+        'width': WIDTH,
+        'height': HEIGHT,
+        'marks': list(zip(y(marks), marks, strict=True)),
+    }
+    return frame, y

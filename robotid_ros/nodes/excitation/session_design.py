@@ -30,7 +30,7 @@ from ...core.model.urdf_parsing import movable_joints
 from ...exceptions import ControllerError, RobotIdError, TrajectoryError
 from ...files.atomic import expect_writable
 from ...files.configuration import Configuration
-from ...files.report.page import page_beside, write_design_page
+from ...files.report.page import page_beside, save_page
 from ...files.trajectory_file import dump_design, read_design, save_design
 from ...node_settings import ExcitationNodeSettings
 from ..common.batched_subscription import BatchedSubscription
@@ -199,7 +199,7 @@ def _draw_page(page: Path, plan: Design, urdf: str, configuration: Configuration
     """Draw with what the robot and its guards leave of the machine."""
     os.nice(LOW_PRIORITY)
     robot = build_robot(urdf, configuration.robot)
-    write_design_page(page, plan, robot, configuration, overwrite=False)
+    save_page('design', page, plan, robot, configuration, overwrite=False)
 
 
 def read_positions(

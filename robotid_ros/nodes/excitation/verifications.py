@@ -222,10 +222,10 @@ def _gains_sentence(found: Verification) -> str:
 
 def renew_report(folder: Path) -> None:
     """Write the report of a folder's results again; for a process of its own."""
-    from ...files.report.page import write_report
+    from ...files.report.page import save_page
     from ...files.results_file import read_results, REPORT
 
-    write_report(read_results(folder), folder / REPORT)
+    save_page('identification', folder / REPORT, read_results(folder))
 
 
 def find_results(configured: str, told: str, folders: Sequence[str]) -> Path:

@@ -61,6 +61,7 @@ from .goal_messages import goal_trajectory, read_goal
 
 # Signs of life for the guardian, and looks at the controller's states [s].
 WATCH_PERIOD = 0.05
+NO_GUARDIAN = 'the guardian is being started again: try again in a moment'
 # From one attempt to find controller, results and guardian to the next [s].
 RETRY_PERIOD = 1.0
 # How long a controller may take to end a goal that was cancelled [s]: then it is gone.
@@ -264,6 +265,8 @@ class FeedForward(WorkerNode):
         """Send a goal with efforts; None where it was cancelled before."""
         assert self._robot is not None
         request, points = handle.request, None
+        if self._guardian is None:
+            await self._in_thread(lambda: self._wait_for_guardian(handle))
         if self.get_parameter('feedforward.enabled').value:
             points, first = await self._in_thread(lambda: self._with_efforts(request.trajectory))
         goal = FollowJointTrajectory.Goal(
@@ -279,7 +282,7 @@ class FeedForward(WorkerNode):
         if self._latest != goal_id:
             raise ControllerError('a newer goal has taken its place')
         if self._guardian is None:
-            raise ControllerError('the guardian is being started again: try again in a moment')
+            raise ControllerError(NO_GUARDIAN)
         before = next(iter(self._running), None)
         self._guardian.set_goal(goal_id)
         sent = await self._client.send_goal_async(
@@ -300,6 +303,13 @@ class FeedForward(WorkerNode):
         if handle.is_cancel_requested:
             sent.cancel_goal_async()
         return running
+
+    def _wait_for_guardian(self, handle: ServerGoalHandle) -> None:
+        wait_until(
+            lambda: self._guardian is not None or handle.is_cancel_requested,
+            self.configuration.excitation.timeout,
+            what=NO_GUARDIAN,
+        )
 
     def _with_efforts(self, trajectory: Any) -> tuple[Waypoints, float]:
         """

@@ -15,7 +15,6 @@ from robotid_ros.files.bags import (
     ChunkedRecording,
     dump_session,
     open_recording,
-    read_recording,
     RecordedSession,
 )
 from robotid_ros.files.bags.clock import correct_clock, correct_clock_chunks
@@ -75,7 +74,7 @@ def joined(chunks):
 
 def test_chunks_are_the_recording(tmp_path):
     path = write(tmp_path)
-    whole = read_recording(path)
+    whole = open_recording(path)
     assert isinstance(open_recording(path), Recording)
     shares = []
     chunked = open_recording(path, max_samples=5000, progress=shares.append)
@@ -99,7 +98,7 @@ def test_chunks_are_the_recording(tmp_path):
 
 def test_parts_of_a_chunked_recording_are_those_of_the_recording(tmp_path):
     path = write(tmp_path)
-    whole, chunked = read_recording(path), open_recording(path, max_samples=5000)
+    whole, chunked = open_recording(path), open_recording(path, max_samples=5000)
     exciting, validating = split(chunked)
     assert isinstance(exciting, ChunkedRecording) and isinstance(validating, Recording)
     same(joined(list(exciting)), whole.phase('exciting'))
@@ -123,7 +122,7 @@ def test_parts_of_a_chunked_recording_are_those_of_the_recording(tmp_path):
 @pytest.mark.parametrize('jump', [1700, 2050, 7990])
 def test_clock_jumps_are_undone_in_pieces_too(tmp_path, jump):
     path = write(tmp_path, jump)
-    whole, chunked = read_recording(path), open_recording(path, max_samples=5000)
+    whole, chunked = open_recording(path), open_recording(path, max_samples=5000)
     assert whole.duration < 30.0 and whole.reference is None
     same(joined(list(chunked)), whole)
     assert [p.name for p in chunked.phases] == [p.name for p in whole.phases]

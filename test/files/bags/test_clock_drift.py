@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.finding_codes import select
-from robotid_ros.files.bags import BagWriter, open_recording, read_recording
+from robotid_ros.files.bags import BagWriter, open_recording
 from robotid_ros.files.bags.clock import drift_notes
 
 COUNT = 2000
@@ -50,6 +50,6 @@ def test_a_bag_says_so_in_memory_or_not(tmp_path, monkeypatch, longest):
             data = joint_state(stamp, ('a', 'b'), *row)
             writer.write('/joint_states', data, EPOCH + PERIOD * k)
     recording = open_recording(writer.path, max_samples=longest)
-    for notes in (recording.notes, read_recording(writer.path).notes):
+    for notes in (recording.notes, open_recording(writer.path).notes):
         (note,) = select(notes, 'clock_drifts', 'simulated_time')
         assert note.values['share'] == pytest.approx(0.1, abs=5e-3)

@@ -7,7 +7,7 @@ from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
 from robotid_ros.core.finding_codes import select
 from robotid_ros.exceptions import RecordingError, UnknownNameError
-from robotid_ros.files.bags import BagWriter, open_recording, read_recording
+from robotid_ros.files.bags import BagWriter, open_recording
 from robotid_ros.files.bags.messages import definition
 from robotid_ros.files.convert import convert
 from robotid_ros.files.formats.read_options import ReadOptions
@@ -78,20 +78,20 @@ def test_a_single_number_is_the_effort_of_a_single_joint(tmp_path):
     path = bag(tmp_path, WRENCH, wrench)
     options = ReadOptions(effort_topic='/x:wrench.force.y')
     with pytest.raises(RecordingError, match='/x has 1 numbers for 2 joints'):
-        read_recording(path, options=options)
+        open_recording(path, options=options)
 
 
 def test_dynamic_joint_states_are_found_where_there_are_no_efforts(tmp_path):
-    recording = read_recording(bag(tmp_path, DYNAMIC, dynamic))
+    recording = open_recording(bag(tmp_path, DYNAMIC, dynamic))
     np.testing.assert_array_equal(recording.effort, TAU)
     assert select(recording.notes, 'efforts_of_topic')[0].values == {'topic': '/x'}
-    kept = read_recording(bag(tmp_path / 'own', DYNAMIC, dynamic, effort=True))
+    kept = open_recording(bag(tmp_path / 'own', DYNAMIC, dynamic, effort=True))
     np.testing.assert_array_equal(kept.effort, Q)
 
 
 def test_slower_efforts_are_interpolated(tmp_path):
     path = bag(tmp_path, ARRAY, array, every=2)
-    recording = read_recording(path, options=ReadOptions(effort_topic='/x:data[1:3]'))
+    recording = open_recording(path, options=ReadOptions(effort_topic='/x:data[1:3]'))
     np.testing.assert_allclose(recording.effort[::2], TAU[::2], rtol=1e-9)
     middle = 0.5 * (TAU[0:-2:2] + TAU[2::2])
     np.testing.assert_allclose(recording.effort[1:-1:2], middle, rtol=1e-9)
@@ -112,19 +112,19 @@ def test_slower_efforts_are_interpolated(tmp_path):
 def test_what_is_not_there_is_one_sentence(tmp_path, name, error, text):
     path = bag(tmp_path, ARRAY, array)
     with pytest.raises(error, match=text.replace('[', r'\[')):
-        read_recording(path, options=ReadOptions(effort_topic=name))
+        open_recording(path, options=ReadOptions(effort_topic=name))
 
 
 def test_an_unknown_interface_is_one_sentence(tmp_path):
     path = bag(tmp_path, DYNAMIC, dynamic)
     with pytest.raises(UnknownNameError, match=r"'x': use one of position, torque"):
-        read_recording(path, options=ReadOptions(effort_topic='/x:x'))
+        open_recording(path, options=ReadOptions(effort_topic='/x:x'))
 
 
 def test_a_converted_bag_needs_no_option(tmp_path):
     options = ReadOptions(effort_topic='/x:data[1:3]')
     convert(bag(tmp_path / 'in', ARRAY, array), tmp_path / 'out', options)
-    np.testing.assert_allclose(read_recording(tmp_path / 'out').effort, TAU, rtol=1e-12)
+    np.testing.assert_allclose(open_recording(tmp_path / 'out').effort, TAU, rtol=1e-12)
 
 
 def test_numbers_follow_the_description_where_names_are_missing(tmp_path):
@@ -132,17 +132,17 @@ def test_numbers_follow_the_description_where_names_are_missing(tmp_path):
 
     path = bag(tmp_path, ARRAY, array)
     options = ReadOptions(effort_topic='/x:data[1:3]', urdf=urdf('b', 'a'))
-    np.testing.assert_allclose(read_recording(path, options=options).effort, TAU[:, ::-1])
+    np.testing.assert_allclose(open_recording(path, options=options).effort, TAU[:, ::-1])
 
 
 def test_a_bag_of_joint_states_keeps_its_own_efforts(tmp_path):
     states = [joint_state(EPOCH + k * STEP, JOINTS, Q[k], (), TAU[k]) for k in range(COUNT)]
-    np.testing.assert_array_equal(read_recording(write_mcap(tmp_path, states)).effort, TAU)
+    np.testing.assert_array_equal(open_recording(write_mcap(tmp_path, states)).effort, TAU)
 
 
 def test_options_of_tables_are_passed_over_and_told(tmp_path):
     rows = [joint_state(EPOCH + k * STEP, JOINTS, Q[k], (), TAU[k]) for k in range(COUNT)]
     options = ReadOptions(units=(('effort', 'mNm'),))
-    recording = read_recording(write_mcap(tmp_path, rows), options=options)
+    recording = open_recording(write_mcap(tmp_path, rows), options=options)
     np.testing.assert_array_equal(recording.effort, TAU)
     assert select(recording.notes[:1], 'options_of_tables')

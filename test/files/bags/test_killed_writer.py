@@ -15,7 +15,7 @@ import pytest
 from rosbags.highlevel import AnyReader
 
 from robotid_ros.exceptions import FileError, RecordingError
-from robotid_ros.files.bags import BagWriter, read_recording
+from robotid_ros.files.bags import BagWriter, open_recording
 from robotid_ros.files.bags.mcap_reader import McapReader
 
 WRITER = """
@@ -44,7 +44,7 @@ def test_every_cut_reads_a_growing_beginning(tmp_path, whole):
         path = tmp_path / f'{length}.mcap'
         path.write_bytes(whole[:length])
         try:
-            recording = read_recording(path)
+            recording = open_recording(path)
         except RecordingError as error:
             assert 'no messages' in str(error) or 'no joint states' in str(error)
             found.append(0)
@@ -63,7 +63,7 @@ def test_a_wrong_byte_is_never_a_traceback(tmp_path_factory, whole, offset, byte
     path = tmp_path_factory.mktemp('flip') / 'bag.mcap'
     path.write_bytes(data)
     try:
-        assert len(read_recording(path).time) <= 400
+        assert len(open_recording(path).time) <= 400
     except RecordingError as error:
         assert '\n' not in str(error)
 
@@ -90,7 +90,7 @@ def test_a_killed_writer_loses_nothing_that_was_flushed(tmp_path):
     written = 51 + len(process.stdout.readlines())
     path = tmp_path / 'bag'
     assert not is_finished(path / 'bag.mcap')
-    read = len(read_recording(path).time)
+    read = len(open_recording(path).time)
     assert written <= read <= written + 1
 
 
@@ -149,7 +149,7 @@ def test_messages_reach_the_file_within_the_flush_period(tmp_path):
     writer.write('/joint_states', first, EPOCH)
     time.sleep(0.02)
     writer.write('/joint_states', second, EPOCH + STEP)
-    assert len(read_recording(writer.path).time) == 2
+    assert len(open_recording(writer.path).time) == 2
     writer.close()
 
 
@@ -165,4 +165,4 @@ def test_on_a_full_disk_what_was_written_stays_readable(tiny_disk):
         writer.flush()
     writer.close()
     assert count > 100
-    assert len(read_recording(writer.path).time) == count
+    assert len(open_recording(writer.path).time) == count

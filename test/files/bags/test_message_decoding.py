@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.finding_codes import select
-from robotid_ros.files.bags import BagWriter, read_recording
+from robotid_ros.files.bags import BagWriter, open_recording
 from robotid_ros.files.bags.messages import Decoder
 
 CONTROLLER_STATE = 'control_msgs/msg/JointTrajectoryControllerState'
@@ -54,7 +54,7 @@ def test_a_flood_of_garbage_hides_no_state(tmp_path, kind, monkeypatch):
         writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')
         for k, data in enumerate(rows):
             writer.write('/joint_states', data, EPOCH + k * STEP // 11)
-    recording = read_recording(path)
+    recording = open_recording(path)
     np.testing.assert_array_equal(recording.position, motion(3000, 2)[0])
     told = select(recording.notes, 'messages_left_out')
     count = sum(note.values['count'] for note in told)

@@ -9,7 +9,7 @@ import pytest
 from robotid_ros.core.excitation.trajectory import Trajectory
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.signals.periodic import find_period
-from robotid_ros.files.bags import BagWriter, dump_session, read_recording, RecordedSession
+from robotid_ros.files.bags import BagWriter, dump_session, open_recording, RecordedSession
 from robotid_ros.files.bags.session import build_phases, parse_speed, StateChange
 from robotid_ros.files.bags.summary import summarise
 
@@ -114,7 +114,7 @@ def bag(folder, seconds, states, speed='', name='bag'):
 
 def test_a_bag_that_ends_inside_a_phase_says_how_much_is_missing(tmp_path):
     path = bag(tmp_path, 3.5, WHOLE[:2])
-    for found in (read_recording(path), summarise(path)):
+    for found in (open_recording(path), summarise(path)):
         (note,) = select(found.notes, 'session_cut')
         assert note.values == pytest.approx({'phase': 'exciting', 'missing': 1.5}, abs=0.05)
 
@@ -124,14 +124,14 @@ def test_a_bag_without_its_end_says_so(tmp_path, share):
     path = bag(tmp_path, 10.0, WHOLE)
     file = path / 'bag.mcap'
     file.write_bytes(file.read_bytes()[: round(share * file.stat().st_size)])
-    for found in (read_recording(path), summarise(path)):
+    for found in (open_recording(path), summarise(path)):
         assert select(found.notes, 'cut_short')
 
 
 def test_a_whole_bag_says_nothing(tmp_path):
     path = bag(tmp_path, 10.0, WHOLE)
-    assert read_recording(path).notes == ()
-    assert not any(phase.cut for phase in read_recording(path).phases)
+    assert open_recording(path).notes == ()
+    assert not any(phase.cut for phase in open_recording(path).phases)
 
 
 @pytest.mark.parametrize('cycles', ['', '-1', '9' * 4000, 'two', '²'])
@@ -144,7 +144,7 @@ def test_any_number_of_cycles_is_read(tmp_path, cycles):
             writer.write('/joint_states', state, EPOCH + k * 10**7)
         values = {'state': 'exciting', 'cycles': cycles}
         writer.write('/excitation/state', status(values), EPOCH + 10**7)
-    assert [phase.name for phase in read_recording(writer.path).phases] == ['exciting']
+    assert [phase.name for phase in open_recording(writer.path).phases] == ['exciting']
 
 
 def test_a_motion_at_half_the_speed_is_whole_after_twice_the_time():
@@ -172,7 +172,7 @@ def test_the_speed_of_a_motion_is_read(values, speed):
 def test_a_motion_is_read_as_it_ran(tmp_path):
     states = (('exciting', 1.0), ('approaching', 9.0), ('done', 9.5))
     found = {
-        name: read_recording(bag(tmp_path, 10.0, states, speed, name))
+        name: open_recording(bag(tmp_path, 10.0, states, speed, name))
         for name, speed in (('steady', '555'), ('varied', '529'))
     }
     (steady, *_) = found['steady'].phases

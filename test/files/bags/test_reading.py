@@ -22,7 +22,6 @@ from robotid_ros.files.bags import (
     ChunkedRecording,
     dump_session,
     open_recording,
-    read_recording,
     RecordedSession,
 )
 from robotid_ros.files.bags.summary import summarise
@@ -34,7 +33,7 @@ CONTROLLER_STATE = 'control_msgs/msg/JointTrajectoryControllerState'
 @pytest.mark.parametrize('write', [write_mcap, write_sqlite])
 def test_write_then_read_is_the_identity(tmp_path, write):
     path = write(tmp_path, states(300))
-    recording = read_recording(path)
+    recording = open_recording(path)
     position, velocity, effort = motion(300, 2)
     np.testing.assert_array_equal(recording.position, position)
     np.testing.assert_array_equal(recording.velocity, velocity)
@@ -46,17 +45,17 @@ def test_write_then_read_is_the_identity(tmp_path, write):
 def test_a_bare_file_reads_like_its_folder(tmp_path):
     path = write_sqlite(tmp_path, states(50))
     (path / 'metadata.yaml').unlink()
-    bare = read_recording(next(path.glob('*.db3')))
-    np.testing.assert_array_equal(read_recording(path).position, bare.position)
+    bare = open_recording(next(path.glob('*.db3')))
+    np.testing.assert_array_equal(open_recording(path).position, bare.position)
 
 
 def test_joints_come_by_name_in_the_order_asked_for(tmp_path):
     path = write_mcap(tmp_path, states(20))
     position = motion(20, 2)[0]
-    np.testing.assert_array_equal(read_recording(path, ['b']).position, position[:, 1:])
-    np.testing.assert_array_equal(read_recording(path, ['b', 'a']).position, position[:, ::-1])
+    np.testing.assert_array_equal(open_recording(path, ['b']).position, position[:, 1:])
+    np.testing.assert_array_equal(open_recording(path, ['b', 'a']).position, position[:, ::-1])
     with pytest.raises(UnknownNameError, match='use one of a, b'):
-        read_recording(path, ['elbow'])
+        open_recording(path, ['elbow'])
 
 
 def test_names_may_change_order_between_messages(tmp_path):
@@ -66,7 +65,7 @@ def test_names_may_change_order_between_messages(tmp_path):
         order = [0, 1] if k % 3 else [1, 0]
         names = [JOINTS[i] for i in order]
         messages.append(joint_state(EPOCH + k * STEP, names, q[k, order], (), tau[k, order]))
-    recording = read_recording(write_mcap(tmp_path, messages), JOINTS)
+    recording = open_recording(write_mcap(tmp_path, messages), JOINTS)
     np.testing.assert_array_equal(recording.position, q)
     np.testing.assert_array_equal(recording.effort, tau)
     assert recording.velocity is None
@@ -81,13 +80,13 @@ def test_publishers_are_joined_and_those_of_other_times_refused(tmp_path):
             yield joint_state(stamp, ['a'], q[k, :1], dq[k, :1], tau[k, :1])
             yield joint_state(stamp + lag, ['b'], q[k, 1:], dq[k, 1:], tau[k, 1:])
 
-    joined = read_recording(write_mcap(tmp_path, split(0), 'in_step'), ['b', 'a'])
+    joined = open_recording(write_mcap(tmp_path, split(0), 'in_step'), ['b', 'a'])
     np.testing.assert_array_equal(joined.position, q[:, ::-1])
-    near = read_recording(write_mcap(tmp_path, split(1000), 'near'), JOINTS)
+    near = open_recording(write_mcap(tmp_path, split(1000), 'near'), JOINTS)
     np.testing.assert_allclose(near.position[1:], q[1:], atol=0.01)
     assert select(near.notes[:1], 'several_publishers')
     with pytest.raises(RecordingError, match='do not run at one time'):
-        read_recording(write_mcap(tmp_path, split(10**9), 'apart'), JOINTS)
+        open_recording(write_mcap(tmp_path, split(10**9), 'apart'), JOINTS)
 
 
 def test_a_publisher_without_effort_does_not_hide_one_with_it(tmp_path):
@@ -96,19 +95,19 @@ def test_a_publisher_without_effort_does_not_hide_one_with_it(tmp_path):
     for k in range(30):
         messages.append(joint_state(EPOCH + k * STEP, JOINTS, q[k], dq[k], tau[k]))
         messages.append(joint_state(EPOCH + k * STEP + 5, ['a', 'b', 'grip'], [9.0] * 3))
-    recording = read_recording(write_mcap(tmp_path, messages), JOINTS)
+    recording = open_recording(write_mcap(tmp_path, messages), JOINTS)
     np.testing.assert_array_equal(recording.position, q)
 
 
 def test_missing_efforts_are_named(tmp_path):
     silent = [joint_state(EPOCH + k, JOINTS, [0.0, 1.0]) for k in range(5)]
     with pytest.raises(RecordingError, match='has no effort of any joint: give'):
-        read_recording(write_mcap(tmp_path, silent, 'silent'))
+        open_recording(write_mcap(tmp_path, silent, 'silent'))
     half = [joint_state(EPOCH + k, JOINTS, [0, 1], [0, 1], [1.0, np.nan]) for k in range(5)]
     with pytest.raises(RecordingError, match='no effort of b'):
-        read_recording(write_mcap(tmp_path, half, 'half'), JOINTS)
-    assert read_recording(tmp_path / 'half').joints == ('a',)
-    assert read_recording(tmp_path / 'half', ['a']).joints == ('a',)
+        open_recording(write_mcap(tmp_path, half, 'half'), JOINTS)
+    assert open_recording(tmp_path / 'half').joints == ('a',)
+    assert open_recording(tmp_path / 'half', ['a']).joints == ('a',)
 
 
 @pytest.mark.parametrize(('reported', 'says'), [(np.nan, 'no effort'), (0.0, 'exactly 0')])
@@ -128,14 +127,14 @@ def test_commands_stand_in_for_efforts_that_nobody_reports(tmp_path, early, repo
             if not 20 <= k < 30:
                 data = controller_state(stamp + early, ['b', 'a'], q[k], dq[k], tau[k], tau[k])
                 writer.write('/arm/controller_state', data, stamp)
-    recording = read_recording(writer.path, ('a', 'b'))
+    recording = open_recording(writer.path, ('a', 'b'))
     (note,) = select(recording.notes, 'commands_as_efforts')
     assert says in note.values['what']
     expected = np.vstack([np.full((1, 2), np.nan), tau[:-1, ::-1]])
     expected[21:31] = np.nan
     expected[21:24] = tau[19, ::-1]
     np.testing.assert_array_equal(recording.effort, expected)
-    assert read_recording(writer.path).joints == ('a', 'b')
+    assert open_recording(writer.path).joints == ('a', 'b')
 
 
 def test_commands_of_a_slow_controller_stand_in_a_cycle_of_the_states_later(tmp_path):
@@ -151,7 +150,7 @@ def test_commands_of_a_slow_controller_stand_in_a_cycle_of_the_states_later(tmp_
                 data = controller_state(stamp, JOINTS, q[k], dq[k], tau[k], tau[k])
                 writer.write('/arm/controller_state', data, stamp)
     shown = np.maximum(np.arange(n) - 1, 0) // held * held
-    np.testing.assert_array_equal(read_recording(writer.path).effort[1:], tau[shown][1:])
+    np.testing.assert_array_equal(open_recording(writer.path).effort[1:], tau[shown][1:])
 
 
 @pytest.mark.parametrize('max_samples', [1000, 100])
@@ -181,7 +180,7 @@ def test_the_rate_of_a_controller_is_that_of_its_states(tmp_path, max_samples):
 
 def test_states_without_stamps_take_the_time_of_reception(tmp_path):
     messages = [joint_state(0, JOINTS, [k, k], (), [1, 2]) for k in range(5)]
-    recording = read_recording(write_mcap(tmp_path, messages))
+    recording = open_recording(write_mcap(tmp_path, messages))
     np.testing.assert_allclose(recording.time, np.arange(5) * 0.002)
 
 
@@ -201,17 +200,17 @@ def test_states_without_stamps_take_the_time_of_reception(tmp_path):
 def test_what_is_no_recording_is_refused(tmp_path, make, sentence):
     make(tmp_path / 'bag')
     with pytest.raises(RecordingError, match=sentence):
-        read_recording(tmp_path / 'bag')
+        open_recording(tmp_path / 'bag')
 
 
 def test_recordings_without_joint_states_list_their_topics(tmp_path):
     with BagWriter(tmp_path, 'bag') as writer:
         writer.write_text('/robot_description', '<robot/>', EPOCH)
     with pytest.raises(RecordingError, match='its topics: /robot_description'):
-        read_recording(writer.path)
+        open_recording(writer.path)
     assert BagWriter(tmp_path, 'empty').close() == tmp_path / 'empty'
     with pytest.raises(RecordingError, match='holds no messages'):
-        read_recording(tmp_path / 'empty')
+        open_recording(tmp_path / 'empty')
 
 
 def test_a_cut_database_is_damaged_not_a_traceback(tmp_path):
@@ -219,7 +218,7 @@ def test_a_cut_database_is_damaged_not_a_traceback(tmp_path):
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
     with pytest.raises(RecordingError, match='is damaged'):
-        read_recording(path)
+        open_recording(path)
 
 
 def test_a_session_comes_back_whole(tmp_path):
@@ -250,7 +249,7 @@ def test_a_session_comes_back_whole(tmp_path):
                 name = {10: 'exciting', 20: 'exciting', 60: 'validating'}[k]
                 values = {'state': name, 'stamp': f'{stamp // 10**9}.{stamp % 10**9:09d}'}
                 writer.write('/excitation/state', status(values), stamp + 999_000)
-    recording = read_recording(writer.path, JOINTS)
+    recording = open_recording(writer.path, JOINTS)
     np.testing.assert_array_equal(recording.reference.q, q[:, ::-1])
     np.testing.assert_array_equal(recording.reference.ddq, tau[:, ::-1])
     np.testing.assert_array_equal(recording.reference.command, (q + tau)[:, ::-1])
@@ -276,6 +275,6 @@ def test_the_summary_counts_what_is_wrong(tmp_path):
 
 
 def test_a_real_bag_without_metadata(datasets):
-    recording = read_recording(datasets / 'ur10' / 'ur10_exciting_trajectory.db3')
+    recording = open_recording(datasets / 'ur10' / 'ur10_exciting_trajectory.db3')
     assert recording.position.shape == (3441, 6)
     assert recording.duration == pytest.approx(27.52)

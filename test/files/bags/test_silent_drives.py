@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.finding_codes import select
-from robotid_ros.files.bags import BagWriter, read_recording
+from robotid_ros.files.bags import BagWriter, open_recording
 from robotid_ros.files.bags.joint_states import read_joint_states
 from robotid_ros.files.bags.opening import open_bag
 
@@ -56,22 +56,22 @@ def notes_on_commands(recording):
 )
 def test_a_gripper_that_reports_does_not_keep_the_zeros_of_the_arm(tmp_path, effort, says, apart):
     path = bag(tmp_path, effort, apart=apart)
-    recording = read_recording(path, (*ARM, *GRIPPER))
+    recording = open_recording(path, (*ARM, *GRIPPER))
     np.testing.assert_array_equal(recording.effort[1:, :2], TAU[:-1])
     np.testing.assert_array_equal(recording.effort[:, 2:], GRASP)
-    (note,) = notes_on_commands(read_recording(path, ARM))
+    (note,) = notes_on_commands(open_recording(path, ARM))
     assert note.values['what'] == says and set(note.joints) == {'a', 'b'}
 
 
 def test_one_joint_that_reports_shows_that_the_drives_have_sensors(tmp_path):
     effort = TAU * [0.0, 1.0]
-    recording = read_recording(bag(tmp_path, effort), (*ARM, *GRIPPER))
+    recording = open_recording(bag(tmp_path, effort), (*ARM, *GRIPPER))
     np.testing.assert_array_equal(recording.effort[:, :2], effort)
     assert not notes_on_commands(recording)
 
 
 def test_commands_of_0_are_no_others_than_what_is_reported(tmp_path):
-    recording = read_recording(bag(tmp_path, ZEROS, command=ZEROS), (*ARM, *GRIPPER))
+    recording = open_recording(bag(tmp_path, ZEROS, command=ZEROS), (*ARM, *GRIPPER))
     np.testing.assert_array_equal(recording.effort, np.hstack([ZEROS, GRASP]))
     assert not notes_on_commands(recording)
 
@@ -94,6 +94,6 @@ def test_states_of_controllers_are_not_read_where_every_joint_reports(tmp_path, 
 
 def test_dynamic_joint_states_of_the_same_drives_report_the_same_zeros(tmp_path):
     path = bag(tmp_path, ZEROS, grasp=ZEROS, dynamic_effort=ZEROS)
-    recording = read_recording(path, ARM)
+    recording = open_recording(path, ARM)
     np.testing.assert_array_equal(recording.effort[1:], TAU[:-1])
     assert notes_on_commands(recording)

@@ -6,7 +6,7 @@ import pytest
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.signals.resampling import resample_uniformly
 from robotid_ros.core.signals.samples import SignalSettings
-from robotid_ros.files.bags import open_recording, read_recording
+from robotid_ros.files.bags import open_recording
 from robotid_ros.files.bags.tables import join_trials
 from robotid_ros.files.convert import convert
 
@@ -27,7 +27,7 @@ def trials(folder, rate, count=2):
 
 @pytest.mark.parametrize('rate', [40.0, 100.0, 125.0, 500.0])
 def test_nothing_is_measured_between_two_trials(tmp_path, rate):
-    recording = read_recording(trials(tmp_path, rate))
+    recording = open_recording(trials(tmp_path, rate))
     even, rate, measured, notes = resample_uniformly(recording, SignalSettings())
     ddq = np.diff(even.position, 2, axis=0) * rate**2
     whole = measured[:-2] & measured[1:-1] & measured[2:]
@@ -43,11 +43,11 @@ def test_nothing_is_measured_between_two_trials(tmp_path, rate):
 
 def test_trials_of_a_long_table_and_of_a_converted_one_are_the_same(tmp_path):
     path = trials(tmp_path, 100.0, count=4)
-    whole = read_recording(path)
+    whole = open_recording(path)
     pieces = open_recording(path, max_samples=500)
     np.testing.assert_allclose(pieces.load().time, whole.time, atol=1e-9)
     convert(path, tmp_path / 'bag')
-    converted = read_recording(tmp_path / 'bag')
+    converted = open_recording(tmp_path / 'bag')
     np.testing.assert_array_equal(converted.time, whole.time)
     assert not select(converted.notes, 'clock_jumped', 'clock_drifts')
 

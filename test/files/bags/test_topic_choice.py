@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.finding_codes import select
-from robotid_ros.files.bags import BagWriter, open_recording, read_recording
+from robotid_ros.files.bags import BagWriter, open_recording
 from robotid_ros.files.bags.summary import summarise
 from robotid_ros.files.convert import convert
 from robotid_ros.files.formats.read_options import ReadOptions
@@ -75,7 +75,7 @@ CHOICES = [
 @pytest.mark.parametrize('recorded', [False, True])
 def test_measured_states_of_the_robot_are_read(tmp_path, topics, description, expected, recorded):
     path = bag(tmp_path, topics, description if recorded else '')
-    recording = read_recording(path, options=ReadOptions(urdf='' if recorded else description))
+    recording = open_recording(path, options=ReadOptions(urdf='' if recorded else description))
     assert recording.position[0, 0] == expected
     (note,) = select(recording.notes, 'topic_chosen')
     assert note.values['topic'] == list(topics)[expected]
@@ -84,10 +84,10 @@ def test_measured_states_of_the_robot_are_read(tmp_path, topics, description, ex
 def test_joints_that_are_asked_for_choose_the_topic(tmp_path):
     topics = {'/gripper/joint_states': (GRIPPER, LIVE, 20), '/joint_states': (ARM, LIVE, 100)}
     path = bag(tmp_path, topics)
-    assert read_recording(path).joints == ARM
-    assert read_recording(path, GRIPPER).joints == GRIPPER
+    assert open_recording(path).joints == ARM
+    assert open_recording(path, GRIPPER).joints == GRIPPER
     assert open_recording(path, GRIPPER, max_samples=5).joints == GRIPPER
-    assert read_recording(path, options=ReadOptions(joints=GRIPPER)).joints == GRIPPER
+    assert open_recording(path, options=ReadOptions(joints=GRIPPER)).joints == GRIPPER
 
 
 def test_the_choice_is_told_by_everything_that_reads(tmp_path):
@@ -99,14 +99,14 @@ def test_the_choice_is_told_by_everything_that_reads(tmp_path):
         (note,) = select(notes, 'topic_chosen')
         assert '/joint_cmd' in note.values['others']
     np.testing.assert_array_equal(
-        read_recording(tmp_path / 'out').position, read_recording(path).position
+        open_recording(tmp_path / 'out').position, open_recording(path).position
     )
 
 
 def test_efforts_on_a_topic_of_their_own_do_not_choose_the_positions(tmp_path):
     topics = {'/joint_states': (ARM, NONE, 20), '/drives': (ARM, LIVE, 20)}
     path = bag(tmp_path, topics)
-    assert read_recording(path).position[0, 0] == 1
-    recording = read_recording(path, options=ReadOptions(effort_topic='/drives'))
+    assert open_recording(path).position[0, 0] == 1
+    recording = open_recording(path, options=ReadOptions(effort_topic='/drives'))
     assert recording.position[0, 0] == 0
     assert recording.effort[0, 0] == LIVE

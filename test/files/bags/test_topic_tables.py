@@ -8,7 +8,7 @@ from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
 from robotid_ros.core.finding_codes import select
 from robotid_ros.exceptions import RecordingError
-from robotid_ros.files.bags import BagWriter, read_recording
+from robotid_ros.files.bags import BagWriter, open_recording
 from robotid_ros.files.bags.messages import CONTROLLER_STATE, definition
 from robotid_ros.files.bags.summary import summarise
 from robotid_ros.files.formats.read_options import ReadOptions
@@ -66,7 +66,7 @@ def bag(folder, kind, serialize):
 
 
 def check(path, **options):
-    recording = read_recording(path, JOINTS, options=ReadOptions(**options))
+    recording = open_recording(path, JOINTS, options=ReadOptions(**options))
     np.testing.assert_allclose(recording.time, TIME, atol=1e-8)
     np.testing.assert_allclose(recording.position, Q, atol=1e-12)
     np.testing.assert_allclose(recording.effort, TAU, atol=1e-12)
@@ -109,4 +109,4 @@ def write_mcap(path, schema, serialize, encoding):
 def test_messages_of_another_encoding_are_one_sentence(tmp_path):
     path = write_mcap(tmp_path / 'a.mcap', 'lab.States', lambda _: b'\x0a\x01\x02', 'protobuf')
     with pytest.raises(RecordingError, match=r'no joint states \(its topics: /joint_states\)'):
-        read_recording(path)
+        open_recording(path)

@@ -9,7 +9,7 @@ from scipy.io import savemat
 
 from robotid_ros.core.finding_codes import select
 from robotid_ros.exceptions import FileError, RecordingError
-from robotid_ros.files.bags import read_recording
+from robotid_ros.files.bags import open_recording
 from robotid_ros.files.formats.open_table import open_table
 from robotid_ros.files.formats.read_options import ReadOptions
 
@@ -70,7 +70,7 @@ def lerobot(folder, files):
 
 @pytest.mark.parametrize('files', [[[0], [1], [2]], [[0, 1], [2]]])
 def test_episodes_come_behind_each_other(tmp_path, files):
-    recording = read_recording(lerobot(tmp_path / 'set', files), options=OPTIONS)
+    recording = open_recording(lerobot(tmp_path / 'set', files), options=OPTIONS)
     assert recording.size == 3 * len(Q)
     steps = np.diff(recording.time)
     assert (steps > 0.0).all() and (steps > 1.0).sum() == 2
@@ -91,7 +91,7 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch, name, package):
     magic = {'pyarrow': b'PAR1', 'h5py': b'\x89HDF\r\n\x1a\n'}[package]
     (tmp_path / name).write_bytes(magic + bytes(100))
     with pytest.raises(FileError, match=f'pip install {package}'):
-        read_recording(tmp_path / name)
+        open_recording(tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_damage_is_one_sentence(tmp_path, name):
     magic |= {'h5': b'\x89HDF\r\n\x1a\n', 'parquet': b'PAR1', 'gz': b'\x1f\x8b'}
     (tmp_path / name).write_bytes(magic[name.split('.')[-1]] + bytes(range(200)))
     with pytest.raises((RecordingError, FileError), match=rf'{name}') as caught:
-        read_recording(tmp_path / name, options=OPTIONS)
+        open_recording(tmp_path / name, options=OPTIONS)
     assert '\n' not in str(caught.value)
 
 
@@ -192,4 +192,4 @@ def test_lists_of_different_lengths_are_no_columns(tmp_path):
     content = {'t': TIME, 'position': [*map(list, ragged)], 'effort': list(TAU)}
     writer.write_table(pyarrow.table(content), tmp_path / 'log.parquet')
     with pytest.raises(RecordingError, match='no column that looks like position'):
-        read_recording(tmp_path / 'log.parquet')
+        open_recording(tmp_path / 'log.parquet')

@@ -6,7 +6,7 @@ from scipy.io import savemat
 
 from robotid_ros.core.finding_codes import select
 from robotid_ros.exceptions import RecordingError
-from robotid_ros.files.bags import read_recording
+from robotid_ros.files.bags import open_recording
 from robotid_ros.files.formats.open_table import open_table
 from robotid_ros.files.formats.read_options import ReadOptions
 
@@ -112,4 +112,4 @@ def test_a_damaged_file_of_a_folder_is_named(tmp_path):
 def test_a_folder_that_says_nothing_is_told_what_it_needs(tmp_path, names):
     write(tmp_path, **dict.fromkeys(names, Q))
     with pytest.raises(RecordingError, match='holds no recording'):
-        read_recording(tmp_path)
+        open_recording(tmp_path)

@@ -10,7 +10,7 @@ from robotid_ros.core.finding_codes import finding
 from robotid_ros.exceptions import FileError, TrajectoryError
 from robotid_ros.files.report.design import design_page, motion_series, motions_of, verdict_of
 from robotid_ros.files.report.moving_arm import moving_arm, RATE, UNIT
-from robotid_ros.files.report.page import page_beside, write_design_page
+from robotid_ros.files.report.page import page_beside, save_page
 
 from .designs import designed, OBSTACLES
 from .test_page import MOST_BYTES, Page
@@ -79,7 +79,7 @@ def test_meshes_are_drawn_by_their_hulls(tmp_path):
 
 def test_curves_are_the_motion_and_stay_within_what_the_file_says():
     design, robot, _ = designed('scara')
-    data = motion_series(design, robot).sources['excitation'].data
+    data = motion_series(design, robot)['excitation'].data
     for name in ('position', 'velocity', 'acceleration', 'jerk', 'effort'):
         for j in range(robot.n):
             low, high = (
@@ -102,7 +102,8 @@ def test_the_page_needs_nothing_else_and_is_small(tmp_path):
     # Frames of two minutes would not fit: there are fewer a second.
     slow = design.trajectory.at_speed(1.0 / 12.0)
     design = dataclasses.replace(design, trajectory=slow, validation=slow)
-    path = write_design_page(tmp_path / 'd.html', design, robot, configuration, 'robotid <design>')
+    subject = design, robot, configuration, 'robotid <design>'
+    path = save_page('design', tmp_path / 'd.html', *subject)
     text = path.read_text()
     page = Page()
     page.feed(text)
@@ -153,7 +154,7 @@ def test_a_design_of_another_robot_is_refused(tmp_path):
     design, _, _ = designed('scara')
     _, robot, configuration = designed('arm3')
     with pytest.raises(TrajectoryError, match='design it for this robot'):
-        write_design_page(tmp_path / 'x.html', design, robot, configuration)
+        save_page('design', tmp_path / 'x.html', design, robot, configuration)
     assert not list(tmp_path.iterdir())
 
 

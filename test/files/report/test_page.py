@@ -14,18 +14,11 @@ from robotid_ros.core.finding_codes import render
 from robotid_ros.core.findings import Severity
 from robotid_ros.core.parameters.plain_friction import PlainFriction
 from robotid_ros.exceptions import FileError, MissingPackageError
-from robotid_ros.files.report.drawing import (
-    effort_series,
-    efforts,
-    friction_curve,
-    outliers,
-    sorted_precision,
-)
+from robotid_ros.files.report.drawing import efforts, friction_curve, outliers, sorted_precision
 from robotid_ros.files.report.moving_arm import bodies_of, known_shares
-from robotid_ros.files.report.page import write_report, write_report_if_possible
-from robotid_ros.files.report.pages import identification_page
+from robotid_ros.files.report.page import save_page, write_report_if_possible
+from robotid_ros.files.report.pages import first_words, identification_page
 from robotid_ros.files.report.thinning import phases
-from robotid_ros.files.report.verdict import first_words
 from robotid_ros.files.results import Entry, Residual, Results, total_residual
 from robotid_ros.files.results_file import read_results, write_results
 from robotid_ros.files.yaml import dump_yaml, parse_yaml
@@ -127,7 +120,7 @@ class Page(HTMLParser):
 
 
 def test_the_report_is_one_page_that_needs_nothing_else(tmp_path, results):
-    text = write_report(results, tmp_path / 'report.html').read_text()
+    text = save_page('identification', tmp_path / 'report.html', results).read_text()
     page = Page()
     page.feed(text)
     assert page.open == [] and page.fetched == []
@@ -176,7 +169,7 @@ def test_without_the_plotting_library_there_is_a_sentence(tmp_path, results, mon
 
     monkeypatch.setattr(builtins, '__import__', refuse)
     with pytest.raises(MissingPackageError, match='pip install bokeh'):
-        write_report(results, tmp_path / 'r.html')
+        save_page('identification', tmp_path / 'r.html', results)
     assert 'pip install bokeh' in write_report_if_possible(results, tmp_path / 'r.html')
     assert not list(tmp_path.iterdir())
 
@@ -269,8 +262,7 @@ def columns_of(renderer):
 def test_the_page_can_show_each_joint_in_the_same_plots():
     data = made.torques()
     (phase,) = phases({'identification': data})
-    series = effort_series([phase])
-    every = columns_of(efforts(series)[0].renderers[0])
+    every = columns_of(efforts([phase])[0].renderers[0])
     for joint in range(2):
         m, p, r = (every[f'{name}{joint}'] for name in 'mpr')
         np.testing.assert_allclose(m - p, r, atol=1e-5)

@@ -7,7 +7,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 import pytest
 from waiting import wait_until
 
-from robotid_ros.files.bags import read_recording
+from robotid_ros.files.bags import open_recording
 from robotid_ros.nodes.common.messages import values_of
 from robotid_ros.nodes.common.waiting import run_in_executor
 from robotid_ros.nodes.recorder.recorder_node import Recorder
@@ -41,5 +41,5 @@ def test_a_destroyed_node_leaves_a_whole_bag_and_no_traceback(
     assert not failures
     said = ''.join(capfd.readouterr())
     assert 'Traceback' not in said and said.count('the node of the recorder was destroyed') == 1
-    recording = read_recording(values_of(beats[-1])['path'])
+    recording = open_recording(values_of(beats[-1])['path'])
     assert [phase.name for phase in recording.phases] == ['exciting', 'failed']

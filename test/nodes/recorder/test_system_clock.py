@@ -20,7 +20,7 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from waiting import wait_until
 
-from robotid_ros.files.bags import read_recording
+from robotid_ros.files.bags import open_recording
 from robotid_ros.files.configuration import read_mapping
 from robotid_ros.nodes.common.messages import format_seconds, status, values_of
 from robotid_ros.nodes.common.runtime import LATCHED, SpinThread
@@ -113,7 +113,7 @@ def test_a_clock_that_is_set_ends_the_recording_of_a_session(
     # Whoever moves the robot is told why.
     assert any(values_of(b)['state'] == 'closing' and sentence in b.message for b in beats)
     path = Path(values_of(states[-1])['path'])
-    recording = read_recording(path)
+    recording = open_recording(path)
     assert [phase.name for phase in recording.phases] == ['exciting', 'failed']
     with (path / f'{path.name}.mcap').open('rb') as stream:
         messages = make_reader(stream).iter_messages(log_time_order=False)
