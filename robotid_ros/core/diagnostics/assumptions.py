@@ -17,7 +17,7 @@ from .plausibility import limit_warnings, saturation_warnings, scale_warnings
 from .residual_reasons import LARGE, residual_warnings
 from .stationarity import friction_jumps, stationarity_warnings
 from .torque_parts import FittedModel, joint_torques
-from .trials import TrialRows
+from .trials import trial_rows
 
 # With a wrong gravity, or efforts of other joints, every joint is off: nothing else can be said.
 EVERYTHING = (COMPENSATED, GRAVITY, SWAPPED)
@@ -51,9 +51,9 @@ def data_warnings(
     fits = all(system.W.shape[2] == count for system in systems) and len(estimate.value) == count
     if not fits or isinstance(robot, ElasticRobot):
         return beyond
-    rows = TrialRows.of(systems)
+    rows = trial_rows(systems)
     causes = [] if rows is None else find_causes(robot, base, samples, rows)
-    measured = None if whole is None else TrialRows.of(whole.systems)
+    measured = None if whole is None else trial_rows(whole.systems)
     if rows and measured and np.sqrt(np.mean(estimate.residual**2)) > LARGE:
         # Of efforts that no model explains, what is shrunk may take what a remedy would explain.
         others = find_causes(robot, base, samples, dataclasses.replace(rows, Y=measured.Y))

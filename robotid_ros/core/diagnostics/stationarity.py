@@ -13,9 +13,10 @@ from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from ..regression.goodness_of_fit import OFFSET
 from ..regression.least_squares import project_out
+from ..regression.observation_system import Rows
 from .advice import Advice, LEAST
 from .torque_parts import JointTorques, rms
-from .trials import Trial, TrialRows, Trials
+from .trials import Trial, Trials
 
 # Added to the diagonal of normalised products: terms that are alike share what they explain.
 RIDGE = 1e-9
@@ -298,7 +299,7 @@ ROUNDING = 1e-10  # below which columns depend on others
 
 
 def friction_jumps(
-    robot: Robot, base: BaseParameters, rows: TrialRows, residual: Array, known: set[str]
+    robot: Robot, base: BaseParameters, rows: Rows, residual: Array, known: set[str]
 ) -> list[Advice]:
     """
     Find the joints whose Coulomb friction is another one from some time on.
@@ -314,7 +315,7 @@ def friction_jumps(
     return [jump for jump in jumps if jump is not None]
 
 
-def _jump(robot: Robot, base: BaseParameters, rows: TrialRows, joint: int) -> Advice | None:
+def _jump(robot: Robot, base: BaseParameters, rows: Rows, joint: int) -> Advice | None:
     """
     Return the jump that explains most of what a joint's own columns leave of its effort.
 
@@ -322,8 +323,8 @@ def _jump(robot: Robot, base: BaseParameters, rows: TrialRows, joint: int) -> Ad
     and its square without what W explains, are sums from t_0 on.
     """
     used = rows.valid[joint]
-    W, y, time = rows.W[joint][used], rows.Y[joint][used], rows.time[used]
-    sign = np.sign(rows.dq[used, joint])
+    (W, y), time = rows.rows(joint), rows.time[used]
+    sign = np.sign(np.asarray(rows.dq)[used, joint])
     for k, column in enumerate(base.columns):
         parameter = robot.parameters[column]
         if parameter.symbol == 'Fc' and parameter.joint == robot.joints[joint]:
@@ -355,16 +356,17 @@ def _jump(robot: Robot, base: BaseParameters, rows: TrialRows, joint: int) -> Ad
     return Advice('friction_jump', (robot.joints[joint],), (size, since, *part), trial)
 
 
-def _try(rows: TrialRows, joint: int, place: int, sign: Array) -> Trial:
+def _try(rows: Rows, joint: int, place: int, sign: Array) -> Trial:
     """Try another friction from a row on; pieces of both sides are left out in turn."""
     used = rows.valid[joint]
     count, late = int(used.sum()), np.arange(int(used.sum())) >= place
     order = np.where(late, np.arange(count) - place, np.arange(count))
     piece = order * PIECES // np.where(late, count - place, place)
-    own = dataclasses.replace(
-        rows, time=rows.time[used], q=rows.q[used], dq=rows.dq[used],
-        W=rows.W[[joint]][:, used], Y=rows.Y[[joint]][:, used], valid=np.ones((1, count), bool),
-    )  # fmt: skip
+    W, Y = rows.rows(joint)
+    every = np.ones((1, count), dtype=bool)
+    own = Rows(
+        rows.names, rows.units, (rows.joints[joint],), W[None], Y[None], every, rows.time[used]
+    )
     split = (sign * late)[None, :, None]
     other = dataclasses.replace(own, W=np.concatenate([own.W, split], axis=2))
     folds = np.array([piece == k for k in range(PIECES)])

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 import dataclasses
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.model_error import COLUMNS, count_model_error, ModelErrors
-from ..regression.observation_system import Factors, observe, Observed, read_only, Rows, System
+from ..regression.observation_system import Factors, observe, Observed, Rows, System
 from ..regression.triangular_factors import joined, split, triangular_factor, TriangularFactors
 from ..signals.preparation import EDGE_PERIODS, prepare
 from ..signals.recording import MAX_SAMPLES, Recording
@@ -62,11 +62,6 @@ CHUNK_SAMPLES = 60_000
 # long, slower than motions are.
 LEAST_DURATION = 30.0
 MAX_NOTES = 20  # of all chunks together, for the user
-# Axis of the rows in the fields of a system.
-ROW_AXIS = {
-    **{'time': 0, 'W': 1, 'Y': 1, 'valid': 1, 'Z': 1, 'measured': 0, 'moving': 1, 'D': 1},
-    **{'q': 0, 'dq': 0},
-}
 
 
 def observe_recording(
@@ -131,6 +126,7 @@ def _observe_logs(
     whole = logs.in_memory
     parts = [observe_log(log, robot, base, settings, whole) for log in logs.logs]
     systems = [part.system for part in parts]
+    rows = [system for system in systems if isinstance(system, Rows)]
     shifted = [
         dataclasses.replace(system, time=system.time + offset)
         for part, offset in zip(parts, logs.offsets, strict=True)
@@ -144,7 +140,7 @@ def _observe_logs(
     # The mean delay of each joint that has one: what another log of the robot may have.
     delayed = [joint for joint in robot.joints if any(joint in part.delays for part in parts)]
     return Observed(
-        stack_rows(systems) if whole else stack_factors(systems),
+        Rows.concatenate(rows) if whole else stack_factors(systems),
         parts[0].samples,
         tuple(shifted),
         {j: float(np.mean([part.delays.get(j, 0.0) for part in parts])) for j in delayed},
@@ -232,22 +228,6 @@ def split_into_chunks(recording: Recording) -> Iterator[Recording]:
         rows = slice(start, start + CHUNK_SAMPLES)
         columns = (getattr(recording, name)[rows] for name in ('time', 'position', 'effort'))
         yield Recording(recording.joints, *columns, source=recording.source)
-
-
-def stack_rows(systems: Sequence[System]) -> Rows:
-    """Put the rows of systems with the same columns behind each other."""
-    rows, changed = [each for each in systems if isinstance(each, Rows)], dict[str, Any]()
-    for name, axis in ROW_AXIS.items():
-        values = [getattr(system, name) for system in rows]
-        if all(value is not None for value in values):
-            changed[name] = read_only(np.concatenate(values, axis=axis))
-    noise = [system.noise for system in rows if system.noise is not None]
-    return dataclasses.replace(
-        rows[0],
-        **changed,
-        noise=np.sqrt(np.mean(np.square(noise), axis=0)) if len(noise) == len(rows) else None,
-        band=min(system.band for system in rows),
-    )
 
 
 def stack_factors(systems: Sequence[System]) -> Factors:

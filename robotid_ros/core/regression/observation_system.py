@@ -1,6 +1,6 @@
 """The observation system Y = W χ + ρ, joint by joint, filtered and decimated alike."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import dataclasses
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -88,6 +88,11 @@ NOISE_BAND = 0.898 * FILTER_BAND
 # Decimated rows after which the filter's response has decayed to 1e-7, the samples whose base
 # columns are in memory at once, and random states that show which columns are zero.
 DECAY_ROWS, BLOCK_SAMPLES, STATES = 16, 8192, 32
+# Axis of the rows in the fields of `Rows`.
+ROW_AXIS = {
+    **{'time': 0, 'W': 1, 'Y': 1, 'valid': 1, 'Z': 1, 'measured': 0, 'moving': 1, 'D': 1},
+    **{'q': 0, 'dq': 0},
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -219,6 +224,27 @@ class Rows(System):
 
     def __post_init__(self) -> None:
         freeze_fields(self, 'time', 'W', 'Y')
+
+    @classmethod
+    def concatenate(cls, systems: Sequence['Rows']) -> 'Rows':
+        """Put the rows of systems with the same columns behind each other."""
+        changed = dict[str, Any]()
+        for name, axis in ROW_AXIS.items():
+            parts = [getattr(system, name) for system in systems]
+            known = all(part is not None for part in parts)
+            changed[name] = read_only(np.concatenate(parts, axis=axis)) if known else None
+        noise = [system.noise for system in systems if system.noise is not None]
+        common = np.sqrt(np.mean(np.square(noise), axis=0)) if len(noise) == len(systems) else None
+        band = min(system.band for system in systems)
+        return dataclasses.replace(systems[0], **changed, noise=common, band=band)
+
+    def at(self, rows: Any) -> 'Rows':
+        """Return some rows, of a slice or a mask (N,)."""
+        chosen = dict[str, Any]()
+        for name, axis in ROW_AXIS.items():
+            part = getattr(self, name)
+            chosen[name] = None if part is None else part[(slice(None),) * axis + (rows,)]
+        return dataclasses.replace(self, **chosen)
 
     def _columns(self, kept: list[int]) -> dict[str, Any]:
         Z = None if self.Z is None else self.Z[:, :, kept]
