@@ -34,7 +34,6 @@ from ..replay.convergence_history import History
 from ..replay.didim import describe_iteration, fit_with_simulated_instruments, identify_closed_loop
 from ..signals.recording import Recording
 from ..signals.samples import Samples
-from ..timing.delays import Delays
 from .logs import LogSet, RecordingOrChunks, short_names
 from .observation import observe_recording
 from .validation import validate_system
@@ -52,29 +51,22 @@ LARGE_RESIDUAL, MANY_TIMES = 0.1, 2.0
 
 
 @dataclasses.dataclass(frozen=True)
-class Estimation:
+class Estimation(Observed[System]):
     """
     Base parameters of a recording, with the samples and rows that they come from.
 
     Attributes
     ----------
-    samples : of all of it, or of the first chunk that moves
-    sampled_systems : rows in memory, one system a chunk
     system : that was solved
     estimate : of the base parameters
-    delays : of the efforts behind the positions, removed
-    signal_notes, estimate_notes : findings on the signals and on the estimate
+    remarks : findings on the estimate
     history : of an iterative method, or None
 
     """
 
-    samples: Samples
-    sampled_systems: tuple[Rows, ...]
-    system: System
+    _: dataclasses.KW_ONLY
     estimate: Estimate
-    delays: Delays
-    signal_notes: tuple[Finding, ...] = ()
-    estimate_notes: tuple[Finding, ...] = ()
+    remarks: tuple[Finding, ...] = ()
     history: History | None = None
 
     def less_shrunk(self) -> Estimation:
@@ -122,20 +114,20 @@ def check_method(
     RecordingError : it needs the whole recording, which comes in chunks
 
     """
-    elastic = isinstance(robot, ElasticRobot)
-    if isinstance(recording, LogSet):
-        if elastic or settings.method in OF_ONE_LOG:
-            what = f"method '{settings.method}'"
-            what = what if settings.method in OF_ONE_LOG else 'an elastic robot'
-            raise ConfigurationError(
-                f"{what} takes one log and not several: give the longest one, or use method 'wls'"
-            )
-    elif not isinstance(recording, Recording) and (elastic or settings.method in WHOLE):
-        what = f"method '{settings.method}'" if settings.method in WHOLE else 'an elastic robot'
-        raise RecordingError(
-            f'{what} needs a recording in memory as a whole, and this one is too long: choose a '
-            "part of it, or method 'wls'"
+    several = isinstance(recording, LogSet)
+    methods = OF_ONE_LOG if several else WHOLE
+    asked = settings.method in methods
+    if isinstance(recording, Recording) or not (asked or isinstance(robot, ElasticRobot)):
+        return
+    what = f"method '{settings.method}'" if asked else 'an elastic robot'
+    if several:
+        raise ConfigurationError(
+            f"{what} takes one log and not several: give the longest one, or use method 'wls'"
         )
+    raise RecordingError(
+        f'{what} needs a recording in memory as a whole, and this one is too long: choose a part '
+        "of it, or method 'wls'"
+    )
 
 
 def estimate_base_parameters(
@@ -166,62 +158,52 @@ def estimate_base_parameters(
     whole = settings.method in WHOLE or isinstance(robot, ElasticRobot)
     try:
         observed = observe_recording(recording, robot, base, settings.signals, whole)
-        check_deflections(observed.samples, robot)
+        samples, sampled, notes = observed.samples, observed.sampled_systems, observed.notes
+        check_deflections(samples, robot)
         progress('estimating')
-        return _estimate(recording, observed, robot, base, settings, progress, mixed)
+
+        def penalised(system: System) -> System:
+            """Return the system with the penalties of a mixed model where they count."""
+            used = mixed is not None and settings.method == MIXED
+            return mixed.attach(system) if used and mixed is not None else system
+
+        system, history = penalised(as_asked(observed.system, settings)), None
+        remarks = list[Finding]()
+        if settings.method in SIMULATED and isinstance(recording, Recording):
+            system, estimate, history = _fit_by_simulation(
+                recording, samples, system, robot, base, settings, progress
+            )
+            remarks = list(history.findings)
+        elif settings.method == 'iv' and not isinstance(robot, ElasticRobot):
+            assert isinstance(recording, Recording) and isinstance(system, Rows)
+            system, estimate, remarks = _fit_by_instruments(
+                recording, samples, system, robot, base, settings
+            )
+        else:
+            # The instruments of springs follow from a weighted fit.
+            method = 'wls' if settings.method == 'iv' else settings.method
+            estimate = fit(system, method, settings.iterations)
+        if isinstance(recording, LogSet):
+            parts = [penalised(part.system) for part in observed.parts]
+            remarks += _disagreement(recording, parts, estimate.value)
+            remarks += _agreement(recording, parts, estimate)
+        elif isinstance(system, Factors):
+            notes = (*notes, finding('long_recording', count=len(sampled)))
+        elif isinstance(recording, Recording) and isinstance(system, Rows):
+            if settings.method not in SIMULATED:
+                system, estimate, more = account_for_springs(
+                    recording, samples, system, robot, base, estimate
+                )
+                remarks += more
+            sampled = (system,)
     except RankDeficientError as error:
         weak = {name.removesuffix('R') for name in error.names}
         joints = dict.fromkeys(p.joint for p in robot.parameters if p.name in weak)
         raise RankDeficientError(error.names, error.singular_values, tuple(joints)) from error
-
-
-def _estimate(
-    recording: RecordingOrChunks,
-    observed: Observed[System],
-    robot: Robot,
-    base: BaseParameters,
-    settings: IdentificationSettings,
-    progress: Progress,
-    mixed: MixedModel | None,
-) -> Estimation:
-    def penalised(system: System) -> System:
-        """Return the system with the penalties of a mixed model where they count."""
-        used = mixed is not None and settings.method == MIXED
-        return mixed.attach(system) if used and mixed is not None else system
-
-    samples, sampled, notes = observed.samples, observed.sampled_systems, observed.notes
-    system, history = penalised(as_asked(observed.system, settings)), None
-    remarks = list[Finding]()
-    if settings.method in SIMULATED and isinstance(recording, Recording):
-        system, estimate, history = _fit_by_simulation(
-            recording, samples, system, robot, base, settings, progress
-        )
-        remarks = list(history.findings)
-    elif settings.method == 'iv' and not isinstance(robot, ElasticRobot):
-        assert isinstance(recording, Recording) and isinstance(system, Rows)
-        system, estimate, remarks = _fit_by_instruments(
-            recording, samples, system, robot, base, settings
-        )
-    else:
-        # The instruments of springs follow from a weighted fit.
-        method = 'wls' if settings.method == 'iv' else settings.method
-        estimate = fit(system, method, settings.iterations)
-    if isinstance(recording, LogSet):
-        parts = [penalised(part.system) for part in observed.parts]
-        remarks += _disagreement(recording, parts, estimate.value)
-        remarks += _agreement(recording, parts, estimate)
-    elif isinstance(system, Factors):
-        notes = (*notes, finding('long_recording', count=len(sampled)))
-    elif isinstance(recording, Recording) and isinstance(system, Rows):
-        if settings.method not in SIMULATED:
-            system, estimate, more = account_for_springs(
-                recording, samples, system, robot, base, estimate
-            )
-            remarks += more
-        sampled = (system,)
     return Estimation(
-        samples, sampled, system, estimate, observed.delays, notes, tuple(remarks), history
-    )
+        system, samples, sampled, observed.delays, notes,
+        estimate=estimate, remarks=tuple(remarks), history=history,
+    )  # fmt: skip
 
 
 def as_asked(system: System, settings: IdentificationSettings) -> System:
