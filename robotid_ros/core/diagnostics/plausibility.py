@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Array
+from ..arrays import Array, rms
 from ..finding_codes import finding
 from ..findings import Finding
 from ..model.base_parameters import BaseParameters
@@ -17,7 +17,7 @@ from ..regression.least_squares import scaled_least_squares
 from ..regression.observation_system import Rows
 from ..signals.samples import Samples, STANDSTILL
 from .data_quality import white_noise
-from .torque_parts import FittedModel, rms
+from .torque_parts import FittedModel
 from .trials import inertia_columns
 
 MAX_SAMPLES = 750  # that a check takes: enough for factors, in a fraction of a second

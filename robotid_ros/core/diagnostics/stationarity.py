@@ -6,7 +6,7 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from ..arrays import Array
+from ..arrays import Array, rms
 from ..finding_codes import finding
 from ..findings import Finding
 from ..model.base_parameters import BaseParameters
@@ -15,7 +15,7 @@ from ..regression.goodness_of_fit import OFFSET
 from ..regression.least_squares import project_out
 from ..regression.observation_system import Rows
 from .advice import Advice, LEAST
-from .torque_parts import JointTorques, rms
+from .torque_parts import JointTorques
 from .trials import Trial, Trials
 
 # Added to the diagonal of normalised products: terms that are alike share what they explain.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Array
+from ..arrays import Array, rms
 from ..model.base_parameters import BaseParameters
 from ..model.friction import SHRUNK
 from ..model.robot import Robot
@@ -63,11 +63,6 @@ class JointTorques:
     def residual(self) -> float:
         """‖error‖/‖measured‖."""
         return rms(self.error) / max(self.size, 1e-300)
-
-
-def rms(x: Array) -> float:
-    """Return the root mean square, 0 of nothing."""
-    return float(np.sqrt(np.mean(x**2))) if x.size else 0.0
 
 
 def joint_torques(fitted: FittedModel) -> list[JointTorques]:

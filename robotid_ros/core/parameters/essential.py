@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import fdtrc
 
-from ..arrays import Array
 from ..regression.covariance import inflation
 from ..regression.estimate import Estimate
 from ..regression.estimators import fit
@@ -128,7 +127,10 @@ def backward_elimination(
         name = start.names[kept[place]]
         growth, ended = more, float(np.sqrt(1.0 + more / rows))
         path.append((name, float(percent[place]), ended, p_value))
-        value, classical, covariance = _without(place, value, classical, covariance)
+        projection = np.eye(len(value))
+        projection[:, place] -= classical[:, place] / classical[place, place]
+        P = np.delete(projection, place, axis=0)
+        value, classical, covariance = P @ value, P @ classical @ P.T, P @ covariance @ P.T
         del kept[place]
     return kept, path
 
@@ -142,16 +144,3 @@ def effective_sample_size(estimate: Estimate) -> float:
     """
     ratio = inflation(estimate.classical, estimate.noise_covariance)
     return float(estimate.rows.sum() / max(ratio, 1.0))
-
-
-def _without(
-    place: int, value: Array, classical: Array, covariance: Array
-) -> tuple[Array, Array, Array]:
-    projection = np.eye(len(value))
-    projection[:, place] -= classical[:, place] / classical[place, place]
-    projection = np.delete(projection, place, axis=0)
-    return (
-        projection @ value,
-        projection @ classical @ projection.T,
-        projection @ covariance @ projection.T,
-    )

@@ -229,9 +229,23 @@ def choose_arm(tree: JointTree, joints: Sequence[str] = (), tip: str = '') -> Ar
         raise ConfigurationError('--joints and --tip both choose the arm: give one of them')
     arms, fingers = _arms(tree)
     if joints:
-        chosen = _named(tree, joints)
+        for name in joints:
+            if name not in tree.movable:
+                raise UnknownNameError('movable joint of the URDF', name, tree.movable)
+            if name in tree.mimics:
+                raise ConfigurationError(
+                    f'{name} mimics {tree.joints[name].mimics} and cannot be identified by '
+                    'itself: leave it out of --joints'
+                )
+        chosen = tuple(name for name in tree.movable if name in joints)
     elif tip:
-        chosen = _leading_to(tree, arms, tip)
+        if tip not in tree.links:
+            raise UnknownNameError('link', tip, tree.links)
+        above = [joint.name for joint in tree.joints_above(tip)]
+        ways = [arm[: arm.index(k) + 1] for k in above for arm in arms if k in arm]
+        if not ways:
+            raise ModelError(f"no driven joint moves the link '{tip}': name another one by --tip")
+        chosen = next((way for way in ways if len(way) >= MIN_ARM), ways[0])
     else:
         if not arms:
             raise ModelError('the robot description has no driven joint: give that of an arm')
@@ -262,32 +276,6 @@ def _arms(tree: JointTree) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
         arms.append(arm)
         fingers += chain[len(arm) :]
     return arms, tuple(fingers)
-
-
-def _named(tree: JointTree, joints: Sequence[str]) -> tuple[str, ...]:
-    for name in joints:
-        if name not in tree.movable:
-            raise UnknownNameError('movable joint of the URDF', name, tree.movable)
-        if name in tree.mimics:
-            raise ConfigurationError(
-                f'{name} mimics {tree.joints[name].mimics} and cannot be identified by itself: '
-                'leave it out of --joints'
-            )
-    return tuple(name for name in tree.movable if name in joints)
-
-
-def _leading_to(tree: JointTree, arms: list[tuple[str, ...]], tip: str) -> tuple[str, ...]:
-    if tip not in tree.links:
-        raise UnknownNameError('link', tip, tree.links)
-    ways = [
-        arm[: arm.index(joint.name) + 1]
-        for joint in tree.joints_above(tip)
-        for arm in arms
-        if joint.name in arm
-    ]
-    if not ways:
-        raise ModelError(f"no driven joint moves the link '{tip}': name another one by --tip")
-    return next((way for way in ways if len(way) >= MIN_ARM), ways[0])
 
 
 def _left_out(

@@ -6,7 +6,6 @@ import dataclasses
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from ...exceptions import CollisionError, LimitError, TrajectoryError
 from ..arrays import Array
@@ -32,7 +31,6 @@ EFFORT_RESERVE = 2.0
 UNKNOWN_MASSES, LEAST_EFFORT = 2.0, 0.05
 # Random states whose efforts are the load of the drives.
 STATES = 200
-Mask = npt.NDArray[np.bool_]
 # Natural frequencies of the loops, shares of the update rate [rad/s over Hz]: several times the
 # motion's, far below what a discrete loop and a cascade of joints bear. The first is wanted, the
 # second is what a stiff joint may have.
