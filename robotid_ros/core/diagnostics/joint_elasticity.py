@@ -1,7 +1,7 @@
 """Elastic joints that the model takes for rigid, and springs in the model that do not show."""
 
-import dataclasses
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -110,18 +110,12 @@ def elasticity_warnings(
     return warnings
 
 
-@dataclasses.dataclass(frozen=True)
-class _BandRows:
+class _BandRows(NamedTuple):
     """
-    Rows of all joints in the band of the motion, in units of their joint's residual.
+    Rows (N,) of all joints in the band of the motion, in units of their joint's residual.
 
-    Attributes
-    ----------
-    joint : (N,) whose row it is
-    late : (N,) whether in the second half of the recording
-    W, error : (N, b), (N,) columns of the model, and its residual
-    deflected : (N, n) torques for a compliance of one of each joint
-
+    Whose row it is, whether in the second half of the recording, columns (N, b) of the model and
+    its residual, and torques (N, n) for a compliance of one of each joint.
     """
 
     joint: npt.NDArray[np.intp]

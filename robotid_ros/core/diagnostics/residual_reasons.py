@@ -1,7 +1,7 @@
 """The likeliest reason of what the model leaves of a joint's effort."""
 
 from collections.abc import Iterator
-import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,13 +43,7 @@ def residual_warnings(
     """
     Name the joints with a residual that is structured, with what would explain most of it.
 
-    Parameters
-    ----------
-    robot, samples, system : the model and what was fitted, or a part of it
-    value : (b,) base parameters
-    residual : (n,) relative residual of each joint
-    known : joints that other warnings are about
-
+    Of base parameters (b,) and relative residuals (n,); other warnings are about `known` joints.
     """
     fits = len(samples.time[:: max(1, samples.decimation)]) == system.Y.shape[1]
     if fits:  # residuals of a joint that mostly stands are those of the rows in motion
@@ -84,19 +78,11 @@ def residual_warnings(
     return found
 
 
-@dataclasses.dataclass(frozen=True)
-class _Rest:
+class _Rest(NamedTuple):
     """
-    What a joint's own columns leave of its error.
+    What a joint's own columns W (N, c) leave, `own` (N,), of the error that all joints' leave.
 
-    Attributes
-    ----------
-    joint : its number
-    W : (N, c) columns that it has
-    error, own : (N,) what all joints' parameters leave, and what these columns leave of that
-    predicted : (K,) of all rows
-    size : relative residual of the joint alone
-
+    `predicted` (K,) is of all rows, `size` the relative residual of the joint alone.
     """
 
     joint: int

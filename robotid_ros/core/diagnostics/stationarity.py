@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 import dataclasses
 from itertools import pairwise, product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from ..regression.goodness_of_fit import OFFSET
-from ..regression.least_squares import project_out
 from ..regression.observation_system import Rows
 from .advice import Advice, LEAST
 from .torque_parts import JointTorques
@@ -22,17 +22,8 @@ from .trials import Trial, Trials
 RIDGE = 1e-9
 
 
-@dataclasses.dataclass(frozen=True)
-class Change:
-    """
-    How much of some torques came or went.
-
-    Attributes
-    ----------
-    value, sigma : (c,) factors on these torques by which they changed, and standard deviations
-    explained : squared error that the change explains
-
-    """
+class _Change(NamedTuple):
+    """Factors (c,) on some torques by which they changed, their σ, the squared error explained."""
 
     value: Array
     sigma: Array
@@ -51,30 +42,18 @@ def block_products(columns: Array, blocks: int) -> Array:
     return np.stack([part.T @ part for part in parts])
 
 
-def explained_without(products: Array) -> float:
-    """Return the squared error that constant torques explain, of products (B, m + 1, m + 1)."""
-    total = products.sum(axis=0)
-    right = total[:-1, -1]
-    return float(np.linalg.lstsq(total[:-1, :-1], right, rcond=RIDGE)[0] @ right)
-
-
-def regress_change(products: Array, course: Array, chosen: Array, without: float) -> Change:
+def regress_change(products: Array, course: Array, chosen: Array) -> _Change:
     """
-    Regress an error on torques that are constant and on some of them along a course of time.
+    Regress an error on torques X that are constant and on some of them along a course of time.
 
-    The blocks' scores are taken as they are, so that errors may correlate within a block
-    (Liang and Zeger 1986).
-
-    Parameters
-    ----------
-    products : (B, m + 1, m + 1) of [X e]
-    course : (B,) of the change, in each block
-    chosen : (m, c) combinations of X that change
-    without : what these products explain without a change, `explained_without`
-
+    Of products (B, m + 1, m + 1) of [X e] in blocks, a course (B,), and combinations (m, c) of X
+    that change. The blocks' scores are taken as they are, so that errors may correlate within a
+    block (Liang and Zeger 1986).
     """
     B, m = len(products), products.shape[1] - 1
     G, right = products[:, :m, :m], products[:, :m, m]
+    total = products.sum(axis=0)
+    without = float(np.linalg.lstsq(total[:m, :m], total[:m, m], rcond=RIDGE)[0] @ total[:m, m])
     expand = np.zeros((B, m, m + chosen.shape[1]))
     expand[:, :, :m] = np.eye(m)
     expand[:, :, m:] = course[:, None, None] * chosen
@@ -87,12 +66,11 @@ def regress_change(products: Array, course: Array, chosen: Array, without: float
     normal = left * np.outer(scale, scale) + RIDGE * np.eye(len(left))
     inverse = np.linalg.inv(normal) * np.outer(scale, scale)
     value = inverse @ targets.sum(axis=0)
-    scores = targets - np.einsum('bkl,l->bk', normals, value)
-    spread = scores @ inverse
+    spread = (targets - np.einsum('bkl,l->bk', normals, value)) @ inverse
     freedom = B / max(B - len(value), 1)
     sigma = np.sqrt(freedom * np.sum(spread**2, axis=0))
     explained = float(value @ targets.sum(axis=0)) - without
-    return Change(value[m:], sigma[m:], explained)
+    return _Change(value[m:], sigma[m:], explained)
 
 
 # Contiguous blocks whose errors are taken as independent; least rows of a block, and blocks.
@@ -125,16 +103,14 @@ CHANGED = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class _Course:
+class _Course(NamedTuple):
     """How a change goes on in time: (B,) by block, and the time [s] of a step, None of a drift."""
 
     values: Array
     since: float | None
 
 
-@dataclasses.dataclass(frozen=True)
-class _JointChange:
+class _JointChange(NamedTuple):
     """What changed at a joint, by which share of what it was before, and how."""
 
     joint: int
@@ -188,14 +164,13 @@ def _largest_change(torques: JointTorques) -> _JointChange | None:
     parts = np.column_stack([*torques.friction.values(), torques.rigid])
     blocks = _blocks(torques)
     products = block_products(np.column_stack([parts, torques.error]), blocks)
-    without, best = explained_without(products), None
+    best = None
     for kind, chosen in _combinations(names):
         torque = parts @ chosen[:, 0]
         for course in _courses(torques.time, blocks):
-            change = regress_change(products, course.values, chosen, without)
+            change = regress_change(products, course.values, chosen)
             if best is None or change.explained > best.explained:
-                found = _told(torques, kind, torque, course, change)
-                best = found or best
+                best = _told(torques, kind, torque, course, change) or best
     return best
 
 
@@ -217,7 +192,7 @@ def _combinations(names: list[str]) -> Iterator[tuple[str, Array]]:
 
 
 def _told(
-    torques: JointTorques, kind: str, torque: Array, course: _Course, change: Change
+    torques: JointTorques, kind: str, torque: Array, course: _Course, change: _Change
 ) -> _JointChange | None:
     """Return a change that is significant and large."""
     power = float(torques.error @ torques.error)
@@ -265,10 +240,14 @@ def _payload(
     steps = [course for course in _courses(torques[0].time, blocks) if course.since is not None]
     if not steps:
         return None
-    every, without = np.eye(len(used)), explained_without(products)
-    changes = [regress_change(products, course.values, every, without) for course in steps]
+    changes = [regress_change(products, course.values, np.eye(len(used))) for course in steps]
     change, course = max(zip(changes, steps, strict=True), key=lambda pair: pair[0].explained)
-    alone = change.explained < PAYLOAD_GAIN * by_joints and not _is_shared(findings, torques[0])
+    # The load of several joints, and nothing else, changed at the same time.
+    times = [found.course.since for found in findings if found.kind == LOAD]
+    known = [time for time in times if time is not None]
+    shared = len(known) == len(findings) > 1
+    shared = shared and np.ptp(known) <= 2.0 * np.ptp(torques[0].time) / PLACES
+    alone = change.explained < PAYLOAD_GAIN * by_joints and not shared
     if change.significance < SIGNIFICANT or alone:
         return None
     loads = [(t, t.W @ directions[:, used] @ change.value) for t in torques]
@@ -278,15 +257,6 @@ def _payload(
     sure = sure and abs(change.value[0]) > SIGNIFICANT * change.sigma[0]
     mass = change.value[0] if sure else None
     return finding('payload_changed', robot.joints, since=course.since, mass=mass)
-
-
-def _is_shared(findings: list[_JointChange], torques: JointTorques) -> bool:
-    """Tell whether the load of several joints, and nothing else, changed at the same time."""
-    since = [found.course.since for found in findings]
-    if len(findings) < 2 or any(found.kind != LOAD for found in findings) or None in since:
-        return False
-    times = np.array(since, dtype=float)
-    return bool(np.ptp(times) <= 2.0 * np.ptp(torques.time) / PLACES)
 
 
 # Relative residual of a joint from which its friction is looked into.
@@ -304,11 +274,7 @@ def friction_jumps(
     """
     Find the joints whose Coulomb friction is another one from some time on.
 
-    Parameters
-    ----------
-    residual : (n,) relative residual of each joint
-    known : joints that other findings are about
-
+    Of relative residuals (n,); joints that other findings are about are left out.
     """
     looked_into = np.flatnonzero(residual > LARGE_RESIDUAL).tolist()
     jumps = [_jump(robot, base, rows, j) for j in looked_into if robot.joints[j] not in known]
@@ -332,9 +298,9 @@ def _jump(robot: Robot, base: BaseParameters, rows: Rows, joint: int) -> Advice 
     W = W[:, np.abs(W).max(axis=0, initial=0.0) > 0.0]
     if len(y) < 2 * JUMP_ROWS + 2 * W.shape[1]:
         return None
-    error = project_out(W, ROUNDING)(y)
     U, s, _ = np.linalg.svd(W / np.linalg.norm(W, axis=0), full_matrices=False)
     U = U[:, s > ROUNDING * s[0]]
+    error = y - U @ (U.T @ y)
 
     def from_here_on(values: Array) -> Array:
         return np.asarray(np.cumsum(values[::-1], axis=0)[::-1])
