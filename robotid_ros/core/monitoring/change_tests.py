@@ -85,17 +85,13 @@ class FollowedParameters(ReadOnlyArrays):
     level: Array
     groups: tuple[ParameterGroup, ...]
 
+    def rows(self, memory: float = np.inf) -> ForgettingLeastSquares:
+        """Return least squares of these parameters, without rows yet, and its memory [s]."""
+        return ForgettingLeastSquares(len(self.level), len(self.columns), memory)
+
 
 def follow(robot: Robot, standard: Array) -> FollowedParameters:
-    """
-    Choose the parameters that a robot at work may change.
-
-    Parameters
-    ----------
-    robot : rigid
-    standard : (p,) identified parameters, others zero
-
-    """
+    """Choose the parameters that a rigid robot at work may change, of standard ones (p,)."""
     keys = [_group_of(robot, k) for k in range(robot.p)]
     columns = np.array([k for k, key in enumerate(keys) if key is not None], dtype=np.intp)
     order = list(dict.fromkeys(key for key in keys if key is not None))
@@ -207,14 +203,9 @@ class ForgettingLeastSquares:
 
     def add(self, rows: Array, used: npt.NDArray[np.bool_], duration: float) -> None:
         """
-        Take in one row a joint.
+        Take in one row [φ y] a joint, (n, m + 1), which stands for a duration [s].
 
-        Parameters
-        ----------
-        rows : (n, m + 1) [φ y]
-        used : (n,) joints that moved; the rows of others are passed over
-        duration : that a row stands for [s]
-
+        Rows of joints that did not move, by `used` (n,), are passed over.
         """
         decay = np.where(used, np.exp(-duration / self.memory), 1.0)
         old = self.factors * np.sqrt(decay)[:, None, None]
@@ -247,15 +238,7 @@ class ForgettingLeastSquares:
 
 
 class ChangedGroup(NamedTuple):
-    """
-    A group that changed.
-
-    Attributes
-    ----------
-    group : which
-    clear : whether no other group explains nearly as much
-
-    """
+    """A group that changed, and whether it is clear: no other one explains nearly as much."""
 
     group: ParameterGroup
     clear: bool

@@ -212,18 +212,10 @@ class ExternalWrench:
 
     def estimate(self, q: Array, effort: Array, sigma: Array) -> tuple[Array, Array]:
         """
-        Estimate the wrench.
+        Estimate the wrench, of external efforts and their standard deviation (n,) [N·m or N].
 
-        Parameters
-        ----------
-        q : (n,) positions
-        effort, sigma : (n,) external efforts and their standard deviation [N·m or N]
-
-        Returns
-        -------
-        Force and torque (6,) in the axes of the frame, at its origin, and their standard
+        Returns force and torque (6,) in the axes of the frame, at its origin, and their standard
         deviations (6,) [N, N·m].
-
         """
         J = self._model.jacobian(q, self._frame) / sigma
         covariance = np.linalg.inv(J @ J.T + self._information)

@@ -161,11 +161,10 @@ def cluster_products(
         return _batch_products(system.batches, value, weights)
     assert isinstance(system, Rows)
     length, shortest = system.W.shape[1], _shortest(system, value)
-    period = None if system.q is None else find_repetition(system.q)
     count = _count(length, shortest)
     edges = np.linspace(0, length, count + 1).astype(int)
     labels = [np.repeat(np.arange(count), np.diff(edges))]
-    if period is not None:
+    if system.q is not None and (period := find_repetition(system.q)) is not None:
         phase = np.arange(length) % period / period
         labels.append((phase * _count(int(period), shortest)).astype(int))
     return [_products(system, value, instruments, weights, each) for each in labels]
@@ -219,8 +218,7 @@ def _batch_products(
 
 def count_blocks(system: Rows, value: Array) -> int:
     """Return into how many blocks to cut rows: a block outlasts what residuals remember."""
-    length = system.W.shape[1]
-    return _count(length, _shortest(system, value))
+    return _count(system.W.shape[1], _shortest(system, value))
 
 
 def _count(length: int, shortest: float) -> int:

@@ -72,14 +72,8 @@ def parts_of_samples(
     """
     Take apart what standard parameters (p,) predict of samples; None for robots with springs.
 
-    Parameters
-    ----------
-    predicted : (N, n) efforts at the samples' full rate
-
-    Returns
-    -------
-    The parts, decimated as `validate_samples` decimates the efforts.
-
+    Efforts `predicted` (N, n) are at the samples' full rate, the parts decimated as
+    `validate_samples` decimates the efforts.
     """
     if isinstance(robot, ElasticRobot):
         return None

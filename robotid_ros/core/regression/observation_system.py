@@ -73,10 +73,6 @@ class TimingError(ReadOnlyArrays):
         change[: len(self.change)] = self.change
         return np.outer(change, change)
 
-    def select(self, kept: npt.NDArray[np.bool_]) -> 'TimingError':
-        """Return the error of some parameters (b,); the others are as they are."""
-        return dataclasses.replace(self, change=self.change[kept[: len(self.change)]])
-
 
 S = TypeVar('S', bound='System')
 S_co = TypeVar('S_co', bound='System', covariant=True)
@@ -150,7 +146,10 @@ class System:
 
     def without(self: S, gone: npt.NDArray[np.bool_], value: Array) -> S:
         """Return the system of the other parameters, less what these (b,) explain with a value."""
-        timing = None if self.timing is None else self.timing.select(~gone)
+        timing = self.timing
+        if timing is not None:
+            change = timing.change[~gone[: len(timing.change)]]
+            timing = dataclasses.replace(timing, change=change)
         system = dataclasses.replace(self, **self._rest(gone, value), D=None)
         kept = system.select(np.flatnonzero(~gone).tolist())
         return dataclasses.replace(kept, timing=timing)

@@ -58,9 +58,9 @@ class TriangularFactors:
 
     def system(self, template: System) -> Factors:
         """Return the system of all rows; names, units and joints are those of the template."""
-        rest = triangular_factor(np.concatenate(self._waiting, axis=1)) if self._waiting else None
         kept = self._factors[:, : self._count]
-        if rest is not None:
+        if self._waiting:
+            rest = triangular_factor(np.concatenate(self._waiting, axis=1))
             kept = np.concatenate([kept, rest[:, None]], axis=1)
         return _of_batches(template, kept, self.counts.copy())
 

@@ -184,7 +184,7 @@ def prepare_without_delay(
     delays: Delays = {}
     if wanted:
         plain = _plain_columns(robot, base)
-        fewer = system if plain.all() else system.select(np.flatnonzero(plain).tolist())
+        fewer = system if len(plain) == base.rank else system.select(plain)
         samples, fewer, delays, notes = _without_confirmed_delays(samples, fewer, held)
         system = dataclasses.replace(system, Y=fewer.Y)
     error = _timing_error(recording, robot, base, settings, samples, system)
@@ -192,9 +192,9 @@ def prepare_without_delay(
     return Observed(system, samples, (system,), delays, tuple(notes))
 
 
-def _plain_columns(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:
-    """Return which base parameters (b,) are not shrunk: a fit without penalties has these."""
-    return np.array([robot.parameters[k].symbol not in SHRUNK for k in base.columns])
+def _plain_columns(robot: Robot, base: BaseParameters) -> list[int]:
+    """Return places of base parameters that are not shrunk: a fit without penalties has these."""
+    return [i for i, k in enumerate(base.columns) if robot.parameters[k].symbol not in SHRUNK]
 
 
 def _timing_error(
@@ -225,12 +225,10 @@ def _timing_error(
         settings, stamps='recorded', cutoff=samples.cutoff, decimation=samples.decimation
     )
     apart = dataclasses.replace(recording, time=other)
-    plain = _plain_columns(robot, base)
-    kept = np.flatnonzero(plain).tolist()
-    change = np.zeros(len(plain))
+    plain, change = _plain_columns(robot, base), np.zeros(base.rank)
     try:
-        extreme = fit(prepare_without_delay(apart, robot, base, signals).system.select(kept))
-        change[plain] = share * (extreme.value - fit(system.select(kept)).value)
+        extreme = fit(prepare_without_delay(apart, robot, base, signals).system.select(plain))
+        change[plain] = share * (extreme.value - fit(system.select(plain)).value)
     except RobotIdError:
         return None
     return TimingError(change, times.jitter, times.jitter * times.left**0.5)
@@ -291,8 +289,8 @@ def _block_errors(system: Rows, rows: npt.NDArray[np.bool_]) -> Array:
     removed.
     """
     system = dataclasses.replace(system, valid=rows)
-    squares = np.where(system.valid, system.Y - system.predict(fit(system).value), 0.0) ** 2
-    power = np.where(system.valid, system.Y, 0.0) ** 2
+    squares = np.where(rows, system.Y - system.predict(fit(system).value), 0.0) ** 2
+    power = np.where(rows, system.Y, 0.0) ** 2
     blocks = np.array_split(squares, BLOCKS, axis=1)
     sums = np.array([block.sum(axis=1) for block in blocks])
     return np.asarray(sums / np.maximum(power.sum(axis=1), 1e-300))
@@ -337,12 +335,8 @@ def hold_delay(recording: Recording) -> float | None:
 
     A controller's command is held for a period T. Hardware that reports what it applied shows at a
     stamp the command of k updates before, which acted on average (k − ½) T before that stamp.
-    Where states are reported more often than the controller updates, T is their own period.
-
-    Returns
-    -------
-    (k − ½) T, or None where the controller's commands were not recorded or do not match
-
+    Where states are reported more often than the controller updates, T is their own period. None
+    where the controller's commands were not recorded or do not match.
     """
     reference, controller = recording.reference, recording.controller
     if reference is None or reference.command is None or controller is None:
@@ -386,11 +380,8 @@ def remove_delay(recording: Recording, delay: float | Delays, stamps: str = 'aut
 
     Stamps that jitter, see `SignalSettings.stamps`, would take efforts from beside their time.
     """
-    each = (
-        np.array([delay.get(joint, 0.0) for joint in recording.joints])
-        if isinstance(delay, Mapping)
-        else np.full(len(recording.joints), delay)
-    )
+    delays = delay if isinstance(delay, Mapping) else dict.fromkeys(recording.joints, delay)
+    each = np.array([delays.get(joint, 0.0) for joint in recording.joints])
     good = is_finite(recording)
     if not each.any() or good.sum() < 2 or np.any(np.diff(recording.time[good]) <= 0.0):
         return recording
