@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 import contextlib
 import dataclasses
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -60,16 +61,12 @@ TRACKING_ERROR, TRACKING_ERROR_PRISMATIC = 0.1, 0.02
 MAX_EFFORT_MARGIN = 0.5
 
 
-@dataclasses.dataclass(frozen=True)
-class Load:
+class Load(NamedTuple):
     """
     What the drives have to bear by the description's bodies, at the limits of the motion.
 
-    Attributes
-    ----------
-    effort : (n,) largest effort without friction [N·m, N]
-    inertia : (n,) largest element of the mass matrix's diagonal [kg·m², kg]
-
+    The largest effort without friction (n,) [N·m, N], and the largest element of the mass matrix's
+    diagonal (n,) [kg·m², kg].
     """
 
     effort: Array
@@ -78,14 +75,9 @@ class Load:
 
 def measure_load(robot: Robot, velocity: Array, acceleration: Array, amplitude: float) -> Load:
     """
-    Compute the largest efforts and inertias over random states within the limits.
+    Compute the largest efforts and inertias over random states within limits (n,), by the prior.
 
-    Parameters
-    ----------
-    robot : its prior parameters are used, friction apart
-    velocity, acceleration : (n,) limits
-    amplitude : bound of joints without position limits [rad]
-
+    `amplitude` bounds joints without position limits [rad].
     """
     rng = np.random.default_rng(0)
     lower = np.maximum(robot.limits.lower, -amplitude)
@@ -104,16 +96,14 @@ def complete_limits(
     """
     Fill in what the description does not limit.
 
-    Returns
-    -------
-    Velocity, acceleration and effort limits that are all finite; by the name of each that had to
-    be filled in, the rule and the joints it was used for; the load that they come with.
-
+    Returns velocity, acceleration and effort limits that are all finite; by the name of each that
+    had to be filled in, the rule and the joints it was used for; the load that they come with.
     """
     limits, rules = robot.limits, {}
-    kinds = ('velocity', 'acceleration', 'effort')
-    values = {name: np.asarray(getattr(limits, name)) for name in kinds}
-    lacking = {k: np.logical_not(np.isfinite(v) & (v > 0.0)) for k, v in values.items()}
+    lacking = {
+        name: ~(np.isfinite(limit := np.asarray(getattr(limits, name))) & (limit > 0.0))
+        for name in ('velocity', 'acceleration', 'effort')
+    }
     velocity = np.array(limits.velocity)
     for prismatic, default in ((False, SLOW), (True, SLOW_PRISMATIC)):
         same, without = robot.prismatic == prismatic, lacking['velocity']
@@ -139,10 +129,8 @@ def complete_limits(
             names = ', '.join(j for j, no in zip(robot.joints, without, strict=True) if no)
             which = '' if without.all() else f' of {names}'
             rules[name] = f'The description has no {name} limit{which}: {texts[name]}.'
-    complete = dataclasses.replace(
-        limits, velocity=velocity, acceleration=acceleration, effort=effort
-    )
-    return complete, rules, load
+    found = {'velocity': velocity, 'acceleration': acceleration, 'effort': effort}
+    return dataclasses.replace(limits, **found), rules, load
 
 
 @dataclasses.dataclass(frozen=True)

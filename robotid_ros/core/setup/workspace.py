@@ -139,8 +139,19 @@ def place_robot(
     except ConfigurationError as error:  # links are below it in every pose
         ground, notes = None, (finding('arm_hangs', reason=str(error)),)
     standing = dataclasses.replace(settings.workspace, ground=ground)
+
+    def ever_looser() -> Iterator[tuple[Workspace, tuple[Finding, ...]]]:
+        """Give the workspace, then one without what may be wrong about it, with a finding."""
+        yield standing, ()
+        if pairs := overlapping_pairs(robot, standing):
+            found = finding('overlapping', pairs=pairs)
+            yield dataclasses.replace(standing, ignored_pairs=pairs), (found,)
+        if ground is not None:
+            found = finding('no_room_above_ground', height=ground)
+            yield dataclasses.replace(standing, ground=None), (found,)
+
     reason = None
-    for workspace, loosened in _ever_looser(robot, standing):
+    for workspace, loosened in ever_looser():
         try:
             placed, more = _roomiest(robot, dataclasses.replace(settings, workspace=workspace))
         except TrajectoryError as error:
@@ -149,19 +160,6 @@ def place_robot(
         return placed, (*notes, *more, *loosened)
     assert reason is not None
     raise reason
-
-
-def _ever_looser(
-    robot: Robot, workspace: Workspace
-) -> Iterator[tuple[Workspace, tuple[Finding, ...]]]:
-    """Give the workspace, then one without what may be wrong about it, with a finding on that."""
-    yield workspace, ()
-    if pairs := overlapping_pairs(robot, workspace):
-        found = finding('overlapping', pairs=pairs)
-        yield dataclasses.replace(workspace, ignored_pairs=pairs), (found,)
-    if workspace.ground is not None:
-        found = finding('no_room_above_ground', height=workspace.ground)
-        yield dataclasses.replace(workspace, ground=None), (found,)
 
 
 def _roomiest(
