@@ -113,11 +113,7 @@ def average_periods(
     Replace uniform samples by the average of their periods, with half a period on either side.
 
     The halves repeat the average, so that filters have no edges; their rows carry no information.
-
-    Returns
-    -------
-    The average, its rate [Hz], and (K,) True in the period itself
-
+    Returns the average, its rate [Hz], and (K,) True in the period itself.
     """
     both = np.concatenate([recording.position, recording.effort], axis=1)
     mean = _settled_periods(both, rate, period).mean(axis=0)
