@@ -1,4 +1,4 @@
-"""From a recording to an estimate: its rows, their fit, and what says whether logs agree."""
+"""From a recording to an estimate: rows, fit, whether logs agree, friction by the links' load."""
 
 from __future__ import annotations
 
@@ -22,18 +22,21 @@ from ..finding_codes import finding
 from ..findings import Finding
 from ..identification_settings import IdentificationSettings, MODEL_ERROR, SIMULATED
 from ..mixed.mixed_model import MixedModel
-from ..model.base_parameters import BaseParameters
+from ..model.base_parameters import base_parameters, BaseParameters
+from ..model.parameters import INERTIAL
 from ..model.robot import ElasticRobot, Robot
 from ..parameters.plain_friction import DriveMotion
+from ..parameters.standard import basic_solution
 from ..regression.estimate import Estimate
 from ..regression.estimators import add_reference_instruments, fit, MIXED
 from ..regression.goodness_of_fit import Validation
-from ..regression.observation_system import Factors, Observed, Rows, System
+from ..regression.observation_system import Factors, observe, Observed, Rows, System
 from ..regression.random_effects import agreement
 from ..replay.convergence_history import History
 from ..replay.didim import describe_iteration, fit_with_simulated_instruments, identify_closed_loop
 from ..signals.recording import Recording
 from ..signals.samples import Samples
+from ..timing.delays import prepare_without_delay
 from .logs import LogSet, RecordingOrChunks, short_names
 from .observation import observe_recording
 from .validation import validate_system
@@ -301,3 +304,53 @@ def _agreement(logs: LogSet, parts: list[System], estimate: Estimate) -> list[Fi
         return [finding('logs_agree', **test)]
     figures = {'logs': names, 'values': values[:, place], 'sigmas': sigmas[:, place]}
     return [finding('logs_disagree', outlier=names[found.session], **figures, **test)]
+
+
+# Most iterations, and the relative change of the links' torques that ends them: each step is some
+# ten times less than the one before, and no torque is known so well.
+LOAD_ITERATIONS, LOAD_TOLERANCE = 20, 1e-3
+
+
+def iterate_friction_load(
+    recording: RecordingOrChunks, robot: Robot, settings: IdentificationSettings
+) -> tuple[Robot, list[Finding]]:
+    """
+    Replace the load of friction that grows with it by that of the identified links.
+
+    τ_f = Fl |τ_l| sign(dq) with τ_l = W_l χ_l, the torque of the links (Hamon, Gautier and Garrec
+    2010), is a product of parameters. With the load of an earlier estimate, at first the URDF's,
+    it is linear; the estimate gives the next load, until both agree. A rotor inertia that is
+    regrouped with a link's counts as load.
+
+    Returns
+    -------
+    The robot, and notes on what was not possible
+
+    Raises
+    ------
+    ConfigurationError : such friction is asked of springs, or of a closed-loop simulation
+
+    """
+    if not robot.load_dependent:
+        return robot, []
+    if isinstance(robot, ElasticRobot) or settings.method in (*SIMULATED, 'both'):
+        raise ConfigurationError(
+            "friction 'load_coulomb' needs rigid joints and a method that simulates nothing: take "
+            "it out of robot.friction, or use method 'wls'"
+        )
+    if not isinstance(recording, Recording):
+        return robot, [finding('load_of_urdf')]
+    links = [p.symbol in INERTIAL for p in robot.parameters]
+    base = base_parameters(robot)
+    observed = prepare_without_delay(recording, robot, base, settings.signals)
+    system = observed.system
+    torque = np.zeros_like(system.Y)
+    for _ in range(LOAD_ITERATIONS):
+        load = np.where(links, basic_solution(base, fit(system, 'wls').value), 0.0)
+        previous, torque = torque, system.predict(base.of(load))
+        robot = dataclasses.replace(robot, load_parameters=load)
+        if np.linalg.norm(torque - previous) <= LOAD_TOLERANCE * np.linalg.norm(torque):
+            return robot, []
+        base = base_parameters(robot)
+        system = observe(observed.samples, robot, base)
+    return robot, [finding('load_not_converged', steps=LOAD_ITERATIONS)]

@@ -31,8 +31,7 @@ from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..timing.delays import remove_delay
 from .choices import choose_model
-from .estimation import check_method, estimate_base_parameters, Progress
-from .load_friction import iterate_friction_load
+from .estimation import check_method, estimate_base_parameters, iterate_friction_load, Progress
 from .logs import longest_log, RecordingOrChunks
 from .results import Identification
 from .validation import validate, validate_samples
