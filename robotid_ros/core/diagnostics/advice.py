@@ -192,9 +192,8 @@ def _advice(
     ratio = {j: after.factors[j] / state.factors[j] for j in range(robot.n)}
     changed = {j: factor for j, factor in ratio.items() if factor != 1.0}
     if code == SIGN:
-        return [
-            Advice(code, tuple(robot.joints[j] for j in changed), (-1.0,) * len(changed), trial)
-        ]
+        joints = tuple(robot.joints[j] for j in changed)
+        return [Advice(code, joints, (-1.0,) * len(changed), trial)]
     ((joint, factor),) = changed.items()
     others = [_gain(trials, state, j)[1:] for j in trials.moving if j != joint]
     same = [

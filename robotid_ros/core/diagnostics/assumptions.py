@@ -36,16 +36,8 @@ def data_warnings(
 
     Then whether scale, limits and dynamics stayed the same, and what the residuals look like.
 
-    Parameters
-    ----------
-    samples : of the recording or its first part, which is that of the first system
-    systems : rows in memory, successive parts of the recording
-    whole : the model with what is shrunk, whose friction may change as well; None without any
-
-    Returns
-    -------
-    Findings, with the remedy where one was tried and helps
-
+    Samples are those of the first system, the first part of the recording that is in memory;
+    `whole` is the model with what is shrunk, whose friction may change as well.
     """
     beyond, count = limit_warnings(robot, samples), len(base.columns)
     fits = all(system.W.shape[2] == count for system in systems) and len(estimate.value) == count

@@ -77,12 +77,7 @@ def elasticity_warnings(
     The link is behind the motor by τ_link/K: to first order a rigid model leaves
     −∂τ/∂q_k · τ_k/K_k, the derivative along the deflection of joint k with its speed and
     acceleration, at every joint. The compliances 1/K are fitted to what is orthogonal to W, all
-    together, in the band of the motion.
-
-    Parameters
-    ----------
-    chi : (p,) standard parameters that have the estimated base parameters
-
+    together, in the band of the motion. `chi` (p,) has the estimated base parameters.
     """
     rate = samples.rate / samples.decimation
     bandwidth = motion_bandwidth(samples.q[:MAX_SAMPLES], samples.rate)

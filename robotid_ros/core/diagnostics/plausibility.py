@@ -194,11 +194,7 @@ def dissipation_warnings(fitted: FittedModel, covariance: Array) -> list[Finding
     """
     Name the joints whose friction gives energy, and the speeds at which it does.
 
-    Parameters
-    ----------
-    fitted : the model, what is shrunk included
-    covariance : (b, b) of its base parameters
-
+    Of a model, what is shrunk included, and the covariance (b, b) of its base parameters.
     """
     (robot, base, systems, value), found = fitted, list[Finding]()
     systems = [s for s in systems if s.dq is not None and s.W.shape[2] == len(base.columns)]
@@ -261,5 +257,5 @@ def exact_fit_warnings(robot: Robot, samples: Samples, estimate: Estimate) -> li
     exact &= samples.moving.any(axis=0)
     if not exact.any():
         return []
-    joints = [joint for joint, is_exact in zip(robot.joints, exact, strict=True) if is_exact]
+    joints = [robot.joints[j] for j in np.flatnonzero(exact)]
     return [finding('exact_fit', joints, residuals=estimate.residual[exact], least=LEAST)]

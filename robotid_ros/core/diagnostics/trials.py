@@ -255,12 +255,7 @@ def compare(before: Array, after: Array, powers: Array, sigma: Array) -> Trial:
     """
     Compare two models on the same folds, as pairs.
 
-    Parameters
-    ----------
-    before, after : (K, n) squared errors of each fold and joint
-    powers : (K, n) squared efforts
-    sigma : (n,) units of the errors
-
+    By squared errors of each fold and joint and squared efforts (K, n), in units of σ (n,).
     """
     exact = LEAST_SHOWN**2 * powers
     total = [np.sum(np.maximum(x, exact) / sigma**2, axis=1) for x in (before, after)]

@@ -62,12 +62,8 @@ def contact_thresholds(seen: ExternalEffort, false_alarms: float) -> ContactThre
 
     σ² = a + b dq² + c ‖M_j(q)‖² of each joint's residual. A Gaussian residual that crosses zero
     upwards ν times a second leaves ±k σ at the rate 2 ν exp(−k²/2) (Rice 1945); from that k. Where
-    the residual came further than a Gaussian one does once in the same time, k grows alike.
-
-    Parameters
-    ----------
-    seen : along the motion, N samples
-    false_alarms : per hour, of all joints together
+    the residual came further than a Gaussian one does once in the same time, k grows alike. False
+    alarms are per hour, of all joints together.
 
     Raises
     ------

@@ -49,12 +49,7 @@ def find_essential(
     against the base parameters. Residuals are correlated in time, so that rows count only as far
     as they are independent, see `effective_sample_size`.
 
-    Parameters
-    ----------
-    system, start : all base parameters, and their estimate
-    bound : largest %σ of an essential parameter
-    ratio : n_σ, largest %σ over the smallest; 0: the bound alone counts
-
+    `start` is the estimate of all base parameters; with a ratio of 0 the bound alone counts.
     """
     kept, path = backward_elimination(start, bound, significance, ratio)
     estimate = start
@@ -94,12 +89,7 @@ def backward_elimination(
 
     To drop parameter i is to move χ by −C_i χ_i/C_ii, C being the classical covariance: what a
     least squares fit without column i gives, weights left as they are. The residual's square grows
-    by σ² χ_i²/C_ii.
-
-    Returns
-    -------
-    Their places, and per step what `Essential.path` holds
-
+    by σ² χ_i²/C_ii. Returns their places, and per step what `Essential.path` holds.
     """
     independent = effective_sample_size(start)
     freedom = max(independent - len(start.value), 1.0)

@@ -34,10 +34,7 @@ def try_essential(
     """
     Try essential parameters, chosen anew without each fold; None where they do not predict better.
 
-    Parameters
-    ----------
-    bound, significance, ratio : as of `find_essential`
-
+    `bound`, `significance` and `ratio` are those of `find_essential`.
     """
     rows = trial_rows(systems)
     if rows is None or rows.W.shape[2] != len(estimate.value):

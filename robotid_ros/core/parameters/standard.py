@@ -129,7 +129,6 @@ def standard_parameters(
 
     Parameters
     ----------
-    robot, base, estimate : the prior, and the base parameters
     system : rows to predict; None: the pull stays at `spread`
     spread : σ_S of the tightest pull
     tolerance : largest increase of the residual over that of the base parameters, relative

@@ -142,14 +142,9 @@ def estimate_base_parameters(
     mixed: MixedModel | None = None,
 ) -> Estimation:
     """
-    Estimate the base parameters from a recording.
+    Estimate the base parameters from a recording in memory, in chunks, or of several logs.
 
-    Parameters
-    ----------
-    recording : in memory, or its successive chunks; several logs
-    settings : signals, estimator
-    progress : called with the name of each step
-    mixed : whose penalties count with the method 'mixed'
+    `progress` is called with the name of each step; penalties of `mixed` count with its method.
 
     Raises
     ------

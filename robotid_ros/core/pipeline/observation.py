@@ -74,11 +74,8 @@ def observe_recording(
     """
     Turn a recording into rows, or into factors of as many as there are.
 
-    Parameters
-    ----------
-    recording : in memory, its successive chunks, or several logs
-    robot, base, settings : the model, and how signals are prepared
-    whole : whether the rows are wanted in memory, however many
+    It is in memory, in successive chunks, or of several logs. If `whole`, the rows are wanted in
+    memory, however many.
 
     Raises
     ------

@@ -32,12 +32,8 @@ def add_instruments(
     """
     Add W of another motion to a system, for instrumental variables (IDIM-IV).
 
-    Parameters
-    ----------
-    samples : the measured motion, whose filter and decimation W gets too
-    time : (K,) of the other motion [s]; rows outside it are not used
-    motion : its q, dq, ddq (K, n), such as the simulated one's or the reference's
-
+    Of its times (K,) [s], outside of which rows are not used, and q, dq, ddq (K, n); W gets the
+    filter and decimation of the samples.
     """
     q, dq, ddq = (
         np.column_stack([np.interp(samples.time, time, column) for column in values.T])
@@ -51,14 +47,7 @@ def add_instruments(
 def add_reference_instruments(
     system: Rows, samples: Samples, recording: Recording, robot: Robot, base: BaseParameters
 ) -> Rows:
-    """
-    Add W of the recorded reference to a system.
-
-    Raises
-    ------
-    RecordingError : the recording has no reference
-
-    """
+    """Add W of the recorded reference to a system; RecordingError where there is none."""
     reference = recording.select(robot.joints).reference
     if reference is None or reference.time.size < 2:
         raise RecordingError(

@@ -165,15 +165,8 @@ def simulated_drives(
     Guess drives that fit the robot's size.
 
     `p = J ω²`, `d = 2 ζ J ω` with the inertia J of link and rotor; where load or friction would
-    keep the joint too far from its reference, the rotor is larger and ω higher.
-
-    Parameters
-    ----------
-    robot : its prior and what its description says of friction
-    load : what the drives bear
-    update_rate : of the controller [Hz]
-    tracking_error : (n,) what stops a session [rad, m]
-
+    keep the joint too far from its reference, the rotor is larger and ω higher. Of the update rate
+    of the controller [Hz], and the tracking error (n,) that stops a session [rad, m].
     """
     needed = np.minimum(load.effort, limits.effort)
     largest = np.array([needed[robot.prismatic == kind].max() for kind in robot.prismatic])
@@ -212,14 +205,8 @@ def drives_for_gains(
     """
     Guess the drives of a robot whose controller is known.
 
-    Gains are taken to damp the joint critically, `J = d² / (4 ζ² p)`: what the link lacks of J is
-    the rotor's.
-
-    Parameters
-    ----------
-    robot, update_rate, tracking_error : see `simulated_drives`
-    gains : p and d [N·m/rad, N·m·s/rad], (n,) each, 0 where there is none
-
+    Gains p and d (n,) [N·m/rad, N·m·s/rad], 0 where there is none, are taken to damp the joint
+    critically, `J = d² / (4 ζ² p)`: what the link lacks of J is the rotor's.
     """
     limits, _, load = complete_limits(robot, settings)
     drives = simulated_drives(robot, limits, load, update_rate, tracking_error)

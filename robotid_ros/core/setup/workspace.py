@@ -49,9 +49,7 @@ def find_start(
     The same description gives the same pose: draws are seeded and begin at the middle of the
     ranges (0 where a joint has none).
 
-    Returns
-    -------
-    The pose (n,), and its room: the share of moves from there that are free.
+    Returns the pose (n,), and its room: the share of moves from there that are free.
 
     Raises
     ------
@@ -122,10 +120,6 @@ def place_robot(
     The distance is the largest of `DISTANCES` that leaves room to move: links of some arms pass
     each other more closely than others keep from the table. Where no pose is free, shapes of
     links with one between them that overlap in many poses are not checked, or the ground is not.
-
-    Returns
-    -------
-    The settings, and findings that a user should look at.
 
     Raises
     ------

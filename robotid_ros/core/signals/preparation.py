@@ -122,11 +122,6 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
     The position is low-passed without phase, its derivatives are central differences. The torque
     stays as it is: it is filtered together with the columns of W (parallel decimation).
 
-    Parameters
-    ----------
-    recording : with the robot's joints, in any order
-    settings : zero means: chosen from the data
-
     Raises
     ------
     RecordingError : the recording cannot be used

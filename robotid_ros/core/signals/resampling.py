@@ -59,18 +59,8 @@ def interpolate(time: Array, values: Array, at: Array) -> Array:
 
     A polynomial's slope at a sample is the mean of those of the straight lines before and after
     it, each weighted with how much the other side's changes. It is what SciPy's
-    `Akima1DInterpolator` gives, to the last digit but one: results of stored logs stay.
-
-    Parameters
-    ----------
-    time : (N,) increasing, two at least
-    values : (N, n)
-    at : (M,) within `time`
-
-    Returns
-    -------
-    (M, n)
-
+    `Akima1DInterpolator` gives, to the last digit but one: results of stored logs stay. Of values
+    (N, n) at increasing times (N,), two at least; `at` (M,) is within them.
     """
     step = np.diff(time)[:, None]
     line = np.diff(values, axis=0) / step
@@ -128,9 +118,7 @@ def resample_uniformly(
     """
     Bring a recording onto a uniform time grid.
 
-    Returns
-    -------
-    The recording, its rate [Hz], (N,) whether a sample lies between measured ones that are closer
+    Returns it, its rate [Hz], (N,) whether a sample lies between measured ones that are closer
     than `max_gap`, and notes on what was repaired.
 
     Raises

@@ -76,12 +76,8 @@ def estimate_delays(samples: Samples, system: Rows, all_rows: bool = False) -> D
 
     Y_j(t) = τ_j(t − δ_j) = W_j χ − δ_j d(W_j χ)/dt to first order: a delay is one more column, in
     the rows of its joint only. With the delays found removed the next pass is nearer to linear.
-
-    Parameters
-    ----------
-    all_rows : use rows near standstill too: less exact, but where friction is most of a joint's
-        torque only they show its delay
-
+    All rows, near standstill too, are less exact, but where friction is most of a joint's torque
+    only they show its delay.
     """
     tau, total = samples.tau, np.zeros(len(system.joints))
     if not all_rows:
@@ -144,10 +140,7 @@ def _reject_outliers(
     """
     Average the delays by their σ, leaving the farthest out until the others agree.
 
-    Returns
-    -------
-    The mean and its σ [s], and (n,) which joints are outliers
-
+    Returns the mean and its σ [s], and (n,) which joints are outliers.
     """
     apart, sigma = np.zeros(delay.size, dtype=bool), np.maximum(sigma, 1e-12)
     while True:
