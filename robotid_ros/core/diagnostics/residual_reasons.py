@@ -63,7 +63,9 @@ def residual_warnings(
         for j, rest in rests.items()
         if (reason := _reason(robot, samples, system, rest, float(residual[j]))) is not None
     }
-    spoilt = [j for j, rest in rests.items() if rest.is_spoilt and j not in told]
+    # Joints that would leave far less alone.
+    far_less = [j for j, r in rests.items() if r.own @ r.own < MAX_OWN_SHARE * (r.error @ r.error)]
+    spoilt = [j for j in far_less if j not in told]
     if told or known:
         # What is wrong with one joint spoils the fit of others, which share its parameters.
         large = [j for j in large if j not in spoilt]
@@ -105,11 +107,6 @@ class _Rest(NamedTuple):
         own = project_out(W, ROUNDING)(error) if enough else error
         size = float(np.linalg.norm(own) / max(float(np.linalg.norm(y)), 1e-300))
         return cls(joint, W, error, own, predicted, size)
-
-    @property
-    def is_spoilt(self) -> bool:
-        """Whether the joint alone would leave far less."""
-        return float(self.own @ self.own) < MAX_OWN_SHARE * float(self.error @ self.error)
 
 
 def _reason(

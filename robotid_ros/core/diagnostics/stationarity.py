@@ -164,18 +164,7 @@ def _largest_change(torques: JointTorques) -> _JointChange | None:
     parts = np.column_stack([*torques.friction.values(), torques.rigid])
     blocks = _blocks(torques)
     products = block_products(np.column_stack([parts, torques.error]), blocks)
-    best = None
-    for kind, chosen in _combinations(names):
-        torque = parts @ chosen[:, 0]
-        for course in _courses(torques.time, blocks):
-            change = regress_change(products, course.values, chosen)
-            if best is None or change.explained > best.explained:
-                best = _told(torques, kind, torque, course, change) or best
-    return best
-
-
-def _combinations(names: list[str]) -> Iterator[tuple[str, Array]]:
-    """Yield what may change, with its share of each part, (m, 1)."""
+    # What may change: its share of each part, (m, 1).
     friction = [name not in (LOAD, OFFSET) for name in names]
     rows = {
         EFFORT: [True] * len(names),
@@ -183,12 +172,18 @@ def _combinations(names: list[str]) -> Iterator[tuple[str, Array]]:
         LOAD: [name == LOAD for name in names],
         OFFSET: [name == OFFSET for name in names],
     }
-    for kind, row in rows.items():
-        if any(row):
-            yield kind, np.array(row, dtype=float)[:, None]
+    choices = [(k, np.array(row, dtype=float)[:, None]) for k, row in rows.items() if any(row)]
     if sum(friction) > 1:
-        for k in np.flatnonzero(friction):
-            yield FRICTION, np.eye(len(names))[:, [k]]
+        each = np.eye(len(names))
+        choices += [(FRICTION, each[:, [k]]) for k in np.flatnonzero(friction)]
+    best = None
+    for kind, chosen in choices:
+        torque = parts @ chosen[:, 0]
+        for course in _courses(torques.time, blocks):
+            change = regress_change(products, course.values, chosen)
+            if best is None or change.explained > best.explained:
+                best = _told(torques, kind, torque, course, change) or best
+    return best
 
 
 def _told(

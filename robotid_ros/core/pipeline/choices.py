@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 import dataclasses
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,18 +38,12 @@ BANDS, POSITIONS, LARGEST_BAND, LARGEST_CUTOFF = (8.0, 5.0, 12.0), 2.5, 0.2, 0.4
 JUDGING, JUDGING_POSITIONS = 5.0, 2.0
 
 
-@dataclasses.dataclass(frozen=True)
-class ModelChoice:
+class ModelChoice(NamedTuple):
     """
-    A recording, a robot and settings that leave nothing open.
+    A recording, a robot and settings that leave nothing open, and what was noted.
 
-    Attributes
-    ----------
-    recording : to identify from; what came as an iterator of chunks is read on from the first
-    robot, settings : with what was chosen
-    mixed : the mixed model, None where nothing was open or none could be chosen
-    notes : what the choice noted: delays, efforts without gravity, why nothing was chosen
-
+    What came as an iterator of chunks is read on from the first. There is no mixed model where
+    nothing was open or none could be chosen.
     """
 
     recording: RecordingOrChunks

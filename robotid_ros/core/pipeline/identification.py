@@ -95,13 +95,7 @@ def _identify_by_one_method(
     progress: Progress,
 ) -> Identification:
     progress('choosing filters, rows and friction')
-    choice = choose_model(recording, robot, settings)
-    recording, robot, settings, mixed = (
-        choice.recording,
-        choice.robot,
-        choice.settings,
-        choice.mixed,
-    )
+    recording, robot, settings, mixed, choices = choose_model(recording, robot, settings)
     progress('preparing signals')
     notes = list[Finding]()
     if settings.method != MIXED:  # which has the load of its plain fit
@@ -121,7 +115,7 @@ def _identify_by_one_method(
     progress('finding standard parameters')
     pull = settings.prior_spread, settings.prior_cost
     standard = standard_parameters(robot, base, estimate, estimation.system, *pull)
-    notes = [*choice.notes, *notes, *standard.findings]
+    notes = [*choices, *notes, *standard.findings]
     progress('validating')
     chi = basic_solution(base, estimate.value)
 

@@ -336,7 +336,13 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> Rows:
     Y = np.zeros((robot.n, count))
     overlap = DECAY_ROWS * keep if keep > 1 else 0
     length = max(BLOCK_SAMPLES, 4 * overlap) // keep * keep
-    used = _used_columns(robot, base)
+    # Most links do not hang on a joint: which columns of it are not zero, at random states. Those
+    # of slow motion, or of its path, are zero there.
+    states = np.random.default_rng(0).normal(size=(3, STATES, robot.n))
+    used = np.array(regressor(robot, *states, columns=base.columns).any(axis=1))
+    for place, parameter in enumerate(robot.parameters[k] for k in base.columns):
+        if parameter.symbol in SHRUNK:
+            used[robot.joints.index(parameter.joint), place] = True
     # Joint, place among the base columns and values (N,) of friction along its path.
     places = {int(column): k for k, column in enumerate(base.columns)}
     path = []
@@ -374,18 +380,6 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> Rows:
         q=read_only(samples.q[::keep].copy()),
         dq=read_only(samples.dq[::keep].copy()),
     )
-
-
-def _used_columns(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:
-    """Return which columns (n, b) of a joint are not zero: most links do not hang on a joint."""
-    q, dq, ddq = np.random.default_rng(0).normal(size=(3, STATES, robot.n))
-    used = np.array(regressor(robot, q, dq, ddq, columns=base.columns).any(axis=1))
-    # Columns of slow motion, or of its path, are zero at random states.
-    owner = {joint: j for j, joint in enumerate(robot.joints)}
-    for place, parameter in enumerate(robot.parameters[k] for k in base.columns):
-        if parameter.symbol in SHRUNK:
-            used[owner[parameter.joint], place] = True
-    return used
 
 
 def decimated_torque(samples: Samples) -> Array:
