@@ -198,17 +198,11 @@ def timing_warnings(timing: TimingError | None, estimate: Estimate) -> list[Find
     worst = int(np.argmax(ratio))
     if ratio[worst] <= 1.0:
         return []
-    return [
-        finding(
-            'uncertain_times',
-            jitter=timing.jitter,
-            left=timing.left,
-            parameter=estimate.names[worst],
-            change=abs(timing.change[worst]),
-            unit=estimate.units[worst],
-            ratio=ratio[worst],
-        )
-    ]
+    moved = {
+        **{'parameter': estimate.names[worst], 'unit': estimate.units[worst]},
+        **{'change': abs(timing.change[worst]), 'ratio': ratio[worst]},
+    }
+    return [finding('uncertain_times', jitter=timing.jitter, left=timing.left, **moved)]
 
 
 def disagreement_warnings(found: Estimate, other: Estimate) -> list[Finding]:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.ndimage import uniform_filter1d
 
-from ..arrays import Array
+from ..arrays import Array, rms
 from ..finding_codes import finding
 from ..findings import Finding
 from ..model.dynamics import inverse_dynamics
@@ -57,14 +57,11 @@ def spring_warnings(system: Rows, robot: ElasticRobot, estimate: Estimate) -> li
         power = float(measured @ measured)
         explained = 1.0 - float(np.sum((measured - link) ** 2)) / power if power else 0.0
         if stiffness <= 0.0 or explained < MIN_EXPLAINED:
-            size = float(np.sqrt(np.mean(W[:, column] ** 2)))
+            spring = {'parameter': name, 'stiffness': stiffness, 'deflection': rms(W[:, column])}
+            share = max(explained, 0.0)
             warnings.append(
-                finding(
-                    'spring_not_shown', [robot.joints[j]],
-                    explained=max(explained, 0.0), deflection=size,
-                    parameter=name, stiffness=stiffness,
-                )
-            )  # fmt: skip
+                finding('spring_not_shown', [robot.joints[j]], explained=share, **spring)
+            )
     return warnings
 
 
@@ -95,13 +92,8 @@ def elasticity_warnings(
         clear = share[0] * independent > SIGNIFICANT**2 and share.min() > MIN_ELASTIC_SHARE
         if alike and clear:
             unit = 'N/m' if robot.prismatic[j] else 'N·m/rad'
-            stiffness = float(1.0 / compliance[0])
-            warnings.append(
-                finding(
-                    'elastic_transmission', [joint],
-                    stiffness=stiffness, unit=unit, share=share[0], band=band,
-                )
-            )  # fmt: skip
+            spring = {'stiffness': 1.0 / compliance[0], 'unit': unit, 'band': band}
+            warnings.append(finding('elastic_transmission', [joint], share=share[0], **spring))
     return warnings
 
 

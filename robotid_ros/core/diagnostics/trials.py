@@ -86,11 +86,10 @@ class Efforts:
 
     def swapped(self, i: int, j: int) -> Efforts:
         """Exchange the columns of two joints."""
-        order = list(range(len(self.columns)))
-        order[i], order[j] = j, i
-        return Efforts(
-            tuple(self.columns[k] for k in order), tuple(self.factors[k] for k in order)
-        )
+        other = {i: j, j: i}
+        order = [other.get(k, k) for k in range(len(self.columns))]
+        columns, factors = zip(*((self.columns[k], self.factors[k]) for k in order), strict=True)
+        return Efforts(columns, factors)
 
 
 @dataclasses.dataclass(frozen=True)

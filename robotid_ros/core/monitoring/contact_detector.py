@@ -170,14 +170,10 @@ class ContactDetector:
             if abs(seen.stamp - self._quiet_since) * 1e-9 > RELEASE_TIME:
                 self.contact = dataclasses.replace(before, present=False)
         elif share[joint] > 1.0:
-            self.contact = Contact(
-                self._joints[joint],
-                seen.stamp,
-                float(seen.effort[joint]),
-                float(self.threshold[joint]),
-                (before.number if before is not None else 0) + 1,
-                True,
-            )
+            effort, threshold = float(seen.effort[joint]), float(self.threshold[joint])
+            number = 1 + (before.number if before is not None else 0)
+            name = self._joints[joint]
+            self.contact = Contact(name, seen.stamp, effort, threshold, number, True)
         return self.contact is not before
 
 

@@ -95,13 +95,13 @@ def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, lis
 
 def find_spikes(values: Array) -> Mask:
     """Find samples (N,) that lie alone, far from both neighbours on the same side."""
-    found = np.zeros(values.size, dtype=bool)
-    step = np.diff(values)
-    size = np.abs(step)
-    limit = SPIKE_FACTOR * float(np.percentile(size, SPIKE_PERCENTILE)) if size.size else 0.0
+    found, step = np.zeros(values.size, dtype=bool), np.diff(values)
+    limit = (
+        SPIKE_FACTOR * float(np.percentile(np.abs(step), SPIKE_PERCENTILE)) if len(step) else 0.0
+    )
     if limit > 0.0:
-        away = (size[:-1] > limit) & (size[1:] > limit) & ((step[:-1] < 0.0) != (step[1:] < 0.0))
-        found[1:-1] = away
+        far = np.abs(step) > limit
+        found[1:-1] = far[:-1] & far[1:] & ((step[:-1] < 0.0) != (step[1:] < 0.0))
     return found
 
 

@@ -55,11 +55,9 @@ def fourier_bases(
     size = np.sqrt(2.0 / count)
     cos, sin = (size * f(np.outer(time, omega)) for f in (np.cos, np.sin))
     constant, zero = np.full((len(time), 1), size / np.sqrt(2.0)), np.zeros((len(time), 1))
-    return (
-        np.hstack([constant, cos, sin]),
-        np.hstack([zero, -omega * sin, omega * cos]),
-        np.hstack([zero, -(omega**2) * cos, -(omega**2) * sin]),
-    )
+    derivative = np.hstack([zero, -omega * sin, omega * cos])
+    second = np.hstack([zero, -(omega**2) * cos, -(omega**2) * sin])
+    return np.hstack([constant, cos, sin]), derivative, second
 
 
 def lowest_harmonics(harmonics: int, kept: int) -> npt.NDArray[np.intp]:

@@ -1,6 +1,6 @@
 """The delay between recorded positions and efforts: its estimate, and data without it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 import dataclasses
 
 import numpy as np
@@ -227,16 +227,6 @@ def _timing_error(
     return TimingError(change, times.jitter, times.jitter * times.left**0.5)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Suspicion:
-    """A delay that rows of the fit show: of each joint, and what is found if it is confirmed."""
-
-    delays: Delays
-    finding: Finding
-    removable: bool
-    rows: npt.NDArray[np.bool_]
-
-
 def _without_confirmed_delays(
     samples: Samples, system: Rows, held: float
 ) -> tuple[Samples, Rows, Delays, list[Finding]]:
@@ -245,22 +235,17 @@ def _without_confirmed_delays(
 
     `held` was removed of all efforts already, as commands are held [s].
     """
-    delays: dict[str, float] = {}
-    notes: list[Finding] = []
-    if held:
-        notes.append(finding('efforts_held', delay=held))
-    for found in _suspicions(samples, system, held):
-        trial = {**delays, **found.delays}
+    delays = dict[str, float]()
+    notes = [finding('efforts_held', delay=held)] if held else []
+    for own, note, removable, rows in _suspicions(samples, system, held):
+        trial = {**delays, **own}
         before, after = (
-            _block_errors(_advance(samples, system, each)[1], found.rows)
-            for each in (delays, trial)
+            _block_errors(_advance(samples, system, each)[1], rows) for each in (delays, trial)
         )
-        concerned = [system.joints.index(joint) for joint in found.delays]
-        if not _is_less(after[:, concerned], before[:, concerned]):
-            continue
-        notes.append(found.finding)
-        if found.removable:
-            delays = trial
+        concerned = [system.joints.index(joint) for joint in own]
+        if _is_less(after[:, concerned], before[:, concerned]):
+            notes.append(note)
+            delays = trial if removable else delays
     if delays:
         samples, system = _advance(samples, system, delays)
     total = {joint: held + delays.get(joint, 0.0) for joint in system.joints}
@@ -295,31 +280,33 @@ def _is_less(errors: Array, others: Array) -> bool:
     return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
 
 
-def _suspicions(samples: Samples, system: Rows, held: float) -> list[_Suspicion]:
-    """Return the delays beyond the hold that are significant, that of most joints first."""
-    found, result = estimate_delays(samples, system), list[_Suspicion]()
-    total, all_joints = {'delay': held + found.common, 'sigma': found.common_sigma}, system.joints
-    common = dict.fromkeys(all_joints, found.common)
+def _suspicions(
+    samples: Samples, system: Rows, held: float
+) -> Iterator[tuple[Delays, Finding, bool, npt.NDArray[np.bool_]]]:
+    """
+    Yield the delays beyond the hold that are significant, that of most joints first.
+
+    With what is found if it is confirmed, whether it can be removed, and the rows that show it.
+    """
+    found, joints = estimate_delays(samples, system), system.joints
+    total = {'delay': held + found.common, 'sigma': found.common_sigma}
+    common = dict.fromkeys(joints, found.common)
     if is_significant(found.common, found.common_sigma, samples.rate):
-        result.append(_Suspicion(common, finding('delay_removed', **total), True, found.rows))
+        yield common, finding('delay_removed', **total), True, found.rows
     elif abs(found.common) > max(SIGNIFICANT_SIGMAS * found.common_sigma, LONGEST_DELAY):
-        result.append(_Suspicion(common, finding('delay_too_long', **total), False, found.rows))
+        yield common, finding('delay_too_long', **total), False, found.rows
     rough = estimate_delays(samples, system, all_rows=True)
-    for j, joint in enumerate(all_joints):
+    for j, joint in enumerate(joints):
         here = found if found.outlier[j] else rough
         if here.outlier[j]:
             sigma = float(np.hypot(here.sigma[j], here.common_sigma))
-            own = abs(here.delay[j] - here.common)
-            removable = here is found and own > SIGNIFICANT_SIGMAS * sigma
+            apart = abs(here.delay[j] - here.common)
+            removable = here is found and apart > SIGNIFICANT_SIGMAS * sigma
             name = 'joint_delay_removed' if removable else 'joint_delay'
-            own_delay = finding(
-                name, [joint],
-                delay=held + here.delay[j], sigma=here.sigma[j], common=held + here.common,
-            )  # fmt: skip
-            alone = {joint: float(here.delay[j])}
+            own = {'delay': held + here.delay[j], 'sigma': here.sigma[j]}
+            note = finding(name, [joint], **own, common=held + here.common)
             # So long a delay shows in the sign of the friction where the joint turns round.
-            result.append(_Suspicion(alone, own_delay, removable, system.valid))
-    return result
+            yield {joint: float(here.delay[j])}, note, removable, system.valid
 
 
 def hold_delay(recording: Recording) -> float | None:
