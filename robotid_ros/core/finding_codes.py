@@ -418,10 +418,7 @@ _TABLE = (
          'than before', 'Masses of the last links are those of neither part.',
          remedy='Identify the parts with and without it apart'),
     *(
-        Code(
-            code, name, ERROR,
-            EXPLAINS.replace('{what}', what), LACKS, remedy=remedy,
-        )
+        Code(code, name, ERROR, EXPLAINS.replace('{what}', what), LACKS, remedy=remedy)
         for code, name, what, remedy in (
             ('F420', 'unexplained_coupling', 'what goes with speed and acceleration of {other}',
              'If a motor turns with both, see coupling in robot.couplings'),

@@ -228,8 +228,7 @@ def conclude(
     The others are as `Verdict` has them; without a cause it is the first error.
     """
     severe = [k for k, severity in enumerate(severities) if severity == Severity.ERROR]
-    if cause is None and severe:
-        cause = severe[0]
+    cause = severe[0] if cause is None and severe else cause
     worst = max(joints, key=lambda joint: joint.worst, default=None)
     if worst is None:
         return Verdict(UNUSABLE, NOTHING)

@@ -92,7 +92,7 @@ class FollowedParameters(ReadOnlyArrays):
 
 def follow(robot: Robot, standard: Array) -> FollowedParameters:
     """Choose the parameters that a rigid robot at work may change, of standard ones (p,)."""
-    keys = [_group_of(robot, k) for k in range(robot.p)]
+    standard, keys = np.asarray(standard), [_group_of(robot, k) for k in range(robot.p)]
     columns = np.array([k for k, key in enumerate(keys) if key is not None], dtype=np.intp)
     order = list(dict.fromkeys(key for key in keys if key is not None))
     order.sort(key=lambda key: key[0] == PAYLOAD)
@@ -104,16 +104,9 @@ def follow(robot: Robot, standard: Array) -> FollowedParameters:
         ParameterGroup(*key, tuple(members[key]), _joints(robot, *key)) for key in order
     )
     scale, level = _sizes(robot, standard, columns, groups)
-    parameters = [robot.parameters[k] for k in columns]
-    return FollowedParameters(
-        columns,
-        tuple(p.name for p in parameters),
-        tuple(p.unit for p in parameters),
-        np.asarray(standard)[columns],
-        scale,
-        level,
-        groups,
-    )
+    own = [robot.parameters[k] for k in columns]
+    names, units = tuple(p.name for p in own), tuple(p.unit for p in own)
+    return FollowedParameters(columns, names, units, standard[columns], scale, level, groups)
 
 
 def _group_of(robot: Robot, column: int) -> tuple[str, str] | None:
@@ -152,7 +145,7 @@ def _sizes(
     q = rng.uniform(lower, upper, (STATES, n))
     dq = rng.uniform(-speed, speed, (STATES, n))
     W = regressor(robot, q, dq, rng.uniform(-MAX_ACCELERATION, MAX_ACCELERATION, (STATES, n)))
-    followed, value = W[:, :, columns], np.asarray(standard)[columns]
+    followed, value = W[:, :, columns], standard[columns]
     own = [k for group in groups if group.kind == FRICTION for k in group.members]
     friction = FRICTION_SHARE * _rms(followed[:, :, own] @ value[own])
     level = np.maximum(np.maximum(friction, TORQUE_SHARE * _rms(W @ standard)), 1e-9)

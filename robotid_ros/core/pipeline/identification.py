@@ -131,7 +131,9 @@ def _identify_by_one_method(
             return found, []
         return found, [DriveMotion.of(found.time, parts.position, parts.velocity)]
 
-    held_out, motions = (None, []) if validation is None else predicted(validation, chi)
+    held_out, motions = None, list[DriveMotion]()
+    if validation is not None:
+        held_out, motions = predicted(validation, chi)
     # Without what is shrunk: diagnostics look at what that leaves.
     judged = (robot, base)
     if mixed is not None and robot is mixed.robot:
