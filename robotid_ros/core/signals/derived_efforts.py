@@ -57,27 +57,22 @@ def refuse_derived_efforts(
         return
     signals = [(what, order, position) for order, what in enumerate(ORDERS)]
     signals += [] if velocity is None else [('the velocities', 0, velocity)]
-    said: dict[str, str] = {}
+    said = np.full(len(joints), '', dtype=object)
     for what, order, values in signals:
-        alike = unlikeness(values, effort, order, MAX_DELAY * rate) < ALIKE
-        for k in np.flatnonzero(alike.any(axis=0)):
-            said.setdefault(joints[k], what)
+        alike = (unlikeness(values, effort, order, MAX_DELAY * rate) < ALIKE).any(axis=0)
+        said[alike & (said == '')] = what
     with np.errstate(all='ignore'), warnings.catch_warnings():
         warnings.simplefilter('ignore', RuntimeWarning)  # joints without a number
         moving = np.nanmax(position, axis=0) - np.nanmin(position, axis=0) > MIN_TRAVEL
-    derived = [k for k in np.flatnonzero(moving) if joints[k] in said]
-    if len(derived) < np.count_nonzero(moving):
+    derived = moving & (said != '')
+    if not derived[moving].all():
         known = position if velocity is None else np.hstack([position, velocity])
-        derived = [
-            k
-            for k in derived
-            if any(np.array_equal(effort[:, k], x, equal_nan=True) for x in known.T)
+        derived &= [
+            any(np.array_equal(column, x, equal_nan=True) for x in known.T) for column in effort.T
         ]
-    if derived:
-        groups: dict[str, list[str]] = {}
-        for k in derived:
-            groups.setdefault(said[joints[k]], []).append(joints[k])
-        each = ' and '.join(f'of {", ".join(names)} are {what}' for what, names in groups.items())
+    if derived.any():
+        names = {what: np.array(joints)[derived & (said == what)] for what in said[derived]}
+        each = ' and '.join(f'of {", ".join(own)} are {what}' for what, own in names.items())
         raise RecordingError(
             f'{where}{": " if where else ""}the efforts {each} times a constant, so they are no '
             "torques: give those that were measured, of a table as in --columns 'effort=NAME'"
