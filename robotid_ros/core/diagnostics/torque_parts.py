@@ -75,11 +75,11 @@ def joint_torques(fitted: FittedModel) -> list[JointTorques]:
     shrunk = np.array([robot.parameters[k].symbol in SHRUNK for k in base.columns])
     rigid, offset = rigid_and_offset(robot, base.columns)
     for j in range(robot.n):
-        used = [_moving(robot, base, system, j) for system in systems]
-        parts = list(zip(systems, used, strict=True))
-        W = np.concatenate([system.W[j][rows] for system, rows in parts])
-        Y = np.concatenate([system.Y[j][rows] for system, rows in parts])
-        time = np.concatenate([system.time[rows] for system, rows in parts])
+        parts = []
+        for system in systems:
+            rows = _moving(robot, base, system, j)
+            parts.append((system.W[j][rows], system.Y[j][rows], system.time[rows]))
+        W, Y, time = (np.concatenate(each) for each in zip(*parts, strict=True))
         friction = dict[str, Array]()
         beyond = W[:, shrunk & ~rigid] @ value[shrunk & ~rigid]
         if rms(beyond) > NOTHING * rms(Y):

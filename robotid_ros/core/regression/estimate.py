@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 import dataclasses
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -97,10 +95,5 @@ class Estimate(ReadOnlyArrays):
 
     def table(self) -> ResultTable:
         """Lay the parameters out, a row each."""
-        columns: dict[str, Iterable[Any]] = {
-            'value': self.value,
-            'sigma': self.sigma,
-            'percent': self.relative_sigma,
-            'unit': self.units,
-        }
-        return ResultTable('parameter', self.names, columns)
+        columns = {'value': self.value, 'sigma': self.sigma, 'percent': self.relative_sigma}
+        return ResultTable('parameter', self.names, {**columns, 'unit': self.units})

@@ -169,14 +169,13 @@ def _roomiest(
         except TrajectoryError as error:
             reason = error
             continue
-        found.append((room, start, workspace, scene.notes))
+        placed = dataclasses.replace(settings, start=tuple(start.tolist()), workspace=workspace)
+        found.append((room, placed, scene.notes))
         if room >= ENOUGH_ROOM:
             break
     if not found:
         raise reason
-    _, start, workspace, notes = max(found, key=lambda each: each[0])
-    placed = dataclasses.replace(settings, start=tuple(start.tolist()), workspace=workspace)
-    return placed, notes
+    return max(found, key=lambda each: each[0])[1:]
 
 
 def ground_height(robot: Robot, workspace: Workspace) -> float:
