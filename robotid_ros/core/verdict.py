@@ -287,13 +287,8 @@ def working_motion(
     Draw states of ordinary working motions within the robot's limits, always the same ones.
 
     Where the description has no limit, positions are those of the recording, velocities reach
-    what was recorded, and accelerations take `ACCELERATION_TIME` to full speed.
-
-    Returns
-    -------
-    q, dq, ddq : (N, n) [rad or m, s]
-    The limits that the description lacks: 'position', 'velocity', 'acceleration'
-
+    what was recorded, and accelerations take `ACCELERATION_TIME` to full speed. Returns q, dq, ddq
+    (N, n), and which of 'position', 'velocity' and 'acceleration' the description does not limit.
     """
     n = robot.rigid.n if isinstance(robot, ElasticRobot) else robot.n
     limits, prismatic = robot.limits, robot.prismatic[:n]

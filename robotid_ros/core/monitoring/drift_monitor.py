@@ -295,14 +295,7 @@ class DriftMonitor:
     def update(
         self, stamp: npt.NDArray[np.int64], position: Array, effort: Array
     ) -> list[DriftChange]:
-        """
-        Take in joint states: stamps [ns], positions and efforts as published, (N, n).
-
-        Returns
-        -------
-        The changes that are told now.
-
-        """
+        """Take in stamps [ns], positions and efforts as published, (N, n); return new changes."""
         told = []
         for sample in zip(stamp.tolist(), position, effort, strict=True):
             if (dt := self._states.take(*sample)) is None:

@@ -103,10 +103,7 @@ def observe_log(
     """
     Turn one of several logs into rows in memory if `whole`, else into triangular factors.
 
-    Raises
-    ------
-    RecordingError : it cannot be used, or nothing moves in it; says which
-
+    A RecordingError says which one cannot be used, or does not move.
     """
     try:
         if isinstance(log, Recording) and not whole:
@@ -176,14 +173,7 @@ def _observe_chunks(
 def observe_in_turn(
     chunks: Iterable[Recording], robot: Robot, base: BaseParameters, settings: SignalSettings
 ) -> Iterator[Observed[Rows]]:
-    """
-    Yield the rows of each chunk in which something moves.
-
-    Raises
-    ------
-    RecordingError : a chunk cannot be used
-
-    """
+    """Yield the rows of each chunk that moves; RecordingError where one cannot be used."""
     delays: Delays | None = None
     tail: Recording | None = None
     for chunk in chunks:

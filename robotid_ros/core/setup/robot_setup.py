@@ -289,9 +289,7 @@ def set_up_robot(
     """
     Choose arm, limits, start, workspace and simulated drives of a robot.
 
-    Parameters
-    ----------
-    joints, tip : which arm; left out: the longest
+    `joints` or `tip` say which arm, else it is the longest.
 
     Raises
     ------
