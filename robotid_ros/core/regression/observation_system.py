@@ -250,7 +250,7 @@ class Rows(System):
         return {**super()._columns(kept), 'Z': Z}
 
     def instruments(self, joint: int) -> Array:
-        """Return the usable rows of a joint's instruments, (N_j, b); RecordingError without any."""
+        """Return the usable rows of a joint's instruments (N_j, b); RecordingError without."""
         if self.Z is None:
             raise RecordingError(
                 "method 'iv' needs the reference as instrument: record controller_state"
