@@ -1075,10 +1075,7 @@ def from_data(data: Mapping[str, Any] | str, severity: Severity = WARNING) -> Fi
     """
     Return the finding that `as_data` wrote; a sentence of an earlier version with a severity.
 
-    Raises
-    ------
-    KeyError, TypeError, ValueError, AttributeError : it is damaged
-
+    Damaged data raise a KeyError, TypeError, ValueError or AttributeError.
     """
     if isinstance(data, str):
         return finding('of_earlier_version', text=data).at(severity)

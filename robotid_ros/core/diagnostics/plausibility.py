@@ -61,13 +61,11 @@ def limit_warnings(robot: Robot, samples: Samples) -> list[Finding]:
     low, high = samples.q.min(axis=0), samples.q.max(axis=0)
     lower, upper = robot.limits.lower[: len(low)], robot.limits.upper[: len(low)]
     outside = (low < lower - LIMIT_MARGIN) | (high > upper + LIMIT_MARGIN)
+    figures = {'low': low, 'high': high, 'lower': lower, 'upper': upper}
     return [
-        finding(
-            'beyond_limits', [robot.joints[j]],
-            low=low[j], high=high[j], lower=lower[j], upper=upper[j],
-        )
+        finding('beyond_limits', [robot.joints[j]], **{k: x[j] for k, x in figures.items()})
         for j in np.flatnonzero(outside)
-    ]  # fmt: skip
+    ]
 
 
 # Effort that all but a few samples stay below, and by how much it may exceed the URDF's limit:
@@ -211,13 +209,9 @@ def dissipation_warnings(fitted: FittedModel, covariance: Array) -> list[Finding
             unit, length = ('N', 'm') if robot.prismatic[j] else ('N·m', 'rad')
             start, stop, torque, sigma = max(ranges, key=lambda each: -each[2])
             low, high = min(r[0] for r in ranges), max(r[1] for r in ranges)
-            found.append(
-                finding(
-                    'no_dissipation', [joint],
-                    low=low, high=high, start=start, stop=stop, torque=-torque, sigma=sigma,
-                    unit=unit, length=length,
-                )
-            )  # fmt: skip
+            speeds = {'low': low, 'high': high, 'start': start, 'stop': stop, 'length': length}
+            push = {'torque': -torque, 'sigma': sigma, 'unit': unit}
+            found.append(finding('no_dissipation', [joint], **speeds, **push))
     return found
 
 

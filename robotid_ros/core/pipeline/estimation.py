@@ -315,11 +315,7 @@ def iterate_friction_load(
     τ_f = Fl |τ_l| sign(dq) with τ_l = W_l χ_l, the torque of the links (Hamon, Gautier and Garrec
     2010), is a product of parameters. With the load of an earlier estimate, at first the URDF's,
     it is linear; the estimate gives the next load, until both agree. A rotor inertia that is
-    regrouped with a link's counts as load.
-
-    Returns
-    -------
-    The robot, and notes on what was not possible
+    regrouped with a link's counts as load. Returns the robot, and notes on what was not possible.
 
     Raises
     ------
