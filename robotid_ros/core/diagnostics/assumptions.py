@@ -13,10 +13,9 @@ from ..regression.estimate import Estimate
 from ..regression.observation_system import Rows
 from ..signals.samples import Samples
 from .advice import COMPENSATED, describe, EFFORT_UNIT, find_causes, GRAVITY, SWAPPED
-from .plausibility import limit_warnings, saturation_warnings, scale_warnings
+from .plausibility import FittedModel, limit_warnings, saturation_warnings, scale_warnings
 from .residual_reasons import LARGE, residual_warnings
-from .stationarity import friction_jumps, stationarity_warnings
-from .torque_parts import FittedModel, joint_torques
+from .stationarity import friction_jumps, joint_torques, stationarity_warnings
 from .trials import trial_rows
 
 # With a wrong gravity, or efforts of other joints, every joint is off: nothing else can be said.

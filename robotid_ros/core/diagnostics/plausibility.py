@@ -1,5 +1,8 @@
 """Plausibility: efforts, inertias, friction and residuals beside what a robot can have."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -17,8 +20,17 @@ from ..regression.least_squares import scaled_least_squares
 from ..regression.observation_system import Rows
 from ..signals.samples import Samples, STANDSTILL
 from .data_quality import white_noise
-from .torque_parts import FittedModel
 from .trials import inertia_columns
+
+
+class FittedModel(NamedTuple):
+    """A robot, its base parameters, the systems of the fit, and the values (b,) that it gave."""
+
+    robot: Robot
+    base: BaseParameters
+    systems: Sequence[Rows]
+    value: Array
+
 
 MAX_SAMPLES = 750  # that a check takes: enough for factors, in a fraction of a second
 MIN_SAMPLES = 50  # of a joint; with fewer it is not checked

@@ -14,8 +14,7 @@ from ..diagnostics.data_quality import (
     identifiability_warnings,
     timing_warnings,
 )
-from ..diagnostics.plausibility import dissipation_warnings, exact_fit_warnings
-from ..diagnostics.torque_parts import FittedModel
+from ..diagnostics.plausibility import dissipation_warnings, exact_fit_warnings, FittedModel
 from ..finding_codes import finding, select
 from ..findings import Finding, in_order
 from ..identification_settings import IdentificationSettings, SIMULATED
