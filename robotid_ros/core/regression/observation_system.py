@@ -225,25 +225,19 @@ class Rows(System):
         freeze_fields(self, 'time', 'W', 'Y')
 
     @classmethod
-    def concatenate(cls, systems: Sequence['Rows']) -> 'Rows':
-        """Put the rows of systems with the same columns behind each other."""
+    def concatenate(cls, systems: Sequence['Rows'], step: int = 1) -> 'Rows':
+        """Put the rows of systems with the same columns behind each other, one of each step."""
         changed = dict[str, Any]()
         for name, axis in ROW_AXIS.items():
-            parts = [getattr(system, name) for system in systems]
-            known = all(part is not None for part in parts)
-            changed[name] = read_only(np.concatenate(parts, axis=axis)) if known else None
+            parts, chosen = [getattr(system, name) for system in systems], np.s_[::step]
+            changed[name] = None
+            if all(part is not None for part in parts):
+                rows = read_only(np.concatenate(parts, axis=axis))
+                changed[name] = rows[:, chosen] if axis else rows[chosen]
         noise = [system.noise for system in systems if system.noise is not None]
         common = np.sqrt(np.mean(np.square(noise), axis=0)) if len(noise) == len(systems) else None
         band = min(system.band for system in systems)
         return dataclasses.replace(systems[0], **changed, noise=common, band=band)
-
-    def at(self, rows: Any) -> 'Rows':
-        """Return some rows, of a slice or a mask (N,)."""
-        chosen = dict[str, Any]()
-        for name, axis in ROW_AXIS.items():
-            part = getattr(self, name)
-            chosen[name] = None if part is None else part[(slice(None),) * axis + (rows,)]
-        return dataclasses.replace(self, **chosen)
 
     def _columns(self, kept: list[int]) -> dict[str, Any]:
         Z = None if self.Z is None else self.Z[:, :, kept]
