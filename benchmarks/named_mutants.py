@@ -182,8 +182,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     (
         'parameters/physical_consistency',
         'branch skipped: np.all(free[positive] >= 0) and all(\n'
-        '        np.linalg.eigvalsh(np.tensordot(free[block] - bound, UNITS, 1))[0] >= 0 '
-        'for block in blocks\n'
+        '        np.linalg.eigvalsh(_smat(free[block] - bound))[0] >= 0 for block in blocks\n'
         '    ) → False',
     ): 'of what is possible already the solver finds that nothing has to change',
     (

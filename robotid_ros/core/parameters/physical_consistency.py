@@ -25,12 +25,7 @@ LARGEST = 1e100
 SMALLEST_MASS, SMALLEST_RADIUS = 1e-3, 1e-2
 UNKNOWN = 1e3
 UPPER = tuple((i, j) for j in range(4) for i in range(j + 1))  # column by column, as Clarabel
-_I, _J = np.transpose(UPPER)
-IDENTITY = (_I == _J).astype(float)  # svec(I)
-# Of S in svec(S), whose dot product is that of the matrices; the matrices of its unit vectors.
-SCALES = np.where(_I == _J, 1.0, np.sqrt(2.0))
-UNITS = np.zeros((10, 4, 4))
-UNITS[np.arange(10), _I, _J] = UNITS[np.arange(10), _J, _I] = 1.0 / SCALES
+IDENTITY = np.array([float(i == j) for i, j in UPPER])  # svec(I)
 
 
 class SolverError(RobotIdError, RuntimeError):
@@ -118,7 +113,10 @@ def link_coordinates(prior: Array) -> Array:
     A prior without mass or with an impossible inertia is made a small possible body first.
     """
     L = np.linalg.cholesky(_repair(pseudo_inertia(prior)))
-    return np.transpose([inertial_parameters(S) for S in L @ UNITS @ L.T])
+    T = np.empty((10, 10))
+    for column, svec in enumerate(np.eye(10)):
+        T[:, column] = inertial_parameters(L @ _smat(svec) @ L.T)
+    return T
 
 
 @dataclasses.dataclass(frozen=True)
@@ -241,13 +239,25 @@ def _mean_metric(prior: Array, sigma: float) -> Array:
     change that is small for the prior is large for many that the true link may be.
     """
     P = _repair(pseudo_inertia(prior))
-    L, shift, rows = np.linalg.cholesky(P), np.eye(4), list[Array]()
+    L, shift, rows = np.linalg.cholesky(P), np.eye(4), []
+    units = np.array([_smat(svec) for svec in np.eye(10)])
+    scales = [1.0 if i == j else np.sqrt(2.0) for i, j in UPPER]
     for step, share in ((-np.sqrt(3.0), 1 / 6), (0.0, 2 / 3), (np.sqrt(3.0), 1 / 6)):
         shift[:3, 3] = step * sigma * P[:3, 3] / P[3, 3]
         B = np.linalg.solve(L, shift @ L)
-        moved = B @ UNITS @ B.T
-        rows += list(np.sqrt(share) * (SCALES * moved[:, _I, _J]).T)
+        moved = B @ units @ B.T
+        rows += [
+            np.sqrt(share) * scale * moved[:, i, j]
+            for (i, j), scale in zip(UPPER, scales, strict=True)
+        ]
     return np.asarray(np.linalg.qr(np.array(rows), mode='r'))
+
+
+def _smat(svec: Array) -> Array:
+    S = np.zeros((4, 4))
+    for value, (i, j) in zip(svec, UPPER, strict=True):
+        S[i, j] = S[j, i] = value if i == j else value * np.sqrt(0.5)
+    return S
 
 
 def _least_squares(rows: Array, target: npt.ArrayLike) -> tuple[Array, Array]:
@@ -265,7 +275,7 @@ def _project(free: Array, root: Array, prior: BodyPrior) -> Array:
     positive, bound = list(prior.positive), prior.margin * IDENTITY
     blocks = [slice(start, start + 10) for start in prior.links if start not in prior.free]
     if np.all(free[positive] >= 0) and all(
-        np.linalg.eigvalsh(np.tensordot(free[block] - bound, UNITS, 1))[0] >= 0 for block in blocks
+        np.linalg.eigvalsh(_smat(free[block] - bound))[0] >= 0 for block in blocks
     ):
         return np.zeros(root.shape[1])
     # Stiffnesses and inertias differ by many decades.

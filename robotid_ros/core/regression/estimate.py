@@ -75,9 +75,10 @@ class Estimate(ReadOnlyArrays):
     def select(self, kept: npt.NDArray[np.intp]) -> Estimate:
         """Return the estimate of some of the parameters, the others as they are."""
         fields = ('covariance', 'classical', 'model_error', 'of_noise')
-        matrices = {name: getattr(self, name) for name in fields}
-        square = np.ix_(kept, kept)
-        parts = {k: None if matrix is None else matrix[square] for k, matrix in matrices.items()}
+        square, parts = np.ix_(kept, kept), dict[str, Any]()
+        for name in fields:
+            matrix = getattr(self, name)
+            parts[name] = None if matrix is None else matrix[square]
         return dataclasses.replace(
             self,
             names=tuple(self.names[k] for k in kept),

@@ -37,12 +37,11 @@ def filter_without_phase(x: Array, order: int, cutoff: float, pad: int, keep: in
     (..., ceil(N / keep))
 
     """
-    shape, count = x.shape[:-1], -(-x.shape[-1] // keep)
+    shape = x.shape[:-1]
     x = x.reshape(int(np.prod(shape)), x.shape[-1])
     first, last = x[:, :1], x[:, -1:]
-    size = max(1, -(-BLOCK // keep)) * keep
-    # Before its first value a filter at rest may get as much of it as one likes: whole blocks.
-    lead = -(x.shape[1] + 2 * pad) % size
+    # Before its first value a filter at rest may get as much of it as one likes.
+    lead = -pad % keep
     signal = np.concatenate(
         [
             np.repeat(2.0 * first - x[:, pad : pad + 1], lead, axis=1),
@@ -52,9 +51,9 @@ def filter_without_phase(x: Array, order: int, cutoff: float, pad: int, keep: in
         ],
         axis=1,
     )
-    offset = (pad + lead) % keep
-    result = _there_and_back(signal, _block(order, cutoff, size), slice(offset, None, keep))
+    result = _there_and_back(signal, order, cutoff, keep)
     start = (pad + lead) // keep
+    count = -(-x.shape[1] // keep)
     return result[:, start : start + count].reshape(*shape, count)
 
 
@@ -68,41 +67,67 @@ class _Block(NamedTuple):
 
     Attributes
     ----------
+    update : (s, s) of the state over one sample
     step, gather, observe, respond : Φ (s, s), Γ (s, K), O (K, s), T (K, K)
     rest : (s,) state at rest on the input 1
 
     """
 
+    update: Array
     step: Array
     gather: Array
     observe: Array
     respond: Array
     rest: Array
 
+    @property
+    def size(self) -> int:
+        """K."""
+        return len(self.observe)
 
-def _there_and_back(signals: Array, block: _Block, keep: slice) -> Array:
-    """Return what is kept of each block of signals (M, N), filtered forwards and backwards."""
-    states, size, count = *block.gather.shape, signals.shape[1] // block.gather.shape[1]
-    back_gather, back_observe = block.gather[:, ::-1], block.observe[::-1][keep]
-    back_respond = block.respond[::-1, ::-1][keep]
+    def beginning(self, size: int) -> '_Block':
+        """Return the filter over the first few samples."""
+        step = np.linalg.matrix_power(self.update, size)
+        gather, respond = self.gather[:, self.size - size :], self.respond[:size, :size]
+        return _Block(self.update, step, gather, self.observe[:size], respond, self.rest)
+
+
+def _there_and_back(signals: Array, order: int, cutoff: float, keep: int) -> Array:
+    """Return one sample in `keep` of signals (M, N) that were filtered forwards and backwards."""
+    block = _block(order, cutoff, max(1, -(-BLOCK // keep)) * keep)
+    states, size = len(block.rest), block.size
+    count = (signals.shape[1] - 1) // size
+    back_gather, back_observe = block.gather[:, ::-1], block.observe[::-1][::keep]
+    back_respond = block.respond[::-1, ::-1][::keep]
     # Of each block: what its samples add to both states, and to what is kept.
     rows = np.vstack([block.gather, back_gather @ block.respond, back_respond @ block.respond])
-    blocks = signals.reshape(len(signals), count, size)
+    blocks = signals[:, : count * size].reshape(len(signals), count, size)
     parts = np.moveaxis(blocks @ rows.T, 1, 0)
     forth, back, kept = np.split(parts, [states, 2 * states], axis=2)
-    state = np.empty((count, len(signals), states))
+    state = np.empty((count + 1, len(signals), states))
     state[0] = signals[:, :1] * block.rest
-    for k in range(count - 1):
+    for k in range(count):
         state[k + 1] = state[k] @ block.step.T + forth[k]
-    back = back + state @ (back_gather @ block.observe).T
-    kept = kept + state @ (back_respond @ block.observe).T
+    tail = _tail(signals[:, count * size :], state[-1], block, keep)
+    back = back + state[:-1] @ (back_gather @ block.observe).T
+    kept = kept + state[:-1] @ (back_respond @ block.observe).T
     behind = np.empty_like(state)
-    last = state[-1] @ block.observe[-1] + blocks[:, -1] @ block.respond[-1]
-    behind[-1] = last[:, None] * block.rest
-    for k in range(count - 1, 0, -1):
-        behind[k - 1] = behind[k] @ block.step.T + back[k]
-    kept = kept + behind @ back_observe.T
-    return np.moveaxis(kept, 0, 1).reshape(len(signals), count * kept.shape[2])
+    behind[-1], end = tail
+    for k in range(count, 0, -1):
+        behind[k - 1] = behind[k] @ block.step.T + back[k - 1]
+    kept = kept + behind[1:] @ back_observe.T
+    whole = np.moveaxis(kept, 0, 1).reshape(len(signals), count * kept.shape[2])
+    return np.concatenate([whole, end], axis=1)
+
+
+def _tail(signals: Array, state: Array, block: _Block, keep: int) -> tuple[Array, Array]:
+    """Turn round at the end: the state (M, s) of the way back behind the tail, and its result."""
+    part = block.beginning(signals.shape[1])
+    once = state @ part.observe.T + signals @ part.respond.T
+    back = once[:, ::-1]
+    rest = back[:, :1] * part.rest
+    twice = rest @ part.observe.T + back @ part.respond.T
+    return rest @ part.step.T + back @ part.gather.T, twice[:, ::-1][:, ::keep]
 
 
 @lru_cache(maxsize=32)
@@ -117,7 +142,7 @@ def _block(order: int, cutoff: float, size: int) -> _Block:
     delay = np.subtract.outer(np.arange(size), np.arange(size))
     respond = np.where(delay >= 0, response[np.maximum(delay, 0)], 0.0)
     step = np.linalg.matrix_power(update, size)
-    return _Block(step, np.array(driven[::-1]).T, np.array(observed), respond, rest)
+    return _Block(update, step, np.array(driven[::-1]).T, np.array(observed), respond, rest)
 
 
 def _state_space(order: int, cutoff: float) -> tuple[Array, Array, Array, float]:
