@@ -55,7 +55,8 @@ NAMED = {
         ('blocks by rows instead of seconds', 'SECONDS / step if step > 0.0 else 1.0', '100.0'),
         ('scores of the last joint alone',
          'scores[block] += projected', 'scores[block] = projected'),
-        ('a motion that repeats is as good as new ones', 'if period is not None:', 'if False:'),
+        ('a motion that repeats is as good as new ones',
+         'if system.q is not None and (period', 'if False and (period'),
         ('few blocks tell as much as many', '(quantile / INTERVAL) ** 2', '1.0'),
         ('batches shorter than the memory of noise',
          'starts = np.unique(np.arange(len(scores)) * count // len(scores), return_index=True)[1]',
@@ -67,7 +68,7 @@ NAMED = {
          'white) * squares / max(int(rows.sum()) - len(value), 1)', 'white)'),
         ('what the model leaves out not in σ',
          'largest(wider, least) + model_error', 'largest(wider, least)'),
-        ('prior adds no variance', 'self.covariance + known, self', 'self.covariance, self'),
+        ('prior adds no variance', 'bias = bread @ V.T @ V @ bread.T', 'bias = 0.0 * bread'),
         ('all joints weighed alike',
          'np.full(len(y), 1.0 / s) for s,', 'np.full(len(y), 1.0) for s,'),
         ('outliers count in full',
@@ -181,7 +182,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ): 'samples between turning points count as some, which only takes longer',
     (
         'parameters/physical_consistency',
-        'branch skipped: np.all(free[list(positive)] >= 0) and all(\n'
+        'branch skipped: np.all(free[positive] >= 0) and all(\n'
         '        np.linalg.eigvalsh(_smat(free[block] - bound))[0] >= 0 for block in blocks\n'
         '    ) → False',
     ): 'of what is possible already the solver finds that nothing has to change',

@@ -25,6 +25,11 @@ def freeze_fields(instance: object, *fields: str) -> None:
             object.__setattr__(instance, field, frozen(value))
 
 
+def rms(x: Array) -> float:
+    """Return the root mean square, 0 of nothing."""
+    return float(np.sqrt(np.mean(x**2))) if x.size else 0.0
+
+
 def diagonal_scale(matrix: Array) -> Array:
     """
     Return √ of the sizes of the diagonals of matrices (…, b, b), nowhere 0.

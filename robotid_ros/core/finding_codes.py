@@ -73,6 +73,8 @@ EXPLAINS = (
 LACKS = (
     'The model lacks a torque that the robot has: parameters of this and other joints are biased.'
 )
+CHANGES = '[[{joints} {shares:+.0%} from {since:.1f} s on]][[{joints} {drifts:+.0%} gradually]]'
+WEIGHTS = '[[{joints} {efforts:.3g} (description: {weights:.3g} {units})]]'
 
 # fmt: off
 _TABLE = (
@@ -394,25 +396,21 @@ _TABLE = (
          'the URDF are not those of this robot, or the joints are elastic',
          remedy='Check units, robot.drive_gain and the URDF'),
     Code('F412', 'effort_changed', ERROR,
-         'During the recording the scale of efforts changed: [[{joints} {shares:+.0%} from '
-         '{since:.1f} s on]][[{joints} {drifts:+.0%} gradually]]',
+         f'During the recording the scale of efforts changed: {CHANGES}',
          'One set of parameters cannot stand for both parts.',
          means='A gain, a filter or a drive is another one since',
          remedy='Identify the parts apart'),
     Code('F413', 'friction_changed', ERROR,
-         'During the recording the friction changed: [[{joints} {shares:+.0%} from {since:.1f} s '
-         'on]][[{joints} {drifts:+.0%} gradually]]',
+         f'During the recording the friction changed: {CHANGES}',
          'Friction falls by a third or more as gears warm up.',
          remedy='Let the robot warm up before recording, or identify the parts apart'),
     Code('F414', 'load_changed', ERROR,
-         'During the recording the load beyond joints changed: [[{joints} {shares:+.0%} from '
-         '{since:.1f} s on]][[{joints} {drifts:+.0%} gradually]]',
+         f'During the recording the load beyond joints changed: {CHANGES}',
          'One set of parameters cannot stand for both parts.',
          means='What hangs on these joints changed',
          remedy='Identify the parts with and without it apart'),
     Code('F415', 'offset_changed', ERROR,
-         'During the recording the zero of efforts changed: [[{joints} {shares:+.0%} from '
-         '{since:.1f} s on]][[{joints} {drifts:+.0%} gradually]]',
+         f'During the recording the zero of efforts changed: {CHANGES}',
          'A zero that moves looks like friction and gravity.',
          remedy='Set it to zero again, or identify the parts apart'),
     Code('F416', 'payload_changed', ERROR,
@@ -420,10 +418,7 @@ _TABLE = (
          'than before', 'Masses of the last links are those of neither part.',
          remedy='Identify the parts with and without it apart'),
     *(
-        Code(
-            code, name, ERROR,
-            EXPLAINS.replace('{what}', what), LACKS, remedy=remedy,
-        )
+        Code(code, name, ERROR, EXPLAINS.replace('{what}', what), LACKS, remedy=remedy)
         for code, name, what, remedy in (
             ('F420', 'unexplained_coupling', 'what goes with speed and acceleration of {other}',
              'If a motor turns with both, see coupling in robot.couplings'),
@@ -937,25 +932,22 @@ _TABLE = (
          'Weight is a torque that is known without a motion.',
          remedy='Ask again with the arm stretched out sideways, where gravity acts on its joints'),
     Code('F1809', 'efforts_beyond_weight', WARNING,
-         'Efforts at rest are more than weight and friction, [[{joints} {efforts:.3g} '
-         '(description: {weights:.3g} {units})]]', 'A zero that is off looks like gravity.',
+         f'Efforts at rest are more than weight and friction, {WEIGHTS}',
+         'A zero that is off looks like gravity.',
          remedy='Set the zero of their sensors, and see that the arm touches nothing'),
     Code('F1810', 'efforts_without_weight', WARNING,
-         'Efforts at rest hold no weight, [[{joints} {efforts:.3g} (description: {weights:.3g} '
-         '{units})]]', 'Some drivers subtract gravity.',
+         f'Efforts at rest hold no weight, {WEIGHTS}', 'Some drivers subtract gravity.',
          remedy='Set robot.effort_kind: without_gravity if the driver subtracts it '
          '(docs/efforts.md)'),
     Code('F1811', 'efforts_unlike_weight', WARNING,
-         'Efforts at rest do not fit the weight, [[{joints} {efforts:.3g} (description: '
-         '{weights:.3g} {units})]]', 'A wrong unit scales masses, inertias and friction.',
+         f'Efforts at rest do not fit the weight, {WEIGHTS}',
+         'A wrong unit scales masses, inertias and friction.',
          remedy='Check their unit, robot.drive_gain, the payload, and the masses of the '
          'description'),
     Code('F1812', 'efforts_like_weight', OK,
-         'Agree at rest with the weight, [[{joints} {efforts:.3g} (description: {weights:.3g} '
-         '{units})]]', 'Sign and unit are right.'),
+         f'Agree at rest with the weight, {WEIGHTS}', 'Sign and unit are right.'),
     Code('F1813', 'efforts_opposite', WARNING,
-         'Efforts at rest are opposite to the weight, [[{joints} {efforts:.3g} (description: '
-         '{weights:.3g} {units})]]',
+         f'Efforts at rest are opposite to the weight, {WEIGHTS}',
          'Positive efforts have to accelerate a joint in its positive direction.',
          remedy='Set its robot.drive_gain to -1[[, or robot.gravity if the {arm} hangs]]'),
     Code('F1901', 'description_unusable', ERROR, '{reason}',
@@ -1083,10 +1075,7 @@ def from_data(data: Mapping[str, Any] | str, severity: Severity = WARNING) -> Fi
     """
     Return the finding that `as_data` wrote; a sentence of an earlier version with a severity.
 
-    Raises
-    ------
-    KeyError, TypeError, ValueError, AttributeError : it is damaged
-
+    Damaged data raise a KeyError, TypeError, ValueError or AttributeError.
     """
     if isinstance(data, str):
         return finding('of_earlier_version', text=data).at(severity)

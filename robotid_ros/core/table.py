@@ -11,30 +11,14 @@ from ..exceptions import ConfigurationError
 
 @dataclasses.dataclass(frozen=True)
 class ResultTable:
-    """
-    Columns of equal length under names.
-
-    Attributes
-    ----------
-    index_name : what the rows are
-    index : name of each row
-    columns : values by name
-
-    """
+    """Columns of equal length by their names, and what the rows are with the name of each."""
 
     index_name: str
     index: Sequence[str]
     columns: Mapping[str, Iterable[Any]]
 
     def to_pandas(self) -> Any:
-        """
-        Return a `pandas.DataFrame`, its index the rows' names.
-
-        Raises
-        ------
-        ConfigurationError : pandas is not installed
-
-        """
+        """Return a `pandas.DataFrame`; ConfigurationError where pandas is not installed."""
         try:
             pandas = import_module('pandas')
         except ImportError as error:

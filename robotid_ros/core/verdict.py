@@ -13,6 +13,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from .arrays import Array
 from .diagnostics.data_quality import DataQuality, white_noise
@@ -222,19 +223,12 @@ def conclude(
     cause: int | None = None,
 ) -> Verdict:
     """
-    Draw the verdict from the errors of the joints and the severities of the findings.
+    Draw the verdict from the errors of the joints and the severities of the findings, in order.
 
-    Parameters
-    ----------
-    joints, validated, unlimited, effort_unit : as `Verdict` has them
-    severities : of the findings, in their order
-    residual : the largest one of a joint in motion, with noise, on any motion
-    cause : place of the finding that explains it; None: the first error
-
+    The others are as `Verdict` has them; without a cause it is the first error.
     """
     severe = [k for k, severity in enumerate(severities) if severity == Severity.ERROR]
-    if cause is None and severe:
-        cause = severe[0]
+    cause = severe[0] if cause is None and severe else cause
     worst = max(joints, key=lambda joint: joint.worst, default=None)
     if worst is None:
         return Verdict(UNUSABLE, NOTHING)
@@ -262,12 +256,8 @@ def parameter_error(identification: Identification) -> tuple[Array, tuple[str, .
     Return the relative error that the parameters are expected to make on other motions, (n,).
 
     √(E[w C wᵀ]/E[τ²]) over `working_motion`, with C the covariance that noise leaves: what a model
-    leaves out is an error of its own, which more motion does not reduce.
-
-    Returns
-    -------
-    (n,), NaN where the model says nothing of other motions; which limits the description lacks
-
+    leaves out is an error of its own, which more motion does not reduce. NaN where the model says
+    nothing of other motions; with it, which limits the description lacks.
     """
     found, robot, estimate = identification, identification.robot, identification.estimate
     if found.quality is None or len(found.base.columns) != len(estimate.value):
@@ -275,20 +265,18 @@ def parameter_error(identification: Identification) -> tuple[Array, tuple[str, .
     q, dq, ddq, unlimited = working_motion(robot, found.quality)
     W = regressor(robot, q, dq, ddq, columns=found.base.columns)
     covariance = estimate.motion_covariance
-    result = np.full(robot.n, math.nan)
-    for j in range(robot.n):
-        w = W[j][np.abs(dq[:, j]) > STANDSTILL]
-        if not len(w):
-            continue
-        error = max(float(np.mean(np.sum((w @ covariance) * w, axis=1))), 0.0)
-        if not math.isfinite(error):
-            result[j] = math.inf
-            continue
-        recorded = found.fitted.measured[found.fitted.valid[:, j], j]
-        least = LEAST_EFFORT**2 * float(np.mean(recorded**2)) if recorded.size else 0.0
-        # What uncertain parameters predict is too large by their own error.
-        effort = max(float(np.mean((w @ estimate.value) ** 2)) - error, least)
-        result[j] = math.sqrt(error / effort) if effort > 0.0 else math.nan
+
+    def mean(squares: Array, rows: npt.NDArray[np.bool_]) -> Array:
+        return np.sum(squares, axis=0, where=rows) / np.maximum(rows.sum(axis=0), 1)
+
+    moving, fitted = np.abs(dq) > STANDSTILL, found.fitted
+    error = np.maximum(mean(np.sum((W @ covariance) * W, axis=2).T, moving), 0.0)
+    recorded = LEAST_EFFORT**2 * mean(fitted.measured**2, fitted.valid)
+    # What uncertain parameters predict is too large by their own error.
+    effort = np.maximum(mean((W @ estimate.value).T ** 2, moving) - error, recorded)
+    known = moving.any(axis=0) & (effort > 0.0)
+    result = np.sqrt(np.divide(error, effort, out=np.full(robot.n, math.nan), where=known))
+    result[moving.any(axis=0) & ~np.isfinite(error)] = math.inf
     return result, unlimited
 
 
@@ -299,13 +287,8 @@ def working_motion(
     Draw states of ordinary working motions within the robot's limits, always the same ones.
 
     Where the description has no limit, positions are those of the recording, velocities reach
-    what was recorded, and accelerations take `ACCELERATION_TIME` to full speed.
-
-    Returns
-    -------
-    q, dq, ddq : (N, n) [rad or m, s]
-    The limits that the description lacks: 'position', 'velocity', 'acceleration'
-
+    what was recorded, and accelerations take `ACCELERATION_TIME` to full speed. Returns q, dq, ddq
+    (N, n), and which of 'position', 'velocity' and 'acceleration' the description does not limit.
     """
     n = robot.rigid.n if isinstance(robot, ElasticRobot) else robot.n
     limits, prismatic = robot.limits, robot.prismatic[:n]
@@ -368,9 +351,8 @@ def _without_noise(efforts: Validation, band: float) -> tuple[Array, Array]:
 
     Noise of the measured efforts is no error of a prediction.
     """
-    rows = [np.flatnonzero(valid) for valid in efforts.valid.T]
-    effort = [np.sqrt(np.mean(y[k] ** 2)) if k.size else 0.0
-              for y, k in zip(efforts.measured.T, rows, strict=True)]  # fmt: skip
+    squares = np.sum(efforts.measured**2, axis=0, where=efforts.valid)
+    effort = np.sqrt(squares / np.maximum(efforts.valid.sum(axis=0), 1))
     white = band * white_noise(efforts.measured - efforts.predicted)
-    noise = np.divide(white, effort, out=np.zeros(len(effort)), where=np.array(effort) > 0.0)
+    noise = np.divide(white, effort, out=np.zeros(len(effort)), where=effort > 0.0)
     return _rest(_moving(efforts), noise), noise

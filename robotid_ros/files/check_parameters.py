@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..core.diagnostics.prediction import prediction_warnings
+from ..core.diagnostics.residual_reasons import prediction_warnings
 from ..core.model.friction import FrictionTerm, TERMS
 from ..core.model.robot import Robot
 from ..core.model.robot_builder import with_friction

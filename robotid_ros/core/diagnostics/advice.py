@@ -20,11 +20,11 @@ from ..model.base_parameters import BaseParameters
 from ..model.dynamics import regressor
 from ..model.parameters import INERTIAL
 from ..model.robot import Robot
-from ..regression.observation_system import decimate
+from ..regression.observation_system import decimate, Rows
 from ..signals.samples import Samples
 from .gravity_direction import other_gravity
 from .plausibility import efforts_over_prior
-from .trials import Efforts, possible_robots, Trial, TrialRows, Trials
+from .trials import Efforts, possible_robots, Trial, Trials
 
 # Names of findings.
 SIGN, GAIN, SWAPPED = 'effort_sign', 'effort_gain', 'efforts_swapped'
@@ -80,9 +80,7 @@ class Advice:
     by_description: bool = False
 
 
-def find_causes(
-    robot: Robot, base: BaseParameters, samples: Samples, rows: TrialRows
-) -> list[Advice]:
+def find_causes(robot: Robot, base: BaseParameters, samples: Samples, rows: Rows) -> list[Advice]:
     """Try what may be wrong with the efforts, and return what is."""
     factors = efforts_over_prior(robot, samples)
     trials = Trials(rows, possible_robots(robot, base, rows))
@@ -194,9 +192,8 @@ def _advice(
     ratio = {j: after.factors[j] / state.factors[j] for j in range(robot.n)}
     changed = {j: factor for j, factor in ratio.items() if factor != 1.0}
     if code == SIGN:
-        return [
-            Advice(code, tuple(robot.joints[j] for j in changed), (-1.0,) * len(changed), trial)
-        ]
+        joints = tuple(robot.joints[j] for j in changed)
+        return [Advice(code, joints, (-1.0,) * len(changed), trial)]
     ((joint, factor),) = changed.items()
     others = [_gain(trials, state, j)[1:] for j in trials.moving if j != joint]
     same = [
@@ -268,7 +265,7 @@ def _usual(factors: Sequence[float]) -> float:
     return float(np.median([f for f in factors if f > 0.0] or [1.0]))
 
 
-def _sample_rows(robot: Robot, samples: Samples) -> TrialRows:
+def _sample_rows(robot: Robot, samples: Samples) -> Rows:
     """Return rows of all standard parameters, at most `MODEL_ROWS`."""
     keep, count = samples.decimation, -(-len(samples.time) // samples.decimation)
     stride = 1 + count // MODEL_ROWS
@@ -276,10 +273,11 @@ def _sample_rows(robot: Robot, samples: Samples) -> TrialRows:
     q, dq, ddq = samples.q[chosen], samples.dq[chosen], samples.ddq[chosen]
     Y = decimate(samples.tau.T, keep)[:, ::stride]
     W = regressor(robot, q, dq, ddq)
-    return TrialRows(samples.time[chosen], q, dq, W, Y, samples.moving[chosen].T)
+    valid, time = samples.moving[chosen].T, samples.time[chosen]
+    return Rows((), (), robot.joints, W, Y, valid, time, q=q, dq=dq)
 
 
-def _drive_rows(robot: Robot, samples: Samples, gains: Array | None = None) -> TrialRows:
+def _drive_rows(robot: Robot, samples: Samples, gains: Array | None = None) -> Rows:
     """Return rows of the drives' parameters, without the torque of the URDF's masses."""
     rows = _sample_rows(robot, samples)
     masses = np.array([p.symbol in INERTIAL for p in robot.parameters])
@@ -289,7 +287,7 @@ def _drive_rows(robot: Robot, samples: Samples, gains: Array | None = None) -> T
 
 
 def _compare_models(
-    before: TrialRows, after: TrialRows, gains: Array | None = None, efforts: Efforts | None = None
+    before: Rows, after: Rows, gains: Array | None = None, efforts: Efforts | None = None
 ) -> Trial:
     """
     Compare two models of the same efforts.

@@ -13,11 +13,10 @@ from ..regression.estimate import Estimate
 from ..regression.observation_system import Rows
 from ..signals.samples import Samples
 from .advice import COMPENSATED, describe, EFFORT_UNIT, find_causes, GRAVITY, SWAPPED
-from .plausibility import limit_warnings, saturation_warnings, scale_warnings
+from .plausibility import FittedModel, limit_warnings, saturation_warnings, scale_warnings
 from .residual_reasons import LARGE, residual_warnings
-from .stationarity import friction_jumps, stationarity_warnings
-from .torque_parts import FittedModel, joint_torques
-from .trials import TrialRows
+from .stationarity import friction_jumps, joint_torques, stationarity_warnings
+from .trials import trial_rows
 
 # With a wrong gravity, or efforts of other joints, every joint is off: nothing else can be said.
 EVERYTHING = (COMPENSATED, GRAVITY, SWAPPED)
@@ -36,24 +35,16 @@ def data_warnings(
 
     Then whether scale, limits and dynamics stayed the same, and what the residuals look like.
 
-    Parameters
-    ----------
-    samples : of the recording or its first part, which is that of the first system
-    systems : rows in memory, successive parts of the recording
-    whole : the model with what is shrunk, whose friction may change as well; None without any
-
-    Returns
-    -------
-    Findings, with the remedy where one was tried and helps
-
+    Samples are those of the first system, the first part of the recording that is in memory;
+    `whole` is the model with what is shrunk, whose friction may change as well.
     """
     beyond, count = limit_warnings(robot, samples), len(base.columns)
     fits = all(system.W.shape[2] == count for system in systems) and len(estimate.value) == count
     if not fits or isinstance(robot, ElasticRobot):
         return beyond
-    rows = TrialRows.of(systems)
+    rows = trial_rows(systems)
     causes = [] if rows is None else find_causes(robot, base, samples, rows)
-    measured = None if whole is None else TrialRows.of(whole.systems)
+    measured = None if whole is None else trial_rows(whole.systems)
     if rows and measured and np.sqrt(np.mean(estimate.residual**2)) > LARGE:
         # Of efforts that no model explains, what is shrunk may take what a remedy would explain.
         others = find_causes(robot, base, samples, dataclasses.replace(rows, Y=measured.Y))

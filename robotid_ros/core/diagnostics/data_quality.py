@@ -96,7 +96,6 @@ def data_quality(
     delays: Delays,
 ) -> DataQuality:
     """Describe the data of an identification."""
-    whole = isinstance(recording, Recording)
     steps = np.diff(recording.time if isinstance(recording, Recording) else samples.time)
     steps = steps[steps > 0.0]
     usual = float(np.median(steps)) if steps.size else 0.0
@@ -115,7 +114,7 @@ def data_quality(
         delay=np.array([delays.get(joint, 0.0) for joint in samples.joints]),
         rows=count_rows(systems),
         singular_values=singular_values(system, estimate.sigma_torque),
-        whole=whole,
+        whole=isinstance(recording, Recording),
     )
 
 
@@ -169,19 +168,16 @@ def identifiability_warnings(
 
     `essential` is what the essential parameters leave, where these predict better.
     """
-    found = [
-        finding('hardly_moved', [joint], share=moving)
-        for joint, moving in zip(robot.joints, samples.moving.mean(axis=0), strict=True)
-        if moving < MIN_MOVING_SHARE
-    ]
+    shares = samples.moving.mean(axis=0)
     ways = samples.moving[:, :, None] & (np.sign(samples.dq)[:, :, None] == (-1.0, 1.0))
-    count = ways.sum(axis=0)
+    less, total = ways.sum(axis=0).min(axis=1), ways.sum(axis=0).sum(axis=1)
+    found = [
+        finding('hardly_moved', [robot.joints[j]], share=shares[j])
+        for j in np.flatnonzero(shares < MIN_MOVING_SHARE)
+    ]
     found += [
-        finding('one_way', [joint], share=less / total)
-        for joint, less, total in zip(
-            robot.joints, count.min(axis=1), count.sum(axis=1), strict=True
-        )
-        if less < MIN_REVERSED_SHARE * total
+        finding('one_way', [robot.joints[j]], share=less[j] / total[j])
+        for j in np.flatnonzero(less < MIN_REVERSED_SHARE * total)
     ]
     small = np.flatnonzero(estimate.relative_sigma > UNCERTAIN)
     if small.size:
@@ -202,28 +198,19 @@ def timing_warnings(timing: TimingError | None, estimate: Estimate) -> list[Find
     worst = int(np.argmax(ratio))
     if ratio[worst] <= 1.0:
         return []
-    return [
-        finding(
-            'uncertain_times',
-            jitter=timing.jitter,
-            left=timing.left,
-            parameter=estimate.names[worst],
-            change=abs(timing.change[worst]),
-            unit=estimate.units[worst],
-            ratio=ratio[worst],
-        )
-    ]
+    moved = {
+        **{'parameter': estimate.names[worst], 'unit': estimate.units[worst]},
+        **{'change': abs(timing.change[worst]), 'ratio': ratio[worst]},
+    }
+    return [finding('uncertain_times', jitter=timing.jitter, left=timing.left, **moved)]
 
 
 def disagreement_warnings(found: Estimate, other: Estimate) -> list[Finding]:
     """Name the parameters that both estimates determine well and that differ nevertheless."""
-    determined = (found.relative_sigma < WELL_DETERMINED) & (
-        other.relative_sigma < WELL_DETERMINED
-    )
-    difference = np.abs(found.value - other.value)
-    different = difference > np.maximum(
-        3.0 * np.hypot(found.sigma, other.sigma), LARGEST_DIFFERENCE * np.abs(found.value)
-    )
-    names = [found.names[k] for k in np.flatnonzero(determined & different)]
+    percent = np.maximum(found.relative_sigma, other.relative_sigma)
+    noise = 3.0 * np.hypot(found.sigma, other.sigma)
+    most = np.maximum(noise, LARGEST_DIFFERENCE * np.abs(found.value))
+    differ = (percent < WELL_DETERMINED) & (np.abs(found.value - other.value) > most)
+    names = [found.names[k] for k in np.flatnonzero(differ)]
     method = found.method.upper()
     return [finding('methods_disagree', method=method, parameters=names)] if names else []

@@ -45,12 +45,18 @@ class _Fit:
                 (regressor(turned, q, dq, ddq) * weight[:, :, None]).reshape(-1, robot.p)
             )
 
+        # A spring's columns, position and its square, for the rows of each joint.
+        away = (q - q.mean(axis=0)).T
+        springs = np.zeros((robot.n, len(q), robot.n, 2))
+        joints = np.arange(robot.n)
+        springs[joints, :, joints] = np.stack([weight * away, weight * away**2], axis=2)
         pull = [k for k, p in enumerate(robot.parameters) if p.symbol in WEIGHTS]
         none = weighted(np.zeros(3))[:, pull]
         each = [weighted(axis)[:, pull] - none for axis in np.eye(3)]
         still = weighted(robot.gravity)
         still[:, pull] = none
-        table = np.hstack([still, *each, _springs(q, weight), (weight * tau).reshape(-1, 1)])
+        columns = springs.reshape(-1, 2 * robot.n)
+        table = np.hstack([still, *each, columns, (weight * tau).reshape(-1, 1)])
         R = np.linalg.qr(table, mode='r')
         edges = robot.p + len(pull) * np.arange(4)
         self._still, *self._pulls, self._springs, target = np.split(R, [*edges, -1], axis=1)
@@ -86,16 +92,6 @@ class _Fit:
         return float(np.linalg.norm(self._target - W @ found))
 
 
-def _springs(q: Array, weight: Array) -> Array:
-    """Return columns of position and its square for the rows of each joint, (n N, 2 n)."""
-    own = (q - q.mean(axis=0)).T
-    count, n = len(q), len(own)
-    result = np.zeros((n, count, 2 * n))
-    for j in range(n):
-        result[j, :, 2 * j : 2 * j + 2] = (weight[j] * np.stack([own[j], own[j] ** 2])).T
-    return result.reshape(-1, 2 * n)
-
-
 def other_gravity(
     robot: Robot, samples: Samples, rows: npt.NDArray[np.intp], may_hang: bool = True
 ) -> Array | None:
@@ -115,19 +111,15 @@ def other_gravity(
         limit = AS_GOOD * known
     if fit.least > limit:
         return None
-    best = _direction(fit, size)
-    return None if fit.unexplained(best) > limit or np.allclose(best, robot.gravity) else best
-
-
-def _direction(fit: _Fit, size: float) -> Array:
-    """Return the gravity of this size that explains the efforts best, by masses above zero."""
+    # By masses above zero.
     axes = sorted(size * AXES, key=fit.unexplained)
     best = min((_refine(fit, start) for start in axes[:STARTS]), key=fit.unexplained)
-    axis, least = axes[0], fit.unexplained(best)
-    if fit.unexplained(axis) <= AS_GOOD * least:
-        best = axis
-    opposite = fit.agreement(best) < 0.0 and fit.unexplained(-best) <= AS_GOOD * least
-    return -best if opposite else best
+    least = fit.unexplained(best)
+    if fit.unexplained(axes[0]) <= AS_GOOD * least:
+        best = axes[0]
+    if fit.agreement(best) < 0.0 and fit.unexplained(-best) <= AS_GOOD * least:
+        best = -best
+    return None if fit.unexplained(best) > limit or np.allclose(best, robot.gravity) else best
 
 
 def _refine(fit: _Fit, start: Array) -> Array:

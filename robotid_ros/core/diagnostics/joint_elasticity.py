@@ -1,13 +1,13 @@
 """Elastic joints that the model takes for rigid, and springs in the model that do not show."""
 
-import dataclasses
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.ndimage import uniform_filter1d
 
-from ..arrays import Array
+from ..arrays import Array, rms
 from ..finding_codes import finding
 from ..findings import Finding
 from ..model.dynamics import inverse_dynamics
@@ -57,14 +57,11 @@ def spring_warnings(system: Rows, robot: ElasticRobot, estimate: Estimate) -> li
         power = float(measured @ measured)
         explained = 1.0 - float(np.sum((measured - link) ** 2)) / power if power else 0.0
         if stiffness <= 0.0 or explained < MIN_EXPLAINED:
-            size = float(np.sqrt(np.mean(W[:, column] ** 2)))
+            spring = {'parameter': name, 'stiffness': stiffness, 'deflection': rms(W[:, column])}
+            share = max(explained, 0.0)
             warnings.append(
-                finding(
-                    'spring_not_shown', [robot.joints[j]],
-                    explained=max(explained, 0.0), deflection=size,
-                    parameter=name, stiffness=stiffness,
-                )
-            )  # fmt: skip
+                finding('spring_not_shown', [robot.joints[j]], explained=share, **spring)
+            )
     return warnings
 
 
@@ -77,12 +74,7 @@ def elasticity_warnings(
     The link is behind the motor by τ_link/K: to first order a rigid model leaves
     −∂τ/∂q_k · τ_k/K_k, the derivative along the deflection of joint k with its speed and
     acceleration, at every joint. The compliances 1/K are fitted to what is orthogonal to W, all
-    together, in the band of the motion.
-
-    Parameters
-    ----------
-    chi : (p,) standard parameters that have the estimated base parameters
-
+    together, in the band of the motion. `chi` (p,) has the estimated base parameters.
     """
     rate = samples.rate / samples.decimation
     bandwidth = motion_bandwidth(samples.q[:MAX_SAMPLES], samples.rate)
@@ -100,28 +92,17 @@ def elasticity_warnings(
         clear = share[0] * independent > SIGNIFICANT**2 and share.min() > MIN_ELASTIC_SHARE
         if alike and clear:
             unit = 'N/m' if robot.prismatic[j] else 'N·m/rad'
-            stiffness = float(1.0 / compliance[0])
-            warnings.append(
-                finding(
-                    'elastic_transmission', [joint],
-                    stiffness=stiffness, unit=unit, share=share[0], band=band,
-                )
-            )  # fmt: skip
+            spring = {'stiffness': 1.0 / compliance[0], 'unit': unit, 'band': band}
+            warnings.append(finding('elastic_transmission', [joint], share=share[0], **spring))
     return warnings
 
 
-@dataclasses.dataclass(frozen=True)
-class _BandRows:
+class _BandRows(NamedTuple):
     """
-    Rows of all joints in the band of the motion, in units of their joint's residual.
+    Rows (N,) of all joints in the band of the motion, in units of their joint's residual.
 
-    Attributes
-    ----------
-    joint : (N,) whose row it is
-    late : (N,) whether in the second half of the recording
-    W, error : (N, b), (N,) columns of the model, and its residual
-    deflected : (N, n) torques for a compliance of one of each joint
-
+    Whose row it is, whether in the second half of the recording, columns (N, b) of the model and
+    its residual, and torques (N, n) for a compliance of one of each joint.
     """
 
     joint: npt.NDArray[np.intp]

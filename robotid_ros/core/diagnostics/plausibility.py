@@ -1,9 +1,12 @@
 """Plausibility: efforts, inertias, friction and residuals beside what a robot can have."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Array
+from ..arrays import Array, rms
 from ..finding_codes import finding
 from ..findings import Finding
 from ..model.base_parameters import BaseParameters
@@ -17,8 +20,17 @@ from ..regression.least_squares import scaled_least_squares
 from ..regression.observation_system import Rows
 from ..signals.samples import Samples, STANDSTILL
 from .data_quality import white_noise
-from .torque_parts import FittedModel, rms
 from .trials import inertia_columns
+
+
+class FittedModel(NamedTuple):
+    """A robot, its base parameters, the systems of the fit, and the values (b,) that it gave."""
+
+    robot: Robot
+    base: BaseParameters
+    systems: Sequence[Rows]
+    value: Array
+
 
 MAX_SAMPLES = 750  # that a check takes: enough for factors, in a fraction of a second
 MIN_SAMPLES = 50  # of a joint; with fewer it is not checked
@@ -61,13 +73,11 @@ def limit_warnings(robot: Robot, samples: Samples) -> list[Finding]:
     low, high = samples.q.min(axis=0), samples.q.max(axis=0)
     lower, upper = robot.limits.lower[: len(low)], robot.limits.upper[: len(low)]
     outside = (low < lower - LIMIT_MARGIN) | (high > upper + LIMIT_MARGIN)
+    figures = {'low': low, 'high': high, 'lower': lower, 'upper': upper}
     return [
-        finding(
-            'beyond_limits', [robot.joints[j]],
-            low=low[j], high=high[j], lower=lower[j], upper=upper[j],
-        )
+        finding('beyond_limits', [robot.joints[j]], **{k: x[j] for k, x in figures.items()})
         for j in np.flatnonzero(outside)
-    ]  # fmt: skip
+    ]
 
 
 # Effort that all but a few samples stay below, and by how much it may exceed the URDF's limit:
@@ -195,11 +205,7 @@ def dissipation_warnings(fitted: FittedModel, covariance: Array) -> list[Finding
     """
     Name the joints whose friction gives energy, and the speeds at which it does.
 
-    Parameters
-    ----------
-    fitted : the model, what is shrunk included
-    covariance : (b, b) of its base parameters
-
+    Of a model, what is shrunk included, and the covariance (b, b) of its base parameters.
     """
     (robot, base, systems, value), found = fitted, list[Finding]()
     systems = [s for s in systems if s.dq is not None and s.W.shape[2] == len(base.columns)]
@@ -216,13 +222,9 @@ def dissipation_warnings(fitted: FittedModel, covariance: Array) -> list[Finding
             unit, length = ('N', 'm') if robot.prismatic[j] else ('N·m', 'rad')
             start, stop, torque, sigma = max(ranges, key=lambda each: -each[2])
             low, high = min(r[0] for r in ranges), max(r[1] for r in ranges)
-            found.append(
-                finding(
-                    'no_dissipation', [joint],
-                    low=low, high=high, start=start, stop=stop, torque=-torque, sigma=sigma,
-                    unit=unit, length=length,
-                )
-            )  # fmt: skip
+            speeds = {'low': low, 'high': high, 'start': start, 'stop': stop, 'length': length}
+            push = {'torque': -torque, 'sigma': sigma, 'unit': unit}
+            found.append(finding('no_dissipation', [joint], **speeds, **push))
     return found
 
 
@@ -262,5 +264,5 @@ def exact_fit_warnings(robot: Robot, samples: Samples, estimate: Estimate) -> li
     exact &= samples.moving.any(axis=0)
     if not exact.any():
         return []
-    joints = [joint for joint, is_exact in zip(robot.joints, exact, strict=True) if is_exact]
+    joints = [robot.joints[j] for j in np.flatnonzero(exact)]
     return [finding('exact_fit', joints, residuals=estimate.residual[exact], least=LEAST)]

@@ -1,7 +1,7 @@
-"""The likeliest reason of what the model leaves of a joint's effort."""
+"""The likeliest reason of what a model leaves of a joint's effort, fitted or given."""
 
 from collections.abc import Iterator
-import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,9 +9,11 @@ from ..arrays import Array
 from ..finding_codes import finding
 from ..findings import Finding
 from ..model.robot import Robot
+from ..regression.goodness_of_fit import Validation
 from ..regression.least_squares import project_out
 from ..regression.observation_system import decimate, Rows
 from ..signals.samples import Samples
+from .trials import compare
 
 # Relative residual of a joint from which it is looked into, from which it is told without a
 # reason where it follows the motion, and from which it is told anyway.
@@ -43,13 +45,7 @@ def residual_warnings(
     """
     Name the joints with a residual that is structured, with what would explain most of it.
 
-    Parameters
-    ----------
-    robot, samples, system : the model and what was fitted, or a part of it
-    value : (b,) base parameters
-    residual : (n,) relative residual of each joint
-    known : joints that other warnings are about
-
+    Of base parameters (b,) and relative residuals (n,); other warnings are about `known` joints.
     """
     fits = len(samples.time[:: max(1, samples.decimation)]) == system.Y.shape[1]
     if fits:  # residuals of a joint that mostly stands are those of the rows in motion
@@ -67,7 +63,9 @@ def residual_warnings(
         for j, rest in rests.items()
         if (reason := _reason(robot, samples, system, rest, float(residual[j]))) is not None
     }
-    spoilt = [j for j, rest in rests.items() if rest.is_spoilt and j not in told]
+    # Joints that would leave far less alone.
+    far_less = [j for j, r in rests.items() if r.own @ r.own < MAX_OWN_SHARE * (r.error @ r.error)]
+    spoilt = [j for j in far_less if j not in told]
     if told or known:
         # What is wrong with one joint spoils the fit of others, which share its parameters.
         large = [j for j in large if j not in spoilt]
@@ -84,19 +82,11 @@ def residual_warnings(
     return found
 
 
-@dataclasses.dataclass(frozen=True)
-class _Rest:
+class _Rest(NamedTuple):
     """
-    What a joint's own columns leave of its error.
+    What a joint's own columns W (N, c) leave, `own` (N,), of the error that all joints' leave.
 
-    Attributes
-    ----------
-    joint : its number
-    W : (N, c) columns that it has
-    error, own : (N,) what all joints' parameters leave, and what these columns leave of that
-    predicted : (K,) of all rows
-    size : relative residual of the joint alone
-
+    `predicted` (K,) is of all rows, `size` the relative residual of the joint alone.
     """
 
     joint: int
@@ -117,11 +107,6 @@ class _Rest:
         own = project_out(W, ROUNDING)(error) if enough else error
         size = float(np.linalg.norm(own) / max(float(np.linalg.norm(y)), 1e-300))
         return cls(joint, W, error, own, predicted, size)
-
-    @property
-    def is_spoilt(self) -> bool:
-        """Whether the joint alone would leave far less."""
-        return float(self.own @ self.own) < MAX_OWN_SHARE * float(self.error @ self.error)
 
 
 def _reason(
@@ -199,3 +184,49 @@ def _is_structured(error: Array, predicted: Array, system: Rows) -> bool:
     band = max(1, int(system.band * len(power[0])))
     share = float(power[0][:motion].sum() / max(power[0].sum(), 1e-300))
     return share > min(MIN_STRUCTURE * motion / band, 0.5 * (1.0 + motion / band))
+
+
+# Residual of a joint from which given parameters predict nothing of it.
+NOTHING = 1.0
+# A factor or an offset is the reason when without it the squared error falls to a quarter, on
+# blocks of time that it was not fitted to; factors nearer to 1 than this are none.
+LEAST, BLOCKS, MIN_DEVIATION = 4.0, 8, 0.05
+
+
+def prediction_warnings(validation: Validation) -> list[Finding]:
+    """
+    Name the joints whose efforts are predicted badly in motion, with what explains it.
+
+    That is a factor on the prediction and an offset, each fitted to all blocks of time but one,
+    which is judged, in turn.
+    """
+    warnings = []
+    for j, joint in enumerate(validation.joints):
+        rows = validation.valid[:, j]
+        rows = rows if rows.any() else np.ones_like(rows)
+        measured, predicted = validation.measured[rows, j], validation.predicted[rows, j]
+        signal = max(float(np.linalg.norm(measured)), 1e-300)
+        residual = float(np.linalg.norm(measured - predicted) / signal)
+        if residual <= NOTEWORTHY:
+            continue
+        both = np.column_stack([predicted, np.ones(predicted.size)])
+        block = np.arange(len(measured)) * BLOCKS // max(len(measured), 1)
+        errors, powers = [], []
+        for k in range(BLOCKS):
+            inside = block == k
+            gains = np.linalg.lstsq(both[~inside], measured[~inside], rcond=None)[0]
+            left = measured[inside] - both[inside] @ gains
+            errors.append([np.sum((measured - predicted)[inside] ** 2), left @ left])
+            powers.append([measured[inside] @ measured[inside]])
+        before, after = np.array(errors).T[:, :, None]
+        trial = compare(before, after, np.array(powers), np.ones(1))
+        if trial.is_better(LEAST):
+            factor, offset = np.linalg.lstsq(both, measured, rcond=None)[0].tolist()
+            name = 'effort_scaled' if abs(factor - 1.0) > MIN_DEVIATION else 'effort_shifted'
+            values = {'factor': factor, 'offset': offset}
+            values |= trial.values(joint, 'factor and offset')
+            warnings.append(finding(name, [joint], residual=residual, **values))
+        else:
+            name = 'nothing_predicted' if residual >= NOTHING else 'effort_not_predicted'
+            warnings.append(finding(name, [joint], residual=residual))
+    return warnings

@@ -3,35 +3,110 @@
 from collections.abc import Iterator, Sequence
 import dataclasses
 from itertools import pairwise, product
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from ..arrays import Array
+from ..arrays import Array, rms
 from ..finding_codes import finding
 from ..findings import Finding
 from ..model.base_parameters import BaseParameters
+from ..model.friction import SHRUNK
 from ..model.robot import Robot
-from ..regression.goodness_of_fit import OFFSET
-from ..regression.least_squares import project_out
+from ..regression.goodness_of_fit import OFFSET, rigid_and_offset
+from ..regression.observation_system import Rows
+from ..signals.samples import STANDSTILL
 from .advice import Advice, LEAST
-from .torque_parts import JointTorques, rms
-from .trials import Trial, TrialRows, Trials
+from .plausibility import FittedModel
+from .trials import Trial, Trials
+
+# Effort over rounding: what is smaller than this share of a joint's effort is no part of it.
+NO_PART = 1e-3
+BEYOND_PLAIN = 'beyond plain friction'
+
+
+@dataclasses.dataclass(frozen=True)
+class JointTorques:
+    """
+    Torques of one joint on the rows that were fitted.
+
+    Attributes
+    ----------
+    joint : its number
+    time : (N,) [s]
+    W : (N, b)
+    measured, error : (N,) torque, and what the fit leaves of it [N·m or N]
+    rigid : (N,) of links, rotor and spring, as fitted
+    friction : {parameter's symbol: (N,)}, as fitted; the offset is `OFFSET`, the sum of what a
+        mixed model shrinks `BEYOND_PLAIN`
+
+    """
+
+    joint: int
+    time: Array
+    W: Array
+    measured: Array
+    error: Array
+    rigid: Array
+    friction: dict[str, Array]
+
+    @property
+    def size(self) -> float:
+        """Root mean square of the measured torque."""
+        return rms(self.measured)
+
+    @property
+    def residual(self) -> float:
+        """‖error‖/‖measured‖."""
+        return rms(self.error) / max(self.size, 1e-300)
+
+
+def joint_torques(fitted: FittedModel) -> list[JointTorques]:
+    """
+    Take the torques apart that were fitted to systems in memory.
+
+    Where viscous friction tells the speed, rows at standstill are left out.
+    """
+    (robot, base, systems, value), result = fitted, list[JointTorques]()
+    shrunk = np.array([robot.parameters[k].symbol in SHRUNK for k in base.columns])
+    rigid, offset = rigid_and_offset(robot, base.columns)
+    for j in range(robot.n):
+        parts = []
+        for system in systems:
+            rows = _moving(robot, base, system, j)
+            parts.append((system.W[j][rows], system.Y[j][rows], system.time[rows]))
+        W, Y, time = (np.concatenate(each) for each in zip(*parts, strict=True))
+        friction = dict[str, Array]()
+        beyond = W[:, shrunk & ~rigid] @ value[shrunk & ~rigid]
+        if rms(beyond) > NO_PART * rms(Y):
+            friction[BEYOND_PLAIN] = beyond
+        for column in np.flatnonzero(~rigid & ~shrunk):
+            torque = W[:, column] * value[column]
+            if rms(torque) > NO_PART * rms(Y):
+                friction[OFFSET if offset[column] else base.names[column]] = torque
+        own = W[:, rigid] @ value[rigid]
+        result.append(JointTorques(j, time, W, Y, Y - W @ value, own, friction))
+    return result
+
+
+def _moving(robot: Robot, base: BaseParameters, system: Rows, joint: int) -> npt.NDArray[np.bool_]:
+    """Return the usable rows where a joint moves, as far as its columns tell."""
+    for column, standard in enumerate(base.columns):
+        parameter = robot.parameters[standard]
+        if parameter.symbol == 'Fv' and parameter.joint == robot.joints[joint]:
+            return np.asarray(
+                system.valid[joint] & (np.abs(system.W[joint][:, column]) >= STANDSTILL)
+            )
+    return system.valid[joint]
+
 
 # Added to the diagonal of normalised products: terms that are alike share what they explain.
 RIDGE = 1e-9
 
 
-@dataclasses.dataclass(frozen=True)
-class Change:
-    """
-    How much of some torques came or went.
-
-    Attributes
-    ----------
-    value, sigma : (c,) factors on these torques by which they changed, and standard deviations
-    explained : squared error that the change explains
-
-    """
+class _Change(NamedTuple):
+    """Factors (c,) on some torques by which they changed, their σ, the squared error explained."""
 
     value: Array
     sigma: Array
@@ -50,30 +125,18 @@ def block_products(columns: Array, blocks: int) -> Array:
     return np.stack([part.T @ part for part in parts])
 
 
-def explained_without(products: Array) -> float:
-    """Return the squared error that constant torques explain, of products (B, m + 1, m + 1)."""
-    total = products.sum(axis=0)
-    right = total[:-1, -1]
-    return float(np.linalg.lstsq(total[:-1, :-1], right, rcond=RIDGE)[0] @ right)
-
-
-def regress_change(products: Array, course: Array, chosen: Array, without: float) -> Change:
+def regress_change(products: Array, course: Array, chosen: Array) -> _Change:
     """
-    Regress an error on torques that are constant and on some of them along a course of time.
+    Regress an error on torques X that are constant and on some of them along a course of time.
 
-    The blocks' scores are taken as they are, so that errors may correlate within a block
-    (Liang and Zeger 1986).
-
-    Parameters
-    ----------
-    products : (B, m + 1, m + 1) of [X e]
-    course : (B,) of the change, in each block
-    chosen : (m, c) combinations of X that change
-    without : what these products explain without a change, `explained_without`
-
+    Of products (B, m + 1, m + 1) of [X e] in blocks, a course (B,), and combinations (m, c) of X
+    that change. The blocks' scores are taken as they are, so that errors may correlate within a
+    block (Liang and Zeger 1986).
     """
     B, m = len(products), products.shape[1] - 1
     G, right = products[:, :m, :m], products[:, :m, m]
+    total = products.sum(axis=0)
+    without = float(np.linalg.lstsq(total[:m, :m], total[:m, m], rcond=RIDGE)[0] @ total[:m, m])
     expand = np.zeros((B, m, m + chosen.shape[1]))
     expand[:, :, :m] = np.eye(m)
     expand[:, :, m:] = course[:, None, None] * chosen
@@ -86,12 +149,11 @@ def regress_change(products: Array, course: Array, chosen: Array, without: float
     normal = left * np.outer(scale, scale) + RIDGE * np.eye(len(left))
     inverse = np.linalg.inv(normal) * np.outer(scale, scale)
     value = inverse @ targets.sum(axis=0)
-    scores = targets - np.einsum('bkl,l->bk', normals, value)
-    spread = scores @ inverse
+    spread = (targets - np.einsum('bkl,l->bk', normals, value)) @ inverse
     freedom = B / max(B - len(value), 1)
     sigma = np.sqrt(freedom * np.sum(spread**2, axis=0))
     explained = float(value @ targets.sum(axis=0)) - without
-    return Change(value[m:], sigma[m:], explained)
+    return _Change(value[m:], sigma[m:], explained)
 
 
 # Contiguous blocks whose errors are taken as independent; least rows of a block, and blocks.
@@ -124,16 +186,14 @@ CHANGED = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class _Course:
+class _Course(NamedTuple):
     """How a change goes on in time: (B,) by block, and the time [s] of a step, None of a drift."""
 
     values: Array
     since: float | None
 
 
-@dataclasses.dataclass(frozen=True)
-class _JointChange:
+class _JointChange(NamedTuple):
     """What changed at a joint, by which share of what it was before, and how."""
 
     joint: int
@@ -187,19 +247,7 @@ def _largest_change(torques: JointTorques) -> _JointChange | None:
     parts = np.column_stack([*torques.friction.values(), torques.rigid])
     blocks = _blocks(torques)
     products = block_products(np.column_stack([parts, torques.error]), blocks)
-    without, best = explained_without(products), None
-    for kind, chosen in _combinations(names):
-        torque = parts @ chosen[:, 0]
-        for course in _courses(torques.time, blocks):
-            change = regress_change(products, course.values, chosen, without)
-            if best is None or change.explained > best.explained:
-                found = _told(torques, kind, torque, course, change)
-                best = found or best
-    return best
-
-
-def _combinations(names: list[str]) -> Iterator[tuple[str, Array]]:
-    """Yield what may change, with its share of each part, (m, 1)."""
+    # What may change: its share of each part, (m, 1).
     friction = [name not in (LOAD, OFFSET) for name in names]
     rows = {
         EFFORT: [True] * len(names),
@@ -207,16 +255,22 @@ def _combinations(names: list[str]) -> Iterator[tuple[str, Array]]:
         LOAD: [name == LOAD for name in names],
         OFFSET: [name == OFFSET for name in names],
     }
-    for kind, row in rows.items():
-        if any(row):
-            yield kind, np.array(row, dtype=float)[:, None]
+    choices = [(k, np.array(row, dtype=float)[:, None]) for k, row in rows.items() if any(row)]
     if sum(friction) > 1:
-        for k in np.flatnonzero(friction):
-            yield FRICTION, np.eye(len(names))[:, [k]]
+        each = np.eye(len(names))
+        choices += [(FRICTION, each[:, [k]]) for k in np.flatnonzero(friction)]
+    best = None
+    for kind, chosen in choices:
+        torque = parts @ chosen[:, 0]
+        for course in _courses(torques.time, blocks):
+            change = regress_change(products, course.values, chosen)
+            if best is None or change.explained > best.explained:
+                best = _told(torques, kind, torque, course, change) or best
+    return best
 
 
 def _told(
-    torques: JointTorques, kind: str, torque: Array, course: _Course, change: Change
+    torques: JointTorques, kind: str, torque: Array, course: _Course, change: _Change
 ) -> _JointChange | None:
     """Return a change that is significant and large."""
     power = float(torques.error @ torques.error)
@@ -264,10 +318,14 @@ def _payload(
     steps = [course for course in _courses(torques[0].time, blocks) if course.since is not None]
     if not steps:
         return None
-    every, without = np.eye(len(used)), explained_without(products)
-    changes = [regress_change(products, course.values, every, without) for course in steps]
+    changes = [regress_change(products, course.values, np.eye(len(used))) for course in steps]
     change, course = max(zip(changes, steps, strict=True), key=lambda pair: pair[0].explained)
-    alone = change.explained < PAYLOAD_GAIN * by_joints and not _is_shared(findings, torques[0])
+    # The load of several joints, and nothing else, changed at the same time.
+    times = [found.course.since for found in findings if found.kind == LOAD]
+    known = [time for time in times if time is not None]
+    shared = len(known) == len(findings) > 1
+    shared = shared and np.ptp(known) <= 2.0 * np.ptp(torques[0].time) / PLACES
+    alone = change.explained < PAYLOAD_GAIN * by_joints and not shared
     if change.significance < SIGNIFICANT or alone:
         return None
     loads = [(t, t.W @ directions[:, used] @ change.value) for t in torques]
@@ -277,15 +335,6 @@ def _payload(
     sure = sure and abs(change.value[0]) > SIGNIFICANT * change.sigma[0]
     mass = change.value[0] if sure else None
     return finding('payload_changed', robot.joints, since=course.since, mass=mass)
-
-
-def _is_shared(findings: list[_JointChange], torques: JointTorques) -> bool:
-    """Tell whether the load of several joints, and nothing else, changed at the same time."""
-    since = [found.course.since for found in findings]
-    if len(findings) < 2 or any(found.kind != LOAD for found in findings) or None in since:
-        return False
-    times = np.array(since, dtype=float)
-    return bool(np.ptp(times) <= 2.0 * np.ptp(torques.time) / PLACES)
 
 
 # Relative residual of a joint from which its friction is looked into.
@@ -298,23 +347,19 @@ ROUNDING = 1e-10  # below which columns depend on others
 
 
 def friction_jumps(
-    robot: Robot, base: BaseParameters, rows: TrialRows, residual: Array, known: set[str]
+    robot: Robot, base: BaseParameters, rows: Rows, residual: Array, known: set[str]
 ) -> list[Advice]:
     """
     Find the joints whose Coulomb friction is another one from some time on.
 
-    Parameters
-    ----------
-    residual : (n,) relative residual of each joint
-    known : joints that other findings are about
-
+    Of relative residuals (n,); joints that other findings are about are left out.
     """
     looked_into = np.flatnonzero(residual > LARGE_RESIDUAL).tolist()
     jumps = [_jump(robot, base, rows, j) for j in looked_into if robot.joints[j] not in known]
     return [jump for jump in jumps if jump is not None]
 
 
-def _jump(robot: Robot, base: BaseParameters, rows: TrialRows, joint: int) -> Advice | None:
+def _jump(robot: Robot, base: BaseParameters, rows: Rows, joint: int) -> Advice | None:
     """
     Return the jump that explains most of what a joint's own columns leave of its effort.
 
@@ -322,8 +367,8 @@ def _jump(robot: Robot, base: BaseParameters, rows: TrialRows, joint: int) -> Ad
     and its square without what W explains, are sums from t_0 on.
     """
     used = rows.valid[joint]
-    W, y, time = rows.W[joint][used], rows.Y[joint][used], rows.time[used]
-    sign = np.sign(rows.dq[used, joint])
+    (W, y), time = rows.rows(joint), rows.time[used]
+    sign = np.sign(np.asarray(rows.dq)[used, joint])
     for k, column in enumerate(base.columns):
         parameter = robot.parameters[column]
         if parameter.symbol == 'Fc' and parameter.joint == robot.joints[joint]:
@@ -331,9 +376,9 @@ def _jump(robot: Robot, base: BaseParameters, rows: TrialRows, joint: int) -> Ad
     W = W[:, np.abs(W).max(axis=0, initial=0.0) > 0.0]
     if len(y) < 2 * JUMP_ROWS + 2 * W.shape[1]:
         return None
-    error = project_out(W, ROUNDING)(y)
     U, s, _ = np.linalg.svd(W / np.linalg.norm(W, axis=0), full_matrices=False)
     U = U[:, s > ROUNDING * s[0]]
+    error = y - U @ (U.T @ y)
 
     def from_here_on(values: Array) -> Array:
         return np.asarray(np.cumsum(values[::-1], axis=0)[::-1])
@@ -355,16 +400,17 @@ def _jump(robot: Robot, base: BaseParameters, rows: TrialRows, joint: int) -> Ad
     return Advice('friction_jump', (robot.joints[joint],), (size, since, *part), trial)
 
 
-def _try(rows: TrialRows, joint: int, place: int, sign: Array) -> Trial:
+def _try(rows: Rows, joint: int, place: int, sign: Array) -> Trial:
     """Try another friction from a row on; pieces of both sides are left out in turn."""
     used = rows.valid[joint]
     count, late = int(used.sum()), np.arange(int(used.sum())) >= place
     order = np.where(late, np.arange(count) - place, np.arange(count))
     piece = order * PIECES // np.where(late, count - place, place)
-    own = dataclasses.replace(
-        rows, time=rows.time[used], q=rows.q[used], dq=rows.dq[used],
-        W=rows.W[[joint]][:, used], Y=rows.Y[[joint]][:, used], valid=np.ones((1, count), bool),
-    )  # fmt: skip
+    W, Y = rows.rows(joint)
+    every = np.ones((1, count), dtype=bool)
+    own = Rows(
+        rows.names, rows.units, (rows.joints[joint],), W[None], Y[None], every, rows.time[used]
+    )
     split = (sign * late)[None, :, None]
     other = dataclasses.replace(own, W=np.concatenate([own.W, split], axis=2))
     folds = np.array([piece == k for k in range(PIECES)])

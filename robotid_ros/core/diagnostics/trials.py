@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Array, diagonal_scale, ReadOnlyArrays
+from ..arrays import Array, diagonal_scale
 from ..model.base_parameters import BaseParameters
 from ..model.dynamics import regressor
 from ..model.friction import OF_POSITION
@@ -40,57 +40,31 @@ LEAST_SHOWN = 1e-4  # relative residual
 STATES = 8
 
 
-@dataclasses.dataclass(frozen=True)
-class TrialRows(ReadOnlyArrays):
+def trial_rows(systems: Sequence[Rows]) -> Rows | None:
+    """Return some rows of systems in memory; None where these do not know their motion."""
+    step = 1 + sum(len(system.time) for system in systems) // MAX_ROWS
+    rows = Rows.concatenate([dataclasses.replace(each, D=None) for each in systems], step)
+    return None if rows.q is None or rows.dq is None else rows
+
+
+def folds_of(rows: Rows) -> Mask:
     """
-    Rows of all joints at the same times.
+    Return parts (K, N) that are left out in turn: they interpolate and extrapolate.
 
-    Attributes
-    ----------
-    time : (N,) [s]
-    q, dq : (N, n)
-    W : (n, N, b)
-    Y : (n, N) effort columns, by joint as recorded
-    valid : (n, N) rows of each joint that count
-
+    Blocks of time, the fastest and the slowest quarter, and the outer quarters along the first
+    two principal directions of the positions (Roberts et al. 2017).
     """
-
-    time: Array
-    q: Array
-    dq: Array
-    W: Array
-    Y: Array
-    valid: Mask
-
-    @classmethod
-    def of(cls, systems: Sequence[Rows]) -> TrialRows | None:
-        """Take some rows of systems in memory; None where these do not know their motion."""
-        if any(system.q is None or system.dq is None for system in systems):
-            return None
-        stride = slice(None, None, 1 + sum(len(s.time) for s in systems) // MAX_ROWS)
-        parts = [(s.time, s.q, s.dq, s.W.swapaxes(0, 1), s.Y.T, s.valid.T) for s in systems]
-        time, q, dq, W, Y, valid = (
-            np.concatenate(each)[stride] for each in zip(*parts, strict=True)
-        )
-        return cls(time, q, dq, W.swapaxes(0, 1), Y.T, valid.T)
-
-    def folds(self) -> Mask:
-        """
-        Return parts (K, N) that are left out in turn: they interpolate and extrapolate.
-
-        Blocks of time, the fastest and the slowest quarter, and the outer quarters along the
-        first two principal directions of the positions (Roberts et al. 2017).
-        """
-        count = len(self.time)
-        blocks = np.arange(count) * BLOCKS // max(count, 1)
-        parts = [blocks == k for k in range(BLOCKS)]
-        usual = np.maximum(np.percentile(np.abs(self.dq), 95.0, axis=0), 1e-300)
-        away = (self.q - self.q.mean(axis=0)) / np.maximum(self.q.std(axis=0), 1e-300)
-        directions = np.linalg.svd(away, full_matrices=False)[2][:2]
-        for order in (np.linalg.norm(self.dq / usual, axis=1), *(away @ directions.T).T):
-            low, high = np.quantile(order, [QUARTER, 1.0 - QUARTER])
-            parts += [order <= low, order >= high]
-        return np.array(parts)
+    assert rows.q is not None and rows.dq is not None
+    count = len(rows.time)
+    blocks = np.arange(count) * BLOCKS // max(count, 1)
+    parts = [blocks == k for k in range(BLOCKS)]
+    usual = np.maximum(np.percentile(np.abs(rows.dq), 95.0, axis=0), 1e-300)
+    away = (rows.q - rows.q.mean(axis=0)) / np.maximum(rows.q.std(axis=0), 1e-300)
+    directions = np.linalg.svd(away, full_matrices=False)[2][:2]
+    for order in (np.linalg.norm(rows.dq / usual, axis=1), *(away @ directions.T).T):
+        low, high = np.quantile(order, [QUARTER, 1.0 - QUARTER])
+        parts += [order <= low, order >= high]
+    return np.array(parts)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,11 +86,10 @@ class Efforts:
 
     def swapped(self, i: int, j: int) -> Efforts:
         """Exchange the columns of two joints."""
-        order = list(range(len(self.columns)))
-        order[i], order[j] = j, i
-        return Efforts(
-            tuple(self.columns[k] for k in order), tuple(self.factors[k] for k in order)
-        )
+        other = {i: j, j: i}
+        order = [other.get(k, k) for k in range(len(self.columns))]
+        columns, factors = zip(*((self.columns[k], self.factors[k]) for k in order), strict=True)
+        return Efforts(columns, factors)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,9 +139,9 @@ class Trials:
 
     """
 
-    def __init__(self, rows: TrialRows, possible: Array | None = None, folds: Mask | None = None):
+    def __init__(self, rows: Rows, possible: Array | None = None, folds: Mask | None = None):
         self._rows, self._possible = rows, possible
-        self._folds = rows.folds() if folds is None else folds
+        self._folds = folds_of(rows) if folds is None else folds
         self.n, _, self.b = rows.W.shape
         self.moving = [int(j) for j in np.flatnonzero(rows.valid.any(axis=1))]
         everything = np.ones((1, len(rows.time)), dtype=bool)
@@ -281,12 +254,7 @@ def compare(before: Array, after: Array, powers: Array, sigma: Array) -> Trial:
     """
     Compare two models on the same folds, as pairs.
 
-    Parameters
-    ----------
-    before, after : (K, n) squared errors of each fold and joint
-    powers : (K, n) squared efforts
-    sigma : (n,) units of the errors
-
+    By squared errors of each fold and joint and squared efforts (K, n), in units of σ (n,).
     """
     exact = LEAST_SHOWN**2 * powers
     total = [np.sum(np.maximum(x, exact) / sigma**2, axis=1) for x in (before, after)]
@@ -302,13 +270,14 @@ def compare(before: Array, after: Array, powers: Array, sigma: Array) -> Trial:
     return Trial(joint, shares[0], shares[1], gain, error)
 
 
-def possible_robots(robot: Robot, base: BaseParameters, rows: TrialRows) -> Array:
+def possible_robots(robot: Robot, base: BaseParameters, rows: Rows) -> Array:
     """
     Return A (m, b) with A χ ≥ 0: friction takes energy, and no joint's inertia is negative.
 
     At some states of each joint or coupling its friction's power Σ_j q̇_j τ_j, and at some
     positions the diagonal of the mass matrix. Both are linear in the parameters.
     """
+    assert rows.q is not None and rows.dq is not None
     without_loss = {*INERTIAL, 'Ia', *OF_POSITION}
     owners: dict[str, list[int]] = {}
     for k, column in enumerate(base.columns):

@@ -85,18 +85,14 @@ class FollowedParameters(ReadOnlyArrays):
     level: Array
     groups: tuple[ParameterGroup, ...]
 
+    def rows(self, memory: float = np.inf) -> ForgettingLeastSquares:
+        """Return least squares of these parameters, without rows yet, and its memory [s]."""
+        return ForgettingLeastSquares(len(self.level), len(self.columns), memory)
+
 
 def follow(robot: Robot, standard: Array) -> FollowedParameters:
-    """
-    Choose the parameters that a robot at work may change.
-
-    Parameters
-    ----------
-    robot : rigid
-    standard : (p,) identified parameters, others zero
-
-    """
-    keys = [_group_of(robot, k) for k in range(robot.p)]
+    """Choose the parameters that a rigid robot at work may change, of standard ones (p,)."""
+    standard, keys = np.asarray(standard), [_group_of(robot, k) for k in range(robot.p)]
     columns = np.array([k for k, key in enumerate(keys) if key is not None], dtype=np.intp)
     order = list(dict.fromkeys(key for key in keys if key is not None))
     order.sort(key=lambda key: key[0] == PAYLOAD)
@@ -108,16 +104,9 @@ def follow(robot: Robot, standard: Array) -> FollowedParameters:
         ParameterGroup(*key, tuple(members[key]), _joints(robot, *key)) for key in order
     )
     scale, level = _sizes(robot, standard, columns, groups)
-    parameters = [robot.parameters[k] for k in columns]
-    return FollowedParameters(
-        columns,
-        tuple(p.name for p in parameters),
-        tuple(p.unit for p in parameters),
-        np.asarray(standard)[columns],
-        scale,
-        level,
-        groups,
-    )
+    own = [robot.parameters[k] for k in columns]
+    names, units = tuple(p.name for p in own), tuple(p.unit for p in own)
+    return FollowedParameters(columns, names, units, standard[columns], scale, level, groups)
 
 
 def _group_of(robot: Robot, column: int) -> tuple[str, str] | None:
@@ -156,7 +145,7 @@ def _sizes(
     q = rng.uniform(lower, upper, (STATES, n))
     dq = rng.uniform(-speed, speed, (STATES, n))
     W = regressor(robot, q, dq, rng.uniform(-MAX_ACCELERATION, MAX_ACCELERATION, (STATES, n)))
-    followed, value = W[:, :, columns], np.asarray(standard)[columns]
+    followed, value = W[:, :, columns], standard[columns]
     own = [k for group in groups if group.kind == FRICTION for k in group.members]
     friction = FRICTION_SHARE * _rms(followed[:, :, own] @ value[own])
     level = np.maximum(np.maximum(friction, TORQUE_SHARE * _rms(W @ standard)), 1e-9)
@@ -207,14 +196,9 @@ class ForgettingLeastSquares:
 
     def add(self, rows: Array, used: npt.NDArray[np.bool_], duration: float) -> None:
         """
-        Take in one row a joint.
+        Take in one row [φ y] a joint, (n, m + 1), which stands for a duration [s].
 
-        Parameters
-        ----------
-        rows : (n, m + 1) [φ y]
-        used : (n,) joints that moved; the rows of others are passed over
-        duration : that a row stands for [s]
-
+        Rows of joints that did not move, by `used` (n,), are passed over.
         """
         decay = np.where(used, np.exp(-duration / self.memory), 1.0)
         old = self.factors * np.sqrt(decay)[:, None, None]
@@ -247,15 +231,7 @@ class ForgettingLeastSquares:
 
 
 class ChangedGroup(NamedTuple):
-    """
-    A group that changed.
-
-    Attributes
-    ----------
-    group : which
-    clear : whether no other group explains nearly as much
-
-    """
+    """A group that changed, and whether it is clear: no other one explains nearly as much."""
 
     group: ParameterGroup
     clear: bool

@@ -62,12 +62,8 @@ def contact_thresholds(seen: ExternalEffort, false_alarms: float) -> ContactThre
 
     σ² = a + b dq² + c ‖M_j(q)‖² of each joint's residual. A Gaussian residual that crosses zero
     upwards ν times a second leaves ±k σ at the rate 2 ν exp(−k²/2) (Rice 1945); from that k. Where
-    the residual came further than a Gaussian one does once in the same time, k grows alike.
-
-    Parameters
-    ----------
-    seen : along the motion, N samples
-    false_alarms : per hour, of all joints together
+    the residual came further than a Gaussian one does once in the same time, k grows alike. False
+    alarms are per hour, of all joints together.
 
     Raises
     ------
@@ -174,14 +170,10 @@ class ContactDetector:
             if abs(seen.stamp - self._quiet_since) * 1e-9 > RELEASE_TIME:
                 self.contact = dataclasses.replace(before, present=False)
         elif share[joint] > 1.0:
-            self.contact = Contact(
-                self._joints[joint],
-                seen.stamp,
-                float(seen.effort[joint]),
-                float(self.threshold[joint]),
-                (before.number if before is not None else 0) + 1,
-                True,
-            )
+            effort, threshold = float(seen.effort[joint]), float(self.threshold[joint])
+            number = 1 + (before.number if before is not None else 0)
+            name = self._joints[joint]
+            self.contact = Contact(name, seen.stamp, effort, threshold, number, True)
         return self.contact is not before
 
 
@@ -212,18 +204,10 @@ class ExternalWrench:
 
     def estimate(self, q: Array, effort: Array, sigma: Array) -> tuple[Array, Array]:
         """
-        Estimate the wrench.
+        Estimate the wrench, of external efforts and their standard deviation (n,) [N·m or N].
 
-        Parameters
-        ----------
-        q : (n,) positions
-        effort, sigma : (n,) external efforts and their standard deviation [N·m or N]
-
-        Returns
-        -------
-        Force and torque (6,) in the axes of the frame, at its origin, and their standard
+        Returns force and torque (6,) in the axes of the frame, at its origin, and their standard
         deviations (6,) [N, N·m].
-
         """
         J = self._model.jacobian(q, self._frame) / sigma
         covariance = np.linalg.inv(J @ J.T + self._information)

@@ -116,7 +116,7 @@ class ChangeTrial:
     def _restart(self, first: Row) -> None:
         """Forget all rows; the next one is to be the first."""
         self.since = first.stamp
-        self.rows, self._early, self._late = self._none(), self._none(), self._none()
+        self.rows, self._early, self._late = (self._followed.rows() for _ in range(3))
         self._last: deque[Row] = deque(maxlen=LAST)
         # From when on rows are late [ns].
         self._late_from: int | None = None
@@ -149,7 +149,7 @@ class ChangeTrial:
                 if new:  # rows that come later have to confirm it
                     self.suspected, self._value = group, value[list(group.members)]
                     self._late_from = stamp + round(self._duration() * 1e9)
-                    self._early, self._late = self.rows.copy(np.inf), self._none()
+                    self._early, self._late = self.rows.copy(np.inf), self._followed.rows()
                 elif self._tests.agree(group, free, self._early, self._late, noise):
                     return self._tell(group, value, sigma)
         self.ended = self._is_unconfirmed(stamp, noise)
@@ -170,13 +170,9 @@ class ChangeTrial:
             and self._tests.expected(self.suspected, self._value, rows, noise) >= 1.0
         )
 
-    def _none(self) -> ForgettingLeastSquares:
-        n, m = len(self._followed.level), len(self._followed.columns)
-        return ForgettingLeastSquares(n, m, np.inf)
-
     def _duration(self) -> float:
         """Return how long the suspected group has to last before rows confirm it [s]."""
-        payload, settings = self.suspected.kind == PAYLOAD, self._settings
+        settings, payload = self._settings, self.suspected.kind == PAYLOAD
         return settings.payload_duration if payload else settings.duration
 
     def _is_over(self, value: Array) -> bool:
@@ -273,9 +269,8 @@ class DriftMonitor:
         self.followed = followed = follow(robot, standard)
         self._states = FilteredStates(robot.drive_gain, cutoff, MAX_GAP)
         self._builder = MotionRows(robot, standard, followed.columns, standstill)
-        n, m = robot.n, len(followed.columns)
-        self._rows = ForgettingLeastSquares(n, m, settings.memory)
-        self._recent = [ForgettingLeastSquares(n, m, memory) for memory in RECENT]
+        self._rows = followed.rows(settings.memory)
+        self._recent = [followed.rows(memory) for memory in RECENT]
         self._noise = RowNoise(residual, followed.level)
         own = sigma[followed.columns]
         self._tests = ChangeTests(followed, own, settings.tolerance, settings.significance)
@@ -300,14 +295,7 @@ class DriftMonitor:
     def update(
         self, stamp: npt.NDArray[np.int64], position: Array, effort: Array
     ) -> list[DriftChange]:
-        """
-        Take in joint states: stamps [ns], positions and efforts as published, (N, n).
-
-        Returns
-        -------
-        The changes that are told now.
-
-        """
+        """Take in stamps [ns], positions and efforts as published, (N, n); return new changes."""
         told = []
         for sample in zip(stamp.tolist(), position, effort, strict=True):
             if (dt := self._states.take(*sample)) is None:
@@ -391,8 +379,7 @@ class DriftMonitor:
 
     def _windows(self) -> Iterator[ForgettingLeastSquares]:
         """Yield the last rows alone, more and more of them."""
-        n, m = len(self.followed.level), len(self.followed.columns)
-        rows = ForgettingLeastSquares(n, m, np.inf)
+        rows = self.followed.rows()
         for count, row in enumerate(reversed(self._latest), 1):
             rows.add(row.values, row.used, row.duration)
             if count in WINDOWS:

@@ -68,6 +68,7 @@ class MomentumObserver:
     Attributes
     ----------
     inertia : (n, n) M(q) of the last sample
+    observed : (3, n) external efforts r, and how far the true ones may lie below and above them
 
     Raises
     ------
@@ -93,19 +94,14 @@ class MomentumObserver:
         self._direction = np.zeros(len(model.drives))
         self._positive, self._negative = (np.maximum(s * model.drives, 0.0) for s in (1.0, -1.0))
         self._coupled = len(model.drives) > n
-        self._filtered, self.inertia = np.zeros((3, n)), np.zeros((n, n))
+        self.observed, self.inertia = np.zeros((3, n)), np.zeros((n, n))
         self._last: tuple[Array, Array] | None = None
-
-    @property
-    def observed(self) -> Array:
-        """External efforts r, and how far the true ones may lie below and above it, (3, n)."""
-        return self._filtered
 
     def start(self, motion: FilteredMotion) -> None:
         """Start anew with what is known of friction at this time."""
         momentum, rate = self._momentum_and_rate(motion)
-        self._filtered = -rate
-        self._filtered[0] = 0.0
+        self.observed = -rate
+        self.observed[0] = 0.0
         self._last = momentum, rate
 
     def step(self, motion: FilteredMotion, h: float) -> None:
@@ -117,7 +113,7 @@ class MomentumObserver:
         mean = -0.5 * (rate_before + rate)
         mean[0] += (momentum - before) / h
         share = 1.0 - np.exp(-self._gain * h)
-        self._filtered = self._filtered + share * (mean - self._filtered)
+        self.observed = self.observed + share * (mean - self.observed)
         self._last = momentum, rate
 
     def _momentum_and_rate(self, motion: FilteredMotion) -> tuple[Array, Array]:
@@ -127,7 +123,7 @@ class MomentumObserver:
         Rows 1 and 2 are how far friction may lie below and above the expected one, negative.
         """
         q, dq, _, tau = motion
-        self.inertia, rates = self._model.mass_matrix(q), np.empty_like(self._filtered)
+        self.inertia, rates = self._model.mass_matrix(q), np.empty_like(self.observed)
         friction, below, above = self._friction(motion)
         rates[0] = self._model.momentum_rate(q, dq) + tau - friction
         rates[1], rates[2] = -below, -above
@@ -192,11 +188,7 @@ class FrictionAtRest:
         """
         Return the standard deviation (n,) after a step of h [s].
 
-        Parameters
-        ----------
-        dq, effort : (n,) speeds and external efforts
-        width : (n,) of what friction may be
-
+        Of speeds and external efforts (n,), and the width (n,) of what friction may be.
         """
         stuck = np.abs(self._drives @ dq) <= self._speed
         self._rest = np.where(stuck @ self._turned > 0.0, self._rest + h, 0.0)
@@ -257,18 +249,10 @@ class ExternalEffortEstimator:
 
     def take(self, stamp: int, position: Array, effort: Array) -> ExternalEffort | None:
         """
-        Take in one sample as published.
+        Take in one sample as published: its stamp [ns], positions and efforts (n,).
 
-        Parameters
-        ----------
-        stamp : [ns]
-        position, effort : (n,)
-
-        Returns
-        -------
-        External efforts; None while the filter settles, where no efforts are reported, and for
-        samples that are passed over.
-
+        Returns None while the filter settles, where no efforts are reported, and for samples that
+        are passed over.
         """
         step = self._states.take(stamp, position, effort)
         if step is None:
@@ -298,15 +282,8 @@ def external_efforts(
     """
     Observe external efforts along recordings, as they would have been live.
 
-    Parameters
-    ----------
-    recordings : with the robot's joints, in its order; of long ones the beginning is used
-    estimator : new
-
-    Returns
-    -------
-    Arrays of N samples: stamps (N,), others (N, n); N may be 0
-
+    Recordings have the robot's joints in its order; of long ones the beginning is used. The arrays
+    are of N samples: stamps (N,), others (N, n); N may be 0.
     """
 
     def samples() -> Iterator[tuple[int, Array, Array]]:

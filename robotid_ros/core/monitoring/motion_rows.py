@@ -102,17 +102,10 @@ class FilteredStates:
 
     def take(self, stamp: int, position: Array, effort: Array) -> float | None:
         """
-        Take in one sample.
+        Take in one sample as published: its stamp [ns], positions and efforts (n,).
 
-        Parameters
-        ----------
-        stamp : [ns]
-        position, effort : (n,) as published
-
-        Returns
-        -------
-        Time since the sample before [s], 0 where the filter starts anew; None: passed over
-
+        Returns the time since the sample before [s], 0 where the filter starts anew; None: passed
+        over.
         """
         tau = effort * self._drive_gain
         dt = (stamp - self.stamp) * 1e-9
@@ -207,18 +200,9 @@ class MotionRows:
 
     def add(self, stamp: int, motion: Array, effort: Array) -> Row | None:
         """
-        Take in an instant.
+        Take in an instant; return the row of the block that ends here, or None.
 
-        Parameters
-        ----------
-        stamp : [ns]
-        motion : (3, n) position, velocity, acceleration
-        effort : (n,) that passed the same filter
-
-        Returns
-        -------
-        The row of the block that ends here, or None.
-
+        Of a stamp [ns], position and its derivatives (3, n), and effort (n,) filtered alike.
         """
         instants = self._instants
         if instants and (stamp - instants[-1][0]) * 1e-9 < MIN_STEP:
@@ -228,19 +212,16 @@ class MotionRows:
         if duration < ROW_TIME or len(instants) < MIN_INSTANTS:
             return None
         self._instants = instants[-1:]
-        return self._row(instants[1:], duration)
-
-    def _row(self, instants: list[tuple[int, Array, Array]], duration: float) -> Row:
-        q, dq, ddq = np.stack([motion for _, motion, _ in instants], axis=1)
-        effort = np.array([effort for _, _, effort in instants])
+        q, dq, ddq = np.stack([motion for _, motion, _ in instants[1:]], axis=1)
+        efforts = np.array([effort for _, _, effort in instants[1:]])
         moving = self._is_moving(dq)
         used, self._moved = moving & self._moved, moving
         values = np.zeros((self._robot.n, len(self._columns) + 1))
         if used.any():
             W = regressor(self._robot, q, dq, ddq)
             values[:, :-1] = W[:, :, self._columns].mean(axis=1)
-            values[:, -1] = np.mean(effort.T - W @ self._standard, axis=1)
-        return Row(instants[-1][0], duration, values, used)
+            values[:, -1] = np.mean(efforts.T - W @ self._standard, axis=1)
+        return Row(stamp, duration, values, used)
 
     def _is_moving(self, dq: Array) -> npt.NDArray[np.bool_]:
         """Return which joints (n,) move one way throughout, and every motor that they share."""

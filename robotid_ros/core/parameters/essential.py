@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import fdtrc
 
-from ..arrays import Array
 from ..regression.covariance import inflation
 from ..regression.estimate import Estimate
 from ..regression.estimators import fit
@@ -50,12 +49,7 @@ def find_essential(
     against the base parameters. Residuals are correlated in time, so that rows count only as far
     as they are independent, see `effective_sample_size`.
 
-    Parameters
-    ----------
-    system, start : all base parameters, and their estimate
-    bound : largest %σ of an essential parameter
-    ratio : n_σ, largest %σ over the smallest; 0: the bound alone counts
-
+    `start` is the estimate of all base parameters; with a ratio of 0 the bound alone counts.
     """
     kept, path = backward_elimination(start, bound, significance, ratio)
     estimate = start
@@ -95,12 +89,7 @@ def backward_elimination(
 
     To drop parameter i is to move χ by −C_i χ_i/C_ii, C being the classical covariance: what a
     least squares fit without column i gives, weights left as they are. The residual's square grows
-    by σ² χ_i²/C_ii.
-
-    Returns
-    -------
-    Their places, and per step what `Essential.path` holds
-
+    by σ² χ_i²/C_ii. Returns their places, and per step what `Essential.path` holds.
     """
     independent = effective_sample_size(start)
     freedom = max(independent - len(start.value), 1.0)
@@ -128,7 +117,10 @@ def backward_elimination(
         name = start.names[kept[place]]
         growth, ended = more, float(np.sqrt(1.0 + more / rows))
         path.append((name, float(percent[place]), ended, p_value))
-        value, classical, covariance = _without(place, value, classical, covariance)
+        projection = np.eye(len(value))
+        projection[:, place] -= classical[:, place] / classical[place, place]
+        P = np.delete(projection, place, axis=0)
+        value, classical, covariance = P @ value, P @ classical @ P.T, P @ covariance @ P.T
         del kept[place]
     return kept, path
 
@@ -142,16 +134,3 @@ def effective_sample_size(estimate: Estimate) -> float:
     """
     ratio = inflation(estimate.classical, estimate.noise_covariance)
     return float(estimate.rows.sum() / max(ratio, 1.0))
-
-
-def _without(
-    place: int, value: Array, classical: Array, covariance: Array
-) -> tuple[Array, Array, Array]:
-    projection = np.eye(len(value))
-    projection[:, place] -= classical[:, place] / classical[place, place]
-    projection = np.delete(projection, place, axis=0)
-    return (
-        projection @ value,
-        projection @ classical @ projection.T,
-        projection @ covariance @ projection.T,
-    )

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from ..arrays import Array, diagonal_scale
-from ..diagnostics.trials import compare, Trial, TrialRows, Trials
+from ..diagnostics.trials import compare, Trial, trial_rows, Trials
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
@@ -34,12 +34,9 @@ def try_essential(
     """
     Try essential parameters, chosen anew without each fold; None where they do not predict better.
 
-    Parameters
-    ----------
-    bound, significance, ratio : as of `find_essential`
-
+    `bound`, `significance` and `ratio` are those of `find_essential`.
     """
-    rows = TrialRows.of(systems)
+    rows = trial_rows(systems)
     if rows is None or rows.W.shape[2] != len(estimate.value):
         return None
     wider = np.sqrt(np.diag(estimate.covariance) / np.diag(estimate.classical))
@@ -77,7 +74,7 @@ def try_base(
 
     `link_sigma` is the tightest pull of `standard_parameters`.
     """
-    rows = TrialRows.of(systems)
+    rows = trial_rows(systems)
     if rows is None or isinstance(robot, ElasticRobot) or len(base.columns) != rows.W.shape[2]:
         return None
     trials = Trials(rows)

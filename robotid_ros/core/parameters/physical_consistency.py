@@ -208,12 +208,8 @@ def scaled_coordinates(prior: BodyPrior, slenderness: float = 0.0) -> tuple[Arra
     Return coordinates z of standard parameters χ = T z in which the prior is independent.
 
     `slenderness` is the least radius of gyration, over its largest, by which a link is scaled:
-    what is known of a rod's axis is no share of its thickness.
-
-    Returns
-    -------
-    T (p, p), the prior's z (p,), links made possible bodies, and 1/σ of each z (p,)
-
+    what is known of a rod's axis is no share of its thickness. Returns T (p, p), the prior's z
+    (p,), links made possible bodies, and 1/σ of each z (p,).
     """
     p = len(prior.value)
     T, origin = np.eye(p), np.array(prior.value, dtype=float)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Array
+from ..arrays import Array, rms
 from ..model.dynamics import inverse_dynamics
 from ..model.friction import LINK_SIDE_SUFFIX, PLAIN
 from ..model.parameters import INERTIAL
@@ -108,26 +108,22 @@ def plain_equivalent(
         value[columns] += change / scale[columns]
         value[np.abs(value) * scale <= ROUNDING * np.linalg.norm(friction)] = 0.0
         candidates.append(value)
-    size, best, least = _rms(friction), candidates[-1], np.inf
+    size, best, least = rms(friction), candidates[-1], np.inf
     for value in candidates:
-        missed = _rms(friction - A @ value)
+        missed = rms(friction - A @ value)
         # The first ones are preferred: friction that is plain stays as it is, to the last digit.
         if min(value[:2]) >= 0.0 and missed < least - ROUNDING * size:
             best, least = value, missed
     plain = PlainFriction(*best.tolist())
-    rms, relative = difference(plain, dq, friction)
-    return dataclasses.replace(plain, rms=rms, relative=relative)
+    missed, relative = difference(plain, dq, friction)
+    return dataclasses.replace(plain, rms=missed, relative=relative)
 
 
 def difference(plain: PlainFriction, dq: Array, friction: Array) -> tuple[float, float]:
     """Return the RMS of plain friction less samples of a torque (N,), and over that torque's."""
     torque = plain.viscous * dq + plain.coulomb * np.sign(dq) + plain.offset
-    rms, size = _rms(torque - friction), _rms(friction)
-    return rms, rms / size if size else 0.0
-
-
-def _rms(values: Array) -> float:
-    return float(np.sqrt(np.mean(values**2))) if values.size else 0.0
+    missed, size = rms(torque - friction), rms(friction)
+    return missed, missed / size if size else 0.0
 
 
 def plain_friction(
@@ -139,13 +135,8 @@ def plain_friction(
     """
     Fit plain friction to the identified friction of each joint, and of each coupling's motor.
 
-    Parameters
-    ----------
-    robot, chi : the model, with standard parameters (p,)
-    fitted : motions whose speeds count; where a joint does not move in any, all speeds up to its
-        limit count alike
-    validation : motions on which the difference is seen besides
-
+    Speeds of the `fitted` motions count; where a joint does not move in any, all speeds up to its
+    limit count alike. The difference is that of the `validation` motions where it is larger there.
     """
     recorded, others = (_by_drive(robot, chi, motions) for motions in (fitted, validation))
     anywhere = _by_drive(robot, chi, [_states_within_limits(robot)])
@@ -155,9 +146,9 @@ def plain_friction(
         used = recorded[name] if known else drive
         plain = plain_equivalent(used.speed, used.torque, drive.plain)
         if known and name in others:
-            rms, relative = difference(plain, others[name].speed, others[name].torque)
+            missed, relative = difference(plain, others[name].speed, others[name].torque)
             plain = dataclasses.replace(
-                plain, rms=max(plain.rms, rms), relative=max(plain.relative, relative)
+                plain, rms=max(plain.rms, missed), relative=max(plain.relative, relative)
             )
         found[name] = dataclasses.replace(plain, recorded=known)
     return found
@@ -224,14 +215,9 @@ def _drives(robot: Robot, chi: Array, motion: DriveMotion) -> Iterator[tuple[str
 def _states_within_limits(robot: Robot) -> DriveMotion:
     """Return random states whose speeds are spread evenly, without acceleration."""
     rng, limits = np.random.default_rng(0), robot.limits
-    lower, upper = (
-        np.where(np.isfinite(limit), limit, default)
-        for limit, default in (
-            (limits.lower, -NO_POSITION_LIMIT),
-            (limits.upper, NO_POSITION_LIMIT),
-        )
-    )
-    fastest = np.where(np.isfinite(limits.velocity), limits.velocity, NO_SPEED_LIMIT)
+    lower = np.nan_to_num(limits.lower, neginf=-NO_POSITION_LIMIT)
+    upper = np.nan_to_num(limits.upper, posinf=NO_POSITION_LIMIT)
+    fastest = np.nan_to_num(limits.velocity, posinf=NO_SPEED_LIMIT)
     q = rng.uniform(lower, np.maximum(lower, upper), (STATES, robot.n))
     shares = (np.arange(STATES) + 0.5) / STATES
     dq = fastest * rng.permuted(np.tile(shares[:, None], robot.n), axis=0)

@@ -129,7 +129,6 @@ def standard_parameters(
 
     Parameters
     ----------
-    robot, base, estimate : the prior, and the base parameters
     system : rows to predict; None: the pull stays at `spread`
     spread : σ_S of the tightest pull
     tolerance : largest increase of the residual over that of the base parameters, relative
@@ -175,7 +174,14 @@ def standard_parameters(
         obstacle=obstacle,
     )  # fmt: skip
     result = dataclasses.replace(result, residual=_relative(R, base.of(result.value)))
-    return dataclasses.replace(result, findings=_consistency_findings(robot, result, rest))
+    if not obstacle:
+        return result
+    # No body that can exist explains the data; what is left without the joint in the way.
+    note = finding(
+        'not_physical', [obstacle], robot=robot.name, residual=result.residual,
+        base=reference, attainable=attainable, without=rest,
+    )  # fmt: skip
+    return dataclasses.replace(result, findings=(note,))
 
 
 def _least(fits: Callable[[float], bool]) -> float:
@@ -187,19 +193,6 @@ def _least(fits: Callable[[float], bool]) -> float:
     return float(np.exp(high))
 
 
-def _consistency_findings(robot: Robot, standard: Standard, rest: float) -> tuple[Finding, ...]:
-    """Tell where no body that can exist explains the data, and what is left without the joint."""
-    if not standard.obstacle:
-        return ()
-    return (
-        finding(
-            'not_physical', [standard.obstacle],
-            robot=robot.name, residual=standard.residual, base=standard.base_residual,
-            attainable=standard.attainable, without=rest,
-        ),
-    )  # fmt: skip
-
-
 def refit(
     robot: Robot,
     base: BaseParameters,
@@ -209,14 +202,9 @@ def refit(
     right: Array,
 ) -> Array:
     """
-    Return the base parameters (b,) of consistent ones, from normal equations of some rows.
+    Return the base parameters (b,) of consistent ones, from normal equations N χ = r of some rows.
 
-    Parameters
-    ----------
-    robot, base, estimate : as of `standard_parameters`
-    spreads : its tightest σ_S, and the one that it found
-    normal, right : N (b, b) and r (b,) of rows over their σ, N χ = r
-
+    `spreads` are the tightest σ_S of `standard_parameters`, and the one that it found.
     """
     scale = diagonal_scale(normal)
     values, vectors = np.linalg.eigh(normal / np.outer(scale, scale))
@@ -289,14 +277,10 @@ def _prior_sigma(robot: Robot) -> Array:
 
     A stiffness that the configuration does not give has no prior.
     """
-    return np.array(
-        [
-            np.inf
-            if p.symbol in ('K', *OF_POSITION) and value == 0.0
-            else max(PRIOR_RELATIVE_SIGMA * abs(value), MIN_PRIOR_SIGMA)
-            for p, value in zip(robot.parameters, robot.prior, strict=True)
-        ]
-    )
+    symbols = np.array([p.symbol for p in robot.parameters])
+    unknown = np.isin(symbols, ('K', *OF_POSITION)) & (robot.prior == 0.0)
+    known = np.maximum(PRIOR_RELATIVE_SIGMA * np.abs(robot.prior), MIN_PRIOR_SIGMA)
+    return np.where(unknown, np.inf, known)
 
 
 def basic_solution(base: BaseParameters, value: Array) -> Array:

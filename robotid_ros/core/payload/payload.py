@@ -273,7 +273,7 @@ def payload_from_recordings(
         found = estimate_base_parameters(recording, robot, base, settings, lambda _: None)
         systems = found.sampled_systems
         warnings = data_warnings(robot, base, found.samples, systems, found.estimate)
-        notes.extend(each.of(name) for each in (*found.signal_notes, *warnings))
+        notes.extend(each.of(name) for each in (*found.notes, *warnings))
         return found.estimate
 
     without = empty if isinstance(empty, KnownArm) else estimate('empty', empty)

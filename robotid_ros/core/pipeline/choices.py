@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 import dataclasses
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,18 +38,12 @@ BANDS, POSITIONS, LARGEST_BAND, LARGEST_CUTOFF = (8.0, 5.0, 12.0), 2.5, 0.2, 0.4
 JUDGING, JUDGING_POSITIONS = 5.0, 2.0
 
 
-@dataclasses.dataclass(frozen=True)
-class ModelChoice:
+class ModelChoice(NamedTuple):
     """
-    A recording, a robot and settings that leave nothing open.
+    A recording, a robot and settings that leave nothing open, and what was noted.
 
-    Attributes
-    ----------
-    recording : to identify from; what came as an iterator of chunks is read on from the first
-    robot, settings : with what was chosen
-    mixed : the mixed model, None where nothing was open or none could be chosen
-    notes : what the choice noted: delays, efforts without gravity, why nothing was chosen
-
+    What came as an iterator of chunks is read on from the first. There is no mixed model where
+    nothing was open or none could be chosen.
     """
 
     recording: RecordingOrChunks
@@ -61,15 +56,7 @@ class ModelChoice:
 def choose_model(
     recording: RecordingOrChunks, robot: Robot, settings: IdentificationSettings
 ) -> ModelChoice:
-    """
-    Choose what is open, of several logs by all of them, of chunks by the first one that moves.
-
-    Parameters
-    ----------
-    recording : in memory, or its successive chunks
-    robot, settings : what may be open
-
-    """
+    """Choose what is open, of several logs by all of them, of chunks by the first that moves."""
     fixed = without_choice(settings)
     if not is_open(robot, settings):
         return ModelChoice(recording, robot, fixed)
@@ -118,11 +105,8 @@ def choose_filters(
     """
     Choose the filters, where they are open, with which plain friction predicts folds best.
 
-    Returns
-    -------
-    The recordings without the delays of their efforts, the settings for these, and, where there
-    was no delay to remove, what was noted of delays; else None
-
+    Returns the recordings without the delays of their efforts, the settings for these, and, where
+    there was no delay to remove, what was noted of delays; else None.
     """
     rate = min(recording.rate for recording in recordings)
     base = base_parameters(robot)
@@ -167,14 +151,8 @@ def choose_from(
     """
     Choose the mixed model of some recordings, without gravity where the efforts hold none.
 
-    Returns
-    -------
-    The model, and a finding where it is without gravity
-
-    Raises
-    ------
-    RobotIdError : a recording cannot be used
-
+    Returns the model, and a finding where it is without gravity; raises a RobotIdError where a
+    recording cannot be used.
     """
     model = _chosen(recordings, robot, signals)
     if robot.effort_kind != 'auto' or not robot.gravity.any():

@@ -1,4 +1,4 @@
-"""From a recording to an estimate: its rows, their fit, and what says whether logs agree."""
+"""From a recording to an estimate: rows, fit, whether logs agree, friction by the links' load."""
 
 from __future__ import annotations
 
@@ -22,19 +22,21 @@ from ..finding_codes import finding
 from ..findings import Finding
 from ..identification_settings import IdentificationSettings, MODEL_ERROR, SIMULATED
 from ..mixed.mixed_model import MixedModel
-from ..model.base_parameters import BaseParameters
+from ..model.base_parameters import base_parameters, BaseParameters
+from ..model.parameters import INERTIAL
 from ..model.robot import ElasticRobot, Robot
 from ..parameters.plain_friction import DriveMotion
+from ..parameters.standard import basic_solution
 from ..regression.estimate import Estimate
 from ..regression.estimators import add_reference_instruments, fit, MIXED
 from ..regression.goodness_of_fit import Validation
-from ..regression.observation_system import Factors, Observed, Rows, System
+from ..regression.observation_system import Factors, observe, Observed, Rows, System
 from ..regression.random_effects import agreement
 from ..replay.convergence_history import History
 from ..replay.didim import describe_iteration, fit_with_simulated_instruments, identify_closed_loop
 from ..signals.recording import Recording
 from ..signals.samples import Samples
-from ..timing.delays import Delays
+from ..timing.delays import prepare_without_delay
 from .logs import LogSet, RecordingOrChunks, short_names
 from .observation import observe_recording
 from .validation import validate_system
@@ -52,29 +54,22 @@ LARGE_RESIDUAL, MANY_TIMES = 0.1, 2.0
 
 
 @dataclasses.dataclass(frozen=True)
-class Estimation:
+class Estimation(Observed[System]):
     """
     Base parameters of a recording, with the samples and rows that they come from.
 
     Attributes
     ----------
-    samples : of all of it, or of the first chunk that moves
-    sampled_systems : rows in memory, one system a chunk
     system : that was solved
     estimate : of the base parameters
-    delays : of the efforts behind the positions, removed
-    signal_notes, estimate_notes : findings on the signals and on the estimate
+    remarks : findings on the estimate
     history : of an iterative method, or None
 
     """
 
-    samples: Samples
-    sampled_systems: tuple[Rows, ...]
-    system: System
+    _: dataclasses.KW_ONLY
     estimate: Estimate
-    delays: Delays
-    signal_notes: tuple[Finding, ...] = ()
-    estimate_notes: tuple[Finding, ...] = ()
+    remarks: tuple[Finding, ...] = ()
     history: History | None = None
 
     def less_shrunk(self) -> Estimation:
@@ -122,20 +117,20 @@ def check_method(
     RecordingError : it needs the whole recording, which comes in chunks
 
     """
-    elastic = isinstance(robot, ElasticRobot)
-    if isinstance(recording, LogSet):
-        if elastic or settings.method in OF_ONE_LOG:
-            what = f"method '{settings.method}'"
-            what = what if settings.method in OF_ONE_LOG else 'an elastic robot'
-            raise ConfigurationError(
-                f"{what} takes one log and not several: give the longest one, or use method 'wls'"
-            )
-    elif not isinstance(recording, Recording) and (elastic or settings.method in WHOLE):
-        what = f"method '{settings.method}'" if settings.method in WHOLE else 'an elastic robot'
-        raise RecordingError(
-            f'{what} needs a recording in memory as a whole, and this one is too long: choose a '
-            "part of it, or method 'wls'"
+    several = isinstance(recording, LogSet)
+    methods = OF_ONE_LOG if several else WHOLE
+    asked = settings.method in methods
+    if isinstance(recording, Recording) or not (asked or isinstance(robot, ElasticRobot)):
+        return
+    what = f"method '{settings.method}'" if asked else 'an elastic robot'
+    if several:
+        raise ConfigurationError(
+            f"{what} takes one log and not several: give the longest one, or use method 'wls'"
         )
+    raise RecordingError(
+        f'{what} needs a recording in memory as a whole, and this one is too long: choose a part '
+        "of it, or method 'wls'"
+    )
 
 
 def estimate_base_parameters(
@@ -147,14 +142,9 @@ def estimate_base_parameters(
     mixed: MixedModel | None = None,
 ) -> Estimation:
     """
-    Estimate the base parameters from a recording.
+    Estimate the base parameters from a recording in memory, in chunks, or of several logs.
 
-    Parameters
-    ----------
-    recording : in memory, or its successive chunks; several logs
-    settings : signals, estimator
-    progress : called with the name of each step
-    mixed : whose penalties count with the method 'mixed'
+    `progress` is called with the name of each step; penalties of `mixed` count with its method.
 
     Raises
     ------
@@ -166,62 +156,52 @@ def estimate_base_parameters(
     whole = settings.method in WHOLE or isinstance(robot, ElasticRobot)
     try:
         observed = observe_recording(recording, robot, base, settings.signals, whole)
-        check_deflections(observed.samples, robot)
+        samples, sampled, notes = observed.samples, observed.sampled_systems, observed.notes
+        check_deflections(samples, robot)
         progress('estimating')
-        return _estimate(recording, observed, robot, base, settings, progress, mixed)
+
+        def penalised(system: System) -> System:
+            """Return the system with the penalties of a mixed model where they count."""
+            used = mixed is not None and settings.method == MIXED
+            return mixed.attach(system) if used and mixed is not None else system
+
+        system, history = penalised(as_asked(observed.system, settings)), None
+        remarks = list[Finding]()
+        if settings.method in SIMULATED and isinstance(recording, Recording):
+            system, estimate, history = _fit_by_simulation(
+                recording, samples, system, robot, base, settings, progress
+            )
+            remarks = list(history.findings)
+        elif settings.method == 'iv' and not isinstance(robot, ElasticRobot):
+            assert isinstance(recording, Recording) and isinstance(system, Rows)
+            system, estimate, remarks = _fit_by_instruments(
+                recording, samples, system, robot, base, settings
+            )
+        else:
+            # The instruments of springs follow from a weighted fit.
+            method = 'wls' if settings.method == 'iv' else settings.method
+            estimate = fit(system, method, settings.iterations)
+        if isinstance(recording, LogSet):
+            parts = [penalised(part.system) for part in observed.parts]
+            remarks += _disagreement(recording, parts, estimate.value)
+            remarks += _agreement(recording, parts, estimate)
+        elif isinstance(system, Factors):
+            notes = (*notes, finding('long_recording', count=len(sampled)))
+        elif isinstance(recording, Recording) and isinstance(system, Rows):
+            if settings.method not in SIMULATED:
+                system, estimate, more = account_for_springs(
+                    recording, samples, system, robot, base, estimate
+                )
+                remarks += more
+            sampled = (system,)
     except RankDeficientError as error:
         weak = {name.removesuffix('R') for name in error.names}
         joints = dict.fromkeys(p.joint for p in robot.parameters if p.name in weak)
         raise RankDeficientError(error.names, error.singular_values, tuple(joints)) from error
-
-
-def _estimate(
-    recording: RecordingOrChunks,
-    observed: Observed[System],
-    robot: Robot,
-    base: BaseParameters,
-    settings: IdentificationSettings,
-    progress: Progress,
-    mixed: MixedModel | None,
-) -> Estimation:
-    def penalised(system: System) -> System:
-        """Return the system with the penalties of a mixed model where they count."""
-        used = mixed is not None and settings.method == MIXED
-        return mixed.attach(system) if used and mixed is not None else system
-
-    samples, sampled, notes = observed.samples, observed.sampled_systems, observed.notes
-    system, history = penalised(as_asked(observed.system, settings)), None
-    remarks = list[Finding]()
-    if settings.method in SIMULATED and isinstance(recording, Recording):
-        system, estimate, history = _fit_by_simulation(
-            recording, samples, system, robot, base, settings, progress
-        )
-        remarks = list(history.findings)
-    elif settings.method == 'iv' and not isinstance(robot, ElasticRobot):
-        assert isinstance(recording, Recording) and isinstance(system, Rows)
-        system, estimate, remarks = _fit_by_instruments(
-            recording, samples, system, robot, base, settings
-        )
-    else:
-        # The instruments of springs follow from a weighted fit.
-        method = 'wls' if settings.method == 'iv' else settings.method
-        estimate = fit(system, method, settings.iterations)
-    if isinstance(recording, LogSet):
-        parts = [penalised(part.system) for part in observed.parts]
-        remarks += _disagreement(recording, parts, estimate.value)
-        remarks += _agreement(recording, parts, estimate)
-    elif isinstance(system, Factors):
-        notes = (*notes, finding('long_recording', count=len(sampled)))
-    elif isinstance(recording, Recording) and isinstance(system, Rows):
-        if settings.method not in SIMULATED:
-            system, estimate, more = account_for_springs(
-                recording, samples, system, robot, base, estimate
-            )
-            remarks += more
-        sampled = (system,)
     return Estimation(
-        samples, sampled, system, estimate, observed.delays, notes, tuple(remarks), history
-    )
+        system, samples, sampled, observed.delays, notes,
+        estimate=estimate, remarks=tuple(remarks), history=history,
+    )  # fmt: skip
 
 
 def as_asked(system: System, settings: IdentificationSettings) -> System:
@@ -319,3 +299,49 @@ def _agreement(logs: LogSet, parts: list[System], estimate: Estimate) -> list[Fi
         return [finding('logs_agree', **test)]
     figures = {'logs': names, 'values': values[:, place], 'sigmas': sigmas[:, place]}
     return [finding('logs_disagree', outlier=names[found.session], **figures, **test)]
+
+
+# Most iterations, and the relative change of the links' torques that ends them: each step is some
+# ten times less than the one before, and no torque is known so well.
+LOAD_ITERATIONS, LOAD_TOLERANCE = 20, 1e-3
+
+
+def iterate_friction_load(
+    recording: RecordingOrChunks, robot: Robot, settings: IdentificationSettings
+) -> tuple[Robot, list[Finding]]:
+    """
+    Replace the load of friction that grows with it by that of the identified links.
+
+    τ_f = Fl |τ_l| sign(dq) with τ_l = W_l χ_l, the torque of the links (Hamon, Gautier and Garrec
+    2010), is a product of parameters. With the load of an earlier estimate, at first the URDF's,
+    it is linear; the estimate gives the next load, until both agree. A rotor inertia that is
+    regrouped with a link's counts as load. Returns the robot, and notes on what was not possible.
+
+    Raises
+    ------
+    ConfigurationError : such friction is asked of springs, or of a closed-loop simulation
+
+    """
+    if not robot.load_dependent:
+        return robot, []
+    if isinstance(robot, ElasticRobot) or settings.method in (*SIMULATED, 'both'):
+        raise ConfigurationError(
+            "friction 'load_coulomb' needs rigid joints and a method that simulates nothing: take "
+            "it out of robot.friction, or use method 'wls'"
+        )
+    if not isinstance(recording, Recording):
+        return robot, [finding('load_of_urdf')]
+    links = [p.symbol in INERTIAL for p in robot.parameters]
+    base = base_parameters(robot)
+    observed = prepare_without_delay(recording, robot, base, settings.signals)
+    system = observed.system
+    torque = np.zeros_like(system.Y)
+    for _ in range(LOAD_ITERATIONS):
+        load = np.where(links, basic_solution(base, fit(system, 'wls').value), 0.0)
+        previous, torque = torque, system.predict(base.of(load))
+        robot = dataclasses.replace(robot, load_parameters=load)
+        if np.linalg.norm(torque - previous) <= LOAD_TOLERANCE * np.linalg.norm(torque):
+            return robot, []
+        base = base_parameters(robot)
+        system = observe(observed.samples, robot, base)
+    return robot, [finding('load_not_converged', steps=LOAD_ITERATIONS)]

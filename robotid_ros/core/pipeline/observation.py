@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 import dataclasses
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.model_error import COLUMNS, count_model_error, ModelErrors
-from ..regression.observation_system import Factors, observe, Observed, read_only, Rows, System
+from ..regression.observation_system import Factors, observe, Observed, Rows, System
 from ..regression.triangular_factors import joined, split, triangular_factor, TriangularFactors
 from ..signals.preparation import EDGE_PERIODS, prepare
 from ..signals.recording import MAX_SAMPLES, Recording
@@ -62,11 +62,6 @@ CHUNK_SAMPLES = 60_000
 # long, slower than motions are.
 LEAST_DURATION = 30.0
 MAX_NOTES = 20  # of all chunks together, for the user
-# Axis of the rows in the fields of a system.
-ROW_AXIS = {
-    **{'time': 0, 'W': 1, 'Y': 1, 'valid': 1, 'Z': 1, 'measured': 0, 'moving': 1, 'D': 1},
-    **{'q': 0, 'dq': 0},
-}
 
 
 def observe_recording(
@@ -79,11 +74,8 @@ def observe_recording(
     """
     Turn a recording into rows, or into factors of as many as there are.
 
-    Parameters
-    ----------
-    recording : in memory, its successive chunks, or several logs
-    robot, base, settings : the model, and how signals are prepared
-    whole : whether the rows are wanted in memory, however many
+    It is in memory, in successive chunks, or of several logs. If `whole`, the rows are wanted in
+    memory, however many.
 
     Raises
     ------
@@ -111,10 +103,7 @@ def observe_log(
     """
     Turn one of several logs into rows in memory if `whole`, else into triangular factors.
 
-    Raises
-    ------
-    RecordingError : it cannot be used, or nothing moves in it; says which
-
+    A RecordingError says which one cannot be used, or does not move.
     """
     try:
         if isinstance(log, Recording) and not whole:
@@ -131,6 +120,7 @@ def _observe_logs(
     whole = logs.in_memory
     parts = [observe_log(log, robot, base, settings, whole) for log in logs.logs]
     systems = [part.system for part in parts]
+    rows = [system for system in systems if isinstance(system, Rows)]
     shifted = [
         dataclasses.replace(system, time=system.time + offset)
         for part, offset in zip(parts, logs.offsets, strict=True)
@@ -144,7 +134,7 @@ def _observe_logs(
     # The mean delay of each joint that has one: what another log of the robot may have.
     delayed = [joint for joint in robot.joints if any(joint in part.delays for part in parts)]
     return Observed(
-        stack_rows(systems) if whole else stack_factors(systems),
+        Rows.concatenate(rows) if whole else stack_factors(systems),
         parts[0].samples,
         tuple(shifted),
         {j: float(np.mean([part.delays.get(j, 0.0) for part in parts])) for j in delayed},
@@ -183,14 +173,7 @@ def _observe_chunks(
 def observe_in_turn(
     chunks: Iterable[Recording], robot: Robot, base: BaseParameters, settings: SignalSettings
 ) -> Iterator[Observed[Rows]]:
-    """
-    Yield the rows of each chunk in which something moves.
-
-    Raises
-    ------
-    RecordingError : a chunk cannot be used
-
-    """
+    """Yield the rows of each chunk that moves; RecordingError where one cannot be used."""
     delays: Delays | None = None
     tail: Recording | None = None
     for chunk in chunks:
@@ -232,22 +215,6 @@ def split_into_chunks(recording: Recording) -> Iterator[Recording]:
         rows = slice(start, start + CHUNK_SAMPLES)
         columns = (getattr(recording, name)[rows] for name in ('time', 'position', 'effort'))
         yield Recording(recording.joints, *columns, source=recording.source)
-
-
-def stack_rows(systems: Sequence[System]) -> Rows:
-    """Put the rows of systems with the same columns behind each other."""
-    rows, changed = [each for each in systems if isinstance(each, Rows)], dict[str, Any]()
-    for name, axis in ROW_AXIS.items():
-        values = [getattr(system, name) for system in rows]
-        if all(value is not None for value in values):
-            changed[name] = read_only(np.concatenate(values, axis=axis))
-    noise = [system.noise for system in rows if system.noise is not None]
-    return dataclasses.replace(
-        rows[0],
-        **changed,
-        noise=np.sqrt(np.mean(np.square(noise), axis=0)) if len(noise) == len(rows) else None,
-        band=min(system.band for system in rows),
-    )
 
 
 def stack_factors(systems: Sequence[System]) -> Factors:

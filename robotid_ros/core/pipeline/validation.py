@@ -28,13 +28,9 @@ def validate(
     settings: IdentificationSettings,
 ) -> Validation:
     """
-    Predict the torques of a recording with given standard parameters.
+    Predict the torques of a recording with given standard parameters (p,).
 
-    Parameters
-    ----------
-    recording : not the one that was identified with; of one that comes in chunks, some are used
-    chi : (p,) standard parameters
-    settings : how signals are prepared
+    Of one that comes in chunks, some are used.
 
     Raises
     ------

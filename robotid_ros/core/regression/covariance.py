@@ -19,12 +19,8 @@ def find_repetition(q: Array) -> float | None:
     Return after how many rows a motion repeats, a fraction between rows, or None: it does not.
 
     The first minimum below `REPEATED` of Σ |q(k + L) − q(k)|² over the sum of squares of both,
-    after it has been above `MOVED`. Half of the rows are the longest period.
-
-    Parameters
-    ----------
-    q : (N, n) positions, uniform in time
-
+    after it has been above `MOVED`, of positions (N, n), uniform in time. Half of the rows are the
+    longest period.
     """
     spread = q.std(axis=0)
     if len(q) < 4 or not spread.any():
@@ -149,23 +145,17 @@ def cluster_products(
     repetitions. What the model leaves out comes back with the motion, noise does not: of blocks of
     time alone, errors of the model would seem to average out the more the longer it repeats.
 
-    Parameters
-    ----------
-    system : rows of all joints, or triangular factors of successive batches
-    value : (b,)
-    instruments : per joint the rows that residuals are projected on, W where there are no others
-    weights : per joint those of its rows
-
+    `instruments` are per joint the rows that residuals are projected on, W where there are no
+    others.
     """
     if isinstance(system, Factors):
         return _batch_products(system.batches, value, weights)
     assert isinstance(system, Rows)
     length, shortest = system.W.shape[1], _shortest(system, value)
-    period = None if system.q is None else find_repetition(system.q)
     count = _count(length, shortest)
     edges = np.linspace(0, length, count + 1).astype(int)
     labels = [np.repeat(np.arange(count), np.diff(edges))]
-    if period is not None:
+    if system.q is not None and (period := find_repetition(system.q)) is not None:
         phase = np.arange(length) % period / period
         labels.append((phase * _count(int(period), shortest)).astype(int))
     return [_products(system, value, instruments, weights, each) for each in labels]
@@ -219,8 +209,7 @@ def _batch_products(
 
 def count_blocks(system: Rows, value: Array) -> int:
     """Return into how many blocks to cut rows: a block outlasts what residuals remember."""
-    length = system.W.shape[1]
-    return _count(length, _shortest(system, value))
+    return _count(system.W.shape[1], _shortest(system, value))
 
 
 def _count(length: int, shortest: float) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 import dataclasses
 from typing import Any
 
@@ -76,9 +75,8 @@ class Estimate(ReadOnlyArrays):
 
     def select(self, kept: npt.NDArray[np.intp]) -> Estimate:
         """Return the estimate of some of the parameters, the others as they are."""
-        square = np.ix_(kept, kept)
         fields = ('covariance', 'classical', 'model_error', 'of_noise')
-        parts: dict[str, Any] = {}
+        square, parts = np.ix_(kept, kept), dict[str, Any]()
         for name in fields:
             matrix = getattr(self, name)
             parts[name] = None if matrix is None else matrix[square]
@@ -99,10 +97,5 @@ class Estimate(ReadOnlyArrays):
 
     def table(self) -> ResultTable:
         """Lay the parameters out, a row each."""
-        columns: dict[str, Iterable[Any]] = {
-            'value': self.value,
-            'sigma': self.sigma,
-            'percent': self.relative_sigma,
-            'unit': self.units,
-        }
-        return ResultTable('parameter', self.names, columns)
+        columns = {'value': self.value, 'sigma': self.sigma, 'percent': self.relative_sigma}
+        return ResultTable('parameter', self.names, {**columns, 'unit': self.units})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import dataclasses
-from typing import NamedTuple
 
 import numpy as np
 
@@ -33,12 +32,8 @@ def add_instruments(
     """
     Add W of another motion to a system, for instrumental variables (IDIM-IV).
 
-    Parameters
-    ----------
-    samples : the measured motion, whose filter and decimation W gets too
-    time : (K,) of the other motion [s]; rows outside it are not used
-    motion : its q, dq, ddq (K, n), such as the simulated one's or the reference's
-
+    Of its times (K,) [s], outside of which rows are not used, and q, dq, ddq (K, n); W gets the
+    filter and decimation of the samples.
     """
     q, dq, ddq = (
         np.column_stack([np.interp(samples.time, time, column) for column in values.T])
@@ -52,14 +47,7 @@ def add_instruments(
 def add_reference_instruments(
     system: Rows, samples: Samples, recording: Recording, robot: Robot, base: BaseParameters
 ) -> Rows:
-    """
-    Add W of the recorded reference to a system.
-
-    Raises
-    ------
-    RecordingError : the recording has no reference
-
-    """
+    """Add W of the recorded reference to a system; RecordingError where there is none."""
     reference = recording.select(robot.joints).reference
     if reference is None or reference.time.size < 2:
         raise RecordingError(
@@ -95,7 +83,7 @@ def _wls(joint_rows: JointRows, system: System, value: Array | None) -> Weights:
     """
     if value is not None:
         return [
-            np.full(len(y), 1.0 / _rms(y - w @ value, w, y, value, count))
+            np.full(len(y), 1.0 / _rms(w, y, value, count))
             for (w, y), count in zip(joint_rows, system.equations, strict=True)
         ]
     counts = system.equations.tolist()
@@ -106,7 +94,7 @@ def _wls(joint_rows: JointRows, system: System, value: Array | None) -> Weights:
         W, Y = (np.concatenate(parts) for parts in zip(*joint_rows, strict=True))
         common = np.asarray(np.linalg.lstsq(W, Y, rcond=1e-12)[0])
         sigmas = [
-            _rms(y - w @ common, w, y, common, count) if np.isnan(sigma) else sigma
+            _rms(w, y, common, count) if np.isnan(sigma) else sigma
             for sigma, (w, y), count in zip(sigmas, joint_rows, counts, strict=True)
         ]
     return [np.full(len(y), 1.0 / s) for s, (_, y) in zip(sigmas, joint_rows, strict=True)]
@@ -151,12 +139,13 @@ def _irls(joint_rows: JointRows, system: System, value: Array | None) -> Weights
     return weights
 
 
-def _rms(residual: Array, w: Array, y: Array, value: Array, count: int) -> float:
-    if not len(residual):
+def _rms(w: Array, y: Array, value: Array, count: int) -> float:
+    """Return σ of what parameters leave of a joint's rows, above rounding."""
+    if not len(y):
         return np.inf
     share, size = (1e-12, y) if y.any() else (BALANCED, w * value)
     floor = share * float(np.abs(size).max())
-    return max(float(np.linalg.norm(residual)) / np.sqrt(count), floor, 1e-300)
+    return max(float(np.linalg.norm(y - w @ value)) / np.sqrt(count), floor, 1e-300)
 
 
 def _sigmas_with_prior(
@@ -173,14 +162,14 @@ def _sigmas_with_prior(
     for j in np.flatnonzero(np.isnan(sigmas)).tolist():
         (w, y), count = joint_rows[j], max(counts[j], 1)
         spread = float(np.sum((w @ prior.covariance) * w)) / count
-        rough[j] = float(np.hypot(_rms(y - w @ prior.mean, w, y, prior.mean, count), spread**0.5))
+        rough[j] = float(np.hypot(_rms(w, y, prior.mean, count), spread**0.5))
     weighted = [(w / s, y / s) for s, (w, y) in zip(rough, joint_rows, strict=True)]
     W, Y = (np.concatenate(parts) for parts in zip(*weighted, prior.rows, strict=True))
     solution = least_squares(W, Y)
     result = []
     for sigma, scale, (w, y), count in zip(sigmas, rough, weighted, counts, strict=True):
         determined = float(np.sum((w @ solution.bread) * w))
-        left = _rms(y - w @ solution.value, w, y, solution.value, count)
+        left = _rms(w, y, solution.value, count)
         free = max(1.0 - determined / max(count, 1), 1e-12)
         result.append(scale * left / np.sqrt(free) if np.isnan(sigma) else sigma)
     return result
@@ -208,14 +197,8 @@ WHITEN: dict[str, Callable[[JointRows, System, Array | None], Weights]] = {
 WHITENED = ('wls', 'mle', 'irls')
 # Share of a prior's variance; where data leave more, they tell less than the prior.
 LEFT_BY_DATA = 0.5
-# Methods that need single rows, which triangular factors no longer have.
-NEEDS_ALL_ROWS = ('irls', 'iv')
 # Most computations of the weights where the settings ask for fewer.
 ITERATIONS = {'irls': 30}
-
-
-# Covariances (b, b) of what penalties leave, and of what rows at instants do; None without any.
-Left = tuple[Array, Array] | None
 
 
 def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
@@ -237,7 +220,7 @@ def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
     """
     if method not in (*WHITEN, MIXED):
         raise UnknownNameError('method', method, tuple(WHITEN))
-    if isinstance(system, Factors) and method in NEEDS_ALL_ROWS:
+    if isinstance(system, Factors) and method in ('irls', 'iv'):
         raise RecordingError(
             f"method '{method}' needs every row of a recording, which so long a one does not "
             "leave in memory: use 'wls', or a part of it"
@@ -245,89 +228,33 @@ def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
     joint_rows = [system.rows(joint) for joint in range(len(system.joints))]
     weigh = _mixed if method == MIXED else WHITEN[method]
     weights = weigh(joint_rows, system, None)
-    solution, left = _solve(system, joint_rows, weights, method)
+    solution, bias, moved = _solve(system, joint_rows, weights, method)
     for _ in range(max(iterations, ITERATIONS.get(method, 1)) - 1):
         previous, weights = weights, weigh(joint_rows, system, solution.value)
-        solution, left = _solve(system, joint_rows, weights, method)
+        solution, bias, moved = _solve(system, joint_rows, weights, method)
         if all(np.allclose(a, b, rtol=TOLERANCE) for a, b in zip(previous, weights, strict=True)):
             break
-    return _estimate(system, joint_rows, weights, solution, left, method)
-
-
-def _solve(
-    system: System, joint_rows: JointRows, weights: Weights, method: str
-) -> tuple[Solution, Left]:
-    """Return the solution, and what penalties leave."""
-    left: Left = None
-    W = np.vstack([w * k[:, None] for (w, _), k in zip(joint_rows, weights, strict=True)])
-    Y = np.concatenate([y * k for (_, y), k in zip(joint_rows, weights, strict=True)])
-    if system.prior is not None and method in WHITENED:
-        W, Y = np.vstack([W, system.prior.rows[0]]), np.concatenate([Y, system.prior.rows[1]])
-    if method == 'iv' and isinstance(system, Rows):
-        Z = [system.instruments(j) * k[:, None] for j, k in enumerate(weights)]
-        solution = instrumental_variables(W, Y, np.vstack(Z))
-    elif method == MIXED and system.penalty is not None:
-        solution, bias, moved = system.penalty.solve(W, Y)
-        left = bias, np.outer(moved, moved)
-    else:
-        solution = (total_least_squares if method == 'tls' else least_squares)(W, Y)
-    s = solution.singular
-    if len(Y) < W.shape[1] or not s[-1] >= SINGULAR * s[0]:
-        weak = np.abs(solution.weakest)
-        names = tuple(n for n, v in zip(system.names, weak, strict=True) if v > WEAK * weak.max())
-        raise RankDeficientError(names, tuple(s))
-    return solution, left
-
-
-class _Covariances(NamedTuple):
-    """Fields of an estimate."""
-
-    covariance: Array
-    classical: Array
-    model_error: Array | None = None
-    of_noise: Array | None = None
-
-    def plus(self, known: Array) -> _Covariances:
-        """Return what they are with an error of other rows, (b, b)."""
-        of_noise = None if self.of_noise is None else self.of_noise + known
-        return _Covariances(
-            self.covariance + known, self.classical + known, self.model_error, of_noise
-        )
-
-
-def _estimate(
-    system: System,
-    joint_rows: JointRows,
-    weights: Weights,
-    solution: Solution,
-    left: Left,
-    method: str,
-) -> Estimate:
-    value = solution.value
-    residual = [y - w @ value for w, y in joint_rows]
-    found = _covariances(system, [w for w, _ in joint_rows], weights, solution, method)
-    if left is not None:
-        found = found.plus(left[0])
-        # Not of the weights by which consistent parameters may be off.
-        found = found._replace(covariance=found.covariance + left[1])
-    rows = system.equations
+    value, bread, rows = solution.value, solution.bread, system.equations
     from_prior = np.zeros(len(value), dtype=bool)
     if system.prior is not None and method in WHITENED:
         # What the prior adds to the normal equations has an error of its own.
-        bread = solution.bread
-        known = bread @ system.prior.whitening.T @ system.prior.whitening @ bread.T
-        found = found.plus(known)
+        V = system.prior.whitening
+        bias = bread @ V.T @ V @ bread.T
         from_prior = np.diag(bread) > LEFT_BY_DATA * np.diag(system.prior.covariance)
+    covariance, classical, model_error, of_noise = _covariances(system, weights, solution, method)
+    norms = [np.linalg.norm(y - w @ value) for w, y in joint_rows]
     return Estimate(
         names=system.names,
         units=system.units,
         value=value,
-        **found._asdict(),
+        # Rows at instants are not of the weights by which consistent parameters may be off.
+        covariance=covariance + bias + np.outer(moved, moved),
+        classical=classical + bias,
+        model_error=model_error,
+        of_noise=None if of_noise is None else of_noise + bias,
         residual=system.relative_residual(value),
         total_residual=system.total_residual(value),
-        sigma_torque=np.array(
-            [np.linalg.norm(r) / np.sqrt(max(m, 1)) for r, m in zip(residual, rows, strict=True)]
-        ),
+        sigma_torque=norms / np.sqrt(np.maximum(rows, 1)),
         rows=rows,
         condition_number=float(solution.singular[0] / solution.singular[-1]),
         method=method,
@@ -335,14 +262,39 @@ def _estimate(
     )
 
 
+def _solve(
+    system: System, joint_rows: JointRows, weights: Weights, method: str
+) -> tuple[Solution, Array, Array]:
+    """Return the solution, the covariance of what penalties leave, and how far instants move."""
+    W = np.vstack([w * k[:, None] for (w, _), k in zip(joint_rows, weights, strict=True)])
+    Y = np.concatenate([y * k for (_, y), k in zip(joint_rows, weights, strict=True)])
+    bias, moved = np.zeros((W.shape[1],) * 2), np.zeros(W.shape[1])
+    if system.prior is not None and method in WHITENED:
+        W, Y = np.vstack([W, system.prior.rows[0]]), np.concatenate([Y, system.prior.rows[1]])
+    if method == 'iv' and isinstance(system, Rows):
+        Z = [system.instruments(j) * k[:, None] for j, k in enumerate(weights)]
+        solution = instrumental_variables(W, Y, np.vstack(Z))
+    elif method == MIXED and system.penalty is not None:
+        solution, bias, moved = system.penalty.solve(W, Y)
+    else:
+        solution = (total_least_squares if method == 'tls' else least_squares)(W, Y)
+    s = solution.singular
+    if len(Y) < W.shape[1] or not s[-1] >= SINGULAR * s[0]:
+        weak = np.abs(solution.weakest)
+        names = tuple(n for n, v in zip(system.names, weak, strict=True) if v > WEAK * weak.max())
+        raise RankDeficientError(names, tuple(s))
+    return solution, bias, moved
+
+
 def _covariances(
-    system: System, W: list[Array], weights: Weights, solution: Solution, method: str
-) -> _Covariances:
+    system: System, weights: Weights, solution: Solution, method: str
+) -> tuple[Array, Array, Array | None, Array | None]:
     """Return the covariance, that of white residuals, what model errors add, and the rest."""
     value, bread, rows = solution.value, solution.bread, system.equations
-    Z = W
     if method == 'iv' and isinstance(system, Rows):
-        Z = [system.instruments(j) for j in range(len(W))]
+        Z = [system.instruments(j) for j in range(len(weights))]
+    else:
+        Z = [system.rows(j)[0] for j in range(len(weights))]
     white, squares = np.zeros_like(bread), 0.0
     for j, (z, k) in enumerate(zip(Z, weights, strict=True)):
         w, y = system.rows(j)
@@ -358,7 +310,7 @@ def _covariances(
     blocks = [jackknife(*each, bread) for each in products]
     least = np.diag(classical) / system.band
     if system.D is None:
-        return _Covariances(largest(blocks, least), classical)
+        return largest(blocks, least), classical, None, None
     gain = [
         bread @ (z * (k**2)[:, None]).T @ system.discrepancies(j)
         for j, (z, k) in enumerate(zip(Z, weights, strict=True))
@@ -369,5 +321,4 @@ def _covariances(
     if system.timing is not None:
         model_error = model_error + system.timing.covariance(len(value))
     wider = [widened(c, len(scores)) for c, (_, scores) in zip(blocks, products, strict=True)]
-    total = largest(wider, least) + model_error
-    return _Covariances(total, classical, model_error, largest(blocks, least))
+    return largest(wider, least) + model_error, classical, model_error, largest(blocks, least)

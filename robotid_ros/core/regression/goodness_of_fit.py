@@ -51,10 +51,9 @@ class EffortParts(ReadOnlyArrays):
     def concatenate(cls, parts: Sequence[EffortParts | None]) -> EffortParts | None:
         """Concatenate the parts of one motion; None where one is missing."""
         known = [part for part in parts if part is not None]
-        if len(known) < len(parts):
-            return None
         names = [field.name for field in dataclasses.fields(cls)]
-        return cls(*(np.concatenate([getattr(part, name) for part in known]) for name in names))
+        rows = (np.concatenate([getattr(part, name) for part in known]) for name in names)
+        return cls(*rows) if len(known) == len(parts) else None
 
 
 def rigid_and_offset(
@@ -72,14 +71,8 @@ def parts_of_samples(
     """
     Take apart what standard parameters (p,) predict of samples; None for robots with springs.
 
-    Parameters
-    ----------
-    predicted : (N, n) efforts at the samples' full rate
-
-    Returns
-    -------
-    The parts, decimated as `validate_samples` decimates the efforts.
-
+    Efforts `predicted` (N, n) are at the samples' full rate, the parts decimated as
+    `validate_samples` decimates the efforts.
     """
     if isinstance(robot, ElasticRobot):
         return None
@@ -186,13 +179,8 @@ class Validation(ReadOnlyArrays):
 
     def table(self) -> ResultTable:
         """Lay out how well each joint is predicted: shares of its effort, and N·m or N."""
-        columns = {
-            'residual': self.relative_residual,
-            'moving': self.moving_residual,
-            'r2': self.r2,
-            'rms': self.rms,
-        }
-        return ResultTable('joint', self.joints, columns)
+        columns = {'residual': self.relative_residual, 'moving': self.moving_residual}
+        return ResultTable('joint', self.joints, {**columns, 'r2': self.r2, 'rms': self.rms})
 
     def to_pandas(self) -> Any:
         """Return `table` as a `pandas.DataFrame`."""

@@ -81,13 +81,9 @@ def instrumental_variables(W: Array, Y: Array, Z: Array) -> Solution:
 
 def scaled_least_squares(A: Array, y: Array, tolerance: float = 1e-9) -> Array:
     """
-    Return the solution of least norm in units in which columns have the length one.
+    Return the solution of least norm in units in which columns of A (N, b) have the length one.
 
-    Parameters
-    ----------
-    A, y : (N, b) and (N,)
-    tolerance : singular values below this share of the largest count as none
-
+    Singular values below a share of the largest, `tolerance`, count as none.
     """
     scale = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
     return np.asarray(np.linalg.lstsq(A / scale, y, rcond=tolerance)[0] / scale)
@@ -106,10 +102,7 @@ def _factored(W: Array, Y: Array) -> tuple[Array, Array, Array]:
     if not len(Y):
         raise RecordingError('no row is left to fit: record longer')
     norms = np.linalg.norm(W, axis=0)
-    scale = 1.0 / np.where(norms > 0.0, norms, 1.0)
-    b = W.shape[1]
-    triangle = np.linalg.qr(np.column_stack([W * scale, Y]), mode='r')
-    padded = np.zeros((b, b + 1))
-    count = min(b, len(triangle))
-    padded[:count] = triangle[:count]
+    scale, b = 1.0 / np.where(norms > 0.0, norms, 1.0), W.shape[1]
+    triangle = np.linalg.qr(np.column_stack([W * scale, Y]), mode='r')[:b]
+    padded = np.pad(triangle, ((0, b - len(triangle)), (0, 0)))
     return scale, padded[:, :b], padded[:, b]

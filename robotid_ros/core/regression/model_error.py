@@ -150,13 +150,8 @@ def model_error_covariance(
     mean square of that, given the data, is H E[δ δᵀ] Hᵀ. Blocks of time cannot show it: where a
     motion repeats, so does the error.
 
-    Parameters
-    ----------
-    system : with D
-    value : (b,) the fit without D
-    gain : (b, n·d) H, the change of the estimate for each column of D
-    correlation : variance of sums of the noise over that of as many independent rows
-
+    Of a system with D, the fit (b,) without D, the `gain` H (b, n·d), and the variance of sums of
+    the noise over that of as many independent rows, `correlation`.
     """
     information, score, scale = _information(system, value)
     joints = np.repeat(np.arange(len(system.joints)), COLUMNS)

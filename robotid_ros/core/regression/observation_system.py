@@ -1,6 +1,6 @@
 """The observation system Y = W χ + ρ, joint by joint, filtered and decimated alike."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import dataclasses
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -73,10 +73,6 @@ class TimingError(ReadOnlyArrays):
         change[: len(self.change)] = self.change
         return np.outer(change, change)
 
-    def select(self, kept: npt.NDArray[np.bool_]) -> 'TimingError':
-        """Return the error of some parameters (b,); the others are as they are."""
-        return dataclasses.replace(self, change=self.change[kept[: len(self.change)]])
-
 
 S = TypeVar('S', bound='System')
 S_co = TypeVar('S_co', bound='System', covariant=True)
@@ -88,6 +84,11 @@ NOISE_BAND = 0.898 * FILTER_BAND
 # Decimated rows after which the filter's response has decayed to 1e-7, the samples whose base
 # columns are in memory at once, and random states that show which columns are zero.
 DECAY_ROWS, BLOCK_SAMPLES, STATES = 16, 8192, 32
+# Axis of the rows in the fields of `Rows`.
+ROW_AXIS = {
+    **{'time': 0, 'W': 1, 'Y': 1, 'valid': 1, 'Z': 1, 'measured': 0, 'moving': 1, 'D': 1},
+    **{'q': 0, 'dq': 0},
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,7 +146,10 @@ class System:
 
     def without(self: S, gone: npt.NDArray[np.bool_], value: Array) -> S:
         """Return the system of the other parameters, less what these (b,) explain with a value."""
-        timing = None if self.timing is None else self.timing.select(~gone)
+        timing = self.timing
+        if timing is not None:
+            change = timing.change[~gone[: len(timing.change)]]
+            timing = dataclasses.replace(timing, change=change)
         system = dataclasses.replace(self, **self._rest(gone, value), D=None)
         kept = system.select(np.flatnonzero(~gone).tolist())
         return dataclasses.replace(kept, timing=timing)
@@ -220,19 +224,27 @@ class Rows(System):
     def __post_init__(self) -> None:
         freeze_fields(self, 'time', 'W', 'Y')
 
+    @classmethod
+    def concatenate(cls, systems: Sequence['Rows'], step: int = 1) -> 'Rows':
+        """Put the rows of systems with the same columns behind each other, one of each step."""
+        changed = dict[str, Any]()
+        for name, axis in ROW_AXIS.items():
+            parts, chosen = [getattr(system, name) for system in systems], np.s_[::step]
+            changed[name] = None
+            if all(part is not None for part in parts):
+                rows = read_only(np.concatenate(parts, axis=axis))
+                changed[name] = rows[:, chosen] if axis else rows[chosen]
+        noise = [system.noise for system in systems if system.noise is not None]
+        common = np.sqrt(np.mean(np.square(noise), axis=0)) if len(noise) == len(systems) else None
+        band = min(system.band for system in systems)
+        return dataclasses.replace(systems[0], **changed, noise=common, band=band)
+
     def _columns(self, kept: list[int]) -> dict[str, Any]:
         Z = None if self.Z is None else self.Z[:, :, kept]
         return {**super()._columns(kept), 'Z': Z}
 
     def instruments(self, joint: int) -> Array:
-        """
-        Return the usable rows of a joint's instruments, (N_j, b).
-
-        Raises
-        ------
-        RecordingError : there are none
-
-        """
+        """Return the usable rows of a joint's instruments (N_j, b); RecordingError without."""
         if self.Z is None:
             raise RecordingError(
                 "method 'iv' needs the reference as instrument: record controller_state"
@@ -311,7 +323,13 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> Rows:
     Y = np.zeros((robot.n, count))
     overlap = DECAY_ROWS * keep if keep > 1 else 0
     length = max(BLOCK_SAMPLES, 4 * overlap) // keep * keep
-    used = _used_columns(robot, base)
+    # Most links do not hang on a joint: which columns of it are not zero, at random states. Those
+    # of slow motion, or of its path, are zero there.
+    states = np.random.default_rng(0).normal(size=(3, STATES, robot.n))
+    used = np.array(regressor(robot, *states, columns=base.columns).any(axis=1))
+    for place, parameter in enumerate(robot.parameters[k] for k in base.columns):
+        if parameter.symbol in SHRUNK:
+            used[robot.joints.index(parameter.joint), place] = True
     # Joint, place among the base columns and values (N,) of friction along its path.
     places = {int(column): k for k, column in enumerate(base.columns)}
     path = []
@@ -349,18 +367,6 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> Rows:
         q=read_only(samples.q[::keep].copy()),
         dq=read_only(samples.dq[::keep].copy()),
     )
-
-
-def _used_columns(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:
-    """Return which columns (n, b) of a joint are not zero: most links do not hang on a joint."""
-    q, dq, ddq = np.random.default_rng(0).normal(size=(3, STATES, robot.n))
-    used = np.array(regressor(robot, q, dq, ddq, columns=base.columns).any(axis=1))
-    # Columns of slow motion, or of its path, are zero at random states.
-    owner = {joint: j for j, joint in enumerate(robot.joints)}
-    for place, parameter in enumerate(robot.parameters[k] for k in base.columns):
-        if parameter.symbol in SHRUNK:
-            used[owner[parameter.joint], place] = True
-    return used
 
 
 def decimated_torque(samples: Samples) -> Array:

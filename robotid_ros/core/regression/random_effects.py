@@ -31,15 +31,10 @@ class RandomEffects(ReadOnlyArrays):
 
 def random_effects(values: Array, sigmas: Array) -> RandomEffects:
     """
-    Estimate by moments what groups have in common (DerSimonian and Laird 1986), each parameter.
+    Estimate by moments what groups (K, b), K > 1, have in common (DerSimonian and Laird 1986).
 
     The standard error is that of Hartung and Knapp (2001), never below the one with τ known
     (Röver, Knapp and Friede 2015): of a few groups τ itself is uncertain.
-
-    Parameters
-    ----------
-    values, sigmas : (K, b), K > 1
-
     """
     variance = np.maximum(sigmas, 1e-300) ** 2
     # Weights relative to the largest, so that nothing overflows.

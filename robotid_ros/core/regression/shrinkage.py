@@ -58,11 +58,8 @@ class Penalty(ReadOnlyArrays):
         errors of the others, as they are of the same data; the estimate may be off by how far they
         move it.
 
-        Returns
-        -------
-        The solution, the covariance (b, b) of what the penalties leave, and how far (b,) rows at
-        instants move the estimate
-
+        Returns the solution, the covariance (b, b) of what the penalties leave, and how far (b,)
+        rows at instants move the estimate.
         """
         free = np.flatnonzero(~self.shrunk)
         length = np.sqrt(self.size)

@@ -58,9 +58,9 @@ class TriangularFactors:
 
     def system(self, template: System) -> Factors:
         """Return the system of all rows; names, units and joints are those of the template."""
-        rest = triangular_factor(np.concatenate(self._waiting, axis=1)) if self._waiting else None
         kept = self._factors[:, : self._count]
-        if rest is not None:
+        if self._waiting:
+            rest = triangular_factor(np.concatenate(self._waiting, axis=1))
             kept = np.concatenate([kept, rest[:, None]], axis=1)
         return _of_batches(template, kept, self.counts.copy())
 
@@ -106,18 +106,12 @@ def compress(system: System, most_batches: int) -> Factors:
     """
     Return the triangular factors of all rows, of at most so many successive batches.
 
-    Parameters
-    ----------
-    system : rows in memory, or factors already, whose neighbouring batches are merged
-
+    Of rows in memory, or of factors already, whose neighbouring batches are merged.
     """
     if not isinstance(system, Factors):
         rows = joined(system) * system.valid[:, :, None]
-        batches = np.stack(
-            [triangular_factor(part) for part in np.array_split(rows, most_batches, axis=1)],
-            axis=1,
-        )
-        return _of_batches(system, batches, system.valid.sum(axis=1))
+        parts = map(triangular_factor, np.array_split(rows, most_batches, axis=1))
+        return _of_batches(system, np.stack([*parts], axis=1), system.valid.sum(axis=1))
     groups = np.array_split(system.batches, min(most_batches, system.batches.shape[1]), axis=1)
     merged = [triangular_factor(g.reshape(len(g), -1, g.shape[-1])) for g in groups]
     return dataclasses.replace(system, batches=np.stack(merged, axis=1))

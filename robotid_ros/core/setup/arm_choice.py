@@ -70,7 +70,8 @@ class JointTree:
         self.passive = _passive(root, self.independent)
         inactive = {*self.mimics, *self.passive}
         self.driven = tuple(name for name in self.movable if name not in inactive)
-        self._masses = {str(link.get('name')): link_mass(link) for link in root.findall('link')}
+        links = ((str(k.get('name')), k.find('inertial/mass')) for k in root.findall('link'))
+        self._masses = {k: 0.0 if m is None else _number(m.get('value')) for k, m in links}
         self._carrier = {joint.child: joint for joint in self.joints.values()}
 
     @property
@@ -83,7 +84,8 @@ class JointTree:
         """Driven joints that come next behind each driven joint; key '': behind the base."""
         result: dict[str, list[str]] = {name: [] for name in ('', *self.driven)}
         for name in self.driven:
-            result[self.driven_above(self.joints[name].parent)].append(name)
+            above = (joint.name for joint in self.joints_above(self.joints[name].parent))
+            result[next((k for k in above if k in self.driven), '')].append(name)
         return result
 
     def joints_above(self, link: str) -> Iterator[TreeJoint]:
@@ -93,10 +95,6 @@ class JointTree:
                 return
             yield self._carrier[link]
             link = self._carrier[link].parent
-
-    def driven_above(self, link: str) -> str:
-        """Return the last driven joint that moves a link, '' where none does."""
-        return next((j.name for j in self.joints_above(link) if j.name in self.driven), '')
 
     def depth(self, name: str) -> int:
         """Return the largest number of driven joints in series, from this one on."""
@@ -115,19 +113,16 @@ class JointTree:
         result, starts = [], list(self.following[''])
         while starts:
             chain = [starts.pop(0)]
-            while (following := self.following[chain[-1]]) and (ahead := self._main(following)):
-                starts += [name for name in following if name != ahead]
-                chain.append(ahead)
-            starts += following
+            while following := sorted(self.following[chain[-1]], key=self.depth, reverse=True):
+                side = max(map(self.depth, following[1:]), default=0)
+                long = self.depth(following[0]) >= MIN_CONTINUATION and side <= MAX_SIDE_BRANCH
+                if following[1:] and not long:  # it branches
+                    break
+                chain.append(following[0])
+                starts += [name for name in self.following[chain[-2]] if name != following[0]]
+            starts += self.following[chain[-1]]
             result.append(tuple(chain))
         return result
-
-    def _main(self, following: list[str]) -> str:
-        """Return the joint with which a chain goes on, '' where it branches."""
-        first, *others = sorted(following, key=self.depth, reverse=True)
-        side = max(map(self.depth, others), default=0)
-        goes_on = not others or (self.depth(first) >= MIN_CONTINUATION and side <= MAX_SIDE_BRANCH)
-        return first if goes_on else ''
 
     def tool_link(self, joint: str) -> str:
         """Return the link farthest behind a joint by fixed joints, of those named as a tool."""
@@ -155,12 +150,6 @@ def _read_joint(element: ElementTree.Element) -> TreeJoint:
     return TreeJoint(name, kind, end('parent'), end('child'), mimics, lower, upper, velocity)
 
 
-def link_mass(link: ElementTree.Element) -> float:
-    """Return the mass of a link of a checked description [kg], 0 where it says none."""
-    mass = link.find('inertial/mass')
-    return 0.0 if mass is None else float(mass.get('value', '0'))
-
-
 def _passive(root: ElementTree.Element, names: Sequence[str]) -> tuple[str, ...]:
     """Return the joints that have neither drive nor limits where most of the others have them."""
     driven = {str(e.get('name')) for drive in root.iter('transmission') for e in drive.iter()}
@@ -172,11 +161,9 @@ def _passive(root: ElementTree.Element, names: Sequence[str]) -> tuple[str, ...]
         for name, limit in limits.items()
         if limit is not None and _number(limit.get('effort')) > 0.0
     }
-    passive: set[str] = set()
-    for known in (driven, limited):
-        if len(known.intersection(names)) >= MIN_DESCRIBED * len(names):
-            passive |= {name for name in names if name not in known}
-    return tuple(name for name in names if name in passive)
+    least = MIN_DESCRIBED * len(names)
+    most = [known for known in (driven, limited) if len(known.intersection(names)) >= least]
+    return tuple(name for name in names if any(name not in known for known in most))
 
 
 def _number(text: str | None, default: float = 0.0) -> float:
@@ -229,9 +216,23 @@ def choose_arm(tree: JointTree, joints: Sequence[str] = (), tip: str = '') -> Ar
         raise ConfigurationError('--joints and --tip both choose the arm: give one of them')
     arms, fingers = _arms(tree)
     if joints:
-        chosen = _named(tree, joints)
+        for name in joints:
+            if name not in tree.movable:
+                raise UnknownNameError('movable joint of the URDF', name, tree.movable)
+            if name in tree.mimics:
+                raise ConfigurationError(
+                    f'{name} mimics {tree.joints[name].mimics} and cannot be identified by '
+                    'itself: leave it out of --joints'
+                )
+        chosen = tuple(name for name in tree.movable if name in joints)
     elif tip:
-        chosen = _leading_to(tree, arms, tip)
+        if tip not in tree.links:
+            raise UnknownNameError('link', tip, tree.links)
+        above = [joint.name for joint in tree.joints_above(tip)]
+        ways = [arm[: arm.index(k) + 1] for k in above for arm in arms if k in arm]
+        if not ways:
+            raise ModelError(f"no driven joint moves the link '{tip}': name another one by --tip")
+        chosen = next((way for way in ways if len(way) >= MIN_ARM), ways[0])
     else:
         if not arms:
             raise ModelError('the robot description has no driven joint: give that of an arm')
@@ -262,32 +263,6 @@ def _arms(tree: JointTree) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
         arms.append(arm)
         fingers += chain[len(arm) :]
     return arms, tuple(fingers)
-
-
-def _named(tree: JointTree, joints: Sequence[str]) -> tuple[str, ...]:
-    for name in joints:
-        if name not in tree.movable:
-            raise UnknownNameError('movable joint of the URDF', name, tree.movable)
-        if name in tree.mimics:
-            raise ConfigurationError(
-                f'{name} mimics {tree.joints[name].mimics} and cannot be identified by itself: '
-                'leave it out of --joints'
-            )
-    return tuple(name for name in tree.movable if name in joints)
-
-
-def _leading_to(tree: JointTree, arms: list[tuple[str, ...]], tip: str) -> tuple[str, ...]:
-    if tip not in tree.links:
-        raise UnknownNameError('link', tip, tree.links)
-    ways = [
-        arm[: arm.index(joint.name) + 1]
-        for joint in tree.joints_above(tip)
-        for arm in arms
-        if joint.name in arm
-    ]
-    if not ways:
-        raise ModelError(f"no driven joint moves the link '{tip}': name another one by --tip")
-    return next((way for way in ways if len(way) >= MIN_ARM), ways[0])
 
 
 def _left_out(

@@ -53,60 +53,6 @@ class PositionRange:
         return 0.5 * (self.lower + self.upper)
 
 
-def lock_missing(
-    urdf: str,
-    settings: RobotSettings,
-    joints: Sequence[str],
-    missing: Sequence[str],
-    left_out: Mapping[str, PositionRange],
-) -> tuple[dict[str, float], list[Finding]]:
-    """
-    Place the joints that cannot be identified: where they stood, else at the URDF's zero.
-
-    Parameters
-    ----------
-    left_out : position ranges of the joints that were recorded without effort
-
-    Returns
-    -------
-    Their positions, zero being clipped into the limits, and notes on them
-
-    Raises
-    ------
-    ModelError : a joint without effort moves others, or is moved by them
-
-    """
-    tree = JointTree(urdf)
-    known = [name for name in missing if name in left_out]
-    absent = [name for name in missing if name not in left_out]
-    locked = {name: left_out[name].middle for name in known}
-    locked |= {name: tree.joints[name].rest for name in absent}
-    moved = [name for name in known if left_out[name].travel > MAX_LOCKED_TRAVEL]
-    checked = [] if settings.joints else moved
-    above = {
-        k: {joint.name for joint in tree.joints_above(tree.joints[k].parent)}
-        for k in (*checked, *joints)
-    }
-    for name in checked:
-        # It carries one of the others, or is carried by it.
-        if any(joint in above[name] or name in above[joint] for joint in joints):
-            raise ModelError(
-                f'the recording has no effort of {name} that changes while it moves (from '
-                f'{left_out[name].lower:.4g} to {left_out[name].upper:.4g}): record it with '
-                'the others or at rest, or ask for all by --joints where another publisher has '
-                f'it, or set robot.locked.{name} where it hardly matters'
-            )
-    notes = list[Finding]()
-    for name, own in (
-        ('locked_without_efforts', [k for k in known if k not in moved]),
-        ('locked_though_moving', moved),
-        ('joints_not_recorded', absent),
-    ):
-        if own:
-            notes.append(finding(name, own, positions=[locked[k] for k in own]))
-    return locked, notes
-
-
 def rename(pairs: Sequence[tuple[str, str]]) -> str:
     """List names with those that they get."""
     return shortened([f'{name} to {other}' for name, other in pairs], FEW)
@@ -186,16 +132,12 @@ def select_joints(
     Choose the joints to identify and the positions of the others, where not configured.
 
     Joints that moved are identified, those at rest are locked where they stood, those that were
-    not recorded at the URDF's zero.
+    not recorded at the URDF's zero, clipped into the limits.
 
     Parameters
     ----------
     recorded : position range of each recorded joint that has efforts
     left_out : position range of joints that were recorded without efforts
-
-    Returns
-    -------
-    The settings, and notes on what was chosen
 
     Raises
     ------
@@ -216,11 +158,35 @@ def select_joints(
         for k in names
         if k in recorded and k not in joints and k not in followers and recorded[k].moves
     ]
+    # Joints that cannot be identified are where they stood, else at the URDF's zero.
     missing = [k for k in free if k not in joints and k not in recorded]
-    places, more = lock_missing(urdf, settings, joints, missing, left_out or {})
+    tree, seen = JointTree(urdf), left_out or {}
+    places = {k: seen[k].middle if k in seen else tree.joints[k].rest for k in missing}
+    moved = [k for k in missing if k in seen and seen[k].travel > MAX_LOCKED_TRAVEL]
+    checked = [] if settings.joints else moved
+    above = {
+        k: {joint.name for joint in tree.joints_above(tree.joints[k].parent)}
+        for k in (*checked, *joints)
+    }
+    for name in checked:
+        # It carries one of the others, or is carried by it.
+        if any(joint in above[name] or name in above[joint] for joint in joints):
+            raise ModelError(
+                f'the recording has no effort of {name} that changes while it moves (from '
+                f'{seen[name].lower:.4g} to {seen[name].upper:.4g}): record it with the others or '
+                'at rest, or ask for all by --joints where another publisher has it, or set '
+                f'robot.locked.{name} where it hardly matters'
+            )
+    for code, own in (
+        ('locked_without_efforts', [k for k in missing if k in seen and k not in moved]),
+        ('locked_though_moving', moved),
+        ('joints_not_recorded', [k for k in missing if k not in seen]),
+    ):
+        if own:
+            notes.append(finding(code, own, positions=[places[k] for k in own]))
     unknown = [k for k in recorded if k not in names]
     if pairs := matching_names(missing, unknown):
         described, names_of_log = zip(*pairs, strict=True)
-        more.append(finding('names_alike', described, recorded=names_of_log))
+        notes.append(finding('names_alike', described, recorded=names_of_log))
     locked = {**{k: recorded[k].middle for k in others}, **places, **settings.locked}
-    return dataclasses.replace(settings, joints=joints, locked=locked), (*notes, *more)
+    return dataclasses.replace(settings, joints=joints, locked=locked), tuple(notes)

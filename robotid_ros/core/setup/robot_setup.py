@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 import contextlib
 import dataclasses
 import math
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ...exceptions import CollisionError, LimitError, TrajectoryError
 from ..arrays import Array
@@ -32,7 +32,6 @@ EFFORT_RESERVE = 2.0
 UNKNOWN_MASSES, LEAST_EFFORT = 2.0, 0.05
 # Random states whose efforts are the load of the drives.
 STATES = 200
-Mask = npt.NDArray[np.bool_]
 # Natural frequencies of the loops, shares of the update rate [rad/s over Hz]: several times the
 # motion's, far below what a discrete loop and a cascade of joints bear. The first is wanted, the
 # second is what a stiff joint may have.
@@ -62,16 +61,12 @@ TRACKING_ERROR, TRACKING_ERROR_PRISMATIC = 0.1, 0.02
 MAX_EFFORT_MARGIN = 0.5
 
 
-@dataclasses.dataclass(frozen=True)
-class Load:
+class Load(NamedTuple):
     """
     What the drives have to bear by the description's bodies, at the limits of the motion.
 
-    Attributes
-    ----------
-    effort : (n,) largest effort without friction [N·m, N]
-    inertia : (n,) largest element of the mass matrix's diagonal [kg·m², kg]
-
+    The largest effort without friction (n,) [N·m, N], and the largest element of the mass matrix's
+    diagonal (n,) [kg·m², kg].
     """
 
     effort: Array
@@ -80,14 +75,9 @@ class Load:
 
 def measure_load(robot: Robot, velocity: Array, acceleration: Array, amplitude: float) -> Load:
     """
-    Compute the largest efforts and inertias over random states within the limits.
+    Compute the largest efforts and inertias over random states within limits (n,), by the prior.
 
-    Parameters
-    ----------
-    robot : its prior parameters are used, friction apart
-    velocity, acceleration : (n,) limits
-    amplitude : bound of joints without position limits [rad]
-
+    `amplitude` bounds joints without position limits [rad].
     """
     rng = np.random.default_rng(0)
     lower = np.maximum(robot.limits.lower, -amplitude)
@@ -106,16 +96,14 @@ def complete_limits(
     """
     Fill in what the description does not limit.
 
-    Returns
-    -------
-    Velocity, acceleration and effort limits that are all finite; by the name of each that had to
-    be filled in, the rule and the joints it was used for; the load that they come with.
-
+    Returns velocity, acceleration and effort limits that are all finite; by the name of each that
+    had to be filled in, the rule and the joints it was used for; the load that they come with.
     """
     limits, rules = robot.limits, {}
-    kinds = ('velocity', 'acceleration', 'effort')
-    values = {name: np.asarray(getattr(limits, name)) for name in kinds}
-    lacking = {k: np.logical_not(np.isfinite(v) & (v > 0.0)) for k, v in values.items()}
+    lacking = {
+        name: ~(np.isfinite(limit := np.asarray(getattr(limits, name))) & (limit > 0.0))
+        for name in ('velocity', 'acceleration', 'effort')
+    }
     velocity = np.array(limits.velocity)
     for prismatic, default in ((False, SLOW), (True, SLOW_PRISMATIC)):
         same, without = robot.prismatic == prismatic, lacking['velocity']
@@ -141,10 +129,8 @@ def complete_limits(
             names = ', '.join(j for j, no in zip(robot.joints, without, strict=True) if no)
             which = '' if without.all() else f' of {names}'
             rules[name] = f'The description has no {name} limit{which}: {texts[name]}.'
-    complete = dataclasses.replace(
-        limits, velocity=velocity, acceleration=acceleration, effort=effort
-    )
-    return complete, rules, load
+    found = {'velocity': velocity, 'acceleration': acceleration, 'effort': effort}
+    return dataclasses.replace(limits, **found), rules, load
 
 
 @dataclasses.dataclass(frozen=True)
@@ -179,15 +165,8 @@ def simulated_drives(
     Guess drives that fit the robot's size.
 
     `p = J ω²`, `d = 2 ζ J ω` with the inertia J of link and rotor; where load or friction would
-    keep the joint too far from its reference, the rotor is larger and ω higher.
-
-    Parameters
-    ----------
-    robot : its prior and what its description says of friction
-    load : what the drives bear
-    update_rate : of the controller [Hz]
-    tracking_error : (n,) what stops a session [rad, m]
-
+    keep the joint too far from its reference, the rotor is larger and ω higher. Of the update rate
+    of the controller [Hz], and the tracking error (n,) that stops a session [rad, m].
     """
     needed = np.minimum(load.effort, limits.effort)
     largest = np.array([needed[robot.prismatic == kind].max() for kind in robot.prismatic])
@@ -226,14 +205,8 @@ def drives_for_gains(
     """
     Guess the drives of a robot whose controller is known.
 
-    Gains are taken to damp the joint critically, `J = d² / (4 ζ² p)`: what the link lacks of J is
-    the rotor's.
-
-    Parameters
-    ----------
-    robot, update_rate, tracking_error : see `simulated_drives`
-    gains : p and d [N·m/rad, N·m·s/rad], (n,) each, 0 where there is none
-
+    Gains p and d (n,) [N·m/rad, N·m·s/rad], 0 where there is none, are taken to damp the joint
+    critically, `J = d² / (4 ζ² p)`: what the link lacks of J is the rotor's.
     """
     limits, _, load = complete_limits(robot, settings)
     drives = simulated_drives(robot, limits, load, update_rate, tracking_error)
@@ -316,9 +289,7 @@ def set_up_robot(
     """
     Choose arm, limits, start, workspace and simulated drives of a robot.
 
-    Parameters
-    ----------
-    joints, tip : which arm; left out: the longest
+    `joints` or `tip` say which arm, else it is the longest.
 
     Raises
     ------

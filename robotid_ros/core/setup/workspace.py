@@ -49,9 +49,7 @@ def find_start(
     The same description gives the same pose: draws are seeded and begin at the middle of the
     ranges (0 where a joint has none).
 
-    Returns
-    -------
-    The pose (n,), and its room: the share of moves from there that are free.
+    Returns the pose (n,), and its room: the share of moves from there that are free.
 
     Raises
     ------
@@ -123,10 +121,6 @@ def place_robot(
     each other more closely than others keep from the table. Where no pose is free, shapes of
     links with one between them that overlap in many poses are not checked, or the ground is not.
 
-    Returns
-    -------
-    The settings, and findings that a user should look at.
-
     Raises
     ------
     TrajectoryError : no pose is free, or none can be held
@@ -139,8 +133,19 @@ def place_robot(
     except ConfigurationError as error:  # links are below it in every pose
         ground, notes = None, (finding('arm_hangs', reason=str(error)),)
     standing = dataclasses.replace(settings.workspace, ground=ground)
+
+    def ever_looser() -> Iterator[tuple[Workspace, tuple[Finding, ...]]]:
+        """Give the workspace, then one without what may be wrong about it, with a finding."""
+        yield standing, ()
+        if pairs := overlapping_pairs(robot, standing):
+            found = finding('overlapping', pairs=pairs)
+            yield dataclasses.replace(standing, ignored_pairs=pairs), (found,)
+        if ground is not None:
+            found = finding('no_room_above_ground', height=ground)
+            yield dataclasses.replace(standing, ground=None), (found,)
+
     reason = None
-    for workspace, loosened in _ever_looser(robot, standing):
+    for workspace, loosened in ever_looser():
         try:
             placed, more = _roomiest(robot, dataclasses.replace(settings, workspace=workspace))
         except TrajectoryError as error:
@@ -149,19 +154,6 @@ def place_robot(
         return placed, (*notes, *more, *loosened)
     assert reason is not None
     raise reason
-
-
-def _ever_looser(
-    robot: Robot, workspace: Workspace
-) -> Iterator[tuple[Workspace, tuple[Finding, ...]]]:
-    """Give the workspace, then one without what may be wrong about it, with a finding on that."""
-    yield workspace, ()
-    if pairs := overlapping_pairs(robot, workspace):
-        found = finding('overlapping', pairs=pairs)
-        yield dataclasses.replace(workspace, ignored_pairs=pairs), (found,)
-    if workspace.ground is not None:
-        found = finding('no_room_above_ground', height=workspace.ground)
-        yield dataclasses.replace(workspace, ground=None), (found,)
 
 
 def _roomiest(
@@ -177,14 +169,13 @@ def _roomiest(
         except TrajectoryError as error:
             reason = error
             continue
-        found.append((room, start, workspace, scene.notes))
+        placed = dataclasses.replace(settings, start=tuple(start.tolist()), workspace=workspace)
+        found.append((room, placed, scene.notes))
         if room >= ENOUGH_ROOM:
             break
     if not found:
         raise reason
-    _, start, workspace, notes = max(found, key=lambda each: each[0])
-    placed = dataclasses.replace(settings, start=tuple(start.tolist()), workspace=workspace)
-    return placed, notes
+    return max(found, key=lambda each: each[0])[1:]
 
 
 def ground_height(robot: Robot, workspace: Workspace) -> float:

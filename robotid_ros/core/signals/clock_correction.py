@@ -57,8 +57,7 @@ def undo_clock_jumps(
 
     Returns
     -------
-    (N,) stamps on the clock of the first part, (N,) which ones to keep, the jumps [s] that were
-    taken back, and notes
+    (N,) stamps on the first part's clock, (N,) which to keep, the jumps taken back [s], and notes
 
     """
     # The parts between outliers and clock jumps that are long enough to be used.
@@ -79,9 +78,12 @@ def undo_clock_jumps(
         after_jump = offset[late.start : late.start + OFFSET_SAMPLES]
         jump = float(np.median(after_jump) - np.median(before_jump))
         if abs(jump) > MAX_STEP_BACK:
-            shift -= jump
-            if _position_jumps(position, early.stop - 1, late.start):
-                shift += SEPARATION
+            # Positions that jump more than the steps before: a part of its own.
+            last = early.stop - 1
+            recent = np.diff(position[max(0, last - OFFSET_SAMPLES) : last + 1], axis=0)
+            usual = np.nanmax(np.abs(recent), axis=0)
+            away = np.abs(position[late.start] - position[last])
+            shift += SEPARATION * bool(np.any(away > JUMP_FACTOR * usual + 1e-4)) - jump
             jumps.append(jump)
             since = before + time[early.stop - 1] - time[parts[0].start]
             notes.append(finding('clock_jumped', jump=jump, since=since))
@@ -91,25 +93,12 @@ def undo_clock_jumps(
     return time, kept, np.array(jumps), notes
 
 
-def _position_jumps(position: Array, last: int, first: int) -> bool:
-    """Return whether positions jump between two rows, compared with the steps before."""
-    recent = position[max(0, last - OFFSET_SAMPLES) : last + 1]
-    usual = np.nanmax(np.abs(np.diff(recent, axis=0)), axis=0)
-    return bool(np.any(np.abs(position[first] - position[last]) > JUMP_FACTOR * usual + 1e-4))
-
-
 def spread_equal_stamps(time: Array, values: Array) -> tuple[Array, list[Finding]]:
     """
     Spread samples that share a stamp evenly up to the next stamp, where stamps were rounded.
 
-    Parameters
-    ----------
-    time : (N,) stamps [s]
-    values : (N, m) what was measured; samples that repeat one another are repeated messages
-
-    Returns
-    -------
-    (N,) times, and a finding where something was changed
+    Of stamps (N,) [s] and what was measured (N, m): samples that repeat one another are repeated
+    messages. Returns times (N,), and a finding where something was changed.
 
     Raises
     ------
@@ -185,16 +174,8 @@ def sampling_times(time: Array, position: Array, step: float) -> SamplingTimes |
     """
     Tell stamps that jitter from samples that do.
 
-    Parameters
-    ----------
-    time : (N,) increasing stamps [s]
-    position : (N, n)
-    step : usual time between samples [s]
-
-    Returns
-    -------
-    The times, or None where stamps jitter too little to matter, or about no even times
-
+    Of increasing stamps (N,) and their usual `step` [s]. Returns None where stamps jitter too
+    little to matter, or about no even times.
     """
     if np.abs(np.diff(time) - step).max() <= MIN_JITTER * step:
         return None

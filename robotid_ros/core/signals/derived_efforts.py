@@ -57,28 +57,22 @@ def refuse_derived_efforts(
         return
     signals = [(what, order, position) for order, what in enumerate(ORDERS)]
     signals += [] if velocity is None else [('the velocities', 0, velocity)]
-    said: dict[str, str] = {}
+    said = np.full(len(joints), '', dtype=object)
     for what, order, values in signals:
-        alike = unlikeness(values, effort, order, MAX_DELAY * rate) < ALIKE
-        for k in np.flatnonzero(alike.any(axis=0)):
-            said.setdefault(joints[k], what)
+        alike = (unlikeness(values, effort, order, MAX_DELAY * rate) < ALIKE).any(axis=0)
+        said[alike & (said == '')] = what
     with np.errstate(all='ignore'), warnings.catch_warnings():
         warnings.simplefilter('ignore', RuntimeWarning)  # joints without a number
         moving = np.nanmax(position, axis=0) - np.nanmin(position, axis=0) > MIN_TRAVEL
-    derived = [k for k in np.flatnonzero(moving) if joints[k] in said]
-    if len(derived) < np.count_nonzero(moving):
-        known = [position] if velocity is None else [position, velocity]
-        columns = [column for values in known for column in values.T]
-        derived = [
-            k
-            for k in derived
-            if any(np.array_equal(effort[:, k], x, equal_nan=True) for x in columns)
+    derived = moving & (said != '')
+    if not derived[moving].all():
+        known = position if velocity is None else np.hstack([position, velocity])
+        derived &= [
+            any(np.array_equal(column, x, equal_nan=True) for x in known.T) for column in effort.T
         ]
-    if derived:
-        groups: dict[str, list[str]] = {}
-        for k in derived:
-            groups.setdefault(said[joints[k]], []).append(joints[k])
-        each = ' and '.join(f'of {", ".join(names)} are {what}' for what, names in groups.items())
+    if derived.any():
+        names = {what: np.array(joints)[derived & (said == what)] for what in said[derived]}
+        each = ' and '.join(f'of {", ".join(own)} are {what}' for what, own in names.items())
         raise RecordingError(
             f'{where}{": " if where else ""}the efforts {each} times a constant, so they are no '
             "torques: give those that were measured, of a table as in --columns 'effort=NAME'"
@@ -87,26 +81,24 @@ def refuse_derived_efforts(
 
 def unlikeness(signals: Array, others: Array, order: int = 0, delay: float = 0.0) -> Array:
     """
-    Return how much of other signals is not a derivative of given ones, times any constant.
+    Return how much (m, k) of others (N, k) is no derivative of signals (N, m) times a constant.
 
-    Differences of the one are compared with integrals of the other, which noise matters least in.
+    Differences of the one are compared with integrals of the other, which noise matters least in;
+    1 where one of them does not change.
 
     Parameters
     ----------
-    signals : (N, m) in even rows
-    others : (N, k) in the same rows
     order : 0: the signals themselves with an offset; 1 and 2: their derivatives
     delay : of the derivatives behind the signals at most [rows]
 
-    Returns
-    -------
-    Relative residual of each pair (m, k), 1 where one of them does not change
-
     """
     rows = np.isfinite(signals).all(axis=1) & np.isfinite(others).all(axis=1)
-    a, b = (_parts(values[rows]) for values in (signals, others))
+    # Parts (P, L, m) of a long log, or one.
+    length = MANY // PARTS if (count := int(rows.sum())) > MANY else count
+    starts = np.linspace(0, count - length, PARTS if count > MANY else 1).astype(int)
+    a, b = (values[rows][starts[:, None] + np.arange(length)] for values in (signals, others))
     least = np.ones((a.shape[2], b.shape[2]))
-    if rows.sum() < MIN_ROWS:
+    if count < MIN_ROWS:
         return least
     steps = np.abs(np.diff(a, axis=1, prepend=a[:, :1]))
     usual = np.quantile(steps, USUAL, axis=(0, 1))
@@ -126,15 +118,6 @@ def unlikeness(signals: Array, others: Array, order: int = 0, delay: float = 0.0
             rest = _residual(x[clear], y[clear], slope[clear], delay)
             least = np.fmin(least, rest)
     return least
-
-
-def _parts(values: Array) -> Array:
-    """Return rows (N, m) as parts (P, L, m) of a long log, or as one."""
-    length = MANY // PARTS
-    if len(values) <= MANY:
-        return values[None]
-    starts = np.linspace(0, len(values) - length, PARTS).astype(int)
-    return np.asarray(values[starts[:, None] + np.arange(length)])
 
 
 def _residual(x: Array, y: Array, d: Array, delay: float) -> Array:

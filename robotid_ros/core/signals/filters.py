@@ -172,14 +172,9 @@ def _state_space(order: int, cutoff: float) -> tuple[Array, Array, Array, float]
 
 def lowpass(x: Array, cutoff: float, rate: float, order: int = 4) -> Array:
     """
-    Filter along axis 0 by a Butterworth filter forwards and backwards (DIDIM section II).
+    Filter x (N, ...) by a Butterworth filter forwards and backwards (DIDIM section II).
 
-    Parameters
-    ----------
-    x : (N, ...) samples
-    cutoff : cut-off frequency of one pass [Hz]; at or above Nyquist's nothing is filtered
-    rate : of the samples [Hz]
-
+    With a cut-off of one pass [Hz] at or above Nyquist's of the rate [Hz] nothing is filtered.
     """
     if cutoff >= 0.5 * rate:
         return np.asarray(x)

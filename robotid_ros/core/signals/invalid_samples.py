@@ -48,7 +48,18 @@ def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, lis
     finite &= np.isfinite(recording.effort).all(axis=1)
     share = 1.0 - finite.mean() if finite.size else 0.0
     if share > MAX_INVALID_SHARE:
-        _raise_not_finite(recording, share)
+        for name in ('position', 'effort'):
+            dead = ~np.isfinite(getattr(recording, name)).any(axis=0)
+            if dead.any():
+                joints = ', '.join(np.array(recording.joints)[dead])
+                raise RecordingError(
+                    f'every {name} of {joints} are not numbers or missing: record the '
+                    f'{name} of all joints, or leave these out of robot.joints'
+                )
+        raise RecordingError(
+            f'{100 * share:.0f} % of the samples of {", ".join(recording.joints)} are not '
+            'numbers: check the sensor or leave the joint out of robot.joints'
+        )
     if share:
         notes.append(finding('samples_not_finite', count=int((~finite).sum())))
     last = np.maximum.accumulate(np.where(finite, time, -np.inf))
@@ -82,30 +93,15 @@ def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, lis
     return kept, notes
 
 
-def _raise_not_finite(recording: Recording, share: float) -> None:
-    for name in ('position', 'effort'):
-        dead = ~np.isfinite(getattr(recording, name)).any(axis=0)
-        if dead.any():
-            joints = ', '.join(j for j, d in zip(recording.joints, dead, strict=True) if d)
-            raise RecordingError(
-                f'every {name} of {joints} are not numbers or missing: record the '
-                f'{name} of all joints, or leave these out of robot.joints'
-            )
-    raise RecordingError(
-        f'{100 * share:.0f} % of the samples of {", ".join(recording.joints)} are not numbers: '
-        'check the sensor or leave the joint out of robot.joints'
-    )
-
-
 def find_spikes(values: Array) -> Mask:
     """Find samples (N,) that lie alone, far from both neighbours on the same side."""
-    found = np.zeros(values.size, dtype=bool)
-    step = np.diff(values)
-    size = np.abs(step)
-    limit = SPIKE_FACTOR * float(np.percentile(size, SPIKE_PERCENTILE)) if size.size else 0.0
+    found, step = np.zeros(values.size, dtype=bool), np.diff(values)
+    limit = (
+        SPIKE_FACTOR * float(np.percentile(np.abs(step), SPIKE_PERCENTILE)) if len(step) else 0.0
+    )
     if limit > 0.0:
-        away = (size[:-1] > limit) & (size[1:] > limit) & ((step[:-1] < 0.0) != (step[1:] < 0.0))
-        found[1:-1] = away
+        far = np.abs(step) > limit
+        found[1:-1] = far[:-1] & far[1:] & ((step[:-1] < 0.0) != (step[1:] < 0.0))
     return found
 
 

@@ -55,11 +55,9 @@ def fourier_bases(
     size = np.sqrt(2.0 / count)
     cos, sin = (size * f(np.outer(time, omega)) for f in (np.cos, np.sin))
     constant, zero = np.full((len(time), 1), size / np.sqrt(2.0)), np.zeros((len(time), 1))
-    return (
-        np.hstack([constant, cos, sin]),
-        np.hstack([zero, -omega * sin, omega * cos]),
-        np.hstack([zero, -(omega**2) * cos, -(omega**2) * sin]),
-    )
+    derivative = np.hstack([zero, -omega * sin, omega * cos])
+    second = np.hstack([zero, -(omega**2) * cos, -(omega**2) * sin])
+    return np.hstack([constant, cos, sin]), derivative, second
 
 
 def lowest_harmonics(harmonics: int, kept: int) -> npt.NDArray[np.intp]:
@@ -113,11 +111,7 @@ def average_periods(
     Replace uniform samples by the average of their periods, with half a period on either side.
 
     The halves repeat the average, so that filters have no edges; their rows carry no information.
-
-    Returns
-    -------
-    The average, its rate [Hz], and (K,) True in the period itself
-
+    Returns the average, its rate [Hz], and (K,) True in the period itself.
     """
     both = np.concatenate([recording.position, recording.effort], axis=1)
     mean = _settled_periods(both, rate, period).mean(axis=0)

@@ -122,11 +122,6 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
     The position is low-passed without phase, its derivatives are central differences. The torque
     stays as it is: it is filtered together with the columns of W (parallel decimation).
 
-    Parameters
-    ----------
-    recording : with the robot's joints, in any order
-    settings : zero means: chosen from the data
-
     Raises
     ------
     RecordingError : the recording cannot be used
@@ -145,7 +140,17 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
     q, dq, ddq = with_derivatives(filtered, even.rate)
     valid = valid_rows(even, robot, dq, band, decimation, settings)
     if not valid.any():
-        _refuse(even, band, settings)
+        where, share = even.recording.source or 'the recording', away_from_gaps(even, band).mean()
+        if share < MIN_MEASURED_SHARE:
+            raise StandstillError(
+                f'messages of {where} are missing: only {100 * share:.0f} % of it lie '
+                f'{EDGE_PERIODS / band:.2g} s or more away from a gap; record without losses, or '
+                'raise signals.max_gap'
+            )
+        raise StandstillError(
+            f'no joint of {where} moves faster than '
+            f'{settings.standstill:g} rad/s: record a motion, or lower signals.standstill'
+        )
     return Samples(
         robot.joints,
         even.recording.time,
@@ -160,20 +165,4 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
         notes=even.notes,
         cutoff=cutoff,
         measured=np.asarray(measured_rows(even, band).any(axis=1)),
-    )
-
-
-def _refuse(even: UniformRecording, band: float, settings: SignalSettings) -> None:
-    """Raise an error that says why no row is left."""
-    where = even.recording.source or 'the recording'
-    share = away_from_gaps(even, band).mean()
-    if share < MIN_MEASURED_SHARE:
-        raise StandstillError(
-            f'messages of {where} are missing: only {100 * share:.0f} % of it lie '
-            f'{EDGE_PERIODS / band:.2g} s or more away from a gap; record without losses, or '
-            'raise signals.max_gap'
-        )
-    raise StandstillError(
-        f'no joint of {where} moves faster than '
-        f'{settings.standstill:g} rad/s: record a motion, or lower signals.standstill'
     )

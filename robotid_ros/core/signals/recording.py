@@ -245,27 +245,13 @@ class Recording(RunContext):
         return {name: None if x is None else x[key] for name, x in values.items()}
 
     def phase(self, name: str) -> Recording:
-        """
-        Return the samples of a phase.
-
-        Raises
-        ------
-        UnknownNameError : the recording has no such phase
-
-        """
+        """Return the samples of a phase; UnknownNameError where there is none of the name."""
         phase = find_phase(self.phases, name)
         return self.between(phase.start, phase.stop)
 
 
 def find_phase(phases: tuple[Phase, ...], name: str) -> Phase:
-    """
-    Find the first phase of a name.
-
-    Raises
-    ------
-    UnknownNameError : there is none
-
-    """
+    """Find the first phase of a name; UnknownNameError where there is none."""
     for phase in phases:
         if phase.name == name:
             return phase

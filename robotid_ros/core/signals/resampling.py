@@ -59,18 +59,8 @@ def interpolate(time: Array, values: Array, at: Array) -> Array:
 
     A polynomial's slope at a sample is the mean of those of the straight lines before and after
     it, each weighted with how much the other side's changes. It is what SciPy's
-    `Akima1DInterpolator` gives, to the last digit but one: results of stored logs stay.
-
-    Parameters
-    ----------
-    time : (N,) increasing, two at least
-    values : (N, n)
-    at : (M,) within `time`
-
-    Returns
-    -------
-    (M, n)
-
+    `Akima1DInterpolator` gives, to the last digit but one: results of stored logs stay. Of values
+    (N, n) at increasing times (N,), two at least; `at` (M,) is within them.
     """
     step = np.diff(time)[:, None]
     line = np.diff(values, axis=0) / step
@@ -98,36 +88,28 @@ def longest_bridged_gap(
     time: Array, position: Array, usual: float, longest: float
 ) -> tuple[float, list[Finding]]:
     """
-    Return the longest gap to bridge: a longer one where messages are missing all over.
+    Return the longest gap to bridge [s]: a longer one, with a note, where messages are missing.
 
-    Parameters
-    ----------
-    time, position : (N,) [s], (N, n) of the samples
-    usual : time between neighbours [s]
-    longest : gap that is bridged anyway [s]
-
-    Returns
-    -------
-    The longest gap to bridge [s], and a note where it is another one
-
+    They are missing all over where gaps that could be bridged are many. Of samples (N,), (N, n),
+    the `usual` time between neighbours, and the `longest` gap that is bridged anyway [s].
     """
     steps = np.diff(time)
-    if not _missing_all_over(steps, longest, MAX_BRIDGED):
+
+    def missing_all_over(bridged: float) -> bool:
+        gaps = (steps > longest) & (steps <= bridged)
+        return bool(gaps.sum() >= MIN_GAPS and steps[gaps].sum() > MIN_SHARE * steps.sum())
+
+    if not missing_all_over(MAX_BRIDGED):
         return longest, []
     squeezed = np.concatenate([[0.0], np.cumsum(np.minimum(steps, MAX_BRIDGED))])
     grid = np.arange(0.0, squeezed[-1], usual)
     motion = interpolate(squeezed, position, grid)
     bandwidth = motion_bandwidth(motion, 1.0 / usual, POWER_SHARE)
     bridged = min(MAX_BRIDGED, SHARE_OF_PERIOD / max(bandwidth, 1e-3))
-    if not _missing_all_over(steps, longest, bridged):
+    if not missing_all_over(bridged):
         return longest, []
     rate = np.count_nonzero(steps <= bridged) / steps[steps <= bridged].sum()
     return bridged, [finding('gaps_interpolated', rate=rate, longest=bridged)]
-
-
-def _missing_all_over(steps: Array, longest: float, bridged: float) -> bool:
-    gaps = (steps > longest) & (steps <= bridged)
-    return bool(gaps.sum() >= MIN_GAPS and steps[gaps].sum() > MIN_SHARE * steps.sum())
 
 
 def resample_uniformly(
@@ -136,9 +118,7 @@ def resample_uniformly(
     """
     Bring a recording onto a uniform time grid.
 
-    Returns
-    -------
-    The recording, its rate [Hz], (N,) whether a sample lies between measured ones that are closer
+    Returns it, its rate [Hz], (N,) whether a sample lies between measured ones that are closer
     than `max_gap`, and notes on what was repaired.
 
     Raises

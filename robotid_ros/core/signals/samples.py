@@ -124,6 +124,5 @@ class Samples:
     def __post_init__(self) -> None:
         freeze_fields(self, 'time', 'q', 'dq', 'ddq', 'tau', 'noise')
         if self.valid.flags.writeable:
-            valid = self.valid.copy()
-            valid.flags.writeable = False
-            object.__setattr__(self, 'valid', valid)
+            object.__setattr__(self, 'valid', self.valid.copy())
+            self.valid.flags.writeable = False

@@ -1,6 +1,6 @@
 """The delay between recorded positions and efforts: its estimate, and data without it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 import dataclasses
 
 import numpy as np
@@ -76,12 +76,8 @@ def estimate_delays(samples: Samples, system: Rows, all_rows: bool = False) -> D
 
     Y_j(t) = τ_j(t − δ_j) = W_j χ − δ_j d(W_j χ)/dt to first order: a delay is one more column, in
     the rows of its joint only. With the delays found removed the next pass is nearer to linear.
-
-    Parameters
-    ----------
-    all_rows : use rows near standstill too: less exact, but where friction is most of a joint's
-        torque only they show its delay
-
+    All rows, near standstill too, are less exact, but where friction is most of a joint's torque
+    only they show its delay.
     """
     tau, total = samples.tau, np.zeros(len(system.joints))
     if not all_rows:
@@ -144,10 +140,7 @@ def _reject_outliers(
     """
     Average the delays by their σ, leaving the farthest out until the others agree.
 
-    Returns
-    -------
-    The mean and its σ [s], and (n,) which joints are outliers
-
+    Returns the mean and its σ [s], and (n,) which joints are outliers.
     """
     apart, sigma = np.zeros(delay.size, dtype=bool), np.maximum(sigma, 1e-12)
     while True:
@@ -184,7 +177,7 @@ def prepare_without_delay(
     delays: Delays = {}
     if wanted:
         plain = _plain_columns(robot, base)
-        fewer = system if plain.all() else system.select(np.flatnonzero(plain).tolist())
+        fewer = system if len(plain) == base.rank else system.select(plain)
         samples, fewer, delays, notes = _without_confirmed_delays(samples, fewer, held)
         system = dataclasses.replace(system, Y=fewer.Y)
     error = _timing_error(recording, robot, base, settings, samples, system)
@@ -192,9 +185,9 @@ def prepare_without_delay(
     return Observed(system, samples, (system,), delays, tuple(notes))
 
 
-def _plain_columns(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:
-    """Return which base parameters (b,) are not shrunk: a fit without penalties has these."""
-    return np.array([robot.parameters[k].symbol not in SHRUNK for k in base.columns])
+def _plain_columns(robot: Robot, base: BaseParameters) -> list[int]:
+    """Return places of base parameters that are not shrunk: a fit without penalties has these."""
+    return [i for i, k in enumerate(base.columns) if robot.parameters[k].symbol not in SHRUNK]
 
 
 def _timing_error(
@@ -225,25 +218,13 @@ def _timing_error(
         settings, stamps='recorded', cutoff=samples.cutoff, decimation=samples.decimation
     )
     apart = dataclasses.replace(recording, time=other)
-    plain = _plain_columns(robot, base)
-    kept = np.flatnonzero(plain).tolist()
-    change = np.zeros(len(plain))
+    plain, change = _plain_columns(robot, base), np.zeros(base.rank)
     try:
-        extreme = fit(prepare_without_delay(apart, robot, base, signals).system.select(kept))
-        change[plain] = share * (extreme.value - fit(system.select(kept)).value)
+        extreme = fit(prepare_without_delay(apart, robot, base, signals).system.select(plain))
+        change[plain] = share * (extreme.value - fit(system.select(plain)).value)
     except RobotIdError:
         return None
     return TimingError(change, times.jitter, times.jitter * times.left**0.5)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Suspicion:
-    """A delay that rows of the fit show: of each joint, and what is found if it is confirmed."""
-
-    delays: Delays
-    finding: Finding
-    removable: bool
-    rows: npt.NDArray[np.bool_]
 
 
 def _without_confirmed_delays(
@@ -254,22 +235,17 @@ def _without_confirmed_delays(
 
     `held` was removed of all efforts already, as commands are held [s].
     """
-    delays: dict[str, float] = {}
-    notes: list[Finding] = []
-    if held:
-        notes.append(finding('efforts_held', delay=held))
-    for found in _suspicions(samples, system, held):
-        trial = {**delays, **found.delays}
+    delays = dict[str, float]()
+    notes = [finding('efforts_held', delay=held)] if held else []
+    for own, note, removable, rows in _suspicions(samples, system, held):
+        trial = {**delays, **own}
         before, after = (
-            _block_errors(_advance(samples, system, each)[1], found.rows)
-            for each in (delays, trial)
+            _block_errors(_advance(samples, system, each)[1], rows) for each in (delays, trial)
         )
-        concerned = [system.joints.index(joint) for joint in found.delays]
-        if not _is_less(after[:, concerned], before[:, concerned]):
-            continue
-        notes.append(found.finding)
-        if found.removable:
-            delays = trial
+        concerned = [system.joints.index(joint) for joint in own]
+        if _is_less(after[:, concerned], before[:, concerned]):
+            notes.append(note)
+            delays = trial if removable else delays
     if delays:
         samples, system = _advance(samples, system, delays)
     total = {joint: held + delays.get(joint, 0.0) for joint in system.joints}
@@ -291,8 +267,8 @@ def _block_errors(system: Rows, rows: npt.NDArray[np.bool_]) -> Array:
     removed.
     """
     system = dataclasses.replace(system, valid=rows)
-    squares = np.where(system.valid, system.Y - system.predict(fit(system).value), 0.0) ** 2
-    power = np.where(system.valid, system.Y, 0.0) ** 2
+    squares = np.where(rows, system.Y - system.predict(fit(system).value), 0.0) ** 2
+    power = np.where(rows, system.Y, 0.0) ** 2
     blocks = np.array_split(squares, BLOCKS, axis=1)
     sums = np.array([block.sum(axis=1) for block in blocks])
     return np.asarray(sums / np.maximum(power.sum(axis=1), 1e-300))
@@ -304,31 +280,33 @@ def _is_less(errors: Array, others: Array) -> bool:
     return bool(gain.mean() > gain.std(ddof=1) / np.sqrt(len(gain)))
 
 
-def _suspicions(samples: Samples, system: Rows, held: float) -> list[_Suspicion]:
-    """Return the delays beyond the hold that are significant, that of most joints first."""
-    found, result = estimate_delays(samples, system), list[_Suspicion]()
-    total, all_joints = {'delay': held + found.common, 'sigma': found.common_sigma}, system.joints
-    common = dict.fromkeys(all_joints, found.common)
+def _suspicions(
+    samples: Samples, system: Rows, held: float
+) -> Iterator[tuple[Delays, Finding, bool, npt.NDArray[np.bool_]]]:
+    """
+    Yield the delays beyond the hold that are significant, that of most joints first.
+
+    With what is found if it is confirmed, whether it can be removed, and the rows that show it.
+    """
+    found, joints = estimate_delays(samples, system), system.joints
+    total = {'delay': held + found.common, 'sigma': found.common_sigma}
+    common = dict.fromkeys(joints, found.common)
     if is_significant(found.common, found.common_sigma, samples.rate):
-        result.append(_Suspicion(common, finding('delay_removed', **total), True, found.rows))
+        yield common, finding('delay_removed', **total), True, found.rows
     elif abs(found.common) > max(SIGNIFICANT_SIGMAS * found.common_sigma, LONGEST_DELAY):
-        result.append(_Suspicion(common, finding('delay_too_long', **total), False, found.rows))
+        yield common, finding('delay_too_long', **total), False, found.rows
     rough = estimate_delays(samples, system, all_rows=True)
-    for j, joint in enumerate(all_joints):
+    for j, joint in enumerate(joints):
         here = found if found.outlier[j] else rough
         if here.outlier[j]:
             sigma = float(np.hypot(here.sigma[j], here.common_sigma))
-            own = abs(here.delay[j] - here.common)
-            removable = here is found and own > SIGNIFICANT_SIGMAS * sigma
+            apart = abs(here.delay[j] - here.common)
+            removable = here is found and apart > SIGNIFICANT_SIGMAS * sigma
             name = 'joint_delay_removed' if removable else 'joint_delay'
-            own_delay = finding(
-                name, [joint],
-                delay=held + here.delay[j], sigma=here.sigma[j], common=held + here.common,
-            )  # fmt: skip
-            alone = {joint: float(here.delay[j])}
+            own = {'delay': held + here.delay[j], 'sigma': here.sigma[j]}
+            note = finding(name, [joint], **own, common=held + here.common)
             # So long a delay shows in the sign of the friction where the joint turns round.
-            result.append(_Suspicion(alone, own_delay, removable, system.valid))
-    return result
+            yield {joint: float(here.delay[j])}, note, removable, system.valid
 
 
 def hold_delay(recording: Recording) -> float | None:
@@ -337,12 +315,8 @@ def hold_delay(recording: Recording) -> float | None:
 
     A controller's command is held for a period T. Hardware that reports what it applied shows at a
     stamp the command of k updates before, which acted on average (k − ½) T before that stamp.
-    Where states are reported more often than the controller updates, T is their own period.
-
-    Returns
-    -------
-    (k − ½) T, or None where the controller's commands were not recorded or do not match
-
+    Where states are reported more often than the controller updates, T is their own period. None
+    where the controller's commands were not recorded or do not match.
     """
     reference, controller = recording.reference, recording.controller
     if reference is None or reference.command is None or controller is None:
@@ -386,11 +360,8 @@ def remove_delay(recording: Recording, delay: float | Delays, stamps: str = 'aut
 
     Stamps that jitter, see `SignalSettings.stamps`, would take efforts from beside their time.
     """
-    each = (
-        np.array([delay.get(joint, 0.0) for joint in recording.joints])
-        if isinstance(delay, Mapping)
-        else np.full(len(recording.joints), delay)
-    )
+    delays = delay if isinstance(delay, Mapping) else dict.fromkeys(recording.joints, delay)
+    each = np.array([delays.get(joint, 0.0) for joint in recording.joints])
     good = is_finite(recording)
     if not each.any() or good.sum() < 2 or np.any(np.diff(recording.time[good]) <= 0.0):
         return recording

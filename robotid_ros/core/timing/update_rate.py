@@ -30,13 +30,7 @@ def observed_update_rate(nominal: float, stamp: Array, joint_state_rate: float) 
     - joint states are more frequent, hence also the updates of the controller_manager of both.
 
     States and joint states that are thinned out alike are taken for those of a slower controller.
-
-    Parameters
-    ----------
-    nominal : by the parameter; 0 where it is not known [Hz]
-    stamp : (K,) of the controller's states [s]
-    joint_state_rate : of the joint states [Hz]
-
+    Of the parameter [Hz], 0 where it is not known, stamps (K,) [s], and the joint states' rate.
     """
     steps = np.diff(stamp)
     if len(stamp) < LEAST_STATES or np.mean(steps <= 0.0) > MAX_SHARE_REPEATED:

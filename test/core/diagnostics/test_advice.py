@@ -15,7 +15,13 @@ from robotid_ros.core.diagnostics.advice import (
     SWAPPED,
 )
 from robotid_ros.core.diagnostics.assumptions import data_warnings
-from robotid_ros.core.diagnostics.trials import _least_distance, Efforts, TrialRows, Trials
+from robotid_ros.core.diagnostics.trials import (
+    _least_distance,
+    Efforts,
+    folds_of,
+    trial_rows,
+    Trials,
+)
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import inverse_dynamics
@@ -58,7 +64,7 @@ def estimated(robot, base):
 def causes(robot, base, estimated):
     def of(recording):
         samples, systems, _ = estimated(recording)
-        return find_causes(robot, base, samples, TrialRows.of(systems))
+        return find_causes(robot, base, samples, trial_rows(systems))
 
     return of
 
@@ -120,7 +126,7 @@ def test_friction_that_jumps_soon_after_the_start_is_named(robot, base, estimate
     told, since = jump.values['jump'], jump.values['since']
     assert abs(told - size) < 0.2 * size and abs(since - 3.6) < 0.2
     assert FRICTION not in [
-        each.code for each in find_causes(robot, base, samples, TrialRows.of(systems))
+        each.code for each in find_causes(robot, base, samples, trial_rows(systems))
     ]
 
 
@@ -144,13 +150,13 @@ def test_no_sign_is_advised_that_makes_it_worse(robot, base, estimated, truth, s
 
 @pytest.fixture(scope='module')
 def rows(estimated, log):
-    return TrialRows.of(estimated(log)[1])
+    return trial_rows(estimated(log)[1])
 
 
 def test_errors_of_folds_are_those_of_rows_left_out(rows):
     """Second implementation: explicit weighted least squares on the other rows."""
     trials = Trials(rows)
-    found, folds = trials.errors(Efforts.as_recorded(3)), rows.folds()
+    found, folds = trials.errors(Efforts.as_recorded(3)), folds_of(rows)
     own = []
     for W, y, used in zip(rows.W, rows.Y, rows.valid, strict=True):
         left = y[used] - W[used] @ np.linalg.lstsq(W[used], y[used], rcond=None)[0]
@@ -170,7 +176,7 @@ def test_errors_of_folds_are_those_of_rows_left_out(rows):
 @pytest.mark.parametrize('factor', [1.0, -1.0])
 def test_a_joint_without_rows_takes_no_part(robot, base, estimated, log, factor):
     samples, systems, _ = estimated(with_efforts(log, log.effort * [1.0, factor, 1.0]))
-    rows = TrialRows.of(systems)
+    rows = trial_rows(systems)
     rows = dataclasses.replace(rows, valid=rows.valid * np.array([[True], [True], [False]]))
     found = find_causes(robot, base, samples, rows)
     assert [each.joints for each in found] == ([] if factor > 0.0 else [('j2',)])

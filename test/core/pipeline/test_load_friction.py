@@ -10,8 +10,8 @@ from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.settings import ElasticSettings
+from robotid_ros.core.pipeline.estimation import iterate_friction_load
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.pipeline.load_friction import iterate_friction_load
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.preparation import prepare
