@@ -1,6 +1,6 @@
 """What controller_manager says: by its services where their types are installed, else less."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 import importlib
 from typing import Any
 
@@ -30,7 +30,17 @@ def ask_manager(node: Node, timeout: float, statuses: Sequence[DiagnosticStatus]
     statuses : what /diagnostics held
 
     """
-    rate, warnings = _read_rate(node, timeout), _warnings(statuses)
+    try:
+        rate = float(
+            ControllerClient(node, MANAGER, timeout).get(['update_rate'])['update_rate'] or 0.0
+        )
+    except ControllerError:
+        rate = 0.0
+    warnings = tuple(
+        f'{status.name}: {" ".join(status.message.split())}'
+        for status in statuses
+        if _ACTIVITY in status.name and status.level not in (DiagnosticStatus.OK, b'\0')
+    )
     try:
         services = importlib.import_module('controller_manager_msgs.srv')
         controllers = _call(node, services.ListControllers, 'list_controllers', timeout)
@@ -38,9 +48,8 @@ def ask_manager(node: Node, timeout: float, statuses: Sequence[DiagnosticStatus]
             node, services.ListHardwareComponents, 'list_hardware_components', timeout
         )
     except (ImportError, ControllerError) as error:
-        obstacle = str(error)
-        if isinstance(error, ImportError):
-            obstacle = 'controller_manager_msgs is not installed here'
+        missing = 'controller_manager_msgs is not installed here'
+        obstacle = missing if isinstance(error, ImportError) else str(error)
         states = states_by_diagnostics(statuses)
         return ManagerState(*states, rate=rate, warnings=warnings, obstacle=obstacle)
     return state_from_answers(controllers.controller, components.component, rate, warnings)
@@ -68,34 +77,15 @@ def states_by_diagnostics(
     statuses: Iterable[DiagnosticStatus],
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return the states of controllers and of hardware that diagnostics hold, by name."""
+    known = ('unconfigured', 'inactive', 'active', 'finalized')
     found: tuple[dict[str, str], dict[str, str]] = {}, {}
     for status in statuses:
         if _ACTIVITY in status.name:
-            states = found[status.name.endswith(_HARDWARE)]
-            states.update(_states(values_of(status)))
+            # The keys are '<name>.state', or '<name>' before.
+            found[status.name.endswith(_HARDWARE)].update(
+                {k.removesuffix('.state'): v for k, v in values_of(status).items() if v in known}
+            )
     return found
-
-
-def _states(values: Mapping[str, str]) -> dict[str, str]:
-    """Pick states out of diagnostics, whose keys are '<name>.state', or '<name>' before."""
-    known = ('unconfigured', 'inactive', 'active', 'finalized')
-    return {key.removesuffix('.state'): v for key, v in values.items() if v in known}
-
-
-def _warnings(statuses: Iterable[DiagnosticStatus]) -> tuple[str, ...]:
-    return tuple(
-        f'{status.name}: {" ".join(status.message.split())}'
-        for status in statuses
-        if _ACTIVITY in status.name and status.level not in (DiagnosticStatus.OK, b'\0')
-    )
-
-
-def _read_rate(node: Node, timeout: float) -> float:
-    try:
-        values = ControllerClient(node, MANAGER, timeout).get(['update_rate'])
-    except ControllerError:
-        return 0.0
-    return float(values['update_rate'] or 0.0)
 
 
 def _call(node: Node, kind: Any, name: str, timeout: float) -> Any:

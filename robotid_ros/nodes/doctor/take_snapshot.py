@@ -3,24 +3,208 @@
 from collections.abc import Iterator
 import contextlib
 import os
+import time
+from typing import Any
 
+from action_msgs.msg import GoalStatusArray
+from control_msgs.msg import JointTrajectoryControllerState
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+import numpy as np
 import rclpy
+from rclpy.action import get_action_names_and_types
 from rclpy.context import Context
 from rclpy.exceptions import InvalidTopicNameException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 from rclpy.validate_topic_name import validate_topic_name
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 
-from ...exceptions import ConfigurationError, RobotIdError
+from ...exceptions import ConfigurationError, ControllerError, RobotIdError
 from ...files.configuration import Configuration, read_urdf
-from ..common.messages import one_line
+from ...files.formats.joint_table import JointTable
+from ..common.batched_subscription import BatchedSubscription
+from ..common.controller import (
+    ACTION,
+    COMMANDS,
+    ControllerClient,
+    ControllerDescription,
+    GOALS,
+    STATE,
+)
+from ..common.messages import is_well_formed, one_line, stack_joint_states, to_nanoseconds
 from ..common.runtime import SpinThread
-from .graph_listener import GraphListener
-from .graph_snapshot import GraphSnapshot
+from ..common.waiting import wait_until
+from ..excitation.checks import RESERVATION, RUNNING
+from .controller_manager import ask_manager, MANAGER
+from .graph_snapshot import ControllerStates, Endpoint, GraphSnapshot, ManagerState, Topic
 from .network_checks import ENVIRONMENT, look_at_disk
 
 NODE = 'robotid_doctor'
+# How often what has arrived is taken [s]: half a second of 1 kHz fits into a queue many times.
+POLL_PERIOD = 0.02
+# Messages of a topic that may wait meanwhile, while answers are waited for: 20 s of 1 kHz; and
+# those that are kept.
+DEPTH, KEPT = 20_000, 1_000_000
+_JOINT_STATE = 'sensor_msgs/msg/JointState'
+
+
+class GraphListener:
+    """
+    Subscribes to what a robot publishes, and keeps what arrives.
+
+    Parameters
+    ----------
+    node : whose executor spins
+    timeout : longest wait for anything [s]
+
+    """
+
+    def __init__(self, node: Node, timeout: float):
+        self._node, self._timeout = node, timeout
+        self._streams: dict[str, BatchedSubscription] = {}
+
+    def wait_for_robot(self, controller: str) -> None:
+        """Wait until states, description and this or any controller are there, or time is up."""
+
+        def is_there() -> bool:
+            topics = ('joint_states', 'robot_description')
+            found = self.controllers()
+            served = controller in found if controller else bool(found)
+            return served and all(map(self._node.count_publishers, topics))
+
+        wait_until(is_there, self._timeout, period=POLL_PERIOD)
+
+    def controllers(self) -> tuple[str, ...]:
+        """Names of those that serve follow_joint_trajectory; relative ones in the namespace."""
+        own = f'{self._node.get_namespace().rstrip("/")}/'
+        names = [name for name, _ in get_action_names_and_types(self._node)]
+        # Clients alone make a name, too; servers publish.
+        served = [n for n in names if self._node.count_publishers(f'{n}/_action/status')]
+        ends = f'/{ACTION}'
+        return tuple(n.removesuffix(ends).removeprefix(own) for n in served if n.endswith(ends))
+
+    def choose(self, default: str) -> str:
+        """Return the default, unless there is exactly one controller of another name."""
+        found = [name for name in self.controllers() if not name.startswith('/')]
+        return found[0] if default not in found and len(found) == 1 else default
+
+    def listen(self, controller: str, duration: float) -> None:
+        """Take what arrives, for longer where a topic that is published is still silent."""
+        for kind, topic, latched in (
+            (JointState, 'joint_states', False),
+            (JointTrajectoryControllerState, f'{controller}/{STATE}', False),
+            (String, 'robot_description', True),
+            (GoalStatusArray, f'{controller}/{GOALS}', True),
+            (DiagnosticArray, '/diagnostics', False),
+            (Clock, '/clock', False),
+        ):
+            self._streams[topic] = BatchedSubscription(
+                self._node, kind, topic, depth=DEPTH, latched=latched, kept=KEPT
+            )
+        # The status of an action comes with its first goal.
+        silent_by_right = ('/diagnostics', '/clock', f'{controller}/{GOALS}')
+        expected = [s for topic, s in self._streams.items() if topic not in silent_by_right]
+        begin = time.monotonic()
+        while (now := time.monotonic() - begin) < duration + self._timeout:
+            for stream in self._streams.values():
+                for _ in stream.take_serialized():
+                    pass  # the stream keeps it
+            if now >= duration and not any(s.connected and not s.recent for s in expected):
+                return
+            time.sleep(POLL_PERIOD)
+
+    def describe_controller(self, name: str) -> ControllerDescription | None:
+        """Read a controller's parameters; None where it is not there, or has none of them."""
+        own = self._node.resolve_service_name(name)
+        if name not in self.controllers() and own not in self.nodes():
+            return None
+        try:
+            return ControllerClient(self._node, name, self._timeout).describe()
+        except ControllerError:
+            return None
+
+    def messages(self, topic: str) -> list[Any]:
+        """Return what has arrived on a topic, without what does not follow its type."""
+        stream = self._streams[topic]
+        decoded = map(stream.decode, stream.recent)
+        return [message for message in decoded if message is not None]
+
+    def joint_states(self) -> tuple[tuple[JointTable, ...], int]:
+        """Sort joint states by the joints that they name; also returns how many are malformed."""
+        stream, malformed = self._streams['joint_states'], 0
+        groups: dict[tuple[str, ...], list[tuple[int, Any]]] = {}
+        for sample in stream.recent:
+            message = stream.decode(sample)
+            if message is None or not is_well_formed(message) or not message.name:
+                malformed += 1
+            else:
+                key = tuple(sorted(message.name))
+                groups.setdefault(key, []).append((sample.received, message))
+        tables = []
+        for joints, samples in groups.items():
+            received, messages = zip(*samples, strict=True)
+            states = stack_joint_states(messages, joints)
+            fields = states.position, states.velocity, states.effort
+            tables.append(JointTable(joints, states.stamp, np.array(received, np.int64), *fields))
+        return tuple(sorted(tables, key=lambda table: -len(table.stamp))), malformed
+
+    def controller_states(self, controller: str) -> ControllerStates | None:
+        """Return when a controller said its state, None where it did not."""
+        stream = self._streams[f'{controller}/{STATE}']
+        if not stream.recent:
+            return None
+        last = stream.decode(stream.recent[-1])
+        received = np.array([sample.received for sample in stream.recent], np.int64)
+        return ControllerStates(received, bool(last is not None and len(last.output.effort)))
+
+    def clock(self) -> np.ndarray:
+        """Return when /clock was received, and the time it told (2, K) [ns]."""
+        times = [to_nanoseconds(message.clock) for message in self.messages('/clock')]
+        received = [sample.received for sample in self._streams['/clock'].recent][: len(times)]
+        return np.array([received, times], np.int64).reshape(2, -1)
+
+    def manager(self) -> ManagerState | None:
+        """Ask controller_manager, None where it is not there."""
+        if self._node.resolve_service_name(MANAGER) not in self.nodes():
+            return None
+        latest: dict[str, DiagnosticStatus] = {}
+        for message in self.messages('/diagnostics'):
+            latest.update({status.name: status for status in message.status})
+        return ask_manager(self._node, self._timeout, list(latest.values()))
+
+    def nodes(self) -> set[str]:
+        """Full names of all other nodes."""
+        names = {
+            f'{namespace}/{name}'.replace('//', '/')
+            for name, namespace in self._node.get_node_names_and_namespaces()
+            if not name.startswith('_')  # hidden ones, such as the daemon of ros2cli
+        }
+        return names - {self._node.get_fully_qualified_name()}
+
+    def topic(self, name: str) -> Topic:
+        """Return who else uses a topic."""
+        full, own = self._node.resolve_topic_name(name), self._node.get_name()
+        ends = (
+            tuple(
+                Endpoint(
+                    f'{info.node_namespace}/{info.node_name}'.replace('//', '/'),
+                    info.topic_type,
+                    info.qos_profile.reliability == ReliabilityPolicy.RELIABLE,
+                    info.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL,
+                )
+                for info in infos(full)
+                if info.node_name != own
+            )
+            for infos in (
+                self._node.get_publishers_info_by_topic,
+                self._node.get_subscriptions_info_by_topic,
+            )
+        )
+        return Topic(full, *ends)
 
 
 @contextlib.contextmanager
@@ -105,19 +289,38 @@ def snapshot_of_graph(
         listener.wait_for_robot(controller)
         name = controller or listener.choose(default)
         listener.listen(name, duration)
+        joint_states, malformed = listener.joint_states()
+        topics = {
+            'joint_states': 'joint_states',
+            'robot_description': 'robot_description',
+            'controller_state': f'{name}/{STATE}',
+            'joint_trajectory': f'{name}/{COMMANDS}',
+            'excitation_session': f'{name}/{RESERVATION}',
+            'goals': f'{name}/{ACTION}/_action/feedback',
+        }
+        goals = listener.messages(f'{name}/{GOALS}')
+        variables = {key: os.environ[key] for key in ENVIRONMENT if os.environ.get(key)}
+        if domain is not None:
+            variables['ROS_DOMAIN_ID'] = str(domain)
         return GraphSnapshot(
             configuration=configuration,
-            configured_description=urdf,
             controller_name=name,
             name_was_given=bool(controller) or name == default,
+            candidates=listener.controllers(),
             controller=listener.describe_controller(name),
+            nodes=tuple(sorted(listener.nodes())),
+            topics={key: listener.topic(topic) for key, topic in topics.items()},
+            joint_state_topics=tuple(
+                topic for topic, types in node.get_topic_names_and_types() if _JOINT_STATE in types
+            ),
+            joint_states=joint_states,
+            malformed=malformed,
+            controller_states=listener.controller_states(name),
+            descriptions=tuple({m.data: None for m in listener.messages('robot_description')}),
+            configured_description=urdf,
+            running_goals=sum(s.status in RUNNING for s in goals[-1].status_list) if goals else 0,
+            clock=listener.clock(),
+            manager=listener.manager(),
+            environment=variables,
             disk=look_at_disk(configuration.recorder.folder),
-            environment=environment(domain),
-            **listener.heard(name),
         )
-
-
-def environment(domain: int | None) -> dict[str, str]:
-    """Return the variables that decide who hears whom."""
-    found = {name: os.environ[name] for name in ENVIRONMENT if os.environ.get(name)}
-    return found if domain is None else {**found, 'ROS_DOMAIN_ID': str(domain)}
