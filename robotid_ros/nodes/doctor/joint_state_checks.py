@@ -10,7 +10,7 @@ from ...core.findings import Finding, Severity
 from ...core.model.robot import Robot
 from ...files.bags.summary import timing_of
 from ...files.formats.joint_table import JointTable
-from ..identification.gain_update import MAX_TRAVEL
+from ..identification.gain_proposal import MAX_TRAVEL
 from .graph_snapshot import GraphSnapshot
 
 # Least rate [Hz]: motions of an excitation reach some hertz, and are differentiated twice.

@@ -31,14 +31,7 @@ DEPTH = 100
 
 
 class ExternalEffortTopics:
-    """
-    Publishes external efforts for every joint state once there is a model.
-
-    Parameters
-    ----------
-    node : whose topics these are
-
-    """
+    """Publishes external efforts for every joint state once there is a model."""
 
     def __init__(self, node: Node):
         self._node = node

@@ -1,5 +1,7 @@
 """Node `identification`: bag → parameters, files and topics; then live prediction and gains."""
 
+from collections.abc import Callable, Iterator
+import contextlib
 from pathlib import Path
 import threading
 from typing import Any
@@ -22,8 +24,7 @@ from ..common.runtime import LATCHED, WorkerNode
 from ..common.worker_process import run_in_process
 from .drift import DriftTopics
 from .external_effort import ExternalEffortTopics
-from .gain_proposal import propose_for_joints
-from .gain_update import GainUpdate
+from .gain_proposal import GainUpdate, propose_for_joints
 from .live_prediction import LivePrediction
 from .outcome import find_bag, IdentificationOutcome
 from .payload_service import PayloadService
@@ -43,14 +44,7 @@ SERIES_QOS = QoSProfile(depth=20000, durability=DurabilityPolicy.TRANSIENT_LOCAL
 
 
 class IdentificationNode(WorkerNode):
-    """
-    Identifies whenever the recorder has closed a bag, or when asked.
-
-    Parameters
-    ----------
-    options : of `WorkerNode`, for example `context` and `parameter_overrides`
-
-    """
+    """Identifies when the recorder has closed a bag, or when asked; options of `WorkerNode`."""
 
     def __init__(self, **options: Any):
         super().__init__('identification', ('robot', 'identification'), **options)
@@ -74,16 +68,12 @@ class IdentificationNode(WorkerNode):
         ):
             group = MutuallyExclusiveCallbackGroup()
             self.create_service(Trigger, f'~/{name}', callback, callback_group=group)
-        take, predict = (
-            self.guard.wrap('joint_states', callback)
-            for callback in (self._take_joint_states, self._publish_prediction)
-        )
         # Without a model there is nothing to predict.
         self._live_timers = [
-            self.create_timer(period, callback, autostart=False)
+            self.create_timer(period, self.guard.wrap('joint_states', callback), autostart=False)
             for period, callback in (
-                (POLL_PERIOD, take),
-                (1.0 / self.settings.live_rate, predict),
+                (POLL_PERIOD, self._take_joint_states),
+                (1.0 / self.settings.live_rate, self._publish_prediction),
             )
         ]
         self.publish_state('idle', 'waiting for a recording')
@@ -147,11 +137,54 @@ class IdentificationNode(WorkerNode):
     async def _on_identify_payload(
         self, _: Trigger.Request, response: Trigger.Response
     ) -> Trigger.Response:
-        given = self._bag, self._description
-        return await self._payloads.answer(response, *given, busy=self._busy)
+        bag, description = self._bag, self._description
+        if obstacle := self._payloads.obstacle(bag, busy=self._busy):
+            response.message = obstacle
+            return response
+
+        def identify() -> str:
+            with self._telling_failure(bag):
+                return self._payloads.identify(bag, description)
+
+        return await self._answer(response, identify, self.start_worker)
+
+    async def _answer(
+        self,
+        response: Trigger.Response,
+        function: Callable[[], str],
+        start: Callable[[Callable[[], None]], None],
+    ) -> Trigger.Response:
+        """Answer with what a function says in a thread; the executor, which it needs, goes on."""
+        done: Future = Future(executor=self.executor)
+
+        def work() -> None:
+            try:
+                done.set_result((True, function()))
+            except Exception as error:
+                done.set_result((False, one_line(error)))
+                if not isinstance(error, RobotIdError):
+                    raise
+            finally:
+                if self.executor is not None:
+                    self.executor.wake()
+
+        start(work)
+        response.success, response.message = await done
+        return response
+
+    @contextlib.contextmanager
+    def _telling_failure(self, bag: str) -> Iterator[None]:
+        """Publish and log why an identification has failed."""
+        try:
+            yield
+        except Exception as error:
+            if self.context.ok():
+                self.publish_state('failed', one_line(error), {'bag': bag})
+                self.get_logger().error(one_line(error))
+            raise
 
     def _identify(self, bag: str, include_failed: bool) -> None:
-        try:
+        with contextlib.suppress(RobotIdError), self._telling_failure(bag):
             outcome: IdentificationOutcome = run_in_process(
                 identify_in_worker,
                 *(bag, self.configuration, self.values, self._description, include_failed),
@@ -160,12 +193,6 @@ class IdentificationNode(WorkerNode):
                 time_limit=self.settings.time_limit,
             )
             self._publish_outcome(outcome, bag)
-        except Exception as error:
-            if self.context.ok():
-                self.publish_state('failed', one_line(error), {'bag': bag})
-                self.get_logger().error(one_line(error))
-            if not isinstance(error, RobotIdError):
-                raise
 
     def _on_progress(self, text: str) -> None:
         self.publish_state('identifying', text)
@@ -194,19 +221,7 @@ class IdentificationNode(WorkerNode):
             gains = self.settings.controller_gains
             old, new = propose_for_joints(self._robot, outcome.inertia, outcome.gains, gains)
             self._gains.publish(gains_message(old, new, now))
-        self._start_live_prediction(outcome)
-        log_findings(self.get_logger(), results.findings)
-        worst = max((row.moving for row in results.validation), default=float('nan'))
-        self.publish_state(
-            'done',
-            f"identified {len(results.base)} base parameters, see '{outcome.folder}'",
-            {'folder': outcome.folder, 'bag': bag, 'validation_residual': worst},
-        )
-        self.get_logger().info(f"results are in '{outcome.folder}'")
-
-    def _start_live_prediction(self, outcome: IdentificationOutcome) -> None:
-        """Predict live from now on, watch for contacts, and follow what may drift."""
-        assert self._robot is not None
+        # Predict live from now on, watch for contacts, and follow what may drift.
         self._external_effort.start(self._robot, outcome, self.configuration)
         self._drift.start(self._robot, outcome)
         prediction = LivePrediction(self._robot, outcome.standard, self.settings.live_cutoff)
@@ -216,6 +231,14 @@ class IdentificationNode(WorkerNode):
         self._live = prediction, BatchedSubscription(self, JointState, 'joint_states')
         for timer in self._live_timers:
             timer.reset()
+        log_findings(self.get_logger(), results.findings)
+        worst = max((row.moving for row in results.validation), default=float('nan'))
+        self.publish_state(
+            'done',
+            f"identified {len(results.base)} base parameters, see '{outcome.folder}'",
+            {'folder': outcome.folder, 'bag': bag, 'validation_residual': worst},
+        )
+        self.get_logger().info(f"results are in '{outcome.folder}'")
 
     def _take_joint_states(self) -> None:
         if self._live is None or self._robot is None:
@@ -240,26 +263,14 @@ class IdentificationNode(WorkerNode):
     async def _on_update_controller(
         self, _: Trigger.Request, response: Trigger.Response
     ) -> Trigger.Response:
-        """Wait for the worker without blocking the executor, which it needs."""
         if self._outcome is None:
             response.message = 'nothing is identified yet: record a session'
             return response
-        done: Future = Future(executor=self.executor)
-
-        def work() -> None:
-            try:
-                done.set_result((True, self._update_controller()))
-            except Exception as error:
-                done.set_result((False, one_line(error)))
-                if not isinstance(error, RobotIdError):
-                    raise
-            finally:
-                if self.executor is not None:
-                    self.executor.wake()
-
-        threading.Thread(target=work, daemon=True).start()
-        response.success, response.message = await done
-        return response
+        return await self._answer(
+            response,
+            self._update_controller,
+            lambda work: threading.Thread(target=work, daemon=True).start(),
+        )
 
     def _update_controller(self) -> str:
         assert self._robot is not None and self._outcome is not None
