@@ -17,15 +17,8 @@ class Heartbeat:
     """
     Publishes `~/heartbeat`: from a timer, but while it records from the thread that writes.
 
-    Parameters
-    ----------
-    node : that records
-
-    Attributes
-    ----------
-    messages : that were written to the present bag
-    session : that has had its recording, for each gets one, whatever comes of it; None of none
-
+    `messages` were written to the present bag. `session` has had its recording, for each gets one,
+    whatever comes of it; None of none. `state` is idle, opening, recording, closing or failed.
     """
 
     def __init__(self, node: ConfiguredNode):
@@ -37,26 +30,20 @@ class Heartbeat:
         # The node's own clock stands still where it is set back.
         node.create_timer(PERIOD, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
-    @property
-    def state(self) -> str:
-        """State: idle, opening, recording, closing or failed."""
-        return self._state
-
     def change(self, state: str, sentence: str, path: str = '') -> None:
         """Change the state, and say so at once."""
-        self._state, self._sentence, self._path = state, sentence, path
-        self.publish()
+        self.state, self._sentence, self._path = state, sentence, path
+        self._publish()
 
     def beat(self) -> None:
         """Publish when it is time, while messages are written."""
         if time.monotonic() - self._published >= PERIOD:
-            self.publish()
+            self._publish()
 
-    def publish(self) -> None:
-        """Publish now."""
+    def _publish(self) -> None:
         self._published = time.monotonic()
         values = {
-            'state': self._state,
+            'state': self.state,
             **own_process(),
             'path': self._path,
             'session': self.session or '',
@@ -64,10 +51,10 @@ class Heartbeat:
             'skipped': self._node.guard.total,
             'stamp': format_seconds(self._node.get_clock().now().nanoseconds),
         }
-        level = DiagnosticStatus.ERROR if self._state == 'failed' else DiagnosticStatus.OK
+        level = DiagnosticStatus.ERROR if self.state == 'failed' else DiagnosticStatus.OK
         self._publisher.publish(status('recorder', self._sentence, values, level=level))
 
     def _on_timer(self) -> None:
         # While it records, only the thread that writes may say that it does.
-        if self._state != 'recording':
-            self.publish()
+        if self.state != 'recording':
+            self._publish()

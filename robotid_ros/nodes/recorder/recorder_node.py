@@ -28,10 +28,7 @@ class Recorder(WorkerNode):
     """
     Records from 'approaching' to 'done' or 'failed', or between two calls of `~/record`.
 
-    Parameters
-    ----------
-    options : of `WorkerNode`, for example `context` and `parameter_overrides`
-
+    Options are those of `WorkerNode`.
     """
 
     def __init__(self, **options: Any):
@@ -111,8 +108,8 @@ class Recorder(WorkerNode):
         """Open a bag and record in a worker thread; say where, or why not."""
         now = datetime.now().strftime('%Y-%m-%d_%H-%M-%S')
         name = self.settings.name or f'{self.configuration.robot.name or "robot"}_{now}'
+        by_session = state is not None
         try:
-            by_session = state is not None
             self._loop = BagWriterLoop(
                 self, name, self._controller, lambda: self._design, by_session, self._beat
             )
