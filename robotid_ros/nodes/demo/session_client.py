@@ -1,6 +1,7 @@
 """A client that drives a session as a user would: over services and topics only."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+import functools
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -44,7 +45,7 @@ SERVICES: dict[str, type] = {
 
 class SessionClient:
     """
-    Keeps the last message of every latched topic, and calls services.
+    Keeps the messages of every latched topic, and calls services.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ class SessionClient:
         self.history: dict[str, list[Any]] = {topic: [] for topic in LATCHED_TOPICS}
         for topic, message_type in LATCHED_TOPICS.items():
             self.node.create_subscription(
-                message_type, topic, self._make_callback(topic), LATCHED_HISTORY
+                message_type, topic, functools.partial(self._keep, topic), LATCHED_HISTORY
             )
         executor = NodeExecutor(context=self.context)
         executor.add_node(self.node)
@@ -153,12 +154,9 @@ class SessionClient:
             self._clients[service] = self.node.create_client(service_type, service)
         return self._clients[service]
 
-    def _make_callback(self, topic: str) -> Callable[[Any], None]:
-        def keep(message: Any) -> None:
-            self.latest[topic] = message
-            self.history[topic].append(message)
-
-        return keep
+    def _keep(self, topic: str, message: Any) -> None:
+        self.latest[topic] = message
+        self.history[topic].append(message)
 
     def __enter__(self) -> 'SessionClient':
         return self
