@@ -81,16 +81,8 @@ class Physics:
         """
         Advance by one period under constant efforts (n,) [N·m, N], of which NaN counts as 0.
 
-        The wrench of `push` turns with its link from period to period.
-
-        Returns
-        -------
-        What the drives applied of them, within their limits
-
-        Raises
-        ------
-        RobotStateError : the motion is not finite any more
-
+        Return what the drives applied of them, within their limits. A motion that is not finite
+        any more is a RobotStateError.
         """
         self.apply_wrench()
         data = self.data
@@ -268,14 +260,7 @@ class Physics:
             mujoco.mj_forward(self.model, data)
 
     def _count_substeps(self) -> int:
-        """
-        Count the steps per period that keep the integrator stable and its vibrations undamped.
-
-        Raises
-        ------
-        ModelError : a joint moves no mass; friction or a spring is too fast to simulate
-
-        """
+        """Count the steps per period that keep the integrator stable, vibrations undamped."""
         mass = self.mass_matrix()
         if np.linalg.eigvalsh(mass)[0] < MIN_EIGENVALUE:
             worst = self.model.joint(int(np.argmin(np.diag(mass)))).name

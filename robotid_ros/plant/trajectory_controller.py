@@ -192,18 +192,10 @@ class TrajectoryController:
 
     def update(self, now: int, dt: float, position: Values, velocity: Values) -> Values:
         """
-        Compute the commands of one cycle.
+        Return the command (n,) of a cycle, which stays on the interfaces until the next one.
 
-        Parameters
-        ----------
-        now : the cycle's time [ns]
-        dt : time since the last update [s]
-        position, velocity : measured (n,)
-
-        Returns
-        -------
-        The command (n,), which stays on the interfaces until the next update.
-
+        `now` is the cycle's time [ns], `dt` the time since the last update [s]; positions and
+        velocities are measured (n,).
         """
         with self._lock:
             if not self.active:

@@ -51,13 +51,11 @@ class Demo:
     ----------
     config : the robot's configuration file
     output : folder of recording and results
-    log_level : severity from which the nodes log
     verifications : services of the excitation that are called after the session
 
     Attributes
     ----------
-    folder : of the results, when it has run
-    design : the file of the motion that was run, likewise
+    folder, design : of the results, and the file of the motion, when it has run
     unverified : why the results could not be verified on the robot, '' where they were
 
     """
@@ -81,15 +79,8 @@ class Demo:
         """
         Run the session; return its results with the true parameters beside the identified.
 
-        Parameters
-        ----------
-        show : called with the share that is done, and what is being done
-        time_limit : longest time [s]
-
-        Raises
-        ------
-        RobotIdError : there are no results: a node failed; says which and why
-
+        `show` is called with the share that is done, and what is being done. Where a node fails,
+        or the time limit [s] has passed, there are no results: that is a RobotIdError.
         """
         show(0.0, 'starting the nodes')
         self._processes.start('simulated_robot')

@@ -110,14 +110,7 @@ class SessionClient:
         return [name for k, name in enumerate(names) if k == 0 or name != names[k - 1]]
 
     def call_trigger(self, service: str, timeout: float = 10.0) -> str:
-        """
-        Call a Trigger service.
-
-        Raises
-        ------
-        RobotIdError : no answer, or refused
-
-        """
+        """Call a Trigger service; no answer, or a refusal, is a RobotIdError."""
         return self._call(Trigger, service, Trigger.Request(), timeout)
 
     def call_set_bool(self, service: str, on: bool, timeout: float = 10.0) -> str:
@@ -125,14 +118,7 @@ class SessionClient:
         return self._call(SetBool, service, SetBool.Request(data=on), timeout)
 
     def call(self, service_type: type, service: str, request: Any, timeout: float = 10.0) -> Any:
-        """
-        Call any service.
-
-        Raises
-        ------
-        ControllerError : nobody answers
-
-        """
+        """Call any service; no answer is a ControllerError."""
         client = self._client(service_type, service)
         wait_until(client.service_is_ready, timeout, what=f"nobody serves '{service}'")
         return result_of(client.call_async(request), timeout, service)

@@ -23,12 +23,8 @@ def ask_manager(node: Node, timeout: float, statuses: Sequence[DiagnosticStatus]
     """
     Ask controller_manager for its state, in a worker thread.
 
-    Parameters
-    ----------
-    node : whose executor spins, in the namespace of controller_manager
-    timeout : longest wait for each answer [s]
-    statuses : what /diagnostics held
-
+    The executor of the node, which is in the same namespace, spins; `timeout` is the longest wait
+    for each answer [s], `statuses` is what /diagnostics held.
     """
     try:
         rate = float(

@@ -30,17 +30,9 @@ def subject_of(found: Finding) -> str:
 
 def known_facts(snapshot: GraphSnapshot) -> tuple[str, KnownFacts]:
     """
-    Read a robot's description, controller and efforts from its graph.
+    Return the text of a robot's description, and what else its graph tells.
 
-    Returns
-    -------
-    The description's text, and what is known besides.
-
-    Raises
-    ------
-    ModelError : nobody publishes a description, or there are several
-    ControllerError : no joint_trajectory_controller answers
-
+    No description or several are a ModelError, no joint_trajectory_controller a ControllerError.
     """
     controller = snapshot.controller
     if controller is None:

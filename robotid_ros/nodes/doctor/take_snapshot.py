@@ -56,11 +56,7 @@ class GraphListener:
     """
     Subscribes to what a robot publishes, and keeps what arrives.
 
-    Parameters
-    ----------
-    node : whose executor spins
-    timeout : longest wait for anything [s]
-
+    The executor of the node spins; `timeout` is the longest wait for anything [s].
     """
 
     def __init__(self, node: Node, timeout: float):
@@ -212,10 +208,7 @@ def listening_node(namespace: str, domain: int | None) -> Iterator[Node]:
     """
     Give a node that spins in a thread, and offers nothing.
 
-    Raises
-    ------
-    RobotIdError : ROS does not start with this environment, or it is no namespace
-
+    Where ROS does not start with this environment or namespace, this is a RobotIdError.
     """
     context = Context()
     with contextlib.ExitStack() as ends:
@@ -261,9 +254,7 @@ def snapshot_of_graph(
 
     Parameters
     ----------
-    configuration : of the robot, or one of defaults
     controller : that is meant; '' for the configuration's, or the only one there is
-    namespace : of the robot
     duration : how long to listen [s]; participants of DDS announce themselves every 3 s
     timeout : longest wait for an answer, to discover the robot, and for a message of a topic that
         is published [s]

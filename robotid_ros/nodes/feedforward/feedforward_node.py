@@ -76,9 +76,7 @@ class Running:
 
     Attributes
     ----------
-    handle : at the controller
-    points : as sent, None where it went on as it came
-    began : when [s, monotonic]
+    handle, points : at the controller, and as sent, None where it went on as it came
     squares, states : sum (n,) of squared tracking errors, and of how many states
     reason, cancelled : why and when the node has cancelled it, '' where it has not
     ended : future of the controller's result, None where it is gone
@@ -317,9 +315,7 @@ class FeedForward(WorkerNode):
         robot = self._robot
         assert robot is not None
         wait_until(
-            lambda: bool(
-                self._take_states(1) or time.monotonic() - self._heard < WATCH_PERIOD
-            ),
+            lambda: bool(self._take_states(1) or time.monotonic() - self._heard < WATCH_PERIOD),
             self.configuration.excitation.timeout,
             what=f"'{self._controller}' publishes no controller_state: activate it",
         )

@@ -43,7 +43,6 @@ def identify_bag(
 
     Parameters
     ----------
-    bag : path of the recording
     configuration, values : checked, and as it was given
     description : URDF to use when neither recording nor configuration has one
     include_failed : use the recording of a session that failed or was cut
@@ -55,7 +54,15 @@ def identify_bag(
 
     """
     progress(f"reading '{bag}'")
-    report = _report_tenths(progress)
+    reported = 0
+
+    def report(share: float) -> None:
+        """Report every tenth of a long reading."""
+        nonlocal reported
+        if (tenth := int(10.0 * share)) != reported:
+            reported = tenth
+            progress(f'reading, {10 * tenth} %')
+
     given = open_input([bag], configuration, fallback=description, progress=report)
     recording, robot = given.recording, given.robot
     exciting, validating = _split_phases(recording, include_failed)
@@ -95,19 +102,6 @@ def identify_bag(
         gains=gains,
         origin=recording.origin,
     )
-
-
-def _report_tenths(progress: Callable[[str], None]) -> Callable[[float], None]:
-    """Report every tenth of a long reading."""
-    reported = 0
-
-    def report(share: float) -> None:
-        nonlocal reported
-        if (tenth := int(10.0 * share)) != reported:
-            reported = tenth
-            progress(f'reading, {10 * tenth} %')
-
-    return report
 
 
 def _split_phases(

@@ -55,22 +55,16 @@ def propose_gains(old: JointGains, settings: GainProposalSettings) -> JointGains
 
     The integral gain keeps its ratio to p. No gain changes by more than the allowed factor; one
     that is zero stays zero.
-
-    Parameters
-    ----------
-    old : present gains
-    settings : what is wanted
-
     """
+
+    def bounded(old: float, new: float) -> float:
+        return min(max(new, old / settings.change), old * settings.change)
+
     omega = settings.bandwidth or old.natural_frequency
-    p = _bounded(old.p, old.inertia * omega**2, settings.change)
-    d = _bounded(old.d, 2.0 * settings.damping * old.inertia * omega, settings.change)
+    p = bounded(old.p, old.inertia * omega**2)
+    d = bounded(old.d, 2.0 * settings.damping * old.inertia * omega)
     i = old.i * p / old.p if old.p else old.i
     return JointGains(p, i, d, old.inertia)
-
-
-def _bounded(old: float, new: float, factor: float) -> float:
-    return min(max(new, old / factor), old * factor)
 
 
 Gains = dict[str, JointGains]
@@ -118,10 +112,7 @@ def check_at_rest(node: Node, controller: str, timeout: float) -> None:
     """
     Watch the states of a controller for a moment; call from a worker thread.
 
-    Raises
-    ------
-    ControllerError : the robot moves, or nobody knows
-
+    Where the robot moves, or nobody knows, this is a ControllerError.
     """
 
     def is_well_formed(state: Any) -> bool:
@@ -163,14 +154,8 @@ def check_trial(folder: Path, created: str) -> None:
     """
     Check that a trial of the proposed gains, if there was one, found them better.
 
-    Parameters
-    ----------
-    folder, created : of the results that the gains follow from
-
-    Raises
-    ------
-    ControllerError : it did not; says the tracking errors, and how to set the gains all the same
-
+    `folder` and `created` are those of the results that the gains follow from. A trial that did
+    not is a ControllerError of the tracking errors, and of how to set the gains all the same.
     """
     found = read_verification(folder / VERIFICATION)
     if found is None or found.results != created or found.gains is None or found.gains.kept:

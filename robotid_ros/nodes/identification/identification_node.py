@@ -58,7 +58,20 @@ class IdentificationNode(WorkerNode):
         self._drift = DriftTopics(self, self.settings)
         self._gain_update = GainUpdate(self, self.settings.controller_gains)
         self._payloads = PayloadService(self, self.settings, self._stop)
-        self._create_publishers()
+
+        def latched(message_type: type, name: str) -> Any:
+            return self.create_publisher(message_type, f'~/{name}', LATCHED)
+
+        # Not `_parameters`, which are those of every node.
+        self._base_parameters = latched(DiagnosticArray, 'parameters')
+        self._identified = latched(String, 'robot_description')
+        self._summary = latched(DiagnosticArray, 'validation/summary')
+        self._convergence = latched(DiagnosticArray, 'convergence')
+        self._gains = latched(DiagnosticArray, 'proposed_gains')
+        self._measured = self.create_publisher(JointState, '~/validation/measured', SERIES_QOS)
+        self._predicted = self.create_publisher(JointState, '~/validation/predicted', SERIES_QOS)
+        self._effort = self.create_publisher(JointState, '~/predicted_effort', 10)
+        self._residual = self.create_publisher(JointState, '~/residual', 10)
         self.create_subscription(String, 'recorder/bag', self._on_bag, LATCHED)
         self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
         self.create_service(Trigger, '~/identify', self._on_identify)
@@ -77,21 +90,6 @@ class IdentificationNode(WorkerNode):
             )
         ]
         self.publish_state('idle', 'waiting for a recording')
-
-    def _create_publishers(self) -> None:
-        def latched(message_type: type, name: str) -> Any:
-            return self.create_publisher(message_type, f'~/{name}', LATCHED)
-
-        # Not `_parameters`, which are those of every node.
-        self._base_parameters = latched(DiagnosticArray, 'parameters')
-        self._identified = latched(String, 'robot_description')
-        self._summary = latched(DiagnosticArray, 'validation/summary')
-        self._convergence = latched(DiagnosticArray, 'convergence')
-        self._gains = latched(DiagnosticArray, 'proposed_gains')
-        self._measured = self.create_publisher(JointState, '~/validation/measured', SERIES_QOS)
-        self._predicted = self.create_publisher(JointState, '~/validation/predicted', SERIES_QOS)
-        self._effort = self.create_publisher(JointState, '~/predicted_effort', 10)
-        self._residual = self.create_publisher(JointState, '~/residual', 10)
 
     def _on_description(self, message: String) -> None:
         self._description = message.data

@@ -13,16 +13,7 @@ MAX_GAP = 0.5
 
 
 class LivePrediction:
-    """
-    Follows the joint states and predicts the efforts.
-
-    Parameters
-    ----------
-    robot : model
-    standard : (p,) identified parameters
-    cutoff : of the causal filter [Hz]
-
-    """
+    """Predicts efforts by parameters (p,), from joint states through a causal filter [Hz]."""
 
     def __init__(self, robot: Robot, standard: Array, cutoff: float):
         self._robot, self._standard = robot, standard
@@ -35,13 +26,10 @@ class LivePrediction:
 
     def predict(self) -> tuple[int, Array, Array | None] | None:
         """
-        Predict at the last stamp.
+        Return the last stamp [ns], the predicted effort and the residual (n,) [N·m or N].
 
-        Returns
-        -------
-        Stamp [ns], predicted effort (n,) and residual, measured minus predicted (n,) [N·m or N],
-        the latter None where no effort is reported; None before the first joint state.
-
+        The residual is measured minus predicted, None where no effort is reported. Before the
+        first joint state there is nothing.
         """
         states = self._states
         if not states.started:

@@ -101,9 +101,7 @@ def identify_payload_bag(
 
     Parameters
     ----------
-    empty : recording without it, or results of one
-    loaded : recording with it
-    configuration : of the robot
+    empty, loaded : recordings without it, or results of one, and with it
     description : URDF to use when neither recording nor configuration has one
     progress : called with what is being done
 

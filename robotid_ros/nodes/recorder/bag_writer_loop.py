@@ -41,10 +41,7 @@ def subscribe(node: ConfiguredNode, controller: str) -> list[BatchedSubscription
     """
     Subscribe to the robot and its controller, these two first, and to what the settings name.
 
-    Raises
-    ------
-    UnknownNameError : nobody publishes a topic of the settings
-
+    A topic of the settings that nobody publishes is an UnknownNameError.
     """
     depth = node.configuration.recorder.depth
     subscriptions = [
@@ -174,9 +171,6 @@ class BagWriterLoop:
 
     Parameters
     ----------
-    node : that records
-    name : of the recording
-    controller : whose parameters are recorded
     design : gives what the excitation runs, as plain values
     started_by_session : by the excitation, which will end it; else by hand
     beat : called at every turn
@@ -246,13 +240,9 @@ class BagWriterLoop:
 
     def stop(self, reason: str = '', *, immediately: bool = False) -> None:
         """
-        Close the bag soon.
+        Close the bag soon, or `immediately`, without the controller's last parameters.
 
-        Parameters
-        ----------
-        reason : why, should the session go on without the recording; '': the session has ended
-        immediately : do not wait for the controller's last parameters
-
+        The reason is why the session goes on without the recording, '' where it has ended.
         """
         self._reason = self._reason or reason
         self._immediately = self._immediately or immediately
@@ -266,11 +256,8 @@ class BagWriterLoop:
         """
         Record until `stop`.
 
-        Raises
-        ------
-        FileError : the disk is full, and what was written before stays readable; or the bag is
-            not there any more
-
+        Where the disk is full, or the bag is not there any more, this is a FileError, and what was
+        written before stays readable.
         """
         self._snapshot.begin()
         prefer_threads(True)
@@ -377,17 +364,9 @@ def _type_name(message_class: type) -> str:
 
 def check_bag(path: Path, written: Mapping[str, int]) -> None:
     """
-    Open a bag as whoever uses it will do, and count.
+    Open a bag as whoever uses it will do, and count the messages that were written, by topic.
 
-    Parameters
-    ----------
-    path : of the bag
-    written : number of messages by topic
-
-    Raises
-    ------
-    FileError : it cannot be read, or messages are missing
-
+    It is a FileError where the bag cannot be read, or messages are missing.
     """
     if not any(written.values()):
         return

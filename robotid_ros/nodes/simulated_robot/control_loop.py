@@ -52,13 +52,8 @@ class ControlLoop:
     """
     Physics and controller in lockstep, in a thread of their own, in real or simulated time.
 
-    Parameters
-    ----------
-    physics, sensors, controller : the robot
-    settings : rates, real-time factor, drop
-    outputs : called in the loop's thread
-    step : advances the robot by a period under a command; None: commands are efforts
-
+    `outputs` are called in that thread; `step` advances the robot by a period under a command,
+    None where commands are efforts.
     """
 
     def __init__(
@@ -162,23 +157,16 @@ class ControlLoop:
             lag = time.perf_counter() - due
             # Without waiting, too, the other threads must have their turn.
             time.sleep(max(-lag, 0.0) if step else 0.0)
-            if step:
-                due = self._account_for_lag(due, lag, step)
+            if step and lag > step:
+                self.statistics.late += 1
+                self.statistics.worst = max(self.statistics.worst, lag)
+                if lag > MAX_LAG:
+                    # Go on from now, with a gap in the stamps.
+                    self.statistics.lost += lag
+                    self._epoch += 0 if self.simulated_time else round(lag * 1e9)
+                    due += lag
             try:
                 self.cycle()
             except RobotIdError as error:
                 self.failure = error
                 return
-
-    def _account_for_lag(self, due: float, lag: float, step: float) -> float:
-        """Count a late cycle; after too long a stop go on from now, with a gap in the stamps."""
-        if lag <= step:
-            return due
-        self.statistics.late += 1
-        self.statistics.worst = max(self.statistics.worst, lag)
-        if lag <= MAX_LAG:
-            return due
-        self.statistics.lost += lag
-        if not self.simulated_time:
-            self._epoch += round(lag * 1e9)
-        return due + lag

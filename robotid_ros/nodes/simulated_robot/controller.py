@@ -135,12 +135,7 @@ class SimulatedController(Node):
     """
     A node with the controller's name and everything that a client finds there.
 
-    Parameters
-    ----------
-    settings, physics : of the simulated robot
-    now : ROS time of the control loop [ns]
-    options : of `rclpy.node.Node`
-
+    `now` gives the ROS time of the control loop [ns]; options are those of `rclpy.node.Node`.
     """
 
     def __init__(
