@@ -96,7 +96,8 @@ def _add_body(parent: ET.Element, body: MovingBody, drive: dict[str, str]) -> ET
     _add(element, 'inertial', mass=max(mass, MIN_MASS), pos=com, **principal)
     limits: dict[str, Any] = {'limited': 'false'}
     if np.isfinite([joint.lower, joint.upper]).all():
-        limits = {'limited': 'true', 'range': (joint.lower - STOP_MARGIN, joint.upper + STOP_MARGIN)}
+        span = joint.lower - STOP_MARGIN, joint.upper + STOP_MARGIN
+        limits = {'limited': 'true', 'range': span}
     kind = {'type': JOINT_TYPES[joint.type], 'axis': joint.axis}
     _add(element, 'joint', drive, name=joint.name, **kind, **limits)
     return element

@@ -1,6 +1,7 @@
 """A client that drives a session as a user would: over services and topics only."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+import contextlib
 import functools
 from typing import Any
 
@@ -8,6 +9,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import rclpy
 from rclpy.client import Client
 from rclpy.context import Context
+from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
@@ -43,6 +45,29 @@ SERVICES: dict[str, type] = {
 }
 
 
+@contextlib.contextmanager
+def lone_node(name: str, namespace: str, domain: int | None, **options: Any) -> Iterator[Node]:
+    """Give a node in a context of its own that spins in a thread; options of `rclpy.node.Node`."""
+    context = Context()
+    with contextlib.ExitStack() as ends:
+        ends.callback(rclpy.try_shutdown, context=context)
+        no_signals = SignalHandlerOptions.NO
+        rclpy.init(context=context, domain_id=domain, signal_handler_options=no_signals, args=[])
+        node = rclpy.create_node(
+            name,
+            context=context,
+            namespace=namespace,
+            use_global_arguments=False,
+            enable_rosout=False,
+            **options,
+        )
+        ends.callback(node.destroy_node)
+        executor = NodeExecutor(context=context)
+        executor.add_node(node)
+        ends.callback(SpinThread(executor).end)
+        yield node
+
+
 class SessionClient:
     """
     Keeps the messages of every latched topic, and calls services.
@@ -61,34 +86,20 @@ class SessionClient:
         services: Mapping[str, type] | None = None,
         namespace: str = '/',
     ):
-        self.context = Context()
-        rclpy.init(
-            context=self.context,
-            domain_id=domain,
-            signal_handler_options=SignalHandlerOptions.NO,
-            args=[],
-        )
-        self.node = rclpy.create_node(
-            'session_client',
-            context=self.context,
-            namespace=namespace,
-            use_global_arguments=False,
-            enable_rosout=False,
-        )
+        self._ends = contextlib.ExitStack()
+        self.node = self._ends.enter_context(lone_node('session_client', namespace, domain))
         # Made before the subscriptions, and kept: the middleware loses the answer to a client that
         # the server does not know yet, and who has sent a state knows what was here before them.
         self._clients: dict[str, Client] = {}
         for service, service_type in {**SERVICES, **(services or {})}.items():
             self._client(service_type, service)
+        self.context = self.node.context
         self.latest: dict[str, Any] = {}
         self.history: dict[str, list[Any]] = {topic: [] for topic in LATCHED_TOPICS}
         for topic, message_type in LATCHED_TOPICS.items():
             self.node.create_subscription(
                 message_type, topic, functools.partial(self._keep, topic), LATCHED_HISTORY
             )
-        executor = NodeExecutor(context=self.context)
-        executor.add_node(self.node)
-        self._spinning = SpinThread(executor)
 
     def state(self, node: str) -> str:
         """Last state of a node, '' before the first one."""
@@ -125,9 +136,7 @@ class SessionClient:
 
     def close(self) -> None:
         """Leave the graph."""
-        self._spinning.end()
-        self.node.destroy_node()
-        rclpy.try_shutdown(context=self.context)
+        self._ends.close()
 
     def _call(self, service_type: type, service: str, request: Any, timeout: float) -> str:
         answer = self.call(service_type, service, request, timeout)

@@ -1,6 +1,5 @@
 """Listen to a ROS graph and ask it; nothing is moved, set or published."""
 
-from collections.abc import Iterator
 import contextlib
 import os
 import time
@@ -10,14 +9,10 @@ from action_msgs.msg import GoalStatusArray
 from control_msgs.msg import JointTrajectoryControllerState
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import numpy as np
-import rclpy
 from rclpy.action import get_action_names_and_types
-from rclpy.context import Context
 from rclpy.exceptions import InvalidTopicNameException
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
-from rclpy.signals import SignalHandlerOptions
 from rclpy.validate_topic_name import validate_topic_name
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -36,8 +31,8 @@ from ..common.controller import (
     STATE,
 )
 from ..common.messages import is_well_formed, one_line, stack_joint_states, to_nanoseconds
-from ..common.runtime import SpinThread
 from ..common.waiting import wait_until
+from ..demo.session_client import lone_node
 from ..excitation.checks import RESERVATION, RUNNING
 from .controller_manager import ask_manager, MANAGER
 from .graph_snapshot import ControllerStates, Endpoint, GraphSnapshot, ManagerState, Topic
@@ -203,43 +198,6 @@ class GraphListener:
         return Topic(full, *ends)
 
 
-@contextlib.contextmanager
-def listening_node(namespace: str, domain: int | None) -> Iterator[Node]:
-    """
-    Give a node that spins in a thread, and offers nothing.
-
-    Where ROS does not start with this environment or namespace, this is a RobotIdError.
-    """
-    context = Context()
-    with contextlib.ExitStack() as ends:
-        ends.callback(rclpy.try_shutdown, context=context)
-        try:
-            rclpy.init(
-                context=context,
-                domain_id=domain,
-                signal_handler_options=SignalHandlerOptions.NO,
-                args=[],
-            )
-            node = rclpy.create_node(
-                NODE,
-                context=context,
-                namespace=namespace,
-                use_global_arguments=False,
-                enable_rosout=False,
-                start_parameter_services=False,
-            )
-        except Exception as error:  # rcl says what of the environment it cannot use
-            raise RobotIdError(
-                f'ROS 2 does not start ({one_line(error)}): check --namespace, ROS_DOMAIN_ID and '
-                'RMW_IMPLEMENTATION'
-            ) from error
-        ends.callback(node.destroy_node)
-        executor = SingleThreadedExecutor(context=context)
-        executor.add_node(node)
-        ends.callback(SpinThread(executor).end)
-        yield node
-
-
 def snapshot_of_graph(
     configuration: Configuration,
     *,
@@ -275,7 +233,16 @@ def snapshot_of_graph(
             f"'{controller or default}' cannot be a controller: give a name of letters and digits"
         ) from error
     urdf = read_urdf(configuration) or ''
-    with listening_node(namespace, domain) as node:
+    with contextlib.ExitStack() as ends:
+        try:
+            node = ends.enter_context(
+                lone_node(NODE, namespace, domain, start_parameter_services=False)
+            )
+        except Exception as error:  # rcl says what of the environment it cannot use
+            raise RobotIdError(
+                f'ROS 2 does not start ({one_line(error)}): check --namespace, ROS_DOMAIN_ID and '
+                'RMW_IMPLEMENTATION'
+            ) from error
         listener = GraphListener(node, timeout)
         listener.wait_for_robot(controller)
         name = controller or listener.choose(default)

@@ -18,7 +18,7 @@ from ...core.monitoring.contact_detector import (
     effort_sigma,
     ExternalWrench,
 )
-from ...core.monitoring.external_effort import ExternalEffort, ExternalEffortEstimator
+from ...core.monitoring.external_effort import ExternalEffortEstimator
 from ...exceptions import RecordingError, RobotIdError
 from ...files.configuration import Configuration
 from ..common.messages import format_seconds, JointStateArrays, one_line, status

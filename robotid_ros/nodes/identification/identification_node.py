@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
+import numpy as np
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.task import Future
@@ -14,7 +15,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from ...core.model import build_robot, Robot
+from ...core.arrays import Array
+from ...core.model import build_robot, inverse_dynamics, Robot
+from ...core.monitoring.motion_rows import FilteredStates
 from ...exceptions import RecordingError, RobotIdError
 from ...node_settings import IdentificationNodeSettings
 from ..common import runtime
@@ -25,7 +28,6 @@ from ..common.worker_process import run_in_process
 from .drift import DriftTopics
 from .external_effort import ExternalEffortTopics
 from .gain_proposal import GainUpdate, propose_for_joints
-from .live_prediction import LivePrediction
 from .outcome import find_bag, IdentificationOutcome
 from .payload_service import PayloadService
 from .result_messages import (
@@ -41,6 +43,37 @@ from .result_messages import (
 POLL_PERIOD = 0.005
 # Every sample of the validation is kept for subscribers that come late: 20 s at 1 kHz.
 SERIES_QOS = QoSProfile(depth=20000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+# Longer silence, and a clock that was set back by more, start the filter anew [s]: the straight
+# line between two samples would bridge it with a velocity that the robot never had.
+MAX_GAP = 0.5
+
+
+class LivePrediction:
+    """Predicts efforts by parameters (p,), from joint states through a causal filter [Hz]."""
+
+    def __init__(self, robot: Robot, standard: Array, cutoff: float):
+        self._robot, self._standard = robot, standard
+        self._states = FilteredStates(robot.drive_gain, cutoff, MAX_GAP)
+
+    def update(self, stamp: np.ndarray, position: Array, effort: Array) -> None:
+        """Take in joint states: stamps [ns], positions and efforts as published, (N, n)."""
+        for sample in zip(stamp.tolist(), position, effort, strict=True):
+            self._states.take(*sample)
+
+    def predict(self) -> tuple[int, Array, Array | None] | None:
+        """
+        Return the last stamp [ns], the predicted effort and the residual (n,) [N·m or N].
+
+        The residual is measured minus predicted, None where no effort is reported. Before the
+        first joint state there is nothing.
+        """
+        states = self._states
+        if not states.started:
+            return None
+        motion = (row[None] for row in states.motion)
+        predicted = inverse_dynamics(self._robot, self._standard, *motion)[0]
+        residual = states.effort - predicted if states.effort_reported else None
+        return states.stamp, predicted, residual
 
 
 class IdentificationNode(WorkerNode):
@@ -219,7 +252,19 @@ class IdentificationNode(WorkerNode):
             gains = self.settings.controller_gains
             old, new = propose_for_joints(self._robot, outcome.inertia, outcome.gains, gains)
             self._gains.publish(gains_message(old, new, now))
-        # Predict live from now on, watch for contacts, and follow what may drift.
+        self._start_live_prediction(outcome)
+        log_findings(self.get_logger(), results.findings)
+        worst = max((row.moving for row in results.validation), default=float('nan'))
+        self.publish_state(
+            'done',
+            f"identified {len(results.base)} base parameters, see '{outcome.folder}'",
+            {'folder': outcome.folder, 'bag': bag, 'validation_residual': worst},
+        )
+        self.get_logger().info(f"results are in '{outcome.folder}'")
+
+    def _start_live_prediction(self, outcome: IdentificationOutcome) -> None:
+        """Predict live from now on, watch for contacts, and follow what may drift."""
+        assert self._robot is not None
         self._external_effort.start(self._robot, outcome, self.configuration)
         self._drift.start(self._robot, outcome)
         prediction = LivePrediction(self._robot, outcome.standard, self.settings.live_cutoff)
@@ -229,14 +274,6 @@ class IdentificationNode(WorkerNode):
         self._live = prediction, BatchedSubscription(self, JointState, 'joint_states')
         for timer in self._live_timers:
             timer.reset()
-        log_findings(self.get_logger(), results.findings)
-        worst = max((row.moving for row in results.validation), default=float('nan'))
-        self.publish_state(
-            'done',
-            f"identified {len(results.base)} base parameters, see '{outcome.folder}'",
-            {'folder': outcome.folder, 'bag': bag, 'validation_residual': worst},
-        )
-        self.get_logger().info(f"results are in '{outcome.folder}'")
 
     def _take_joint_states(self) -> None:
         if self._live is None or self._robot is None:

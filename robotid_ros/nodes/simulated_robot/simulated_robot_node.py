@@ -45,7 +45,7 @@ SWITCH_INTERVAL = 2e-4
 
 
 class SimulatedRobot(ConfiguredNode):
-    """Robot, joint state broadcaster and controller in one process; options of `ConfiguredNode`."""
+    """Robot, joint state broadcaster and controller in a process; options of `ConfiguredNode`."""
 
     def __init__(self, **options: Any):
         super().__init__('simulated_robot', ('robot', 'simulation'), **options)
