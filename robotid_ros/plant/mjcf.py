@@ -64,8 +64,9 @@ def write_mjcf(
             )  # fmt: skip
     if any(drives.stiffness):
         tendons = _add(root, 'tendon')
-    for name, values, stiffness in ((body.joint.name, *rest) for body, *rest in own):
+    for body, values, stiffness in own:
         if stiffness:
+            name = body.joint.name
             # The drive turns a rotor, which a spring connects to the joint.
             rotor = _add(parents[0], 'body', name=rotor_name(name))
             _add(rotor, 'inertial', mass=MIN_MASS, pos='0 0 0', diaginertia=[MIN_INERTIA] * 3)
