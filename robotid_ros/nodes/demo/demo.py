@@ -1,6 +1,7 @@
 """The demo's session: four nodes on a ROS domain of their own, and their client."""
 
 from collections.abc import Callable, Sequence
+import functools
 import os
 from pathlib import Path
 import signal
@@ -127,14 +128,16 @@ class Demo:
             self._add_true_parameters(client.latest.get('simulated_robot/true_parameters'))
             length = (1.0 - VERIFYING_STAGE) / max(len(self._verifications), 1)
             found = client.history['excitation/verification']
+
+            def is_verified(before: int) -> bool:
+                return len(found) > before and client.state('excitation') == 'done'
+
             try:
                 for number, service in enumerate(self._verifications):
                     before = len(found)
                     client.call_trigger(f'excitation/{service}', timeout=30.0)
-                    wait(
-                        lambda n=before: len(found) > n and client.state('excitation') == 'done',
-                        (VERIFYING_STAGE + number * length, length),
-                    )
+                    stage = VERIFYING_STAGE + number * length, length
+                    wait(functools.partial(is_verified, before), stage)
             except RobotIdError as error:
                 # What was identified stays: its files are written by now.
                 self.unverified = str(error)

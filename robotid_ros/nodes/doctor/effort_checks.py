@@ -31,7 +31,7 @@ def effort_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterator[Fi
         what = 'an effort of exactly 0' if finite.any() else 'no effort'
         yield finding('commands_for_efforts' if commanded else 'no_efforts', what=what)
         return
-    if bad := names_where(~finite.all(axis=0), joints):
+    if bad := names_where(~np.all(finite, axis=0), joints):
         yield finding('effort_not_a_number', bad)
         return
     known = robot if robot is not None and set(robot.joints) <= set(stream.joints) else None
@@ -40,7 +40,7 @@ def effort_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterator[Fi
         found = finding('efforts_all_zero', bears='bears' if bearing else None)
         yield found.at(Severity.ERROR) if bearing else found
         return
-    if dead := names_where(~effort.any(axis=0), joints):
+    if dead := names_where(~np.any(effort, axis=0), joints):
         yield finding('effort_zero', dead)
     elif len(effort) > 1 and (effort == effort[0]).all():
         yield finding('efforts_frozen')
