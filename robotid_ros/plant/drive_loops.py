@@ -38,8 +38,9 @@ class DriveLoops:
         self._position_is_commanded = settings.command_interface == 'position'
         self._kp, self._share = loops.position_gain, loops.velocity_feedforward
         self._kv = np.array(physics.drive_inertia) * loops.velocity_bandwidth
-        rate = physics.period / loops.integral_time if loops.integral_time else 0.0
-        self._ki, self._integral = self._kv * rate, np.zeros(len(self._kv))
+        self._ki, self._integral = np.zeros_like(self._kv), np.zeros_like(self._kv)
+        if loops.integral_time:
+            self._ki = self._kv * physics.period / loops.integral_time
         self._limit = np.array(physics.effort_limit)
         held = round(settings.update_rate / (settings.controller_rate or settings.update_rate))
         self._steps, self._left = ratio * held, 0
