@@ -140,44 +140,45 @@ def saturation_warnings(robot: Robot, samples: Samples, system: Rows) -> list[Fi
         return found
     moving = samples.moving[::keep] & system.valid.T
     for j, joint in enumerate(robot.joints):
-        shares = [
-            share
-            for sign in (1.0, -1.0)
-            if (share := _cut_share(sign * samples.tau[:, j], sign * system.Y[j],
-                                    system.W[j], moving[:, j], keep))
-        ]  # fmt: skip
-        if shares:
-            limit = float(np.percentile(np.abs(samples.tau[:, j]), 99.0))
-            share = sum(shares)
+        efforts = samples.tau[:, j]
+        crowds = {sign: _crowd(sign * efforts) for sign in (1.0, -1.0)}
+        cut = np.any([crowd[::keep] for crowd in crowds.values()], axis=0)
+        # The filter spreads what is cut off over the rows beside it.
+        others = moving[:, j] & ~np.convolve(cut, np.ones(3), 'same').astype(bool)
+        share = sum(
+            float(crowd.mean())
+            for sign, crowd in crowds.items()
+            if _goes_beyond(sign * system.Y[j], system.W[j], crowd[::keep] & moving[:, j], others)
+        )
+        if share:
+            limit = float(np.percentile(np.abs(efforts), 99.0))
             found.append(finding('effort_saturation', [joint], limit=limit, share=share))
     return found
 
 
-def _cut_share(effort: Array, measured: Array, W: Array, valid: Mask, keep: int) -> float:
-    """Return the share of efforts (N,) that is cut off at the upper end, 0 if none is."""
-    step = np.abs(np.diff(effort, n=2))
-    noise = float(np.median(step)) / (0.6745 * np.sqrt(6.0))
+def _crowd(effort: Array) -> Mask:
+    """Return which efforts (N,) crowd at the upper end, none if they do not."""
+    noise = float(np.median(np.abs(np.diff(effort, n=2)))) / (0.6745 * np.sqrt(6.0))
     top = float(np.percentile(effort, 99.5))
     width = max(NOISE_WIDTH * noise, LEAST_WIDTH * top)
-    if top <= 2.0 * width:
-        return 0.0
     crowd = effort > top - width
     below = (effort > top - 2.0 * width) & ~crowd
     share = float(crowd.mean())
-    if share < MIN_SHARE or share < MIN_RATIO * float(below.mean()):
-        return 0.0
-    rows = crowd[::keep] & valid
-    others = valid & ~rows
+    crowded = share >= MIN_SHARE and share >= MIN_RATIO * float(below.mean())
+    return crowd if crowded and top > 2.0 * width else np.zeros_like(crowd)
+
+
+def _goes_beyond(measured: Array, W: Array, rows: Mask, others: Mask) -> bool:
+    """Tell whether the joint's model of other rows expects more than was measured in these."""
     if rows.sum() < MIN_ROWS or others.sum() < MIN_OTHERS * len(W[0]):
-        return 0.0
+        return False
     # The joint alone, without these rows: what is wrong with others does not count here.
     expected = W @ scaled_least_squares(W[others], measured[others], PREDICTED)
     excess = float(np.mean(expected[rows] - measured[rows]))
-    spread = float(np.std(expected[rows]))
     usual = rms(expected[others] - measured[others])
     if excess < max(MIN_EXCESS * rms(measured), MIN_OVER_USUAL * usual):
-        return 0.0
-    return share if spread > MIN_SPREAD_RATIO * float(np.std(measured[rows])) else 0.0
+        return False
+    return float(np.std(expected[rows])) > MIN_SPREAD_RATIO * float(np.std(measured[rows]))
 
 
 # Bins of one direction by speed, and least rows of one: presliding stores energy and gives it

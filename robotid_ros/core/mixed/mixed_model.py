@@ -178,8 +178,7 @@ def choose(
     mean = np.zeros(base.rank) if bodies is None else bodies
     friction, precision = [], dict[str, float]()
     for j, terms in enumerate(scales):
-        opened = [k for k, term in enumerate(terms) if np.isfinite(found.penalty[k])]
-        opened = opened if told[j] else []
+        opened = np.flatnonzero(found.used[j] & told[j])
         friction.append((*robot.friction[j], *(terms[k] for k in opened)))
         for k in opened:
             for symbol, own in zip(terms[k].kind.symbols, size[j][KIND == k], strict=True):

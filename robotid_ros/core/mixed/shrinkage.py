@@ -25,6 +25,7 @@ PULLS, RIDGES = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0), (0.0, 1e-6, 1e-5, 1e-4
 # filter or a model without gravity two, a kind or a pull one (Breiman et al. 1984).
 LEAST_GAIN, ERRORS, KIND_ERRORS = 0.002, 2.0, 1.0
 SWEEPS = 3
+TINY = 1e-300
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,6 +76,7 @@ class Shrinkage:
     Attributes
     ----------
     penalty : (K,) λ of each kind; inf of one that is closed
+    used : (n, K) whether it is open at a joint
     pull : to the bodies of the description, or ridge
     weights : (n,) 1/σ_j
     errors, plain_errors : (F,) squared error of each fold, by the choice and by plain friction
@@ -84,6 +86,7 @@ class Shrinkage:
     """
 
     penalty: Array
+    used: npt.NDArray[np.bool_]
     pull: float
     weights: Array
     errors: Array
@@ -95,17 +98,17 @@ class Shrinkage:
     @property
     def residual(self) -> float:
         """Relative residual of all joints on the folds."""
-        return float(np.sqrt(self.joint_errors.sum() / max(self.powers.sum(), 1e-300)))
+        return float(np.sqrt(self.joint_errors.sum() / max(self.powers.sum(), TINY)))
 
     @property
     def joint_residuals(self) -> Array:
         """Relative residuals (n,) of the joints on the folds."""
-        return np.sqrt(self.joint_errors / np.maximum(self.powers, 1e-300))
+        return np.sqrt(self.joint_errors / np.maximum(self.powers, TINY))
 
     @property
     def plain_residual(self) -> float:
         """The same of plain friction."""
-        return float(np.sqrt(self.plain_joint_errors.sum() / max(self.powers.sum(), 1e-300)))
+        return float(np.sqrt(self.plain_joint_errors.sum() / max(self.powers.sum(), TINY)))
 
 
 class Fold:
@@ -204,11 +207,10 @@ class Choice:
         self.size = np.einsum('jkk->k', (grams.total * self._share)[:, :b, :b])
         self.size = np.maximum(self.size, 1e-12 * self.size.max())
         metric = np.diag(self.size) if mean is None else metric
-        self.metric = metric * (self.size.sum() / max(float(np.trace(metric)), 1e-300))
-        self._kind = np.tile(KIND, len(weights))
-        self._of_column = np.repeat(weights, len(KIND))
+        self.metric = metric * (self.size.sum() / max(float(np.trace(metric)), TINY))
+        self._used = np.ones((len(weights), len(KINDS)), bool)
         self._reduced: dict[float, tuple[Array, Array, Array]] = {}
-        self.plain = np.zeros(0)
+        self._plain = np.zeros(0)
 
     @property
     def pulls(self) -> tuple[float, ...]:
@@ -228,12 +230,13 @@ class Choice:
         """Return the squared errors (F, n) of the folds."""
         if pull not in self._reduced:
             fits = self._fits(pull, self._grams.folds)
-            self.plain = np.array([fit.plain for fit in fits])
+            self._plain = np.array([fit.plain for fit in fits])
             self._reduced[pull] = stacked(fits)
         return self._errors(*self._reduced[pull], penalty)
 
     def _errors(self, left: Array, right: Array, squares: Array, penalty: Array) -> Array:
-        delta = solve_delta(left, right, np.asarray(penalty)[self._kind] * self._of_column)
+        each = np.where(self._used, penalty, np.inf)[:, KIND] * self._weights[:, None]
+        delta = solve_delta(left, right, each.ravel())
         vector = np.concatenate([np.ones((len(delta), 1)), delta], axis=1)
         found = np.einsum('fa,fjab,fb->fj', vector, squares, vector, optimize=True)
         return np.asarray(np.maximum(found, 0.0))
@@ -259,14 +262,33 @@ class Choice:
             current = options[pull]
             if (*penalty, pull) == before:
                 break
+        self._close_at_joints(penalty, pull)
+        used = self._used & np.isfinite(penalty)
+        penalty = np.where(used.any(axis=0), penalty, np.inf)
         fits = self._fits(pull, self._filtered)
         left = self._errors(*stacked(fits), penalty)
         plain = np.array([fit.plain for fit in fits])
         by_joint = left.sum(axis=0), plain.sum(axis=0)
         powers = self._filtered[:, :, -1, -1].sum(axis=0)
         return Shrinkage(
-            penalty, pull, self._weights, total(left), total(plain), *by_joint, powers
+            penalty, used, pull, self._weights, total(left), total(plain), *by_joint, powers
         )
+
+    def _close_at_joints(self, penalty: Array, pull: float) -> None:
+        """Close the kinds that do not help a joint on its own folds, the least useful first."""
+        opened = np.flatnonzero(np.isfinite(penalty))
+        for j, used in enumerate(self._used):
+            while used[opened].any():
+                now, gains = self.errors(penalty, pull)[:, j], dict[int, float]()
+                for k in opened[used[opened]]:
+                    used[k] = False
+                    without = self.errors(penalty, pull)[:, j]
+                    used[k] = True
+                    gains[k] = float(np.log((without + TINY) / (now + TINY)).mean())
+                least = min(gains, key=lambda k: gains[k])
+                if gains[least] > LEAST_GAIN:
+                    break
+                used[least] = False
 
     def _best(self, options: dict[float, Array], now: float, current: Array) -> float:
         """Return the option with the least error of those that clearly gain, or that close."""
@@ -286,7 +308,7 @@ class Choice:
 
     def _guards(self, errors: Array) -> bool:
         """Tell whether no joint is predicted worse than by plain friction, beyond chance."""
-        gain = self.plain - errors
+        gain = self._plain - errors
         error = gain.std(axis=0, ddof=1) * np.sqrt(len(gain))
         return bool(np.all(gain.sum(axis=0) >= -error))
 
@@ -300,4 +322,4 @@ def gains_clearly(errors: Array, others: Array, chances: float = ERRORS) -> bool
 
 def total(errors: Array) -> Array:
     """Return the error of all joints together (F,)."""
-    return np.maximum(errors.sum(axis=1), 1e-300)
+    return np.maximum(errors.sum(axis=1), TINY)

@@ -5,6 +5,8 @@ Every check of a moving robot: what is watched, its bound, and what is said.
 | --- | --- | --- |
 | joint states: age, position, effort | `stale_after`, limits, `effort_share` | `Watchdog` |
 | sensors | numbers that change with the motion | `Watchdog` |
+| a joint's position while its reference moves | five times the error so far | `FrozenWatch` |
+| velocities against positions, of efforts that are commanded | limits | `VelocityWatch` |
 | joints that do not take part | where the model has them | `Watchdog` |
 | controller's states: age, tracking | `stale_after`, `tracking_error` | `Watchdog` |
 | controller's speed scaling | 10 to 100 %, pauses of 5 s | `SpeedScaling` of the adapter |
@@ -66,6 +68,11 @@ from .motion_clock import MotionClock
 # A joint cannot move this far at bitwise constant effort [rad or m]: noise and friction change the
 # last digits. Less would take a joint that is held at rest for one that moves.
 CONSTANT_EFFORT_TRAVEL = 0.02
+# A joint is frozen that is so many times as far off as before, for so long [s].
+TIMES_AS_BEFORE, FAILED_FOR = 5.0, 0.1
+# Share of the tracking tolerance that the reference of a frozen joint moves at least: a joint may
+# stick where it turns round.
+STICKING = 0.2
 # The controller's reference rests where it is sent to, up to rounding [rad or m].
 AT_END = 1e-6
 # How often the reference is compared with the motion that was sent [s], and how long they have to
@@ -133,7 +140,9 @@ class Watchdog:
         )
         self._effort = settings.effort_share * robot.limits.effort / np.abs(robot.drive_gain)
         self._speed = SpeedScaling(now)
-        self._stamp = -1
+        self._frozen = FrozenWatch(robot.joints, STICKING * self._tracking)
+        self._velocity = VelocityWatch(robot.joints, robot.limits.velocity)
+        self._stamp, self._position = -1, np.full(len(robot.joints), np.nan)
         self._malformed = 0
         # What was a number once, by the name of the quantity: (n,).
         self._reported: dict[str, NDArray[np.bool_]] = {}
@@ -145,6 +154,7 @@ class Watchdog:
         self._high_since = np.full(len(self.joints), np.nan)
         # Per joint: the effort, and stamp and position when it last changed.
         self._changed = np.full((3, len(self.joints)), np.nan)
+        self._frozen.begin()
 
     def check_joint_states(self, states: JointStateArrays, now: float, malformed: int = 0) -> None:
         """
@@ -161,10 +171,13 @@ class Watchdog:
         heard = bool(len(states.stamp)) and int(states.stamp[-1]) != self._stamp
         self._malformed = malformed + (0 if heard else self._malformed)
         if len(states.stamp):
-            self._stamp = int(states.stamp[-1])
+            self._stamp, self._position = int(states.stamp[-1]), states.position[-1]
             self._check_finite('position', states.position)
             self._check_position(states.position)
             self._check_still_finite('velocity', states.velocity)
+            if self._commands_effort:
+                # Its gains make efforts of velocities.
+                self._velocity.check(states)
             self._sensed = self._sensed or bool(np.nan_to_num(states.effort).any())
             if self._commands_effort and not self._sensed:
                 # A driver without sensors: at rest both may have been 0.
@@ -217,6 +230,9 @@ class Watchdog:
                     f'{self.joints[worst]} is {abs(error[worst]):.4g} away from its reference, '
                     f'more than {self._tracking[worst]:.4g}'
                 )
+            reference = by_joint(message, message.reference.positions, self.joints)
+            if reference is not None:
+                self._frozen.check(self._stamp * 1e-9, self._position, reference, error)
             self._speed.check(message, now)
             self._check_interfaces(message)
             self._check_commanded_effort(message)
@@ -295,6 +311,115 @@ class Watchdog:
         if failed.any():
             joint = self.joints[int(np.argmax(failed))]
             raise RobotStateError(f'effort of {joint} stays the same while it moves: check it')
+
+
+class FrozenWatch:
+    """
+    Finds a joint whose position is bitwise the same while its reference moves on.
+
+    A joint that sticks is behind its reference, too, but not by five times as much as before; one
+    that has not moved yet may stick by more.
+
+    Parameters
+    ----------
+    joints : in the order of the arrays
+    sticking : (n,) that a reference moves at least [rad or m]
+
+    """
+
+    def __init__(self, joints: Sequence[str], sticking: Array):
+        self._joints, self._sticking = joints, sticking
+        self._first, self._travel = np.full(len(joints), np.nan), np.zeros(len(joints))
+        self._error = np.zeros(len(joints))
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin to watch a motion."""
+        # When a position last changed, and what position and reference were then.
+        self._since, self._position, self._reference = np.full((3, len(self._joints)), np.nan)
+
+    def check(self, stamp: float, position: Array, reference: Array, error: Array) -> None:
+        """
+        Check the newest states.
+
+        Parameters
+        ----------
+        stamp : of the joint states [s]
+        position : (n,), NaN before the first joint states
+        reference, error : (n,) of the controller
+
+        """
+        changed = position != self._position
+        self._first = np.where(np.isnan(self._first), position, self._first)
+        self._travel = np.fmax(self._travel, np.abs(position - self._first))
+        known = changed | (reference == self._reference)
+        self._error = np.where(known, np.fmax(self._error, np.abs(error)), self._error)
+        now = np.stack([np.full(len(position), stamp), position, reference])
+        self._since, self._position, self._reference = np.where(
+            changed, now, [self._since, self._position, self._reference]
+        )
+        moved = np.abs(reference - self._reference)
+        failed = (moved > np.maximum(TIMES_AS_BEFORE * self._error, self._sticking)) & (
+            (stamp - self._since > FAILED_FOR) & (self._travel > CONSTANT_EFFORT_TRAVEL)
+        )
+        if failed.any():
+            k = int(np.argmax(failed))
+            raise RobotStateError(
+                f'position of {self._joints[k]} stays the same while its reference has moved by '
+                f'{moved[k]:.3g}: its sensor is frozen, or the joint is blocked or without power'
+            )
+
+
+class VelocityWatch:
+    """
+    Finds a joint whose velocity differs from what its positions do by more than it can move.
+
+    A velocity that is always zero, or smoothed, does not.
+
+    Parameters
+    ----------
+    joints : in the order of the arrays
+    limit : (n,) velocities that they cannot have [rad/s or m/s]
+
+    """
+
+    def __init__(self, joints: Sequence[str], limit: Array):
+        self._joints, self._limit = joints, limit
+        self._last: tuple[float, Array, Array] | None = None
+        self._start, self._travel = 0.0, np.zeros((2, len(joints)))
+
+    def check(self, states: JointStateArrays) -> None:
+        """Compare the travel by velocities and by positions, over 0.1 s at least."""
+        stamp = states.stamp * 1e-9
+        position, velocity = states.position, states.velocity
+        if self._last is not None:
+            stamp, position, velocity = (
+                np.concatenate([[old], new])
+                for old, new in zip(self._last, (stamp, position, velocity), strict=True)
+            )
+        step = np.diff(stamp)
+        continues = self._last is not None and bool(np.all((step >= 0.0) & (step < FAILED_FOR)))
+        self._last = stamp[-1], position[-1], velocity[-1]
+        if not continues:
+            self._start, self._travel = stamp[-1], np.zeros_like(self._travel)
+            return
+        by_velocity = 0.5 * step @ (velocity[1:] + velocity[:-1])
+        # A turning joint may count from -pi to pi.
+        by_position = np.diff(position, axis=0)
+        by_position -= math.tau * np.round(by_position / math.tau)
+        self._travel = self._travel + np.stack([by_velocity, by_position.sum(axis=0)])
+        length = stamp[-1] - self._start
+        if length < FAILED_FOR:
+            return
+        speeds = self._travel / length
+        self._start, self._travel = stamp[-1], np.zeros_like(self._travel)
+        failed = np.abs(speeds[0] - speeds[1]) > self._limit
+        if failed.any():
+            k = int(np.argmax(failed))
+            raise RobotStateError(
+                f'velocity of {self._joints[k]} is {speeds[0, k]:.3g} by the joint states and '
+                f'{speeds[1, k]:.3g} by its positions: check its sensor'
+            )
 
 
 def describe_violation(

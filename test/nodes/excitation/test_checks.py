@@ -19,7 +19,10 @@ SETTINGS = ExcitationNodeSettings(effort_time=0.02, effort_share=0.9, stale_afte
 
 def watchdog(*, reported=True, locked=None, tracking=(0.1,)):
     limits = SimpleNamespace(
-        lower=np.array([-1.0, -2.0]), upper=np.array([1.0, np.inf]), effort=np.array([10.0, 20.0])
+        lower=np.array([-1.0, -2.0]),
+        upper=np.array([1.0, np.inf]),
+        effort=np.array([10.0, 20.0]),
+        velocity=np.array([2.0, 2.0]),
     )
     robot = SimpleNamespace(
         joints=JOINTS, limits=limits, drive_gain=np.array([1.0, 2.0]), locked=locked or {}
@@ -354,7 +357,9 @@ def streams(effort=(), output='effort', speed=1.0, command=(0.0, 0.0)):
 
 
 def check_ready(**given):
-    limits = SimpleNamespace(lower=-np.ones(2), upper=np.ones(2), effort=np.full(2, 10.0))
+    limits = SimpleNamespace(
+        lower=-np.ones(2), upper=np.ones(2), effort=np.full(2, 10.0), velocity=np.ones(2)
+    )
     robot = SimpleNamespace(joints=JOINTS, limits=limits, drive_gain=np.ones(2), locked={})
     return check_states(streams(**given), robot, ExcitationNodeSettings())
 
