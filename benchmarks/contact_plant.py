@@ -8,7 +8,7 @@ import numpy as np
 
 from robotid_ros.core.model import Robot
 from robotid_ros.core.signals.recording import Recording
-from robotid_ros.plant.physics import AppliedWrench, Physics
+from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import per_joint, SimulationSettings
 
 
@@ -73,9 +73,9 @@ class Plant:
     ) -> Log:
         """Follow positions and velocities of every period, (K, n)."""
         physics, noise = self._physics, self._noise(len(q_ref), seed)
-        wrench = AppliedWrench(physics)
         physics.set_state(q_ref[0], dq_ref[0])
-        physics.data.xfrc_applied[:] = 0.0
+        # What pushed it before does not any more.
+        physics.push(self.links[0], (0.0,) * 6)
         events = sorted(
             [(push.start, push.link, (*push.force, 0.0, 0.0, 0.0)) for push in pushes]
             + [(push.stop, push.link, (0.0,) * 6) for push in pushes]
@@ -84,8 +84,8 @@ class Plant:
         for k in range(len(q_ref)):
             q, dq = physics.position + noise[k, 0], physics.velocity + noise[k, 1]
             while events and k * self.period >= events[0][0]:
-                wrench.set(*events.pop(0)[1:])
-            wrench.apply()
+                physics.push(*events.pop(0)[1:])
+            physics.apply_wrench()
             if k % self._every == 0:
                 rows.append((k, q, effort + noise[k, 2], self._external()))
             effort = self._p * (q_ref[k] - q) + self._d * (dq_ref[k] - dq)

@@ -1,6 +1,6 @@
 """Parameters, state, goals and tolerances of the trajectory controller."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -28,52 +28,48 @@ class Tolerance:
 
 
 @dataclass(frozen=True)
-class Tolerances:
-    """Tolerances of a goal: along its path, at its end, and time to reach it [s]."""
-
-    path: tuple[Tolerance, ...]
-    goal: tuple[Tolerance, ...]
-    goal_time: float
-
-
-@dataclass(frozen=True)
 class GoalTolerances:
-    """Tolerances in a goal's message by joint, and a time [s]; 0: default, -1: not checked."""
+    """
+    Tolerances by joint along a goal's path and at its end, and time to reach that [s].
 
-    path: tuple[tuple[str, Tolerance], ...] = ()
-    goal: tuple[tuple[str, Tolerance], ...] = ()
+    In a goal's message, 0 stands for the default and -1 for what is not checked.
+    """
+
+    path: Mapping[str, Tolerance] = field(default_factory=dict)
+    goal: Mapping[str, Tolerance] = field(default_factory=dict)
     goal_time: float = 0.0
 
 
-def default_tolerances(settings: ConstraintSettings, joints: Sequence[str]) -> Tolerances:
-    """Tolerances from the controller's parameters."""
-    of = [settings.joints.get(joint, JointConstraintSettings()) for joint in joints]
+def default_tolerances(settings: ConstraintSettings, joints: Sequence[str]) -> GoalTolerances:
+    """Tolerances of every joint from the controller's parameters."""
+    of = {joint: settings.joints.get(joint, JointConstraintSettings()) for joint in joints}
     stopped = settings.stopped_velocity_tolerance
-    return Tolerances(
-        tuple(Tolerance(c.trajectory) for c in of),
-        tuple(Tolerance(c.goal, stopped) for c in of),
+    return GoalTolerances(
+        {joint: Tolerance(own.trajectory) for joint, own in of.items()},
+        {joint: Tolerance(own.goal, stopped) for joint, own in of.items()},
         settings.goal_time,
     )
 
 
 def goal_tolerances(
-    default: Tolerances, requested: GoalTolerances, joints: Sequence[str]
-) -> tuple[Tolerances, str]:
+    default: GoalTolerances, requested: GoalTolerances
+) -> tuple[GoalTolerances, str]:
     """Merge a goal's tolerances with the defaults; these, and a warning, if it has wrong ones."""
 
     def merged(
-        own: tuple[Tolerance, ...], wanted: Sequence[tuple[str, Tolerance]]
-    ) -> tuple[Tolerance, ...]:
-        by_joint = dict(zip(joints, own, strict=True))
-        for joint, tolerance in wanted:
-            if joint not in by_joint:
+        own: Mapping[str, Tolerance], wanted: Mapping[str, Tolerance]
+    ) -> dict[str, Tolerance]:
+        for joint in wanted:
+            if joint not in own:
                 raise ValueError(f"joint '{joint}' of the goal's tolerances does not exist")
-            pairs = zip(astuple(by_joint[joint]), astuple(tolerance), strict=True)
-            by_joint[joint] = Tolerance(*(_resolve(*pair) for pair in pairs))
-        return tuple(by_joint.values())
+        pairs = {joint: (each, wanted.get(joint, Tolerance())) for joint, each in own.items()}
+        return {
+            joint: Tolerance(*map(_resolve, astuple(each), astuple(asked)))
+            for joint, (each, asked) in pairs.items()
+        }
 
     try:
-        return Tolerances(
+        return GoalTolerances(
             merged(default.path, requested.path),
             merged(default.goal, requested.goal),
             _resolve(default.goal_time, requested.goal_time),

@@ -4,76 +4,76 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 import math
 
-from ..simulation_settings import DriveLoopSettings, SimulationSettings
-from .physics import Physics
+import numpy as np
 
-Values = list[float]
+from ..simulation_settings import SimulationSettings
+from .physics import Physics
+from .urdf_reading import Array
+
 # Takes what the controller commands for a period, returns the efforts that the drives report after
 # it: their mean over the period, as drives filter their currents. Samples of a torque that swings
 # with each new command would all be of one phase of it.
-Step = Callable[[Sequence[float]], Values]
+Step = Callable[[Sequence[float]], list[float]]
 
 
-class DriveLoop:
+class DriveLoops:
     """
-    The loops of one joint.
+    The loops of all joints, several steps of them in a period of the hardware.
 
     A position loop, P with feed-forward of the command's slope ṙ, and a velocity loop, PI:
     `v = kp (r − q) + s ṙ`, `τ = J ω (e + ∫e dt / Ti)`, `e = v − q̇`. The integral rests while the
-    effort is at its limit.
+    effort is at its limit. Position commands are interpolated linearly over the controller's
+    period; the present position is held until the first one.
 
     Parameters
     ----------
-    settings : kp, s, ω, Ti
-    inertia : J [kg·m², kg]
-    limit : of the effort [N·m, N]
-    dt : period of the loops [s]
+    settings : kp, s, ω, Ti, rates
+    physics : whose period is that of the loops; J [kg·m², kg] is its inertia at the start
+    ratio : steps of the loops in a period of the hardware
 
     """
 
-    def __init__(self, settings: DriveLoopSettings, inertia: float, limit: float, dt: float):
-        self._kp, self._share = settings.position_gain, settings.velocity_feedforward
-        self._kv = inertia * settings.velocity_bandwidth
-        self._ki = self._kv * dt / settings.integral_time if settings.integral_time else 0.0
-        self._limit, self._integral = limit, 0.0
+    def __init__(self, settings: SimulationSettings, physics: Physics, ratio: int):
+        loops, self._physics, self._ratio = settings.drive_loops, physics, ratio
+        self._position_is_commanded = settings.command_interface == 'position'
+        self._kp, self._share = loops.position_gain, loops.velocity_feedforward
+        self._kv = np.array(physics.drive_inertia) * loops.velocity_bandwidth
+        self._ki, self._integral = np.zeros_like(self._kv), np.zeros_like(self._kv)
+        if loops.integral_time:
+            self._ki = self._kv * physics.period / loops.integral_time
+        self._limit = np.array(physics.effort_limit)
+        held = round(settings.update_rate / (settings.controller_rate or settings.update_rate))
+        self._steps, self._left = ratio * held, 0
+        self._target = self._reference = physics.position
 
-    def follow_position(self, r: float, slope: float, q: float, dq: float) -> float:
-        """Return the effort for a position command and its slope."""
-        return self.follow_velocity(self._kp * (r - q) + self._share * slope, dq)
+    def step(self, command: Sequence[float]) -> list[float]:
+        """Run a period of the hardware under a command (n,); return the mean effort."""
+        applied = [self._physics.step(self._effort(command)) for _ in range(self._ratio)]
+        return [sum(column) / self._ratio for column in zip(*applied, strict=True)]
 
-    def follow_velocity(self, v: float, dq: float) -> float:
-        """Return the effort for a velocity command."""
-        error = v - dq
+    def _effort(self, command: Sequence[float]) -> list[float]:
+        """Efforts (n,) of a step; a velocity that is not a number counts as 0."""
+        physics, given = self._physics, np.asarray(command, dtype=float)
+        wanted = np.where(np.isnan(given), 0.0, given)
+        if self._position_is_commanded:
+            slope = self._follow(np.where(np.isnan(given), self._target, given))
+            wanted = self._kp * (self._reference - physics.position) + self._share * slope
+        error = wanted - physics.velocity
         effort = self._kv * error + self._integral
-        if abs(effort) < self._limit or effort * error < 0.0:
-            self._integral += self._ki * error
-        return min(max(effort, -self._limit), self._limit)
+        free = (np.abs(effort) < self._limit) | (effort * error < 0.0)
+        self._integral = self._integral + np.where(free, self._ki * error, 0.0)
+        return np.clip(effort, -self._limit, self._limit).tolist()
 
-
-class PositionCommand:
-    """
-    Position commands as a drive takes them: interpolated linearly over the controller's period.
-
-    That has so many steps of the loops, of dt [s]; `position` (n,) is held until the first one.
-    """
-
-    def __init__(self, position: Sequence[float], steps: int, dt: float):
-        self._steps, self._dt = steps, dt
-        self._target, self.value = list(position), list(position)
-        self.slope, self._left = [0.0] * len(self._target), 0
-
-    def advance(self, command: Sequence[float]) -> None:
-        """Take a step towards the last command that is a number."""
-        target = [r if r == r else old for r, old in zip(command, self._target, strict=True)]
-        if target != self._target:
+    def _follow(self, target: Array) -> Array:
+        """Take a step towards the target (n,), and return the slope (n,) of the reference."""
+        if not np.array_equal(target, self._target):
             self._target, self._left = target, self._steps
-        duration = self._left * self._dt
-        self.slope = [
-            (r - x) / duration if self._left else 0.0
-            for r, x in zip(target, self.value, strict=True)
-        ]
-        self.value = [x + v * self._dt for x, v in zip(self.value, self.slope, strict=True)]
-        self._left = max(self._left - 1, 0)
+        dt, slope = self._physics.period, np.zeros(len(target))
+        if self._left:
+            slope = (target - self._reference) / (self._left * dt)
+            self._left -= 1
+        self._reference = self._reference + slope * dt
+        return slope
 
 
 def build_drives_of(
@@ -85,24 +85,4 @@ def build_drives_of(
         return physics, physics.step
     ratio = max(1, math.ceil(settings.drive_loops.rate / settings.update_rate))
     physics = build_physics(replace(settings, update_rate=settings.update_rate * ratio))
-    loops = [
-        DriveLoop(settings.drive_loops, inertia, limit, physics.period)
-        for inertia, limit in zip(physics.drive_inertia, physics.effort_limit, strict=True)
-    ]
-    held = round(settings.update_rate / (settings.controller_rate or settings.update_rate))
-    command = PositionCommand(physics.position.tolist(), ratio * held, physics.period)
-
-    def efforts(values: Sequence[float]) -> Values:
-        q, dq = physics.position.tolist(), physics.velocity.tolist()
-        if settings.command_interface == 'position':
-            command.advance(values)
-            rows = zip(loops, command.value, command.slope, q, dq, strict=True)
-            return [loop.follow_position(*row) for loop, *row in rows]
-        wanted = [v if v == v else 0.0 for v in values]
-        return [loop.follow_velocity(*row) for loop, *row in zip(loops, wanted, dq, strict=True)]
-
-    def step(values: Sequence[float]) -> Values:
-        applied = [physics.step(efforts(values)) for _ in range(ratio)]
-        return [sum(column) / ratio for column in zip(*applied, strict=True)]
-
-    return physics, step
+    return physics, DriveLoops(settings, physics, ratio).step

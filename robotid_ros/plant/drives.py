@@ -39,11 +39,8 @@ def build_drives(
     """
     Assign the settings, which are in the order of `joints`, to the bodies.
 
-    Raises
-    ------
-    ConfigurationError : an array of the wrong length; springs without rotor inertia, or together
-        with coupled motors or mimic joints
-
+    An array of the wrong length is a ConfigurationError, like springs without rotor inertia, or
+    together with coupled motors or mimic joints.
     """
     count = len(joints)
     names = [body.joint.name for body in bodies]

@@ -31,16 +31,9 @@ def moving_bodies(
     """
     Combine the links of a URDF into moving bodies, depth first: the order of MuJoCo's rows.
 
-    Parameters
-    ----------
-    joints : the ones that move; empty: all but the locked ones. Mimic joints follow theirs
-    locked : positions of further joints, which are fixed; others that do not move are at 0
-
-    Raises
-    ------
-    UnknownNameError : a joint that the URDF does not have
-    ModelError : nothing moves
-
+    The joints move, without any all but the locked ones, and mimic joints follow theirs. `locked`
+    are positions of further joints, which are fixed; others that do not move are at 0. A joint
+    that the URDF does not have is an UnknownNameError, a ModelError where nothing moves.
     """
     all_joints = read_joints(root)
     moving = _moving_joints(all_joints, joints, locked or {})

@@ -61,6 +61,8 @@ class Physics:
         self.urdf, self.impossible_links = true_urdf(
             urdf, error=settings.inertial_error, seed=settings.seed, payload=settings.payload
         )
+        self._locked = locked
+        self._wrench: tuple[int, Array, Array] | None = None
         self.bodies = moving_bodies(parse_urdf(self.urdf), tuple(joints), locked)
         driven = tuple(b.joint.name for b in self.bodies if b.joint.mimic is None)
         self.joints = tuple(joints) or driven
@@ -77,17 +79,12 @@ class Physics:
 
     def step(self, effort: Sequence[float]) -> list[float]:
         """
-        Advance by one period under constant efforts (n,) [N·m, N]; NaN counts as 0.
+        Advance by one period under constant efforts (n,) [N·m, N], of which NaN counts as 0.
 
-        Returns
-        -------
-        What the drives applied of them, within their limits
-
-        Raises
-        ------
-        RobotStateError : the motion is not finite any more
-
+        Return what the drives applied of them, within their limits. A motion that is not finite
+        any more is a RobotStateError.
         """
+        self.apply_wrench()
         data = self.data
         limited = [
             min(max(u, -m), m) if u == u else 0.0 for u, m in zip(effort, self._limit, strict=True)
@@ -160,6 +157,33 @@ class Physics:
         self._friction_factor[self._drive_rows] = values
         self.model.dof_damping[:] = self._friction_factor * self._viscous
         self.model.dof_frictionloss[:] = self._friction_factor * self._coulomb
+
+    def push(self, link: str, wrench: Sequence[float]) -> None:
+        """
+        Let a wrench act on a link from the next period on, in place of another one.
+
+        Force and torque (6,) [N, N·m] act at the origin of the link and turn with its axes; all
+        zero: none.
+        """
+        if not np.isfinite(wrench).all():
+            raise ConfigurationError('a wrench has six finite numbers')
+        index, place = place_of_link(parse_urdf(self.urdf), self.bodies, link, self._locked)
+        body = self.model.body(self.bodies[index].joint.name).id
+        self._wrench = body, place, np.array(wrench, dtype=float)
+
+    def apply_wrench(self) -> None:
+        """Write the wrench as it acts in the present posture into what MuJoCo takes."""
+        if self._wrench is None:
+            return
+        (body, place, wrench), data = self._wrench, self.data
+        axes = data.xmat[body].reshape(3, 3)
+        origin = data.xpos[body] + axes @ place[:3, 3]
+        force, torque = (axes @ place[:3, :3] @ part for part in (wrench[:3], wrench[3:]))
+        torque = torque + np.cross(origin - data.xipos[body], force)
+        data.xfrc_applied[:] = 0.0
+        data.xfrc_applied[body] = [*force, *torque]
+        if not wrench.any():
+            self._wrench = None
 
     def mass_matrix(self) -> Array:
         """Inertia matrix of all bodies at the present positions, rotors included."""
@@ -236,14 +260,7 @@ class Physics:
             mujoco.mj_forward(self.model, data)
 
     def _count_substeps(self) -> int:
-        """
-        Count the steps per period that keep the integrator stable and its vibrations undamped.
-
-        Raises
-        ------
-        ModelError : a joint moves no mass; friction or a spring is too fast to simulate
-
-        """
+        """Count the steps per period that keep the integrator stable, vibrations undamped."""
         mass = self.mass_matrix()
         if np.linalg.eigvalsh(mass)[0] < MIN_EIGENVALUE:
             worst = self.model.joint(int(np.argmin(np.diag(mass)))).name
@@ -274,41 +291,3 @@ class Physics:
             f'a joint vibrates with {frequency / (2.0 * math.pi):.0f} Hz, too fast to simulate: '
             'lower simulation.elastic.stiffness or raise update_rate'
         )
-
-
-class AppliedWrench:
-    """Pushes a robot, whose joints `locked` are fixed, until told otherwise."""
-
-    def __init__(self, physics: Physics, locked: dict[str, float] | None = None):
-        self._physics, self._locked = physics, locked
-        self._acting: tuple[int, Array, Array] | None = None
-
-    def set(self, link: str, wrench: Sequence[float]) -> None:
-        """
-        Let a wrench act from now on, in place of another one; call `apply` before each period.
-
-        Force and torque (6,) [N, N·m] act at the origin of a link and turn with its axes; all
-        zero: none.
-        """
-        if not np.isfinite(wrench).all():
-            raise ConfigurationError('a wrench has six finite numbers')
-        physics = self._physics
-        root = parse_urdf(physics.urdf)
-        index, place = place_of_link(root, physics.bodies, link, self._locked)
-        name = physics.bodies[index].joint.name
-        body = mujoco.mj_name2id(physics.model, mujoco.mjtObj.mjOBJ_BODY, name)
-        self._acting = body, place, np.array(wrench, dtype=float)
-
-    def apply(self) -> None:
-        """Write the wrench as it acts in the present posture into what MuJoCo takes."""
-        if self._acting is None:
-            return
-        (body, place, wrench), data = self._acting, self._physics.data
-        axes = data.xmat[body].reshape(3, 3)
-        origin = data.xpos[body] + axes @ place[:3, 3]
-        force, torque = (axes @ place[:3, :3] @ part for part in (wrench[:3], wrench[3:]))
-        torque = torque + np.cross(origin - data.xipos[body], force)
-        data.xfrc_applied[:] = 0.0
-        data.xfrc_applied[body] = [*force, *torque]
-        if not wrench.any():
-            self._acting = None

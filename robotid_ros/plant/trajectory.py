@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 import math
 from typing import TypeAlias
-
-from ..simulation_settings import ConstraintSettings, JointConstraintSettings
 
 Values: TypeAlias = list[float]
 # Per joint: (c0, c1, c2, c3, c4, c5) of the position, and (e0, e1) of the effort.
@@ -217,33 +215,6 @@ def _evaluate(polynomials: Polynomials, t: float, elapsed: int) -> Point:
         accelerations.append(2 * c2 + t * (6 * c3 + t * (12 * c4 + t * 20 * c5)))
         efforts.append(e0 + t * e1)
     return Point(elapsed, positions, velocities, accelerations, efforts)
-
-
-class HoldTrajectory:
-    """The goal that holds the robot; one message that is reused, as in the original."""
-
-    def __init__(self, joints: Sequence[str]):
-        zeros = [0.0] * len(joints)
-        self._goal = Goal(tuple(joints), 0, [Point(0, list(zeros), [], [], list(zeros))])
-
-    def at_position(self, positions: Sequence[float]) -> Goal:
-        """Hold these positions; the other fields of the message stay as they are."""
-        self._goal.points[0].positions = list(positions)
-        return self._goal
-
-    def at_end_of(self, goal: Goal) -> Goal:
-        """Hold a goal's last point, with its velocity and effort."""
-        self._goal.points[0] = replace(goal.points[-1], time=0)
-        return self._goal
-
-
-def decelerations(constraints: ConstraintSettings, joints: Sequence[str]) -> list[float]:
-    """Return each joint's deceleration [rad/s²]; nothing where the controller stops at once."""
-    ramps = [
-        constraints.joints.get(joint, JointConstraintSettings()).max_deceleration_on_cancel
-        for joint in joints
-    ]
-    return ramps if constraints.decelerate_on_cancel and min(ramps) > 0.0 else []
 
 
 def stopping_points(state: Point, decelerations: Sequence[float], period: int) -> list[Point]:

@@ -6,11 +6,12 @@ reference at t, feed-forwards that of the next update. Velocities have no effort
 commands are `q_ref(t + Ts)`. The trajectory's time t runs with the speed scaling of the hardware.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 import math
 import threading
 
-from ..simulation_settings import GainSettings
+from ..simulation_settings import GainSettings, JointConstraintSettings
 from .controller_types import (
     ControllerSettings,
     ControllerState,
@@ -23,16 +24,7 @@ from .controller_types import (
     sort_to_local_joint_order,
     Tolerance,
 )
-from .trajectory import (
-    decelerations,
-    Goal,
-    HoldTrajectory,
-    Point,
-    RunningTrajectory,
-    state_errors,
-    stopping_points,
-    Values,
-)
+from .trajectory import Goal, Point, RunningTrajectory, state_errors, stopping_points, Values
 
 
 def invalid_gains(gains: GainSettings) -> str:
@@ -101,59 +93,6 @@ class Pid:
         return 0.0 if strategy == 'conditional_integration' and saturated else dt * i * error
 
 
-class CommandLaw:
-    """Efforts or velocities of a PID and feed-forwards per joint; positions as they are."""
-
-    def __init__(self, joints: Sequence[str], gains: Mapping[str, GainSettings], interface: str):
-        self._joints, self._interface = joints, interface
-        self._pids = [Pid(gains.get(joint, GainSettings())) for joint in joints]
-
-    def set_gains(self, gains: Mapping[str, GainSettings]) -> list[str]:
-        """Set the gains that are valid; return a warning for each joint whose are not."""
-        warnings = []
-        for joint, pid in zip(self._joints, self._pids, strict=True):
-            new = gains.get(joint, GainSettings())
-            reason = invalid_gains(new)
-            if reason:
-                warnings.append(f'PID: Invalid gains of {joint} ({reason}). Skipping')
-            else:
-                pid.set_gains(new)
-        return warnings
-
-    def reset(self) -> None:
-        """Set the integral terms to zero."""
-        for pid in self._pids:
-            pid.integral = 0.0
-
-    @property
-    def first_command(self) -> Values:
-        """What the command interfaces hold at first: no position."""
-        return [math.nan if self._interface == 'position' else 0.0 for _ in self._pids]
-
-    def held(self, command: Values, position: Values) -> Values:
-        """Return the positions to begin with: those that are commanded already, or measured."""
-        known = self._interface == 'position' and not any(map(math.isnan, command))
-        return command if known else position
-
-    def halted(self, command: Values) -> Values:
-        """Return the command of a controller that ends: positions stay, all else goes to zero."""
-        return command if self._interface == 'position' else [0.0] * len(command)
-
-    def command(self, state: ControllerState, next_point: Point, dt: float) -> Values:
-        """Return the command for the errors of now and the feed-forwards of the next update."""
-        if self._interface == 'position':
-            return list(next_point.positions)
-        efforts = next_point.effort if self._interface == 'effort' else [0.0] * len(self._pids)
-        rows = zip(
-            self._pids, state.error, state.error_velocity, next_point.velocities, efforts,
-            strict=True,
-        )  # fmt: skip
-        return [
-            pid.gains.ff_velocity_scale * v + effort + pid.compute(e, de, dt)
-            for pid, e, de, v, effort in rows
-        ]
-
-
 class TrajectoryController:
     """The controller; every method may be called from any thread."""
 
@@ -161,11 +100,14 @@ class TrajectoryController:
         self.settings = settings
         self.joints = settings.joints
         self.active, self.speed_scaling = False, 1.0
-        self._law = CommandLaw(self.joints, settings.gains, settings.command_interface)
-        self.command = self._law.first_command
+        self._interface = settings.command_interface
+        self._pids = [Pid(settings.gains.get(joint, GainSettings())) for joint in self.joints]
         zeros = [0.0] * len(self.joints)
+        # What the command interfaces hold at first: no position.
+        self.command = [math.nan] * len(zeros) if self._interface == 'position' else zeros
         self.warnings: list[str] = []
-        self._hold = HoldTrajectory(self.joints)
+        # The goal that holds the robot: one message that is reused, as in the original.
+        self._hold = Goal(self.joints, 0, [Point(0, list(zeros), [], [], list(zeros))])
         self._current = Point(0, list(zeros), list(zeros), [], list(zeros))
         self.state = ControllerState(
             Point(0, zeros, zeros, zeros, zeros), self._current, zeros, zeros, zeros
@@ -190,9 +132,12 @@ class TrajectoryController:
         with self._lock:
             self._apply(self.settings)
             self._current = self._measured(position, velocity)
-            self._law.reset()
-            held = self._law.held(self.command, position)
-            self._trajectory, self._pending = None, self._hold.at_position(held)
+            for pid in self._pids:
+                pid.integral = 0.0
+            # It begins at the positions that are commanded already, or at the measured ones.
+            known = self._interface == 'position' and not any(map(math.isnan, self.command))
+            self._trajectory = None
+            self._pending = self._hold_at(self.command if known else position)
             self._holding = True
             timeout = self.settings.cmd_timeout
             self._timeout = timeout if timeout > self._defaults.goal_time else 0.0
@@ -204,7 +149,8 @@ class TrajectoryController:
             self._finish(
                 GoalOutcome.ABORTED, -1, 'Current goal cancelled during deactivate transition.'
             )
-            self.command = self._law.halted(self.command)
+            if self._interface != 'position':
+                self.command = [0.0] * len(self.joints)
             self.active = False
 
     def rejection_reason(self, goal: Goal, now: int) -> str:
@@ -219,7 +165,7 @@ class TrajectoryController:
             self._finish(GoalOutcome.ABORTED, -1, 'Current goal preempted by new incoming action.')
             self._pending, self._holding = self._sorted(goal), False
             self._goal = GoalHandle()
-            self._tolerances, warning = goal_tolerances(self._defaults, requested, self.joints)
+            self._tolerances, warning = goal_tolerances(self._defaults, requested)
             if warning:
                 self.warnings.append(warning)
             return self._goal
@@ -246,18 +192,10 @@ class TrajectoryController:
 
     def update(self, now: int, dt: float, position: Values, velocity: Values) -> Values:
         """
-        Compute the commands of one cycle.
+        Return the command (n,) of a cycle, which stays on the interfaces until the next one.
 
-        Parameters
-        ----------
-        now : the cycle's time [ns]
-        dt : time since the last update [s]
-        position, velocity : measured (n,)
-
-        Returns
-        -------
-        The command (n,), which stays on the interfaces until the next update.
-
+        `now` is the cycle's time [ns], `dt` the time since the last update [s]; positions and
+        velocities are measured (n,).
         """
         with self._lock:
             if not self.active:
@@ -284,7 +222,7 @@ class TrajectoryController:
             next_point, index = trajectory.sample(self._time + settings.period)
             current.time = now - trajectory.start
             error, error_velocity = state_errors(desired, current, settings.wraparound)
-            if settings.command_interface == 'position':
+            if self._interface == 'position':
                 error_velocity = [0.0] * len(self.joints)
             self.state = ControllerState(
                 desired, current, error, error_velocity, self.state.output, self.speed_scaling
@@ -298,18 +236,32 @@ class TrajectoryController:
             limit = tolerances.goal_time  # 0: none
             timed_out = off_goal and limit != 0.0 and overtime > limit
             if not off_path and not timed_out:
-                self.command = self._law.command(self.state, next_point, dt)
+                self.command = self._compute(next_point, dt)
             self._finish_cycle(off_path, ended, off_goal, timed_out, overtime)
             if not any(u != u for u in self.command):
                 self.state.output = list(self.command)
             return self.command
 
+    def _compute(self, next_point: Point, dt: float) -> Values:
+        """Return the command for the errors of now and the feed-forwards of the next update."""
+        if self._interface == 'position':
+            return list(next_point.positions)
+        efforts = next_point.effort if self._interface == 'effort' else [0.0] * len(self._pids)
+        rows = zip(
+            self._pids, self.state.error, self.state.error_velocity, next_point.velocities,
+            efforts, strict=True,
+        )  # fmt: skip
+        return [
+            pid.gains.ff_velocity_scale * v + effort + pid.compute(e, de, dt)
+            for pid, e, de, v, effort in rows
+        ]
+
     def _measured(self, position: Values, velocity: Values) -> Point:
-        efforts = list(self.command) if self.settings.command_interface == 'effort' else []
+        efforts = list(self.command) if self._interface == 'effort' else []
         return Point(0, list(position), list(velocity), [], efforts)
 
-    def _within(self, tolerances: Sequence[Tolerance]) -> bool:
-        errors = zip(tolerances, self.state.error, self.state.error_velocity, strict=True)
+    def _within(self, tolerances: Mapping[str, Tolerance]) -> bool:
+        errors = zip(tolerances.values(), self.state.error, self.state.error_velocity, strict=True)
         return all(tolerance.allows(e, de) for tolerance, e, de in errors)
 
     def _finish_cycle(
@@ -323,7 +275,8 @@ class TrajectoryController:
                 self._finish(GoalOutcome.SUCCEEDED, 0, 'Goal successfully reached!')
                 assert self._trajectory is not None
                 self._holding = True
-                self._pending = self._hold.at_end_of(self._trajectory.goal)
+                self._hold.points[0] = replace(self._trajectory.goal.points[-1], time=0)
+                self._pending = self._hold
             elif ended and timed_out:
                 self._abort(
                     -5, f'Aborted due to goal_time_tolerance exceeding by {overtime:f} seconds'
@@ -347,10 +300,19 @@ class TrajectoryController:
 
     def _stop(self) -> Goal:
         self._holding = True
-        ramps = decelerations(self.settings.constraints, self.joints)
-        if not ramps:
-            return self._hold.at_position(self._current.positions)
+        constraints = self.settings.constraints
+        ramps = [
+            constraints.joints.get(joint, JointConstraintSettings()).max_deceleration_on_cancel
+            for joint in self.joints
+        ]
+        if not constraints.decelerate_on_cancel or min(ramps) <= 0.0:
+            return self._hold_at(self._current.positions)
         return Goal(self.joints, 0, stopping_points(self._current, ramps, self.settings.period))
+
+    def _hold_at(self, positions: Values) -> Goal:
+        """Hold these positions; the other fields of the message stay as they are."""
+        self._hold.points[0].positions = list(positions)
+        return self._hold
 
     def _sorted(self, goal: Goal) -> Goal:
         sizes = {len(point.effort) for point in goal.points} - {0, len(goal.joints)}
@@ -361,4 +323,9 @@ class TrajectoryController:
     def _apply(self, settings: ControllerSettings) -> None:
         self._applied = settings
         self._defaults = default_tolerances(settings.constraints, self.joints)
-        self.warnings += self._law.set_gains(settings.gains)
+        for joint, pid in zip(self.joints, self._pids, strict=True):
+            gains = settings.gains.get(joint, GainSettings())
+            if reason := invalid_gains(gains):
+                self.warnings.append(f'PID: Invalid gains of {joint} ({reason}). Skipping')
+            else:
+                pid.set_gains(gains)

@@ -8,7 +8,7 @@ import pinocchio
 import pytest
 
 from robotid_ros.exceptions import ConfigurationError, UnknownNameError
-from robotid_ros.plant.physics import AppliedWrench, Physics
+from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import SimulationSettings
 
 URDF = (Path(__file__).resolve().parents[2] / 'urdf' / 'ur10.urdf').read_text()
@@ -20,26 +20,25 @@ def test_joints_bear_what_the_jacobian_says(link):
     physics = Physics(URDF, SimulationSettings(coulomb=(0.0,), viscous=(0.0,)))
     model = pinocchio.buildModelFromXML(URDF)
     data = model.createData()
-    push = AppliedWrench(physics)
     for q in rng.uniform(-1.5, 1.5, (3, 6)):
         physics.set_state(q, np.zeros(6))
         before = np.array(physics.data.qacc)
         wrench = rng.uniform(-20.0, 20.0, 6)
-        push.set(link, wrench)
-        push.apply()
+        physics.push(link, wrench)
+        physics.apply_wrench()
         mujoco.mj_forward(physics.model, physics.data)
         borne = physics.mass_matrix() @ (physics.data.qacc - before)
         J = pinocchio.computeFrameJacobian(model, data, q, model.getFrameId(link), pinocchio.LOCAL)
         np.testing.assert_allclose(borne, J.T @ wrench, atol=1e-6)
-        push.set(link, np.zeros(6))
-        push.apply()
+        physics.push(link, np.zeros(6))
+        physics.apply_wrench()
     assert not physics.data.xfrc_applied.any()
 
 
 def test_only_what_moves_can_be_pushed():
-    push = AppliedWrench(Physics(URDF, SimulationSettings()))
+    physics = Physics(URDF, SimulationSettings())
     for link in ('base_link', 'nothing', ''):
         with pytest.raises(UnknownNameError, match='moving link'):
-            push.set(link, [1.0] * 6)
+            physics.push(link, [1.0] * 6)
     with pytest.raises(ConfigurationError, match='finite'):
-        push.set('tool0', [float('nan')] * 6)
+        physics.push('tool0', [float('nan')] * 6)

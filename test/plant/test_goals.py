@@ -224,7 +224,7 @@ def test_tolerances_of_the_goal(path, expected):
     bench = Bench(constraints=ConstraintSettings(joints=joints))
     zero = [0.0, 0.0]
     goal = bench.start(
-        at(0.0, 0.0, 0.0, v=zero), at(2.0, 1.0, 0.0, v=zero), tolerances=GoalTolerances(path)
+        at(0.0, 0.0, 0.0, v=zero), at(2.0, 1.0, 0.0, v=zero), tolerances=GoalTolerances(dict(path))
     )
     bench.run(1990)
     assert (goal.code if goal.outcome else None) == expected

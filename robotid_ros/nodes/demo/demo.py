@@ -1,6 +1,7 @@
 """The demo's session: four nodes on a ROS domain of their own, and their client."""
 
 from collections.abc import Callable, Sequence
+import functools
 import os
 from pathlib import Path
 import signal
@@ -51,13 +52,11 @@ class Demo:
     ----------
     config : the robot's configuration file
     output : folder of recording and results
-    log_level : severity from which the nodes log
     verifications : services of the excitation that are called after the session
 
     Attributes
     ----------
-    folder : of the results, when it has run
-    design : the file of the motion that was run, likewise
+    folder, design : of the results, and the file of the motion, when it has run
     unverified : why the results could not be verified on the robot, '' where they were
 
     """
@@ -81,15 +80,8 @@ class Demo:
         """
         Run the session; return its results with the true parameters beside the identified.
 
-        Parameters
-        ----------
-        show : called with the share that is done, and what is being done
-        time_limit : longest time [s]
-
-        Raises
-        ------
-        RobotIdError : there are no results: a node failed; says which and why
-
+        `show` is called with the share that is done, and what is being done. Where a node fails,
+        or the time limit [s] has passed, there are no results: that is a RobotIdError.
         """
         show(0.0, 'starting the nodes')
         self._processes.start('simulated_robot')
@@ -104,71 +96,52 @@ class Demo:
         }
         self._processes.start('excitation', {**simulated, **folder})
         os.environ.update(ros_environment(self._domain))
+        end = time.monotonic() + time_limit
         with SessionClient(self._domain) as client:
-            end = time.monotonic() + time_limit
-            self._wait_showing_progress(
-                client, lambda: client.state('recorder') == 'idle', show, end
-            )
+
+            def wait(done: Callable[[], bool], stage: tuple[float, float] | None = None) -> None:
+                """Show progress until `done`; any node's failure ends the demo."""
+                within = share_of_motions()
+                while not done():
+                    self._processes.check()
+                    for node in ('excitation', 'recorder', 'identification'):
+                        if client.state(node) == 'failed':
+                            raise RobotIdError(f'{node}: {client.message(node)}')
+                    if time.monotonic() > end:
+                        raise RobotIdError(
+                            'the demo takes too long: run it on a machine with less load'
+                        )
+                    state = client.state('excitation')
+                    start, length = stage or PROGRESS_STAGES.get(state, (0.6, 0.1))
+                    share = float(client.value('excitation', 'progress') or 0.0)
+                    busy = 'identification' if state == 'done' and not stage else 'excitation'
+                    share = within(share) if stage else share
+                    show(start + length * share, client.message(busy))
+                    time.sleep(0.1)
+
+            wait(lambda: client.state('recorder') == 'idle')
             client.call_trigger('excitation/start', timeout=30.0)
-            self._wait_showing_progress(
-                client, lambda: client.state('identification') == 'done', show, end
-            )
+            wait(lambda: client.state('identification') == 'done')
             self.folder = Path(client.value('identification', 'folder'))
             self.design = Path(client.value('excitation', 'file'))
-            truth = client.latest.get('simulated_robot/true_parameters')
             # Before the verifications, which write the report again.
-            self._add_true_parameters(truth)
+            self._add_true_parameters(client.latest.get('simulated_robot/true_parameters'))
             length = (1.0 - VERIFYING_STAGE) / max(len(self._verifications), 1)
+            found = client.history['excitation/verification']
+
+            def is_verified(before: int) -> bool:
+                return len(found) > before and client.state('excitation') == 'done'
+
             try:
                 for number, service in enumerate(self._verifications):
+                    before = len(found)
+                    client.call_trigger(f'excitation/{service}', timeout=30.0)
                     stage = VERIFYING_STAGE + number * length, length
-                    self._verify(client, service, stage, show, end)
+                    wait(functools.partial(is_verified, before), stage)
             except RobotIdError as error:
                 # What was identified stays: its files are written by now.
                 self.unverified = str(error)
         return read_results(self.folder)
-
-    def _verify(
-        self,
-        client: SessionClient,
-        service: str,
-        stage: tuple[float, float],
-        show: ProgressCallback,
-        end: float,
-    ) -> None:
-        """Call one of the excitation's verifications, and wait for its end."""
-        found = client.history['excitation/verification']
-        before = len(found)
-        client.call_trigger(f'excitation/{service}', timeout=30.0)
-        self._wait_showing_progress(
-            client,
-            lambda: len(found) > before and client.state('excitation') == 'done',
-            *(show, end, stage),
-        )
-
-    def _wait_showing_progress(
-        self,
-        client: SessionClient,
-        done: Callable[[], bool],
-        show: ProgressCallback,
-        end: float,
-        stage: tuple[float, float] | None = None,
-    ) -> None:
-        """Show progress until `done`; any node's failure ends the demo."""
-        within = share_of_motions()
-        while not done():
-            self._processes.check()
-            for node in ('excitation', 'recorder', 'identification'):
-                if client.state(node) == 'failed':
-                    raise RobotIdError(f'{node}: {client.message(node)}')
-            if time.monotonic() > end:
-                raise RobotIdError('the demo takes too long: run it on a machine with less load')
-            state = client.state('excitation')
-            start, length = stage or PROGRESS_STAGES.get(state, (0.6, 0.1))
-            share = float(client.value('excitation', 'progress') or 0.0)
-            busy = 'identification' if state == 'done' and stage is None else 'excitation'
-            show(start + length * (within(share) if stage else share), client.message(busy))
-            time.sleep(0.1)
 
     def _add_true_parameters(self, message: DiagnosticArray | None) -> None:
         """Put the true base parameters into results and report."""

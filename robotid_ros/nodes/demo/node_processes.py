@@ -28,12 +28,8 @@ def claim_domain() -> int:
     """
     Take a ROS domain that is empty, until `release_domain` or this process's end.
 
-    A simulated robot must not meet a real one: its controller has the same name.
-
-    Raises
-    ------
-    RobotIdError : there is none
-
+    A simulated robot must not meet a real one: its controller has the same name. Where there is
+    none, this is a RobotIdError.
     """
     # A fixed choice would let two that begin at once meet.
     for domain in random.SystemRandom().sample(DOMAINS, len(DOMAINS)):
@@ -87,7 +83,6 @@ class NodeProcesses:
     Parameters
     ----------
     config : the robot's configuration file
-    domain : ROS domain id
     log_level : severity from which the nodes log
     namespace : of all of them, such as '/arm1', and of their clock
     environment : variables of ROS; None: those of `ros_environment`
@@ -122,14 +117,7 @@ class NodeProcesses:
         )
 
     def check(self) -> None:
-        """
-        Check that all are running.
-
-        Raises
-        ------
-        RobotIdError : one has ended
-
-        """
+        """Check that all are running; one that has ended is a RobotIdError."""
         for name, process in self.running.items():
             if process.poll() is not None:
                 raise RobotIdError(
@@ -139,14 +127,7 @@ class NodeProcesses:
     def stop(
         self, names: Iterable[str] = SHUTDOWN_ORDER, number: int = signal.SIGINT
     ) -> dict[str, int]:
-        """
-        End nodes one after another; one that does not end in time is killed.
-
-        Returns
-        -------
-        Exit codes by name.
-
-        """
+        """End nodes one after another, or kill them after a time; return exit codes by name."""
         codes = {}
         for name in names:
             process = self.running.pop(name, None)
@@ -187,11 +168,8 @@ class Recovery:
     """
     How well a simulated robot was found again.
 
-    Parameters
-    ----------
-    inside, known : base parameters within ±3σ of the truth, and those whose truth is known
-    residual : largest relative residual of a moving joint on the validation motion
-
+    Of the base parameters whose truth is known, so many are `inside` ±3σ of it; `residual` is the
+    largest relative one of a moving joint on the validation motion.
     """
 
     inside: int

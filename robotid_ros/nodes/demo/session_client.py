@@ -1,12 +1,15 @@
 """A client that drives a session as a user would: over services and topics only."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+import contextlib
+import functools
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import rclpy
 from rclpy.client import Client
 from rclpy.context import Context
+from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
@@ -42,9 +45,32 @@ SERVICES: dict[str, type] = {
 }
 
 
+@contextlib.contextmanager
+def lone_node(name: str, namespace: str, domain: int | None, **options: Any) -> Iterator[Node]:
+    """Give a node in a context of its own that spins in a thread; options of `rclpy.node.Node`."""
+    context = Context()
+    with contextlib.ExitStack() as ends:
+        ends.callback(rclpy.try_shutdown, context=context)
+        no_signals = SignalHandlerOptions.NO
+        rclpy.init(context=context, domain_id=domain, signal_handler_options=no_signals, args=[])
+        node = rclpy.create_node(
+            name,
+            context=context,
+            namespace=namespace,
+            use_global_arguments=False,
+            enable_rosout=False,
+            **options,
+        )
+        ends.callback(node.destroy_node)
+        executor = NodeExecutor(context=context)
+        executor.add_node(node)
+        ends.callback(SpinThread(executor).end)
+        yield node
+
+
 class SessionClient:
     """
-    Keeps the last message of every latched topic, and calls services.
+    Keeps the messages of every latched topic, and calls services.
 
     Parameters
     ----------
@@ -60,34 +86,20 @@ class SessionClient:
         services: Mapping[str, type] | None = None,
         namespace: str = '/',
     ):
-        self.context = Context()
-        rclpy.init(
-            context=self.context,
-            domain_id=domain,
-            signal_handler_options=SignalHandlerOptions.NO,
-            args=[],
-        )
-        self.node = rclpy.create_node(
-            'session_client',
-            context=self.context,
-            namespace=namespace,
-            use_global_arguments=False,
-            enable_rosout=False,
-        )
+        self._ends = contextlib.ExitStack()
+        self.node = self._ends.enter_context(lone_node('session_client', namespace, domain))
         # Made before the subscriptions, and kept: the middleware loses the answer to a client that
         # the server does not know yet, and who has sent a state knows what was here before them.
         self._clients: dict[str, Client] = {}
         for service, service_type in {**SERVICES, **(services or {})}.items():
             self._client(service_type, service)
+        self.context = self.node.context
         self.latest: dict[str, Any] = {}
         self.history: dict[str, list[Any]] = {topic: [] for topic in LATCHED_TOPICS}
         for topic, message_type in LATCHED_TOPICS.items():
             self.node.create_subscription(
-                message_type, topic, self._make_callback(topic), LATCHED_HISTORY
+                message_type, topic, functools.partial(self._keep, topic), LATCHED_HISTORY
             )
-        executor = NodeExecutor(context=self.context)
-        executor.add_node(self.node)
-        self._spinning = SpinThread(executor)
 
     def state(self, node: str) -> str:
         """Last state of a node, '' before the first one."""
@@ -109,14 +121,7 @@ class SessionClient:
         return [name for k, name in enumerate(names) if k == 0 or name != names[k - 1]]
 
     def call_trigger(self, service: str, timeout: float = 10.0) -> str:
-        """
-        Call a Trigger service.
-
-        Raises
-        ------
-        RobotIdError : no answer, or refused
-
-        """
+        """Call a Trigger service; no answer, or a refusal, is a RobotIdError."""
         return self._call(Trigger, service, Trigger.Request(), timeout)
 
     def call_set_bool(self, service: str, on: bool, timeout: float = 10.0) -> str:
@@ -124,23 +129,14 @@ class SessionClient:
         return self._call(SetBool, service, SetBool.Request(data=on), timeout)
 
     def call(self, service_type: type, service: str, request: Any, timeout: float = 10.0) -> Any:
-        """
-        Call any service.
-
-        Raises
-        ------
-        ControllerError : nobody answers
-
-        """
+        """Call any service; no answer is a ControllerError."""
         client = self._client(service_type, service)
         wait_until(client.service_is_ready, timeout, what=f"nobody serves '{service}'")
         return result_of(client.call_async(request), timeout, service)
 
     def close(self) -> None:
         """Leave the graph."""
-        self._spinning.end()
-        self.node.destroy_node()
-        rclpy.try_shutdown(context=self.context)
+        self._ends.close()
 
     def _call(self, service_type: type, service: str, request: Any, timeout: float) -> str:
         answer = self.call(service_type, service, request, timeout)
@@ -153,12 +149,9 @@ class SessionClient:
             self._clients[service] = self.node.create_client(service_type, service)
         return self._clients[service]
 
-    def _make_callback(self, topic: str) -> Callable[[Any], None]:
-        def keep(message: Any) -> None:
-            self.latest[topic] = message
-            self.history[topic].append(message)
-
-        return keep
+    def _keep(self, topic: str, message: Any) -> None:
+        self.latest[topic] = message
+        self.history[topic].append(message)
 
     def __enter__(self) -> 'SessionClient':
         return self

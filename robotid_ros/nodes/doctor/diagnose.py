@@ -13,19 +13,14 @@ from .description_checks import described_robot
 from .effort_checks import effort_findings, effort_kind
 from .graph_snapshot import GraphSnapshot
 from .joint_state_checks import joint_state_findings
-from .network_checks import (
-    client_findings,
-    disk_findings,
-    network_findings,
-    publisher_findings,
-    quality_findings,
-)
+from .network_checks import client_findings, disk_findings, network_findings, quality_findings
 
-SUBJECTS = {
-    **{'F10': 'network', 'F11': 'topics', 'F12': 'controller', 'F13': 'DIDIM', 'F14': 'hardware'},
-    **{'F15': 'joint states', 'F16': 'timing', 'F17': 'clock', 'F18': 'efforts'},
-    **{'F19': 'description', 'F20': 'other clients', 'F21': 'disk'},
-}
+# By the first three characters of a code.
+SUBJECTS = dict(
+    F10='network', F11='topics', F12='controller', F13='DIDIM', F14='hardware',
+    F15='joint states', F16='timing', F17='clock', F18='efforts', F19='description',
+    F20='other clients', F21='disk',
+)  # fmt: skip
 
 
 def subject_of(found: Finding) -> str:
@@ -35,17 +30,9 @@ def subject_of(found: Finding) -> str:
 
 def known_facts(snapshot: GraphSnapshot) -> tuple[str, KnownFacts]:
     """
-    Read a robot's description, controller and efforts from its graph.
+    Return the text of a robot's description, and what else its graph tells.
 
-    Returns
-    -------
-    The description's text, and what is known besides.
-
-    Raises
-    ------
-    ModelError : nobody publishes a description, or there are several
-    ControllerError : no joint_trajectory_controller answers
-
+    No description or several are a ModelError, no joint_trajectory_controller a ControllerError.
     """
     controller = snapshot.controller
     if controller is None:
@@ -94,7 +81,6 @@ def diagnose(snapshot: GraphSnapshot) -> tuple[Finding, ...]:
             *effort_findings(snapshot, robot),
             *description,
             *client_findings(snapshot),
-            *publisher_findings(snapshot),
             *quality_findings(snapshot),
             *disk_findings(snapshot),
         )

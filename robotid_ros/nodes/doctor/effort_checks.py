@@ -14,7 +14,7 @@ from ...core.model.robot import Robot
 from ...files.formats.joint_table import JointTable
 from .description_checks import described_robot
 from .graph_snapshot import GraphSnapshot
-from .joint_state_checks import moving_joints
+from .joint_state_checks import moving_joints, names_where
 
 
 def effort_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterator[Finding]:
@@ -31,18 +31,16 @@ def effort_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterator[Fi
         what = 'an effort of exactly 0' if finite.any() else 'no effort'
         yield finding('commands_for_efforts' if commanded else 'no_efforts', what=what)
         return
-    known_throughout = np.all(finite, axis=0).tolist()
-    if bad := [joint for joint, ok in zip(joints, known_throughout, strict=True) if not ok]:
+    if bad := names_where(~np.all(finite, axis=0), joints):
         yield finding('effort_not_a_number', bad)
         return
     known = robot if robot is not None and set(robot.joints) <= set(stream.joints) else None
     if not effort.any():
-        bearing = known is not None and bool(compare_weights(stream, known).heavy)
+        bearing = known is not None and compare_weights(stream, known).heavy.size > 0
         found = finding('efforts_all_zero', bears='bears' if bearing else None)
         yield found.at(Severity.ERROR) if bearing else found
         return
-    dead = [joint for joint, column in zip(joints, effort.T, strict=True) if not column.any()]
-    if dead:
+    if dead := names_where(~np.any(effort, axis=0), joints):
         yield finding('effort_zero', dead)
     elif len(effort) > 1 and (effort == effort[0]).all():
         yield finding('efforts_frozen')
@@ -67,45 +65,30 @@ class WeightComparison:
 
     Attributes
     ----------
-    joints, units : names, and 'N·m' or 'N'
+    robot : whose effort limits and units count
     measured, weight : (n,) reported effort with its drive gain, and what bears the masses
     hidden : (n,) what friction may take of it
-    limited : (n,) whether the effort limit of the joint is known
 
     """
 
-    joints: tuple[str, ...]
-    units: tuple[str, ...]
+    robot: Robot
     measured: Array
     weight: Array
     hidden: Array
-    limited: np.ndarray
 
     @property
-    def heavy(self) -> list[int]:
-        """Joints that bear a weight which shows."""
-        return np.flatnonzero(np.abs(self.weight) > self.hidden).tolist()
+    def heavy(self) -> np.ndarray:
+        """Joints that bear a weight which shows, as numbers."""
+        return np.flatnonzero(np.abs(self.weight) > self.hidden)
 
-    @property
-    def offset(self) -> list[int]:
-        """Joints whose effort is more than weight and friction."""
-        rest = np.abs(self.measured - self.weight) > OFFSET_FACTOR * self.hidden
-        light = np.abs(self.weight) <= self.hidden
-        return np.flatnonzero(rest & light & self.limited).tolist()
-
-    def ratio(self, index: list[int]) -> Array:
-        """Return reported over predicted effort of these joints."""
-        return np.asarray(self.measured[index] / self.weight[index])
-
-    def finding(self, name: str, index: Collection[int], **values: Any) -> Finding:
+    def finding(self, name: str, chosen: np.ndarray, **values: Any) -> Finding:
         """Return a finding on these joints, with both efforts."""
-        chosen = list(index)
         return finding(
             name,
-            [self.joints[j] for j in chosen],
+            [self.robot.joints[j] for j in chosen],
             efforts=self.measured[chosen],
             weights=self.weight[chosen],
-            units=[self.units[j] for j in chosen],
+            units=['N' if self.robot.prismatic[j] else 'N·m' for j in chosen],
             **values,
         )
 
@@ -116,17 +99,11 @@ def compare_weights(stream: JointTable, robot: Robot) -> WeightComparison:
     q = states.position.mean(axis=0, keepdims=True)
     rest = np.zeros_like(q)
     weight = inverse_dynamics(robot, robot.prior, q, rest, rest)[0]
-    limited = np.isfinite(robot.limits.effort)
-    hidden = FRICTION_SHARE * np.where(limited, robot.limits.effort, 0.0)
+    hidden = FRICTION_SHARE * np.nan_to_num(robot.limits.effort, posinf=0.0)
     hidden = np.maximum(hidden, FRICTION_FACTOR * robot.dry_friction)
-    return WeightComparison(
-        robot.joints,
-        tuple('N' if prismatic else 'N·m' for prismatic in robot.prismatic),
-        states.effort.mean(axis=0) * robot.drive_gain,
-        weight,
-        np.maximum(hidden, LEAST_SHARE * np.abs(weight).max()) + 1e-9,
-        limited,
-    )
+    hidden = np.maximum(hidden, LEAST_SHARE * np.abs(weight).max()) + 1e-9
+    measured = states.effort.mean(axis=0) * robot.drive_gain
+    return WeightComparison(robot, measured, weight, hidden)
 
 
 def effort_kind(snapshot: GraphSnapshot) -> str:
@@ -137,11 +114,11 @@ def effort_kind(snapshot: GraphSnapshot) -> str:
     compared = compare_weights(stream, robot)
     if moving_joints(stream, robot.joints) or not np.isfinite(compared.measured).all():
         return 'auto'
-    if not compared.measured.any():  # of drives without sensors
+    heavy = compared.heavy
+    # Efforts of exactly 0 are those of drives without sensors.
+    if not heavy.size or not compared.measured.any():
         return 'auto'
-    ratio = compared.ratio(compared.heavy)
-    if not ratio.size:
-        return 'auto'
+    ratio = compared.measured[heavy] / compared.weight[heavy]
     if (np.abs(ratio) < NO_WEIGHT).all():
         return 'without_gravity'
     fits = (ratio > 1.0 / MAX_SCALE) & (ratio < MAX_SCALE)
@@ -154,33 +131,28 @@ def weight_findings(stream: JointTable, robot: Robot, dead: Collection[str]) -> 
         yield finding('moves', moving)
         return
     compared = compare_weights(stream, robot)
-    if not np.isfinite(compared.weight).all():
+    measured, weight, hidden = compared.measured, compared.weight, compared.hidden
+    if not np.isfinite(weight).all():
         return
-    heavy = [j for j in compared.heavy if robot.joints[j] not in dead]
-    if heavy:
-        yield from _compare(compared, heavy)
-    else:
-        yield finding('no_weight')
-    if offset := compared.offset:
-        yield compared.finding('efforts_beyond_weight', offset)
-
-
-def _compare(compared: WeightComparison, heavy: list[int]) -> Iterator[Finding]:
-    ratio = compared.ratio(heavy)
+    heavy = np.array([j for j in compared.heavy if robot.joints[j] not in dead], int)
+    ratio = measured[heavy] / weight[heavy]
     size = np.abs(ratio)
-
-    def those(mask: np.ndarray) -> list[int]:
-        return [j for j, chosen in zip(heavy, mask, strict=True) if chosen]
-
-    if (size < NO_WEIGHT).all():
-        yield compared.finding('efforts_without_weight', heavy)
-        return
     opposite = ratio < -NO_WEIGHT
     scaled = ~opposite & ((size > MAX_SCALE) | (size < 1.0 / MAX_SCALE))
-    if opposite.any():
-        arm = 'arm' if opposite.all() else None
-        yield compared.finding('efforts_opposite', those(opposite), arm=arm)
-    if scaled.any():
-        yield compared.finding('efforts_unlike_weight', those(scaled))
-    if not (opposite | scaled).any():
+    if not heavy.size:
+        yield finding('no_weight')
+    elif (size < NO_WEIGHT).all():
+        yield compared.finding('efforts_without_weight', heavy)
+    elif not (opposite | scaled).any():
         yield compared.finding('efforts_like_weight', heavy)
+    else:
+        if opposite.any():
+            arm = 'arm' if opposite.all() else None
+            yield compared.finding('efforts_opposite', heavy[opposite], arm=arm)
+        if scaled.any():
+            yield compared.finding('efforts_unlike_weight', heavy[scaled])
+    # Efforts beyond weight and friction, of joints whose limit tells what friction may take.
+    rest = np.abs(measured - weight) > OFFSET_FACTOR * hidden
+    light = (np.abs(weight) <= hidden) & np.isfinite(robot.limits.effort)
+    if (rest & light).any():
+        yield compared.finding('efforts_beyond_weight', np.flatnonzero(rest & light))

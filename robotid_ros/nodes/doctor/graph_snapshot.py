@@ -39,15 +39,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class ControllerStates:
-    """
-    What a controller said on its state topic.
-
-    Attributes
-    ----------
-    received : (K,) when the messages arrived [ns]
-    commands_effort : whether the last one holds commanded efforts
-
-    """
+    """When a controller said its state (K,) [ns], and whether the last one holds efforts."""
 
     received: Stamps
     commands_effort: bool = False

@@ -1,7 +1,6 @@
 """Joint states: there, complete, in time, numbers."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -9,9 +8,9 @@ from ...core.arrays import Array
 from ...core.finding_codes import finding
 from ...core.findings import Finding, Severity
 from ...core.model.robot import Robot
-from ...files.bags.summary import Timing, timing_of
+from ...files.bags.summary import timing_of
 from ...files.formats.joint_table import JointTable
-from ..identification.gain_update import MAX_TRAVEL
+from ..identification.gain_proposal import MAX_TRAVEL
 from .graph_snapshot import GraphSnapshot
 
 # Least rate [Hz]: motions of an excitation reach some hertz, and are differentiated twice.
@@ -28,11 +27,16 @@ MAX_AGE, MAX_AHEAD = 0.1, 0.02
 def joint_state_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterator[Finding]:
     """Check the joint states of the joints that are meant, and of the motors behind springs."""
     stream = snapshot.states
+    topic = snapshot.topic('joint_states')
+    nodes = topic.publishing_nodes
     if stream is None:
-        yield _silent(snapshot)
+        if nodes:
+            yield finding('states_silent', topic=topic.name, nodes=nodes)
+        else:
+            others = [name for name in snapshot.joint_state_topics if name != topic.name]
+            yield finding('no_states', topic=topic.name, others=others)
         return
     if snapshot.malformed:
-        nodes = snapshot.topic('joint_states').publishing_nodes
         yield finding('malformed_states', count=snapshot.malformed, nodes=nodes)
     needed = snapshot.joints if robot is None else robot.recorded_joints
     missing = [joint for joint in needed if joint not in stream.joints]
@@ -43,41 +47,26 @@ def joint_state_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterat
     yield from _clock_findings(snapshot, stream)
 
 
-def _silent(snapshot: GraphSnapshot) -> Finding:
-    topic = snapshot.topic('joint_states')
-    if topic.publishers:
-        return finding('states_silent', topic=topic.name, nodes=topic.publishing_nodes)
-    others = [name for name in snapshot.joint_state_topics if name != topic.name]
-    return finding('no_states', topic=topic.name, others=others)
-
-
 def _value_findings(snapshot: GraphSnapshot, stream: JointTable) -> Iterator[Finding]:
     """Find values that are no numbers, and such as never change."""
     names = [joint for joint in stream.joints if joint in snapshot.joints] or stream.joints
     states = stream.columns(names)
-    position, velocity, effort = states.position, states.velocity, states.effort
-    absent = not np.isfinite(velocity).any()
+    absent = not np.isfinite(states.velocity).any()
     if absent:
         yield finding('no_velocity')
-    for what, values in (('position', position), ('velocity', velocity)):
-        bad = _where(np.any(~np.isfinite(values), axis=0), names)
-        if bad and not (what == 'velocity' and absent):
+    for what in ('position',) if absent else ('position', 'velocity'):
+        if bad := names_where(~np.isfinite(getattr(states, what)).all(axis=0), names):
             yield finding('not_a_number', bad, quantity=what)
-    if len(stream.stamp) > 1:
-        yield from _frozen_findings(names, (position, velocity), effort)
-
-
-def _frozen_findings(
-    names: Sequence[str], motion: tuple[Array, Array], effort: Array
-) -> Iterator[Finding]:
-    """Find states that never change by the last bit: sensors have noise."""
-    still = _constant(motion[0]) & _constant(motion[1])
-    if still.all() and _constant(effort).all():
+    if len(stream.stamp) < 2:
+        return
+    # States that never change by the last bit: sensors have noise.
+    still = _constant(states.position) & _constant(states.velocity)
+    if still.all() and _constant(states.effort).all():
         # Positions alone may rest on a step of their encoder.
         found = finding('states_frozen')
-        yield found if np.isfinite(effort).any() else found.at(Severity.INFO)
+        yield found if states.has_effort else found.at(Severity.INFO)
     elif still.any() and not still.all():
-        yield finding('joints_frozen', _where(still, names))
+        yield finding('joints_frozen', names_where(still, names))
 
 
 def _constant(values: Array) -> np.ndarray:
@@ -85,45 +74,39 @@ def _constant(values: Array) -> np.ndarray:
     return np.asarray((values == values[0]).all(axis=0) | ~np.isfinite(values).any(axis=0))
 
 
-def _where(mask: Any, names: Sequence[str]) -> list[str]:
+def names_where(mask: np.ndarray, names: Sequence[str]) -> list[str]:
+    """Return the names that a mask chooses."""
     return [name for name, chosen in zip(names, mask, strict=True) if chosen]
 
 
 def moving_joints(stream: JointTable, joints: Sequence[str]) -> list[str]:
     """Names of the joints that travel in the course of the stream."""
     travel = np.ptp(np.nan_to_num(stream.position), axis=0) > MAX_TRAVEL
-    return [joint for joint in _where(travel, stream.joints) if joint in joints]
+    return [joint for joint in names_where(travel, stream.joints) if joint in joints]
 
 
 def _timing_findings(stream: JointTable) -> Iterator[Finding]:
     """Check the stamps against each other."""
-    timing = timing_of(stream.stamp, stream.stamp)
-    count = len(stream.stamp)
-    if (stream.stamp == 0).any():
-        yield finding('zero_stamps', zero=int((stream.stamp == 0).sum()), count=count)
+    timing, count = timing_of(stream.stamp, stream.stamp), len(stream.stamp)
+    if zero := int((stream.stamp == 0).sum()):
+        yield finding('zero_stamps', zero=zero, count=count)
         return
     if timing.rate == 0.0:
         yield finding('stamps_stand')
         return
-    findings = list(_irregularities(stream, timing))
-    if timing.rate < LEAST_RATE:
-        findings.append(finding('slow_states', rate=timing.rate, least=LEAST_RATE))
-    if not findings:
-        findings.append(finding('timing_right', rate=timing.rate, jitter=timing.jitter))
-    yield from findings
-
-
-def _irregularities(stream: JointTable, timing: Timing) -> Iterator[Finding]:
-    count = len(stream.stamp)
+    findings = []
     if timing.backward or timing.repeated:
         figures = {'repeated': timing.repeated, 'backward': timing.backward, 'count': count}
-        yield finding('irregular_stamps', **figures)
+        findings.append(finding('irregular_stamps', **figures))
     if timing.lost:
         share = timing.lost / (timing.lost + count)
         found = finding('states_lost', share=share, gap=timing.longest_gap)
-        yield found.at(Severity.WARNING) if share > MAX_LOST else found
+        findings.append(found.at(Severity.WARNING) if share > MAX_LOST else found)
     if timing.jitter * timing.rate > MAX_JITTER:
-        yield finding('stamps_uneven', jitter=timing.jitter, rate=timing.rate)
+        findings.append(finding('stamps_uneven', jitter=timing.jitter, rate=timing.rate))
+    if timing.rate < LEAST_RATE:
+        findings.append(finding('slow_states', rate=timing.rate, least=LEAST_RATE))
+    yield from findings or (finding('timing_right', rate=timing.rate, jitter=timing.jitter),)
 
 
 def _clock_findings(snapshot: GraphSnapshot, stream: JointTable) -> Iterator[Finding]:

@@ -1,6 +1,7 @@
 """Surroundings: who hears whom, who else moves the robot, and room for a recording."""
 
 from collections.abc import Iterator
+import itertools
 from pathlib import Path
 import shutil
 
@@ -8,7 +9,7 @@ from ...core.finding_codes import finding
 from ...core.findings import Finding, Severity
 from ...exceptions import FileError
 from ...files.atomic import expect_writable
-from .graph_snapshot import Disk, Endpoint, GraphSnapshot, Topic
+from .graph_snapshot import Disk, Endpoint, GraphSnapshot
 
 # Variables that decide who hears whom.
 ENVIRONMENT = (
@@ -38,24 +39,18 @@ def network_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
         yield finding('localhost_only')
     if chosen not in RANGES:
         yield finding('discovery_range', range=chosen, ranges=RANGES)
-    domain = environment.get('ROS_DOMAIN_ID') or '0'
-    where = {'domain': domain, 'range': chosen}
+    where = {'domain': environment.get('ROS_DOMAIN_ID') or '0', 'range': chosen}
     if not snapshot.nodes:
         yield finding('no_nodes', **where)
         return
     yield finding('nodes_heard', count=len(snapshot.nodes), **where)
     if chosen in ('SUBNET', 'SYSTEM_DEFAULT') and environment.get('ROS_SECURITY_ENABLE') != 'true':
         yield finding('open_network')
-    yield from _transport_findings(snapshot)
-
-
-def _transport_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
-    """Nodes that are seen, and nothing of what they publish."""
+    # Nodes that are seen, and nothing of what they publish.
     heard = snapshot.joint_states or snapshot.controller_states or snapshot.descriptions
-    silent = [topic for topic in map(snapshot.topic, HEARD) if topic.publishers]
-    if heard or len(silent) < 2:
-        return
-    yield finding('no_messages', topics=[topic.name for topic in silent])
+    silent = [topic.name for topic in map(snapshot.topic, HEARD) if topic.publishers]
+    if not heard and len(silent) > 1:
+        yield finding('no_messages', topics=silent)
 
 
 def quality_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
@@ -63,73 +58,54 @@ def quality_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
     for key, kind in TYPES.items():
         topic = snapshot.topic(key)
         if others := [end for end in topic.publishers if end.type not in ('', kind)]:
-            end = others[0]
-            yield finding(
-                'wrong_type', node=end.node, type=end.type, topic=topic.name, expected=kind
-            )
+            ends = {'node': others[0].node, 'type': others[0].type}
+            yield finding('wrong_type', **ends, topic=topic.name, expected=kind)
     for topic in snapshot.topics.values():
-        yield from _mismatches(topic)
+        pairs = itertools.product(topic.publishers, topic.subscribers)
+        lacks = {(p.node, r.node): text for p, r in pairs if (text := incompatibility(p, r))}
+        for (publisher, reader), text in lacks.items():
+            ends = {'reader': reader, 'publisher': publisher}
+            yield finding('quality_mismatch', topic=topic.name, lacks=text, **ends)
     description = snapshot.topic('robot_description')
     if late := [end.node for end in description.publishers if not end.latched]:
         yield finding('not_latched', node=late[0], topic=description.name)
 
 
-def _mismatches(topic: Topic) -> Iterator[Finding]:
-    told = set()
-    for publisher in topic.publishers:
-        for reader in topic.subscribers:
-            lacks = incompatibility(publisher, reader)
-            if lacks and (publisher.node, reader.node) not in told:
-                told.add((publisher.node, reader.node))
-                ends = {'reader': reader.node, 'publisher': publisher.node}
-                yield finding('quality_mismatch', topic=topic.name, lacks=lacks, **ends)
-
-
 def incompatibility(publisher: Endpoint, reader: Endpoint) -> str:
     """Say what a subscription asks for and a publisher does not offer, '' when they connect."""
-    lacks = []
-    if reader.reliable and not publisher.reliable:
-        lacks.append('reliable messages')
-    if reader.latched and not publisher.latched:
-        lacks.append('earlier messages (transient_local)')
+    lacks = ['reliable messages'] * (reader.reliable and not publisher.reliable)
+    lacks += ['earlier messages (transient_local)'] * (reader.latched and not publisher.latched)
     return ' and '.join(lacks)
 
 
 def client_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
-    """Check that a session would be alone with the robot."""
+    """Check that a session would be alone with the robot, and each topic of one publisher."""
     name = snapshot.controller_name
     sessions, commands, goals = (
         snapshot.topic(key) for key in ('excitation_session', 'joint_trajectory', 'goals')
     )
     if sessions.publishers:
-        nodes = sessions.publishing_nodes
-        yield finding('session_runs', nodes=nodes, controller=name)
+        yield finding('session_runs', nodes=sessions.publishing_nodes, controller=name)
     elif snapshot.running_goals:
         yield finding('goal_runs', controller=name)
-    if commands.publishers:
-        nodes = commands.publishing_nodes
+    if nodes := commands.publishing_nodes:
         yield finding('commanded_by_topic', nodes=nodes, controller=name, topic=commands.name)
     in_sessions = {end.node for end in sessions.publishers}
-    others = sorted({end.node for end in goals.subscribers} - in_sessions)
-    if others:
+    if others := sorted({end.node for end in goals.subscribers} - in_sessions):
         yield finding('other_clients', nodes=others, controller=name)
     if not (sessions.publishers or commands.publishers or snapshot.running_goals):
         yield finding('alone', controller=name)
-
-
-def publisher_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
-    """Check that each topic of the robot has one publisher."""
-    states = snapshot.topic('joint_states')
-    streams = snapshot.joint_states
+    # Each topic of the robot has one publisher.
+    streams, publishers = snapshot.joint_states, snapshot.topic('joint_states').publishers
     names = [joint for stream in streams for joint in stream.joints]
     shared = len(streams) == 1 or len(set(names)) < len(names)
-    if len(states.publishers) > 1 and streams and shared:
-        count, nodes = len(states.publishers), states.publishing_nodes
-        yield finding('rival_publishers', count=count, topic=states.name, nodes=nodes)
-    if len(snapshot.descriptions) > 1:
-        topic = snapshot.topic('robot_description')
-        count, nodes = len(snapshot.descriptions), topic.publishing_nodes
-        yield finding('several_descriptions', topic=topic.name, count=count, nodes=nodes)
+    for rival, key, count, shows in (
+        ('rival_publishers', 'joint_states', len(publishers), streams and shared),
+        ('several_descriptions', 'robot_description', len(snapshot.descriptions), True),
+    ):
+        if count > 1 and shows:
+            topic = snapshot.topic(key)
+            yield finding(rival, count=count, topic=topic.name, nodes=topic.publishing_nodes)
 
 
 # A minute of seven joints at 1 kHz, with the controller's states, takes about 60 MB: room for

@@ -1,66 +1,284 @@
 """Listen to a ROS graph and ask it; nothing is moved, set or published."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 import contextlib
+import importlib
 import os
+import time
+from typing import Any
 
-import rclpy
-from rclpy.context import Context
+from action_msgs.msg import GoalStatusArray
+from control_msgs.msg import JointTrajectoryControllerState
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+import numpy as np
+from rclpy.action import get_action_names_and_types
 from rclpy.exceptions import InvalidTopicNameException
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
+from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 from rclpy.validate_topic_name import validate_topic_name
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 
-from ...exceptions import ConfigurationError, RobotIdError
+from ...exceptions import ConfigurationError, ControllerError, RobotIdError
 from ...files.configuration import Configuration, read_urdf
-from ..common.messages import one_line
-from ..common.runtime import SpinThread
-from .graph_listener import GraphListener
-from .graph_snapshot import GraphSnapshot
+from ...files.formats.joint_table import JointTable
+from ..common.batched_subscription import BatchedSubscription
+from ..common.controller import (
+    ACTION,
+    COMMANDS,
+    ControllerClient,
+    ControllerDescription,
+    GOALS,
+    STATE,
+)
+from ..common.messages import (
+    is_well_formed,
+    one_line,
+    stack_joint_states,
+    to_nanoseconds,
+    values_of,
+)
+from ..common.waiting import answer_of, wait_until
+from ..demo.session_client import lone_node
+from ..excitation.checks import RESERVATION, RUNNING
+from .graph_snapshot import ControllerStates, Endpoint, GraphSnapshot, ManagerState, Topic
 from .network_checks import ENVIRONMENT, look_at_disk
 
 NODE = 'robotid_doctor'
+# How often what has arrived is taken [s]: half a second of 1 kHz fits into a queue many times.
+POLL_PERIOD = 0.02
+# Messages of a topic that may wait meanwhile, while answers are waited for: 20 s of 1 kHz; and
+# those that are kept.
+DEPTH, KEPT = 20_000, 1_000_000
+_JOINT_STATE = 'sensor_msgs/msg/JointState'
+MANAGER = 'controller_manager'
+# What the updater of diagnostics puts behind the name of its node.
+_ACTIVITY = f'{MANAGER}: '
+_HARDWARE = 'Hardware Components Activity'
 
 
-@contextlib.contextmanager
-def listening_node(namespace: str, domain: int | None) -> Iterator[Node]:
+class GraphListener:
     """
-    Give a node that spins in a thread, and offers nothing.
+    Subscribes to what a robot publishes, and keeps what arrives.
 
-    Raises
-    ------
-    RobotIdError : ROS does not start with this environment, or it is no namespace
-
+    The executor of the node spins; `timeout` is the longest wait for anything [s].
     """
-    context = Context()
-    with contextlib.ExitStack() as ends:
-        ends.callback(rclpy.try_shutdown, context=context)
+
+    def __init__(self, node: Node, timeout: float):
+        self._node, self._timeout = node, timeout
+        self._streams: dict[str, BatchedSubscription] = {}
+
+    def wait_for_robot(self, controller: str) -> None:
+        """Wait until states, description and this or any controller are there, or time is up."""
+
+        def is_there() -> bool:
+            topics = ('joint_states', 'robot_description')
+            found = self.controllers()
+            served = controller in found if controller else bool(found)
+            return served and all(map(self._node.count_publishers, topics))
+
+        wait_until(is_there, self._timeout, period=POLL_PERIOD)
+
+    def controllers(self) -> tuple[str, ...]:
+        """Names of those that serve follow_joint_trajectory; relative ones in the namespace."""
+        own = f'{self._node.get_namespace().rstrip("/")}/'
+        names = [name for name, _ in get_action_names_and_types(self._node)]
+        # Clients alone make a name, too; servers publish.
+        served = [n for n in names if self._node.count_publishers(f'{n}/_action/status')]
+        ends = f'/{ACTION}'
+        return tuple(n.removesuffix(ends).removeprefix(own) for n in served if n.endswith(ends))
+
+    def choose(self, default: str) -> str:
+        """Return the default, unless there is exactly one controller of another name."""
+        found = [name for name in self.controllers() if not name.startswith('/')]
+        return found[0] if default not in found and len(found) == 1 else default
+
+    def listen(self, controller: str, duration: float) -> None:
+        """Take what arrives, for longer where a topic that is published is still silent."""
+        for kind, topic, latched in (
+            (JointState, 'joint_states', False),
+            (JointTrajectoryControllerState, f'{controller}/{STATE}', False),
+            (String, 'robot_description', True),
+            (GoalStatusArray, f'{controller}/{GOALS}', True),
+            (DiagnosticArray, '/diagnostics', False),
+            (Clock, '/clock', False),
+        ):
+            self._streams[topic] = BatchedSubscription(
+                self._node, kind, topic, depth=DEPTH, latched=latched, kept=KEPT
+            )
+        # The status of an action comes with its first goal.
+        silent_by_right = ('/diagnostics', '/clock', f'{controller}/{GOALS}')
+        expected = [s for topic, s in self._streams.items() if topic not in silent_by_right]
+        begin = time.monotonic()
+        while (now := time.monotonic() - begin) < duration + self._timeout:
+            for stream in self._streams.values():
+                for _ in stream.take_serialized():
+                    pass  # the stream keeps it
+            if now >= duration and not any(s.connected and not s.recent for s in expected):
+                return
+            time.sleep(POLL_PERIOD)
+
+    def describe_controller(self, name: str) -> ControllerDescription | None:
+        """Read a controller's parameters; None where it is not there, or has none of them."""
+        own = self._node.resolve_service_name(name)
+        if name not in self.controllers() and own not in self.nodes():
+            return None
         try:
-            rclpy.init(
-                context=context,
-                domain_id=domain,
-                signal_handler_options=SignalHandlerOptions.NO,
-                args=[],
+            return ControllerClient(self._node, name, self._timeout).describe()
+        except ControllerError:
+            return None
+
+    def messages(self, topic: str) -> list[Any]:
+        """Return what has arrived on a topic, without what does not follow its type."""
+        stream = self._streams[topic]
+        decoded = map(stream.decode, stream.recent)
+        return [message for message in decoded if message is not None]
+
+    def joint_states(self) -> tuple[tuple[JointTable, ...], int]:
+        """Sort joint states by the joints that they name; also returns how many are malformed."""
+        stream, malformed = self._streams['joint_states'], 0
+        groups: dict[tuple[str, ...], list[tuple[int, Any]]] = {}
+        for sample in stream.recent:
+            message = stream.decode(sample)
+            if message is None or not is_well_formed(message) or not message.name:
+                malformed += 1
+            else:
+                key = tuple(sorted(message.name))
+                groups.setdefault(key, []).append((sample.received, message))
+        tables = []
+        for joints, samples in groups.items():
+            received, messages = zip(*samples, strict=True)
+            states = stack_joint_states(messages, joints)
+            fields = states.position, states.velocity, states.effort
+            tables.append(JointTable(joints, states.stamp, np.array(received, np.int64), *fields))
+        return tuple(sorted(tables, key=lambda table: -len(table.stamp))), malformed
+
+    def controller_states(self, controller: str) -> ControllerStates | None:
+        """Return when a controller said its state, None where it did not."""
+        stream = self._streams[f'{controller}/{STATE}']
+        if not stream.recent:
+            return None
+        last = stream.decode(stream.recent[-1])
+        received = np.array([sample.received for sample in stream.recent], np.int64)
+        return ControllerStates(received, bool(last is not None and len(last.output.effort)))
+
+    def clock(self) -> np.ndarray:
+        """Return when /clock was received, and the time it told (2, K) [ns]."""
+        times = [to_nanoseconds(message.clock) for message in self.messages('/clock')]
+        received = [sample.received for sample in self._streams['/clock'].recent][: len(times)]
+        return np.array([received, times], np.int64).reshape(2, -1)
+
+    def manager(self) -> ManagerState | None:
+        """Ask controller_manager, None where it is not there."""
+        if self._node.resolve_service_name(MANAGER) not in self.nodes():
+            return None
+        latest: dict[str, DiagnosticStatus] = {}
+        for message in self.messages('/diagnostics'):
+            latest.update({status.name: status for status in message.status})
+        return ask_manager(self._node, self._timeout, list(latest.values()))
+
+    def nodes(self) -> set[str]:
+        """Full names of all other nodes."""
+        names = {
+            f'{namespace}/{name}'.replace('//', '/')
+            for name, namespace in self._node.get_node_names_and_namespaces()
+            if not name.startswith('_')  # hidden ones, such as the daemon of ros2cli
+        }
+        return names - {self._node.get_fully_qualified_name()}
+
+    def topic(self, name: str) -> Topic:
+        """Return who else uses a topic."""
+        full, own = self._node.resolve_topic_name(name), self._node.get_name()
+        ends = (
+            tuple(
+                Endpoint(
+                    f'{info.node_namespace}/{info.node_name}'.replace('//', '/'),
+                    info.topic_type,
+                    info.qos_profile.reliability == ReliabilityPolicy.RELIABLE,
+                    info.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL,
+                )
+                for info in infos(full)
+                if info.node_name != own
             )
-            node = rclpy.create_node(
-                NODE,
-                context=context,
-                namespace=namespace,
-                use_global_arguments=False,
-                enable_rosout=False,
-                start_parameter_services=False,
+            for infos in (
+                self._node.get_publishers_info_by_topic,
+                self._node.get_subscriptions_info_by_topic,
             )
-        except Exception as error:  # rcl says what of the environment it cannot use
-            raise RobotIdError(
-                f'ROS 2 does not start ({one_line(error)}): check --namespace, ROS_DOMAIN_ID and '
-                'RMW_IMPLEMENTATION'
-            ) from error
-        ends.callback(node.destroy_node)
-        executor = SingleThreadedExecutor(context=context)
-        executor.add_node(node)
-        ends.callback(SpinThread(executor).end)
-        yield node
+        )
+        return Topic(full, *ends)
+
+
+def ask_manager(node: Node, timeout: float, statuses: Sequence[DiagnosticStatus]) -> ManagerState:
+    """
+    Ask controller_manager for its state, in a worker thread.
+
+    The executor of the node, which is in the same namespace, spins; `timeout` is the longest wait
+    for each answer [s], `statuses` is what /diagnostics held.
+    """
+    try:
+        rate = float(
+            ControllerClient(node, MANAGER, timeout).get(['update_rate'])['update_rate'] or 0.0
+        )
+    except ControllerError:
+        rate = 0.0
+    warnings = tuple(
+        f'{status.name}: {" ".join(status.message.split())}'
+        for status in statuses
+        if _ACTIVITY in status.name and status.level not in (DiagnosticStatus.OK, b'\0')
+    )
+    try:
+        services = importlib.import_module('controller_manager_msgs.srv')
+        controllers = _call(node, services.ListControllers, 'list_controllers', timeout)
+        components = _call(
+            node, services.ListHardwareComponents, 'list_hardware_components', timeout
+        )
+    except (ImportError, ControllerError) as error:
+        missing = 'controller_manager_msgs is not installed here'
+        obstacle = missing if isinstance(error, ImportError) else str(error)
+        states = states_by_diagnostics(statuses)
+        return ManagerState(*states, rate=rate, warnings=warnings, obstacle=obstacle)
+    return state_from_answers(controllers.controller, components.component, rate, warnings)
+
+
+def state_from_answers(
+    controllers: Iterable[Any],
+    components: Iterable[Any],
+    rate: float = 0.0,
+    warnings: tuple[str, ...] = (),
+) -> ManagerState:
+    """Make a state of ControllerState and HardwareComponentState messages."""
+    controllers = list(controllers)
+    return ManagerState(
+        controllers={c.name: c.state for c in controllers},
+        hardware={c.name: c.state.label for c in components},
+        types={c.name: c.type for c in controllers},
+        claimed={c.name: tuple(c.claimed_interfaces) for c in controllers},
+        rate=rate,
+        warnings=warnings,
+    )
+
+
+def states_by_diagnostics(
+    statuses: Iterable[DiagnosticStatus],
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the states of controllers and of hardware that diagnostics hold, by name."""
+    known = ('unconfigured', 'inactive', 'active', 'finalized')
+    found: tuple[dict[str, str], dict[str, str]] = {}, {}
+    for status in statuses:
+        if _ACTIVITY in status.name:
+            # The keys are '<name>.state', or '<name>' before.
+            found[status.name.endswith(_HARDWARE)].update(
+                {k.removesuffix('.state'): v for k, v in values_of(status).items() if v in known}
+            )
+    return found
+
+
+def _call(node: Node, kind: Any, name: str, timeout: float) -> Any:
+    client = node.create_client(kind, f'{MANAGER}/{name}')
+    if not client.wait_for_service(timeout):
+        raise ControllerError(f"nobody serves '{client.srv_name}'")
+    return answer_of(lambda: client.call_async(kind.Request()), timeout, client.srv_name)
 
 
 def snapshot_of_graph(
@@ -77,9 +295,7 @@ def snapshot_of_graph(
 
     Parameters
     ----------
-    configuration : of the robot, or one of defaults
     controller : that is meant; '' for the configuration's, or the only one there is
-    namespace : of the robot
     duration : how long to listen [s]; participants of DDS announce themselves every 3 s
     timeout : longest wait for an answer, to discover the robot, and for a message of a topic that
         is published [s]
@@ -100,24 +316,52 @@ def snapshot_of_graph(
             f"'{controller or default}' cannot be a controller: give a name of letters and digits"
         ) from error
     urdf = read_urdf(configuration) or ''
-    with listening_node(namespace, domain) as node:
+    with contextlib.ExitStack() as ends:
+        try:
+            node = ends.enter_context(
+                lone_node(NODE, namespace, domain, start_parameter_services=False)
+            )
+        except Exception as error:  # rcl says what of the environment it cannot use
+            raise RobotIdError(
+                f'ROS 2 does not start ({one_line(error)}): check --namespace, ROS_DOMAIN_ID and '
+                'RMW_IMPLEMENTATION'
+            ) from error
         listener = GraphListener(node, timeout)
         listener.wait_for_robot(controller)
         name = controller or listener.choose(default)
         listener.listen(name, duration)
+        joint_states, malformed = listener.joint_states()
+        topics = {
+            'joint_states': 'joint_states',
+            'robot_description': 'robot_description',
+            'controller_state': f'{name}/{STATE}',
+            'joint_trajectory': f'{name}/{COMMANDS}',
+            'excitation_session': f'{name}/{RESERVATION}',
+            'goals': f'{name}/{ACTION}/_action/feedback',
+        }
+        goals = listener.messages(f'{name}/{GOALS}')
+        variables = {key: os.environ[key] for key in ENVIRONMENT if os.environ.get(key)}
+        if domain is not None:
+            variables['ROS_DOMAIN_ID'] = str(domain)
         return GraphSnapshot(
             configuration=configuration,
-            configured_description=urdf,
             controller_name=name,
             name_was_given=bool(controller) or name == default,
+            candidates=listener.controllers(),
             controller=listener.describe_controller(name),
+            nodes=tuple(sorted(listener.nodes())),
+            topics={key: listener.topic(topic) for key, topic in topics.items()},
+            joint_state_topics=tuple(
+                topic for topic, types in node.get_topic_names_and_types() if _JOINT_STATE in types
+            ),
+            joint_states=joint_states,
+            malformed=malformed,
+            controller_states=listener.controller_states(name),
+            descriptions=tuple({m.data: None for m in listener.messages('robot_description')}),
+            configured_description=urdf,
+            running_goals=sum(s.status in RUNNING for s in goals[-1].status_list) if goals else 0,
+            clock=listener.clock(),
+            manager=listener.manager(),
+            environment=variables,
             disk=look_at_disk(configuration.recorder.folder),
-            environment=environment(domain),
-            **listener.heard(name),
         )
-
-
-def environment(domain: int | None) -> dict[str, str]:
-    """Return the variables that decide who hears whom."""
-    found = {name: os.environ[name] for name in ENVIRONMENT if os.environ.get(name)}
-    return found if domain is None else {**found, 'ROS_DOMAIN_ID': str(domain)}

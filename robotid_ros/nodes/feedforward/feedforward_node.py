@@ -77,9 +77,7 @@ class Running:
 
     Attributes
     ----------
-    handle : at the controller
-    points : as sent, None where it went on as it came
-    began : when [s, monotonic]
+    handle, points : at the controller, and as sent, None where it went on as it came
     squares, states : sum (n,) of squared tracking errors, and of how many states
     reason, cancelled : why and when the node has cancelled it, '' where it has not
     ended : future of the controller's result, None where it is gone
@@ -224,15 +222,16 @@ class FeedForward(WorkerNode):
 
     # Payload
 
-    def _payload(self, changed: dict[str, Any]) -> Array:
-        """Return the body that is carried (10,), see `CENTRAL`; `changed` by parameter."""
-        names = [f'feedforward.payload.{key}' for key in ('mass', 'center', 'inertia')]
-        values = [changed.get(name, self.get_parameter(name).value) for name in names]
-        return np.hstack([np.asarray(value, dtype=float) for value in values])
-
     def _carried(self, robot: Robot, changed: dict[str, Any] | None = None) -> Array:
-        """Return the standard parameters (p,) with the body that is carried."""
-        central = self._payload(changed or {})
+        """
+        Return the standard parameters (p,) with the body that is carried.
+
+        That is given by parameters, of which some are `changed`, see `CENTRAL`.
+        """
+        names = [f'feedforward.payload.{key}' for key in ('mass', 'center', 'inertia')]
+        given = changed or {}
+        values = [given.get(name, self.get_parameter(name).value) for name in names]
+        central = np.hstack([np.asarray(value, dtype=float) for value in values])
         if central.shape != (10,):
             raise ControllerError('a payload has a centre of 3 and an inertia of 6 numbers')
         return carrying(robot, self._chi, self.settings.payload.frame, central)
@@ -255,7 +254,10 @@ class FeedForward(WorkerNode):
         try:
             running = await self._send(handle, goal_id)
         except RobotIdError as error:
-            return self._refuse(handle, one_line(error))
+            reason = one_line(error)
+            self.get_logger().warning(f'a goal was refused: {reason}')
+            handle.abort()
+            return Result(error_code=Result.INVALID_GOAL, error_string=reason)
         if running is None:
             handle.canceled()
             return Result()
@@ -283,12 +285,15 @@ class FeedForward(WorkerNode):
             raise ControllerError('a newer goal has taken its place')
         if self._guardian is None:
             raise ControllerError(NO_GUARDIAN)
+
+        def hand_back(message: Any) -> None:
+            if handle.is_active:
+                handle.publish_feedback(message.feedback)
+
         before = next(iter(self._running), None)
         self._guardian.set_goal(goal_id)
         sent = await self._client.send_goal_async(
-            goal,
-            feedback_callback=lambda message: self._hand_back(handle, message.feedback),
-            goal_uuid=UUID(uuid=list(goal_id.bytes)),
+            goal, feedback_callback=hand_back, goal_uuid=UUID(uuid=list(goal_id.bytes))
         )
         if not sent.accepted:
             if before in self._running:
@@ -320,7 +325,7 @@ class FeedForward(WorkerNode):
         robot = self._robot
         assert robot is not None
         wait_until(
-            lambda: bool(self._take_states(1)) or self._heard_lately,
+            lambda: bool(self._take_states(1) or time.monotonic() - self._heard < WATCH_PERIOD),
             self.configuration.excitation.timeout,
             what=f"'{self._controller}' publishes no controller_state: activate it",
         )
@@ -352,10 +357,6 @@ class FeedForward(WorkerNode):
                 low = middle
         return slowest, first * high
 
-    def _hand_back(self, handle: ServerGoalHandle, feedback: Any) -> None:
-        if handle.is_active:
-            handle.publish_feedback(feedback)
-
     def _cancel(self, handle: ServerGoalHandle) -> CancelResponse:
         """Hand a cancellation on at once."""
         running = self._running.get(uuid.UUID(bytes=bytes(handle.goal_id.uuid)))
@@ -385,11 +386,6 @@ class FeedForward(WorkerNode):
             handle.abort()
         self._publish_tracking(running)
         return result
-
-    def _refuse(self, handle: ServerGoalHandle, reason: str) -> Any:
-        self.get_logger().warning(f'a goal was refused: {reason}')
-        handle.abort()
-        return Result(error_code=Result.INVALID_GOAL, error_string=reason)
 
     async def _in_thread(self, function: Callable[[], Any]) -> Any:
         """Call a function beside the executor, which cancels meanwhile."""
@@ -447,10 +443,6 @@ class FeedForward(WorkerNode):
                 self._newest, self._heard = found[-1], time.monotonic()
         return found
 
-    @property
-    def _heard_lately(self) -> bool:
-        return time.monotonic() - self._heard < WATCH_PERIOD
-
     def _cancel_all(self, reason: str) -> None:
         """Cancel the goals that run; those of a controller that does not answer end here."""
         for running in list(self._running.values()):
@@ -479,16 +471,13 @@ class FeedForward(WorkerNode):
         """Tell the tracking error of a goal that has ended, joint by joint."""
         if not running.states or self._robot is None:
             return
-        rms = np.sqrt(running.squares / running.states)
-        array = DiagnosticArray()
+        array, given = DiagnosticArray(), running.points is not None
         array.header.stamp = self.get_clock().now().to_msg()
-        with_efforts = running.points is not None
-        what = 'with' if with_efforts else 'without'
-        for joint, prismatic, value in zip(
-            self._robot.joints, self._robot.prismatic, rms, strict=True
-        ):
-            unit = 'm' if prismatic else 'rad'
-            values = {'rms': float(value), 'unit': unit, 'feed_forward': with_efforts}
+        rms = np.sqrt(running.squares / running.states).tolist()
+        units = ['m' if prismatic else 'rad' for prismatic in self._robot.prismatic]
+        for joint, unit, value in zip(self._robot.joints, units, rms, strict=True):
+            values = {'rms': value, 'unit': unit, 'feed_forward': given}
+            what = 'with' if given else 'without'
             text = f'tracking error {value:.3g} {unit} {what} feed-forward'
             array.status.append(status(joint, text, values))
         self._tracking.publish(array)

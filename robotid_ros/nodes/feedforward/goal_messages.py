@@ -25,20 +25,9 @@ def read_goal(
     rest, and becomes a point of its own, whose effort the controller would make up otherwise. In
     motion it is another one when the goal arrives: the controller has to find it itself.
 
-    Parameters
-    ----------
-    trajectory : trajectory_msgs/JointTrajectory
-    robot : in the order of whose joints the waypoints are
-    start : positions and velocities (n,) of the reference now
-
-    Returns
-    -------
-    The waypoints, and the time from which they can be sent [s].
-
-    Raises
-    ------
-    TrajectoryError : it is not one that efforts can be added to; says what would be
-
+    `start` are positions and velocities (n,) of the reference now. Returns the waypoints, in the
+    order of the robot's joints, and the time from which they can be sent [s]. A trajectory that
+    efforts cannot be added to is a TrajectoryError, which says what would be one.
     """
     names, points, joints = list(trajectory.joint_names), trajectory.points, robot.joints
     if sorted(names) != sorted(joints):

@@ -13,8 +13,7 @@ from ...core.model.robot import ElasticRobot, Robot
 from ...core.monitoring.contact_detector import contact_thresholds, ContactThresholds
 from ...core.monitoring.external_effort import external_efforts, ExternalEffortEstimator
 from ...core.pipeline.identification import identify
-from ...core.pipeline.results import Identification
-from ...core.signals.recording import Controller, Recording
+from ...core.signals.recording import Recording
 from ...exceptions import RecordingError, RobotIdError
 from ...files.atomic import make_new_folder
 from ...files.collect_results import save
@@ -44,7 +43,6 @@ def identify_bag(
 
     Parameters
     ----------
-    bag : path of the recording
     configuration, values : checked, and as it was given
     description : URDF to use when neither recording nor configuration has one
     include_failed : use the recording of a session that failed or was cut
@@ -56,7 +54,15 @@ def identify_bag(
 
     """
     progress(f"reading '{bag}'")
-    report = _report_tenths(progress)
+    reported = 0
+
+    def report(share: float) -> None:
+        """Report every tenth of a long reading."""
+        nonlocal reported
+        if (tenth := int(10.0 * share)) != reported:
+            reported = tenth
+            progress(f'reading, {10 * tenth} %')
+
     given = open_input([bag], configuration, fallback=description, progress=report)
     recording, robot = given.recording, given.robot
     exciting, validating = _split_phases(recording, include_failed)
@@ -64,12 +70,23 @@ def identify_bag(
     settings = configuration.identification
     found = identify(exciting, robot, settings, validating, progress)
     # A recording may be identified again: what was found before stays.
-    folder = make_new_folder(_output_folder(bag, settings.output_dir))
+    path = Path(bag)
+    name = f'{path.stem if path.is_file() else path.name}_identified'
+    output = settings.output_dir
+    folder = make_new_folder(Path(output) / name if output else path.with_name(name))
     progress(f"writing '{folder}'")
     results = save(found, exciting, folder, values, shlex.join(['robotid', 'identify', bag]))
     # With the friction that was chosen; what is live goes without springs.
     model = robot if isinstance(found.robot, ElasticRobot) else found.robot
-    possible = _standard_parameters(model, found)
+    names = [parameter.name for parameter in found.robot.parameters]
+    values_by_name = dict(zip(names, found.standard.value, strict=True))
+    possible = np.array([values_by_name[parameter.name] for parameter in model.parameters])
+    # Positions of the motion or the first piece of it.
+    piece = exciting if isinstance(exciting, Recording) else next(iter(exciting))
+    positions = piece.select(model.joints).position
+    # Gains of a controller that commands anything else follow from no inertia.
+    known = recording.controller
+    gains = known.gains if known and known.command_interfaces == ('effort',) else {}
     return IdentificationOutcome(
         results=results,
         folder=folder,
@@ -81,23 +98,10 @@ def identify_bag(
         thresholds=_thresholds(
             model, possible, exciting if validating is None else validating, settings
         ),
-        inertia=largest_inertia(model, possible, _positions(model, exciting), MAX_POSES),
-        gains=_effort_gains(recording.controller),
+        inertia=largest_inertia(model, possible, positions, MAX_POSES),
+        gains=gains,
         origin=recording.origin,
     )
-
-
-def _report_tenths(progress: Callable[[str], None]) -> Callable[[float], None]:
-    """Report every tenth of a long reading."""
-    reported = 0
-
-    def report(share: float) -> None:
-        nonlocal reported
-        if (tenth := int(10.0 * share)) != reported:
-            reported = tenth
-            progress(f'reading, {10 * tenth} %')
-
-    return report
 
 
 def _split_phases(
@@ -122,26 +126,6 @@ def _split_phases(
     return split(recording)
 
 
-def _output_folder(bag: str, output_dir: str) -> Path:
-    path = Path(bag)
-    name = f'{path.stem if path.is_file() else path.name}_identified'
-    return Path(output_dir) / name if output_dir else path.with_name(name)
-
-
-def _effort_gains(controller: Controller | None) -> Mapping[str, Mapping[str, float]]:
-    """Gains of a controller that commands efforts: those of others follow from no inertia."""
-    if controller is None or controller.command_interfaces != ('effort',):
-        return {}
-    return controller.gains
-
-
-def _standard_parameters(robot: Robot, found: Identification) -> Array:
-    """Return the standard parameters of the rigid robot (p,), which bodies can have."""
-    names = [parameter.name for parameter in found.robot.parameters]
-    values = dict(zip(names, found.standard.value, strict=True))
-    return np.array([values[parameter.name] for parameter in robot.parameters])
-
-
 def _thresholds(
     robot: Robot, standard: Array, recording: AnyRecording, settings: IdentificationNodeSettings
 ) -> ContactThresholds | str:
@@ -155,9 +139,3 @@ def _thresholds(
         return contact_thresholds(seen, settings.contact.false_alarms)
     except RobotIdError as error:
         return str(error)
-
-
-def _positions(robot: Robot, recording: AnyRecording) -> Array:
-    """Return positions (N, n) on the motion or the first piece of it."""
-    piece = recording if isinstance(recording, Recording) else next(iter(recording))
-    return piece.select(robot.joints).position

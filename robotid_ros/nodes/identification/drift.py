@@ -1,6 +1,6 @@
 """Drift of friction, offsets and payload, live as topics."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timezone
 import math
 
@@ -91,51 +91,38 @@ def clock_text(stamp: int) -> str:
 def _status(monitor: DriftMonitor, name: str) -> DiagnosticStatus:
     groups = [group for group in monitor.followed.groups if _name(group) == name]
     told = [monitor.changes[group] for group in groups if group in monitor.changes]
-    values: dict[str, str] = {}
-    for group in groups:
-        values |= _values(monitor, group)
+    followed, (value, sigma) = monitor.followed, monitor.estimate()
+    values = {}
+    for k in (k for group in groups for k in group.members):
+        numbers = (float(value[k]), float(sigma[k]), float(followed.identified[k]))
+        values[followed.names[k]] = '; '.join([*map(format_value, numbers), followed.units[k]])
     for change in told:
         values |= _told_values(change)
-    level = DiagnosticStatus.WARN if told else DiagnosticStatus.OK
-    return status(name, _message(monitor, groups, told), values, level=level)
-
-
-def _message(monitor: DriftMonitor, groups: list[ParameterGroup], told: list[DriftChange]) -> str:
     parts = [change_text(change) for change in told]
-    if all(_rests(monitor, joint) for joint in groups[0].joints):
-        last = max(int(monitor.last_motion[joint]) for joint in groups[0].joints)
+    joints = groups[0].joints
+    if all(_rests(monitor, joint) for joint in joints):
+        last = max(int(monitor.last_motion[joint]) for joint in joints)
         parts.append(f'not enough motion since {clock_text(last)}')
     if monitor.suspicion is not None and monitor.suspicion[0] in groups:
         parts.append(f'a change since {clock_text(monitor.suspicion[1])} is looked at')
-    return '; '.join(parts) or 'as identified'
+    level = DiagnosticStatus.WARN if told else DiagnosticStatus.OK
+    return status(name, '; '.join(parts) or 'as identified', values, level=level)
 
 
-def _values(monitor: DriftMonitor, group: ParameterGroup) -> Mapping[str, str]:
-    followed, (value, sigma) = monitor.followed, monitor.estimate()
-    result = {}
-    for k in group.members:
-        numbers = (float(value[k]), float(sigma[k]), float(followed.identified[k]))
-        shown = '; '.join([*map(format_value, numbers), followed.units[k]])
-        result[followed.names[k]] = shown
-    return result
-
-
-def _told_values(change: DriftChange) -> Mapping[str, str]:
+def _told_values(change: DriftChange) -> dict[str, str]:
     """Return a change as values, by what it is of."""
-    kind = change.group.kind
-    result = {f'{kind}_since': format_seconds(change.since)}
-    if kind == FRICTION:
-        result['friction_change'] = format_value(change.share)
-    elif kind == OFFSET:
-        result['offset_change'] = format_value(float(change.value[0]))
-        result['offset_change_sigma'] = format_value(float(change.sigma[0]))
-    else:
-        mass = float(change.value[0])
-        result['payload_mass'] = format_value(mass)
-        result['payload_mass_sigma'] = format_value(float(change.sigma[0]))
-        for axis, moment in zip('xyz', change.value[1:].tolist(), strict=True):
-            result[f'payload_first_moment_{axis}'] = format_value(moment)
-    return result
+    kind, value, sigma = change.group.kind, change.value.tolist(), change.sigma.tolist()
+    numbers = {
+        FRICTION: {'friction_change': change.share},
+        OFFSET: {'offset_change': value[0], 'offset_change_sigma': sigma[0]},
+        PAYLOAD: {
+            'payload_mass': value[0],
+            'payload_mass_sigma': sigma[0],
+            **{f'payload_first_moment_{k}': x for k, x in zip('xyz', value[1:], strict=False)},
+        },
+    }
+    shown = {key: format_value(number) for key, number in numbers[kind].items()}
+    return {f'{kind}_since': format_seconds(change.since), **shown}
 
 
 def _rests(monitor: DriftMonitor, joint: int) -> bool:
@@ -152,19 +139,12 @@ PERIOD = 1.0  # of the topic [s]
 
 
 class DriftTopics:
-    """
-    Publishes `~/drift` and a status on `/diagnostics` once there is a model.
-
-    Parameters
-    ----------
-    node : whose topics these are
-    settings : of the node
-
-    """
+    """Publishes `~/drift` and a status on `/diagnostics` once there is a model."""
 
     def __init__(self, node: Node, settings: IdentificationNodeSettings):
         self._node, self._settings = node, settings
-        self._live: tuple[Robot, DriftMonitor] | None = None
+        self._joints: Sequence[str] = ()
+        self._monitor: DriftMonitor | None = None
         if settings.drift.active:
             self._publisher = node.create_publisher(DiagnosticArray, '~/drift', LATCHED)
             node.create_timer(PERIOD, self._publish)
@@ -175,30 +155,28 @@ class DriftTopics:
         if self._settings.drift.active:
             settings = self._settings
             sigma, residual = identified_accuracy(robot, outcome)
-            self._live = robot, DriftMonitor(
+            self._joints = robot.joints
+            self._monitor = DriftMonitor(
                 robot, outcome.standard, sigma, residual, settings.drift,
                 settings.live_cutoff, settings.signals.standstill,
             )  # fmt: skip
 
     def update(self, states: JointStateArrays) -> None:
         """Take in joint states; log what is told."""
-        if self._live is not None:
-            _, monitor = self._live
-            told = monitor.update(states.stamp, states.position, states.effort)
+        if self._monitor is not None:
+            told = self._monitor.update(states.stamp, states.position, states.effort)
             for change in told:
                 self._node.get_logger().warn(change_text(change))
             if told:
                 self._publish()
 
     def _publish(self) -> None:
-        if self._live is not None and self._live[1].stamp:
-            monitor = self._live[1]
+        if self._monitor is not None and self._monitor.stamp:
             stamp = self._node.get_clock().now().to_msg()
-            self._publisher.publish(drift_message(monitor, stamp))
+            self._publisher.publish(drift_message(self._monitor, stamp))
 
     def _diagnose(self) -> DiagnosticStatus:
-        robot, monitor = self._live or (None, None)
-        return summary_status(monitor, robot.joints if robot is not None else ())
+        return summary_status(self._monitor, self._joints)
 
 
 def identified_accuracy(

@@ -1,6 +1,6 @@
 """External efforts, the wrench that explains them, and contacts, live as topics."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
@@ -18,7 +18,7 @@ from ...core.monitoring.contact_detector import (
     effort_sigma,
     ExternalWrench,
 )
-from ...core.monitoring.external_effort import ExternalEffort, ExternalEffortEstimator
+from ...core.monitoring.external_effort import ExternalEffortEstimator
 from ...exceptions import RecordingError, RobotIdError
 from ...files.configuration import Configuration
 from ..common.messages import format_seconds, JointStateArrays, one_line, status
@@ -30,15 +30,18 @@ from .result_messages import effort_message, to_time
 DEPTH = 100
 
 
+class _Live(NamedTuple):
+    """What follows the joint states of one model."""
+
+    joints: tuple[str, ...]
+    thresholds: ContactThresholds
+    estimator: ExternalEffortEstimator
+    detector: ContactDetector
+    wrench: ExternalWrench
+
+
 class ExternalEffortTopics:
-    """
-    Publishes external efforts for every joint state once there is a model.
-
-    Parameters
-    ----------
-    node : whose topics these are
-
-    """
+    """Publishes external efforts for every joint state once there is a model."""
 
     def __init__(self, node: Node):
         self._node = node
@@ -59,66 +62,55 @@ class ExternalEffortTopics:
     ) -> None:
         """Observe with a new model from now on, or say why not."""
         self._live = None
+        settings, thresholds = configuration.identification, outcome.thresholds
+        contact = settings.contact
+        frame = contact.frame or configuration.excitation.workspace.frame
         try:
-            if isinstance(outcome.thresholds, str):
-                raise RecordingError(outcome.thresholds)
-            live = _Live(robot, outcome.possible, outcome.thresholds, configuration)
+            if isinstance(thresholds, str):
+                raise RecordingError(thresholds)
+            model = RobotDynamics(robot, outcome.possible)
+            live = _Live(
+                robot.joints,
+                thresholds,
+                ExternalEffortEstimator(model, contact, settings.signals.standstill),
+                ContactDetector(robot.joints, thresholds),
+                ExternalWrench(model, frame, contact.force, contact.torque),
+            )
         except RobotIdError as error:
             logger = self._node.get_logger()
             logger.warning(f'external efforts are not observed: {one_line(error)}')
             return
         stamp = self._node.get_clock().now().to_msg()
-        self._thresholds.publish(thresholds_message(robot, outcome.thresholds, stamp))
+        self._thresholds.publish(thresholds_message(robot, thresholds, stamp))
         self._contacts.publish(contact_message(None))
         self._live = live
 
     def update(self, states: JointStateArrays) -> None:
         """Take in joint states."""
-        if (live := self._live) is None:
+        if self._live is None:
             return
+        joints, thresholds, estimator, detector, wrench = self._live
         publishers = self._efforts, self._limits, self._wrenches, self._sigmas
         asked = [bool(p.get_subscription_count()) for p in publishers]
         for sample in zip(states.stamp.tolist(), states.position, states.effort, strict=True):
-            seen = live.estimator.take(*sample)
+            seen = estimator.take(*sample)
             if seen is None:
                 continue
-            if live.detector.take(seen):
-                self._contacts.publish(contact_message(live.detector.contact))
-            if any(asked):
-                messages = live.messages(seen)
-                for publisher, message, wanted in zip(publishers, messages, asked, strict=True):
-                    if wanted:
-                        publisher.publish(message)
-
-
-class _Live:
-    """What follows the joint states of one model."""
-
-    def __init__(
-        self,
-        robot: Robot,
-        chi: Array,
-        thresholds: ContactThresholds,
-        configuration: Configuration,
-    ):
-        settings, model = configuration.identification, RobotDynamics(robot, chi)
-        contact = settings.contact
-        self.estimator = ExternalEffortEstimator(model, contact, settings.signals.standstill)
-        self.detector = ContactDetector(robot.joints, thresholds)
-        frame = contact.frame or configuration.excitation.workspace.frame
-        self._wrench = ExternalWrench(model, frame, contact.force, contact.torque)
-        self._joints, self._thresholds = robot.joints, thresholds
-
-    def messages(self, seen: ExternalEffort) -> tuple[Any, Any, Any, Any]:
-        """Return efforts, thresholds, wrench and its standard deviations."""
-        sigma = effort_sigma(seen, self._thresholds)
-        wrench, spread = self._wrench.estimate(seen.position, seen.effort, sigma)
-        return (
-            effort_message(self._joints, seen.stamp, seen.effort),
-            effort_message(self._joints, seen.stamp, self.detector.threshold),
-            wrench_message(self._wrench.frame, seen.stamp, wrench),
-            wrench_message(self._wrench.frame, seen.stamp, spread),
-        )
+            if detector.take(seen):
+                self._contacts.publish(contact_message(detector.contact))
+            if not any(asked):
+                continue
+            sigma = effort_sigma(seen, thresholds)
+            force, spread = wrench.estimate(seen.position, seen.effort, sigma)
+            messages = (
+                effort_message(joints, seen.stamp, seen.effort),
+                effort_message(joints, seen.stamp, detector.threshold),
+                wrench_message(wrench.frame, seen.stamp, force),
+                wrench_message(wrench.frame, seen.stamp, spread),
+            )
+            for publisher, message, wanted in zip(publishers, messages, asked, strict=True):
+                if wanted:
+                    publisher.publish(message)
 
 
 def wrench_message(frame: str, stamp: int, wrench: Array) -> WrenchStamped:

@@ -1,14 +1,24 @@
-"""Controller gains that fit the identified inertia; no ROS in here."""
+"""Controller gains that fit the identified inertia, and set on a robot that rests."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 import math
+from pathlib import Path
+import time
+from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
+from rclpy.node import Node
 
 from ...core.arrays import Array
 from ...core.model import mass_matrix, Robot
+from ...exceptions import ControllerError, FEW
+from ...files.verification import read_verification, VERIFICATION
 from ...node_settings import GainProposalSettings
+from ..common.controller import ControllerClient, subscribe_states
+from ..common.messages import stamps_to_nanoseconds, State, values_of
+from ..common.runtime import ConfiguredNode, LATCHED
 
 
 @dataclass(frozen=True)
@@ -45,22 +55,16 @@ def propose_gains(old: JointGains, settings: GainProposalSettings) -> JointGains
 
     The integral gain keeps its ratio to p. No gain changes by more than the allowed factor; one
     that is zero stays zero.
-
-    Parameters
-    ----------
-    old : present gains
-    settings : what is wanted
-
     """
+
+    def bounded(old: float, new: float) -> float:
+        return min(max(new, old / settings.change), old * settings.change)
+
     omega = settings.bandwidth or old.natural_frequency
-    p = _bounded(old.p, old.inertia * omega**2, settings.change)
-    d = _bounded(old.d, 2.0 * settings.damping * old.inertia * omega, settings.change)
+    p = bounded(old.p, old.inertia * omega**2)
+    d = bounded(old.d, 2.0 * settings.damping * old.inertia * omega)
     i = old.i * p / old.p if old.p else old.i
     return JointGains(p, i, d, old.inertia)
-
-
-def _bounded(old: float, new: float, factor: float) -> float:
-    return min(max(new, old / factor), old * factor)
 
 
 Gains = dict[str, JointGains]
@@ -94,3 +98,123 @@ def gain_parameters(gains: Mapping[str, JointGains]) -> dict[str, float]:
         for joint, values in gains.items()
         for name in ('p', 'i', 'd')
     }
+
+
+# How long the robot is watched, by its own clock [s].
+OBSERVED_TIME = 0.3
+# Travel meanwhile that is a motion [rad or m]: a reference at rest is constant, and positions that
+# are measured at rest differ by less, even with an encoder of 12 bits.
+MAX_REFERENCE_TRAVEL, MAX_TRAVEL = 1e-5, 5e-3
+POLL_PERIOD = 0.01
+
+
+def check_at_rest(node: Node, controller: str, timeout: float) -> None:
+    """
+    Watch the states of a controller for a moment; call from a worker thread.
+
+    Where the robot moves, or nobody knows, this is a ControllerError.
+    """
+
+    def is_well_formed(state: Any) -> bool:
+        positions = (state.reference.positions, state.feedback.positions)
+        return all(len(p) == len(state.joint_names) and np.isfinite(p).all() for p in positions)
+
+    stream = subscribe_states(node, controller)
+    states: list[Any] = []
+    try:
+        end = time.monotonic() + timeout
+        while not states or np.ptp(stamps_to_nanoseconds(states)) * 1e-9 < OBSERVED_TIME:
+            if time.monotonic() > end:
+                raise ControllerError(
+                    f"'{stream.topic}' does not say whether the robot rests: activate the "
+                    'controller'
+                )
+            time.sleep(POLL_PERIOD)
+            states += stream.take_newest(is_well_formed)[0]
+            states = [state for state in states if state.joint_names == states[-1].joint_names]
+    finally:
+        stream.close()
+    reference = np.array([state.reference.positions for state in states])
+    measured = np.array([state.feedback.positions for state in states])
+    moves = np.ptp(reference, axis=0) > MAX_REFERENCE_TRAVEL
+    moves |= np.ptp(measured, axis=0) > MAX_TRAVEL
+    if moving := [states[0].joint_names[j] for j in np.flatnonzero(moves)]:
+        raise ControllerError(f'the robot moves ({", ".join(moving)}): wait until it rests')
+
+
+# A state of the excitation that is older says nothing any more [s]: it repeats it several times a
+# second, unless it has died.
+MAX_STATE_AGE = 2.0
+MOVING = {state.value for state in State if state.moving}
+# The parameter that asks for gains which are not better.
+ANYWAY = 'identification.controller_gains.although_not_better'
+
+
+def check_trial(folder: Path, created: str) -> None:
+    """
+    Check that a trial of the proposed gains, if there was one, found them better.
+
+    `folder` and `created` are those of the results that the gains follow from. A trial that did
+    not is a ControllerError of the tracking errors, and of how to set the gains all the same.
+    """
+    found = read_verification(folder / VERIFICATION)
+    if found is None or found.results != created or found.gains is None or found.gains.kept:
+        return
+    errors = '; '.join(
+        f'{row.joint} {row.rms_before:.3g} before, {row.rms_after:.3g} {row.unit} with them'
+        for row in found.gains.tracking[:FEW]
+    )
+    raise ControllerError(
+        f'~/verify_gains found the proposed gains not better (tracking error RMS: {errors}): the '
+        f'present ones stay; set the parameter {ANYWAY} of this node to true to set them all the '
+        'same'
+    )
+
+
+class GainUpdate:
+    """Sets the proposed gains."""
+
+    def __init__(self, node: ConfiguredNode, settings: GainProposalSettings):
+        self._node, self._settings = node, settings
+        excitation = node.configuration.excitation
+        self._controller = ControllerClient(node, excitation.controller, excitation.timeout)
+        self._session, self._heard = '', 0.0
+        node.create_subscription(DiagnosticStatus, 'excitation/state', self._on_state, LATCHED)
+
+    def set(self, robot: Robot, inertia: Array, folder: Path, created: str) -> tuple[Gains, Gains]:
+        """
+        Set the proposal for the present gains; put the old ones back if that fails.
+
+        Parameters
+        ----------
+        robot, inertia : model, and what each joint of it moves (n,) [kg·m² or kg]
+        folder, created : of the results, beside which a trial of the proposal is told
+
+        Returns
+        -------
+        Old and new gains.
+
+        Raises
+        ------
+        ControllerError : a trial found them not better, the robot moves, or the controller refuses
+
+        """
+        if self._session in MOVING and time.monotonic() - self._heard < MAX_STATE_AGE:
+            raise ControllerError(
+                f'the excitation moves the robot ({self._session}): wait until its session ends'
+            )
+        if not self._node.get_parameter(ANYWAY).value:
+            check_trial(folder, created)
+        description = self._controller.describe()
+        description.check_gains_are_torques()
+        check_at_rest(self._node, self._controller.name, self._controller.timeout)
+        old, new = propose_for_joints(robot, inertia, description.gains, self._settings)
+        try:
+            self._controller.set(gain_parameters(new))
+        except ControllerError as error:
+            self._controller.set(gain_parameters(old))
+            raise ControllerError(f'{error}; the old gains are set again') from error
+        return old, new
+
+    def _on_state(self, message: DiagnosticStatus) -> None:
+        self._session, self._heard = values_of(message).get('state', ''), time.monotonic()

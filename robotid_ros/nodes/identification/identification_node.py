@@ -1,10 +1,13 @@
 """Node `identification`: bag → parameters, files and topics; then live prediction and gains."""
 
+from collections.abc import Callable, Iterator
+import contextlib
 from pathlib import Path
 import threading
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
+import numpy as np
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.task import Future
@@ -12,7 +15,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from ...core.model import build_robot, Robot
+from ...core.arrays import Array
+from ...core.model import build_robot, inverse_dynamics, Robot
+from ...core.monitoring.motion_rows import FilteredStates
 from ...exceptions import RecordingError, RobotIdError
 from ...node_settings import IdentificationNodeSettings
 from ..common import runtime
@@ -22,9 +27,7 @@ from ..common.runtime import LATCHED, WorkerNode
 from ..common.worker_process import run_in_process
 from .drift import DriftTopics
 from .external_effort import ExternalEffortTopics
-from .gain_proposal import propose_for_joints
-from .gain_update import GainUpdate
-from .live_prediction import LivePrediction
+from .gain_proposal import GainUpdate, propose_for_joints
 from .outcome import find_bag, IdentificationOutcome
 from .payload_service import PayloadService
 from .result_messages import (
@@ -40,17 +43,41 @@ from .result_messages import (
 POLL_PERIOD = 0.005
 # Every sample of the validation is kept for subscribers that come late: 20 s at 1 kHz.
 SERIES_QOS = QoSProfile(depth=20000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+# Longer silence, and a clock that was set back by more, start the filter anew [s]: the straight
+# line between two samples would bridge it with a velocity that the robot never had.
+MAX_GAP = 0.5
+
+
+class LivePrediction:
+    """Predicts efforts by parameters (p,), from joint states through a causal filter [Hz]."""
+
+    def __init__(self, robot: Robot, standard: Array, cutoff: float):
+        self._robot, self._standard = robot, standard
+        self._states = FilteredStates(robot.drive_gain, cutoff, MAX_GAP)
+
+    def update(self, stamp: np.ndarray, position: Array, effort: Array) -> None:
+        """Take in joint states: stamps [ns], positions and efforts as published, (N, n)."""
+        for sample in zip(stamp.tolist(), position, effort, strict=True):
+            self._states.take(*sample)
+
+    def predict(self) -> tuple[int, Array, Array | None] | None:
+        """
+        Return the last stamp [ns], the predicted effort and the residual (n,) [N·m or N].
+
+        The residual is measured minus predicted, None where no effort is reported. Before the
+        first joint state there is nothing.
+        """
+        states = self._states
+        if not states.started:
+            return None
+        motion = (row[None] for row in states.motion)
+        predicted = inverse_dynamics(self._robot, self._standard, *motion)[0]
+        residual = states.effort - predicted if states.effort_reported else None
+        return states.stamp, predicted, residual
 
 
 class IdentificationNode(WorkerNode):
-    """
-    Identifies whenever the recorder has closed a bag, or when asked.
-
-    Parameters
-    ----------
-    options : of `WorkerNode`, for example `context` and `parameter_overrides`
-
-    """
+    """Identifies when the recorder has closed a bag, or when asked; options of `WorkerNode`."""
 
     def __init__(self, **options: Any):
         super().__init__('identification', ('robot', 'identification'), **options)
@@ -64,31 +91,7 @@ class IdentificationNode(WorkerNode):
         self._drift = DriftTopics(self, self.settings)
         self._gain_update = GainUpdate(self, self.settings.controller_gains)
         self._payloads = PayloadService(self, self.settings, self._stop)
-        self._create_publishers()
-        self.create_subscription(String, 'recorder/bag', self._on_bag, LATCHED)
-        self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
-        self.create_service(Trigger, '~/identify', self._on_identify)
-        for name, callback in (
-            ('update_controller', self._on_update_controller),
-            ('identify_payload', self._on_identify_payload),
-        ):
-            group = MutuallyExclusiveCallbackGroup()
-            self.create_service(Trigger, f'~/{name}', callback, callback_group=group)
-        take, predict = (
-            self.guard.wrap('joint_states', callback)
-            for callback in (self._take_joint_states, self._publish_prediction)
-        )
-        # Without a model there is nothing to predict.
-        self._live_timers = [
-            self.create_timer(period, callback, autostart=False)
-            for period, callback in (
-                (POLL_PERIOD, take),
-                (1.0 / self.settings.live_rate, predict),
-            )
-        ]
-        self.publish_state('idle', 'waiting for a recording')
 
-    def _create_publishers(self) -> None:
         def latched(message_type: type, name: str) -> Any:
             return self.create_publisher(message_type, f'~/{name}', LATCHED)
 
@@ -102,6 +105,24 @@ class IdentificationNode(WorkerNode):
         self._predicted = self.create_publisher(JointState, '~/validation/predicted', SERIES_QOS)
         self._effort = self.create_publisher(JointState, '~/predicted_effort', 10)
         self._residual = self.create_publisher(JointState, '~/residual', 10)
+        self.create_subscription(String, 'recorder/bag', self._on_bag, LATCHED)
+        self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
+        self.create_service(Trigger, '~/identify', self._on_identify)
+        for name, callback in (
+            ('update_controller', self._on_update_controller),
+            ('identify_payload', self._on_identify_payload),
+        ):
+            group = MutuallyExclusiveCallbackGroup()
+            self.create_service(Trigger, f'~/{name}', callback, callback_group=group)
+        # Without a model there is nothing to predict.
+        self._live_timers = [
+            self.create_timer(period, self.guard.wrap('joint_states', callback), autostart=False)
+            for period, callback in (
+                (POLL_PERIOD, self._take_joint_states),
+                (1.0 / self.settings.live_rate, self._publish_prediction),
+            )
+        ]
+        self.publish_state('idle', 'waiting for a recording')
 
     def _on_description(self, message: String) -> None:
         self._description = message.data
@@ -147,11 +168,54 @@ class IdentificationNode(WorkerNode):
     async def _on_identify_payload(
         self, _: Trigger.Request, response: Trigger.Response
     ) -> Trigger.Response:
-        given = self._bag, self._description
-        return await self._payloads.answer(response, *given, busy=self._busy)
+        bag, description = self._bag, self._description
+        if obstacle := self._payloads.obstacle(bag, busy=self._busy):
+            response.message = obstacle
+            return response
+
+        def identify() -> str:
+            with self._telling_failure(bag):
+                return self._payloads.identify(bag, description)
+
+        return await self._answer(response, identify, self.start_worker)
+
+    async def _answer(
+        self,
+        response: Trigger.Response,
+        function: Callable[[], str],
+        start: Callable[[Callable[[], None]], None],
+    ) -> Trigger.Response:
+        """Answer with what a function says in a thread; the executor, which it needs, goes on."""
+        done: Future = Future(executor=self.executor)
+
+        def work() -> None:
+            try:
+                done.set_result((True, function()))
+            except Exception as error:
+                done.set_result((False, one_line(error)))
+                if not isinstance(error, RobotIdError):
+                    raise
+            finally:
+                if self.executor is not None:
+                    self.executor.wake()
+
+        start(work)
+        response.success, response.message = await done
+        return response
+
+    @contextlib.contextmanager
+    def _telling_failure(self, bag: str) -> Iterator[None]:
+        """Publish and log why an identification has failed."""
+        try:
+            yield
+        except Exception as error:
+            if self.context.ok():
+                self.publish_state('failed', one_line(error), {'bag': bag})
+                self.get_logger().error(one_line(error))
+            raise
 
     def _identify(self, bag: str, include_failed: bool) -> None:
-        try:
+        with contextlib.suppress(RobotIdError), self._telling_failure(bag):
             outcome: IdentificationOutcome = run_in_process(
                 identify_in_worker,
                 *(bag, self.configuration, self.values, self._description, include_failed),
@@ -160,12 +224,6 @@ class IdentificationNode(WorkerNode):
                 time_limit=self.settings.time_limit,
             )
             self._publish_outcome(outcome, bag)
-        except Exception as error:
-            if self.context.ok():
-                self.publish_state('failed', one_line(error), {'bag': bag})
-                self.get_logger().error(one_line(error))
-            if not isinstance(error, RobotIdError):
-                raise
 
     def _on_progress(self, text: str) -> None:
         self.publish_state('identifying', text)
@@ -240,26 +298,14 @@ class IdentificationNode(WorkerNode):
     async def _on_update_controller(
         self, _: Trigger.Request, response: Trigger.Response
     ) -> Trigger.Response:
-        """Wait for the worker without blocking the executor, which it needs."""
         if self._outcome is None:
             response.message = 'nothing is identified yet: record a session'
             return response
-        done: Future = Future(executor=self.executor)
-
-        def work() -> None:
-            try:
-                done.set_result((True, self._update_controller()))
-            except Exception as error:
-                done.set_result((False, one_line(error)))
-                if not isinstance(error, RobotIdError):
-                    raise
-            finally:
-                if self.executor is not None:
-                    self.executor.wake()
-
-        threading.Thread(target=work, daemon=True).start()
-        response.success, response.message = await done
-        return response
+        return await self._answer(
+            response,
+            self._update_controller,
+            lambda work: threading.Thread(target=work, daemon=True).start(),
+        )
 
     def _update_controller(self) -> str:
         assert self._robot is not None and self._outcome is not None

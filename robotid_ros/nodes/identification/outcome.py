@@ -49,17 +49,9 @@ class IdentificationOutcome(NamedTuple):
 
 def find_bag(name: str, folders: Sequence[str]) -> Path:
     """
-    Find a recording that somebody named, which may be anybody on the network.
+    Find a recording by its path, which anybody on the network may have named.
 
-    Parameters
-    ----------
-    name : path of the recording
-    folders : below one of which it must be, links followed
-
-    Raises
-    ------
-    RecordingError : it is not, or not there
-
+    It is a RecordingError where it is not there, or not below one of the folders, links followed.
     """
     allowed = [Path(folder).expanduser().resolve() for folder in folders]
     shown = ''.join(c if c.isprintable() else '?' for c in name[:MAX_SHOWN])

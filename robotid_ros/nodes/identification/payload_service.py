@@ -1,31 +1,152 @@
 """What the arm carries in the last recording, against the arm without it."""
 
+from collections.abc import Callable, Mapping
+import math
+from pathlib import Path
 import threading
+from typing import NamedTuple
 
-from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import InertiaStamped
-from rclpy.task import Future
-from std_srvs.srv import Trigger
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import Inertia, InertiaStamped, Vector3
+from std_msgs.msg import Header
 
-from ...exceptions import RobotIdError
+from ...core.findings import Finding
+from ...files.atomic import new_names
+from ...files.configuration import Configuration, read_urdf
 from ...node_settings import IdentificationNodeSettings
-from ..common.messages import log_findings, one_line
+from ..common.messages import format_value, log_findings, status
 from ..common.runtime import LATCHED, WorkerNode
 from ..common.worker_process import run_in_process
-from .payload_messages import inertia_message, payload_message, PayloadOutcome
+
+# A value, its σ, infinite where the data do not determine it, and its unit.
+Figure = tuple[float, float, str]
 
 
-class PayloadService:
+class PayloadOutcome(NamedTuple):
     """
-    Identifies payloads in the node's worker, and publishes `~/payload`.
+    What a payload's identification leaves behind, as plain values.
+
+    Attributes
+    ----------
+    frame : of all values
+    link : whose frame that is
+    central : mass, centre of mass and inertia at it
+    parameters : the same of `XX … M` at the frame
+    lines : by maker, None where the data lack a number of it
+    findings : what to doubt
+    path : of the file
+
+    """
+
+    frame: str
+    link: str
+    central: Mapping[str, Figure]
+    parameters: Mapping[str, Figure]
+    lines: Mapping[str, str | None]
+    findings: tuple[Finding, ...]
+    path: str
+
+    @property
+    def sentence(self) -> str:
+        """Mass and centre of mass, as far as they are determined."""
+        (mass, sigma, _), *centre = (self.central[name] for name in ('mass', *'xyz'))
+        shown = ', '.join(f'{x:.4f}' if math.isfinite(s) else 'unknown' for x, s, _ in centre)
+        heavy = f'{mass:.4g} ± {sigma:.2g} kg' if math.isfinite(sigma) else 'an unknown mass'
+        return f'{heavy} at ({shown}) m in {self.frame}'
+
+
+def inertia_message(outcome: PayloadOutcome, stamp: Time) -> InertiaStamped | None:
+    """Return the body, None where a value of it is not determined."""
+    if not all(math.isfinite(sigma) for _, sigma, _ in outcome.central.values()):
+        return None
+    m, x, y, z, *moments = (value for value, _, _ in outcome.central.values())
+    names = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+    inertia = Inertia(m=m, com=Vector3(x=x, y=y, z=z), **dict(zip(names, moments, strict=True)))
+    return InertiaStamped(header=Header(stamp=stamp, frame_id=outcome.link), inertia=inertia)
+
+
+def payload_message(outcome: PayloadOutcome, stamp: Time) -> DiagnosticArray:
+    """One status each: body, parameters at the frame, makers' lines; 'value; σ; unit'."""
+
+    def entries(values: Mapping[str, Figure]) -> dict[str, str]:
+        return {
+            name: f'{format_value(value)}; {format_value(sigma)}; {unit}'
+            for name, (value, sigma, unit) in values.items()
+            if math.isfinite(sigma)
+        }
+
+    lines = {maker: line for maker, line in outcome.lines.items() if line is not None}
+    lacking = [name for name, (_, sigma, _) in outcome.central.items() if not math.isfinite(sigma)]
+    level = DiagnosticStatus.WARN if lacking else DiagnosticStatus.OK
+    said = f'not determined: {", ".join(lacking)}' if lacking else outcome.sentence
+    frame = f"where {outcome.frame} is the maker's flange frame"
+    statuses = (
+        status('payload', said, entries(outcome.central), level=level),
+        status('parameters', f'at {outcome.frame}', entries(outcome.parameters), level=level),
+        status('lines', frame, lines),
+    )
+    return DiagnosticArray(header=Header(stamp=stamp, frame_id=outcome.link), status=statuses)
+
+
+def identify_payload_bag(
+    empty: str,
+    loaded: str,
+    configuration: Configuration,
+    description: str,
+    progress: Callable[[str], None],
+) -> PayloadOutcome:
+    """
+    Identify a payload and write its file beside the recording, in a process of its own.
 
     Parameters
     ----------
-    node : that was asked to
-    settings : what to compare with, and the frame
-    stop : set when the node ends
+    empty, loaded : recordings without it, or results of one, and with it
+    description : URDF to use when neither recording nor configuration has one
+    progress : called with what is being done
+
+    Raises
+    ------
+    RobotIdError : a recording cannot be used; says why
 
     """
+    # Only that process needs these: the node starts without them.
+    from ...core.payload import payload_from_recordings
+    from ...core.payload.payload import CENTRAL, CENTRAL_UNITS
+    from ...files.export.payload import maker_lines, write_payload
+    from ...files.payload_input import is_results, open_payload
+
+    progress(f"reading '{empty}' and '{loaded}'")
+    settings = configuration.identification
+    # Results hold the friction that was chosen with them.
+    own = None if is_results(empty) else configuration
+    fallback = description or read_urdf(configuration) or ''
+    given = open_payload(empty, loaded, settings.payload.frame, own, fallback=fallback)
+    payload, findings = payload_from_recordings(
+        given.empty, given.loaded, given.robot, given.settings, progress, given.frame.name
+    )
+    path = Path(loaded)
+    file = path.with_name(f'{path.stem if path.is_file() else path.name}_payload.yaml')
+    file = Path(settings.output_dir) / file.name if settings.output_dir else file
+    # What was identified before stays.
+    file = next(name for name in new_names(file) if not name.exists())
+    facts = {'robot': given.robot.name, 'empty': empty, 'loaded': loaded}
+    write_payload(file, payload, facts, findings, given.frame.body)
+    central = payload.central.tolist(), payload.central_sigma.tolist(), CENTRAL_UNITS
+    figures = payload.value.tolist(), payload.sigma.tolist(), payload.units
+    return PayloadOutcome(
+        frame=payload.frame,
+        link=given.frame.body,
+        central=dict(zip(CENTRAL, zip(*central, strict=True), strict=True)),
+        parameters=dict(zip(payload.names, zip(*figures, strict=True), strict=True)),
+        lines=maker_lines(payload),
+        findings=findings,
+        path=str(file),
+    )
+
+
+class PayloadService:
+    """Identifies payloads and publishes `~/payload`; `stop` is set when the node ends."""
 
     def __init__(
         self, node: WorkerNode, settings: IdentificationNodeSettings, stop: threading.Event
@@ -45,62 +166,32 @@ class PayloadService:
         if self._reference == bag:
             self._reference = folder
 
-    async def answer(
-        self, response: Trigger.Response, bag: str, description: str, *, busy: bool
-    ) -> Trigger.Response:
-        """Identify in the node's worker, and wait for it without blocking the executor."""
+    def obstacle(self, bag: str, *, busy: bool) -> str:
+        """Return why no payload can be identified from a recording now, '' where one can."""
         if not bag:
-            response.message = 'there is no recording yet: record the arm with the payload'
-        elif bag == self._first and not self._settings.payload.empty:
-            response.message = (
+            return 'there is no recording yet: record the arm with the payload'
+        if bag == self._first and not self._settings.payload.empty:
+            return (
                 'there is nothing to compare with: record the arm with the payload too, or set '
                 'identification.payload.empty to a recording without it'
             )
-        elif busy:
-            response.message = 'busy: wait for ~/state'
-        else:
-            done: Future = Future(executor=self._node.executor)
-            self._node.start_worker(self._identify, bag, description, done)
-            response.success, response.message = await done
-        return response
+        return 'busy: wait for ~/state' if busy else ''
 
-    def _identify(self, bag: str, description: str, done: Future) -> None:
-        """Identify the payload in the recording, publish it; `done` gets success and sentence."""
-        found = False, ''
-        try:
-            outcome: PayloadOutcome = run_in_process(
-                identify_in_worker,
-                *(self._reference, bag, self._node.configuration, description),
-                progress=lambda text: self._node.publish_state('identifying', text),
-                stop=self._stop,
-                time_limit=self._settings.time_limit,
-            )
-            self._publish(outcome)
-            found = True, f"{outcome.sentence}, against '{self._reference}'"
-            self._node.publish_state('done', found[1], {'file': outcome.path, 'bag': bag})
-        except Exception as error:
-            found = False, one_line(error)
-            if self._node.context.ok():
-                self._node.publish_state('failed', found[1], {'bag': bag})
-                self._node.get_logger().error(found[1])
-            if not isinstance(error, RobotIdError):
-                raise
-        finally:
-            done.set_result(found)
-            if self._node.executor is not None:
-                self._node.executor.wake()
-
-    def _publish(self, outcome: PayloadOutcome) -> None:
+    def identify(self, bag: str, description: str) -> str:
+        """Identify the payload in a recording and publish it; return a sentence about it."""
+        outcome: PayloadOutcome = run_in_process(
+            identify_payload_bag,
+            *(self._reference, bag, self._node.configuration, description),
+            progress=lambda text: self._node.publish_state('identifying', text),
+            stop=self._stop,
+            time_limit=self._settings.time_limit,
+        )
         now = self._node.get_clock().now().to_msg()
         message = inertia_message(outcome, now)
         if message is not None:
             self._inertia.publish(message)
         self._parameters.publish(payload_message(outcome, now))
         log_findings(self._node.get_logger(), outcome.findings)
-
-
-def identify_in_worker(*arguments: object) -> PayloadOutcome:
-    """Call `identify_payload_bag`; only a worker imports what it needs."""
-    from .payload_bag import identify_payload_bag
-
-    return identify_payload_bag(*arguments)  # type: ignore[arg-type]
+        sentence = f"{outcome.sentence}, against '{self._reference}'"
+        self._node.publish_state('done', sentence, {'file': outcome.path, 'bag': bag})
+        return sentence

@@ -9,7 +9,7 @@ import numpy as np
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
-from ...files.results import Entry, Residual, Results
+from ...files.results import Results
 from ...files.torques_file import Torques
 from ..common.messages import format_value, status
 from .gain_proposal import JointGains
@@ -23,20 +23,18 @@ def parameters_message(results: Results, stamp: Time) -> DiagnosticArray:
     were asked for, base parameters of the second follow as `didim.ZZ1R`.
     """
     groups: dict[str, dict[str, str]] = {}
-    for entry in results.base:
-        groups.setdefault(entry.joint, {})[entry.name] = _entry(entry)
-    for entry in results.standard:
-        groups.setdefault(entry.joint, {})[f'standard.{entry.name}'] = _entry(entry)
-    if (other := results.compared) is not None:
-        for entry in other.base:
-            groups.setdefault(entry.joint, {})[f'{other.method}.{entry.name}'] = _entry(entry)
-    return _array(
-        stamp,
-        (
-            status(joint, f'{results.method}: value; σ; %σ; unit; class', values)
-            for joint, values in groups.items()
-        ),
-    )
+    other = results.compared
+    for prefix, entries in (
+        ('', results.base),
+        ('standard.', results.standard),
+        *([] if other is None else [(f'{other.method}.', other.base)]),
+    ):
+        for entry in entries:
+            numbers = map(format_value, map(float, (entry.value, entry.sigma, entry.percent)))
+            text = '; '.join((*numbers, entry.unit, entry.kind))
+            groups.setdefault(entry.joint, {})[f'{prefix}{entry.name}'] = text
+    title = f'{results.method}: value; σ; %σ; unit; class'
+    return _array(stamp, (status(joint, title, values) for joint, values in groups.items()))
 
 
 def convergence_message(results: Results, stamp: Time) -> DiagnosticArray:
@@ -56,31 +54,47 @@ def convergence_message(results: Results, stamp: Time) -> DiagnosticArray:
 
 def summary_message(results: Results, stamp: Time) -> DiagnosticArray:
     """One status per joint: relative residual, R² and RMS, of validation and of identification."""
-    fitted = {row.joint: row for row in results.identification}
-    rows = results.validation or results.identification
+    fits = {row.joint: row for row in results.identification}
     title = 'on the validation trajectory' if results.validation else 'on the identified motion'
-    return _array(stamp, (_summary(row, fitted[row.joint], title) for row in rows))
+    return _array(
+        stamp,
+        (
+            status(
+                row.joint,
+                f'{100.0 * row.relative:.2f} % {title}',
+                {
+                    'relative_residual': row.relative,
+                    'moving_relative_residual': row.moving,
+                    'r2': row.r2,
+                    'rms': row.rms,
+                    'torque': row.torque,
+                    'unit': row.unit,
+                    'fit_relative_residual': fits[row.joint].relative,
+                    'fit_r2': fits[row.joint].r2,
+                    'fit_rms': fits[row.joint].rms,
+                },
+                level=DiagnosticStatus.OK
+                if math.isfinite(row.relative)
+                else DiagnosticStatus.ERROR,
+            )
+            for row in results.validation or results.identification
+        ),
+    )
 
 
 def gains_message(
     old: Mapping[str, JointGains], new: Mapping[str, JointGains], stamp: Time
 ) -> DiagnosticArray:
     """One status per joint: old and new p, i, d, ω_n and ζ, and the inertia they follow from."""
-    return _array(
-        stamp,
-        (
-            status(
-                joint,
-                'proposed: call ~/update_controller to set them',
-                {
-                    'inertia': new[joint].inertia,
-                    **_gains('old', old[joint]),
-                    **_gains('new', new[joint]),
-                },
-            )
-            for joint in new
-        ),
-    )
+    statuses = []
+    for joint in new:
+        values = {'inertia': new[joint].inertia}
+        for prefix, gains in (('old', old[joint]), ('new', new[joint])):
+            for name in ('p', 'i', 'd', 'natural_frequency', 'damping'):
+                values[f'{prefix}_{name}'] = getattr(gains, name)
+        text = 'proposed: call ~/update_controller to set them'
+        statuses.append(status(joint, text, values))
+    return _array(stamp, statuses)
 
 
 def effort_messages(torques: Torques, values: np.ndarray, origin: int) -> Iterable[JointState]:
@@ -98,36 +112,6 @@ def effort_message(joints: Sequence[str], stamp: int, effort: np.ndarray) -> Joi
 def to_time(stamp: int) -> Time:
     """Return a stamp [ns] as a message."""
     return Time(sec=stamp // 10**9, nanosec=stamp % 10**9)
-
-
-def _entry(entry: Entry) -> str:
-    numbers = (format_value(float(value)) for value in (entry.value, entry.sigma, entry.percent))
-    return '; '.join((*numbers, entry.unit, entry.kind))
-
-
-def _summary(row: Residual, fitted: Residual, title: str) -> DiagnosticStatus:
-    finite = math.isfinite(row.relative)
-    return status(
-        row.joint,
-        f'{100.0 * row.relative:.2f} % {title}',
-        {
-            'relative_residual': row.relative,
-            'moving_relative_residual': row.moving,
-            'r2': row.r2,
-            'rms': row.rms,
-            'torque': row.torque,
-            'unit': row.unit,
-            'fit_relative_residual': fitted.relative,
-            'fit_r2': fitted.r2,
-            'fit_rms': fitted.rms,
-        },
-        level=DiagnosticStatus.OK if finite else DiagnosticStatus.ERROR,
-    )
-
-
-def _gains(prefix: str, gains: JointGains) -> dict[str, float]:
-    names = ('p', 'i', 'd', 'natural_frequency', 'damping')
-    return {f'{prefix}_{name}': getattr(gains, name) for name in names}
 
 
 def _array(stamp: Time, statuses: Iterable[DiagnosticStatus]) -> DiagnosticArray:

@@ -18,16 +18,22 @@ from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
 from ...core.finding_codes import render
-from ...exceptions import FileError, RecordingError, RobotIdError, UnknownNameError
-from ...files.bags import BagWriter
+from ...exceptions import (
+    ControllerError,
+    FileError,
+    RecordingError,
+    RobotIdError,
+    UnknownNameError,
+)
+from ...files.bags import BagWriter, dump_session, RecordedSession
 from ...files.bags.opening import open_bag
 from ...files.bags.session import SESSION_TOPIC
+from ...files.provenance import versions
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller import CANCEL, ControllerClient, subscribe_states
 from ..common.processes import prefer_threads
 from ..common.runtime import ConfiguredNode
 from ..common.waiting import run_in_executor
-from .session_snapshot import SessionSnapshot
 from .session_watch import ReceivedState, SessionWatch
 
 
@@ -35,10 +41,7 @@ def subscribe(node: ConfiguredNode, controller: str) -> list[BatchedSubscription
     """
     Subscribe to the robot and its controller, these two first, and to what the settings name.
 
-    Raises
-    ------
-    UnknownNameError : nobody publishes a topic of the settings
-
+    A topic of the settings that nobody publishes is an UnknownNameError.
     """
     depth = node.configuration.recorder.depth
     subscriptions = [
@@ -52,16 +55,66 @@ def subscribe(node: ConfiguredNode, controller: str) -> list[BatchedSubscription
         name = node.resolve_topic_name(topic)
         if name not in known:
             raise UnknownNameError('topic', name, tuple(sorted(known)))
-        subscriptions.append(
-            BatchedSubscription(node, _message_class(known[name][0]), topic, depth=depth)
-        )
+        # Such as 'sensor_msgs/msg/JointState'.
+        package, kind, message = known[name][0].split('/')
+        message_type = getattr(importlib.import_module(f'{package}.{kind}'), message)
+        subscriptions.append(BatchedSubscription(node, message_type, topic, depth=depth))
     return subscriptions
 
 
-def _message_class(name: str) -> type:
-    """Class of 'sensor_msgs/msg/JointState'."""
-    package, kind, message = name.split('/')
-    return getattr(importlib.import_module(f'{package}.{kind}'), message)
+class SessionSnapshot:
+    """
+    What a session runs with: controller, trajectories, configuration, versions.
+
+    Asking the controller for its parameters takes its time: that is done in threads.
+    """
+
+    def __init__(
+        self,
+        node: ConfiguredNode,
+        controller: ControllerClient,
+        design: Callable[[], Mapping[str, Any]],
+    ):
+        self._node, self._controller, self._read_design = node, controller, design
+        self._before: dict[str, Any] = {}
+        self._text: str | None = None
+
+    def begin(self) -> threading.Thread:
+        """Compose a snapshot; the thread ends when `take` returns it."""
+        thread = threading.Thread(target=self._compose, daemon=True)
+        thread.start()
+        return thread
+
+    def take(self) -> str | None:
+        """Return the text of the last snapshot once, else None."""
+        text, self._text = self._text, None
+        return text
+
+    def _compose(self) -> None:
+        try:
+            found = self._controller.describe().to_dict()
+        except ControllerError as error:
+            self._node.get_logger().warn(f'recording without controller parameters: {error}')
+            found = {}
+        except (InvalidHandle, RCLError):
+            return  # the node ends
+        self._before = self._before or found
+        if found and found['gains'] != self._before['gains']:
+            self._node.get_logger().warn("the controller's gains were changed while recording")
+        plan = self._read_design()
+        trajectories = {'trajectory': 'exciting', 'validation': 'validating'}
+        self._text = dump_session(
+            RecordedSession(
+                controller=self._before,
+                trajectories={v: plan[k] for k, v in trajectories.items() if plan.get(k)},
+                configuration=self._node.values,
+                versions=versions(),
+                values={
+                    'gains_after': found.get('gains', {}),
+                    'design': {k: v for k, v in plan.items() if k not in trajectories},
+                },
+            )
+        )
 
 
 # Change of the clock that is a step [s]: a sample at 50 Hz. Time synchronisation that only slews
@@ -84,10 +137,7 @@ class SystemClock:
     """
     Watches the system clock from now on.
 
-    Attributes
-    ----------
-    step : by which it was set when `was_set` looked last, 0 where it was not [ns]
-
+    `step` is by what it was set when `was_set` looked last, 0 where it was not [ns].
     """
 
     def __init__(self) -> None:
@@ -121,9 +171,6 @@ class BagWriterLoop:
 
     Parameters
     ----------
-    node : that records
-    name : of the recording
-    controller : whose parameters are recorded
     design : gives what the excitation runs, as plain values
     started_by_session : by the excitation, which will end it; else by hand
     beat : called at every turn
@@ -193,13 +240,9 @@ class BagWriterLoop:
 
     def stop(self, reason: str = '', *, immediately: bool = False) -> None:
         """
-        Close the bag soon.
+        Close the bag soon, or `immediately`, without the controller's last parameters.
 
-        Parameters
-        ----------
-        reason : why, should the session go on without the recording; '': the session has ended
-        immediately : do not wait for the controller's last parameters
-
+        The reason is why the session goes on without the recording, '' where it has ended.
         """
         self._reason = self._reason or reason
         self._immediately = self._immediately or immediately
@@ -213,11 +256,8 @@ class BagWriterLoop:
         """
         Record until `stop`.
 
-        Raises
-        ------
-        FileError : the disk is full, and what was written before stays readable; or the bag is
-            not there any more
-
+        Where the disk is full, or the bag is not there any more, this is a FileError, and what was
+        written before stays readable.
         """
         self._snapshot.begin()
         prefer_threads(True)
@@ -225,7 +265,13 @@ class BagWriterLoop:
             before = time.monotonic()
             while not self._end.is_set():
                 if self._clock.was_set():
-                    self._end_at_step()
+                    # Stamps tell no time any more.
+                    self.reason = (
+                        f'the system clock was set by {self._clock.step * 1e-9:+.2f} s: let time '
+                        'synchronisation only slew it during a session, and record again'
+                    )
+                    self._node.get_logger().error(self.reason)
+                    self.stop(self.reason, immediately=True)
                     break
                 self._write()
                 now = time.monotonic()
@@ -236,10 +282,18 @@ class BagWriterLoop:
                 self._end.wait(POLL_PERIOD)
             self._finish()
         except (InvalidHandle, RCLError):
-            self._end_without_node()
+            # The node's subscriptions and publishers ended.
+            self.reason = self._reason or NODE_GONE
+            self.stop(self.reason, immediately=True)
+            self._write_states()
+            if self._watch.moving:
+                self._cut_session(self.reason)
         finally:
             prefer_threads(False)
-            self._close()
+            try:
+                self._writer.close()
+            finally:
+                self._unsubscribe()
         check_bag(self.path, self.counts)
 
     def _put_state(self, message: DiagnosticStatus, received: int, published: int) -> None:
@@ -264,15 +318,6 @@ class BagWriterLoop:
             self._writer.write_text(SESSION_TOPIC, snapshot, self._clock.now())
         self._beat()
 
-    def _end_at_step(self) -> None:
-        """End the recording where the system clock was set: stamps tell no time any more."""
-        self.reason = (
-            f'the system clock was set by {self._clock.step * 1e-9:+.2f} s: let time '
-            'synchronisation only slew it during a session, and record again'
-        )
-        self._node.get_logger().error(self.reason)
-        self.stop(self.reason, immediately=True)
-
     def _end_dead_session(self) -> None:
         """Stop the robot as well: whoever guarded the excitation may have died with it."""
         self._cancel.call_async(CancelGoal.Request())
@@ -285,14 +330,6 @@ class BagWriterLoop:
         self._cut_session(sentence)
         if self.started_by_session:
             self._end.set()
-
-    def _end_without_node(self) -> None:
-        """End the recording where the node's subscriptions and publishers ended."""
-        self.reason = self._reason or NODE_GONE
-        self.stop(self.reason, immediately=True)
-        self._write_states()
-        if self._watch.moving:
-            self._cut_session(self.reason)
 
     def _cut_session(self, sentence: str) -> None:
         """Write where the session ends, as nobody else says so."""
@@ -314,12 +351,6 @@ class BagWriterLoop:
                 time.sleep(POLL_PERIOD)
         self._write()
 
-    def _close(self) -> None:
-        try:
-            self._writer.close()
-        finally:
-            self._unsubscribe()
-
     def _unsubscribe(self) -> None:
         for subscription in self._subscriptions:
             subscription.close()
@@ -333,17 +364,9 @@ def _type_name(message_class: type) -> str:
 
 def check_bag(path: Path, written: Mapping[str, int]) -> None:
     """
-    Open a bag as whoever uses it will do, and count.
+    Open a bag as whoever uses it will do, and count the messages that were written, by topic.
 
-    Parameters
-    ----------
-    path : of the bag
-    written : number of messages by topic
-
-    Raises
-    ------
-    FileError : it cannot be read, or messages are missing
-
+    It is a FileError where the bag cannot be read, or messages are missing.
     """
     if not any(written.values()):
         return

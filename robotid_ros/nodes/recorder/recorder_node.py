@@ -4,10 +4,12 @@ from collections.abc import Mapping
 import contextlib
 from datetime import datetime
 from pathlib import Path
+import time
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy._rclpy_pybind11 import RCLError
+from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidHandle
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
@@ -17,21 +19,68 @@ from ...files.yaml import parse_yaml
 from ...node_settings import RecorderSettings
 from ..common import runtime
 from ..common.controller import ControllerClient
-from ..common.messages import one_line, State, values_of
-from ..common.runtime import LATCHED, LATCHED_HISTORY, WorkerNode
+from ..common.messages import format_seconds, one_line, State, status, values_of
+from ..common.processes import own_process
+from ..common.runtime import ConfiguredNode, LATCHED, LATCHED_HISTORY, WorkerNode
 from .bag_writer_loop import BagWriterLoop
-from .heartbeat import Heartbeat
 from .session_watch import ENDED, MOVING, ReceivedState, STATES
+
+# From one heartbeat to the next [s].
+PERIOD = 0.1
+
+
+class Heartbeat:
+    """
+    Publishes `~/heartbeat`: from a timer, but while it records from the thread that writes.
+
+    `messages` were written to the present bag. `session` has had its recording, for each gets one,
+    whatever comes of it; None of none. `state` is idle, opening, recording, closing or failed.
+    """
+
+    def __init__(self, node: ConfiguredNode):
+        self._node, self._published = node, 0.0
+        self._publisher = node.create_publisher(DiagnosticStatus, '~/heartbeat', 10)
+        self.messages = 0
+        self.session: str | None = None
+        self.change('idle', 'waiting for a session')
+        # The node's own clock stands still where it is set back.
+        node.create_timer(PERIOD, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def change(self, state: str, sentence: str, path: str = '') -> None:
+        """Change the state, and say so at once."""
+        self.state, self._sentence, self._path = state, sentence, path
+        self._publish()
+
+    def beat(self) -> None:
+        """Publish when it is time, while messages are written."""
+        if time.monotonic() - self._published >= PERIOD:
+            self._publish()
+
+    def _publish(self) -> None:
+        self._published = time.monotonic()
+        values = {
+            'state': self.state,
+            **own_process(),
+            'path': self._path,
+            'session': self.session or '',
+            'messages': self.messages,
+            'skipped': self._node.guard.total,
+            'stamp': format_seconds(self._node.get_clock().now().nanoseconds),
+        }
+        level = DiagnosticStatus.ERROR if self.state == 'failed' else DiagnosticStatus.OK
+        self._publisher.publish(status('recorder', self._sentence, values, level=level))
+
+    def _on_timer(self) -> None:
+        # While it records, only the thread that writes may say that it does.
+        if self.state != 'recording':
+            self._publish()
 
 
 class Recorder(WorkerNode):
     """
     Records from 'approaching' to 'done' or 'failed', or between two calls of `~/record`.
 
-    Parameters
-    ----------
-    options : of `WorkerNode`, for example `context` and `parameter_overrides`
-
+    Options are those of `WorkerNode`.
     """
 
     def __init__(self, **options: Any):
@@ -111,8 +160,8 @@ class Recorder(WorkerNode):
         """Open a bag and record in a worker thread; say where, or why not."""
         now = datetime.now().strftime('%Y-%m-%d_%H-%M-%S')
         name = self.settings.name or f'{self.configuration.robot.name or "robot"}_{now}'
+        by_session = state is not None
         try:
-            by_session = state is not None
             self._loop = BagWriterLoop(
                 self, name, self._controller, lambda: self._design, by_session, self._beat
             )

@@ -29,16 +29,9 @@ class ReceivedState(NamedTuple):
 
 class SessionWatch:
     """
-    Follows the states of the excitation.
+    Follows the states of the excitation; `clock` gives the time of the node [ns].
 
-    Parameters
-    ----------
-    clock : gives the time of the node [ns]
-
-    Attributes
-    ----------
-    silence : time since the last state, as far as it was listened for [s]
-
+    `silence` is the time since the last state, as far as it was listened for [s].
     """
 
     def __init__(self, clock: Callable[[], int]):
@@ -79,12 +72,7 @@ class SessionWatch:
             'stamp': format_seconds(self._heard),
             'cut': 'true',
         }
-        ended = status(
-            self._last.name,
-            sentence,
-            values,
-            hardware=self._last.hardware_id,
-            level=DiagnosticStatus.ERROR,
-        )
-        self._last = ended
-        return ended
+        name, hardware = self._last.name, self._last.hardware_id
+        level = DiagnosticStatus.ERROR
+        self._last = status(name, sentence, values, hardware=hardware, level=level)
+        return self._last

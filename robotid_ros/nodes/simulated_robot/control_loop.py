@@ -1,6 +1,7 @@
 """The control loop of the simulated robot: read, update, write, as controller_manager does."""
 
 from collections.abc import Callable
+import contextlib
 from dataclasses import dataclass
 import os
 import random
@@ -16,7 +17,6 @@ from ...plant.trajectory_controller import TrajectoryController
 from ...simulation_settings import SimulationSettings
 from ..common.processes import prefer_threads
 
-SECOND = 1_000_000_000
 # After a longer stop of the machine the robot goes on from where it stood [s]: to catch up would
 # mean a burst of cycles that no real robot shows.
 MAX_LAG = 1.0
@@ -31,11 +31,11 @@ BROADCASTER_DELAY = (20_000, 40_000)
 
 @dataclass
 class Outputs:
-    """Where each cycle's messages go."""
+    """Where each cycle's messages go; `clock` is called where the time is simulated."""
 
     joint_states: Callable[[int, list[float], list[float], list[float]], None]
     controller_state: Callable[[int, ControllerState], None]
-    clock: Callable[[int], None]
+    clock: Callable[[int], None] = lambda _: None
 
 
 @dataclass
@@ -52,13 +52,8 @@ class ControlLoop:
     """
     Physics and controller in lockstep, in a thread of their own, in real or simulated time.
 
-    Parameters
-    ----------
-    physics, sensors, controller : the robot
-    settings : rates, real-time factor, drop
-    outputs : called in the loop's thread
-    step : advances the robot by a period under a command; None: commands are efforts
-
+    `outputs` are called in that thread; `step` advances the robot by a period under a command,
+    None where commands are efforts.
     """
 
     def __init__(
@@ -150,7 +145,10 @@ class ControlLoop:
 
     def _run(self) -> None:
         if self._keeps_time:
-            request_realtime_priority()
+            # Real-time scheduling, of this thread first; without the right to it, do without.
+            prefer_threads(True)
+            with contextlib.suppress(AttributeError, OSError):
+                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(FIFO_PRIORITY))
         due = time.perf_counter()
         self._epoch = 0 if self.simulated_time else time.time_ns()
         step = self._period / self._factor if self._factor else 0.0
@@ -159,32 +157,16 @@ class ControlLoop:
             lag = time.perf_counter() - due
             # Without waiting, too, the other threads must have their turn.
             time.sleep(max(-lag, 0.0) if step else 0.0)
-            if step:
-                due = self._account_for_lag(due, lag, step)
+            if step and lag > step:
+                self.statistics.late += 1
+                self.statistics.worst = max(self.statistics.worst, lag)
+                if lag > MAX_LAG:
+                    # Go on from now, with a gap in the stamps.
+                    self.statistics.lost += lag
+                    self._epoch += 0 if self.simulated_time else round(lag * 1e9)
+                    due += lag
             try:
                 self.cycle()
             except RobotIdError as error:
                 self.failure = error
                 return
-
-    def _account_for_lag(self, due: float, lag: float, step: float) -> float:
-        """Count a late cycle; after too long a stop go on from now, with a gap in the stamps."""
-        if lag <= step:
-            return due
-        self.statistics.late += 1
-        self.statistics.worst = max(self.statistics.worst, lag)
-        if lag <= MAX_LAG:
-            return due
-        self.statistics.lost += lag
-        if not self.simulated_time:
-            self._epoch += round(lag * SECOND)
-        return due + lag
-
-
-def request_realtime_priority() -> None:
-    """Ask for real-time scheduling, of the calling thread first; without the right, do without."""
-    prefer_threads(True)
-    try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(FIFO_PRIORITY))
-    except (AttributeError, OSError):
-        pass

@@ -1,6 +1,6 @@
 """The simulated joint_trajectory_controller on the wire: action, topics, services, parameters."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 import math
 from typing import Any
@@ -46,17 +46,61 @@ ACCEPTANCE_PARAMETERS = {
     'allow_nonzero_velocity_at_trajectory_end': 'nonzero_end_velocity',
     'allow_integration_in_goal_trajectories': 'integration',
 }
-READ_ONLY_FIELDS = ('antiwindup_strategy', 'max_deceleration_on_cancel')
+READ_ONLY_FIELDS = ('antiwindup_strategy', 'max_deceleration_on_cancel', 'decelerate_on_cancel')
+SYSTEM_DEFAULT = QoSPresetProfiles.SYSTEM_DEFAULT.value
 
 
 def declare_parameters(node: Node, joints: Sequence[str], settings: SimulationSettings) -> None:
     """Declare everything that the original declares for these joints."""
-    for name, value, description, read_only, minimum in _parameters(joints, settings):
-        descriptor = ParameterDescriptor(description=description, read_only=read_only)
-        if minimum is not None:
-            at_least = FloatingPointRange(from_value=minimum, to_value=math.inf)
-            descriptor.floating_point_range = [at_least]
-        node.declare_parameter(name, value, descriptor)
+    interface, update = settings.command_interface, settings.update_rate
+    scaling = SPEED_SCALING if interface == 'position' else ''
+    read_only = {
+        'joints': (list(joints), 'joints of the controller'),
+        'command_joints': (list(joints), 'joints that are commanded'),
+        'command_interfaces': ([interface], 'what is commanded'),
+        'state_interfaces': (['position', 'velocity'], 'what is measured'),
+        'update_rate': (round(settings.controller_rate or update), 'updates per second'),
+        'action_monitor_rate': (ACTION_MONITOR_RATE, 'feedback and results [Hz]'),
+        'interpolation_method': ('splines', 'between points'),
+        'open_loop_control': (False, 'deprecated'),
+        'interpolate_from_desired_state': (False, 'start from the reference'),
+        'speed_scaling.initial_scaling_factor': (1.0, 'fixed but with position commands'),
+        'speed_scaling.state_interface': (scaling, 'where the hardware tells its factor'),
+        'speed_scaling.command_interface': ('', 'where the hardware is told it'),
+    }
+    changeable = {
+        # Those of every controller: -100 stands for the default of controller_interface.
+        'is_async': (False, 'updates in a thread of its own'),
+        'thread_priority': (-100, 'of that thread'),
+        'cmd_timeout': (0.0, 'hold after this time beyond the end, 0: never [s]'),
+        'set_last_command_interface_value_as_state_on_activation': (True, 'on activation'),
+        **dict.fromkeys(ACCEPTANCE_PARAMETERS, (False, 'what trajectories are accepted')),
+    }
+    for table, fixed in ((read_only, True), (changeable, False)):
+        for name, (value, text) in table.items():
+            node.declare_parameter(
+                name, value, ParameterDescriptor(description=text, read_only=fixed)
+            )
+    constraints = settings.constraints
+    groups: dict[str, Any] = {'constraints': constraints}
+    for joint in joints:
+        own = constraints.joints.get(joint, JointConstraintSettings())
+        groups[f'constraints.{joint}'] = own
+        groups[f'gains.{joint}'] = settings.gains.get(joint, GainSettings())
+    for prefix, group in groups.items():
+        for field in fields(group):
+            if field.name == 'joints':
+                continue
+            meta = field.metadata
+            descriptor = ParameterDescriptor(
+                description=f'{meta["description"]} {meta["unit"]}'.strip(),
+                read_only=field.name in READ_ONLY_FIELDS,
+            )
+            if meta['minimum'] is not None:
+                at_least = FloatingPointRange(from_value=meta['minimum'], to_value=math.inf)
+                descriptor.floating_point_range = [at_least]
+            value = getattr(group, field.name)
+            node.declare_parameter(f'{prefix}.{field.name}', value, descriptor)
 
 
 def read_parameters(
@@ -87,70 +131,11 @@ def read_parameters(
     )
 
 
-def _parameters(
-    joints: Sequence[str], settings: SimulationSettings
-) -> Iterator[tuple[str, Any, str, bool, float | None]]:
-    """Name, default, description, whether it is read-only, and its smallest value."""
-    for name, value, description, read_only in _own_parameters(joints, settings):
-        yield name, value, description, read_only, None
-    yield from _group(settings.constraints, 'constraints')
-    for joint in joints:
-        limits = settings.constraints.joints.get(joint, JointConstraintSettings())
-        yield from _group(limits, f'constraints.{joint}')
-        yield from _group(settings.gains.get(joint, GainSettings()), f'gains.{joint}')
-
-
-def _own_parameters(
-    joints: Sequence[str], settings: SimulationSettings
-) -> Iterator[tuple[str, Any, str, bool]]:
-    yield 'joints', list(joints), 'joints of the controller', True
-    yield 'command_joints', list(joints), 'joints that are commanded', True
-    interface = settings.command_interface
-    yield 'command_interfaces', [interface], 'what is commanded', True
-    yield 'state_interfaces', ['position', 'velocity'], 'what is measured', True
-    rate = settings.controller_rate or settings.update_rate
-    yield 'update_rate', round(rate), 'updates per second', True
-    # Those of every controller: -100 stands for the default of controller_interface.
-    yield 'is_async', False, 'updates in a thread of its own', False
-    yield 'thread_priority', -100, 'of that thread', False
-    yield 'action_monitor_rate', ACTION_MONITOR_RATE, 'feedback and results [Hz]', True
-    yield 'interpolation_method', 'splines', 'between points', True
-    yield 'open_loop_control', False, 'deprecated', True
-    yield 'interpolate_from_desired_state', False, 'start from the reference', True
-    yield 'speed_scaling.initial_scaling_factor', 1.0, 'fixed but with position commands', True
-    scaling = SPEED_SCALING if interface == 'position' else ''
-    yield 'speed_scaling.state_interface', scaling, 'where the hardware tells its factor', True
-    yield 'speed_scaling.command_interface', '', 'where the hardware is told it', True
-    yield 'cmd_timeout', 0.0, 'hold after this time beyond the end, 0: never [s]', False
-    yield 'set_last_command_interface_value_as_state_on_activation', True, 'on activation', False
-    for name in ACCEPTANCE_PARAMETERS:
-        yield name, False, 'what trajectories are accepted', False
-
-
-def _group(settings: Any, prefix: str) -> Iterator[tuple[str, Any, str, bool, float | None]]:
-    for field in fields(settings):
-        if field.name == 'joints':
-            continue
-        read_only = field.name in (*READ_ONLY_FIELDS, 'decelerate_on_cancel')
-        text = f'{field.metadata["description"]} {field.metadata["unit"]}'.strip()
-        name, value = f'{prefix}.{field.name}', getattr(settings, field.name)
-        yield name, value, text, read_only, field.metadata['minimum']
-
-
-SYSTEM_DEFAULT = QoSPresetProfiles.SYSTEM_DEFAULT.value
-SECOND = 1_000_000_000
-
-
 class SimulatedController(Node):
     """
     A node with the controller's name and everything that a client finds there.
 
-    Parameters
-    ----------
-    settings, physics : of the simulated robot
-    now : ROS time of the control loop [ns]
-    options : of `rclpy.node.Node`
-
+    `now` gives the ROS time of the control loop [ns]; options are those of `rclpy.node.Node`.
     """
 
     def __init__(
@@ -170,19 +155,12 @@ class SimulatedController(Node):
         )
         # rclpy hands a goal over right after it took it.
         self._next: Goal | None = None
-        self._running: dict[GoalHandle, tuple[Any, Future]] = {}
-        self._accepted: dict[bytes, tuple[GoalHandle, Future]] = {}
-        self._serve()
+        # By the goal's id: the controller's goal, the server's, and what is done at the end.
+        self._running: dict[bytes, tuple[GoalHandle, Any, Future]] = {}
         self._states = ControllerStateTemplate(self._joints, settings.command_interface)
         self._publisher = self.create_publisher(
             JointTrajectoryControllerState, '~/controller_state', SYSTEM_DEFAULT
         )
-
-    def publish_state(self, stamp: int, state: ControllerState) -> None:
-        """Publish the controller's state; called by the control loop."""
-        self._publisher.publish(self._states.fill(stamp, state))
-
-    def _serve(self) -> None:
         self._action = ActionServer(
             self,
             FollowJointTrajectory,
@@ -198,7 +176,11 @@ class SimulatedController(Node):
         self.create_service(QueryTrajectoryState, '~/query_state', self._on_query)
         self.create_timer(1.0 / ACTION_MONITOR_RATE, self._monitor)
 
-    def _read_parameters(self) -> Any:
+    def publish_state(self, stamp: int, state: ControllerState) -> None:
+        """Publish the controller's state; called by the control loop."""
+        self._publisher.publish(self._states.fill(stamp, state))
+
+    def _read_parameters(self) -> ControllerSettings:
         return read_parameters(self, self._joints, self._wraparound)
 
     def _on_goal(self, request: FollowJointTrajectory.Goal) -> GoalResponse:
@@ -211,25 +193,23 @@ class SimulatedController(Node):
         return GoalResponse.ACCEPT
 
     def _on_accepted(self, handle: Any) -> None:
-        request = handle.request
         assert self._next is not None
-        goal = self.controller.start(self._next, tolerances_from_goal(request))
-        ended = Future()
-        self._accepted[bytes(handle.goal_id.uuid)] = (goal, ended)
-        self._running[goal] = (handle, ended)
+        goal = self.controller.start(self._next, tolerances_from_goal(handle.request))
+        self._running[bytes(handle.goal_id.uuid)] = goal, handle, Future()
         handle.execute()
         # The client of a preempted goal learns it at once.
         self._monitor()
 
     async def _execute(self, handle: Any) -> FollowJointTrajectory.Result:
-        goal, ended = self._accepted.pop(bytes(handle.goal_id.uuid))
+        key = bytes(handle.goal_id.uuid)
+        goal, _, ended = self._running[key]
         await ended
+        del self._running[key]
         return FollowJointTrajectory.Result(error_code=goal.code, error_string=goal.text)
 
     def _on_cancel(self, handle: Any) -> CancelResponse:
-        for goal, (own, _) in self._running.items():
-            if own.goal_id == handle.goal_id:
-                self.controller.cancel(goal)
+        if (running := self._running.get(bytes(handle.goal_id.uuid))) is not None:
+            self.controller.cancel(running[0])
         return CancelResponse.ACCEPT
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
@@ -243,8 +223,7 @@ class SimulatedController(Node):
     def _on_query(
         self, request: QueryTrajectoryState.Request, response: QueryTrajectoryState.Response
     ) -> QueryTrajectoryState.Response:
-        time = to_nanoseconds(request.time)
-        point = self.controller.sample_desired(time)
+        point = self.controller.sample_desired(to_nanoseconds(request.time))
         response.success = point is not None
         if point is not None:
             response.name = list(self._joints)
@@ -255,14 +234,21 @@ class SimulatedController(Node):
     def _monitor(self) -> None:
         while self.controller.warnings:
             self.get_logger().warning(self.controller.warnings.pop(0))
-        for goal, (handle, future) in list(self._running.items()):
+        for goal, handle, ended in list(self._running.values()):
+            if ended.done():
+                continue
             if goal.outcome is None:
                 if handle.is_active and goal.feedback is not None:
                     handle.publish_feedback(self._feedback(goal.feedback))
                 continue
-            del self._running[goal]
-            _REPORT_END[goal.outcome](handle)
-            future.set_result(None)
+            # A cancel request for a goal that had just ended otherwise changes nothing.
+            if goal.outcome is GoalOutcome.SUCCEEDED:
+                handle.succeed()
+            elif goal.outcome is GoalOutcome.CANCELED and handle.is_cancel_requested:
+                handle.canceled()
+            else:
+                handle.abort()
+            ended.set_result(None)
 
     def _feedback(self, state: ControllerState) -> FollowJointTrajectory.Feedback:
         message = FollowJointTrajectory.Feedback(joint_names=list(self._joints))
@@ -270,21 +256,6 @@ class SimulatedController(Node):
         message.desired, message.actual = _point(state.desired), _point(state.current)
         message.error.positions, message.error.velocities = state.error, state.error_velocity
         return message
-
-
-def _cancel(handle: Any) -> None:
-    # A cancel request that came for a goal which had just ended otherwise changes nothing.
-    if handle.is_cancel_requested:
-        handle.canceled()
-    else:
-        handle.abort()
-
-
-_REPORT_END = {
-    GoalOutcome.SUCCEEDED: lambda handle: handle.succeed(),
-    GoalOutcome.ABORTED: lambda handle: handle.abort(),
-    GoalOutcome.CANCELED: _cancel,
-}
 
 
 def goal_from_message(message: JointTrajectory) -> Goal:
@@ -308,14 +279,12 @@ def goal_from_message(message: JointTrajectory) -> Goal:
 def tolerances_from_goal(request: FollowJointTrajectory.Goal) -> GoalTolerances:
     """Take the tolerances out of a goal."""
 
-    def pairs(tolerances: Any) -> tuple[tuple[str, Tolerance], ...]:
-        return tuple(
-            (t.name, Tolerance(t.position, t.velocity, t.acceleration)) for t in tolerances
-        )
+    def by_joint(tolerances: Any) -> dict[str, Tolerance]:
+        return {t.name: Tolerance(t.position, t.velocity, t.acceleration) for t in tolerances}
 
     return GoalTolerances(
-        pairs(request.path_tolerance),
-        pairs(request.goal_tolerance),
+        by_joint(request.path_tolerance),
+        by_joint(request.goal_tolerance),
         to_nanoseconds(request.goal_time_tolerance) * 1e-9,
     )
 
@@ -327,5 +296,5 @@ def _point(point: Point) -> JointTrajectoryPoint:
         accelerations=point.accelerations,
         effort=point.effort,
     )
-    message.time_from_start.sec, message.time_from_start.nanosec = divmod(point.time, SECOND)
+    message.time_from_start.sec, message.time_from_start.nanosec = divmod(point.time, 10**9)
     return message

@@ -1,6 +1,7 @@
 """Messages of a fixed layout, serialised once and patched: a thousand a second cost little."""
 
 from collections.abc import Mapping, Sequence
+import itertools
 import struct
 from typing import Any
 
@@ -11,7 +12,6 @@ from trajectory_msgs.msg import JointTrajectoryPoint
 
 from ...plant.controller_types import ControllerState
 
-SECOND = 1_000_000_000
 # Found again in the serialised template; no name holds these bytes.
 _MARK = 0x5A_11_77_00
 # Field of a trajectory point by interface.
@@ -31,14 +31,12 @@ class MessageTemplate:
     """
 
     def __init__(self, message: Any, arrays: Sequence[str], times: Sequence[str]):
-        number = 0
         marks: list[tuple[str, str, list[Any]]] = []
+        numbers = (1e200 + 1e190 * k for k in itertools.count())
         for path in arrays:
             owner, name = _owner(message, path)
             old = getattr(owner, name)
-            count = 1 if isinstance(old, float) else len(old)
-            values = [1e200 + 1e190 * (number + k) for k in range(count)]
-            number += count
+            values = [next(numbers) for _ in ([old] if isinstance(old, float) else old)]
             setattr(owner, name, values[0] if isinstance(old, float) else values)
             marks.append((path, f'<{len(values)}d', values))
         for index, path in enumerate(times):
@@ -59,7 +57,7 @@ class MessageTemplate:
             layout.pack_into(buffer, offset, *values)
         for path, time in times.items():
             layout, offset = self._fields[path]
-            layout.pack_into(buffer, offset, *divmod(time, SECOND))
+            layout.pack_into(buffer, offset, *divmod(time, 10**9))
         return bytes(buffer)
 
     def _locate(self, layout: str, values: list[Any]) -> tuple[struct.Struct, int]:
@@ -73,10 +71,7 @@ class JointStateTemplate:
     """
     `sensor_msgs/JointState` in alphabetical order, as joint_state_broadcaster sends it.
 
-    Parameters
-    ----------
-    joints : names in the order in which values come
-
+    `joints` are names in the order in which values come.
     """
 
     ARRAYS = ('position', 'velocity', 'effort')
@@ -98,13 +93,9 @@ class JointStateTemplate:
 
 class ControllerStateTemplate:
     """
-    `control_msgs/JointTrajectoryControllerState` of a controller.
+    `control_msgs/JointTrajectoryControllerState` of joints in the controller's order.
 
-    Parameters
-    ----------
-    joints : names in the controller's order
-    interface : what it commands, 'effort', 'velocity' or 'position'
-
+    It commands the interface 'effort', 'velocity' or 'position'.
     """
 
     ARRAYS = (

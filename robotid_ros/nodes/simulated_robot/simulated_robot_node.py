@@ -1,6 +1,5 @@
 """A simulated robot as ros2_control shows a real one: `ros2 run robotid_ros simulated_robot`."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 import gc
 import math
@@ -21,9 +20,8 @@ from std_srvs.srv import Trigger
 from ...core.model.robot_description import with_inertials
 from ...exceptions import ConfigurationError, RobotIdError
 from ...files.configuration import read_urdf
-from ...plant.drive_loops import build_drives_of, Step
-from ...plant.drives import TrueParameters
-from ...plant.physics import AppliedWrench, Physics
+from ...plant.drive_loops import build_drives_of
+from ...plant.physics import Physics
 from ...plant.sensors import Sensors
 from ..common.messages import status
 from ..common.runtime import (
@@ -47,14 +45,7 @@ SWITCH_INTERVAL = 2e-4
 
 
 class SimulatedRobot(ConfiguredNode):
-    """
-    Robot, joint state broadcaster and controller in one process.
-
-    Parameters
-    ----------
-    options : of `ConfiguredNode`
-
-    """
+    """Robot, joint state broadcaster and controller in a process; options of `ConfiguredNode`."""
 
     def __init__(self, **options: Any):
         super().__init__('simulated_robot', ('robot', 'simulation'), **options)
@@ -89,7 +80,13 @@ class SimulatedRobot(ConfiguredNode):
     def _build(self) -> None:
         settings, robot = self.configuration.simulation, self.configuration.robot
         settings = replace(settings, gravity=settings.gravity or robot.gravity)
-        self.urdf = self._description()
+        given = self._parameter_overrides.get('robot_description')
+        self.urdf = str(given.value if given is not None else read_urdf(self.configuration) or '')
+        if not self.urdf:
+            raise ConfigurationError(
+                'no robot: give `robot.urdf` in a configuration (--params-file) or the parameter '
+                "'robot_description'"
+            )
         with_bodies, _ = with_inertials(self.urdf, robot.mass)
         motors = dict(zip(robot.elastic.joints, robot.elastic.motors))  # noqa: B905
         joints = settings.joints or robot.joints
@@ -98,7 +95,6 @@ class SimulatedRobot(ConfiguredNode):
         )
         for link in physics.impossible_links:
             self.get_logger().warning(f"no body can have the inertia of '{link}': corrected")
-        sensors = Sensors(settings, physics.joint_state_names)
         self.controller_node = SimulatedController(
             settings,
             physics,
@@ -107,41 +103,33 @@ class SimulatedRobot(ConfiguredNode):
             namespace=self.get_namespace(),
         )
         states = JointStateTemplate(physics.joint_state_names)
-        self._clocks = MessageTemplate(Clock(), (), ('clock',))
         default = QoSPresetProfiles.SYSTEM_DEFAULT.value
         publisher = self.create_publisher(JointState, 'joint_states', default)
-        self._clock_publisher = None
-        if settings.real_time_factor != 1.0:
-            self._clock_publisher = self.create_publisher(Clock, '/clock', 10)
         outputs = Outputs(
             lambda stamp, *fields: publisher.publish(states.fill(stamp, *fields)),
             self.controller_node.publish_state,
-            self._publish_clock,
         )
+        if settings.real_time_factor != 1.0:
+            template = MessageTemplate(Clock(), (), ('clock',))
+            clock = self.create_publisher(Clock, '/clock', 10)
+            outputs.clock = lambda stamp: clock.publish(template.fill({}, {'clock': stamp}))
+        sensors = Sensors(settings, physics.joint_state_names)
         self.loop = ControlLoop(
-            physics, sensors, self.controller_node.controller, settings, outputs,
-            self._let_push(physics, step),
-        )  # fmt: skip
-        if settings.command_interface == 'position':
-            self._serve_speed_scaling()
-        self._serve_friction_factor()
-        self._spin_controller()
-
-    def _let_push(self, physics: Physics, step: Step) -> Step:
-        """Subscribe to wrenches from outside; return a step of the robot under them."""
-        wrench = AppliedWrench(physics, self.configuration.robot.locked)
+            physics, sensors, self.controller_node.controller, settings, outputs, step
+        )
 
         def on_wrench(message: WrenchStamped) -> None:
             force, torque = message.wrench.force, message.wrench.torque
-            parts = [(part.x, part.y, part.z) for part in (force, torque)]
-            wrench.set(message.header.frame_id, [*parts[0], *parts[1]])
-
-        def pushed(command: Sequence[float]) -> list[float]:
-            wrench.apply()
-            return step(command)
+            values = (force.x, force.y, force.z, torque.x, torque.y, torque.z)
+            physics.push(message.header.frame_id, values)
 
         self.create_subscription(WrenchStamped, '~/external_wrench', on_wrench, 10)
-        return pushed
+        if settings.command_interface == 'position':
+            self._serve_speed_scaling()
+        self.add_on_set_parameters_callback(self._change_friction)
+        executor = NodeExecutor(context=self.context)
+        executor.add_node(self.controller_node)
+        self._spinning = SpinThread(executor)
 
     def _serve_speed_scaling(self) -> None:
         """Publish the speed scaling as the driver of Universal Robots does, in per cent."""
@@ -160,54 +148,31 @@ class SimulatedRobot(ConfiguredNode):
             lambda: publisher.publish(Float64(data=100.0 * controller.speed_scaling)),
         )
 
-    def _serve_friction_factor(self) -> None:
+    def _change_friction(self, parameters: list[Parameter]) -> SetParametersResult:
         """Let the friction be changed while the robot runs."""
         name = 'simulation.friction_factor'
-
-        def change(parameters: list[Parameter]) -> SetParametersResult:
-            for parameter in parameters:
-                if parameter.name == name:
-                    try:
-                        factors = tuple(float(x) for x in parameter.value)
-                        if not all(0.0 <= factor < math.inf for factor in factors):
-                            raise ConfigurationError(f"'{name}' must be at least 0 and finite")
-                        self.loop.physics.scale_friction(factors)
-                    except ConfigurationError as error:
-                        return SetParametersResult(successful=False, reason=str(error))
-            return SetParametersResult(successful=True)
-
-        self.add_on_set_parameters_callback(change)
-
-    def _spin_controller(self) -> None:
-        executor = NodeExecutor(context=self.context)
-        executor.add_node(self.controller_node)
-        self._spinning = SpinThread(executor)
-
-    def _description(self) -> str:
-        given = self._parameter_overrides.get('robot_description')
-        text = given.value if given is not None else read_urdf(self.configuration)
-        if not text:
-            raise ConfigurationError(
-                'no robot: give `robot.urdf` in a configuration (--params-file) or the parameter '
-                "'robot_description'"
-            )
-        return str(text)
-
-    def _publish_clock(self, stamp: int) -> None:
-        if self._clock_publisher is not None:
-            self._clock_publisher.publish(self._clocks.fill({}, {'clock': stamp}))
+        for parameter in parameters:
+            if parameter.name == name:
+                try:
+                    factors = tuple(float(x) for x in parameter.value)
+                    if not all(0.0 <= factor < math.inf for factor in factors):
+                        raise ConfigurationError(f"'{name}' must be at least 0 and finite")
+                    self.loop.physics.scale_friction(factors)
+                except ConfigurationError as error:
+                    return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
 
     def _publish_descriptions(self) -> None:
         true_urdf = self.loop.physics.urdf
         texts = {'robot_description': self.urdf, '~/true_robot_description': true_urdf}
         for name, text in texts.items():
             self.create_publisher(String, name, LATCHED).publish(String(data=text))
-        publisher = self.create_publisher(DiagnosticArray, '~/true_parameters', LATCHED)
-        message = DiagnosticArray(
-            status=[_true_parameters_status(t) for t in self.loop.physics.true_parameters()]
-        )
+        message = DiagnosticArray()
         message.header.stamp = Time(nanoseconds=self.loop.now()).to_msg()
-        publisher.publish(message)
+        for truth in self.loop.physics.true_parameters():
+            ratios = {'ratios': ' '.join(map(repr, truth.ratios))} if truth.ratios else {}
+            message.status.append(status(truth.name, '', {**truth.values, **ratios}))
+        self.create_publisher(DiagnosticArray, '~/true_parameters', LATCHED).publish(message)
 
     def _on_break(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         kind = self.loop.sensors.fault.kind
@@ -236,17 +201,8 @@ class SimulatedRobot(ConfiguredNode):
         """Tell how well the loop keeps time: it is slow on a machine that is too busy."""
         seen, simulation = self.loop.statistics, self.configuration.simulation
         values = {'cycles': seen.cycles, 'late_cycles': seen.late, 'worst_lag': seen.worst}
-        return status(
-            '',
-            f"controller '{simulation.controller}'",
-            values,
-            hardware=self.configuration.robot.name,
-        )
-
-
-def _true_parameters_status(truth: TrueParameters) -> DiagnosticStatus:
-    ratios = {'ratios': ' '.join(map(repr, truth.ratios))} if truth.ratios else {}
-    return status(truth.name, '', {**truth.values, **ratios})
+        text, hardware = f"controller '{simulation.controller}'", self.configuration.robot.name
+        return status('', text, values, hardware=hardware)
 
 
 def main(args: list[str] | None = None) -> int:

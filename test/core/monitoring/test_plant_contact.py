@@ -10,7 +10,7 @@ from robotid_ros.core.model.dynamics import RobotDynamics
 from robotid_ros.core.monitoring.contact_detector import ExternalWrench
 from robotid_ros.core.monitoring.external_effort import ExternalEffortEstimator
 from robotid_ros.core.monitoring.settings import ContactSettings
-from robotid_ros.plant.physics import AppliedWrench, Physics
+from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import SimulationSettings
 
 FORCE = np.array([12.0, -20.0, 8.0])
@@ -28,7 +28,7 @@ def run(moving):
     truth = {joint.name: joint.values for joint in physics.true_parameters()}
     robot = arm()
     chi = np.array([truth[p.joint].get(p.symbol, 0.0) for p in robot.parameters])
-    model, push = RobotDynamics(robot, chi), AppliedWrench(physics)
+    model = RobotDynamics(robot, chi)
     time = np.arange(round(SECONDS * 1000)) * 1e-3
     w = 2.0 * np.pi * np.array([0.5, 0.4, 0.6]) * moving
     q_ref = START + 0.5 * (1.0 - np.cos(np.outer(time, w)))
@@ -38,9 +38,8 @@ def run(moving):
     for k, (wanted, speed) in enumerate(zip(q_ref, dq_ref, strict=True)):
         acts = PUSHED <= time[k] < RELEASED
         if k in (round(1000 * PUSHED), round(1000 * RELEASED)):
-            push.set(link, [*FORCE, 0.0, 0.0, 0.0] if acts else [0.0] * 6)
+            physics.push(link, [*FORCE, 0.0, 0.0, 0.0] if acts else [0.0] * 6)
         rows.append((physics.position, physics.velocity, effort, acts))
-        push.apply()
         effort = P * (wanted - physics.position) + D * (speed - physics.velocity)
         physics.step(effort.tolist())
     q, _, tau, acts = (np.array(column)[::2] for column in zip(*rows, strict=True))

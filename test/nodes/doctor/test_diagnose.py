@@ -12,7 +12,6 @@ from robotid_ros.core.finding_codes import seen_and_remedy
 from robotid_ros.core.findings import Severity
 from robotid_ros.nodes.common.messages import status
 from robotid_ros.nodes.doctor import network_checks
-from robotid_ros.nodes.doctor.controller_manager import state_from_answers, states_by_diagnostics
 from robotid_ros.nodes.doctor.diagnose import diagnose, subject_of
 from robotid_ros.nodes.doctor.graph_snapshot import (
     ControllerStates,
@@ -22,6 +21,7 @@ from robotid_ros.nodes.doctor.graph_snapshot import (
     ManagerState,
     Topic,
 )
+from robotid_ros.nodes.doctor.take_snapshot import state_from_answers, states_by_diagnostics
 
 from .conftest import controller, EPOCH, JOINTS, told, topics, URDF
 

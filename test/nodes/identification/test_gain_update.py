@@ -6,7 +6,7 @@ import pytest
 
 from robotid_ros.exceptions import ControllerError
 from robotid_ros.files.verification import GainTrial, TrackingRow, Verification, write_verification
-from robotid_ros.nodes.identification.gain_update import ANYWAY, check_trial
+from robotid_ros.nodes.identification.gain_proposal import ANYWAY, check_trial
 
 CREATED = '2025-01-31T12:00:00+00:00'
 ROWS = (

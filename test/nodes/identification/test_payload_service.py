@@ -21,7 +21,7 @@ from robotid_ros.nodes.common.messages import values_of
 from robotid_ros.nodes.common.runtime import LATCHED
 from robotid_ros.nodes.common.waiting import result_of
 from robotid_ros.nodes.identification.identification_node import IdentificationNode
-from robotid_ros.nodes.identification.payload_messages import (
+from robotid_ros.nodes.identification.payload_service import (
     inertia_message,
     payload_message,
     PayloadOutcome,
