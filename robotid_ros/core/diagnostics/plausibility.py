@@ -152,13 +152,17 @@ def saturation_warnings(robot: Robot, samples: Samples, system: Rows) -> list[Fi
     for j, joint in enumerate(robot.joints):
         efforts = samples.tau[:, j]
         crowds = {sign: _crowd(sign * efforts) for sign in (1.0, -1.0)}
-        cut = np.any([crowd[::keep] for crowd in crowds.values()], axis=0)
+        rows = {sign: crowd[::keep] & moving[:, j] for sign, crowd in crowds.items()}
         # The filter spreads what is cut off over the rows beside it.
-        others = moving[:, j] & ~np.convolve(cut, np.ones(3), 'same').astype(bool)
+        cut = np.convolve(rows[1.0] | rows[-1.0], np.ones(3), 'same') > 0.5
         share = sum(
-            float(crowd.mean())
-            for sign, crowd in crowds.items()
-            if _goes_beyond(sign * system.Y[j], system.W[j], crowd[::keep] & moving[:, j], others)
+            float(crowds[sign].mean())
+            for sign, own in rows.items()
+            # Where the other end may be cut off as well, fewer rows are left: these must be sure.
+            if any(
+                _goes_beyond(sign * system.Y[j], system.W[j], own, moving[:, j] & ~away, sure)
+                for away, sure in ((own, 0.0), (cut, SURE))
+            )
         )
         if share:
             limit = float(np.percentile(np.abs(efforts), 99.0))
@@ -178,15 +182,16 @@ def _crowd(effort: Array) -> Mask:
     return crowd if crowded and top > 2.0 * width else np.zeros_like(crowd)
 
 
-def _goes_beyond(measured: Array, W: Array, rows: Mask, others: Mask) -> bool:
-    """Tell whether the joint's model of other rows expects more than was measured in these."""
+def _goes_beyond(measured: Array, W: Array, rows: Mask, others: Mask, sure: float) -> bool:
+    """Tell whether a fit of other rows expects more in these than measured, by so many σ."""
     if rows.sum() < MIN_ROWS or others.sum() < MIN_OTHERS * len(W[0]):
         return False
     # The joint alone, without these rows: what is wrong with others does not count here.
     expected = W @ scaled_least_squares(W[others], measured[others], PREDICTED)
     excess = float(np.mean(expected[rows] - measured[rows]))
-    usual = rms(expected[others] - measured[others])
-    if excess < max(MIN_EXCESS * rms(measured), MIN_OVER_USUAL * usual):
+    usual, mean = rms(expected[others] - measured[others]), W[rows].mean(axis=0)
+    sigma = usual * np.linalg.norm(np.linalg.lstsq(W[others].T, mean, rcond=None)[0])
+    if excess < max(MIN_EXCESS * rms(measured), MIN_OVER_USUAL * usual, sure * sigma):
         return False
     return float(np.std(expected[rows])) > MIN_SPREAD_RATIO * float(np.std(measured[rows]))
 
