@@ -155,15 +155,13 @@ def saturation_warnings(robot: Robot, samples: Samples, system: Rows) -> list[Fi
         rows = {sign: crowd[::keep] & moving[:, j] for sign, crowd in crowds.items()}
         # The filter spreads what is cut off over the rows beside it.
         cut = np.convolve(rows[1.0] | rows[-1.0], np.ones(3), 'same') > 0.5
-        share = sum(
-            float(crowds[sign].mean())
-            for sign, own in rows.items()
+        share = 0.0
+        for sign, own in rows.items():
+            Y, W = sign * system.Y[j], system.W[j]
             # Where the other end may be cut off as well, fewer rows are left: these must be sure.
-            if any(
-                _goes_beyond(sign * system.Y[j], system.W[j], own, moving[:, j] & ~away, sure)
-                for away, sure in ((own, 0.0), (cut, SURE))
-            )
-        )
+            sets = [(own, 0.0), (cut, SURE)] if rows[-sign].any() else [(own, 0.0)]
+            if any(_goes_beyond(Y, W, own, moving[:, j] & ~away, sure) for away, sure in sets):
+                share += float(crowds[sign].mean())
         if share:
             limit = float(np.percentile(np.abs(efforts), 99.0))
             found.append(finding('effort_saturation', [joint], limit=limit, share=share))
@@ -189,11 +187,15 @@ def _goes_beyond(measured: Array, W: Array, rows: Mask, others: Mask, sure: floa
     # The joint alone, without these rows: what is wrong with others does not count here.
     expected = W @ scaled_least_squares(W[others], measured[others], PREDICTED)
     excess = float(np.mean(expected[rows] - measured[rows]))
-    usual, mean = rms(expected[others] - measured[others]), W[rows].mean(axis=0)
-    sigma = usual * np.linalg.norm(np.linalg.lstsq(W[others].T, mean, rcond=None)[0])
-    if excess < max(MIN_EXCESS * rms(measured), MIN_OVER_USUAL * usual, sure * sigma):
+    usual = rms(expected[others] - measured[others])
+    if excess < max(MIN_EXCESS * rms(measured), MIN_OVER_USUAL * usual):
         return False
-    return float(np.std(expected[rows])) > MIN_SPREAD_RATIO * float(np.std(measured[rows]))
+    if float(np.std(expected[rows])) <= MIN_SPREAD_RATIO * float(np.std(measured[rows])):
+        return False
+    # σ of the mean of what is expected.
+    mean = W[rows].mean(axis=0)
+    leverage = np.linalg.norm(np.linalg.lstsq(W[others].T, mean, rcond=None)[0])
+    return excess >= sure * usual * float(leverage)
 
 
 # Bins of one direction by speed, and least rows of one: presliding stores energy and gives it
