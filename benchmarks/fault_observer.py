@@ -1,7 +1,7 @@
 """What is seen of a session from outside: states and when they came, the robot and its efforts."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 import contextlib
 from pathlib import Path
 import threading
@@ -26,14 +26,9 @@ class Client(SessionClient):
         self.arrivals: list[tuple[int, str, Any]] = []
         super().__init__(domain)
 
-    def _make_callback(self, topic: str) -> Callable[..., None]:
-        keep = super()._make_callback(topic)
-
-        def note(message: Any, info: Mapping[str, int]) -> None:
-            self.arrivals.append((info['source_timestamp'], topic, message))
-            keep(message)
-
-        return note
+    def _keep(self, topic: str, message: Any, info: Mapping[str, int]) -> None:  # type: ignore[override]
+        self.arrivals.append((info['source_timestamp'], topic, message))
+        super()._keep(topic, message)
 
 
 class Observer:
