@@ -3,15 +3,18 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 import contextlib
+import functools
 from pathlib import Path
 import threading
 from typing import Any
 
 from control_msgs.msg import JointTrajectoryControllerState
+from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 from sensor_msgs.msg import JointState
 
 from robotid_ros.nodes.common.batched_subscription import BatchedSubscription
+from robotid_ros.nodes.common.runtime import LATCHED_HISTORY
 from robotid_ros.nodes.common.waiting import wait_until
 from robotid_ros.nodes.demo.session_client import SessionClient
 
@@ -23,12 +26,14 @@ class Client(SessionClient):
     """Notes when each state was published [ns], not when this process had its turn."""
 
     def __init__(self, domain: int):
-        self.arrivals: list[tuple[int, str, Any]] = []
         super().__init__(domain)
+        self.arrivals: list[tuple[int, str, Any]] = []
+        for topic in ('excitation/state', 'recorder/state'):
+            note = functools.partial(self._note, topic)
+            self.node.create_subscription(DiagnosticStatus, topic, note, LATCHED_HISTORY)
 
-    def _keep(self, topic: str, message: Any, info: Mapping[str, int]) -> None:  # type: ignore[override]
+    def _note(self, topic: str, message: Any, info: Mapping[str, int]) -> None:
         self.arrivals.append((info['source_timestamp'], topic, message))
-        super()._keep(topic, message)
 
 
 class Observer:

@@ -310,8 +310,6 @@ class Trial:
         """Wait until somebody says that the session is cut: how long after the fault, and why."""
         while time.monotonic() < begun + timeout:
             for published, topic, message in list(self.client.arrivals):
-                if topic not in ('excitation/state', 'recorder/state'):
-                    continue
                 state = values_of(message).get('state')
                 if topic == 'excitation/state' and state == 'done':
                     return float('nan'), ''

@@ -6,7 +6,7 @@ Every check of a moving robot: what is watched, its bound, and what is said.
 | joint states: age, position, effort | `stale_after`, limits, `effort_share` | `Watchdog` |
 | sensors | numbers that change with the motion | `Watchdog` |
 | a joint's position while its reference moves | five times the error so far | `FrozenWatch` |
-| velocities against positions, of efforts that are commanded | limits | `VelocityWatch` |
+| velocities against positions, where efforts are commanded | limit | `VelocityWatch` |
 | joints that do not take part | where the model has them | `Watchdog` |
 | controller's states: age, tracking | `stale_after`, `tracking_error` | `Watchdog` |
 | controller's speed scaling | 10 to 100 %, pauses of 5 s | `SpeedScaling` of the adapter |
@@ -366,15 +366,15 @@ class FrozenWatch:
             k = int(np.argmax(failed))
             raise RobotStateError(
                 f'position of {self._joints[k]} stays the same while its reference has moved by '
-                f'{moved[k]:.3g}: its sensor is frozen, or the joint is blocked or without power'
+                f'{moved[k]:.3g}: check its sensor, and whether the joint is free and has power'
             )
 
 
 class VelocityWatch:
     """
-    Finds a joint whose velocity differs from what its positions do by more than it can move.
+    Finds a joint whose velocity differs from that of its positions by more than its limit.
 
-    A velocity that is always zero, or smoothed, does not.
+    One that is always zero, or smoothed, does not differ by so much.
 
     Parameters
     ----------
