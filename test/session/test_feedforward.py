@@ -1,5 +1,6 @@
 """Goals of others through the node `feedforward`: better tracked, refused, cancelled, orphaned."""
 
+import os
 from pathlib import Path
 import signal
 import time
@@ -176,6 +177,17 @@ def test_a_relay_that_dies_leaves_the_robot_at_rest(
     assert np.abs(session.robot.positions[-1] - START - 1.5).min() > 0.2
     if number == signal.SIGSTOP:
         process.send_signal(signal.SIGCONT)
+
+
+def test_a_goal_waits_for_a_guardian_that_is_started_again(session: Session, mover: Mover):
+    pid = session.process('feedforward').pid
+    children = Path(f'/proc/{pid}/task')
+    guardians = [c for t in children.iterdir() for c in (t / 'children').read_text().split()]
+    for guardian in guardians:
+        os.kill(int(guardian), signal.SIGKILL)
+    # The relay looks after it several times a second, and takes longer to start one.
+    time.sleep(0.3)
+    assert mover.move(START + 0.3, 1.0).status == GoalStatus.STATUS_SUCCEEDED
 
 
 def test_a_controller_that_stops_ends_the_goal(session: Session, mover: Mover):

@@ -267,6 +267,7 @@ class FeedForward(WorkerNode):
         """Send a goal with efforts; None where it was cancelled before."""
         assert self._robot is not None
         request, points = handle.request, None
+        self._check_guardian()
         if self._guardian is None:
             await self._in_thread(lambda: self._wait_for_guardian(handle))
         if self.get_parameter('feedforward.enabled').value:
@@ -410,6 +411,7 @@ class FeedForward(WorkerNode):
         """Give signs of life, take in the tracking error, and cancel where states stop."""
         if self._robot is None:
             return
+        self._check_guardian()
         # At rest, too: a queue that is full takes long.
         states = self._take_states(NEWEST if self._running else 1)
         silent = self._silence.update(time.monotonic(), heard=bool(states) or not self._running)
@@ -423,6 +425,9 @@ class FeedForward(WorkerNode):
                 latest.states += 1
         if silent > self.configuration.excitation.stale_after:
             self._cancel_all(f"'{self._controller}' stopped publishing its state: is it active?")
+
+    def _check_guardian(self) -> None:
+        """Give it a sign of life; start another one where it has ended, and cancel what runs."""
         if self._guardian is None:
             return
         try:
