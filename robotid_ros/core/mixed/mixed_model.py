@@ -26,6 +26,7 @@ from .columns import (
     observe_kinds,
     Part,
     scaled_terms,
+    TINY,
     told_joints,
 )
 from .folds import folds
@@ -189,16 +190,7 @@ def choose(
     bodies = base.of(robot.prior) if robot.prior[robot.first_columns + 9].any() else None
     metric = _body_metric(robot, base, links) / np.outer(length, length)
     mean = None if bodies is None else bodies * length
-    spread = _friction_spread(parts, robot, base)
-    known = spread > 0.0
-    # Of all rows: an error of 1/σ has the variance σ.
-    owner = np.array(
-        [
-            robot.joints.index(robot.parameters[k].joint) if f else 0
-            for k, f in zip(base.columns, known, strict=True)
-        ]
-    )
-    ridge = np.where(known, 1.0 / (weights[owner] * np.where(known, spread, 1.0)), 0.0)
+    spread, ridge = _friction(parts, robot, base, weights)
     ridge /= grams.count
     choice = Choice(grams, used, base.rank, weights, mean, metric, ridge / length**2)
     found = choice.run()
@@ -229,25 +221,28 @@ def choose(
     )
 
 
-def _friction_spread(parts: Sequence[Part], robot: Robot, base: BaseParameters) -> Array:
+def _friction(
+    parts: Sequence[Part], robot: Robot, base: BaseParameters, weights: Array
+) -> tuple[Array, Array]:
     """
-    Return the variance (b,) of friction before the data, zero of other parameters.
+    Return the variance (b,) of friction before the data, and its ridge (b,); zero of others.
 
     It is some times the joint's efforts, at a speed that the joint may have. Without, a joint that
-    hardly moved is given friction that no other motion knows.
+    hardly moved is given friction that no other motion knows. An error weighted by 1/σ has σ.
     """
     dq, tau = (np.concatenate([getattr(p.samples, k) for p in parts]) for k in ('dq', 'tau'))
     effort = np.sqrt(np.mean(tau**2, axis=0))
     effort = FRICTION * np.maximum(effort, LEAST_EFFORT * effort.max())
     fastest = np.nan_to_num(robot.limits.velocity, posinf=1.0)
     speed = np.maximum(np.quantile(np.abs(dq), FAST, axis=0), LEAST_SPEED * fastest)
-    result = np.zeros(base.rank)
+    spread, ridge = np.zeros(base.rank), np.zeros(base.rank)
     for k, column in enumerate(base.columns):
         parameter = robot.parameters[column]
         if parameter.symbol in ('Fv', 'Fc', 'off') and parameter.joint in robot.joints:
             j = robot.joints.index(parameter.joint)
-            result[k] = (effort[j] / (speed[j] if parameter.symbol == 'Fv' else 1.0)) ** 2
-    return result
+            spread[k] = (effort[j] / (speed[j] if parameter.symbol == 'Fv' else 1.0)) ** 2
+            ridge[k] = 1.0 / max(weights[j] * spread[k], TINY)
+    return spread, ridge
 
 
 def _body_metric(robot: Robot, base: BaseParameters, links: npt.NDArray[np.bool_]) -> Array:

@@ -64,7 +64,7 @@ class Penalty(ReadOnlyArrays):
         Returns the solution, the covariance (b, b) of what the penalties leave, and how far (b,)
         rows at instants move the estimate.
         """
-        R = np.linalg.qr(np.column_stack([W, Y]), mode='r')
+        R = np.asarray(np.linalg.qr(np.column_stack([W, Y]), mode='r'))
         W, Y = R[:, :-1], R[:, -1]
         free = np.flatnonzero(~self.shrunk)
         length = np.sqrt(self.size)
@@ -72,8 +72,10 @@ class Penalty(ReadOnlyArrays):
         weak = np.vstack([W[:, free], weak])
         torques = np.append(Y, 0.0 * free)
         plain = least_squares(weak, torques)
-        pulled = np.vstack([weak, self.rows[:, free]]), np.append(torques, self.target)
-        held = least_squares(*pulled) if len(self.rows) else plain
+        held = plain
+        if len(self.rows):
+            bodies = np.vstack([weak, self.rows[:, free]])
+            held = least_squares(bodies, np.append(torques, self.target))
         target = np.zeros(W.shape[1])
         target[free] = held.value
         hold = HOLD * self.size
