@@ -27,7 +27,7 @@ examples:
   robotid export tx40_identified --format mjcf
   robotid export results --format mjcf -o arm.xml --mesh-folder ~/ws/src
   robotid export results --format inertials --like physical_parameters.yaml
-  robotid export results --format ros2_controller -o ~/ws/src/arm_dynamics
+  robotid export results --format ros2_controller -o src/arm_dynamics
   robotid export results --format csv -o parameters.csv
   robotid export results --format npz --regressor recordings/tx40 --part 0:0.5
 """

@@ -152,7 +152,7 @@ def _number(value: float) -> Expression:
 
 
 @dataclass
-class Code:
+class Statements:
     """Lines of C++ that give names to expressions."""
 
     lines: dict[str, Expression] = field(default_factory=dict)
@@ -229,12 +229,12 @@ def _functions(model: IdentifiedModel, robot: Robot) -> dict[str, list[str]]:
     ]
     zero, functions = np.zeros(robot.n, dtype=object), {}
     for name, speed, change in (('inverse_dynamics', dq, ddq), ('gravity', zero, zero)):
-        code = Code()
+        code = Statements()
         tau = _link_torques(code, robot, bodies, q, speed, change)
         for r, inertia, _, _, stiffness, offset in drives:
             tau = tau + r * (inertia * (r @ change) + stiffness * (r @ q) + offset)
         functions[name] = code.function(tau)
-    code, tau = Code(), zero
+    code, tau = Statements(), zero
     for k, (r, _, viscous, dry, _, _) in enumerate(drives, 1):
         speed = code.let(r @ dq, f'speed{k}')
         sign = _call('std::tanh', Expression('steepness') * speed)
@@ -265,7 +265,7 @@ class _Link:
     N: Any
 
 
-def _link_torques(code: Code, robot: Robot, bodies: Any, q: Any, dq: Any, ddq: Any) -> Any:
+def _link_torques(code: Statements, robot: Robot, bodies: Any, q: Any, dq: Any, ddq: Any) -> Any:
     """
     Return the torques (n,) of the links, by recursive Newton-Euler.
 
