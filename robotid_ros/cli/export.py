@@ -36,7 +36,8 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument('results', help='parameters.yaml, or the folder that holds it')
-    parser.add_argument('--format', required=True, choices=tuple(FORMATS))
+    names = ', '.join(FORMATS)
+    parser.add_argument('--format', required=True, choices=(*FORMATS,), metavar='NAME', help=names)
     text = "default: the robot's name, beside the results"
     shared.add_output_option(parser, text, replaces='existing files')
     parser.add_argument(

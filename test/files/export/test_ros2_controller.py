@@ -279,6 +279,11 @@ def test_what_is_not_a_number_stops_it(arm, value, place):
     compiled.start(np.ones(3), payload=payload)
     valid, found = compiled.update(q, dq, effort, 0.5, ddq)
     assert not valid and not found.any()
+    # Nothing of it stays.
+    compiled.start(None)
+    valid, found = compiled.update(np.zeros(3), np.zeros(3), np.zeros(3))
+    assert valid
+    np.testing.assert_allclose(found, 1.0)
 
 
 def test_unusable_results_give_no_controller(arm):
