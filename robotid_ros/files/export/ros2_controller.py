@@ -37,13 +37,12 @@ TEMPLATES = Path(__file__).parent / 'controller_package'
 HELD = frozenset({FRICTION, OFFSETS, SPRINGS, ROTORS, COUPLINGS, GRAVITY})
 # Decimals of directions and places [m]: cos(π/2) becomes 0, and what is left out is rounding.
 DECIMALS = 15
-# Share of the friction that is added unless a parameter says otherwise: that of a gear falls by
-# half when it warms up, and more than there is would move the robot by itself.
+# Share of the friction that is added unless a parameter says otherwise: that of a gear falls when
+# it warms up (Bittencourt and Gunnarsson 2012), and more than there is moves the robot by itself.
 FRICTION_SHARE = 0.5
 ATOM, PRODUCT, SUM = range(3)
 # A body's mass, first moments ∫ r dm and second moments ∫ r rᵀ dm, as the C++ struct has them.
 MOMENTS = ('m', 'mx', 'my', 'mz', 'sxx', 'sxy', 'sxz', 'syy', 'syz', 'szz')
-
 # Of a drive, in the order of `Drive`.
 DRIVE = ('inertia', 'viscous', 'dry', 'stiffness', 'offset')
 
