@@ -273,8 +273,8 @@ def test_it_adds_to_the_controller_before_within_the_limits(arm):
 @pytest.mark.parametrize('place', range(5))
 def test_what_is_not_a_number_stops_it(arm, value, place):
     compiled, _, q, dq = arm
-    values = [q.copy(), dq.copy(), np.ones(3), np.ones(3), EMPTY.copy()]
-    values[place][1] = value
+    values = [q.copy(), dq.copy(), np.ones(3), np.ones(3), PAYLOAD.copy()]
+    values[place][0] = value
     q, dq, effort, ddq, payload = values
     compiled.start(np.ones(3), payload=payload)
     valid, found = compiled.update(q, dq, effort, 0.5, ddq)
