@@ -28,6 +28,7 @@ setup(
     package_data={
         NAME: [
             'py.typed',
+            'files/export/controller_package/**/*.jinja',
             'files/report/*.css',
             'files/report/*.js',
             'files/report/templates/*.html',

@@ -17,15 +17,17 @@ if TYPE_CHECKING:
 HELP = 'write what was identified for other programs'
 DESCRIPTION = (
     'Write an identified robot for simulators and controllers (mjcf, sdf, urdf, srdf, inertials '
-    'for a xacro), or its parameters as a table (csv, mat, npz). In mjcf, sdf and urdf viscous '
-    'and Coulomb friction stand for other laws, with their residual at the recorded speeds. What '
-    'a format cannot hold is said here, and in the file.'
+    'for a xacro), a controller of ros2_control for it (a package in C++), or its parameters as a '
+    'table (csv, mat, npz). In mjcf, sdf, urdf and the controller viscous and Coulomb friction '
+    'stand for other laws, with their residual at the recorded speeds. What a format cannot hold '
+    'is said here, and in the file.'
 )
 EXAMPLES = """\
 examples:
   robotid export tx40_identified --format mjcf
   robotid export results --format mjcf -o arm.xml --mesh-folder ~/ws/src
   robotid export results --format inertials --like physical_parameters.yaml
+  robotid export results --format ros2_controller -o src/arm_dynamics
   robotid export results --format csv -o parameters.csv
   robotid export results --format npz --regressor recordings/tx40 --part 0:0.5
 """
@@ -34,7 +36,8 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument('results', help='parameters.yaml, or the folder that holds it')
-    parser.add_argument('--format', required=True, choices=tuple(FORMATS))
+    names = ', '.join(FORMATS)
+    parser.add_argument('--format', required=True, choices=(*FORMATS,), metavar='NAME', help=names)
     text = "default: the robot's name, beside the results"
     shared.add_output_option(parser, text, replaces='existing files')
     parser.add_argument(
@@ -79,10 +82,11 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     written = [output, table] if args.regressor else [output]
     shared.expect_new(written, args.force)
     marked = unusable_note(read_results(args.results))
-    content, notes = write(args.format, model, folders=args.mesh_folder, like=args.like)
+    files, notes = write(args.format, model, folders=args.mesh_folder, like=args.like)
     if args.regressor:
         notes = [*notes, *_write_regressor(args, model, table)]
-    write_bytes(output, content, overwrite=args.force)
+    for path, content in files.items():
+        write_bytes(output / path, content, overwrite=args.force)
 
     def print_all() -> None:
         if marked:

@@ -1,5 +1,6 @@
 """`robotid export`: files for other programs, none of them replaced unasked."""
 
+import dataclasses
 from xml.etree import ElementTree
 
 from identified_models import saved
@@ -7,7 +8,9 @@ import numpy as np
 import pytest
 import yaml
 
+from robotid_ros.core.verdict import GOOD, Verdict
 from robotid_ros.files.export.export import FORMATS
+from robotid_ros.files.results_file import read_results, write_results
 
 from .conftest import unwrapped
 
@@ -19,7 +22,7 @@ def results(tmp_path, scara):
     return saved(tmp_path / 'results', robot, chi)
 
 
-@pytest.mark.parametrize('kind', FORMATS)
+@pytest.mark.parametrize('kind', [kind for kind in FORMATS if kind != 'ros2_controller'])
 def test_every_format_is_written_beside_the_results(run, results, kind):
     path = results / f'scara{FORMATS[kind].suffix}'
     code, said, err = run('export', results / 'parameters.yaml', '--format', kind)
@@ -38,6 +41,41 @@ def test_every_format_is_written_beside_the_results(run, results, kind):
         assert manager['feedforward']['joints'] == ['joint_1', 'joint_2']
     elif path.suffix == '.yaml':
         assert set(yaml.safe_load(text)) == {'base_link', 'link_1', 'link_2'}
+
+
+def test_a_controller_is_a_folder(run, results):
+    command = ('export', results, '--format', 'ros2_controller')
+    code, out, err = run(*command)
+    assert (code, out) == (1, '') and 'no controller is written' in err and err.count('\n') == 1
+    known = dataclasses.replace(read_results(results), verdict=Verdict(GOOD, ''))
+    write_results(known, results)
+    code, said, err = run(*command)
+    path = results / 'scara_dynamics'
+    assert (code, err) == (0, '') and unwrapped(said).endswith(f'written {path}\n')
+    files = {str(each.relative_to(path)) for each in path.rglob('*') if each.is_file()}
+    assert files == {
+        'CMakeLists.txt',
+        'README.md',
+        'include/scara_dynamics/compensation.hpp',
+        'include/scara_dynamics/dynamics.hpp',
+        'include/scara_dynamics/model.hpp',
+        'package.xml',
+        'plugin.xml',
+        'src/controller.cpp',
+        'src/dynamics.cpp',
+        'src/parameters.yaml',
+    }
+    assert ElementTree.parse(path / 'package.xml').findtext('name') == 'scara_dynamics'
+    plugin = ElementTree.parse(path / 'plugin.xml').find('class').get('name')
+    readme = (path / 'README.md').read_text()
+    blocks = [block.split('```')[0] for block in readme.split('```yaml\n')[1:]]
+    (manager,) = map(yaml.safe_load, blocks)
+    assert manager['controller_manager']['ros__parameters']['arm_dynamics'] == {'type': plugin}
+    assert 'masses and inertias are one choice' in readme
+    assert set(yaml.safe_load((path / 'src/parameters.yaml').read_text())) == {'scara_dynamics'}
+    code, _, err = run(*command)
+    assert code == 1 and 'add --force' in err
+    assert run(*command, '--force')[0] == 0
 
 
 def test_what_a_format_lacks_is_said(run, results):

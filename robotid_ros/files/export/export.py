@@ -23,6 +23,7 @@ FORMATS = {
     'urdf': Format('.urdf', 'identified_urdf', 'urdf'),
     'srdf': Format('.srdf', 'identified_urdf', 'srdf'),
     'inertials': Format('_inertials.yaml', 'inertials', 'inertials', 'like'),
+    'ros2_controller': Format('_dynamics', 'ros2_controller', 'ros2_controller'),
     'moveit': Format('_moveit_controllers.yaml', 'moveit', 'moveit'),
     'csv': Format('_parameters.csv', 'tables', 'csv_table', table=True),
     'mat': Format('_parameters.mat', 'tables', 'mat_structs', table=True),
@@ -30,9 +31,13 @@ FORMATS = {
 }
 
 
-def write(name: str, model: 'IdentifiedModel', **options: Any) -> tuple[bytes, list[str]]:
+def write(
+    name: str, model: 'IdentifiedModel', **options: Any
+) -> tuple[dict[str, bytes], list[str]]:
     """
-    Write a model in a format; return the file's content, and sentences on what it does not hold.
+    Write a model in a format; return files, and sentences on what they do not hold.
+
+    Files have their paths within the output's folder; a single file, which is the output, has ''.
 
     Options are `folders`, where the packages of meshes are, besides those of the configuration,
     and `like`, a file whose structure inertials follow.
@@ -43,4 +48,5 @@ def write(name: str, model: 'IdentifiedModel', **options: Any) -> tuple[bytes, l
         content, notes = writer(model.results), []
     else:
         content, notes = writer(model, **{k: v for k, v in options.items() if k == form.option})
-    return content.encode() if isinstance(content, str) else content, notes
+    files = content if isinstance(content, dict) else {'': content}
+    return {k: v.encode() if isinstance(v, str) else v for k, v in files.items()}, notes
