@@ -122,6 +122,11 @@ class PayloadIdentificationSettings:
     frame: str = setting(
         '', "frame of the result; empty: excitation.workspace.frame, else tool0, else a joint's"
     )
+    maker: str = setting(
+        '',
+        'whose driver ~/set_payload sets: universal_robots, franka, ufactory; or feedforward',
+    )
+    service: str = setting('', 'of the driver, where it is not started as usual')
 
 
 @dataclass(frozen=True)
@@ -161,7 +166,7 @@ class CarriedSettings:
         unit='kg·m²',
         dynamic=True,
     )
-    frame: str = setting('', "of the body; empty: the last joint's")
+    frame: str = setting('', "of the body; empty: the last joint's", dynamic=True)
 
 
 @dataclass(frozen=True)
