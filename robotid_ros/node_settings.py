@@ -189,3 +189,22 @@ class FeedForwardSettings:
         maximum=10.0,
     )
     payload: CarriedSettings = setting(CarriedSettings, 'the body that the robot carries now')
+
+
+@dataclass(frozen=True)
+class ForceTorqueSettings:
+    """What hangs at a force-torque sensor, and its offsets: see the node `force_torque`."""
+
+    topic: str = setting('force_torque_sensor_broadcaster/wrench', 'that the sensor publishes')
+    frame: str = setting('', 'of the sensor; empty: the one that its messages name')
+    reaction: bool = setting(
+        False, 'the sensor measures what it exerts, and not what acts on it: forces point upwards'
+    )
+    results: str = setting('', 'file of a result to begin with; empty: none')
+    output: str = setting('force_torque.yaml', 'file of a result; gets a new name where one is')
+    cutoff: float = setting(
+        10.0, 'corner of the filter of the motion', unit='Hz', minimum=0.5, maximum=100.0
+    )
+    drift: tuple[float, ...] = setting(
+        (2.0, 0.2), 'of an offset that is told: force and torque', unit='N, N·m', minimum=0.0
+    )

@@ -10,6 +10,7 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.finding_codes import as_data
 from ...core.findings import Finding
+from ...core.payload.force_torque import SensorModel
 from ...core.payload.payload import Payload, SIGNIFICANT
 from ...exceptions import FileError, RecordingError
 from ..atomic import read_text, write_text
@@ -95,6 +96,24 @@ def read_body(path: str | Path) -> tuple[str, Array, Mapping[str, Any]]:
             f"the mass in '{path}' does not stand out of its σ: identify the payload again"
         )
     return frame, body, content
+
+
+def read_sensor(path: str | Path) -> SensorModel:
+    """
+    Read what `write_payload` wrote under `sensor`: the fields of a `SensorModel`.
+
+    FileError: it is missing, or no such file.
+    """
+    content = parse_yaml(read_text(path), str(path))
+    try:
+        sensor = content['sensor']
+        value, offset, gravity = (np.array(sensor[k], float) for k in SensorModel._fields[:3])
+        known = np.isfinite(np.concatenate([value, offset, gravity])).all()
+        if (len(value), len(offset), len(gravity), known) != (10, 6, 3, True):
+            raise ValueError('other numbers')
+        return SensorModel(value, offset, gravity, float(sensor['sign']))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise FileError(f"'{path}' is no file of a force-torque sensor: identify it") from error
 
 
 def payload_urdf(payload: Payload, link: str) -> str | None:

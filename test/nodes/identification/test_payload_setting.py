@@ -4,21 +4,23 @@ from collections.abc import Iterator
 from typing import Any
 
 from control_msgs.msg import DynamicJointState, InterfaceValue
+from geometry_msgs.msg import InertiaStamped
 import numpy as np
 import pytest
 from rcl_interfaces.msg import SetParametersResult
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import Imu, JointState
 from std_srvs.srv import SetBool
 from waiting import PATIENCE
 
 from robotid_ros.exceptions import ConfigurationError, ControllerError
-from robotid_ros.files.export.makers import Driver, Maker, MAKERS, RELAY
+from robotid_ros.files.export.makers import Driver, inertia_matrix, Maker, MAKERS, RELAY
 from robotid_ros.files.export.payload import read_body
 from robotid_ros.nodes.common.runtime import SpinThread
 from robotid_ros.nodes.identification import payload_setting
 from robotid_ros.nodes.identification.payload_setting import (
+    _fill,
     PARAMETERS,
     restore_payload,
     set_payload,
@@ -163,3 +165,16 @@ def test_the_relay_alone(robot, tmp_path, monkeypatch):
     monkeypatch.setattr(payload_setting, 'RELAY', 'nobody')
     with pytest.raises(ControllerError, match="there is no service 'nobody/"):
         set_payload(node, 'nobody', 'tool0', BODY, tmp_path / 'x.yaml', 0.2)
+
+
+def test_fields_of_messages_inside_a_request_and_arrays_are_filled():
+    """As those of UR's and Franka's services, whose interfaces are not installed here."""
+    universal, franka = (MAKERS[name].driver for name in ('universal_robots', 'franka'))
+    assert universal is not None and franka is not None
+    message, fields = InertiaStamped(), universal.requests[1](BODY)
+    _fill(message, {'inertia': fields['payload']})
+    held = message.inertia
+    assert (held.m, held.com.x, held.com.z, held.ixy, held.izz) == (1.5, 0.01, 0.08, 1e-5, 0.013)
+    imu = Imu()
+    _fill(imu, {'orientation_covariance': franka.requests[0](BODY)['load_inertia']})
+    np.testing.assert_array_equal(imu.orientation_covariance.reshape(3, 3), inertia_matrix(BODY))
