@@ -47,8 +47,9 @@ from ..common.messages import (
 )
 from ..common.runtime import LATCHED, publish_diagnostics, WorkerNode
 
-# Longer silence, and a clock that was set back, start the filter anew [s].
-MAX_GAP = 0.5
+# Longer silence, and a clock that was set back, start the filter anew; a wrench this far from the
+# joint states is none of theirs [s].
+MAX_GAP, MAX_DISTANCE = 0.5, 0.02
 # Rows that are gathered at the most, and wrenches that may wait for joint states.
 MOST_ROWS, WAITING = 3000, 50
 # The median over so long is the drift of an offset: contacts take less than half of it [s].
@@ -138,8 +139,8 @@ class ForceTorque(WorkerNode):
         # The straight line between the wrenches around it; the last one where none is newer.
         stamps, values = zip(*self._wrenches, strict=True)
         times = (np.array(stamps) - stamp) * 1e-9
-        if np.abs(times).min() > MAX_GAP:
-            raise RecordingError('the stamps of wrench and joint states are far apart')
+        if np.abs(times).min() > MAX_DISTANCE:
+            raise RecordingError(f'no wrench has a stamp within {MAX_DISTANCE} s of it')
         wrench = [np.interp(0.0, times, column) for column in np.array(values).T]
         sample = np.array([*self._position, *wrench])
         dt = (stamp - self._stamp) * 1e-9

@@ -9,7 +9,7 @@ import yaml
 
 from robotid_ros.exceptions import ConfigurationError, FileError, RecordingError, RobotIdError
 from robotid_ros.files.export.makers import call_text, find_driver, inertia_matrix, MAKERS
-from robotid_ros.files.export.payload import read_body, write_body
+from robotid_ros.files.export.payload import read_body, read_sensor, write_body
 
 BODY = np.array([1.5, 0.01, -0.02, 0.08, 0.011, 1e-5, -0.002, 0.012, 0.003, 0.013])
 POINT = np.array([*BODY[:4], *[np.nan] * 6])
@@ -122,6 +122,8 @@ def test_other_files_are_refused(tmp_path, text, error):
     (tmp_path / 'x.yaml').write_text(text)
     with pytest.raises(error, match=r'x\.yaml'):
         read_body(tmp_path / 'x.yaml')
+    with pytest.raises(error, match=r'x\.yaml'):
+        read_sensor(tmp_path / 'x.yaml')
 
 
 def test_a_mass_within_its_sigma_is_not_set(tmp_path):
