@@ -122,6 +122,11 @@ class PayloadIdentificationSettings:
     frame: str = setting(
         '', "frame of the result; empty: excitation.workspace.frame, else tool0, else a joint's"
     )
+    maker: str = setting(
+        '',
+        'whose driver ~/set_payload sets: universal_robots, franka, ufactory; or feedforward',
+    )
+    service: str = setting('', 'of the driver, where it is not started as usual')
 
 
 @dataclass(frozen=True)
@@ -161,7 +166,7 @@ class CarriedSettings:
         unit='kg·m²',
         dynamic=True,
     )
-    frame: str = setting('', "of the body; empty: the last joint's")
+    frame: str = setting('', "of the body; empty: the last joint's", dynamic=True)
 
 
 @dataclass(frozen=True)
@@ -184,3 +189,22 @@ class FeedForwardSettings:
         maximum=10.0,
     )
     payload: CarriedSettings = setting(CarriedSettings, 'the body that the robot carries now')
+
+
+@dataclass(frozen=True)
+class ForceTorqueSettings:
+    """What hangs at a force-torque sensor, and its offsets: see the node `force_torque`."""
+
+    topic: str = setting('force_torque_sensor_broadcaster/wrench', 'that the sensor publishes')
+    frame: str = setting('', 'of the sensor; empty: the one that its messages name')
+    reaction: bool = setting(
+        False, 'the sensor measures what it exerts, and not what acts on it: forces point upwards'
+    )
+    results: str = setting('', 'file of a result to begin with; empty: none')
+    output: str = setting('force_torque.yaml', 'file of a result; gets a new name where one is')
+    cutoff: float = setting(
+        10.0, 'corner of the filter of the motion', unit='Hz', minimum=0.5, maximum=100.0
+    )
+    drift: tuple[float, ...] = setting(
+        (2.0, 0.2), 'of an offset that is told: force and torque', unit='N, N·m', minimum=0.0
+    )

@@ -5,35 +5,68 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..exceptions import ConfigurationError, RobotIdError
 from . import shared_options as shared
-from .terminal import format_measured, print_findings, print_table, print_written, show
+from .demo import expect_ros
+from .terminal import (
+    format_measured,
+    print_findings,
+    print_paragraph,
+    print_table,
+    print_written,
+    show,
+)
 
 if TYPE_CHECKING:
     from ..core.payload import Payload
 
 # Reading and identifying each recording, writing.
 STEPS = 5
-HELP = 'identify a payload from two recordings, without and with it'
+# Longest wait for a service that is not there, or does not answer [s]: UR's checks for seconds.
+TIMEOUT = 15.0
+HELP = 'identify a payload from two recordings, without and with it; set it at the robot'
 DESCRIPTION = (
     'Identify the mass, centre of mass and inertia of a body that the arm carries, from what it '
     'changes between two recordings of the same robot, or between an identification and a '
     "recording; write them to a file, with the lines that robots' controllers take. Friction may "
-    'have changed meanwhile. The exit code is 4 where the mass does not stand out of its σ.'
+    'have changed meanwhile. The exit code is 4 where the mass does not stand out of its σ. With '
+    "--set the payload is set at the driver of the robot and at the node feedforward; a driver's "
+    'payload changes how the robot holds its weight: let it rest, and keep away.'
 )
 EXAMPLES = """\
 examples:
   robotid payload recordings/empty recordings/with_gripper --frame tool0
   robotid payload recordings/arm_identified recordings/with_gripper
   robotid payload empty.mcap loaded.mcap -c config/arm.yaml -o gripper.yaml
+  robotid payload gripper.yaml --set universal_robots
+  robotid payload gripper_before.yaml --restore
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument(
-        'empty', help='recording without the payload, or the folder of what was identified'
+        'empty',
+        help='recording without the payload, or the folder of what was identified; without LOADED '
+        'a file of a payload to set',
     )
-    parser.add_argument('loaded', help='recording with it')
+    parser.add_argument('loaded', nargs='?', help='recording with it')
+    group = parser.add_argument_group('the robot, at rest')
+    group.add_argument(
+        '--set',
+        metavar='MAKER',
+        help='set the payload there and at the node feedforward: universal_robots, franka, '
+        'ufactory; feedforward: this node alone',
+    )
+    group.add_argument(
+        '--restore',
+        action='store_true',
+        help='set again what was set before, by the file that --set has written',
+    )
+    group.add_argument(
+        '--service', metavar='NAME', default='', help='of the driver; default: its own'
+    )
+    group.add_argument('--namespace', metavar='NS', default='/', help='of the robot, as /arm1')
     parser.add_argument(
         '--frame',
         default='',
@@ -46,11 +79,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> shared.Outcome:
-    """Identify both, and write the file."""
+    """Identify both and write the file, or set what was identified."""
+    if args.loaded is None:
+        text = _set(args, Path(args.empty))
+        return shared.Outcome({'set': text}, lambda: print_paragraph(text))
     args.progress.step('reading')
     from ..core.payload import payload_from_recordings
     from ..core.payload.payload import stands_out
-    from ..files.export.payload import maker_lines, write_payload
+    from ..files.export.makers import determined, maker_lines
+    from ..files.export.payload import write_payload
     from ..files.payload_input import open_payload
 
     output = Path(args.output or shared.default_output(args.loaded, 'payload.yaml'))
@@ -75,7 +112,14 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     args.progress.step('writing the result')
     facts = {'robot': given.robot.name, 'empty': args.empty, 'loaded': args.loaded}
     path = write_payload(output, payload, facts, findings, given.frame.body, overwrite=args.force)
-    rows, lines, usable = _parameters(payload), maker_lines(payload), stands_out(payload)
+    rows, usable = _parameters(payload), stands_out(payload)
+    lines = maker_lines(determined(payload))
+    done, error = '', 'the payload is unusable: its mass does not stand out of its σ'
+    if args.set and usable:
+        try:
+            done = _set(args, path)
+        except RobotIdError as refusal:  # what was identified is shown all the same
+            error = str(refusal)
 
     def print_all() -> None:
         show(f'in {payload.frame}: mass, centre, inertia at the centre; then moments at the frame')
@@ -92,6 +136,8 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         show()
         print_findings(findings)
         print_written({'written': path})
+        if done:
+            print_paragraph(done)
 
     data = {
         'frame': payload.frame,
@@ -102,11 +148,36 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         'verdict': {'usable': usable, 'reason': None if usable else 'mass_within_sigma'},
         'findings': findings,
         'written': path,
+        'set': done,
     }
-    if usable:
+    if usable and bool(done) == bool(args.set):
         return shared.Outcome(data, print_all)
-    error = 'the payload is unusable: its mass does not stand out of its σ'
-    return shared.Outcome(data, print_all, [error], shared.EXIT_UNUSABLE)
+    code = shared.EXIT_ERROR if usable else shared.EXIT_UNUSABLE
+    return shared.Outcome(data, print_all, [error], code)
+
+
+def _set(args: argparse.Namespace, path: Path) -> str:
+    """Set the payload of a file, or what was set before; return a sentence."""
+    if not (args.set or args.restore):
+        raise ConfigurationError(
+            'these are required: loaded, or --set with the maker whose driver gets the payload'
+        )
+    from ..files.export.makers import find_driver, RELAY
+    from ..files.export.payload import read_body
+
+    frame, body, _ = read_body(path)
+    if args.set and args.set != RELAY:
+        find_driver(args.set, frame, body, args.service)  # needs no ROS to say what to type
+    expect_ros('setting a payload')
+    from ..nodes.demo.session_client import lone_node
+    from ..nodes.identification.payload_setting import restore_payload, set_payload
+
+    args.progress.step('setting it')
+    with lone_node('robotid_payload', f'/{args.namespace.strip("/")}', None) as node:
+        if args.restore:
+            return restore_payload(node, str(path), TIMEOUT)
+        before = path.with_name(f'{path.stem}_before.yaml')
+        return set_payload(node, args.set, frame, body, before, TIMEOUT, args.service)
 
 
 def _parameters(payload: 'Payload') -> list[tuple[str, float, float, str]]:

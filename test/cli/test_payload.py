@@ -115,3 +115,22 @@ def test_a_motion_for_no_mass_is_refused(run, tmp_path):
         code, _, err = run('design', config, '--payload', mass, '-o', tmp_path / 'motion.yaml')
         assert code == 2 and '--payload' in err and 'must be a number above zero' in err
     assert not (tmp_path / 'motion.yaml').exists()
+
+
+def test_a_payload_is_set_by_what_is_printed_where_its_interface_is_not_installed(
+    run, bag, loaded, tmp_path
+):
+    file = tmp_path / 'body.yaml'
+    joint = ('--frame', 'joint_2')
+    code, out, err = run('payload', bag, loaded, '-o', file, *joint, '--set', 'universal_robots')
+    assert code == 1 and "is in 'joint_2', universal_robots counts in tool0" in err
+    assert 'mass' in out and str(file) in out
+    content = yaml.safe_load(file.read_text())
+    content['frame'] = 'tool0'
+    content['centre_of_mass'][2] = 0.1
+    file.write_text(yaml.safe_dump(content))
+    code, out, err = run('payload', file, '--set', 'universal_robots')
+    assert (code, out) == (1, '') and err.count('\n') == 1
+    assert 'ros2 service call /io_and_status_controller/set_payload ur_msgs/srv/SetPayload' in err
+    code, _, err = run('payload', file, '--restore')
+    assert code == 1 and 'does not hold what was set before' in err

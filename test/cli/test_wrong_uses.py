@@ -109,6 +109,7 @@ report kept | {OTHER_PARAMETERS}
 compare | required: parameters
 compare kept folder | {OTHER_PARAMETERS}
 payload log.csv | required: loaded
+payload kept.yaml --set franka | give one of robotid payload
 payload log.csv lgo.csv --urdf arm.urdf | did you mean 'log.csv'?
 inspect | required: bag
 inspect lgo.csv | did you mean 'log.csv'?

@@ -11,14 +11,17 @@ from control_msgs.action import FollowJointTrajectory
 import numpy as np
 import pytest
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
-from rcl_interfaces.srv import SetParametersAtomically
+from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from rclpy.action import ActionClient
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from waiting import PATIENCE
 
+from robotid_ros.exceptions import ControllerError
+from robotid_ros.files.export.makers import RELAY
 from robotid_ros.nodes.common.messages import values_of
 from robotid_ros.nodes.common.waiting import result_of
 from robotid_ros.nodes.excitation.trajectory_goal import duration_message
+from robotid_ros.nodes.identification.payload_setting import restore_payload, set_payload
 
 from .conftest import Session
 
@@ -147,6 +150,26 @@ def test_what_efforts_cannot_be_added_to_is_refused_in_a_sentence(session: Sessi
     assert not refused.successful
     assert 'no body has' in refused.reason
     assert np.allclose(session.robot.positions[-1], START, atol=0.02)
+
+
+def test_an_identified_payload_is_set_at_rest_and_restored(
+    session: Session, mover: Mover, tmp_path: Path
+):
+    node, file = session.client.node, tmp_path / 'before.yaml'
+    body = np.array([1.0, 0.0, 0.0, 0.05, *[np.nan] * 6])
+    with pytest.raises(ControllerError, match='unknown frame'):
+        set_payload(node, RELAY, 'tol0', body, file, PATIENCE)
+    set_payload(node, RELAY, 'tool0', body, file.with_name('again.yaml'), PATIENCE)
+    get = GetParameters.Request(names=['feedforward.payload.mass', 'feedforward.payload.frame'])
+
+    def present() -> tuple[float, str]:
+        answer = session.client.call(GetParameters, '/feedforward/get_parameters', get)
+        return answer.values[0].double_value, answer.values[1].string_value
+
+    assert present() == (1.0, 'tool0')
+    assert mover.move(START + 0.3, 1.0).status == GoalStatus.STATUS_SUCCEEDED
+    restore_payload(node, str(file.with_name('again.yaml')), PATIENCE)
+    assert present() == (0.0, '')
 
 
 def test_a_newer_goal_takes_over_and_a_cancelled_one_ends(session: Session, mover: Mover):

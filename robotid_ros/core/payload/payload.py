@@ -354,18 +354,23 @@ def identify_payload(
     rank = int(np.sum(s > DEPENDENT * s[0]))
     inverse = scale[:, None] * (Vt[:rank].T / s[:rank]) @ np.linalg.solve(root.T, U[:, :rank]).T
     unknown = np.where(np.abs(Vt[rank:]) > OPEN_SHARE, Vt[rank:], 0.0).T
-    free = value = inverse @ change
-    if not physically_consistent_links(free, [0])[0]:  # the possible one of least ‖A π − g‖
-        prior = BodyPrior(free, [0], link_sigma=PULL, margin=MARGIN)
-        value = consistent_parameters(A, target, prior).value
+    free = inverse @ change
     payload = Payload(
         robot.links[carrier.link],
-        value,
+        nearest_possible(A, target, free),
         inverse @ covariance @ inverse.T,
         scale[:, None] * unknown,
         free,
     )
     return payload.moved(carrier.name, frame_change(carrier.placement))
+
+
+def nearest_possible(A: Array, target: Array, free: Array) -> Array:
+    """Return π (10,) of least ‖A π − g‖ that a body has; `free` is the least of all."""
+    if physically_consistent_links(free, [0])[0]:
+        return free
+    prior = BodyPrior(free, [0], link_sigma=PULL, margin=MARGIN)
+    return consistent_parameters(A, target, prior).value
 
 
 def depends_on_links(robot: Robot, base: BaseParameters) -> npt.NDArray[np.bool_]:

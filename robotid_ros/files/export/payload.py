@@ -1,12 +1,7 @@
-"""
-An identified payload for other programs: a YAML file, a URDF link, a line for each maker.
+"""An identified payload for other programs: a YAML file, a URDF link, a line for each maker."""
 
-Makers differ in units, frames and order.
-"""
-
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
-import itertools
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +10,16 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.finding_codes import as_data
 from ...core.findings import Finding
-from ...core.payload.payload import Payload
-from ..atomic import write_text
+from ...core.payload.force_torque import SensorModel
+from ...core.payload.payload import Payload, SIGNIFICANT
+from ...exceptions import FileError, RecordingError
+from ..atomic import read_text, write_text
 from ..provenance import versions
-from ..yaml import dump_yaml
+from ..yaml import dump_yaml, parse_yaml
 from .bodies import MOMENTS
+from .makers import determined, maker_lines
 
-# Significant digits of makers' lines: more than any identification knows, enough that a body
-# stays possible.
-DIGITS = 7
+FORMAT = 1
 AXES = ('xx', 'xy', 'xz', 'yy', 'yz', 'zz')
 
 
@@ -47,10 +43,10 @@ def write_payload(
         name: {'value': _known(value, sigma), 'sigma': float(sigma), 'unit': unit}
         for name, value, sigma, unit in zip(*columns, strict=True)
     }
-    sigma = payload.central_sigma
+    sigma, body = payload.central_sigma, determined(payload)
     values = [_known(*each) for each in zip(payload.central, sigma, strict=True)]
     content = {
-        'format': 1,
+        'format': FORMAT,
         'created': datetime.now(timezone.utc).isoformat(timespec='seconds'),
         **facts,
         'frame': payload.frame,
@@ -58,12 +54,66 @@ def write_payload(
         'sigma': _central(sigma.tolist()),
         'possible': payload.consistent,
         'parameters': parameters,
-        'lines': maker_lines(payload),
+        'lines': maker_lines(body),
         'urdf': payload_urdf(payload, link or payload.frame),
         'findings': [as_data(found) for found in findings],
         'versions': versions(),
     }
     return write_text(path, dump_yaml(content), overwrite=overwrite)
+
+
+def write_body(path: Path, frame: str, body: Array | None, facts: Mapping[str, Any]) -> Path:
+    """Write a body (10,) that is set somewhere, None: unknown, likewise, under a new name."""
+    values = [None] * 10 if body is None else [_known(x, x) for x in body]
+    content = {'format': FORMAT, 'frame': frame, **_central(values), **facts}
+    return write_text(path, dump_yaml(content), overwrite=False)
+
+
+def read_body(path: str | Path) -> tuple[str, Array, Mapping[str, Any]]:
+    """
+    Read frame and body (10,) of a payload file, NaN where they are unknown, and all it holds.
+
+    Raises
+    ------
+    FileError : it is missing, or no such file
+    RecordingError : the mass does not stand out of its σ
+
+    """
+    content = parse_yaml(read_text(path), str(path))
+    try:
+        inertia = content['inertia_at_centre']
+        values = [content['mass'], *content['centre_of_mass'], *(inertia[axes] for axes in AXES)]
+        body = np.array([np.nan if value is None else float(value) for value in values])
+        if content['format'] != FORMAT or body.shape != (10,):
+            raise ValueError('another format')
+        sigma, frame = float(content.get('sigma', {'mass': 0.0})['mass']), str(content['frame'])
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise FileError(
+            f"'{path}' is no file of a payload: give one of robotid payload"
+        ) from error
+    if body[0] <= SIGNIFICANT * sigma:
+        raise RecordingError(
+            f"the mass in '{path}' does not stand out of its σ: identify the payload again"
+        )
+    return frame, body, content
+
+
+def read_sensor(path: str | Path) -> SensorModel:
+    """
+    Read what `write_payload` wrote under `sensor`: the fields of a `SensorModel`.
+
+    FileError: it is missing, or no such file.
+    """
+    content = parse_yaml(read_text(path), str(path))
+    try:
+        sensor = content['sensor']
+        value, offset, gravity = (np.array(sensor[k], float) for k in SensorModel._fields[:3])
+        known = np.isfinite(np.concatenate([value, offset, gravity])).all()
+        if (len(value), len(offset), len(gravity), known) != (10, 6, 3, True):
+            raise ValueError('other numbers')
+        return SensorModel(value, offset, gravity, float(sensor['sign']))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise FileError(f"'{path}' is no file of a force-torque sensor: identify it") from error
 
 
 def payload_urdf(payload: Payload, link: str) -> str | None:
@@ -100,103 +150,3 @@ def _central(values: Sequence[float | None] | Array) -> dict[str, Any]:
         'centre_of_mass': list(values[1:4]),
         'inertia_at_centre': dict(zip(AXES, values[4:], strict=True)),
     }
-
-
-def maker_lines(payload: Payload) -> dict[str, str | None]:
-    """
-    Return the line to paste for each maker's controller, None where the data lack a number of it.
-
-    All count in the frame of the payload, which has to be the maker's flange frame.
-    """
-    known = np.isfinite(payload.central_sigma)
-    return {
-        maker: line(payload) if known[: 10 if inertia else 4].all() else None
-        for maker, (line, inertia) in MAKERS.items()
-    }
-
-
-def universal_robots(payload: Payload) -> str:
-    """URScript: kg, m, kg·m² at the centre of mass, axes of the tool flange; xx yy zz xy xz yz."""
-    xx, xy, xz, yy, yz, zz = payload.central[4:]
-    values = [_number(payload.mass), f'[{_numbers(payload.centre_of_mass)}]']
-    if np.isfinite(payload.central_sigma).all():
-        values.append(f'[{_numbers((xx, yy, zz, xy, xz, yz))}]')
-    return f'set_target_payload({", ".join(values)})'
-
-
-def franka(payload: Payload) -> str:
-    """C++ of libfranka: kg, m from the flange, kg·m² at the centre of mass by columns."""
-    inertia = _numbers(payload.inertia.ravel(order='F'))
-    centre = _numbers(payload.centre_of_mass)
-    return f'robot.setLoad({_number(payload.mass)}, {{{{{centre}}}}}, {{{{{inertia}}}}});'
-
-
-def kuka(payload: Payload) -> str:
-    """
-    KRL: kg, mm from the flange, kg·m² about the principal axes through the centre of mass.
-
-    A, B, C [degrees] turn the flange's axes into the principal ones: A about Z, then B about the
-    new Y, then C about the new X.
-    """
-    from scipy.spatial.transform import Rotation
-
-    moments, axes = principal_axes(payload.inertia)
-    angles = Rotation.from_matrix(axes).as_euler('ZYX', degrees=True)
-    frame = dict(zip('XYZABC', (*(1000.0 * payload.centre_of_mass), *angles), strict=True))
-    inertia = dict(zip('XYZ', moments, strict=True))
-    return (
-        f'LOAD_DATA[1]={{M {_number(payload.mass)},CM {{{_fields(frame)}}},'
-        f'J {{{_fields(inertia)}}}}}'
-    )
-
-
-def kinova(payload: Payload) -> str:
-    """Python of the Kortex API: kg, m from the interface module; it takes no inertia."""
-    centre = 'tool.tool_mass_center'
-    return (
-        'tool = control_config.GetToolConfiguration(); '
-        f'tool.tool_mass = {_number(payload.mass)}; '
-        f'{centre}.x, {centre}.y, {centre}.z = {_numbers(payload.centre_of_mass)}; '
-        'control_config.SetToolConfiguration(tool)'
-    )
-
-
-# Of each maker: its line, and whether it cannot do without the inertia.
-MAKERS: dict[str, tuple[Callable[[Payload], str], bool]] = {
-    'universal_robots': (universal_robots, False),
-    'franka': (franka, True),
-    'kuka': (kuka, True),
-    'kinova': (kinova, False),
-}
-
-
-def principal_axes(inertia: Array) -> tuple[Array, Array]:
-    """
-    Return principal moments (3,) and a rotation (3, 3) with I = R diag(moments) Rᵀ.
-
-    Of the 24 rotations that do, the one that turns least.
-    """
-    moments, vectors = np.linalg.eigh(inertia)
-    rotations = [
-        (order, vectors[:, order] * signs)
-        for order in map(list, itertools.permutations(range(3)))
-        for signs in itertools.product((1.0, -1.0), repeat=3)
-        if np.linalg.det(vectors[:, order] * signs) > 0.0
-    ]
-    order, axes = max(rotations, key=lambda each: np.trace(each[1]))  # 1 + 2 cos of the angle
-    return moments[order], axes
-
-
-def _fields(values: dict[str, float]) -> str:
-    return ','.join(f'{name} {_number(value)}' for name, value in values.items())
-
-
-def _numbers(values: Sequence[float] | Array) -> str:
-    return ', '.join(map(_number, values))
-
-
-def _number(value: float) -> str:
-    """Write a number without an exponent, which not every controller reads."""
-    return np.format_float_positional(
-        float(value) + 0.0, precision=DIGITS, fractional=False, trim='0'
-    )

@@ -230,13 +230,13 @@ class FeedForward(WorkerNode):
 
         That is given by parameters, of which some are `changed`, see `CENTRAL`.
         """
-        names = [f'feedforward.payload.{key}' for key in ('mass', 'center', 'inertia')]
+        names = [f'feedforward.payload.{key}' for key in ('mass', 'center', 'inertia', 'frame')]
         given = changed or {}
-        values = [given.get(name, self.get_parameter(name).value) for name in names]
+        *values, frame = (given.get(name, self.get_parameter(name).value) for name in names)
         central = np.hstack([np.asarray(value, dtype=float) for value in values])
         if central.shape != (10,):
             raise ControllerError('a payload has a centre of 3 and an inertia of 6 numbers')
-        return carrying(robot, self._chi, self.settings.payload.frame, central)
+        return carrying(robot, self._chi, frame, central)
 
     def _check_payload(self, parameters: list[Parameter]) -> SetParametersResult:
         if self._robot is not None:

@@ -111,6 +111,7 @@ class IdentificationNode(WorkerNode):
         for name, callback in (
             ('update_controller', self._on_update_controller),
             ('identify_payload', self._on_identify_payload),
+            ('set_payload', self._on_set_payload),
         ):
             group = MutuallyExclusiveCallbackGroup()
             self.create_service(Trigger, f'~/{name}', callback, callback_group=group)
@@ -301,11 +302,12 @@ class IdentificationNode(WorkerNode):
         if self._outcome is None:
             response.message = 'nothing is identified yet: record a session'
             return response
-        return await self._answer(
-            response,
-            self._update_controller,
-            lambda work: threading.Thread(target=work, daemon=True).start(),
-        )
+        return await self._answer(response, self._update_controller, _in_thread)
+
+    async def _on_set_payload(
+        self, _: Trigger.Request, response: Trigger.Response
+    ) -> Trigger.Response:
+        return await self._answer(response, self._payloads.set, _in_thread)
 
     def _update_controller(self) -> str:
         assert self._robot is not None and self._outcome is not None
@@ -316,6 +318,11 @@ class IdentificationNode(WorkerNode):
         self._gains.publish(gains_message(old, new, self.get_clock().now().to_msg()))
         self.get_logger().info('the controller has new gains: see ~/proposed_gains')
         return 'new gains are set: see ~/proposed_gains'
+
+
+def _in_thread(work: Callable[[], None]) -> None:
+    """Work beside the worker, which may identify meanwhile."""
+    threading.Thread(target=work, daemon=True).start()
 
 
 def identify_in_worker(*arguments: Any) -> IdentificationOutcome:

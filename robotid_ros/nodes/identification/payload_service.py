@@ -12,6 +12,7 @@ from geometry_msgs.msg import Inertia, InertiaStamped, Vector3
 from std_msgs.msg import Header
 
 from ...core.findings import Finding
+from ...exceptions import ConfigurationError, RecordingError
 from ...files.atomic import new_names
 from ...files.configuration import Configuration, read_urdf
 from ...node_settings import IdentificationNodeSettings
@@ -113,7 +114,8 @@ def identify_payload_bag(
     # Only that process needs these: the node starts without them.
     from ...core.payload import payload_from_recordings
     from ...core.payload.payload import CENTRAL, CENTRAL_UNITS
-    from ...files.export.payload import maker_lines, write_payload
+    from ...files.export.makers import determined, maker_lines
+    from ...files.export.payload import write_payload
     from ...files.payload_input import is_results, open_payload
 
     progress(f"reading '{empty}' and '{loaded}'")
@@ -139,7 +141,7 @@ def identify_payload_bag(
         link=given.frame.body,
         central=dict(zip(CENTRAL, zip(*central, strict=True), strict=True)),
         parameters=dict(zip(payload.names, zip(*figures, strict=True), strict=True)),
-        lines=maker_lines(payload),
+        lines=maker_lines(determined(payload)),
         findings=findings,
         path=str(file),
     )
@@ -153,6 +155,7 @@ class PayloadService:
     ):
         self._node, self._settings, self._stop = node, settings, stop
         self._first, self._reference = '', settings.payload.empty
+        self._outcome: PayloadOutcome | None = None
         self._inertia = node.create_publisher(InertiaStamped, '~/payload', LATCHED)
         self._parameters = node.create_publisher(DiagnosticArray, '~/payload/parameters', LATCHED)
 
@@ -186,6 +189,7 @@ class PayloadService:
             stop=self._stop,
             time_limit=self._settings.time_limit,
         )
+        self._outcome = outcome
         now = self._node.get_clock().now().to_msg()
         message = inertia_message(outcome, now)
         if message is not None:
@@ -195,3 +199,23 @@ class PayloadService:
         sentence = f"{outcome.sentence}, against '{self._reference}'"
         self._node.publish_state('done', sentence, {'file': outcome.path, 'bag': bag})
         return sentence
+
+    def set(self) -> str:
+        """Set the last payload, see `set_payload`; return a sentence about it."""
+        from ...files.export.payload import read_body
+        from .payload_setting import set_payload
+
+        outcome, settings = self._outcome, self._settings.payload
+        if outcome is None:
+            raise RecordingError('no payload is identified yet: call ~/identify_payload')
+        if not settings.maker:
+            raise ConfigurationError('set identification.payload.maker to that of the robot')
+        path = Path(outcome.path)
+        frame, body, _ = read_body(path)
+        file = path.with_name(f'{path.stem}_before.yaml')
+        timeout = self._node.configuration.excitation.timeout
+        text = set_payload(
+            self._node, settings.maker, frame, body, file, timeout, settings.service
+        )
+        self._node.get_logger().info(text)
+        return text

@@ -12,12 +12,8 @@ import yaml
 
 from robotid_ros.core.finding_codes import finding
 from robotid_ros.core.payload.payload import frame_change, Payload
-from robotid_ros.files.export.payload import (
-    maker_lines,
-    payload_urdf,
-    principal_axes,
-    write_payload,
-)
+from robotid_ros.files.export.makers import determined, maker_lines, principal_axes
+from robotid_ros.files.export.payload import payload_urdf, write_payload
 
 MASS, CENTRE = 2.5, np.array([0.03, -0.02, 0.08])
 # Lines are written to seven digits.
@@ -63,7 +59,7 @@ def check(mass, centre, inertia=None):
 
 def test_universal_robots():
     """`set_target_payload(m, cog, [Ixx, Iyy, Izz, Ixy, Ixz, Iyz])`, URScript manual."""
-    line = maker_lines(payload())['universal_robots']
+    line = maker_lines(determined(payload()))['universal_robots']
     assert re.fullmatch(r'set_target_payload\([\d.]+, \[[^]]+\], \[[^]]+\]\)', line)
     m, x, y, z, xx, yy, zz, xy, xz, yz = numbers(line)
     check(m, [x, y, z], np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
@@ -71,7 +67,7 @@ def test_universal_robots():
 
 def test_franka():
     """`setLoad(mass, F_x_Cload, load_inertia)`, column-major, about the centre of mass."""
-    line = maker_lines(payload())['franka']
+    line = maker_lines(determined(payload()))['franka']
     assert re.fullmatch(r'robot\.setLoad\([\d.]+, \{\{[^}]+\}\}, \{\{[^}]+\}\}\);', line)
     m, x, y, z, *inertia = numbers(line)
     check(m, [x, y, z], np.reshape(inertia, (3, 3), order='F'))
@@ -79,7 +75,7 @@ def test_franka():
 
 def test_kuka():
     """A, B, C as rotations about the axes of the flange in reverse order; mm and degrees."""
-    line = maker_lines(payload())['kuka']
+    line = maker_lines(determined(payload()))['kuka']
     number = r'-?\d+\.\d+'
     frame = ','.join(f'{name} {number}' for name in 'XYZABC')
     inertia = ','.join(f'{name} {number}' for name in 'XYZ')
@@ -99,7 +95,7 @@ def test_kinova():
     )
     told = []
     client = SimpleNamespace(GetToolConfiguration=lambda: tool, SetToolConfiguration=told.append)
-    exec(maker_lines(payload())['kinova'], {'control_config': client})
+    exec(maker_lines(determined(payload()))['kinova'], {'control_config': client})
     assert told == [tool] and tool.tool_transform == 'kept'
     centre = tool.tool_mass_center
     check(tool.tool_mass, [centre.x, centre.y, centre.z])
@@ -107,17 +103,19 @@ def test_kinova():
 
 def test_tiny_numbers_have_no_exponent():
     small = payload().value * 1e-6
-    lines = maker_lines(Payload('tool0', small, 1e-20 * np.eye(10), np.zeros((10, 0)), small))
+    lines = maker_lines(
+        determined(Payload('tool0', small, 1e-20 * np.eye(10), np.zeros((10, 0)), small))
+    )
     assert not any(re.search(r'\de', line) for line in lines.values())
 
 
 def test_what_the_motion_does_not_tell_is_in_no_line():
     """YY is not told: Franka and KUKA want it, UR does without, Kinova never wants it."""
-    lines = maker_lines(payload(undetermined=(3,)))
+    lines = maker_lines(determined(payload(undetermined=(3,))))
     assert lines['franka'] is None and lines['kuka'] is None
     assert len(numbers(lines['universal_robots'])) == 4
     assert len(numbers(lines['kinova'])) == 4
-    assert set(maker_lines(payload(undetermined=(9,))).values()) == {None}
+    assert set(maker_lines(determined(payload(undetermined=(9,)))).values()) == {None}
 
 
 @pytest.mark.parametrize('seed', range(5))

@@ -38,6 +38,7 @@ def nodes(tmp_path: Path, domain: int) -> Iterator[tuple[IdentificationNode, rcl
     values['recorder'] = {'folder': str(tmp_path)}
     values['robot'] |= {'friction': {'default': ['viscous', 'coulomb', 'offset']}}
     values['identification'] = {'model': 'plain', 'time_limit': PATIENCE}
+    values['identification']['payload'] = {'maker': 'universal_robots'}
     values['excitation']['payload'] = {'mass': 2.0}
     with spinning_nodes(domain, values, IdentificationNode) as nodes:
         yield nodes
@@ -79,10 +80,14 @@ def test_a_payload_is_asked_for(nodes, tmp_path):
     service = client.create_client(Trigger, 'identification/identify_payload')
     wait_until(service.service_is_ready, 'it is served')
 
-    def ask() -> Trigger.Response:
+    setting = client.create_client(Trigger, 'identification/set_payload')
+    wait_until(setting.service_is_ready, 'it can be set')
+
+    def ask(service=service) -> Trigger.Response:
         return result_of(service.call_async(Trigger.Request()), PATIENCE, 'identify_payload')
 
     assert 'there is no recording yet' in ask().message
+    assert 'no payload is identified yet' in ask(setting).message
     for name, mass in (('empty', 0.0), ('loaded', MASS)):
         path = record(tmp_path, name, node, mass)
         bag.publish(String(data=str(path)))
@@ -102,6 +107,9 @@ def test_a_payload_is_asked_for(nodes, tmp_path):
     assert values_of(lines)['universal_robots'].startswith('set_target_payload(')
     content = yaml.safe_load((tmp_path / 'loaded_payload.yaml').read_text())
     assert content['mass'] == found.inertia.m and content['frame'] == 'tool0'
+    # The maker of this robot is UR, whose interfaces are not installed: the call is said.
+    answer = ask(setting)
+    assert not answer.success and 'ros2 service call' in answer.message
 
 
 def outcome(**sigmas: float) -> PayloadOutcome:

@@ -1,0 +1,256 @@
+"""
+A force-torque sensor: what hangs at it, its offsets and gravity's direction, by least squares.
+
+A body with the parameters π, which the sensor carries with the velocity v and the acceleration a,
+exerts on it −W(v, a − g) π in the sensor's frame, with W as in Newton-Euler's equations (Atkeson,
+An and Hollerbach 1986; Kubus, Kröger and Wahl 2008). Of N measurements y = −W π + o: π, the six
+offsets o and two angles of g follow; at rest all but the inertia.
+"""
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio
+
+from ...exceptions import RecordingError
+from ..arrays import Array, ReadOnlyArrays
+from ..excitation.collision_bodies import BodyFrame
+from ..model.inertial_columns import LINEAR, QUADRATIC
+from ..model.parameters import INERTIAL, PINOCCHIO_ORDER
+from ..model.robot import Robot
+from ..rank import DEPENDENT, PREDICTED
+from .payload import nearest_possible, OPEN_SHARE, Payload, SIGNIFICANT, UPPER
+
+# A sensor measures what acts on it, or what it exerts.
+ACTION, REACTION = -1.0, 1.0
+FORCES = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
+NAMES = (*INERTIAL, *(f'the offset of {name}' for name in FORCES), *["gravity's direction"] * 2)
+LEAST_ROWS = 6  # that determine the 12 numbers but the inertia, if they differ
+# Angular acceleration (RMS) from which on the inertia is asked for [rad/s²]: with less, 0.01 kg·m²
+# give 5 mN·m, the noise of a sensor.
+TURNING = 0.5
+# Radius of gyration of a body whose inertia is not asked for [m].
+BALL = 0.01
+# Residuals below this share of the signal are rounding.
+ROUNDING = 1e-12
+STEPS, CONVERGED = 30, 1e-13  # of Gauss-Newton, and the turn of gravity that is none [rad]
+# Of successive residuals: more would leave no independent measurement.
+MOST_CORRELATION = 0.95
+
+
+class SensorMotion(NamedTuple):
+    """
+    How a sensor moves.
+
+    Attributes
+    ----------
+    rotation : (N, 3, 3) from its axes to those of the root
+    velocity, acceleration : (N, 6) spatial, in its axes, linear first; without gravity
+
+    """
+
+    rotation: Array
+    velocity: Array
+    acceleration: Array
+
+    def columns(self, gravity: Array) -> Array:
+        """Return W(v, a − g) (N, 6, 10), of g (3,) in the root frame [m/s²]."""
+        a = self.acceleration.copy()
+        a[:, :3] -= np.einsum('nji,j->ni', self.rotation, gravity)
+        v = self.velocity
+        W = a @ LINEAR + np.einsum('ni,nj,ijk->nk', v, v, QUADRATIC)
+        return np.asarray(W.reshape(-1, 6, 10)[..., PINOCCHIO_ORDER])
+
+
+def sensor_motion(robot: Robot, frame: BodyFrame, q: Array, dq: Array, ddq: Array) -> SensorMotion:
+    """Return how a frame moves on a motion of the joints (N, n)."""
+    model, data = robot.model, robot.model.createData()
+    number, moved = model.getFrameId(frame.name), robot.mimic_jacobian[robot.order]
+    rotation = np.empty((len(q), 3, 3))
+    velocity, acceleration = np.empty((2, len(q), 6))
+    for k, (at, speed, rate) in enumerate(zip(q, dq @ moved.T, ddq @ moved.T, strict=True)):
+        at = robot.link_positions(at)[robot.order]
+        pinocchio.forwardKinematics(model, data, at, speed, rate)
+        rotation[k] = pinocchio.updateFramePlacement(model, data, number).rotation
+        motion = (model, data, number, pinocchio.LOCAL)
+        velocity[k] = pinocchio.getFrameVelocity(*motion).vector
+        acceleration[k] = pinocchio.getFrameAcceleration(*motion).vector
+    return SensorMotion(rotation, velocity, acceleration)
+
+
+class SensorModel(NamedTuple):
+    """
+    What a sensor measures while nothing touches the body that hangs at it.
+
+    Attributes
+    ----------
+    value : (10,) `XX … M` of the body in the sensor's frame
+    offset : (6,) [N, N·m]
+    gravity : (3,) in the root frame [m/s²]
+    sign : `ACTION` or `REACTION`
+
+    """
+
+    value: Array
+    offset: Array
+    gravity: Array
+    sign: float
+
+    def wrench(self, motion: SensorMotion) -> Array:
+        """Return the wrench (N, 6) [N, N·m]."""
+        return np.asarray(self.sign * motion.columns(self.gravity) @ self.value + self.offset)
+
+
+@dataclasses.dataclass(frozen=True)
+class SensedBody(ReadOnlyArrays):
+    """
+    What a force-torque sensor says.
+
+    Attributes
+    ----------
+    payload : the body behind the sensor, in its frame
+    model : of it, of the offsets and of gravity
+    offset_sigma : (6,) [N, N·m]
+    gravity_sigma : of its direction [rad]; infinite where nothing heavy enough hangs there
+    residual : (6,) σ of a measurement [N, N·m]
+
+    """
+
+    payload: Payload
+    model: SensorModel
+    offset_sigma: Array
+    gravity_sigma: float
+    residual: Array
+
+
+def identify_at_sensor(
+    motion: SensorMotion, wrench: Array, gravity: Array, frame: str, sign: float = ACTION
+) -> SensedBody:
+    """
+    Find what hangs at a sensor from a motion or from poses.
+
+    σ are of weighted least squares, by the residuals of forces and of torques and by how much
+    successive ones correlate.
+
+    Parameters
+    ----------
+    motion, wrench : of successive instants, (N, 6) [N, N·m]
+    gravity : (3,) in the root frame as described; its direction is found anew where the weight
+        stands out
+    frame : name of the sensor's
+    sign : `ACTION` or `REACTION`
+
+    Raises
+    ------
+    RecordingError : the poses do not determine the result; names what
+
+    """
+    N = len(wrench)
+    if N < LEAST_ROWS:
+        raise RecordingError(
+            f'there are {N} measurements of the sensor, too few: take at least {LEAST_ROWS} poses'
+        )
+    turning = np.sqrt(np.mean(np.sum(motion.acceleration[:, 3:] ** 2, axis=1))) > TURNING
+    still = SensorMotion(motion.rotation, *np.zeros((2, N, 6)))
+    unit = np.broadcast_to(np.eye(6), (N, 6, 6))
+
+    def jacobian(g: Array, value: Array) -> tuple[Array, Array]:
+        """Return dy/d(π, o, angles) (N, 6, 18) and the axes of the angles (3, 2)."""
+        W = sign * motion.columns(g)
+        W[:, :, :6] *= turning
+        axes = np.linalg.svd(g[None])[2][1:].T
+        tilts = [sign * still.columns(np.cross(axis, g)) @ value for axis in axes.T]
+        return np.concatenate([W, unit, np.stack(tilts, axis=2)], axis=2), axes
+
+    value = np.eye(10)[9]  # of a unit mass at first
+    _check_determined(jacobian(gravity, value)[0][:, :, 6:].reshape(6 * N, -1), NAMES[6:])
+    g, heavy = _gravity(motion.rotation, wrench[:, :3], gravity, sign)
+    used = 18 if heavy else 16
+    level = np.repeat(np.sqrt(np.mean(wrench.reshape(N, 2, 3) ** 2, axis=(0, 2))), 3)
+    sigma = np.maximum(level, np.finfo(float).tiny)
+    least = ROUNDING * sigma
+    for step in range(STEPS):
+        J, axes = jacobian(g, value)
+        rows = (J[:, :, :used] / sigma[:, None]).reshape(6 * N, used)
+        solved = _solve(rows, (wrench / sigma).ravel())
+        value, left = solved.value[:10], wrench - J[:, :, :used] @ solved.value
+        rms = np.sqrt(np.sum(left.reshape(N, 2, 3) ** 2, axis=(0, 2)) / (3 * N - solved.rank / 2))
+        sigma = np.maximum(np.repeat(rms, 3), least)
+        turn = axes @ solved.value[16:] if heavy else np.zeros(3)
+        g = pinocchio.exp3(turn) @ g
+        if step and np.linalg.norm(turn) < CONVERGED:
+            break
+    correlation = np.sum(left[1:] * left[:-1], axis=0) / np.maximum(
+        np.sum(left**2, axis=0), 1e-300
+    )
+    correlation = np.clip(correlation, 0.0, MOST_CORRELATION)
+    residual = sigma * np.sqrt((1.0 + correlation) / (1.0 - correlation))
+    rows = (J[:, :, :used] / residual[:, None]).reshape(6 * N, used)
+    solved = _solve(rows, (wrench / residual).ravel())
+    covariance = solved.root @ solved.root.T
+    free = solved.value[:10]
+    if not turning and free[9] > 0.0:  # any inertia explains the poses: that of a small ball
+        h, m = free[6:9], free[9]
+        free[:6] = ((h @ h / m + m * BALL**2) * np.eye(3) - np.outer(h, h) / m)[UPPER]
+    # What the rows say of π alone: the others are projected out.
+    order = [*range(10, used), *range(10)]
+    A = np.linalg.qr(rows[:, order])[1][used - 10 :, used - 10 :]
+    value = nearest_possible(A, A @ free, free)
+    payload = Payload(frame, value, covariance[:10, :10], solved.unknown[:10], free)
+    spread = np.linalg.eigvalsh(covariance[16:, 16:])[-1] ** 0.5 if heavy else np.inf
+    model = SensorModel(value, solved.value[10:16], g, sign)
+    offset_sigma = np.sqrt(np.diag(covariance)[10:16])
+    return SensedBody(payload, model, offset_sigma, float(spread), residual)
+
+
+class _Solution(NamedTuple):
+    """Least squares (p,), a root (p, r) of its covariance, directions (p, k) that are open."""
+
+    value: Array
+    root: Array
+    unknown: Array
+
+    @property
+    def rank(self) -> int:
+        return self.root.shape[1]
+
+
+def _solve(rows: Array, y: Array) -> _Solution:
+    size = np.linalg.norm(rows, axis=0)
+    scale = np.divide(1.0, size, out=np.ones_like(size), where=size > 0.0)
+    U, s, Vt = np.linalg.svd(rows * scale, full_matrices=False)
+    rank = int(np.sum(s > DEPENDENT * s[0]))
+    root = scale[:, None] * Vt[:rank].T / s[:rank]
+    unknown = np.where(np.abs(Vt[rank:]) > OPEN_SHARE, Vt[rank:], 0.0).T
+    return _Solution(root @ (U[:, :rank].T @ y), root, scale[:, None] * unknown)
+
+
+def _check_determined(rows: Array, names: tuple[str, ...]) -> None:
+    """Raise a RecordingError that names what rows (6 N, p) do not tell apart."""
+    size = np.linalg.norm(rows, axis=0)
+    _, s, Vt = np.linalg.svd(rows / np.where(size > 0.0, size, 1.0), full_matrices=False)
+    open_ones = np.abs(Vt[s <= PREDICTED * s[0]]).max(axis=0, initial=0.0) > OPEN_SHARE
+    if open_ones.any():
+        which = ', '.join(dict.fromkeys(np.array(names)[open_ones].tolist()))
+        raise RecordingError(
+            f'the poses do not tell {which} apart: turn the sensor about two axes more, to at '
+            f'least {LEAST_ROWS} poses'
+        )
+
+
+def _gravity(rotation: Array, force: Array, gravity: Array, sign: float) -> tuple[Array, bool]:
+    """
+    Return gravity (3,) by forces f = Rᵀ w + o alone, w = m g, and whether w stands out.
+
+    Accelerations are noise here. Where nothing stands out it is the described one.
+    """
+    N = len(force)
+    unit = np.broadcast_to(np.eye(3), (N, 3, 3))
+    rows = np.concatenate([rotation.transpose(0, 2, 1), unit], axis=2).reshape(3 * N, 6)
+    solved = _solve(rows, force.ravel())
+    left = force.ravel() - rows @ solved.value
+    w, noise = -sign * solved.value[:3], np.linalg.norm(left) / np.sqrt(3 * N - 6)
+    size = np.linalg.norm(w)
+    heavy = size > SIGNIFICANT * noise * np.linalg.norm(solved.root[:3], ord=2)
+    return (np.linalg.norm(gravity) / size * w if heavy else gravity), bool(heavy)

@@ -1,0 +1,243 @@
+"""
+Node `force_torque`: a force-torque sensor without its offsets and what hangs at it.
+
+It gathers the wrench and the joint states of a motion or of poses, finds what hangs at the sensor
+and its offsets, and publishes the wrench without both. An offset that drifts is told.
+"""
+
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import Vector3, Wrench, WrenchStamped
+import numpy as np
+from rclpy.qos import qos_profile_sensor_data
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import SetBool
+
+from ...core.arrays import Array
+from ...core.excitation.collision_bodies import body_frame, BodyFrame
+from ...core.model import build_robot, Robot
+from ...core.monitoring.motion_rows import StateVariableFilter
+from ...core.payload.force_torque import (
+    ACTION,
+    FORCES,
+    identify_at_sensor,
+    REACTION,
+    sensor_motion,
+    SensorModel,
+)
+from ...core.payload.payload import payload_notes
+from ...exceptions import RecordingError, RobotIdError
+from ...files.atomic import new_names
+from ...files.configuration import read_urdf
+from ...files.export.payload import read_sensor, write_payload
+from ...files.yaml import to_plain
+from ...node_settings import ForceTorqueSettings
+from ..common import runtime
+from ..common.messages import (
+    is_well_formed,
+    log_findings,
+    one_line,
+    stack_joint_states,
+    status,
+    to_nanoseconds,
+)
+from ..common.runtime import LATCHED, publish_diagnostics, WorkerNode
+
+# Longer silence, and a clock that was set back, start the filter anew; a wrench this far from the
+# joint states is none of theirs [s].
+MAX_GAP, MAX_DISTANCE = 0.5, 0.02
+# Rows that are gathered at the most, and wrenches that may wait for joint states.
+MOST_ROWS, WAITING = 3000, 50
+# The median over so long is the drift of an offset: contacts take less than half of it [s].
+WATCHED = 60.0
+
+
+class ForceTorque(WorkerNode):
+    """Finds what hangs at a sensor, and takes it out; options of `WorkerNode`."""
+
+    def __init__(self, **options: Any):
+        super().__init__('force_torque', ('robot', 'force_torque'), **options)
+        self.settings: ForceTorqueSettings = self.configuration.force_torque
+        self._sign = REACTION if self.settings.reaction else ACTION
+        self._robot: Robot | None = None
+        self._frame: BodyFrame | None = None
+        self._model: SensorModel | None = None
+        # A row is of filtered motion (3, n) and wrench (6,), once per time constant of the filter,
+        # so that noise hardly correlates between rows.
+        self._rows: list[tuple[Array, Array]] | None = None
+        self._left: deque[Array] = deque(maxlen=round(WATCHED * self.settings.cutoff))
+        self._filter: StateVariableFilter | None = None
+        self._stamp = self._row_stamp = self._since = 0
+        self._wrenches: deque[tuple[int, Array]] = deque(maxlen=WAITING)
+        self._drifted = ''
+        self._publisher = self.create_publisher(WrenchStamped, '~/wrench_compensated', 10)
+        sensor = qos_profile_sensor_data
+        self.create_subscription(WrenchStamped, self.settings.topic, self._on_wrench, sensor)
+        self.create_subscription(JointState, 'joint_states', self._on_joint_states, sensor)
+        self.create_service(SetBool, '~/identify', self._on_identify)
+        publish_diagnostics(self, 'offset', self._diagnose_offset)
+        self.publish_state(
+            'idle', 'call ~/identify with true, move the sensor, call it with false'
+        )
+        if urdf := read_urdf(self.configuration):
+            self._on_description(String(data=urdf))
+        else:
+            self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
+        if self.settings.results:
+            self._model = read_sensor(self.settings.results)
+            self.publish_state('done', f"takes out what is in '{self.settings.results}'")
+
+    def _on_description(self, message: String) -> None:
+        self._robot = build_robot(message.data, self.configuration.robot)
+        self._frame = self._filter = None
+
+    def _on_wrench(self, message: WrenchStamped) -> None:
+        """Publish it without offsets and body, and keep it for the next joint state."""
+        f, t = message.wrench.force, message.wrench.torque
+        wrench = np.array([f.x, f.y, f.z, t.x, t.y, t.z])
+        if self._robot is None:
+            return
+        if not np.isfinite(wrench).all():
+            raise RecordingError('the wrench is not a number')
+        if self._frame is None:
+            name = self.settings.frame or message.header.frame_id
+            if not name:
+                raise RecordingError('the wrench names no frame: set force_torque.frame')
+            self._frame = body_frame(self._robot, name)
+        stamp = to_nanoseconds(message.header.stamp)
+        if self._wrenches and stamp <= self._wrenches[-1][0]:
+            self._wrenches.clear()
+        self._wrenches.append((stamp, wrench))
+        if self._model is not None and self._filter is not None:
+            n = self._robot.n
+            # Where the arm is now; how it moves comes through the filter.
+            motion = np.vstack([self._position, self._filter.state[1:, :n]])
+            left = self._left_of(wrench, motion)
+            force, torque = (Vector3(x=x, y=y, z=z) for x, y, z in left.reshape(2, 3).tolist())
+            self._publisher.publish(
+                WrenchStamped(header=message.header, wrench=Wrench(force=force, torque=torque))
+            )
+
+    def _left_of(self, wrench: Array, motion: Array) -> Array:
+        """Return a wrench (6,) without what the sensor measures anyhow on a motion (3, n)."""
+        assert self._model and self._robot and self._frame
+        moved = sensor_motion(self._robot, self._frame, *motion[:, None])
+        return np.asarray(wrench - self._model.wrench(moved)[0])
+
+    def _on_joint_states(self, message: JointState) -> None:
+        """Take the joints and the wrench at their time through one filter."""
+        if self._robot is None or not self._wrenches:
+            return
+        states = stack_joint_states([*filter(is_well_formed, [message])], self._robot.joints)
+        if not np.isfinite(states.position).all() or not len(states.stamp):
+            return
+        self._position, stamp = states.position[0], int(states.stamp[0])
+        # The straight line between the wrenches around it; the last one where none is newer.
+        stamps, values = zip(*self._wrenches, strict=True)
+        times = (np.array(stamps) - stamp) * 1e-9
+        if np.abs(times).min() > MAX_DISTANCE:
+            raise RecordingError(f'no wrench has a stamp within {MAX_DISTANCE} s of it')
+        wrench = [np.interp(0.0, times, column) for column in np.array(values).T]
+        sample = np.array([*self._position, *wrench])
+        dt = (stamp - self._stamp) * 1e-9
+        self._stamp = stamp
+        if self._filter is None or not 0.0 < dt < MAX_GAP:
+            self._filter = StateVariableFilter(self.settings.cutoff, sample)
+            self._since = self._row_stamp = stamp
+            return
+        self._filter.step(sample, dt)
+        period = 1.0 / self.settings.cutoff
+        if (stamp - self._row_stamp) * 1e-9 >= period:
+            self._row_stamp = stamp
+            # What the filter began with is forgotten by then.
+            if (stamp - self._since) * 1e-9 > 3.0 * period:
+                self._add_row(self._filter.state.copy())
+
+    def _add_row(self, state: Array) -> None:
+        assert self._robot is not None
+        motion, wrench = state[:, : self._robot.n], state[0, self._robot.n :]
+        if self._rows is not None and len(self._rows) < MOST_ROWS:
+            self._rows.append((motion, wrench))
+        if self._model is not None:
+            self._left.append(self._left_of(wrench, motion))
+
+    def _on_identify(
+        self, request: SetBool.Request, response: SetBool.Response
+    ) -> SetBool.Response:
+        """Begin to gather, or identify from what was gathered."""
+        if request.data:
+            self._rows = []
+            response.success, response.message = True, 'gathering: move the sensor, or hold poses'
+            self.publish_state('gathering', response.message)
+            return response
+        rows, self._rows = self._rows, None
+        try:
+            if rows is None:
+                raise RecordingError('nothing is gathered: call it with true first')
+            response.message = self._identify(rows)
+            response.success = True
+            self.publish_state('done', response.message)
+        except RobotIdError as error:
+            response.message = one_line(error)
+            self.publish_state('failed', response.message)
+        return response
+
+    def _identify(self, rows: list[tuple[Array, Array]]) -> str:
+        if not rows or self._robot is None or self._frame is None:
+            raise RecordingError(
+                f"nothing was heard of '{self.settings.topic}', of joint_states or of "
+                'robot_description: look at /diagnostics'
+            )
+        motion, wrench = (np.array(part) for part in zip(*rows, strict=True))
+        moved = sensor_motion(self._robot, self._frame, *motion.transpose(1, 0, 2))
+        gravity, frame = self._robot.gravity, self._frame
+        sensed = identify_at_sensor(moved, wrench, gravity, frame.name, self._sign)
+        payload, model = sensed.payload, sensed.model
+        cosine = float(model.gravity @ gravity / (gravity @ gravity))
+        if cosine < 0.0:
+            raise RecordingError(
+                'gravity points up: set force_torque.reaction, or correct the description of a '
+                'robot that hangs'
+            )
+        findings = payload_notes(payload, frame.name, 'the sensor')
+        output = Path(self.settings.output)
+        file = next(name for name in new_names(output) if not name.exists())
+        facts = {
+            'robot': self._robot.name,
+            'sensor': dict(zip(model._fields, map(to_plain, model), strict=True)),
+            'offset_sigma': sensed.offset_sigma.tolist(),
+        }
+        write_payload(file, payload, facts, findings, frame.body)
+        log_findings(self.get_logger(), findings)
+        self._model, self._drifted = model, ''
+        self._left.clear()
+        offsets = ', '.join(f'{x:.3g}' for x in model.offset)
+        return (
+            f'{payload.mass:.4g} ± {payload.central_sigma[0]:.2g} kg behind {payload.frame}, '
+            f'offsets {offsets}, gravity {np.degrees(np.arccos(min(cosine, 1.0))):.2g}° from the '
+            f"description; see '{file}'"
+        )
+
+    def _diagnose_offset(self) -> DiagnosticStatus:
+        """Return the drift: the median of what is left, which contacts hardly move."""
+        if self._model is None or 2 * len(self._left) < (self._left.maxlen or 0):
+            return status('', 'not enough measurements yet', {})
+        drift = np.median(np.array(self._left), axis=0)
+        force, torque = self.settings.drift
+        told = np.abs(drift) > np.repeat([force, torque], 3)
+        names = ', '.join(np.array(FORCES)[told])
+        text = f'the offset of {names} has drifted: identify again' if names else 'as identified'
+        if names and names != self._drifted:
+            self.get_logger().warn(text)
+        self._drifted = names
+        level = DiagnosticStatus.WARN if names else DiagnosticStatus.OK
+        return status('', text, dict(zip(FORCES, drift.tolist(), strict=True)), level=level)
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node."""
+    return runtime.run(ForceTorque, args)

@@ -1,0 +1,221 @@
+"""The payload of a driver and of the relay: both are set, or none; what was set before is kept."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+import time
+from typing import Any
+
+import numpy as np
+from rclpy.node import Node
+from rclpy.parameter import Parameter, parameter_value_to_python
+from rclpy.parameter_client import AsyncParameterClient
+from sensor_msgs.msg import JointState
+
+from ...core.arrays import Array
+from ...exceptions import ConfigurationError, ControllerError
+from ...files.atomic import new_names
+from ...files.export.makers import Driver, find_driver, RELAY
+from ...files.export.payload import read_body, write_body
+from ..common.batched_subscription import BatchedSubscription
+from ..common.messages import is_well_formed
+from ..common.waiting import answer_of, wait_until
+from .gain_proposal import MAX_TRAVEL, OBSERVED_TIME, POLL_PERIOD
+
+# Of the relay, in the order of mass, centre, inertia and frame.
+PARAMETERS = tuple(f'feedforward.payload.{key}' for key in ('mass', 'center', 'inertia', 'frame'))
+# Whoever runs is discovered within this time [s]: DDS announces every 3 s.
+DISCOVERY = 3.5
+# From one call of a driver to the next, where no answer comes [s]: some check what they have set.
+REPEAT = 5.0
+
+
+def set_payload(
+    node: Node, maker: str, frame: str, body: Array, file: Path, timeout: float, service: str = ''
+) -> str:
+    """
+    Set a body at the driver of a maker and at the relay, where one runs; return a sentence.
+
+    Parameters
+    ----------
+    node : whose executor spins; it waits, so call from a worker thread
+    maker, service : one of `MAKERS`, and where its driver is not started as usual its service; or
+        `RELAY`, which has no driver
+    frame, body : `CENTRAL` (10,) in this frame, NaN where it is unknown
+    file : for what was set before; gets a new name where one is there
+    timeout : longest wait for a service, and for what a driver publishes [s]
+
+    Raises
+    ------
+    RobotIdError : nothing is set; says why, and what to do
+
+    """
+    places = _Places(node, maker, service, frame, body, timeout)
+    before, relay = places.body(), places.parameters()
+    file = next(name for name in new_names(file) if not name.exists())
+    write_body(file, frame, before, {'maker': maker, 'service': service, 'relay': relay})
+    wanted = dict(
+        zip(PARAMETERS, (body[0], body[1:4], np.nan_to_num(body[4:]), frame), strict=True)
+    )
+    text = places.set(body, wanted, relay)
+    centre = ', '.join(f'{x:.4f}' for x in body[1:4])
+    unknown = maker != RELAY and before is None
+    stored = 'is unknown' if unknown else f"is in '{file}': --restore sets it again"
+    return f'{text}: {body[0]:.4g} kg at ({centre}) m in {frame}; what was set before {stored}'
+
+
+def restore_payload(node: Node, file: str, timeout: float) -> str:
+    """
+    Set again what was set before, by the file that `set_payload` has written.
+
+    Raises
+    ------
+    RobotIdError : nothing is set, as it is unknown, or as `set_payload` raises it
+
+    """
+    frame, body, content = read_body(file)
+    maker, relay = content.get('maker'), content.get('relay')
+    if maker is None or not (relay is None or set(relay) == set(PARAMETERS)):
+        raise ConfigurationError(f"'{file}' does not hold what was set before a payload")
+    if maker != RELAY and np.isnan(body).all():
+        raise ConfigurationError(
+            f'what {maker} had before is unknown, as its driver does not publish it: set a '
+            'payload with --set'
+        )
+    places = _Places(node, str(maker), str(content.get('service', '')), frame, body, timeout)
+    return f'{places.set(body, relay, places.parameters())}: as it was before'
+
+
+class _Places:
+    """The service of a driver and the parameters of the relay, of a robot at rest."""
+
+    def __init__(
+        self, node: Node, maker: str, service: str, frame: str, body: Array, timeout: float
+    ):
+        self._node, self._maker, self._timeout = node, maker, timeout
+        self._driver: Driver | None = None
+        self._relay = AsyncParameterClient(node, RELAY)
+        waited = [self._relay.services_are_ready]
+        if maker != RELAY:
+            self._driver = find_driver(maker, frame, body, service)
+            self._name = service or self._driver.service
+            self._client = node.create_client(_interface(self._driver.type), self._name)
+            waited.append(self._client.service_is_ready)
+        wait_until(lambda: all(ready() for ready in waited), DISCOVERY)
+        lacking = self._name if self._driver else f'{RELAY}/set_parameters_atomically'
+        wait_until(
+            waited[-1],
+            timeout,
+            what=f"there is no service '{lacking}': start its node, or name the service",
+        )
+        check_at_rest(node, timeout)
+
+    def body(self) -> Array | None:
+        """Return what the driver says is set, None where it does not."""
+        if self._driver is None or self._driver.state is None:
+            return None
+        topic, kind, read = self._driver.state
+        found: list[Array] = []
+        stream = BatchedSubscription(self._node, _interface(kind), topic)
+
+        def heard() -> bool:
+            bodies = map(read, stream.take_messages())
+            found.extend(body for body in bodies if body is not None)
+            return bool(found)
+
+        try:
+            wait_until(heard, DISCOVERY)
+        finally:
+            stream.close()
+        return found[-1] if found else None
+
+    def parameters(self) -> Mapping[str, Any] | None:
+        """Return the payload that the relay has, None where none runs."""
+        if not self._relay.services_are_ready():
+            return None
+        found = self._ask(lambda: self._relay.get_parameters(list(PARAMETERS))).values
+        return dict(zip(PARAMETERS, map(parameter_value_to_python, found), strict=True))
+
+    def set(
+        self, body: Array, wanted: Mapping[str, Any] | None, present: Mapping[str, Any] | None
+    ) -> str:
+        """Set both; the relay gets its present parameters again where the driver refuses."""
+        relay = wanted is not None and present is not None
+        if wanted is not None and relay:
+            self._set_relay(wanted)
+        try:
+            self._call(body)
+        except ControllerError:
+            if present is not None and relay:
+                self._set_relay(present)
+            raise
+        names = [*([self._maker] if self._driver else []), *(['the relay'] if relay else [])]
+        return f'set at {" and ".join(names)}'
+
+    def _set_relay(self, values: Mapping[str, Any]) -> None:
+        mass, center, inertia, frame = (values[name] for name in PARAMETERS)
+        given = (float(mass), [*map(float, center)], [*map(float, inertia)], str(frame))
+        parameters = [Parameter(k, value=v) for k, v in zip(PARAMETERS, given, strict=True)]
+        answer = self._ask(lambda: self._relay.set_parameters_atomically(parameters))
+        if not answer.result.successful:
+            raise ControllerError(f'the relay refused the payload: {answer.result.reason}')
+
+    def _call(self, body: Array) -> None:
+        """Call the driver."""
+        if self._driver is None:
+            return
+        kind = _interface(self._driver.type)
+        known = kind.Request.get_fields_and_field_types().keys()
+        requests = (request(body) for request in self._driver.requests)
+        fields = next((each for each in requests if each.keys() <= known), None)
+        if fields is None:
+            raise ControllerError(
+                f'{self._driver.type} has the fields {", ".join(known)}, which are of no version '
+                'that is known: set the payload by hand'
+            )
+        request = kind.Request()
+        _fill(request, fields)
+        answer = self._ask(lambda: self._client.call_async(request))
+        name, value = self._driver.success
+        if getattr(answer, name) != value:
+            reason = getattr(answer, 'error', '') or getattr(answer, 'message', '')
+            raise ControllerError(
+                f"'{self._name}' refused the payload: {reason or 'its log says why'}"
+            )
+
+    def _ask(self, ask: Any) -> Any:
+        return answer_of(ask, self._timeout, f"{self._maker}'s services", REPEAT)
+
+
+def check_at_rest(node: Node, timeout: float) -> None:
+    """Watch joint states for a moment; where a joint moves, or there are none, ControllerError."""
+    stream = BatchedSubscription(node, JointState, 'joint_states')
+    seen: dict[str, list[float]] = {}
+    try:
+        end = time.monotonic() + timeout
+        while time.monotonic() < end:
+            for message in filter(is_well_formed, stream.take_messages()):
+                if not seen:
+                    end = time.monotonic() + OBSERVED_TIME
+                for name, position in zip(message.name, message.position, strict=False):
+                    seen.setdefault(name, []).append(position)
+            time.sleep(POLL_PERIOD)
+    finally:
+        stream.close()
+    if not seen:
+        raise ControllerError('there are no joint_states: nobody knows whether the robot rests')
+    if moving := [name for name, q in seen.items() if not np.ptp(q) <= MAX_TRAVEL]:
+        raise ControllerError(f'the robot moves ({", ".join(moving)}): wait until it rests')
+
+
+def _interface(name: str) -> Any:
+    package, kind, interface = name.split('/')
+    return getattr(import_module(f'{package}.{kind}'), interface)
+
+
+def _fill(message: Any, fields: Mapping[str, Any]) -> None:
+    for key, value in fields.items():
+        if isinstance(value, Mapping):
+            _fill(getattr(message, key), value)
+        else:
+            setattr(message, key, value)
