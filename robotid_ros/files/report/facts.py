@@ -64,5 +64,5 @@ def simulated(found: Identification) -> Mapping[str, SimulatedPositions]:
         return {}
     every = max(1, -(-len(history.motion.time) // MOST_ROWS))
     series = {f.name: getattr(history.motion, f.name) for f in fields(history.motion)[1:]}
-    thinned = {name: x if x is None else x[::every] for name, x in series.items()}
+    thinned: dict[str, Any] = {k: x if x is None else x[::every] for k, x in series.items()}
     return {(found.compared or found).method: replace(history.motion, **thinned)}
