@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..exceptions import ConfigurationError, RobotIdError, UnknownNameError
 from .results_text import print_found, print_verdict, results_data
 from .shared_options import add_all_option, add_output_option, EXIT_ERROR, judged, Outcome
-from .terminal import format_number, print_paragraph, print_table
+from .terminal import format_number, print_paragraph, print_table, print_written
 
 if TYPE_CHECKING:
     from ..files.results import Results
@@ -114,8 +114,7 @@ def report(
         print_found(results, every=every)
         print_verification(results)
         print_verdict(results)
-        for name, path in {'written': folder, **pages}.items():
-            print_paragraph(str(path), name)
+        print_written({'written': folder, **pages})
         print_paragraph(f'{recovery}.', style='good' if recovery.passed else 'bad')
 
     data = {

@@ -167,7 +167,8 @@ def format_table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: s
     least = 2 * len(headers)
     for k, header in enumerate(headers):
         cells = [row[k] for row in body[:MAX_ROWS]]
-        right = align[k] == '>' if align else bool(cells) and all(map(_is_number, cells))
+        numbers = (not c or c[0] in '+-−0123456789.—∞' or c in ('nan', 'inf') for c in cells)
+        right = align[k] == '>' if align else bool(cells) and all(numbers)
         needed = max(map(cell_len, [header, *cells]))
         least += needed if right else min(needed, MIN_TEXT_WIDTH)
         table.add_column(
@@ -182,10 +183,6 @@ def format_table(headers: Sequence[str], rows: Iterable[Sequence[str]], align: s
     lines = [line.rstrip() for line in captured.get().splitlines()]
     more = len(body) - MAX_ROWS
     return '\n'.join([*lines, f'… and {more} more'] if more > 0 else lines)
-
-
-def _is_number(text: str) -> bool:
-    return not text or text[0] in '+-−0123456789.—∞' or text in ('nan', 'inf')
 
 
 def format_number(value: float, digits: int = 4) -> str:

@@ -120,7 +120,6 @@ def _predict(args: argparse.Namespace) -> 'CheckedParameters':
     if part is None and other is not None:
         chosen = other
     args.progress.step('predicting')
-    checked = check_parameters(results, chosen, session, args.command_line)
     verdict = verdict_of(results)
     marked = [] if verdict.usable else [finding('marked_unusable', reason=verdict.reason)]
     found = (
@@ -128,4 +127,4 @@ def _predict(args: argparse.Namespace) -> 'CheckedParameters':
         *session.robot.warnings,
         *other_robot_warning(known, session.recording.urdf),
     )
-    return checked.with_findings(found)
+    return check_parameters(results, chosen, session, args.command_line, found)

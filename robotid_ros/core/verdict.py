@@ -264,7 +264,8 @@ def parameter_error(identification: Identification) -> tuple[Array, tuple[str, .
         return np.full(robot.n, math.nan), ()
     q, dq, ddq, unlimited = working_motion(robot, found.quality)
     W = regressor(robot, q, dq, ddq, columns=found.base.columns)
-    covariance = estimate.motion_covariance
+    left_out = 0.0 if estimate.model_error is None else estimate.model_error
+    covariance = estimate.covariance - left_out
 
     def mean(squares: Array, rows: npt.NDArray[np.bool_]) -> Array:
         return np.sum(squares, axis=0, where=rows) / np.maximum(rows.sum(axis=0), 1)

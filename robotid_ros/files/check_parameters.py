@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ..core.diagnostics.residual_reasons import prediction_warnings
+from ..core.findings import Finding
 from ..core.model.friction import FrictionTerm, TERMS
 from ..core.model.robot import Robot
 from ..core.model.robot_builder import with_friction
@@ -24,14 +25,19 @@ from .results import Residual, Results, verdict_of
 
 
 def check_parameters(
-    results: Results, recording: AnyRecording, session: Input, command: str = ''
+    results: Results,
+    recording: AnyRecording,
+    session: Input,
+    command: str = '',
+    known: Sequence[Finding] = (),
 ) -> CheckedParameters:
     """
     Predict a recording by base parameters, by identified.urdf, and by the robot description.
 
     The delays that were removed in the identification are removed here too. `command` repeats it,
-    for the page. Raises RecordingError where the recording cannot be used; UnknownNameError where
-    the robot lacks an identified parameter.
+    for the page; findings that are `known` come before those of the prediction. Raises
+    RecordingError where the recording cannot be used; UnknownNameError where the robot lacks an
+    identified parameter.
     """
     robot = session.robot.elastic or _with_identified_friction(session.robot, results)
     settings = session.configuration.identification
@@ -47,7 +53,8 @@ def check_parameters(
     found = {name: predicted(chi) for name, chi in sets.items()}
     before = verdict_of(results)
     rows = {name: residual_rows(robot, each, before.effort_unit) for name, each in found.items()}
-    reasons = tuple(prediction_warnings(found[BASE]))
+    reasons = prediction_warnings(found[BASE])
+    findings = tuple(dict.fromkeys([*known, *reasons]))
     checked = dataclasses.replace(
         results,
         identification=(),
@@ -60,10 +67,10 @@ def check_parameters(
             'consistent_residual': _residual(found.get(STANDARD)),
         },
         settings=session.settings,
-        findings=reasons,
+        findings=findings,
         history=(),
-        # The first finding explains it.
-        verdict=_verdict_on(before, rows[BASE], 0 if reasons else None),
+        # The first reason explains it.
+        verdict=_verdict_on(before, rows[BASE], findings.index(reasons[0]) if reasons else None),
     )
     return CheckedParameters(results, checked, rows)
 

@@ -1,10 +1,9 @@
 """Results beside others: of other sessions and methods, and on other recordings."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 import math
 
-from ..core.findings import Finding
 from .results import Entry, Residual, Results
 
 # The sets of parameters that predict the same recording.
@@ -29,14 +28,6 @@ class CheckedParameters:
     identified: Results
     checked: Results
     sets: Mapping[str, tuple[Residual, ...]]
-
-    def with_findings(self, findings: Iterable[Finding]) -> 'CheckedParameters':
-        """Return this with more findings before its own."""
-        found, verdict = self.checked, self.checked.verdict
-        every = tuple(dict.fromkeys([*findings, *found.findings]))
-        if verdict is not None and verdict.cause is not None:
-            verdict = replace(verdict, cause=every.index(found.findings[verdict.cause]))
-        return replace(self, checked=replace(found, findings=every, verdict=verdict))
 
     def explanation(self) -> list[str]:
         """Say why these residuals differ from those of the validation in the identification."""

@@ -11,8 +11,9 @@ import numpy as np
 from ..core.findings import Finding
 from ..core.model.settings import RobotSettings
 from ..core.parameters.plain_friction import PlainFriction
+from ..core.replay.convergence_history import SimulatedPositions
 from ..core.verdict import conclude, JointError, Verdict
-from .torques_file import SimulatedPositions, Torques
+from .torques_file import Torques
 from .verification import Verification
 
 URDF = 'identified.urdf'

@@ -7,10 +7,11 @@ from typing import Any
 
 from ..core.finding_codes import as_data, from_data
 from ..core.findings import Finding, Severity
+from ..core.replay.convergence_history import SimulatedPositions
 from ..exceptions import FileError
 from .atomic import file_errors, read_text, write_text
 from .results import Results, URDF
-from .torques_file import read_series, SimulatedPositions, Torques, write_series
+from .torques_file import read_series, Torques, write_series
 from .verification import read_verification, VERIFICATION
 from .yaml import dump_yaml, from_plain, parse_yaml, to_plain
 

@@ -42,17 +42,6 @@ class Torques:
         return {} if any(part is None for part in parts.values()) else parts
 
 
-@dataclass(frozen=True)
-class SimulatedPositions:
-    """Positions of a closed-loop method's last simulation, (N,) and (N, n) [rad or m]."""
-
-    joints: tuple[str, ...]
-    time: np.ndarray
-    simulated: np.ndarray
-    reference: np.ndarray
-    measured: np.ndarray | None = None
-
-
 def write_series(path: Path, series: Mapping[str, Any]) -> None:
     """Write dataclasses of joints and arrays, by their names."""
     arrays: dict[str, Any] = {

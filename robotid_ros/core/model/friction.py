@@ -325,11 +325,6 @@ class FrictionTerm:
         return kind.jumps or (steepest > STEEP and of_speed)
 
     @property
-    def shaped_by_speed(self) -> bool:
-        """Whether shape constants say how it changes with the speed."""
-        return bool(self.constants) and not self.kind.of_position
-
-    @property
     def kind(self) -> TermKind:
         """The registry's entry."""
         return TERMS[self.name]

@@ -208,7 +208,7 @@ def _move(joint: _Joint, known: Array, motion: list[Array], out: Array, scratch:
         arms += (joint.slide @ flat).reshape(known.shape) * q
     # x × lever of the derivative of ω and of each s_ω moves what is linear.
     moved[:, m - 1 :: -1] += arms[:, m + 1 :]
-    moved[:, m - 1] += _cross(moved[:, m], arms[:, m])
+    moved[:, m - 1] += np.cross(moved[:, m], arms[:, m], axis=0)
     acceleration, spin, change = out[:, m : m + 3].swapaxes(0, 1)
     out[:, 0], out[:, -1] = 0.0, 0.0
     out[2, 0 if joint.slides else -1] = 1.0
@@ -228,9 +228,3 @@ def _move(joint: _Joint, known: Array, motion: list[Array], out: Array, scratch:
     change[1] -= spin[0] * dq
     change[2] += ddq
     spin[2] += dq
-
-
-def _cross(x: Array, y: Array) -> Array:
-    """Return x × y of vectors (3, N)."""
-    places = ((1, 2), (2, 0), (0, 1))
-    return np.array([x[i] * y[j] - x[j] * y[i] for i, j in places])

@@ -13,7 +13,7 @@ from ..model.robot import Robot
 from ..rank import DEPENDENT
 from ..regression.estimators import fit
 from ..regression.least_squares import project_out
-from ..regression.observation_system import decimated_torque, observe, Rows
+from ..regression.observation_system import decimate, observe, Rows
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import SignalSettings
@@ -63,7 +63,7 @@ def identify_drive_gains(
     moved, last = samples[1], robot.body_columns[-1]
     W_L = regressor(robot, moved.q, moved.dq, moved.ddq, columns=last)
     tau = W_L @ np.asarray(payload, dtype=float)
-    torque = decimated_torque(dataclasses.replace(moved, tau=tau.T))
+    torque = decimate(tau, moved.decimation)
     bodies = depends_on_links(robot, base)
     value, sigma = np.zeros((2, robot.n))
     for j, joint in enumerate(robot.joints):

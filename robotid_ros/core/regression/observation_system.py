@@ -369,11 +369,6 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> Rows:
     )
 
 
-def decimated_torque(samples: Samples) -> Array:
-    """Return Y (n, N): the torque of samples, decimated."""
-    return decimate(samples.tau.T, samples.decimation)
-
-
 def read_only(array: Array) -> Array:
     """Make an array read-only that nobody else holds, so that no copy is needed."""
     array.flags.writeable = False

@@ -49,13 +49,15 @@ class Iteration:
     step_length: float
 
 
-class SimulatedMotion(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class SimulatedPositions:
     """Positions (K, n) of the last simulation beside others, at times (K,) [rad or m, s]."""
 
+    joints: tuple[str, ...]
     time: Array
     simulated: Array
     reference: Array
-    measured: Array | None  # where it was measured
+    measured: Array | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +84,7 @@ class History:
     damping: Array
     bandwidth: Array
     findings: tuple[Finding, ...] = ()
-    motion: SimulatedMotion | None = None
+    motion: SimulatedPositions | None = None
 
     @property
     def steps(self) -> int:

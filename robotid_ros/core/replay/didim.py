@@ -27,7 +27,7 @@ from ..regression.estimators import add_instruments, fit
 from ..regression.observation_system import observe, Rows
 from ..signals.recording import Recording
 from ..signals.samples import Samples
-from .convergence_history import History, Iteration, SimulatedMotion
+from .convergence_history import History, Iteration, SimulatedPositions
 from .iteration_step import first_iterate, Iterate, next_iterate
 from .prior_distribution import (
     consistent_fit,
@@ -231,7 +231,8 @@ def _history(
         zeta,
         band,
         tuple(warnings),
-        SimulatedMotion(
+        SimulatedPositions(
+            joints,
             replay.time,
             iterates[-1].simulated,
             replay.desired.q,

@@ -8,7 +8,6 @@ from ...exceptions import FEW, ModelError, shortened
 from ..finding_codes import finding
 from ..findings import Finding
 from ..model.settings import RobotSettings
-from ..model.urdf_parsing import movable_joints
 from .arm_choice import JointTree
 
 # A joint that travels less is at rest [rad or m]: more than two steps of an encoder of 12 bits,
@@ -144,7 +143,8 @@ def select_joints(
     ModelError : no joint of the description was recorded, or none moved, or one without efforts
 
     """
-    names, followers = movable_joints(urdf)
+    tree, seen = JointTree(urdf), left_out or {}
+    names, followers = tree.movable, tree.mimics
     free = [k for k in names if k not in settings.locked and k not in followers]
     joints = settings.joints or _moving_joints(settings, free, recorded)
     others = [k for k in free if k not in joints and k in recorded]
@@ -160,7 +160,6 @@ def select_joints(
     ]
     # Joints that cannot be identified are where they stood, else at the URDF's zero.
     missing = [k for k in free if k not in joints and k not in recorded]
-    tree, seen = JointTree(urdf), left_out or {}
     places = {k: seen[k].middle if k in seen else tree.joints[k].rest for k in missing}
     moved = [k for k in missing if k in seen and seen[k].travel > MAX_LOCKED_TRAVEL]
     checked = [] if settings.joints else moved

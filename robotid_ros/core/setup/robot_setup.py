@@ -111,8 +111,7 @@ def complete_limits(
     filled = velocity / settings.acceleration_time
     acceleration = np.where(lacking['acceleration'], filled, limits.acceleration)
     load = measure_load(robot, velocity, acceleration, settings.amplitude)
-    needed = load.effort
-    reserve = EFFORT_RESERVE
+    needed, reserve = load.effort, EFFORT_RESERVE
     if robot.assumed_inertials:
         reserve *= UNKNOWN_MASSES
         alike = needed * (robot.prismatic == robot.prismatic[:, None])
@@ -158,34 +157,46 @@ class SimulatedDrives:
     effort_margin: float
 
 
-def simulated_drives(
-    robot: Robot, limits: Limits, load: Load, update_rate: float, tracking_error: Array
+def drives_for_gains(
+    robot: Robot,
+    settings: ExcitationSettings,
+    gains: tuple[Array, Array] | None,
+    update_rate: float,
+    tracking_error: Array,
 ) -> SimulatedDrives:
     """
-    Guess drives that fit the robot's size.
+    Guess drives that fit the robot's size and, where these are known, the controller's gains.
 
     `p = J ω²`, `d = 2 ζ J ω` with the inertia J of link and rotor; where load or friction would
     keep the joint too far from its reference, the rotor is larger and ω higher. Of the update rate
     of the controller [Hz], and the tracking error (n,) that stops a session [rad, m].
+
+    Gains p and d (n,) [N·m/rad, N·m·s/rad], 0 where there is none, are taken to damp the joint
+    critically, `J = d² / (4 ζ² p)`: what the link lacks of J is the rotor's.
     """
-    needed = np.minimum(load.effort, limits.effort)
+    limits, _, (largest_effort, inertia) = complete_limits(robot, settings)
+    needed = np.minimum(largest_effort, limits.effort)
     largest = np.array([needed[robot.prismatic == kind].max() for kind in robot.prismatic])
     friction = FRICTION * needed + FRICTION_OF_LARGEST * largest
     coulomb = np.maximum(friction, robot.dry_friction)
     viscous = np.maximum(friction / limits.velocity, robot.damping)
     resistance = coulomb + viscous * limits.velocity
-    total = (1.0 + ROTOR) * load.inertia
+    total = (1.0 + ROTOR) * inertia
     stiff = np.maximum((needed + resistance) / LOAD_ERROR, coulomb / STICKING_ERROR)
     stiff = stiff / tracking_error
     p = np.maximum(total * (BANDWIDTH * update_rate) ** 2, stiff)
     total = np.maximum(total, p / (MAX_BANDWIDTH * update_rate) ** 2)
-    rotor = total - load.inertia
+    d, rotor = 2.0 * DAMPING * np.sqrt(p * total), total - inertia
     known = robot.dry_friction + robot.damping * limits.velocity
     unknown = resistance - known + rotor * limits.acceleration
+    if gains is not None:
+        p, d = gains
+        damped = d**2 / (4.0 * DAMPING**2 * np.where(p > 0.0, p, np.inf))
+        rotor = np.maximum(rotor, damped - inertia)
     signs = np.where(np.arange(robot.n) % 2, -1.0, 1.0)
     return SimulatedDrives(
         p=p,
-        d=2.0 * DAMPING * np.sqrt(p * total),
+        d=d,
         rotor_inertia=rotor,
         viscous=viscous,
         coulomb=coulomb,
@@ -193,27 +204,6 @@ def simulated_drives(
         noise=NOISE * coulomb,
         effort_margin=float(np.max(unknown / limits.effort)) + RESERVE,
     )
-
-
-def drives_for_gains(
-    robot: Robot,
-    settings: ExcitationSettings,
-    gains: tuple[Array, Array],
-    update_rate: float,
-    tracking_error: Array,
-) -> SimulatedDrives:
-    """
-    Guess the drives of a robot whose controller is known.
-
-    Gains p and d (n,) [N·m/rad, N·m·s/rad], 0 where there is none, are taken to damp the joint
-    critically, `J = d² / (4 ζ² p)`: what the link lacks of J is the rotor's.
-    """
-    limits, _, load = complete_limits(robot, settings)
-    drives = simulated_drives(robot, limits, load, update_rate, tracking_error)
-    p, d = gains
-    total = d**2 / (4.0 * DAMPING**2 * np.where(p > 0.0, p, np.inf))
-    rotor = np.maximum(drives.rotor_inertia, total - load.inertia)
-    return dataclasses.replace(drives, p=p, d=d, rotor_inertia=rotor)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -314,15 +304,12 @@ def set_up_robot(
         robot = build_robot(urdf, settings)
     workspace = Workspace(frame=arm.tip, mesh_folders=mesh_folders)
     excitation = ExcitationSettings(workspace=workspace, time_limit=DESIGN_TIME)
-    limits, rules, load = complete_limits(robot, excitation)
+    limits, rules, _ = complete_limits(robot, excitation)
     error = np.where(robot.prismatic, TRACKING_ERROR_PRISMATIC, TRACKING_ERROR)
-    # Drives that fit the gains, where these are known, else the size of the robot.
     gains = [facts.gains.get(joint, {}) for joint in robot.joints]
     p, d = (np.array([row.get(name, 0.0) for row in gains]) for name in 'pd')
-    if facts.command_interface == 'effort' and (p > 0.0).all():
-        drives = drives_for_gains(robot, excitation, (p, d), facts.update_rate, error)
-    else:
-        drives = simulated_drives(robot, limits, load, facts.update_rate, error)
+    known = (p, d) if facts.command_interface == 'effort' and (p > 0.0).all() else None
+    drives = drives_for_gains(robot, excitation, known, facts.update_rate, error)
     margin = min(max(drives.effort_margin, excitation.margins.effort), MAX_EFFORT_MARGIN)
     margins = Margins(effort=round(float(margin), 2))
     limited = dataclasses.replace(robot, limits=limits)

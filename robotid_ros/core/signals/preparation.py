@@ -74,7 +74,9 @@ def valid_rows(
         return clear
     # A friction's shape at low speed shows in the slow rows alone: without those beside standstill
     # the variance of its parameters is some twenty to two hundred times as large (arm3).
-    shaped = np.array([any(t.shaped_by_speed for t in terms) for terms in robot.friction])
+    shaped = np.array(
+        [any(t.constants and not t.kind.of_position for t in terms) for terms in robot.friction]
+    )
     # Hardly any transient of the recording's ends reaches the inner rows.
     short, row = int(INNER_PERIODS * even.rate / band), np.arange(even.measured.size)
     inner = (row >= short) & (row < row.size - short)

@@ -15,7 +15,7 @@ from ..model.base_parameters import BaseParameters
 from ..model.friction import SHRUNK
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimators import fit
-from ..regression.observation_system import decimated_torque, observe, Observed, Rows, TimingError
+from ..regression.observation_system import decimate, observe, Observed, Rows, TimingError
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.resampling import is_finite, sampling_times_of, with_sampling_times
@@ -88,7 +88,7 @@ def estimate_delays(samples: Samples, system: Rows, all_rows: bool = False) -> D
         if all_rows or np.all(np.abs(step) < CONVERGED * sigma):
             break
         advanced = dataclasses.replace(samples, tau=advance(samples.time, tau, total))
-        system = dataclasses.replace(system, Y=decimated_torque(advanced))
+        system = dataclasses.replace(system, Y=decimate(advanced.tau.T, advanced.decimation))
     threshold = OUTLIER_DELAY_ALL_ROWS if all_rows else OUTLIER_DELAY
     common, common_sigma, outlier = _reject_outliers(total, sigma, threshold)
     return DelayEstimate(total, sigma, common, common_sigma, outlier, system.valid)
@@ -256,7 +256,7 @@ def _advance(samples: Samples, system: Rows, delays: Delays) -> tuple[Samples, R
     """Return both without delays of the torques; only these move, W stays as it is."""
     each = np.array([delays.get(joint, 0.0) for joint in system.joints])
     samples = dataclasses.replace(samples, tau=advance(samples.time, samples.tau, each))
-    return samples, dataclasses.replace(system, Y=decimated_torque(samples))
+    return samples, dataclasses.replace(system, Y=decimate(samples.tau.T, samples.decimation))
 
 
 def _block_errors(system: Rows, rows: npt.NDArray[np.bool_]) -> Array:

@@ -33,23 +33,20 @@ class Clock:
     stamp: npt.NDArray[np.int64]
     jumped: bool
 
-    def stamp_of(self, received: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the stamps [ns] that belong to times of reception [ns]."""
+    def stamp_of(self, received: int) -> int:
+        """Return the stamp [ns] that belongs to a time of reception [ns]."""
         if not self.jumped:
             # With simulated time the two are different clocks; a constant apart is enough.
             return received + int(np.median(self.stamp - self.received))
         return _interpolated(received, self.received, self.stamp)
 
-    def received_at(self, stamp: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the times of reception [ns] that belong to stamps [ns]."""
+    def received_at(self, stamp: int) -> int:
+        """Return the time of reception [ns] that belongs to a stamp [ns]."""
         return _interpolated(stamp, self.stamp, self.received)
 
 
-def _interpolated(
-    at: npt.NDArray[np.int64], x: npt.NDArray[np.int64], y: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
-    passed = np.interp(at - x[0], x - x[0], y - y[0])
-    return np.asarray(y[0] + np.round(passed).astype(np.int64))
+def _interpolated(at: int, x: npt.NDArray[np.int64], y: npt.NDArray[np.int64]) -> int:
+    return int(y[0]) + round(float(np.interp(at - int(x[0]), x - x[0], y - y[0])))
 
 
 def correct_clock(states: JointTable) -> tuple[JointTable, bool]:

@@ -28,9 +28,9 @@ from .storage import Bag, UNBOUNDED, Window
 # Messages of each topic that are looked at where there are several: a second at 100 Hz.
 FIRST_MESSAGES = 100
 # Publishers of some joints each are interpolated together when this share of their stamps has
-# neighbours in all of them, at most so many usual intervals apart: a tenth may be lost at the ends
-# and in gaps, publishers that ran one after the other are refused.
-MIN_SHARED, MAX_SPACING = 0.9, 4.0
+# near neighbours in all of them: a tenth may be lost at the ends and in gaps, publishers that ran
+# one after the other are refused.
+MIN_SHARED = 0.9
 # Messages (places among the topic's, table) with one set of joints, as decoded so far.
 _Parts = list[tuple[np.ndarray, JointTable]]
 
@@ -262,7 +262,7 @@ def _interpolate_together(ranked: Sequence[JointTable], joints: Sequence[str]) -
     values = {name: np.full((len(slowest.stamp), len(joints)), np.nan) for name in FIELDS}
     for table in used:
         ordered = table.rows(np.unique(table.stamp, return_index=True)[1])
-        inside, interpolate = interpolator(slowest.stamp, ordered.stamp, MAX_SPACING, HALF)
+        inside, interpolate = interpolator(slowest.stamp, ordered.stamp, HALF)
         together &= inside
         exact &= bool(np.isin(slowest.stamp, ordered.stamp).all())
         for column, joint in enumerate(joints):

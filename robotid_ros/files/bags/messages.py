@@ -143,11 +143,6 @@ class Layout:
     texts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     fault: str = ''
 
-    def matches(self, payloads: np.ndarray) -> np.ndarray:
-        """Which rows of (M, length) payloads have this layout."""
-        fixed = np.frombuffer(self.sample, np.uint8)[self.mask]
-        return np.asarray((payloads[:, self.mask] == fixed).all(axis=1))
-
     def column(self, payloads: np.ndarray, path: str) -> np.ndarray:
         """Numbers of one field, (M, count), of payloads that match."""
         offset, dtype, count = self.numbers.get(path, (0, np.dtype(float), 0))
@@ -229,7 +224,8 @@ class Decoder:
                 matrix, rows = matrix[1:], rows[1:]
                 continue
             layout = self.layouts[number]
-            same = layout.matches(matrix)
+            fixed = np.frombuffer(layout.sample, np.uint8)[layout.mask]
+            same = (matrix[:, layout.mask] == fixed).all(axis=1)
             count = int(same.sum())
             if count and layout.fault:
                 self.left_out[layout.fault] += count

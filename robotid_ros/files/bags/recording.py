@@ -197,13 +197,10 @@ class ChunkedRecording(RunContext):
 
     def _window(self, start: float, stop: float) -> Window:
         """Return times of reception [ns] that hold all of a part."""
-
-        def received(time: float) -> int:
-            return int(self.clock.received_at(np.array([self.origin + int(time * 1e9)]))[0])
-
-        times = self._times()
-        low = None if start <= times[0] else received(start) - MARGIN
-        return low, None if stop >= times[-1] else received(stop) + MARGIN
+        times, at = self._times(), self.clock.received_at
+        low = None if start <= times[0] else at(self.origin + int(start * 1e9)) - MARGIN
+        high = None if stop >= times[-1] else at(self.origin + int(stop * 1e9)) + MARGIN
+        return low, high
 
     def _times(self) -> np.ndarray:
         return np.asarray((self.clock.stamp - self.origin) * 1e-9)
@@ -265,10 +262,11 @@ def _read(bag: Bag, topic: str, joints: Sequence[str] | None) -> Recording:
     recording = to_recording(states, states.stamp[0], source)
     notes = (*recording.notes, *drift_notes(states.stamp, states.received))
     recording = dataclasses.replace(recording, notes=notes)
-    clock = Clock(states.received, states.stamp, jumped)
-    recording = add_context(bag, recording, clock, float(recording.time[-1]))
-    # The stamps of the reference jump as well, and nothing says where.
-    recording = recording if jumped else add_reference(bag, recording)
+    if len(bag.topics()) > 1:  # else there is nothing beside the joint states
+        clock = Clock(states.received, states.stamp, jumped)
+        recording = add_context(bag, recording, clock, float(recording.time[-1]))
+        # The stamps of the reference jump as well, and nothing says where.
+        recording = recording if jumped else add_reference(bag, recording)
     left_out = dict[str, tuple[float, float]]()
     for table in tables:
         left_out |= _ranges_of_others(table.joints, range_of_positions(table.position), kept)

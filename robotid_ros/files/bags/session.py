@@ -26,8 +26,6 @@ import itertools
 import math
 from typing import Any, NamedTuple, TYPE_CHECKING, TypeVar
 
-import numpy as np
-
 from ...core.finding_codes import finding
 from ...core.findings import Finding
 from ...core.signals.recording import Controller, Phase, RunContext
@@ -262,7 +260,7 @@ def read_phases(
     for reception, message in bag.decoded(topic) if topic else ():
         values = {item.key: item.value for item in message.values}
         name = values.get('state') or message.name.split(' ')[-1]
-        received = (int(clock.stamp_of(np.array([reception], np.int64))[0]) - origin) * 1e-9
+        received = (clock.stamp_of(reception) - origin) * 1e-9
         time, text = received, values.get('stamp', '')
         with contextlib.suppress(InvalidOperation, ValueError, OverflowError):
             # A power of ten that is huge would be written out.

@@ -15,7 +15,7 @@ from ...core.signals.derived_efforts import refuse_derived_efforts
 from ...core.signals.invalid_samples import clipped_samples
 from ...core.signals.periodic import MIN_PERIODS
 from ...core.signals.recording import MAX_SAMPLES, Phase, range_of_positions
-from ...core.signals.resampling import resample_uniformly
+from ...core.signals.resampling import MIN_TRAVEL, resample_uniformly
 from ...core.signals.samples import SignalSettings
 from ...exceptions import RobotIdError, shortened
 from ..formats.joint_table import FIELDS, JointTable
@@ -36,7 +36,6 @@ from .session import (
 )
 from .storage import Bag
 
-MIN_TRAVEL = 1e-3  # a joint that travels less is at rest [rad or m]
 # Work against the motion, as a share of all work that is exchanged, beyond which the sign of an
 # effort looks wrong: friction takes work, weights and springs give back what they took. A smaller
 # share would also suspect efforts of joints that weights move.

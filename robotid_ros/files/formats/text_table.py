@@ -39,12 +39,13 @@ MISSING = ('', 'na', 'n/a', 'null', 'none', '-', 'nan')
 _ISO = re.compile(
     r'\s*(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d*)?)?)\s*(?:Z|[+-]\d\d:?\d\d)?\s*$'
 )
+# A date with a time or a time of day, and a date alone.
 _CLOCK = re.compile(
     r'\s*(?:(?P<day>\d{1,4}[-./]\d{1,2}[-./]\d{1,4}),?[T ]\s*|(?P<days>\d+) days?,? )?'
     r'(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,:](?P<part>\d+))?)?'
     r'\s*(?P<half>[AaPp])?[.Mm]*\s*(?:Z|[+-]\d\d:?\d\d)?\s*$'
 )
-_DATE = re.compile(r'\s*\d{1,4}([-./])\d{1,2}\1\d{1,4}\s*$')
+_DAY = re.compile(r'\s*\d{1,4}([-./])\d{1,2}\1\d{1,4}\s*$')
 _UNREADABLE = re.compile(r'\s*[+-]?[.,]?\d')
 # Share of the cells of a column that may begin as numbers do and be none.
 MAX_UNREADABLE = 0.1
@@ -80,7 +81,7 @@ def read_text_table(path: Path) -> ColumnTable:
         for name, cell in zip(names, cells, strict=True)
         if cell.strip() and not is_value(cell, form.decimal_comma)
     }
-    days = [name for name, cell in texts.items() if is_day(cell)]
+    days = [name for name, cell in texts.items() if _DAY.match(cell)]
     dates = {}
     for name, cell in zip(names, cells, strict=True):
         if clock := _CLOCK.match(cell):
@@ -207,18 +208,8 @@ def is_value(cell: str, decimal_comma: bool) -> bool:
     return (
         cell.strip().lower() in MISSING[1:]
         or not math.isnan(number(cell, decimal_comma))
-        or is_date(cell)
+        or _CLOCK.match(cell) is not None
     )
-
-
-def is_date(cell: str) -> bool:
-    """Return whether a cell is a date with a time, or a time of day."""
-    return _CLOCK.match(cell) is not None
-
-
-def is_day(cell: str) -> bool:
-    """Return whether a cell is a date without a time."""
-    return _DATE.match(cell) is not None
 
 
 def number(cell: str, decimal_comma: bool = False) -> float:
@@ -238,10 +229,10 @@ def _converted(cells: Sequence[str], decimal_comma: bool) -> np.ndarray:
         with contextlib.suppress(ValueError):
             return np.fromiter((float(cell or 'nan') for cell in cells), float, len(cells))
     first = [*itertools.islice(filter(str.strip, cells), 3)]
-    if first and all(map(is_day, first)):
-        days = (_days(cell.strip()) if is_day(cell) else math.nan for cell in cells)
+    if first and all(map(_DAY.match, first)):
+        days = (_days(cell.strip()) if _DAY.match(cell) else math.nan for cell in cells)
         return DAY * np.fromiter(days, float, len(cells))
-    if not any(map(is_date, first)):
+    if not any(map(_CLOCK.match, first)):
         return np.fromiter((number(cell, decimal_comma) for cell in cells), float, len(cells))
     if not all(map(_ISO.match, first)):
         return np.fromiter(map(_seconds, cells), float, len(cells))

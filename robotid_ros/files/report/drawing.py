@@ -20,9 +20,10 @@ import numpy as np
 from scipy.signal import welch
 
 from ...core.parameters.plain_friction import PlainFriction
+from ...core.replay.convergence_history import SimulatedPositions
 from ..comparison import Difference
 from ..results import Entry
-from ..torques_file import SimulatedPositions, Torques
+from ..torques_file import Torques
 from .templates import GOOD_PERCENT
 from .thinning import longest_stretch, PlacedMotion, thin
 

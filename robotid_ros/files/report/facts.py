@@ -1,7 +1,7 @@
 """What the report shows besides parameters, as plain values: data, frames, simulated motion."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, cast, Never
 
 import numpy as np
@@ -9,8 +9,8 @@ import pinocchio
 
 from ...core.pipeline.results import Identification
 from ...core.regression.estimate import Estimate
+from ...core.replay.convergence_history import SimulatedPositions
 from ..results import Quality
-from ..torques_file import SimulatedPositions
 
 # Decimals of correlations, and rows of a simulated motion that are kept: they are for the eye.
 DECIMALS, MOST_ROWS = 4, 10_000
@@ -62,8 +62,7 @@ def simulated(found: Identification) -> Mapping[str, SimulatedPositions]:
     history = found.history
     if history is None or history.motion is None:
         return {}
-    method, motion = (found.compared or found).method, history.motion
-    every = max(1, -(-len(motion.time) // MOST_ROWS))
-    time, shown, reference = (x[::every] for x in motion[:3])
-    measured = None if motion.measured is None else motion.measured[::every]
-    return {method: SimulatedPositions(history.joints, time, shown, reference, measured)}
+    every = max(1, -(-len(history.motion.time) // MOST_ROWS))
+    series = {f.name: getattr(history.motion, f.name) for f in fields(history.motion)[1:]}
+    thinned: dict[str, Any] = {k: x if x is None else x[::every] for k, x in series.items()}
+    return {(found.compared or found).method: replace(history.motion, **thinned)}
