@@ -9,7 +9,10 @@ from setuptools import find_packages, setup
 manifest = ElementTree.parse(Path(__file__).parent / 'package.xml').getroot()
 NAME = manifest.findtext('name')
 
-NODES = ('simulated_robot', 'excitation', 'recorder', 'identification', 'feedforward')
+NODES = (
+    *('simulated_robot', 'excitation', 'recorder', 'identification'),
+    *('feedforward', 'gravity_compensation'),
+)
 
 
 def shared(folder: str, pattern: str) -> tuple[str, list[str]]:

@@ -31,6 +31,7 @@ excitation = partial(run_node, 'excitation')
 recorder = partial(run_node, 'recorder')
 identification = partial(run_node, 'identification')
 feedforward = partial(run_node, 'feedforward')
+gravity_compensation = partial(run_node, 'gravity_compensation')
 
 
 def _run(module: str, *args: list[str]) -> int:

@@ -15,6 +15,7 @@ from ..fleet.settings import FleetSettings
 from ..node_settings import (
     ExcitationNodeSettings,
     FeedForwardSettings,
+    GravityCompensationSettings,
     IdentificationNodeSettings,
     RecorderSettings,
 )
@@ -46,6 +47,9 @@ class Configuration:
     )
     feedforward: FeedForwardSettings = setting(
         FeedForwardSettings, 'goals of others with the identified efforts'
+    )
+    gravity_compensation: GravityCompensationSettings = setting(
+        GravityCompensationSettings, 'hand guiding with the identified model'
     )
     simulation: SimulationSettings = setting(SimulationSettings, 'the simulated robot')
     fleet: FleetSettings = setting(FleetSettings, 'how the bags of many robots are worked on')

@@ -4,7 +4,10 @@ import sys
 
 from ..entry import run_node
 
-NODES = ('simulated_robot', 'excitation', 'recorder', 'identification', 'feedforward')
+NODES = (
+    *('simulated_robot', 'excitation', 'recorder', 'identification'),
+    *('feedforward', 'gravity_compensation'),
+)
 
 
 def main() -> int:

@@ -102,7 +102,11 @@ def session(config: Path, tmp_path: Path) -> Iterator[Session]:
 
 @pytest.fixture(scope='session')
 def identified(config: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write results as an identification of this robot would, nearly true ones."""
+    return write_identified(config, tmp_path_factory.mktemp('identified'))
+
+
+def write_identified(config: Path, folder: Path, relative: float = 0.01) -> Path:
+    """Write results as an identification of a robot would, nearly true ones."""
     configuration = load(config)
     urdf = read_urdf(configuration) or ''
     robot = build_robot(urdf, configuration.robot)
@@ -124,10 +128,10 @@ def identified(config: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         Entry(p.name, float(value), 0.0, 0.0)
         for p, value in zip(robot.parameters, chi, strict=True)
     )
-    rows = tuple(Residual(joint, 0.01, 0.1, 10.0) for joint in robot.joints)
-    folder = tmp_path_factory.mktemp('identified')
+    rows = tuple(Residual(joint, relative, 0.1, 10.0) for joint in robot.joints)
     results = Results(
-        'scara', 'wls', '2025-01-31T12:00:00+00:00', robot.joints, entries, standard, rows, rows
+        *(configuration.robot.name, 'wls', '2025-01-31T12:00:00+00:00', robot.joints),
+        *(entries, standard, rows, rows),
     )
     write_results(results, folder)
     return folder
