@@ -105,7 +105,9 @@ def identified(config: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_identified(config, tmp_path_factory.mktemp('identified'))
 
 
-def write_identified(config: Path, folder: Path, relative: float = 0.01) -> Path:
+def write_identified(
+    config: Path, folder: Path, relative: float = 0.01, standard_error: float = 0.0
+) -> Path:
     """Write results as an identification of a robot would, nearly true ones."""
     configuration = load(config)
     urdf = read_urdf(configuration) or ''
@@ -113,10 +115,9 @@ def write_identified(config: Path, folder: Path, relative: float = 0.01) -> Path
     physics = Physics(urdf, configuration.simulation, robot.joints)
     truth = {joint.name: dict(joint.values) for joint in physics.true_parameters()}
     chi = np.array([truth[p.joint].get(p.symbol, 0.0) for p in robot.parameters])
-    base = base_parameters(robot)
-    values = base.of(chi) * (
-        1.0 + ERROR * np.random.default_rng(0).uniform(-1, 1, len(base.names))
-    )
+    base, rng = base_parameters(robot), np.random.default_rng(0)
+    values = base.of(chi) * (1.0 + ERROR * rng.uniform(-1, 1, len(base.names)))
+    chi *= 1.0 + standard_error * rng.uniform(-1, 1, robot.p)
     entries = tuple(
         Entry(
             *(name, float(value), abs(float(value)) * ERROR, 100 * ERROR),
