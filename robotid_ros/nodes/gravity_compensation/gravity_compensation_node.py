@@ -213,6 +213,8 @@ class GravityCompensation(ModelNode):
 
         Returns the law, torques (n,) that hold the arm, and figures; None where it was stopped.
         """
+        if not self.get_clock().now().nanoseconds:
+            raise ControllerError("use_sim_time is set, but nobody publishes '/clock': unset it")
         law, rows, pace = None, list[Array](), Pace()
         for seen in self._follow(guardian):
             rows.append(np.array(seen[1:]))
