@@ -5,10 +5,12 @@ y_j = W_j χ + D_j δ_j + ε_j with δ_jk ~ N(0, s_k² I). The estimate minimise
 Σ_j (1/σ_j) [‖y_j − W_j χ − D_j δ_j‖²/N + Σ_k λ_k ‖δ_jk‖²] + h ‖S (χ − χ_plain)‖² + a weak prior
 of χ: the best linear unbiased prediction (Robinson 1991) with penalties for variances (Ruppert,
 Wand and Carroll 2003). λ_k are those that predict folds best which differ from the rest of the
-motion; of choices that are not told apart the one nearest to plain friction (Breiman et al. 1984).
+motion; of choices that are not told apart the one nearest to plain friction, and to the bodies of
+the description (Breiman et al. 1984).
 """
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +22,8 @@ from .columns import KIND, KINDS
 # λ of a kind, from closed to nearly free, in units of a column of size one.
 GRID = (np.inf, 1.0, 1e-1, 1e-2, 1e-3, 1e-4)
 # Pulls to the bodies of the description, and ridges where it has none.
-PULLS, RIDGES = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0), (0.0, 1e-6, 1e-5, 1e-4, 1e-3)
+PULLS = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
+RIDGES = (0.0, 1e-6, 1e-5, 1e-4, 1e-3)
 # A choice has to gain so much of the log error, and so many standard errors over the folds: a
 # filter or a model without gravity two, a kind or a pull one (Breiman et al. 1984).
 LEAST_GAIN, ERRORS, KIND_ERRORS = 0.002, 2.0, 1.0
@@ -111,6 +114,14 @@ class Shrinkage:
         return float(np.sqrt(self.plain_joint_errors.sum() / max(self.powers.sum(), TINY)))
 
 
+class Prior(NamedTuple):
+    """A ridge (b,), and a pull (b, b) to the mean (b,), of one row."""
+
+    ridge: Array
+    pull: Array
+    mean: Array
+
+
 class Fold:
     """
     The fit of some rows, reduced to δ by a Schur complement, and its error on others.
@@ -125,17 +136,17 @@ class Fold:
 
     """
 
-    def __init__(self, train: Array, test: Array, size: Array, prior: tuple[Array, Array]):
+    def __init__(self, train: Array, test: Array, size: Array, prior: Prior):
         n, c = train.shape[:2]
-        b, pull, mean = len(size), *prior
+        b, (ridge, pull, mean) = len(size), prior
         d = c - b - 1
         normal, y = train[:, :b, :b].sum(axis=0), train[:, :b, -1].sum(axis=0)
-        plain = np.linalg.solve(normal + np.diag(RIDGE * size), y)
+        weak = normal + np.diag(RIDGE * size + ridge)
+        plain = np.linalg.solve(weak, y)
+        held = np.linalg.solve(weak + pull, y + pull @ mean)
         B = np.concatenate(list(train[:, :b, b:-1]), axis=1)
-        known = y + HOLD * size * plain + pull @ mean
-        solved = np.linalg.solve(
-            normal + np.diag((RIDGE + HOLD) * size) + pull, np.column_stack([known, B])
-        )
+        known = y + HOLD * size * held + pull @ mean
+        solved = np.linalg.solve(weak + np.diag(HOLD * size) + pull, np.column_stack([known, B]))
         take = solved[:, 1:]
         self.left, self.right = -B.T @ take, -B.T @ solved[:, 0]
         self.squares = np.zeros((n, n * d + 1, n * d + 1))
@@ -181,6 +192,7 @@ class Choice:
     weights : (n,) 1/σ_j
     mean : (b,) parameters of the description's bodies, scaled; None without any
     metric : (b, b) of how far others are from them; of a ridge without any
+    friction : (b,) ridge that is always there
 
     Attributes
     ----------
@@ -197,12 +209,14 @@ class Choice:
         weights: Array,
         mean: Array | None,
         metric: Array,
+        friction: Array,
     ):
         # The error that is stated is that of filtered rows: it has less noise.
         self._filtered = grams.folds
         total, folds = grams.total + instants.total, grams.folds + instants.folds
         grams = Grams(total, folds, grams.count)
-        self._grams, self._weights, self._mean = grams, weights, mean
+        self._grams, self._weights, self._friction = grams, weights, friction
+        self._mean = mean
         self._share = weights[:, None, None] / grams.count
         self.size = np.einsum('jkk->k', (grams.total * self._share)[:, :b, :b])
         self.size = np.maximum(self.size, 1e-12 * self.size.max())
@@ -220,7 +234,8 @@ class Choice:
     def _fits(self, pull: float, judged: Array) -> list[Fold]:
         """Return the fit of what each fold leaves, and its error on products (F, n, c, c)."""
         grams, zero = self._grams, np.zeros_like(self.size)
-        prior = pull * self.metric, zero if self._mean is None else self._mean
+        mean = zero if self._mean is None else self._mean
+        prior = Prior(self._friction, pull * self.metric, mean)
         return [
             Fold((grams.total - held) * self._share, own, self.size, prior)
             for held, own in zip(grams.folds, judged, strict=True)
@@ -258,7 +273,7 @@ class Choice:
                 chosen = self._best(options, penalty[k], current)
                 penalty[k], current = chosen, options[chosen]
             options = {value: self.errors(penalty, value) for value in self.pulls}
-            pull = self._best(options, pull, current)
+            pull = strongest(options)
             current = options[pull]
             if (*penalty, pull) == before:
                 break
@@ -311,6 +326,20 @@ class Choice:
         gain = self._plain - errors
         error = gain.std(axis=0, ddof=1) * np.sqrt(len(gain))
         return bool(np.all(gain.sum(axis=0) >= -error))
+
+
+def strongest(options: dict[float, Array]) -> float:
+    """
+    Return the largest pull whose errors (F,) folds do not tell from the least.
+
+    What the motion does not show is then as the description has it: other motion may show it.
+    """
+    best = min(options.values(), key=lambda errors: float(np.log(total(errors)).mean()))
+    return max(
+        pull
+        for pull, errors in options.items()
+        if not gains_clearly(total(best), total(errors), KIND_ERRORS)
+    )
 
 
 def gains_clearly(errors: Array, others: Array, chances: float = ERRORS) -> bool:
