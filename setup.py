@@ -11,7 +11,7 @@ NAME = manifest.findtext('name')
 
 NODES = (
     *('simulated_robot', 'excitation', 'recorder', 'identification'),
-    *('feedforward', 'force_torque'),
+    *('feedforward', 'gravity_compensation', 'force_torque'),
 )
 
 
@@ -60,7 +60,7 @@ setup(
     extras_require={
         # Simulated robots, `rid.simulate`.
         'sim': ['mujoco>=3.2'],
-        # What rosdep brings on a robot, from PyPI: nodes, but for control_msgs.
+        # What rosdep brings on a robot, from PyPI: nodes, but for messages of ros2_control.
         'ros': [
             'mujoco>=3.2',
             'ros-jazzy-common-interfaces',

@@ -1,20 +1,20 @@
 #!/bin/bash
-# Build the interfaces of control_msgs in .ci/control_msgs into a virtual environment whose ROS 2 comes from PyPI.
-# Usage: build_control_msgs.sh VENV. Does nothing where control_msgs is installed already.
+# Build the interfaces in .ci/control_msgs and .ci/controller_manager_msgs into a virtual environment whose ROS 2 comes
+# from PyPI. Usage: build_control_msgs.sh VENV. Leaves what is installed already alone.
 set -euo pipefail
 
 venv=$(realpath "${1:?usage: build_control_msgs.sh VENV}")
 here=$(dirname "$(realpath "$0")")
-overlay=$here/control_msgs
+packages=(control_msgs controller_manager_msgs)
 stamp=$venv/share/control_msgs/overlay.sha256
 log=$venv/control_msgs.log
 wanted=$(cd "$here" && cat build_control_msgs.sh requirements-overlay.txt \
-  $(find control_msgs -type f | LC_ALL=C sort) | sha256sum | cut -d' ' -f1)
+  $(find "${packages[@]}" -type f | LC_ALL=C sort) | sha256sum | cut -d' ' -f1)
 
 die() { echo "error: $*" >&2; exit 1; }
 
 # A real control_msgs has no stamp of ours and is left alone.
-if (cd / && "$venv/bin/python" -c 'import control_msgs.action') 2>/dev/null; then
+if (cd / && "$venv/bin/python" -c 'import control_msgs.action, controller_manager_msgs.srv') 2>/dev/null; then
   if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" = "$wanted" ]; then exit 0; fi
 fi
 
@@ -36,12 +36,14 @@ trap 'rm -rf "$build"' EXIT
 export _ROS_WHEELS_BOOTSTRAP_COMPLETE=1
 export AMENT_PREFIX_PATH=$venv CMAKE_PREFIX_PATH=$venv LD_LIBRARY_PATH=$venv/lib PATH=$venv/bin:$PATH
 unset PYTHONPATH COLCON_PREFIX_PATH
-{
-  cmake -S "$overlay" -B "$build" -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF \
-    -DCMAKE_INSTALL_PREFIX="$venv" -DCMAKE_INSTALL_LIBDIR=lib -DPython3_EXECUTABLE="$venv/bin/python" &&
-  cmake --build "$build" --parallel "$(nproc)" &&
-  cmake --install "$build"
-} >>"$log" 2>&1 || die "the control_msgs interfaces could not be built, details in $log"
-(cd / && "$venv/bin/python" -c 'import control_msgs.action') >>"$log" 2>&1 ||
-  die "the control_msgs interfaces were built but cannot be imported, details in $log"
+for package in "${packages[@]}"; do
+  {
+    cmake -S "$here/$package" -B "$build/$package" -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF \
+      -DCMAKE_INSTALL_PREFIX="$venv" -DCMAKE_INSTALL_LIBDIR=lib -DPython3_EXECUTABLE="$venv/bin/python" &&
+    cmake --build "$build/$package" --parallel "$(nproc)" &&
+    cmake --install "$build/$package"
+  } >>"$log" 2>&1 || die "the interfaces of $package could not be built, details in $log"
+done
+(cd / && "$venv/bin/python" -c 'import control_msgs.action, controller_manager_msgs.srv') >>"$log" 2>&1 ||
+  die "the interfaces were built but cannot be imported, details in $log"
 echo "$wanted" >"$stamp"

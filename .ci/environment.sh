@@ -22,7 +22,7 @@ command -v "$python" >/dev/null || die "$python is missing: apt install python3 
 command -v sha256sum >/dev/null || die 'sha256sum is missing: apt install coreutils'
 
 wanted=$({ echo "$venv $root"; "$python" --version; cat "${locks[@]}" "$here"/*.sh "$root"/setup.{py,cfg} \
-  "$here/requirements-overlay.txt" $(find "$here/control_msgs" -type f | LC_ALL=C sort); } | sha256sum)
+  "$here/requirements-overlay.txt" $(find "$here"/control_msgs "$here"/controller_manager_msgs -type f | LC_ALL=C sort); } | sha256sum)
 if [ -x "$venv/bin/python" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then exit 0; fi
 
 for tool in cmake make gcc g++; do

@@ -154,7 +154,7 @@ class IdentificationNodeSettings(IdentificationSettings):
 
 @dataclass(frozen=True)
 class CarriedSettings:
-    """The body that the robot carries now: efforts of a goal count it."""
+    """The body that the robot carries now: commanded efforts count it."""
 
     mass: float = setting(0.0, 'of the body; 0: none', unit='kg', minimum=0.0, dynamic=True)
     center: tuple[float, ...] = setting(
@@ -208,3 +208,29 @@ class ForceTorqueSettings:
     drift: tuple[float, ...] = setting(
         (2.0, 0.2), 'of an offset that is told: force and torque', unit='N, N·m', minimum=0.0
     )
+
+
+@dataclass(frozen=True)
+class GravityCompensationSettings:
+    """Hand guiding with the identified model: see the node `gravity_compensation`."""
+
+    results: str = setting('', 'folder of the results with the model')
+    controller: str = setting('effort_controller', 'that forwards efforts, inactive at first')
+    damping_time: float = setting(
+        0.2, 'in which the speed after a push dies away', unit='s', minimum=0.05, maximum=10.0
+    )
+    limit_margin: float = setting(
+        0.1,
+        'before the position limits, in which springs stop a joint',
+        unit='rad or m',
+        minimum=0.0,
+        maximum=1.0,
+    )
+    speed_limit: float = setting(
+        0.8,
+        'above which guiding ends, if the joint has no lower limit',
+        unit='rad/s or m/s',
+        minimum=0.01,
+        maximum=3.0,
+    )
+    payload: CarriedSettings = setting(CarriedSettings, 'the body that the robot carries now')

@@ -152,6 +152,9 @@ class SimulationSettings:
     """
 
     controller: str = setting('arm_controller', 'name of the controller')
+    effort_controller: str = setting(
+        '', 'one that forwards efforts, inactive at first, with a controller_manager; empty: none'
+    )
     joints: tuple[str, ...] = setting((), "controlled joints, empty: the robot's movable ones")
     command_interface: str = setting(
         'effort', 'what the controller commands', choices=('effort', 'velocity', 'position')
@@ -211,6 +214,11 @@ class SimulationSettings:
         if self.update_rate % (self.controller_rate or self.update_rate):
             raise ConfigurationError(
                 f"'simulation.controller_rate' must divide update_rate, {self.update_rate:g} Hz"
+            )
+        if self.effort_controller and self.command_interface != 'effort':
+            raise ConfigurationError(
+                "'simulation.effort_controller' needs drives that take efforts: set "
+                'command_interface to effort'
             )
         if self.speed_scaling != 1.0 and self.command_interface != 'position':
             raise ConfigurationError(

@@ -16,6 +16,7 @@ from ..node_settings import (
     ExcitationNodeSettings,
     FeedForwardSettings,
     ForceTorqueSettings,
+    GravityCompensationSettings,
     IdentificationNodeSettings,
     RecorderSettings,
 )
@@ -50,6 +51,9 @@ class Configuration:
     )
     force_torque: ForceTorqueSettings = setting(
         ForceTorqueSettings, 'a force-torque sensor without what hangs at it'
+    )
+    gravity_compensation: GravityCompensationSettings = setting(
+        GravityCompensationSettings, 'hand guiding with the identified model'
     )
     simulation: SimulationSettings = setting(SimulationSettings, 'the simulated robot')
     fleet: FleetSettings = setting(FleetSettings, 'how the bags of many robots are worked on')

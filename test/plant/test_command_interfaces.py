@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.plant.controller_types import GoalOutcome
 from robotid_ros.plant.trajectory import Goal
-from robotid_ros.simulation_settings import ConstraintSettings
+from robotid_ros.simulation_settings import ConstraintSettings, SimulationSettings
 
 from .bench import at, Bench, JOINTS, S
 
@@ -102,3 +103,8 @@ def test_goal_time_is_of_the_trajectory():
     bench.follows = True
     bench.run(1002)
     assert goal.outcome is GoalOutcome.SUCCEEDED
+
+
+def test_efforts_are_forwarded_to_drives_that_take_them_alone():
+    with pytest.raises(ConfigurationError, match='drives that take efforts'):
+        SimulationSettings(effort_controller='effort_controller', command_interface='position')

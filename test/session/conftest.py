@@ -102,17 +102,22 @@ def session(config: Path, tmp_path: Path) -> Iterator[Session]:
 
 @pytest.fixture(scope='session')
 def identified(config: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write results as an identification of this robot would, nearly true ones."""
+    return write_identified(config, tmp_path_factory.mktemp('identified'))
+
+
+def write_identified(
+    config: Path, folder: Path, relative: float = 0.01, standard_error: float = 0.0
+) -> Path:
+    """Write results as an identification of a robot would, nearly true ones."""
     configuration = load(config)
     urdf = read_urdf(configuration) or ''
     robot = build_robot(urdf, configuration.robot)
     physics = Physics(urdf, configuration.simulation, robot.joints)
     truth = {joint.name: dict(joint.values) for joint in physics.true_parameters()}
     chi = np.array([truth[p.joint].get(p.symbol, 0.0) for p in robot.parameters])
-    base = base_parameters(robot)
-    values = base.of(chi) * (
-        1.0 + ERROR * np.random.default_rng(0).uniform(-1, 1, len(base.names))
-    )
+    base, rng = base_parameters(robot), np.random.default_rng(0)
+    values = base.of(chi) * (1.0 + ERROR * rng.uniform(-1, 1, len(base.names)))
+    chi *= 1.0 + standard_error * rng.uniform(-1, 1, robot.p)
     entries = tuple(
         Entry(
             *(name, float(value), abs(float(value)) * ERROR, 100 * ERROR),
@@ -124,10 +129,10 @@ def identified(config: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         Entry(p.name, float(value), 0.0, 0.0)
         for p, value in zip(robot.parameters, chi, strict=True)
     )
-    rows = tuple(Residual(joint, 0.01, 0.1, 10.0) for joint in robot.joints)
-    folder = tmp_path_factory.mktemp('identified')
+    rows = tuple(Residual(joint, relative, 0.1, 10.0) for joint in robot.joints)
     results = Results(
-        'scara', 'wls', '2025-01-31T12:00:00+00:00', robot.joints, entries, standard, rows, rows
+        *(configuration.robot.name, 'wls', '2025-01-31T12:00:00+00:00', robot.joints),
+        *(entries, standard, rows, rows),
     )
     write_results(results, folder)
     return folder

@@ -26,6 +26,12 @@ from .batched_subscription import BatchedSubscription
 from .waiting import answer_of, result_of, Silence, wait_until
 
 JTC = 'joint_trajectory_controller/JointTrajectoryController'
+# Those that hand efforts on as they come, for all their joints at once, on this topic below them.
+FORWARDING = (
+    'forward_command_controller/ForwardCommandController',
+    'effort_controllers/JointGroupEffortController',
+)
+FORWARDED, MANAGER = 'commands', 'controller_manager'
 STATE_TYPE = JointTrajectoryControllerState
 # Below a controller's name: its state, trajectories for it, an action and parts of that.
 STATE, COMMANDS = 'controller_state', 'joint_trajectory'
@@ -45,7 +51,7 @@ MAX_PAUSE = 5.0
 ROUNDING = 1e-6
 # How long controller_manager's answer may take [s]: 'failed' is not published before.
 HARDWARE_TIMEOUT = 0.1
-_HARDWARE = 'controller_manager/list_hardware_components'
+_HARDWARE = f'{MANAGER}/list_hardware_components'
 
 
 @dataclass(frozen=True)

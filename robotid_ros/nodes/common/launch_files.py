@@ -7,12 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from ament_index_python.packages import get_package_prefix, PackageNotFoundError
-from launch import Action
-from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, LogInfo, Shutdown
+from launch import Action, LaunchContext, LaunchDescription
+from launch.actions import (
+    DeclareLaunchArgument,
+    IncludeLaunchDescription,
+    LogInfo,
+    OpaqueFunction,
+    Shutdown,
+)
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
-from launch_ros.parameter_descriptions import ParameterValue
+from launch_ros.parameter_descriptions import Parameter, ParameterValue
 
 from ...core.model import build_robot
 from ...core.model.urdf_parsing import root_link
@@ -79,6 +85,42 @@ def package_node(name: str, parameters: Sequence[Any], log_level: Any) -> Node:
         additional_env={ENCLAVE: os.environ.get(ENCLAVE) or f'/robotid/{name}'},
         on_exit=Shutdown(reason=f'{name} ended'),
     )
+
+
+def model_launch(name: str) -> LaunchDescription:
+    """Describe a launch of a node that commands efforts of an identified model."""
+    arguments = [
+        DeclareLaunchArgument('config', description="the robot's configuration file"),
+        DeclareLaunchArgument('results', description='folder that an identification wrote'),
+        DeclareLaunchArgument(
+            'controller', default_value='', description="that moves the robot; empty: the file's"
+        ),
+        DeclareLaunchArgument(
+            'namespace', default_value='', description='of the robot, such as /arm1'
+        ),
+        DeclareLaunchArgument(
+            'use_sim_time',
+            default_value='false',
+            choices=['true', 'false'],
+            description='time from /clock',
+        ),
+    ]
+
+    def start(context: LaunchContext) -> list[Action]:
+        given = {a.name: LaunchConfiguration(a.name).perform(context) for a in arguments}
+        paths = {k: Path(given[k]).expanduser().absolute() for k in ('config', 'results')}
+        for key, path in paths.items():
+            if not path.exists():
+                raise RuntimeError(f"'{path}' does not exist: give {key}:=…")
+        parameters = [
+            Parameter(f'{name}.results', str(paths['results'])),
+            Parameter('use_sim_time', given['use_sim_time'] == 'true'),
+        ]
+        if given['controller']:
+            parameters.append(Parameter('excitation.controller', given['controller']))
+        return [package_node(name, [str(paths['config']), *parameters], 'info')]
+
+    return LaunchDescription([*arguments, OpaqueFunction(function=start)])
 
 
 def view_actions(

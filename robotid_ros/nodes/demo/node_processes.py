@@ -71,7 +71,10 @@ def _is_empty(domain: int) -> bool:
 
 
 # From the one that moves the robot to the robot itself: ended in this order.
-SHUTDOWN_ORDER = ('feedforward', 'excitation', 'recorder', 'identification', 'simulated_robot')
+SHUTDOWN_ORDER = (
+    *('gravity_compensation', 'feedforward', 'excitation'),
+    *('recorder', 'identification', 'simulated_robot'),
+)
 # Above `runtime.CLOSE_TIMEOUT`, within which a node ends by itself [s].
 STOP_TIMEOUT = 6.0
 

@@ -24,6 +24,7 @@ LATCHED_TOPICS: dict[str, type] = {
     'excitation/verification': DiagnosticArray,
     'feedforward/state': DiagnosticStatus,
     'feedforward/tracking': DiagnosticArray,
+    'gravity_compensation/state': DiagnosticStatus,
     'recorder/state': DiagnosticStatus,
     'recorder/bag': String,
     'identification/state': DiagnosticStatus,

@@ -1,7 +1,8 @@
 """
 The process that stops the robot when the excitation dies, is suspended or does not watch it.
 
-The node `feedforward` has one, too: what is said of the excitation here holds for it.
+The nodes `feedforward` and `gravity_compensation` have one, too: what is said of the excitation
+here holds for them. The latter's switches controllers back instead of cancelling a goal.
 
 A controller goes on with its goal when the client is gone. The guardian holds the other end of a
 pipe: it reads each goal before the goal is sent (`goal <uuid>`), signs of life from the loop that
@@ -16,6 +17,7 @@ that takes no signal meant for the terminal's processes. It imports nothing that
 
 from collections.abc import Callable, Iterator, Mapping
 import contextlib
+import importlib
 import os
 import select
 import signal
@@ -42,9 +44,9 @@ READY, SUSPENDED, SILENT = 'ready', 'suspended', 'silent'
 # Nobody reads that any more, but it is logged.
 GONE = 'gone, or its own request was not confirmed'
 _REASONS = {
-    SUSPENDED: 'this process was suspended for {:.1f} s: the guardian cancelled the motion',
-    SILENT: 'this process did not watch the robot for {:.1f} s: the guardian cancelled the '
-    'motion, give this machine less to do',
+    SUSPENDED: 'this process was suspended for {:.1f} s: the guardian stopped the robot',
+    SILENT: 'this process did not watch the robot for {:.1f} s: the guardian stopped the '
+    'robot, give this machine less to do',
 }
 # How long the first guardian may take to reach the controller, the next ones twice as long each
 # [s]: 3 are usual, and 15 on a busy machine, but some hung for two minutes where many nodes joined
@@ -65,6 +67,8 @@ CANCEL_RETRY_TIME = 5.0
 ANSWER_TIMEOUT, RETRY_PERIOD = 0.2, 0.02
 # How long it may take to leave the graph [s]: whoever ends without that is missed for 20 s.
 LEAVE_TIMEOUT = 1.0
+# How often controllers are switched back: the dead node's own request may still be on its way.
+SWITCHES = 2
 # More than waits in a pipe: lines are read whole [B].
 PIPE_BUFFER = 1 << 20
 
@@ -75,14 +79,22 @@ class Guardian:
 
     Parameters
     ----------
-    cancel, set_parameters : full names of the controller's services
+    stop, set_parameters : full names of the services that cancel, or switch, and set parameters
     domain : ROS domain of the node
     client : name of the node, for the log
+    switch : controllers to activate and to deactivate in need; none: the goal is cancelled
 
     """
 
-    def __init__(self, cancel: str, set_parameters: str, domain: int, client: str = 'excitation'):
-        self._arguments = cancel, set_parameters, str(os.getpid()), client
+    def __init__(
+        self,
+        stop: str,
+        set_parameters: str,
+        domain: int,
+        client: str = 'excitation',
+        *switch: str,
+    ):
+        self._arguments = stop, set_parameters, str(os.getpid()), client, *switch
         self._domain = domain
         self._process = self._start()
         self._beat = self._checked = self._longest_gap = 0.0
@@ -98,7 +110,7 @@ class Guardian:
         return self._process.poll() is None
 
     def wait_ready(self, timeout: float) -> None:
-        """Wait until it could cancel a goal; one that hangs gives way to another."""
+        """Wait until it could stop the robot; one that hangs gives way to another."""
         attempt, now = FIRST_ATTEMPT, time.monotonic()
         again, end = now + attempt, now + timeout
         while READY not in self._read():
@@ -206,8 +218,8 @@ def main() -> None:
         enable_rosout=False,
         start_parameter_services=False,
     )
-    _, cancel, set_parameters, process, client = sys.argv
-    code = _guard(node, cancel, set_parameters, int(process), client)
+    _, stop, set_parameters, process, client, *switch = sys.argv
+    code = _guard(node, stop, set_parameters, int(process), client, *switch)
     sys.stderr.flush()
     exit_after(LEAVE_TIMEOUT)
     node.destroy_node()
@@ -215,9 +227,14 @@ def main() -> None:
     os._exit(code)
 
 
-def _guard(node: Node, cancel: str, set_parameters: str, process: int, name: str) -> int:
-    """Watch a process, of the node `name`, and cancel in need; return the exit code."""
-    client = node.create_client(CancelGoal, cancel)
+def _guard(
+    node: Node, stop: str, set_parameters: str, process: int, name: str, *switch: str
+) -> int:
+    """Watch a process, of the node `name`, and stop the robot in need; return the exit code."""
+    service: Any = CancelGoal
+    if switch:  # of interfaces that not every machine has
+        service = importlib.import_module('controller_manager_msgs.srv').SwitchController
+    client = node.create_client(service, stop)
     setter = node.create_client(SetParametersAtomically, set_parameters)
     end = time.monotonic() + SERVICE_TIMEOUT
     while not client.wait_for_service(timeout_sec=LOOK_PERIOD):
@@ -228,14 +245,20 @@ def _guard(node: Node, cancel: str, set_parameters: str, process: int, name: str
     trial: dict[str, float] = {}
     goal, reason = _watch(process, trial)
     _say(reason)
-    done = True
-    if goal is not None:
+    done, what = True, f'the {name} node is {reason}'
+    if goal is not None and switch:
+        active, _ = switch
+        for _ in range(SWITCHES):
+            request = switch_request(service, *switch)
+            done = _ask_until(node, client, request, lambda answer: answer.ok)
+            time.sleep(ANSWER_TIMEOUT)
+        _log(node, what, done, f"'{active}' is active again", f"'{active}' could not be activated")
+    elif goal is not None:
         request = CancelGoal.Request()
         request.goal_info.goal_id.uuid = list(goal.bytes)
         # A goal that is unknown may still be on its way.
         ended = CancelGoal.Response.ERROR_NONE, CancelGoal.Response.ERROR_GOAL_TERMINATED
         done = _ask_until(node, client, request, lambda answer: answer.return_code in ended)
-        what = f'the {name} node is {reason}'
         _log(node, what, done, 'its motion was cancelled', 'its motion could not be cancelled')
     if trial:
         parameters = [Parameter(k, Parameter.Type.DOUBLE, v) for k, v in trial.items()]
@@ -243,9 +266,19 @@ def _guard(node: Node, cancel: str, set_parameters: str, process: int, name: str
         back.parameters = [parameter.to_parameter_msg() for parameter in parameters]
         are_back = _ask_until(node, setter, back, lambda answer: answer.result.successful)
         gains = "the controller's gains are"
-        _log(node, f'the {name} node is {reason}', are_back, f'{gains} back', f'{gains} not back')
+        _log(node, what, are_back, f'{gains} back', f'{gains} not back')
         done = done and are_back
     return 0 if done else 1
+
+
+def switch_request(service: Any, activate: str, deactivate: str, *, strict: bool = False) -> Any:
+    """Return a request of `controller_manager_msgs/srv/SwitchController`, the type `service`."""
+    request = service.Request(
+        activate_controllers=[activate], deactivate_controllers=[deactivate], activate_asap=True
+    )
+    request.strictness = request.STRICT if strict else request.BEST_EFFORT
+    request.timeout.sec = 1
+    return request
 
 
 def _log(node: Node, what: str, done: bool, good: str, bad: str) -> None:

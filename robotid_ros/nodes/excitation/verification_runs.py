@@ -94,8 +94,7 @@ def load_model(folder: Path, urdf: str, settings: RobotSettings) -> VerifiedMode
     if results.joints not in (robot.joints, robot.recorded_joints):
         raise FileError(
             f"'{folder}' is about {', '.join(results.joints)}, the robot has "
-            f'{", ".join(robot.joints)}: identify it, or name its results in '
-            'excitation.verification.results'
+            f'{", ".join(robot.joints)}: identify it, or name the folder of its results'
         )
     full = {entry.name: entry.value for entry in results.standard}
     chi, consistent = (

@@ -10,7 +10,6 @@ goal runs, the node cancels it; should the node die, its guardian does.
 
 from collections.abc import Callable
 import contextlib
-from pathlib import Path
 import threading
 import time
 from typing import Any
@@ -20,23 +19,16 @@ from action_msgs.msg import GoalStatus, GoalStatusArray
 from control_msgs.action import FollowJointTrajectory
 from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
-from rcl_interfaces.msg import SetParametersResult
 from rclpy.action import ActionClient, ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.clock import Clock, ClockType
-from rclpy.parameter import Parameter
 from rclpy.task import Future
-from std_msgs.msg import String
 from unique_identifier_msgs.msg import UUID
 
 from ...core.arrays import Array
 from ...core.excitation.trajectory import Waypoints
-from ...core.model import Robot
-from ...core.payload.payload import carrying
 from ...core.verification.feed_forward import check_feed_forward, goal_with_efforts, slowed
 from ...exceptions import ControllerError, LimitError, RobotIdError
-from ...files.configuration import read_urdf
-from ...node_settings import FeedForwardSettings
 from ..common import runtime
 from ..common.batched_subscription import BatchedSubscription, NEWEST
 from ..common.controller import (
@@ -48,23 +40,19 @@ from ..common.controller import (
     GOALS,
     is_well_formed_state,
     reference_positions,
-    SET_PARAMETERS,
     subscribe_states,
 )
 from ..common.messages import one_line, status
 from ..common.processes import prefer_threads
-from ..common.runtime import LATCHED, WorkerNode
+from ..common.runtime import LATCHED
 from ..common.waiting import Silence, wait_until
 from ..excitation.guardian import Guardian
-from ..excitation.session import GUARDIAN_START_TIMEOUT
-from ..excitation.verification_runs import load_model
 from .goal_messages import goal_trajectory, read_goal
+from .model_node import ModelNode, RETRY_PERIOD
 
 # Signs of life for the guardian, and looks at the controller's states [s].
 WATCH_PERIOD = 0.05
 NO_GUARDIAN = 'the guardian is being started again: try again in a moment'
-# From one attempt to find controller, results and guardian to the next [s].
-RETRY_PERIOD = 1.0
 # How long a controller may take to end a goal that was cancelled [s]: then it is gone.
 ENDING_TIME = 2.0
 # Of its updates where the controller does not say [Hz].
@@ -103,19 +91,15 @@ class Running:
         return np.array([np.interp(now, t, tau[:, j]) for j in range(tau.shape[1])])
 
 
-class FeedForward(WorkerNode):
+class FeedForward(ModelNode):
     """
-    Hands goals on; options of `WorkerNode`.
+    Hands goals on; options of `ModelNode`.
 
     It is ready, and offers its action, once controller, results and guardian are found.
     """
 
     def __init__(self, **options: Any):
-        super().__init__('feedforward', ('robot', 'feedforward'), **options)
-        self.settings: FeedForwardSettings = self.configuration.feedforward
-        self._controller = self.configuration.excitation.controller
-        self._description = ''
-        self._robot: Robot | None = None
+        super().__init__('feedforward', **options)
         self._guardian: Guardian | None = None
         self._running: dict[uuid.UUID, Running] = {}
         self._latest: uuid.UUID | None = None
@@ -130,19 +114,14 @@ class FeedForward(WorkerNode):
         self._silence = Silence(time.monotonic())
         self._tracking = self.create_publisher(DiagnosticArray, '~/tracking', LATCHED)
         self._client = ActionClient(self, FollowJointTrajectory, f'{self._controller}/{ACTION}')
-        self._description_client = ControllerClient(
-            self, self._controller, self.configuration.excitation.timeout
-        )
+        self._description_client = ControllerClient(self, self._controller, self._timeout)
         self._states: BatchedSubscription = subscribe_states(self, self._controller)
         self.create_subscription(
             GoalStatusArray, f'{self._controller}/{GOALS}', self._on_goals, LATCHED
         )
-        self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
-        self.add_on_set_parameters_callback(self._check_payload)
         # A clock that is simulated may stand still.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(WATCH_PERIOD, self._watch, clock=steady)
-        self.publish_state('starting', f"looking for '{self._controller}' and the results")
         self.start_worker(self._prepare)
 
     def close(self) -> None:
@@ -152,38 +131,9 @@ class FeedForward(WorkerNode):
         if guardian is not None:
             guardian.close()
 
-    # Before the first goal
-
-    def _on_description(self, message: String) -> None:
-        self._description = message.data
-
-    def _prepare(self) -> None:
-        """Try until controller, results and guardian are there; then offer the action."""
-        last = ''
-        while not self._stop.is_set():
-            try:
-                self._find_all()
-                return
-            except RobotIdError as error:
-                if (reason := one_line(error)) != last:
-                    self.publish_state('failed', reason)
-                    self.get_logger().error(reason)
-                last = reason
-            self._stop.wait(RETRY_PERIOD)
-
-    def _find_all(self) -> None:
-        timeout = self.configuration.excitation.timeout
-        urdf = read_urdf(self.configuration) or ''
-        if not urdf:
-            wait_until(
-                lambda: self._stop.is_set() or bool(self._description),
-                timeout,
-                what='there is no robot_description: publish it, or set robot.urdf',
-            )
-            urdf = self._description
-        if not self.settings.results:
-            raise ControllerError('set feedforward.results to the folder of an identification')
-        model = load_model(Path(self.settings.results), urdf, self.configuration.robot)
+    def _make_ready(self) -> str:
+        """Check results and controller, and offer the action."""
+        model = self._model
         rows = model.results.validation or model.results.identification
         worst = max(rows, key=lambda row: row.relative)
         bound = self.configuration.excitation.verification.largest_residual
@@ -197,10 +147,9 @@ class FeedForward(WorkerNode):
         if reason := description.why_no_feed_forward:
             raise ControllerError(reason)
         check_controller(description, model.robot)
-        self._chi, self._period = model.chi, 1.0 / (description.rate or USUAL_RATE)
-        self._carried(model.robot)
-        self._guardian = self._new_guardian()
-        self._robot = model.robot
+        self._period = 1.0 / (description.rate or USUAL_RATE)
+        self._carried(model.chi)
+        self._guardian = self._new_guardian(f'{self._controller}/{CANCEL}')
         self._server = ActionServer(
             self,
             FollowJointTrajectory,
@@ -209,42 +158,7 @@ class FeedForward(WorkerNode):
             goal_callback=lambda _: GoalResponse.ACCEPT,
             cancel_callback=self._cancel,
         )
-        self.publish_state('ready', f"hands goals on to '{self._controller}'")
-
-    def _new_guardian(self) -> Guardian:
-        names = (f'{self._controller}/{CANCEL}', f'{self._controller}/{SET_PARAMETERS}')
-        cancel, parameters = (self.resolve_service_name(name) for name in names)
-        guardian = Guardian(cancel, parameters, self.context.get_domain_id(), 'feedforward')
-        try:
-            guardian.wait_ready(max(self.configuration.excitation.timeout, GUARDIAN_START_TIMEOUT))
-        except ControllerError:
-            guardian.close()
-            raise
-        return guardian
-
-    # Payload
-
-    def _carried(self, robot: Robot, changed: dict[str, Any] | None = None) -> Array:
-        """
-        Return the standard parameters (p,) with the body that is carried.
-
-        That is given by parameters, of which some are `changed`, see `CENTRAL`.
-        """
-        names = [f'feedforward.payload.{key}' for key in ('mass', 'center', 'inertia', 'frame')]
-        given = changed or {}
-        *values, frame = (given.get(name, self.get_parameter(name).value) for name in names)
-        central = np.hstack([np.asarray(value, dtype=float) for value in values])
-        if central.shape != (10,):
-            raise ControllerError('a payload has a centre of 3 and an inertia of 6 numbers')
-        return carrying(robot, self._chi, frame, central)
-
-    def _check_payload(self, parameters: list[Parameter]) -> SetParametersResult:
-        if self._robot is not None:
-            try:
-                self._carried(self._robot, {p.name: p.value for p in parameters})
-            except RobotIdError as error:
-                return SetParametersResult(successful=False, reason=one_line(error))
-        return SetParametersResult(successful=True)
+        return f"hands goals on to '{self._controller}'"
 
     # A goal
 
@@ -318,7 +232,7 @@ class FeedForward(WorkerNode):
     def _wait_for_guardian(self, handle: ServerGoalHandle) -> None:
         wait_until(
             lambda: self._guardian is not None or handle.is_cancel_requested,
-            self.configuration.excitation.timeout,
+            self._timeout,
             what=NO_GUARDIAN,
         )
 
@@ -332,14 +246,14 @@ class FeedForward(WorkerNode):
         assert robot is not None
         wait_until(
             lambda: bool(self._take_states(1) or time.monotonic() - self._heard < WATCH_PERIOD),
-            self.configuration.excitation.timeout,
+            self._timeout,
             what=f"'{self._controller}' publishes no controller_state: activate it",
         )
         state, zero = self._newest, np.zeros(robot.n)
         speed = by_joint(state, state.reference.velocities, robot.joints)
         start = reference_positions(state, robot.joints), zero if speed is None else speed
         goal, first = read_goal(trajectory, robot, start)
-        chi, share = self._carried(robot), self.configuration.excitation.effort_share
+        chi, share = self._carried(self._model.chi), self.configuration.excitation.effort_share
         efforts = [running.effort() for running in self._running.values()]
         present = next((e for e in efforts if e is not None), self._held)
         present = zero if present is None else present
@@ -474,7 +388,7 @@ class FeedForward(WorkerNode):
     def _renew_guardian(self) -> None:
         while self._guardian is None and not self._stop.wait(RETRY_PERIOD):
             try:
-                self._guardian = self._new_guardian()
+                self._guardian = self._new_guardian(f'{self._controller}/{CANCEL}')
             except RobotIdError as error:
                 self.publish_state('failed', one_line(error))
 

@@ -25,6 +25,8 @@ MAX_LAG = 1.0
 CLOCK_RATE = 100.0
 # controller_manager asks for this priority, too, where the system lets it.
 FIFO_PRIORITY = 50
+# Longest wait for the cycle in which controllers are switched [s].
+SWITCH_TIMEOUT = 1.0
 # Each controller takes the time for itself: the broadcaster's stamp is later by about this [ns].
 BROADCASTER_DELAY = (20_000, 40_000)
 
@@ -81,6 +83,10 @@ class ControlLoop:
         self._clock_ratio = min(1.0, CLOCK_RATE / update)
         self._random = random.Random(settings.seed)
         self._applied = [0.0] * len(physics.joints)
+        # Efforts of another controller that is active instead, and what the next cycle does first.
+        self.forwarded: list[float] | None = None
+        self._switch: Callable[[list[float], list[float]], None] | None = None
+        self._switched = threading.Event()
         # One that is to be faster, or as fast as it can, would leave nothing to all others.
         self._keeps_time = 0.0 < self._factor <= 1.0
         self._stop = threading.Event()
@@ -109,6 +115,12 @@ class ControlLoop:
         """Let the fault that is configured begin with the next cycle."""
         self.sensors.fault.begin((self.statistics.cycles + 1) * self._period)
 
+    def switch(self, function: Callable[[list[float], list[float]], None]) -> bool:
+        """Call a function of position and velocity (n,) in a cycle; return whether it came."""
+        self._switched.clear()
+        self._switch = function
+        return self._switched.wait(SWITCH_TIMEOUT)
+
     def cycle(self) -> None:
         """One period: read, update, publish, write, and what the robot does then."""
         count = self.statistics.cycles = self.statistics.cycles + 1
@@ -118,6 +130,10 @@ class ControlLoop:
         if self.controller.active and fault.active(since, 'hardware_error', 'deactivate'):
             self.controller.deactivate()
         controller, feedback = self.controller, self.physics.feedback
+        if self._switch is not None:
+            self._switch(feedback(q), feedback(dq))
+            self._switch = None
+            self._switched.set()
         updated = self._is_due(count, self._updates)
         if updated:
             controller.update(now, self._controller_period, feedback(q), feedback(dq))
@@ -129,7 +145,8 @@ class ControlLoop:
         if not silent and self._is_published(count, self._state_ratio):
             stamp = now + self._random.randint(*BROADCASTER_DELAY)
             self.outputs.joint_states(stamp, q, dq, tau)
-        self._applied = self._step(controller.command)
+        command = controller.command if self.forwarded is None else self.forwarded
+        self._applied = self._step(command)
 
     def _read(self, since: float) -> tuple[list[float], list[float], list[float]]:
         return self.sensors.read(since, *self.physics.joint_state(self._applied))

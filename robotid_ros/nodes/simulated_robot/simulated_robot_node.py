@@ -9,6 +9,7 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.msg import SetParametersResult
+from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSPresetProfiles
 from rclpy.time import Time
@@ -75,7 +76,8 @@ class SimulatedRobot(ConfiguredNode):
         """Stop the control loop and the controller's node."""
         self.loop.stop()
         self._spinning.end()
-        self.controller_node.destroy_node()
+        for node in self._nodes:
+            node.destroy_node()
 
     def _build(self) -> None:
         settings, robot = self.configuration.simulation, self.configuration.robot
@@ -127,8 +129,16 @@ class SimulatedRobot(ConfiguredNode):
         if settings.command_interface == 'position':
             self._serve_speed_scaling()
         self.add_on_set_parameters_callback(self._change_friction)
+        self._nodes: list[Node] = [self.controller_node]
+        if settings.effort_controller:
+            # Not every machine has its interfaces.
+            from .controller_manager import SimulatedManager
+
+            options = {'context': self.context, 'namespace': self.get_namespace()}
+            self._nodes.append(SimulatedManager(settings, lambda: self.loop, **options))
         executor = NodeExecutor(context=self.context)
-        executor.add_node(self.controller_node)
+        for node in self._nodes:
+            executor.add_node(node)
         self._spinning = SpinThread(executor)
 
     def _serve_speed_scaling(self) -> None:

@@ -1,0 +1,113 @@
+"""What nodes share that command efforts of an identified model: results, payload, guardian."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.parameter import Parameter
+from std_msgs.msg import String
+
+from ...core.arrays import Array
+from ...core.model import Robot
+from ...core.payload.payload import carrying
+from ...exceptions import ControllerError, RobotIdError
+from ...files.configuration import read_urdf
+from ..common.controller import SET_PARAMETERS
+from ..common.messages import one_line
+from ..common.runtime import LATCHED, WorkerNode
+from ..common.waiting import wait_until
+from ..excitation.guardian import Guardian
+from ..excitation.session import GUARDIAN_START_TIMEOUT
+from ..excitation.verification_runs import load_model, VerifiedModel
+
+# From one attempt to find controller, results and guardian to the next [s].
+RETRY_PERIOD = 1.0
+
+
+class ModelNode(WorkerNode):
+    """A node of the same name as its group of settings; options of `WorkerNode`."""
+
+    _model: VerifiedModel
+    _robot: Robot | None = None
+
+    def __init__(self, name: str, **options: Any):
+        super().__init__(name, ('robot', name), **options)
+        self._group, self.settings = name, getattr(self.configuration, name)
+        self._controller = self.configuration.excitation.controller
+        self._timeout = self.configuration.excitation.timeout
+        self._description = ''
+        self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
+        self.add_on_set_parameters_callback(self._check_payload)
+        self.publish_state('starting', f"looking for '{self._controller}' and the results")
+
+    def _on_description(self, message: String) -> None:
+        self._description = message.data
+
+    def _prepare(self) -> None:
+        """Try until results, and what else is needed, are there; the worker thread's work."""
+        last = ''
+        while not self._stop.is_set():
+            try:
+                self._model = self._load()
+                self._robot = self._model.robot
+                self.publish_state('ready', self._make_ready())
+                return
+            except RobotIdError as error:
+                if (reason := one_line(error)) != last:
+                    self.publish_state('failed', reason)
+                    self.get_logger().error(reason)
+                last = reason
+            self._stop.wait(RETRY_PERIOD)
+
+    def _make_ready(self) -> str:
+        """Find what the node needs besides the model; return a sentence."""
+        raise NotImplementedError
+
+    def _load(self) -> VerifiedModel:
+        urdf = read_urdf(self.configuration) or ''
+        if not urdf:
+            wait_until(
+                lambda: self._stop.is_set() or bool(self._description),
+                self._timeout,
+                what='there is no robot_description: publish it, or set robot.urdf',
+            )
+            urdf = self._description
+        if not self.settings.results:
+            raise ControllerError(f'set {self._group}.results to the folder of an identification')
+        return load_model(Path(self.settings.results), urdf, self.configuration.robot)
+
+    def _new_guardian(self, service: str, *switch: str) -> Guardian:
+        """Start a guardian that calls a service; `switch` as in `Guardian`."""
+        names = service, f'{self._controller}/{SET_PARAMETERS}'
+        stop, parameters = (self.resolve_service_name(name) for name in names)
+        domain = self.context.get_domain_id()
+        guardian = Guardian(stop, parameters, domain, self._group, *switch)
+        try:
+            guardian.wait_ready(max(self._timeout, GUARDIAN_START_TIMEOUT))
+        except ControllerError:
+            guardian.close()
+            raise
+        return guardian
+
+    def _carried(self, chi: Array, changed: dict[str, Any] | None = None) -> Array:
+        """
+        Return standard parameters (p,), of those without it, with the body that is carried.
+
+        That is given by parameters, of which some are `changed`, see `CENTRAL`.
+        """
+        names = [f'{self._group}.payload.{key}' for key in ('mass', 'center', 'inertia', 'frame')]
+        given = changed or {}
+        *values, frame = (given.get(name, self.get_parameter(name).value) for name in names)
+        central = np.hstack([np.asarray(value, dtype=float) for value in values])
+        if central.shape != (10,):
+            raise ControllerError('a payload has a centre of 3 and an inertia of 6 numbers')
+        return carrying(self._model.robot, chi, frame, central)
+
+    def _check_payload(self, parameters: list[Parameter]) -> SetParametersResult:
+        if self._robot is not None:
+            try:
+                self._carried(self._model.chi, {p.name: p.value for p in parameters})
+            except RobotIdError as error:
+                return SetParametersResult(successful=False, reason=one_line(error))
+        return SetParametersResult(successful=True)

@@ -1,0 +1,299 @@
+"""
+Node `gravity_compensation`: an arm that somebody guides by hand.
+
+It commands a controller that forwards efforts: what holds the arm by the identified model,
+damping, springs at the limits. `~/start` activates that controller where the arm rests and the
+model knows what holds it. `~/stop`, joint states that stop, a speed above its limit and the end of
+the node activate the trajectory controller again, which holds the arm where it is. Should the node
+die or hang, its guardian does that.
+"""
+
+from array import array
+from collections.abc import Iterator
+import contextlib
+import threading
+import time
+from typing import Any, NamedTuple
+import uuid
+
+from controller_manager_msgs.srv import ListControllers, SwitchController
+import numpy as np
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import Trigger
+
+from ...core.arrays import Array
+from ...core.verification.hand_guiding import HandGuiding
+from ...exceptions import ControllerError, RobotIdError, RobotStateError
+from ...files.results import verdict_of
+from ..common import runtime
+from ..common.batched_subscription import BatchedSubscription
+from ..common.controller import FORWARDED, FORWARDING, MANAGER
+from ..common.messages import is_well_formed, one_line, stack_joint_states
+from ..common.processes import prefer_threads
+from ..common.waiting import answer_of, result_of, Silence
+from ..excitation.guardian import Guardian, switch_request
+from ..feedforward.model_node import ModelNode
+
+# Fewest commands a second with which an arm is guided [Hz].
+LEAST_RATE = 200.0
+# For how long arm and node are watched before, and each rate is measured [s]; what a joint at rest
+# may move meanwhile [rad or m].
+WATCH_TIME, REST = 1.0, 0.005
+# Time in which the model takes over from what held the arm [s].
+RAMP = 1.0
+# From one look for joint states to the next [s].
+LOOK_PERIOD = 0.0005
+# How long controllers may take to be switched [s]: then the guardian tries, too.
+SWITCH_TIMEOUT = 1.0
+
+
+class Seen(NamedTuple):
+    """A joint state: when it was taken in [s, ROS time], and its values (n,)."""
+
+    time: float
+    q: Array
+    dq: Array
+    tau: Array
+
+
+class Pace:
+    """How often, and how long after their joint states, commands are made."""
+
+    def __init__(self) -> None:
+        self._times, self._latencies = list[float](), list[float]()
+
+    def note(self, now: float, published: int) -> bool:
+        """Note a command [s], its joint state's time [ns]; return whether `WATCH_TIME` is over."""
+        self._times.append(now)
+        self._latencies.append(time.time() - 1e-9 * published)
+        return now - self._times[0] >= WATCH_TIME
+
+    def figures(self) -> dict[str, float]:
+        """Return rate [Hz], median and largest latency [s]; refuse a low rate."""
+        rate = (len(self._times) - 1) / (self._times[-1] - self._times[0])
+        if rate < LEAST_RATE:
+            raise RobotStateError(
+                f'joint states and this machine allow {rate:.0f} commands a second, hand guiding '
+                f'needs {LEAST_RATE:.0f}: let joint states come faster, or the machine do less'
+            )
+        median, largest = float(np.median(self._latencies)), max(self._latencies)
+        return {'rate': rate, 'latency': median, 'largest_latency': largest}
+
+
+class GravityCompensation(ModelNode):
+    """Guides the arm; options of `ModelNode`."""
+
+    def __init__(self, **options: Any):
+        super().__init__('gravity_compensation', **options)
+        place, slash, self._held_by = self._controller.rpartition('/')
+        self._effort = self.settings.controller
+        self._states = BatchedSubscription(self, JointState, 'joint_states', depth=10, kept=1)
+        self._commands = self.create_publisher(
+            Float64MultiArray, f'{place}{slash}{self._effort}/{FORWARDED}', 1
+        )
+        manager = f'{place}{slash}{MANAGER}'
+        self._list = self.create_client(ListControllers, f'{manager}/list_controllers')
+        self._switch = self.create_client(SwitchController, f'{manager}/switch_controller')
+        self._guiding, self._ending = False, threading.Event()
+        self.start_worker(self._prepare)
+
+    def _make_ready(self) -> str:
+        """Check results and controllers, and offer the services."""
+        verdict = verdict_of(self._model.results)
+        if not verdict.purposes:
+            error = 'unknown' if verdict.worst is None else f'{100 * verdict.worst.worst:.0f} %'
+            raise ControllerError(
+                f"the results are '{verdict.level}' for other motions (error {error}): identify "
+                'again before an arm is held by them'
+            )
+        self._check_controllers()
+        self._carried(self._model.chi)
+        self.create_service(Trigger, '~/start', self._on_start)
+        self.create_service(Trigger, '~/stop', self._on_stop)
+        return "call '~/start' where the arm rests"
+
+    def _check_controllers(self) -> None:
+        """Check that the right one holds the arm, and that the other one could be activated."""
+        answer = answer_of(
+            lambda: self._list.call_async(ListControllers.Request()), self._timeout, MANAGER
+        )
+        found = {each.name: each for each in answer.controller}
+        for name, state in ((self._effort, 'inactive'), (self._held_by, 'active')):
+            known = found[name].state if name in found else 'not loaded'
+            if known != state:
+                raise ControllerError(f"'{name}' is {known}: it must be {state} before the start")
+        effort, joints = found[self._effort], self._model.robot.joints
+        if effort.type not in FORWARDING:
+            raise ControllerError(
+                f"'{self._effort}' is a {effort.type}, hand guiding needs one of efforts: "
+                f'{" or ".join(FORWARDING)}'
+            )
+        commanded = list(effort.required_command_interfaces)
+        if sorted(commanded) != sorted(f'{joint}/effort' for joint in joints):
+            raise ControllerError(
+                f"'{self._effort}' commands {', '.join(commanded)}, the results are of "
+                f'{", ".join(joints)}: let it command the effort of each'
+            )
+        self._order = [joints.index(name.rpartition('/')[0]) for name in commanded]
+
+    # Services, in the executor's thread
+
+    def _on_start(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        response.success = not self._guiding
+        response.message = 'see ~/state' if response.success else 'it guides already'
+        if response.success:
+            self._guiding = True
+            self._ending.clear()
+            self.start_worker(self._guide)
+        return response
+
+    def _on_stop(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self._ending.set()
+        response.success = True
+        return response
+
+    # Guiding, in the worker's thread
+
+    def _guide(self) -> None:
+        """Guide the arm until somebody stops it; say why where something else did."""
+        try:
+            self.publish_state('checking', 'hands off: the arm must rest for a second')
+            manager = str(self._switch.srv_name)
+            guardian = self._new_guardian(manager, self._held_by, self._effort)
+            prefer_threads(True)
+            try:
+                self._check_controllers()
+                self._run(guardian)
+            finally:
+                prefer_threads(False)
+                guardian.close()
+        except RobotIdError as error:
+            self.get_logger().error(one_line(error))
+            self.publish_state('failed', one_line(error))
+        else:
+            self.publish_state('ready', f"stopped: '{self._held_by}' holds the arm")
+        finally:
+            self._guiding = False
+
+    def _run(self, guardian: Guardian) -> None:
+        found = self._watch_at_rest(guardian)
+        if found is None:
+            return
+        law, held, figures = found
+        guardian.set_goal(uuid.uuid4())
+        try:
+            request = switch_request(SwitchController, self._effort, self._held_by, strict=True)
+            asked, switched = time.monotonic(), self._switch.call_async(request)
+            # Until it is confirmed, what holds the arm already is commanded.
+            begin, pace = np.inf, Pace()
+            for seen in self._follow(guardian):
+                if begin == np.inf and switched.done():
+                    if not switched.result().ok:
+                        raise ControllerError(
+                            f"'{self._effort}' was not activated: the log of {MANAGER} says why"
+                        )
+                    begin, pace = seen.time, Pace()
+                    self.publish_state('guiding', 'the arm can be guided', figures)
+                elif begin == np.inf and time.monotonic() - asked > self._timeout:
+                    raise ControllerError(f'no answer from {MANAGER}: is it still running?')
+                share = min(max(seen.time - begin, 0.0) / RAMP, 1.0)
+                self._commands.publish(self._message(law, seen, held, share))
+                if pace.note(seen.time, self._states.recent[-1].published):
+                    self.publish_state('guiding', 'the arm can be guided', pace.figures())
+                    pace = Pace()
+        finally:
+            self._switch_back(guardian)
+
+    def _watch_at_rest(
+        self, guardian: Guardian
+    ) -> tuple[HandGuiding, Array, dict[str, float]] | None:
+        """
+        Check that the arm rests, what holds it, and how often it could be commanded.
+
+        Returns the law, torques (n,) that hold the arm, and figures; None where it was stopped.
+        """
+        if not self.get_clock().now().nanoseconds:
+            raise ControllerError("use_sim_time is set, but nobody publishes '/clock': unset it")
+        law, rows, pace = None, list[Array](), Pace()
+        for seen in self._follow(guardian):
+            rows.append(np.array(seen[1:]))
+            law = law or self._law(seen.q)
+            self._message(law, seen, np.nan_to_num(seen.tau), 0.0)
+            if pace.note(seen.time, self._states.recent[-1].published):
+                break
+        else:
+            return None
+        q, _, tau = np.array(rows).swapaxes(0, 1)
+        if (np.ptp(q, axis=0) > REST).any():
+            raise RobotStateError('the arm moves: wait until it rests, and start again')
+        if not np.isfinite(tau).all():
+            raise RobotStateError('joint states hold no efforts: what holds the arm is unknown')
+        held = tau.mean(axis=0) * self._model.robot.drive_gain
+        law.check(q.mean(axis=0), held)
+        return law, held, pace.figures()
+
+    def _law(self, q: Array) -> HandGuiding:
+        return HandGuiding(
+            self._model.robot,
+            self._carried(self._model.consistent),
+            q,
+            damping_time=self.settings.damping_time,
+            margin=self.settings.limit_margin,
+            effort_share=self.configuration.excitation.effort_share,
+        )
+
+    def _follow(self, guardian: Guardian) -> Iterator[Seen]:
+        """Yield joint states until it is stopped; raise where the arm must not be guided on."""
+        robot, silence = self._model.robot, Silence(time.monotonic())
+        known, limits = set(robot.joints), robot.limits
+        fastest = np.minimum(limits.velocity, self.settings.speed_limit)
+        names = np.array(robot.joints)
+        while not (self._ending.is_set() or self._stop.is_set()):
+            guardian.check()
+            found, _ = self._states.take_newest(
+                lambda message: is_well_formed(message) and known <= set(message.name), 1
+            )
+            silent = silence.update(time.monotonic(), heard=bool(found))
+            if silent > self.configuration.excitation.stale_after:
+                raise RobotStateError('the joint states stopped: the arm was stopped')
+            if not found:
+                time.sleep(LOOK_PERIOD)
+                continue
+            rows = stack_joint_states(found, robot.joints)
+            q, dq, tau = rows.position[0], rows.velocity[0], rows.effort[0]
+            if not (np.isfinite(q).all() and np.isfinite(dq).all()):
+                raise RobotStateError(
+                    'a position or velocity in the joint states is not a number: the arm was '
+                    'stopped'
+                )
+            for wrong, what in (
+                (np.abs(dq) > fastest, 'faster than its speed limit: the arm was stopped'),
+                ((q < limits.lower) | (q > limits.upper), 'beyond its limits: jog it back'),
+            ):
+                if wrong.any():
+                    raise RobotStateError(f'{", ".join(names[wrong])} is {what}')
+            yield Seen(self.get_clock().now().nanoseconds * 1e-9, q, dq, tau)
+
+    def _message(
+        self, law: HandGuiding, seen: Seen, held: Array, share: float
+    ) -> Float64MultiArray:
+        efforts = law.torques(seen.q, seen.dq, held, share) / self._model.robot.drive_gain
+        return Float64MultiArray(data=array('d', efforts[self._order]))
+
+    def _switch_back(self, guardian: Guardian) -> None:
+        """Let the trajectory controller hold the arm; the guardian does where nobody answers."""
+        request = switch_request(SwitchController, self._held_by, self._effort)
+        answer = result_of(self._switch.call_async(request), SWITCH_TIMEOUT, MANAGER)
+        if not answer.ok:
+            raise ControllerError(
+                f"'{self._held_by}' is not active, the guardian tries to activate it: stop an arm "
+                'that nothing holds'
+            )
+        with contextlib.suppress(ControllerError):  # it is gone, and no longer needed
+            guardian.clear_goal()
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node."""
+    return runtime.run(GravityCompensation, args)

@@ -1,0 +1,237 @@
+"""An arm that is guided by hand: held, pushed, stopped, orphaned, refused."""
+
+from collections.abc import Iterator
+import os
+from pathlib import Path
+import signal
+
+from controller_manager_msgs.srv import ListControllers
+from geometry_msgs.msg import Vector3, Wrench, WrenchStamped
+from live_session import child_of
+import numpy as np
+import pytest
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import SetParametersAtomically
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from waiting import PATIENCE
+import yaml
+
+from robotid_ros.nodes.excitation.trajectory_goal import duration_message
+
+from .conftest import ERROR, Session, SLOW, write_identified
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+CONFIG = Path(__file__).resolve().parents[2] / 'config' / 'arm3.yaml'
+NODE, HOLDS, FORWARDS = 'gravity_compensation', 'arm_controller', 'effort_controller'
+START = [0.3, 0.4, -0.6]
+# A push along y of the tool: 1.3 times the breakaway friction of joint_2, 1.0 N·m, over its lever
+# at the start, 0.913 m [N]. Largest drift [rad/s].
+PUSH, DRIFT = 1.3 * 1.0 / 0.913, np.radians(0.5)
+
+
+class Guided:
+    """A session with an arm, the node, and a hand at the tool."""
+
+    def __init__(self, session: Session, results: Path, **simulation: object):
+        self.session, node = session, session.client.node
+        session.start(
+            *('simulated_robot', NODE),
+            simulated_robot={'simulation.effort_controller': FORWARDS, **SLOW, **simulation},
+            gravity_compensation={f'{NODE}.results': str(results), 'use_sim_time': True},
+        )
+        self._hand = node.create_publisher(WrenchStamped, 'simulated_robot/external_wrench', 10)
+        session.robot.wait()
+
+    def start(self) -> str:
+        """Call ~/start; return the state in which that ends."""
+        client = self.session.client
+        before = len(client.history[f'{NODE}/state'])
+        client.call_trigger(f'{NODE}/start')
+        client.wait_for(
+            lambda: (
+                len(client.history[f'{NODE}/state']) > before
+                and client.state(NODE) in ('guiding', 'failed')
+            ),
+            what='it guides, or says why not',
+        )
+        return client.state(NODE)
+
+    def guide(self) -> None:
+        """Guide until the model has taken over."""
+        self.session.until(NODE, 'ready')
+        assert self.start() == 'guiding', self.session.client.message(NODE)
+        assert self.active() == [FORWARDS]
+        self.wait(1.5)
+
+    def failed(self) -> str:
+        """Wait until it says what has stopped it; return the sentence."""
+        client = self.session.client
+        client.wait_for(lambda: client.state(NODE) == 'failed', what='it says why')
+        return client.message(NODE)
+
+    def carry(self, mass: float, center: list[float]) -> None:
+        kind = ParameterType.PARAMETER_DOUBLE_ARRAY
+        values = {
+            'mass': ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=mass),
+            'center': ParameterValue(type=kind, double_array_value=center),
+        }
+        parameters = [Parameter(name=f'{NODE}.payload.{k}', value=v) for k, v in values.items()]
+        request = SetParametersAtomically.Request(parameters=parameters)
+        service = f'/{NODE}/set_parameters_atomically'
+        answer = self.session.client.call(SetParametersAtomically, service, request)
+        assert answer.result.successful, answer.result.reason
+
+    def push(self, force: float) -> None:
+        """Push at the tool along its y axis, or let go."""
+        message = WrenchStamped(wrench=Wrench(force=Vector3(y=force)))
+        message.header.frame_id = 'tool0'
+        self._hand.publish(message)
+
+    def wait(self, seconds: float) -> None:
+        end = self.session.robot.now + round(seconds * 1e9)
+        self.session.client.wait_for(lambda: self.session.robot.now > end, what='time passes')
+
+    def active(self) -> list[str]:
+        """Return the controllers that are active."""
+        answer = self.session.client.call(
+            ListControllers, '/controller_manager/list_controllers', ListControllers.Request()
+        )
+        return [c.name for c in answer.controller if c.state == 'active']
+
+    def moved(self, start: np.ndarray) -> float:
+        return float(np.abs(self.session.robot.positions[-1] - start).max())
+
+
+@pytest.fixture(scope='module')
+def arm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    values = yaml.safe_load(CONFIG.read_text())
+    groups = values['/**']['ros__parameters']
+    # The truth of the simulation is in the terms of this model.
+    groups['robot']['friction'] = {'default': ['viscous', 'coulomb']}
+    # A busy machine may hold up the simulated robot for longer than a real one is silent.
+    groups['excitation'].update(timeout=PATIENCE, stale_after=2.0)
+    groups['simulation'].update(update_rate=500.0, initial_positions=START, inertial_error=0.0)
+    path = tmp_path_factory.mktemp('config') / 'arm3.yaml'
+    path.write_text(yaml.safe_dump(values))
+    return path
+
+
+@pytest.fixture(scope='module')
+def results(arm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_identified(arm, tmp_path_factory.mktemp('identified'), standard_error=ERROR)
+
+
+@pytest.fixture
+def session(arm: Path, tmp_path: Path) -> Iterator[Session]:
+    with Session(arm, tmp_path) as session:
+        yield session
+
+
+def test_it_holds_the_arm_gives_way_to_a_push_and_hands_it_back(session: Session, results: Path):
+    # Without it, friction would not hold the arm.
+    load = {'mass': 1.0, 'com': [0.3, 0.0, 0.0], 'link': 'link_3'}
+    given = {f'simulation.payload.{key}': value for key, value in load.items()}
+    guided, robot, client = Guided(session, results, **given), session.robot, session.client
+    session.until(NODE, 'ready')
+    guided.carry(1.0, [0.3, 0.0, 0.0])
+    guided.guide()
+    begin, stamp = robot.positions[-1], robot.now
+    guided.wait(3.0)
+    drift = guided.moved(begin) / ((robot.now - stamp) * 1e-9)
+    print(f'drift {np.degrees(drift):.4f} deg/s')
+    assert drift < DRIFT
+    assert np.abs(begin - START).max() < 0.01
+    assert float(client.value(NODE, 'rate')) > 200.0
+    latency, largest = (float(client.value(NODE, k)) for k in ('latency', 'largest_latency'))
+    assert 0.0 < latency <= largest
+    guided.push(PUSH)
+    client.wait_for(lambda: guided.moved(begin) > 0.05, what='it gives way')
+    guided.push(0.0)
+    client.call_trigger(f'{NODE}/stop')
+    session.until(NODE, 'ready')
+    assert guided.active() == [HOLDS]
+    assert robot.rest_after(robot.now) < 0.5
+    # Without its guardian no arm is guided.
+    guided.guide()
+    os.kill(child_of(session.process(NODE).pid, 'guardian'), signal.SIGKILL)
+    assert 'guardian died' in guided.failed()
+    assert guided.active() == [HOLDS]
+
+
+@pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGSTOP, signal.SIGINT])
+def test_a_node_that_dies_leaves_the_arm_at_rest(session: Session, results: Path, number: int):
+    guided = Guided(session, results)
+    guided.guide()
+    guided.push(3.0 * PUSH)
+    session.robot.wait_moving(0.1)
+    process = session.process(NODE)
+    process.send_signal(number)
+    assert session.robot.rest_after(session.robot.now) < 0.5
+    assert guided.active() == [HOLDS]
+    if number == signal.SIGSTOP:
+        process.send_signal(signal.SIGCONT)
+        assert 'suspended' in guided.failed()
+        assert guided.active() == [HOLDS]
+
+
+@pytest.mark.parametrize(
+    ('fault', 'sentence'),
+    [('stale_joint_states', 'joint states stopped'), ('nan_joint_state', 'not a number')],
+)
+def test_speed_and_sensors_that_fail_end_it(
+    session: Session, results: Path, fault: str, sentence: str
+):
+    faults = {'simulation.fault.kind': fault, 'simulation.fault.time': 1e6}
+    guided = Guided(session, results, **faults)
+    guided.guide()
+    guided.push(20.0)
+    assert 'faster than its speed limit' in guided.failed()
+    assert guided.active() == [HOLDS]
+    guided.push(0.0)
+    assert session.robot.rest_after(session.robot.now) < 0.5
+    assert guided.start() == 'guiding', session.client.message(NODE)
+    session.client.call(Trigger, 'simulated_robot/break', Trigger.Request())
+    assert sentence in guided.failed()
+    assert guided.active() == [HOLDS]
+
+
+def test_an_arm_that_cannot_be_held_is_not_guided(session: Session, results: Path):
+    guided = Guided(session, results, **{'simulation.state_rate': 100.0})
+    client = session.client
+    session.until(NODE, 'ready')
+
+    def refused() -> str:
+        assert guided.start() == 'failed'
+        assert guided.active() == [HOLDS]
+        return client.message(NODE)
+
+    commands = client.node.create_publisher(JointTrajectory, f'/{HOLDS}/joint_trajectory', 1)
+    client.wait_for(commands.get_subscription_count, what='the controller listens')
+    end = JointTrajectoryPoint(positions=START, time_from_start=duration_message(4.0))
+    end.positions[0] += 0.5
+    joints = ['joint_1', 'joint_2', 'joint_3']
+    commands.publish(JointTrajectory(joint_names=joints, points=[end]))
+    session.robot.wait_moving(0.05)
+    assert 'the arm moves' in refused()
+    guided.wait(4.0)
+    session.robot.rest_after(session.robot.now)
+    begin = session.robot.positions[-1]
+    assert 'allow 100 commands a second, hand guiding needs 200' in refused()
+    for mass, sentence in ((6.0, 'set the payload'), (50.0, 'carry less')):
+        guided.carry(mass, [0.0, 0.0, 0.0])
+        assert sentence in refused()
+    assert guided.moved(begin) < 0.01
+
+
+@pytest.mark.parametrize('of', ['poor', 'another'])
+def test_results_that_nobody_can_trust_are_refused(
+    session: Session, arm: Path, identified: Path, tmp_path: Path, of: str
+):
+    results, sentence = identified, 'is about joint_1, joint_2, the robot has'
+    if of == 'poor':
+        results, sentence = write_identified(arm, tmp_path / of, relative=0.3), "'poor' for"
+    session.start(NODE, gravity_compensation={f'{NODE}.results': str(results)})
+    session.client.wait_for(lambda: session.client.state(NODE) == 'failed', what='it refuses')
+    assert sentence in session.client.message(NODE)
