@@ -33,7 +33,7 @@ CHAINS = 1000
 # A round is long enough when it forgets: of each coordinate, the correlation of its ends over the
 # chains, the change of the mean in σ and that of σ are below FORGOTTEN (a thousand independent
 # pairs show up to 0.13). Rounds double up to LONGEST sweeps.
-FORGOTTEN, LONGEST = 0.15, 512
+FORGOTTEN, LONGEST = 0.15, 256
 # By how much more than the pull of standard parameters says the prior may be off.
 LOOSER = np.geomspace(1.0, 100.0, 25)
 # Least eigenvalue of S, well inside of which chains start.
@@ -136,6 +136,17 @@ class _Chains:
         self._mean, self._root = scale * mean - margin, scale[:, None] * root
         self._links, self._generator = links, generator
         self._w = np.tile(start[:, None], CHAINS)
+        # Normals of the constraints at the start. Where one is far from the mean, what is left is
+        # thin along its normal: directions that are orthogonal to it can be long.
+        self._normals = [*self._root[10 * links :]]
+        rows, (i, j) = np.arange(10), np.array(UPPER).T
+        for block in (rows + 10 * link for link in range(links)):
+            S = np.zeros((4, 4))
+            S[j, i] = (self._mean + self._root @ start)[block]
+            thin = np.linalg.eigh(S)[1][:, 0]
+            self._normals.append(
+                (thin[i] * thin[j] * np.where(i == j, 1.0, 2.0)) @ self._root[block]
+            )
         self._sweeps = 0  # of a round; 0: not known yet
 
     def draw(self) -> Array:
@@ -160,7 +171,11 @@ class _Chains:
     def _run(self, sweeps: int) -> None:
         """Sweep: replace the coordinates of w in a random orthonormal basis one by one."""
         for _ in range(sweeps):
-            Q = np.linalg.qr(self._generator.normal(size=self._root.shape))[0]
+            some = (
+                self._generator.permutation(self._normals),
+                self._generator.normal(size=(self._root.shape)),
+            )
+            Q = np.linalg.qr(np.vstack(some).T)[0]
             y, moves = Q.T @ self._w, self._root @ Q
             x = self._mean[:, None] + self._root @ self._w
             for row, move in zip(y, moves.T, strict=True):

@@ -30,7 +30,7 @@ def possible(robot, draws):
 
 
 @pytest.mark.parametrize(
-    'noise, kind', [(1e-4, 'far'), (0.05, 'far'), (0.05, 'near'), (0.5, 'near'), (0.01, 'pushed')]
+    'noise, kind', [(1e-4, 'far'), (0.05, 'far'), (0.05, 'near'), (0.5, 'near'), (0.1, 'pushed')]
 )
 def test_every_draw_is_a_robot_that_can_exist(robot, truth, noise, kind):
     """Also where the prior is far from the data, and where no such robot explains them."""
