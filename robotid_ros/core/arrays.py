@@ -32,12 +32,13 @@ def rms(x: Array) -> float:
 
 def diagonal_scale(matrix: Array) -> Array:
     """
-    Return √ of the sizes of the diagonals of matrices (…, b, b), nowhere 0.
+    Return √ of the sizes of the diagonals of matrices (…, b, b), at least 10⁻¹² of the largest.
 
     A Gram or covariance matrix that is divided by it on both sides has ones there, whatever the
     units, and a condition at most b times that of any other scaling (van der Sluis 1969).
     """
-    return np.sqrt(np.maximum(np.abs(np.diagonal(matrix, axis1=-2, axis2=-1)), 1e-300))
+    size = np.abs(np.diagonal(matrix, axis1=-2, axis2=-1))
+    return np.sqrt(np.maximum(size, 1e-24 * size.max(axis=-1, keepdims=True, initial=1e-276)))
 
 
 @dataclasses.dataclass(frozen=True)

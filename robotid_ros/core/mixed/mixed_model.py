@@ -32,6 +32,8 @@ NAMES = {
 }
 # Residual of a joint over the largest of all, at least: a joint without any has no scale.
 LEAST_RESIDUAL = 1e-6
+# A column of W over the longest, at least: that of a joint that stands still has no unit else.
+LEAST_LENGTH = 1e-6
 ROUNDING = 1e-12  # an eigenvalue over the largest that is none
 # Radius of gyration of a body [m] between which that of the description counts, and its mass over
 # the mean one at least: what is known of a body is some share of its mass, as far as it reaches.
@@ -132,7 +134,8 @@ def _scales(parts: Sequence[Part]) -> tuple[Array, Array, Array]:
     plain = scaled_least_squares(W, Y)
     sigma = np.array([_residual(parts, j, plain) for j in range(n)])
     weights = 1.0 / np.maximum(sigma, max(LEAST_RESIDUAL * sigma.max(), 1e-300))
-    return np.sqrt(np.maximum(np.mean(W**2, axis=0), 1e-300)), weights, plain
+    length = np.sqrt(np.mean(W**2, axis=0))
+    return np.maximum(length, LEAST_LENGTH * length.max()), weights, plain
 
 
 def choose(

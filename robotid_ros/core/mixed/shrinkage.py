@@ -5,7 +5,8 @@ y_j = W_j χ + D_j δ_j + ε_j with δ_jk ~ N(0, s_k² I). The estimate minimise
 Σ_j (1/σ_j) [‖y_j − W_j χ − D_j δ_j‖²/N + Σ_k λ_k ‖δ_jk‖²] + h ‖S (χ − χ_plain)‖² + a weak prior
 of χ: the best linear unbiased prediction (Robinson 1991) with penalties for variances (Ruppert,
 Wand and Carroll 2003). λ_k are those that predict folds best which differ from the rest of the
-motion; of choices that are not told apart the one nearest to plain friction (Breiman et al. 1984).
+motion; of choices that are not told apart the one nearest to plain friction, and to the bodies of
+the description (Breiman et al. 1984).
 """
 
 import dataclasses
@@ -20,7 +21,8 @@ from .columns import KIND, KINDS
 # λ of a kind, from closed to nearly free, in units of a column of size one.
 GRID = (np.inf, 1.0, 1e-1, 1e-2, 1e-3, 1e-4)
 # Pulls to the bodies of the description, and ridges where it has none.
-PULLS, RIDGES = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0), (0.0, 1e-6, 1e-5, 1e-4, 1e-3)
+PULLS = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
+RIDGES = (0.0, 1e-6, 1e-5, 1e-4, 1e-3)
 # A choice has to gain so much of the log error, and so many standard errors over the folds: a
 # filter or a model without gravity two, a kind or a pull one (Breiman et al. 1984).
 LEAST_GAIN, ERRORS, KIND_ERRORS = 0.002, 2.0, 1.0
@@ -131,8 +133,9 @@ class Fold:
         d = c - b - 1
         normal, y = train[:, :b, :b].sum(axis=0), train[:, :b, -1].sum(axis=0)
         plain = np.linalg.solve(normal + np.diag(RIDGE * size), y)
+        held = np.linalg.solve(normal + np.diag(RIDGE * size) + pull, y + pull @ mean)
         B = np.concatenate(list(train[:, :b, b:-1]), axis=1)
-        known = y + HOLD * size * plain + pull @ mean
+        known = y + HOLD * size * held + pull @ mean
         solved = np.linalg.solve(
             normal + np.diag((RIDGE + HOLD) * size) + pull, np.column_stack([known, B])
         )
@@ -258,7 +261,7 @@ class Choice:
                 chosen = self._best(options, penalty[k], current)
                 penalty[k], current = chosen, options[chosen]
             options = {value: self.errors(penalty, value) for value in self.pulls}
-            pull = self._best(options, pull, current)
+            pull = strongest(options)
             current = options[pull]
             if (*penalty, pull) == before:
                 break
@@ -311,6 +314,20 @@ class Choice:
         gain = self._plain - errors
         error = gain.std(axis=0, ddof=1) * np.sqrt(len(gain))
         return bool(np.all(gain.sum(axis=0) >= -error))
+
+
+def strongest(options: dict[float, Array]) -> float:
+    """
+    Return the largest pull whose errors (F,) folds do not tell from the least.
+
+    What the motion does not show is then as the description has it: other motion may show it.
+    """
+    best = min(options.values(), key=lambda errors: float(np.log(total(errors)).mean()))
+    return max(
+        pull
+        for pull, errors in options.items()
+        if not gains_clearly(total(best), total(errors), KIND_ERRORS)
+    )
 
 
 def gains_clearly(errors: Array, others: Array, chances: float = ERRORS) -> bool:

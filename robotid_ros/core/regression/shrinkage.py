@@ -23,9 +23,9 @@ class Penalty(ReadOnlyArrays):
 
     Σ_i p_i χ_i² + ‖R χ − r‖² + Σ_i z_i [h (χ_i − χ_plain,i)² + ε χ_i²].
 
-    χ_plain is the fit of the same rows by the first and the last term, of the parameters that are
-    not shrunk. ε counts only where the rows tell nothing, as of one that turns one way or hardly
-    moves: parameters stay small there, and σ is as large as one that explains all torques.
+    χ_plain is the fit of the same rows, of the parameters that are not shrunk, without the second
+    and the h term. ε counts only where the rows tell nothing, as of one that turns one way or
+    hardly moves: parameters stay small there, and σ is as large as one that explains all torques.
 
     Attributes
     ----------
@@ -53,20 +53,26 @@ class Penalty(ReadOnlyArrays):
         Solve weighted rows (N, b), (N,).
 
         The solution's bread is that of the data: χ̂ = B Wᵀ Y, the pull to the plain fit included.
-        Its singular values are those of the plain fit. A parameter that is pulled is taken to be
-        off by as much as the others of its group are from their means. Rows at instants have the
-        errors of the others, as they are of the same data; the estimate may be off by how far they
-        move it.
+        Its singular values are those of the plain fit without R. A parameter that is pulled is
+        taken to be off by as much as the others of its group are from their means; bodies by as
+        much as those that the rows tell are from the description's (MacKay 1992). Rows at instants
+        have the errors of the others, as they are of the same data; the estimate may be off by how
+        far they move it.
 
         Returns the solution, the covariance (b, b) of what the penalties leave, and how far (b,)
         rows at instants move the estimate.
         """
+        R = np.linalg.qr(np.column_stack([W, Y]), mode='r')
+        W, Y = R[:, :-1], R[:, -1]
         free = np.flatnonzero(~self.shrunk)
         length = np.sqrt(self.size)
-        weak = np.diag(np.sqrt(RIDGE) * length[free])
-        plain = least_squares(np.vstack([W[:, free], weak]), np.append(Y, 0.0 * free))
+        weak = np.vstack([W[:, free], np.diag(np.sqrt(RIDGE) * length[free])])
+        torques = np.append(Y, 0.0 * free)
+        plain = least_squares(weak, torques)
+        pulled = np.vstack([weak, self.rows[:, free]]), np.append(torques, self.target)
+        held = least_squares(*pulled) if len(self.rows) else plain
         target = np.zeros(W.shape[1])
-        target[free] = plain.value
+        target[free] = held.value
         hold = HOLD * self.size
         total = self.precision + hold + RIDGE * self.size
         pulled = np.flatnonzero(total)
@@ -77,11 +83,12 @@ class Penalty(ReadOnlyArrays):
         all_rows = np.vstack([W, rows, self.rows])
         wanted = np.concatenate([Y, wanted, self.target])
         found = alone = least_squares(all_rows, wanted)
-        used, torques = self.instants[:, :-1], self.instants[:, -1]
+        used = self.instants[:, :-1]
         if len(used):
-            found = least_squares(np.vstack([all_rows, used]), np.append(wanted, torques))
+            both = np.append(wanted, self.instants[:, -1])
+            found = least_squares(np.vstack([all_rows, used]), both)
         whole = np.zeros_like(found.bread)
-        whole[np.ix_(free, free)] = plain.bread
+        whole[np.ix_(free, free)] = held.bread
         bread = found.bread + found.bread @ (hold[:, None] * whole + used.T @ used @ alone.bread)
         weakest = np.zeros(W.shape[1])
         weakest[free] = plain.weakest
@@ -93,6 +100,7 @@ class Penalty(ReadOnlyArrays):
             bias += half @ half.T
         if len(self.rows):
             half = found.bread @ self.rows.T
-            bias += half @ half.T * np.mean((self.rows @ found.value - self.target) ** 2)
+            told = max(len(self.rows) - float(np.sum(self.rows.T * half)), 1.0)
+            bias += half @ half.T * np.sum((self.rows @ found.value - self.target) ** 2) / told
         solution = Solution(found.value, bread, plain.singular, weakest)
         return solution, bias, found.value - alone.value

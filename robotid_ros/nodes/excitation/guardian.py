@@ -14,7 +14,7 @@ service until the controller confirms. Parameters of the controller that are on 
 that takes no signal meant for the terminal's processes. It imports nothing that is slow.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 import contextlib
 import os
 import select
@@ -174,16 +174,24 @@ class Guardian:
     def _read(self) -> str:
         """Read what the guardian has said since the last call."""
         assert self._process.stdout is not None
-        return (self._process.stdout.read() or b'').decode()
+        with _gone():
+            return (self._process.stdout.read() or b'').decode()
 
     def _send_line(self, line: str) -> None:
         assert self._process.stdin is not None
-        try:
+        with _gone():
             self._process.stdin.write(f'{line}\n'.encode())
-        except (BrokenPipeError, ValueError) as error:
-            raise ControllerError(
-                'the guardian, which stops the robot should this node die, is gone: start again'
-            ) from error
+
+
+@contextlib.contextmanager
+def _gone() -> Iterator[None]:
+    """Say so where the pipe has no other end, or was closed."""
+    try:
+        yield
+    except (BrokenPipeError, ValueError) as error:
+        raise ControllerError(
+            'the guardian, which stops the robot should this node die, is gone: start again'
+        ) from error
 
 
 def main() -> None:

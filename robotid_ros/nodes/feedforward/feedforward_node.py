@@ -52,6 +52,7 @@ from ..common.controller import (
     subscribe_states,
 )
 from ..common.messages import one_line, status
+from ..common.processes import prefer_threads
 from ..common.runtime import LATCHED, WorkerNode
 from ..common.waiting import Silence, wait_until
 from ..excitation.guardian import Guardian
@@ -147,8 +148,9 @@ class FeedForward(WorkerNode):
     def close(self) -> None:
         """Let the guardian cancel what still runs."""
         super().close()
-        if self._guardian is not None:
-            self._guardian.close()
+        guardian, self._guardian = self._guardian, None
+        if guardian is not None:
+            guardian.close()
 
     # Before the first goal
 
@@ -251,17 +253,20 @@ class FeedForward(WorkerNode):
         goal_id = uuid.UUID(bytes=bytes(handle.goal_id.uuid))
         self._latest = goal_id
         self._own_goals.add(goal_id.bytes)
+        prefer_threads(True)
         try:
             running = await self._send(handle, goal_id)
+            if running is None:
+                handle.canceled()
+                return Result()
+            return self._finish(handle, goal_id, running, await running.ended)
         except RobotIdError as error:
             reason = one_line(error)
             self.get_logger().warning(f'a goal was refused: {reason}')
             handle.abort()
             return Result(error_code=Result.INVALID_GOAL, error_string=reason)
-        if running is None:
-            handle.canceled()
-            return Result()
-        return self._finish(handle, goal_id, running, await running.ended)
+        finally:
+            prefer_threads(False)
 
     async def _send(self, handle: ServerGoalHandle, goal_id: uuid.UUID) -> Running | None:
         """Send a goal with efforts; None where it was cancelled before."""
@@ -428,13 +433,14 @@ class FeedForward(WorkerNode):
 
     def _check_guardian(self) -> None:
         """Give it a sign of life; start another one where it has ended, and cancel what runs."""
-        if self._guardian is None:
+        guardian = self._guardian
+        if guardian is None:
             return
         try:
-            self._guardian.check()
+            guardian.check()
         except ControllerError as error:
             self._cancel_all(one_line(error))
-            self._guardian.close()
+            guardian.close()
             self._guardian = None
             self.start_worker(self._renew_guardian)
 

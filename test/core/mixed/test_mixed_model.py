@@ -24,6 +24,7 @@ from ..conftest import motion, URDF
 SETTINGS = IdentificationSettings(essential=False)
 PLAIN = IdentificationSettings(essential=False, model='plain')
 ROBOT = build_robot(URDF, RobotSettings())
+KEYS = 'names', 'value', 'sigma'
 LEVEL, DAMPING, NOISE = (2.0, 3.0, 1.5), (0.5, 0.8, 0.4), 0.02
 
 
@@ -102,6 +103,27 @@ def test_nothing_is_blown_up_by_a_motion_that_hardly_excites_it():
             assert abs(x) < 2.0 * max(LEVEL), name
     for j in range(3):
         assert abs(value[f'Fc{j + 1}']) < 2.0 * LEVEL[j]
+
+
+def test_a_joint_that_stands_still_spoils_nothing():
+    """Its columns are zero: the others are known as before, its own are said to be unknown."""
+    recording = recorded()
+    q = recording.position.copy()
+    q[:, 2] = 0.3
+    dq = np.gradient(q, recording.time, axis=0)
+    still = build_robot(URDF, RobotSettings(friction={'default': ()}))
+    rigid = inverse_dynamics(still, still.prior, q, dq, np.gradient(dq, recording.time, axis=0))
+    tau = rigid + dq * DAMPING + np.sign(dq) * LEVEL
+    tau += 0.02 * np.random.default_rng(1).normal(size=tau.shape)
+    found = identify(dataclasses.replace(recording, position=q, effort=tau), ROBOT, SETTINGS)
+    estimate = {
+        n: (v, s) for n, v, s in zip(*(getattr(found.estimate, k) for k in KEYS), strict=True)
+    }
+    for j in range(2):
+        assert estimate[f'Fv{j + 1}'][0] == pytest.approx(DAMPING[j], rel=0.1)
+    assert np.isfinite(found.estimate.value).all() and np.isfinite(found.standard.value).all()
+    assert abs(estimate['Fv3'][0]) < 1.0 < estimate['Fv3'][1]
+    assert select(found.findings, 'hardly_moved')
 
 
 def test_the_same_data_give_the_same_result():

@@ -8,7 +8,7 @@ import pytest
 
 from robotid_ros.core.mixed.columns import KIND, KINDS
 from robotid_ros.core.mixed.folds import BLOCKS, folds
-from robotid_ros.core.mixed.shrinkage import Fold, products, solve_delta
+from robotid_ros.core.mixed.shrinkage import Fold, products, solve_delta, strongest
 from robotid_ros.core.regression.shrinkage import HOLD, Penalty, RIDGE
 
 N, JOINTS, B, D = 200, 3, 7, len(KIND)
@@ -33,8 +33,11 @@ def large(W, columns, Y, valid, weights, penalty, size, pull, mean):
         target.append(Y[j][valid[j]] * root)
     plain_rows = np.vstack([np.vstack(blocks)[:, :B], np.diag(np.sqrt(RIDGE * size))])
     plain = np.linalg.lstsq(plain_rows, np.concatenate([*target, np.zeros(B)]), rcond=None)[0]
-    pulls = [(RIDGE * size, 0 * mean), (HOLD * size, plain), (pull * size, mean)]
-    for strength, where in pulls:
+    pulls = [(RIDGE * size, 0 * mean), (pull * size, mean)]
+    rows_of_all = [np.vstack(blocks)[:, :B], *(np.diag(np.sqrt(own)) for own, _ in pulls)]
+    wanted = np.concatenate([*target, *(np.sqrt(own) * where for own, where in pulls)])
+    held = np.linalg.lstsq(np.vstack(rows_of_all), wanted, rcond=None)[0]
+    for strength, where in (*pulls, (HOLD * size, held)):
         blocks.append(np.hstack([np.diag(np.sqrt(strength)), np.zeros((B, m))]))
         target.append(np.sqrt(strength) * where)
     each = penalty[np.tile(KIND, JOINTS)] * np.repeat(weights, D)
@@ -99,7 +102,8 @@ def test_a_penalised_fit_is_the_normal_equations_with_the_penalties():
     penalty = Penalty(np.ones(1), precision, size, shrunk, group, R, r, U)
     found, *_ = penalty.solve(W, Y)
     plain = np.zeros(6)
-    plain[:4] = np.linalg.solve((W.T @ W + np.diag(ridge))[:4, :4], W[:, :4].T @ Y)
+    free = W.T @ W + np.diag(ridge) + R.T @ R
+    plain[:4] = np.linalg.solve(free[:4, :4], (W.T @ Y + R.T @ r)[:4])
     alone = W.T @ W + np.diag(precision + hold + ridge) + R.T @ R
     normal = alone + U[:, :6].T @ U[:, :6]
     right = W.T @ Y + R.T @ r + hold * plain + U[:, :6].T @ U[:, 6]
@@ -111,6 +115,15 @@ def test_a_penalised_fit_is_the_normal_equations_with_the_penalties():
     moved[:, 6] += U[:, :6] @ np.linalg.solve(alone, W.T @ step)
     other, *_ = dataclasses.replace(penalty, instants=moved).solve(W, Y + step)
     np.testing.assert_allclose(other.value - found.value, found.bread @ (W.T @ step), atol=1e-12)
+
+
+def test_the_strongest_pull_that_folds_do_not_tell_from_the_best_is_taken():
+    rng = np.random.default_rng(0)
+    base = rng.uniform(1.0, 2.0, (14, 3))
+    alike = base * (1.0 + 0.05 * rng.normal(size=(14, 1)))
+    assert strongest({0.0: base, 1.0: base * 1.0005, 10.0: base * 1.5}) == 1.0
+    assert strongest({0.0: base, 1.0: alike, 10.0: base * 1.5}) == 1.0
+    assert strongest({0.0: base * 1.5, 1.0: base, 10.0: base * 1.5}) == 1.0
 
 
 def test_a_hold_alone_changes_nothing():
