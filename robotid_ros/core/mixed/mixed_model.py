@@ -18,10 +18,19 @@ from ..regression.least_squares import scaled_least_squares
 from ..regression.observation_system import System
 from ..regression.shrinkage import Penalty
 from ..signals.samples import SignalSettings
-from .columns import column_scale, KIND, KINDS, observe_kinds, Part, scaled_terms, told_joints
+from .columns import (
+    column_scale,
+    FAST,
+    KIND,
+    KINDS,
+    observe_kinds,
+    Part,
+    scaled_terms,
+    told_joints,
+)
 from .folds import folds
 from .instants import SHARE
-from .shrinkage import Choice, Fold, Grams, GRID, products, Shrinkage, solve_delta
+from .shrinkage import Choice, Fold, Grams, GRID, Prior, products, Shrinkage, solve_delta
 
 NAMES = {
     'low_speed': 'friction at low speed',
@@ -34,6 +43,9 @@ NAMES = {
 LEAST_RESIDUAL = 1e-6
 # A column of W over the longest, at least: that of a joint that stands still has no unit else.
 LEAST_LENGTH = 1e-6
+# Friction before the data, over a joint's efforts, which are a share of the largest at least; at
+# the speed of the motion, or a share of the joint's limit at least.
+FRICTION, LEAST_EFFORT, LEAST_SPEED = 3.0, 0.1, 0.1
 ROUNDING = 1e-12  # an eigenvalue over the largest that is none
 # Radius of gyration of a body [m] between which that of the description counts, and its mass over
 # the mean one at least: what is known of a body is some share of its mass, as far as it reaches.
@@ -50,7 +62,8 @@ class MixedModel:
     robot : with the terms of the kinds that are open
     plain, base : the robot without them, and its base parameters
     shrinkage : how much each kind may explain
-    precision : {parameter: pull of one row} of those that are shrunk
+    precision : {parameter: pull of one row to zero} of friction and of what is shrunk
+    spread : {parameter: variance} of friction, before the data
     pull, mean : (b, b), (b,) of one row, of the base parameters to the description's bodies
     size : {parameter: mean weighted square of its column}
     instants : {parameter: its column (k,)} of a factor of the rows at instants, weighted, over the
@@ -64,6 +77,7 @@ class MixedModel:
     base: BaseParameters
     shrinkage: Shrinkage
     precision: Mapping[str, float]
+    spread: Mapping[str, float]
     pull: Array
     mean: Array
     size: Mapping[str, float]
@@ -84,9 +98,9 @@ class MixedModel:
         symbols = {p.name: p.symbol for p in self.robot.parameters}
         own = [symbols[name.removesuffix('R')] for name in system.names]
         kind = {symbol: k for k, each in enumerate(KINDS) for symbol in TERMS[each].symbols}
-        precision, size = (
+        precision, spread, size = (
             np.array([values.get(name, 0.0) for name in system.names])
-            for values in (self.precision, self.size)
+            for values in (self.precision, self.spread, self.size)
         )
         rows = float(system.equations.sum())
         values, vectors = np.linalg.eigh(self.pull)
@@ -97,7 +111,7 @@ class MixedModel:
         nothing = np.zeros_like(self.instants[''])
         used = [self.instants.get(name, nothing) for name in (*system.names, '')]
         penalty = Penalty(
-            np.sqrt(self.shrinkage.weights), rows * precision, rows * size,
+            np.sqrt(self.shrinkage.weights), rows * precision, spread, rows * size,
             np.array([symbol in SHRUNK for symbol in own]),
             np.array([kind.get(symbol, -1) for symbol in own]), bodies, root @ self.mean,
             np.sqrt(rows) * np.column_stack(used),
@@ -120,7 +134,7 @@ def plain_errors(parts: Sequence[Part], judged: Sequence[Part]) -> Array:
     share = weights[:, None, None] / train.count
     b = len(length)
     size = np.maximum(np.einsum('jkk->k', (train.total * share)[:, :b, :b]), 1e-12)
-    zero = np.zeros((b, b)), np.zeros(b)
+    zero = Prior(np.zeros(b), np.zeros((b, b)), np.zeros(b))
     folds = zip(train.folds, test.folds, strict=True)
     fits = [Fold((train.total - own) * share, other, size, zero) for own, other in folds]
     return np.array([fit.plain.sum() for fit in fits])
@@ -175,11 +189,22 @@ def choose(
     bodies = base.of(robot.prior) if robot.prior[robot.first_columns + 9].any() else None
     metric = _body_metric(robot, base, links) / np.outer(length, length)
     mean = None if bodies is None else bodies * length
-    choice = Choice(grams, used, base.rank, weights, mean, metric)
+    spread = _friction_spread(parts, robot, base)
+    known = spread > 0.0
+    # Of all rows: an error of 1/σ has the variance σ.
+    owner = np.array(
+        [
+            robot.joints.index(robot.parameters[k].joint) if f else 0
+            for k, f in zip(base.columns, known, strict=True)
+        ]
+    )
+    ridge = np.where(known, 1.0 / (weights[owner] * np.where(known, spread, 1.0)), 0.0)
+    ridge /= grams.count
+    choice = Choice(grams, used, base.rank, weights, mean, metric, ridge / length**2)
     found = choice.run()
     pull = found.pull * choice.metric * np.outer(length, length)
     mean = np.zeros(base.rank) if bodies is None else bodies
-    friction, precision = [], dict[str, float]()
+    friction, precision = [], dict(zip(base.names, ridge.tolist(), strict=True))
     for j, terms in enumerate(scales):
         opened = np.flatnonzero(found.used[j] & told[j])
         friction.append((*robot.friction[j], *(terms[k] for k in opened)))
@@ -198,7 +223,31 @@ def choose(
     load[[wider.column(robot.parameters[k].name) for k in base.columns]] = rigid
     wider = dataclasses.replace(wider, load_parameters=load)
     squares = dict(zip(base.names, choice.size * length**2, strict=True))
-    return MixedModel(wider, robot, base, found, precision, pull, mean, squares, instants_of)
+    spreads = dict(zip(base.names, spread.tolist(), strict=True))
+    return MixedModel(
+        wider, robot, base, found, precision, spreads, pull, mean, squares, instants_of
+    )
+
+
+def _friction_spread(parts: Sequence[Part], robot: Robot, base: BaseParameters) -> Array:
+    """
+    Return the variance (b,) of friction before the data, zero of other parameters.
+
+    It is some times the joint's efforts, at a speed that the joint may have. Without, a joint that
+    hardly moved is given friction that no other motion knows.
+    """
+    dq, tau = (np.concatenate([getattr(p.samples, k) for p in parts]) for k in ('dq', 'tau'))
+    effort = np.sqrt(np.mean(tau**2, axis=0))
+    effort = FRICTION * np.maximum(effort, LEAST_EFFORT * effort.max())
+    fastest = np.nan_to_num(robot.limits.velocity, posinf=1.0)
+    speed = np.maximum(np.quantile(np.abs(dq), FAST, axis=0), LEAST_SPEED * fastest)
+    result = np.zeros(base.rank)
+    for k, column in enumerate(base.columns):
+        parameter = robot.parameters[column]
+        if parameter.symbol in ('Fv', 'Fc', 'off') and parameter.joint in robot.joints:
+            j = robot.joints.index(parameter.joint)
+            result[k] = (effort[j] / (speed[j] if parameter.symbol == 'Fv' else 1.0)) ** 2
+    return result
 
 
 def _body_metric(robot: Robot, base: BaseParameters, links: npt.NDArray[np.bool_]) -> Array:
@@ -281,7 +330,7 @@ def _left_by_all(grams: Grams, judged: Array, weights: Array, b: int) -> Array:
     """Return the error (n,) of each joint with all kinds open, as a form of products judged."""
     train = grams.total * (weights / grams.count)[:, None, None]
     size = np.maximum(np.einsum('jkk->k', train[:, :b, :b]), 1e-12)
-    fit = Fold(train, judged, size, (np.zeros((b, b)), np.zeros(b)))
+    fit = Fold(train, judged, size, Prior(np.zeros(b), np.zeros((b, b)), np.zeros(b)))
     delta = solve_delta(fit.left, fit.right, GRID[-1] * np.repeat(weights, len(KIND)))
     vector = np.append(1.0, delta)
     return np.asarray(np.einsum('a,jab,b->j', vector, fit.squares, vector))

@@ -10,6 +10,7 @@ the description (Breiman et al. 1984).
 """
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -113,6 +114,14 @@ class Shrinkage:
         return float(np.sqrt(self.plain_joint_errors.sum() / max(self.powers.sum(), TINY)))
 
 
+class Prior(NamedTuple):
+    """A ridge (b,), and a pull (b, b) to the mean (b,), of one row."""
+
+    ridge: Array
+    pull: Array
+    mean: Array
+
+
 class Fold:
     """
     The fit of some rows, reduced to δ by a Schur complement, and its error on others.
@@ -127,18 +136,17 @@ class Fold:
 
     """
 
-    def __init__(self, train: Array, test: Array, size: Array, prior: tuple[Array, Array]):
+    def __init__(self, train: Array, test: Array, size: Array, prior: Prior):
         n, c = train.shape[:2]
-        b, pull, mean = len(size), *prior
+        b, (ridge, pull, mean) = len(size), prior
         d = c - b - 1
         normal, y = train[:, :b, :b].sum(axis=0), train[:, :b, -1].sum(axis=0)
-        plain = np.linalg.solve(normal + np.diag(RIDGE * size), y)
-        held = np.linalg.solve(normal + np.diag(RIDGE * size) + pull, y + pull @ mean)
+        weak = normal + np.diag(RIDGE * size + ridge)
+        plain = np.linalg.solve(weak, y)
+        held = np.linalg.solve(weak + pull, y + pull @ mean)
         B = np.concatenate(list(train[:, :b, b:-1]), axis=1)
         known = y + HOLD * size * held + pull @ mean
-        solved = np.linalg.solve(
-            normal + np.diag((RIDGE + HOLD) * size) + pull, np.column_stack([known, B])
-        )
+        solved = np.linalg.solve(weak + np.diag(HOLD * size) + pull, np.column_stack([known, B]))
         take = solved[:, 1:]
         self.left, self.right = -B.T @ take, -B.T @ solved[:, 0]
         self.squares = np.zeros((n, n * d + 1, n * d + 1))
@@ -184,6 +192,7 @@ class Choice:
     weights : (n,) 1/σ_j
     mean : (b,) parameters of the description's bodies, scaled; None without any
     metric : (b, b) of how far others are from them; of a ridge without any
+    friction : (b,) ridge that is always there
 
     Attributes
     ----------
@@ -200,12 +209,14 @@ class Choice:
         weights: Array,
         mean: Array | None,
         metric: Array,
+        friction: Array,
     ):
         # The error that is stated is that of filtered rows: it has less noise.
         self._filtered = grams.folds
         total, folds = grams.total + instants.total, grams.folds + instants.folds
         grams = Grams(total, folds, grams.count)
-        self._grams, self._weights, self._mean = grams, weights, mean
+        self._grams, self._weights, self._friction = grams, weights, friction
+        self._mean = mean
         self._share = weights[:, None, None] / grams.count
         self.size = np.einsum('jkk->k', (grams.total * self._share)[:, :b, :b])
         self.size = np.maximum(self.size, 1e-12 * self.size.max())
@@ -223,7 +234,8 @@ class Choice:
     def _fits(self, pull: float, judged: Array) -> list[Fold]:
         """Return the fit of what each fold leaves, and its error on products (F, n, c, c)."""
         grams, zero = self._grams, np.zeros_like(self.size)
-        prior = pull * self.metric, zero if self._mean is None else self._mean
+        mean = zero if self._mean is None else self._mean
+        prior = Prior(self._friction, pull * self.metric, mean)
         return [
             Fold((grams.total - held) * self._share, own, self.size, prior)
             for held, own in zip(grams.folds, judged, strict=True)

@@ -31,6 +31,7 @@ class Penalty(ReadOnlyArrays):
     ----------
     weights : (n,) w of each joint's rows
     precision : (b,) p
+    spread : (b,) variance of friction before the data, whose p is known; zero of others
     size : (b,) z, squares of the weighted columns; zero of those that are shrunk
     shrunk : (b,) which parameters are zero in the plain fit
     group : (b,) shrunk parameters of one number share a variance; −1 of others
@@ -41,6 +42,7 @@ class Penalty(ReadOnlyArrays):
 
     weights: Array
     precision: Array
+    spread: Array
     size: Array
     shrunk: npt.NDArray[np.bool_]
     group: npt.NDArray[np.intp]
@@ -66,7 +68,8 @@ class Penalty(ReadOnlyArrays):
         W, Y = R[:, :-1], R[:, -1]
         free = np.flatnonzero(~self.shrunk)
         length = np.sqrt(self.size)
-        weak = np.vstack([W[:, free], np.diag(np.sqrt(RIDGE) * length[free])])
+        weak = np.diag(np.sqrt(RIDGE * self.size + self.precision)[free])
+        weak = np.vstack([W[:, free], weak])
         torques = np.append(Y, 0.0 * free)
         plain = least_squares(weak, torques)
         pulled = np.vstack([weak, self.rows[:, free]]), np.append(torques, self.target)
@@ -94,6 +97,8 @@ class Penalty(ReadOnlyArrays):
         weakest[free] = plain.weakest
         half = bread * (RIDGE * length * np.linalg.norm(Y))
         bias, pull = half @ half.T, self.precision * found.value**2
+        half = bread * (self.precision * np.sqrt(self.spread))
+        bias += half @ half.T
         for number in np.unique(self.group[self.group >= 0]):
             own = self.group == number
             half = found.bread[:, own] * np.sqrt(self.precision[own] * pull[own].mean())

@@ -8,7 +8,7 @@ import pytest
 
 from robotid_ros.core.mixed.columns import KIND, KINDS
 from robotid_ros.core.mixed.folds import BLOCKS, folds
-from robotid_ros.core.mixed.shrinkage import Fold, products, solve_delta, strongest
+from robotid_ros.core.mixed.shrinkage import Fold, Prior, products, solve_delta, strongest
 from robotid_ros.core.regression.shrinkage import HOLD, Penalty, RIDGE
 
 N, JOINTS, B, D = 200, 3, 7, len(KIND)
@@ -31,9 +31,10 @@ def large(W, columns, Y, valid, weights, penalty, size, pull, mean):
         root = np.sqrt(weights[j] / count)
         blocks.append(own * root)
         target.append(Y[j][valid[j]] * root)
-    plain_rows = np.vstack([np.vstack(blocks)[:, :B], np.diag(np.sqrt(RIDGE * size))])
+    ridge = (RIDGE + 0.001) * size
+    plain_rows = np.vstack([np.vstack(blocks)[:, :B], np.diag(np.sqrt(ridge))])
     plain = np.linalg.lstsq(plain_rows, np.concatenate([*target, np.zeros(B)]), rcond=None)[0]
-    pulls = [(RIDGE * size, 0 * mean), (pull * size, mean)]
+    pulls = [(ridge, 0 * mean), (pull * size, mean)]
     rows_of_all = [np.vstack(blocks)[:, :B], *(np.diag(np.sqrt(own)) for own, _ in pulls)]
     wanted = np.concatenate([*target, *(np.sqrt(own) * where for own, where in pulls)])
     held = np.linalg.lstsq(np.vstack(rows_of_all), wanted, rcond=None)[0]
@@ -63,7 +64,8 @@ def test_the_schur_complement_is_the_large_least_squares_problem(seed, penalty):
     grams = products(W, columns, Y, valid, np.ones((1, N), dtype=bool))
     share = grams.total * (weights[:, None, None] / grams.count)
     size = np.einsum('jkk->k', share[:, :B, :B])
-    fold = Fold(share, grams.total, size, (np.diag(pull * size), mean))
+    ridge = 0.001 * size
+    fold = Fold(share, grams.total, size, Prior(ridge, np.diag(pull * size), mean))
     each = np.array(penalty)[np.tile(KIND, JOINTS)] * np.repeat(weights, D)
     delta = solve_delta(fold.left, fold.right, each)
     value, plain = large(W, columns, Y, valid, weights, np.array(penalty), size, pull, mean)
@@ -95,14 +97,15 @@ def test_a_penalised_fit_is_the_normal_equations_with_the_penalties():
     rng = np.random.default_rng(0)
     W, Y = rng.normal(size=(100, 6)), rng.normal(size=100)
     shrunk = np.arange(6) >= 4
-    precision, size = np.where(shrunk, 30.0, 0.0), np.where(shrunk, 0.0, 5e4)
+    precision, size = np.where(shrunk, 30.0, [0.0, 5.0] * 3), np.where(shrunk, 0.0, 5e4)
+    spread = np.where(shrunk, 0.0, 2.0 * precision)
     hold, ridge = HOLD * size, RIDGE * size
     R, r, group = rng.normal(size=(3, 6)), rng.normal(size=3), np.where(shrunk, 0, -1)
     U = rng.normal(size=(9, 7))
-    penalty = Penalty(np.ones(1), precision, size, shrunk, group, R, r, U)
+    penalty = Penalty(np.ones(1), precision, spread, size, shrunk, group, R, r, U)
     found, *_ = penalty.solve(W, Y)
     plain = np.zeros(6)
-    free = W.T @ W + np.diag(ridge) + R.T @ R
+    free = W.T @ W + np.diag(ridge + precision) + R.T @ R
     plain[:4] = np.linalg.solve(free[:4, :4], (W.T @ Y + R.T @ r)[:4])
     alone = W.T @ W + np.diag(precision + hold + ridge) + R.T @ R
     normal = alone + U[:, :6].T @ U[:, :6]
@@ -120,7 +123,7 @@ def test_a_penalised_fit_is_the_normal_equations_with_the_penalties():
 def test_the_strongest_pull_that_folds_do_not_tell_from_the_best_is_taken():
     rng = np.random.default_rng(0)
     base = rng.uniform(1.0, 2.0, (14, 3))
-    alike = base * (1.0 + 0.05 * rng.normal(size=(14, 1)))
+    alike = base * np.exp(0.05 * (-1.0) ** np.arange(14)[:, None] + 0.01)
     assert strongest({0.0: base, 1.0: base * 1.0005, 10.0: base * 1.5}) == 1.0
     assert strongest({0.0: base, 1.0: alike, 10.0: base * 1.5}) == 1.0
     assert strongest({0.0: base * 1.5, 1.0: base, 10.0: base * 1.5}) == 1.0
@@ -133,7 +136,7 @@ def test_a_hold_alone_changes_nothing():
     nothing = np.zeros((0, 6)), np.zeros(0)
     size = np.sum(W**2, axis=0)
     penalty = Penalty(
-        np.ones(1), none, size, none > 1.0, np.full(6, -1), *nothing, np.zeros((0, 7))
+        np.ones(1), none, none, size, none > 1.0, np.full(6, -1), *nothing, np.zeros((0, 7))
     )
     found, bias, moved = penalty.solve(W, Y)
     inverse = np.linalg.inv(W.T @ W + RIDGE * np.diag(size))
@@ -152,7 +155,7 @@ def test_what_the_rows_do_not_tell_apart_is_shared_and_as_uncertain_as_all_torqu
     none, nothing = np.zeros(4), (np.zeros((0, 4)), np.zeros(0))
     size = np.sum(W**2, axis=0)
     penalty = Penalty(
-        np.ones(1), none, size, none > 1.0, np.full(4, -1), *nothing, np.zeros((0, 5))
+        np.ones(1), none, none, size, none > 1.0, np.full(4, -1), *nothing, np.zeros((0, 5))
     )
     found, bias, moved = penalty.solve(W, Y)
     assert not moved.any()
