@@ -172,8 +172,8 @@ def consistent_parameters(
     F, W = np.asarray(factor), np.diag(weight)
     for block in (slice(start, start + 10) for start in prior.links if prior.centre_sigma):
         W[block, block] @= _mean_metric(prior.value[block], prior.centre_sigma)
-    least, root = _least_squares(np.vstack([F @ T, W]), [*target, *W @ origin])
-    z = least + root @ _project(least, root, prior)
+    least, root = least_squares(np.vstack([F @ T, W]), [*target, *W @ origin])
+    z = least + root @ project(least, root, prior)
     # √diag(R (Dᵀ C D + Pᵀ P) Rᵀ), R Rᵀ being the inverse of Dᵀ D + Pᵀ P.
     data, known, root = F @ T @ root, W @ root, T @ root
     covariance = data.T @ (data if noise is None else noise @ data) + known.T @ known
@@ -260,8 +260,8 @@ def _smat(svec: Array) -> Array:
     return S
 
 
-def _least_squares(rows: Array, target: npt.ArrayLike) -> tuple[Array, Array]:
-    # The minimiser, and a square root of its covariance: χ² = min + ‖w‖² at z + root w.
+def least_squares(rows: Array, target: npt.ArrayLike) -> tuple[Array, Array]:
+    """Return the minimiser z, and a root of its covariance: χ² = min + ‖w‖² at z + root w."""
     norms = np.linalg.norm(rows, axis=0)
     norms = np.where(norms > 0, norms, np.inf)
     U, s, Vt = np.linalg.svd(rows / norms, full_matrices=False)
@@ -270,7 +270,7 @@ def _least_squares(rows: Array, target: npt.ArrayLike) -> tuple[Array, Array]:
     return root @ (U[:, kept].T @ np.asarray(target)), root
 
 
-def _project(free: Array, root: Array, prior: BodyPrior) -> Array:
+def project(free: Array, root: Array, prior: BodyPrior) -> Array:
     """Return the w of least ‖w‖ for which `free + root w` is possible: in w, χ² is a sphere."""
     positive, bound = list(prior.positive), prior.margin * IDENTITY
     blocks = [slice(start, start + 10) for start in prior.links if start not in prior.free]

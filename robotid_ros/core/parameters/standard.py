@@ -102,7 +102,7 @@ class _ConsistentFit:
             robot.prior,
             robot.first_columns.tolist(),
             [k for k in positive if robot.parameters[k].joint != without],
-            looser * _prior_sigma(robot),
+            looser * prior_sigma(robot),
             looser * self.spread,
             self.margin,
             [starts[without]] if without in starts else [],
@@ -271,7 +271,7 @@ def _inflation(estimate: Estimate) -> float:
     return float(estimate.rows.sum()) / effective_sample_size(estimate) * exact**2
 
 
-def _prior_sigma(robot: Robot) -> Array:
+def prior_sigma(robot: Robot) -> Array:
     """
     Return the standard deviation of the prior of what is not a link's inertia.
 

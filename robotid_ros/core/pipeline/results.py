@@ -7,6 +7,7 @@ import dataclasses
 from html import escape
 from typing import Any
 
+from ..arrays import Array
 from ..diagnostics.data_quality import DataQuality
 from ..diagnostics.trials import Trial
 from ..finding_codes import render
@@ -16,6 +17,7 @@ from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from ..parameters.essential import Essential
 from ..parameters.plain_friction import PlainFriction
+from ..parameters.posterior import draw
 from ..parameters.standard import Standard
 from ..regression.estimate import Estimate
 from ..regression.goodness_of_fit import Validation
@@ -72,6 +74,27 @@ class Identification:
             f'<{self.robot.name} by {self.method}: {len(self.estimate.names)} base '
             f'parameters, {residual}, {warned} warnings>'
         )
+
+    def sample(self, n: int, seed: int = 0) -> Array:
+        """
+        Draw standard parameters (n, p), in the order of `robot.parameters`, of possible robots.
+
+        They have the estimate's covariance, model error included, and where the data tell little
+        the prior's, truncated to links with a positive definite pseudo-inertia and to friction
+        coefficients that are not negative. If no such robot explains the data (finding
+        `not_physical`), the draws are still of this distribution: they predict worse than the base
+        parameters.
+
+        Parameters
+        ----------
+        n, seed : more draws with the same seed begin with the same ones
+
+        Raises
+        ------
+        SolverError : there are no consistent parameters to start from, or draws do not mix
+
+        """
+        return draw(self.robot, self.base, self.estimate, self.standard.spread, n, seed)
 
     def to_pandas(self) -> Any:
         """Return the base parameters as a `pandas.DataFrame`: value, sigma, percent, unit."""

@@ -1,0 +1,233 @@
+"""
+Draws of the standard parameters that an identification leaves possible.
+
+The data give base parameters the estimate's covariance, model error included; the prior gives the
+links S ~ N(I, σ_S²), see `physical_consistency`, with the most likely σ_S (empirical Bayes). Their
+product, a Gaussian, is truncated to robots that can exist: links with S ≻ 0, and drives that give
+no energy.
+
+Slice sampling (Neal 2003) along random orthonormal directions of the whitened space needs no chord
+of the cones. Where no constraint is active, one sweep gives independent draws.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import Array, diagonal_scale
+from ..model.base_parameters import BaseParameters
+from ..model.robot import Robot
+from ..regression.estimate import Estimate
+from .physical_consistency import (
+    BodyPrior,
+    IDENTITY,
+    least_squares,
+    project,
+    scaled_coordinates,
+    SolverError,
+    UPPER,
+)
+from .standard import nonnegative_columns, prior_sigma, THIN
+
+# Parallel chains from one start: each gives one draw a round, so that draws are independent.
+CHAINS = 1000
+# A round is long enough when it forgets: of each coordinate, the correlation of its ends over the
+# chains, the change of the mean in σ and that of σ are below FORGOTTEN (a thousand independent
+# pairs show up to 0.13). Rounds double up to LONGEST sweeps.
+FORGOTTEN, LONGEST = 0.15, 256
+# By how much more than the pull of standard parameters says the prior may be off.
+LOOSER = np.geomspace(1.0, 100.0, 25)
+# Least eigenvalue of S, well inside of which chains start.
+LEAST = 0.1 * THIN
+# After so many halvings of a slice rounding decides: the chain stays where it is.
+HALVINGS = 60
+
+
+def draw(
+    robot: Robot,
+    base: BaseParameters,
+    estimate: Estimate,
+    spread: float,
+    count: int,
+    seed: int = 0,
+) -> Array:
+    """
+    Draw physically consistent standard parameters.
+
+    Parameters
+    ----------
+    robot, base, estimate : as of `standard_parameters`
+    spread : least σ_S of the links, see `Standard`
+    count, seed : more draws with the same seed begin with the same ones
+
+    Returns
+    -------
+    (count, p), independent
+
+    Raises
+    ------
+    SolverError : there are no consistent parameters to start from, or draws do not mix
+
+    """
+    prior, T, mean, root = _untruncated(robot, base, estimate, spread)
+    links, positive = prior.links, list(prior.positive)
+    bounded = [*(k for start in links for k in range(start, start + 10)), *positive]
+    order = [*bounded, *np.setdiff1d(np.arange(robot.p), bounded)]
+    # With z = mean + root w, w ~ N(0, I), and a triangular root, no other w moves what is bounded.
+    root = np.asarray(np.linalg.qr(root[order].T, mode='r')).T[np.argsort(order)]
+    inside = np.zeros(robot.p)
+    inside[positive] = 1e-3 * np.linalg.norm(root[positive], axis=1)
+    start = project(mean - inside, root, prior)
+    generator, size = np.random.default_rng(seed), len(bounded)
+    chains = _Chains(mean[bounded], root[bounded, :size], len(links), start[:size], generator)
+    rounds = []
+    for _ in range(0, count, CHAINS):
+        free = generator.normal(size=(root.shape[1] - size, CHAINS))
+        rounds.append(np.vstack([chains.draw(), free]))
+    z = mean + np.hstack(rounds)[:, :count].T @ root.T
+    z[:, positive] = np.maximum(z[:, positive], 0.0)  # rounding
+    return np.asarray(z @ T.T)
+
+
+def _untruncated(
+    robot: Robot, base: BaseParameters, estimate: Estimate, spread: float
+) -> tuple[BodyPrior, Array, Array, Array]:
+    """Return the prior, T, the mean of z (p,) with χ = T z, and a root of its covariance."""
+    alone = np.array(base.classes) == 'identifiable'  # needs no prior, outside of links
+    sigma = np.where(alone, np.inf, prior_sigma(robot))
+    links, positive = robot.first_columns.tolist(), nonnegative_columns(robot)
+    prior = BodyPrior(robot.prior, links, positive, sigma, spread, margin=THIN)
+    T, origin, weight = scaled_coordinates(prior)
+    scale = diagonal_scale(estimate.covariance)
+    values, vectors = np.linalg.eigh(estimate.covariance / np.outer(scale, scale))
+    whiten = (vectors / np.sqrt(np.maximum(values, 1e-10 * values[-1]))).T / scale
+    data, target = whiten @ base.matrix @ T, whiten @ estimate.value
+    bodies = np.repeat(links, 10) + np.tile(np.arange(10), len(links))
+
+    def weights(looser: float) -> Array:
+        return np.where(np.isin(np.arange(robot.p), bodies), weight / looser, weight)
+
+    def surprise(looser: float) -> float:
+        """Return −2 log p(β̂ | σ_S) but for a constant: that of the data, the prior integrated."""
+        known = weights(looser)
+        right = [*target, *(known * origin)]
+        rows = np.column_stack([np.vstack([data, np.diag(known)]), right])
+        diagonal = np.diag(np.linalg.qr(rows, mode='r'))
+        volume = np.sum(np.log(np.abs(diagonal[:-1]))) + len(bodies) * np.log(looser)
+        return float(diagonal[-1] ** 2 + 2.0 * volume)
+
+    weight = weights(min(LOOSER, key=surprise))
+    rows = np.vstack([data, np.diag(weight)])
+    return prior, T, *least_squares(rows, [*target, *(weight * origin)])
+
+
+class _Chains:
+    """
+    Chains of w ~ N(0, I) truncated to a possible x = mean + root w.
+
+    The rows of x are svec(S) of each link, then what is at least 0.
+    """
+
+    def __init__(
+        self, mean: Array, root: Array, links: int, start: Array, generator: np.random.Generator
+    ) -> None:
+        scale, margin = np.ones(len(mean)), np.zeros(len(mean))
+        scale[: 10 * links] = np.tile([1.0 if i == j else np.sqrt(0.5) for i, j in UPPER], links)
+        margin[: 10 * links] = np.tile(LEAST * IDENTITY, links)
+        self._mean, self._root = scale * mean - margin, scale[:, None] * root
+        self._links, self._generator = links, generator
+        self._w = np.tile(start[:, None], CHAINS)
+        # Normals of the constraints at the start. Where one is far from the mean, what is left is
+        # thin along its normal: directions that are orthogonal to it can be long.
+        self._normals = [*self._root[10 * links :]]
+        rows, (i, j) = np.arange(10), np.array(UPPER).T
+        for block in (rows + 10 * link for link in range(links)):
+            S = np.zeros((4, 4))
+            S[j, i] = (self._mean + self._root @ start)[block]
+            thin = np.linalg.eigh(S)[1][:, 0]
+            self._normals.append(
+                (thin[i] * thin[j] * np.where(i == j, 1.0, 2.0)) @ self._root[block]
+            )
+        self._sweeps = 0  # of a round; 0: not known yet
+
+    def draw(self) -> Array:
+        """Return the w (d, CHAINS) at the end of a round."""
+        if self._sweeps:
+            self._run(self._sweeps)
+            return self._w
+        memory = 1.0
+        while memory > FORGOTTEN:
+            before, self._sweeps = self._w, 2 * self._sweeps or 1
+            if self._sweeps > LONGEST:
+                raise SolverError(
+                    f'draws still depend on their start after {LONGEST} sweeps: '
+                    'raise identification.prior_spread or check the inertias of the URDF'
+                )
+            self._run(self._sweeps)
+            memory = max(
+                _memory(before, self._w), _memory(self._root @ before, self._root @ self._w)
+            )
+        return self._w
+
+    def _run(self, sweeps: int) -> None:
+        """Sweep: replace the coordinates of w in a random orthonormal basis one by one."""
+        for _ in range(sweeps):
+            some = (
+                self._generator.permutation(self._normals),
+                self._generator.normal(size=(self._root.shape)),
+            )
+            Q = np.linalg.qr(np.vstack(some).T)[0]
+            y, moves = Q.T @ self._w, self._root @ Q
+            x = self._mean[:, None] + self._root @ self._w
+            for row, move in zip(y, moves.T, strict=True):
+                change = self._change(row, x, move)
+                row += change
+                x += np.outer(move, change)
+            self._w = Q @ y
+
+    def _change(self, y: Array, x: Array, move: Array) -> Array:
+        """Draw the change (CHAINS,) of a coordinate y, of which a unit moves x so."""
+        (S, others), (body, rest) = (np.split(a, [10 * self._links]) for a in (x, move))
+        # The slice: where the density is more than a uniform share of the present one.
+        high = np.sqrt(y**2 + 2.0 * self._generator.exponential(size=y.shape))
+        low, high = -high - y, high - y
+        with np.errstate(divide='ignore', invalid='ignore'):
+            bounds = -others / rest[:, None]
+        low = np.minimum(np.max(bounds[rest > 0.0], axis=0, initial=-np.inf).clip(low), 0.0)
+        high = np.maximum(np.min(bounds[rest < 0.0], axis=0, initial=np.inf).clip(None, high), 0.0)
+        change, left = np.zeros_like(y), np.arange(len(y))
+        for _ in range(HALVINGS):
+            tried = self._generator.uniform(low, high)
+            inside = _definite((S[:, left] + np.outer(body, tried)).reshape(self._links, 10, -1))
+            change[left[inside]] = tried[inside]
+            if inside.all():
+                break
+            # Possible links are a convex set: beyond an impossible one there are no others.
+            left, low, high, tried = left[~inside], low[~inside], high[~inside], tried[~inside]
+            low, high = np.where(tried < 0.0, tried, low), np.where(tried > 0.0, tried, high)
+        return change
+
+
+def _definite(entries: Array) -> npt.NDArray[np.bool_]:
+    """Return which sets of symmetric matrices (…, 10, N) are positive definite, by LDLᵀ."""
+    A = {pair: entries[:, row] for row, pair in enumerate(UPPER)}
+    found = np.ones(entries.shape[-1], dtype=bool)
+    with np.errstate(all='ignore'):
+        for k in range(4):
+            found &= (A[k, k] > 0.0).all(axis=0)
+            for i in range(k + 1, 4):
+                factor = A[k, i] / A[k, k]
+                for j in range(i, 4):
+                    A[i, j] = A[i, j] - factor * A[k, j]
+    return found
+
+
+def _memory(before: Array, after: Array) -> float:
+    """Compare coordinates (d, CHAINS) at both ends of a round, see FORGOTTEN."""
+    sizes = np.array([before.std(axis=1), after.std(axis=1)])
+    if not sizes.all():  # the start of all chains
+        return 1.0
+    means = before.mean(axis=1), after.mean(axis=1)
+    products = np.mean((before.T - means[0]) * (after.T - means[1]), axis=0)
+    shifts = (means[1] - means[0]) / sizes[1]
+    change = [products / sizes.prod(axis=0), shifts, 1.0 - sizes[0] / sizes[1]]
+    return float(np.abs(change).max())
