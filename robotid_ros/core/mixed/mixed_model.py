@@ -44,6 +44,8 @@ NAMES = {
 LEAST_RESIDUAL = 1e-6
 # A column of W over the longest, at least: that of a joint that stands still has no unit else.
 LEAST_LENGTH = 1e-6
+# By what share of its size a body of a description may be off, where the data do not tell it.
+DOUBT = 0.3
 # Friction before the data, over a joint's efforts, which are a share of the largest at least; at
 # the speed of the motion, or a share of the joint's limit at least.
 FRICTION, LEAST_EFFORT, LEAST_SPEED = 3.0, 0.1, 0.1
@@ -66,6 +68,7 @@ class MixedModel:
     precision : {parameter: pull of one row to zero} of friction and of what is shrunk
     spread : {parameter: variance} of friction, before the data
     pull, mean : (b, b), (b,) of one row, of the base parameters to the description's bodies
+    doubt : least variance of what is pulled, of one row
     size : {parameter: mean weighted square of its column}
     instants : {parameter: its column (k,)} of a factor of the rows at instants, weighted, over the
         number of rows; that of the torques is called ''
@@ -81,6 +84,7 @@ class MixedModel:
     spread: Mapping[str, float]
     pull: Array
     mean: Array
+    doubt: float
     size: Mapping[str, float]
     instants: Mapping[str, Array]
     signals: SignalSettings | None = None
@@ -115,6 +119,7 @@ class MixedModel:
             np.sqrt(self.shrinkage.weights), rows * precision, spread, rows * size,
             np.array([symbol in SHRUNK for symbol in own]),
             np.array([kind.get(symbol, -1) for symbol in own]), bodies, root @ self.mean,
+            rows * self.doubt,
             np.sqrt(rows) * np.column_stack(used),
         )  # fmt: skip
         return dataclasses.replace(system, penalty=penalty)
@@ -216,8 +221,11 @@ def choose(
     wider = dataclasses.replace(wider, load_parameters=load)
     squares = dict(zip(base.names, choice.size * length**2, strict=True))
     spreads = dict(zip(base.names, spread.tolist(), strict=True))
+    doubt = 0.0
+    if bodies is not None:
+        doubt = DOUBT**2 * found.pull * float(np.trace(choice.metric) / np.trace(metric))
     return MixedModel(
-        wider, robot, base, found, precision, spreads, pull, mean, squares, instants_of
+        wider, robot, base, found, precision, spreads, pull, mean, doubt, squares, instants_of
     )
 
 

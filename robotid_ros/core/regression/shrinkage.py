@@ -36,6 +36,7 @@ class Penalty(ReadOnlyArrays):
     shrunk : (b,) which parameters are zero in the plain fit
     group : (b,) shrunk parameters of one number share a variance; −1 of others
     rows, target : (k, b), (k,) R and r, of what pulls the bodies
+    doubt : least variance of R χ − r
     instants : (k, b + 1) U, a factor of the same data seen another way (core/mixed/instants.py)
 
     """
@@ -48,6 +49,7 @@ class Penalty(ReadOnlyArrays):
     group: npt.NDArray[np.intp]
     rows: Array
     target: Array
+    doubt: float
     instants: Array
 
     def solve(self, W: Array, Y: Array) -> tuple[Solution, Array, Array]:
@@ -108,6 +110,7 @@ class Penalty(ReadOnlyArrays):
         if len(self.rows):
             half = found.bread @ self.rows.T
             told = max(len(self.rows) - float(np.sum(self.rows.T * half)), 1.0)
-            bias += half @ half.T * np.sum((self.rows @ found.value - self.target) ** 2) / told
+            off = float(np.sum((self.rows @ found.value - self.target) ** 2)) / told
+            bias += half @ half.T * max(off, self.doubt)
         solution = Solution(found.value, bread, plain.singular, weakest)
         return solution, bias, found.value - alone.value

@@ -102,7 +102,7 @@ def test_a_penalised_fit_is_the_normal_equations_with_the_penalties():
     hold, ridge = HOLD * size, RIDGE * size
     R, r, group = rng.normal(size=(3, 6)), rng.normal(size=3), np.where(shrunk, 0, -1)
     U = rng.normal(size=(9, 7))
-    penalty = Penalty(np.ones(1), precision, spread, size, shrunk, group, R, r, U)
+    penalty = Penalty(np.ones(1), precision, spread, size, shrunk, group, R, r, 0.0, U)
     found, *_ = penalty.solve(W, Y)
     plain = np.zeros(6)
     free = W.T @ W + np.diag(ridge + precision) + R.T @ R
@@ -136,7 +136,7 @@ def test_a_hold_alone_changes_nothing():
     nothing = np.zeros((0, 6)), np.zeros(0)
     size = np.sum(W**2, axis=0)
     penalty = Penalty(
-        np.ones(1), none, none, size, none > 1.0, np.full(6, -1), *nothing, np.zeros((0, 7))
+        np.ones(1), none, none, size, none > 1.0, np.full(6, -1), *nothing, 0.0, np.zeros((0, 7))
     )
     found, bias, moved = penalty.solve(W, Y)
     inverse = np.linalg.inv(W.T @ W + RIDGE * np.diag(size))
@@ -155,7 +155,7 @@ def test_what_the_rows_do_not_tell_apart_is_shared_and_as_uncertain_as_all_torqu
     none, nothing = np.zeros(4), (np.zeros((0, 4)), np.zeros(0))
     size = np.sum(W**2, axis=0)
     penalty = Penalty(
-        np.ones(1), none, none, size, none > 1.0, np.full(4, -1), *nothing, np.zeros((0, 5))
+        np.ones(1), none, none, size, none > 1.0, np.full(4, -1), *nothing, 0.0, np.zeros((0, 5))
     )
     found, bias, moved = penalty.solve(W, Y)
     assert not moved.any()
