@@ -282,9 +282,9 @@ class Choice:
                 chosen = self._best(options, penalty[k], current)
                 penalty[k], current = chosen, options[chosen]
             options = {value: self.errors(penalty, value) for value in self.pulls}
-            left = {value: self._left(penalty, value) for value in self.pulls}
-            most = MOST_LEFT * min(left.values())
-            pull = strongest({k: errors for k, errors in options.items() if left[k] <= most})
+            fitted = {value: self._left(penalty, value) for value in self.pulls}
+            most = MOST_LEFT * min(fitted.values())
+            pull = strongest({k: errors for k, errors in options.items() if fitted[k] <= most})
             current = options[pull]
             if (*penalty, pull) == before:
                 break
