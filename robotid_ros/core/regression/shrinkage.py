@@ -36,7 +36,7 @@ class Penalty(ReadOnlyArrays):
     shrunk : (b,) which parameters are zero in the plain fit
     group : (b,) shrunk parameters of one number share a variance; −1 of others
     rows, target : (k, b), (k,) R and r, of what pulls the bodies
-    doubt : least variance of R χ − r
+    doubt : least variance of R χ − r; where R is stronger than that, σ is of a weaker one
     instants : (k, b + 1) U, a factor of the same data seen another way (core/mixed/instants.py)
 
     """
@@ -68,6 +68,16 @@ class Penalty(ReadOnlyArrays):
         """
         R = np.asarray(np.linalg.qr(np.column_stack([W, Y]), mode='r'))
         W, Y = R[:, :-1], R[:, -1]
+        noise = float(np.mean(self.weights**-2.0))
+        if self.doubt > noise:
+            # A pull that the rows do not contradict may be stronger than what is known.
+            share = np.sqrt(noise / self.doubt)
+            less, as_is = (
+                dataclasses.replace(self, rows=k * self.rows, target=k * self.target, doubt=own)
+                for k, own in ((share, noise), (1.0, 0.0))
+            )
+            solution, bias, moved = less.solve(W, Y)
+            return dataclasses.replace(solution, value=as_is.solve(W, Y)[0].value), bias, moved
         free = np.flatnonzero(~self.shrunk)
         length = np.sqrt(self.size)
         weak = np.diag(np.sqrt(RIDGE * self.size + self.precision)[free])
