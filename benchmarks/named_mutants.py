@@ -41,7 +41,7 @@ NAMED = {
         ('payload in a frame seen from the wrong side',
          'back @ pseudo_inertia(e) @ back.T', 'placement @ pseudo_inertia(e) @ placement.T'),
         ('payload that no body can be',
-         'value = consistent_parameters(', 'value = free if True else consistent_parameters('),
+         'return consistent_parameters(', 'return free if True else consistent_parameters('),
         ('payload without the weights of the data',
          'root = np.linalg.cholesky(white + 1e-12 * np.diag(np.diag(white)))',
          'root = np.eye(len(white))'),
