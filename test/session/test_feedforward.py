@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 import signal
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -172,9 +174,22 @@ def test_an_identified_payload_is_set_at_rest_and_restored(
     assert present() == (0.0, '')
 
 
+def has_priority(pid: int) -> bool:
+    tasks = (int(task) for task in os.listdir(f'/proc/{pid}/task'))
+    return any(os.sched_getscheduler(t) & ~os.SCHED_RESET_ON_FORK == os.SCHED_RR for t in tasks)
+
+
 def test_a_newer_goal_takes_over_and_a_cancelled_one_ends(session: Session, mover: Mover):
+    ask = 'import os; os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))'
+    allowed = (
+        subprocess.run([sys.executable, '-c', ask], stderr=subprocess.DEVNULL).returncode == 0
+    )
+    relay = session.process('feedforward').pid
+    assert not has_priority(relay)
     first = mover.send(START + 0.8, 4.0)
     session.robot.wait_moving(0.1)
+    # Whoever watches a robot must not wait behind those who compute.
+    assert has_priority(relay) == allowed
     second = mover.send(START, 3.0, start=START + 0.1)
     assert mover.result(first).status == GoalStatus.STATUS_ABORTED
     session.robot.wait_moving(0.05)
@@ -182,6 +197,7 @@ def test_a_newer_goal_takes_over_and_a_cancelled_one_ends(session: Session, move
     executor.create_task(second.cancel_goal_async)
     assert mover.result(second).status == GoalStatus.STATUS_CANCELED
     assert session.robot.rest_after(session.robot.now) < 0.5
+    assert not has_priority(relay)
 
 
 @pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGSTOP, signal.SIGINT])
