@@ -27,9 +27,6 @@ RIDGES = (0.0, 1e-6, 1e-5, 1e-4, 1e-3)
 # A choice has to gain so much of the log error, and so many standard errors over the folds: a
 # filter or a model without gravity two, a kind or a pull one (Breiman et al. 1984).
 LEAST_GAIN, ERRORS, KIND_ERRORS = 0.002, 2.0, 1.0
-# Most that a pull may leave of the rows that are fitted, over the least, squared: where the motion
-# of a joint is in one fold alone, folds would have the description instead of what it showed.
-MOST_LEFT = 4.0
 SWEEPS = 3
 TINY = 1e-300
 
@@ -234,20 +231,20 @@ class Choice:
         """What is tried of the weak prior, from none to strong."""
         return RIDGES if self._mean is None else PULLS
 
-    def _fits(self, pull: float, held: Array, judged: Array) -> list[Fold]:
-        """Return the fits without rows (F, n, c, c), and their errors on products judged."""
+    def _fits(self, pull: float, judged: Array) -> list[Fold]:
+        """Return the fit of what each fold leaves, and its error on products (F, n, c, c)."""
         grams, zero = self._grams, np.zeros_like(self.size)
         mean = zero if self._mean is None else self._mean
         prior = Prior(self._friction, pull * self.metric, mean)
         return [
-            Fold((grams.total - out) * self._share, own, self.size, prior)
-            for out, own in zip(held, judged, strict=True)
+            Fold((grams.total - held) * self._share, own, self.size, prior)
+            for held, own in zip(grams.folds, judged, strict=True)
         ]
 
     def errors(self, penalty: Array, pull: float) -> Array:
         """Return the squared errors (F, n) of the folds."""
         if pull not in self._reduced:
-            fits = self._fits(pull, self._grams.folds, self._grams.folds)
+            fits = self._fits(pull, self._grams.folds)
             self._plain = np.array([fit.plain for fit in fits])
             self._reduced[pull] = stacked(fits)
         return self._errors(*self._reduced[pull], penalty)
@@ -258,12 +255,6 @@ class Choice:
         vector = np.concatenate([np.ones((len(delta), 1)), delta], axis=1)
         found = np.einsum('fa,fjab,fb->fj', vector, squares, vector, optimize=True)
         return np.asarray(np.maximum(found, 0.0))
-
-    def _left(self, penalty: Array, pull: float) -> float:
-        """Return the weighted squared error of the fit of all rows."""
-        total = self._grams.total[None]
-        fits = self._fits(pull, np.zeros_like(total), total)
-        return float(self._errors(*stacked(fits), penalty)[0] @ self._weights)
 
     def run(self) -> Shrinkage:
         """Open kinds, and set the prior, as far as the folds tell that it helps."""
@@ -282,16 +273,14 @@ class Choice:
                 chosen = self._best(options, penalty[k], current)
                 penalty[k], current = chosen, options[chosen]
             options = {value: self.errors(penalty, value) for value in self.pulls}
-            fitted = {value: self._left(penalty, value) for value in self.pulls}
-            most = MOST_LEFT * min(fitted.values())
-            pull = strongest({k: errors for k, errors in options.items() if fitted[k] <= most})
+            pull = strongest(options)
             current = options[pull]
             if (*penalty, pull) == before:
                 break
         self._close_at_joints(penalty, pull)
         used = self._used & np.isfinite(penalty)
         penalty = np.where(used.any(axis=0), penalty, np.inf)
-        fits = self._fits(pull, self._grams.folds, self._filtered)
+        fits = self._fits(pull, self._filtered)
         left = self._errors(*stacked(fits), penalty)
         plain = np.array([fit.plain for fit in fits])
         by_joint = left.sum(axis=0), plain.sum(axis=0)
