@@ -20,6 +20,7 @@ from ..model.dynamics import regressor
 from ..model.friction import OF_POSITION
 from ..model.parameters import INERTIAL
 from ..model.robot import Robot
+from ..rank import SINGULAR
 from ..regression.observation_system import Rows
 
 Mask = npt.NDArray[np.bool_]
@@ -33,8 +34,6 @@ BLOCKS, QUARTER = 8, 0.25
 MAX_ROWS = 4000
 # Added to the diagonal of normalised products: what a fold does not tell stays near zero.
 RIDGE = 1e-9
-# The square of a column over that of the largest that is as good as zero.
-ROUNDING = 1e-24
 # σ of a joint that is fitted exactly, over its effort: no sensor is better.
 EXACT = 1e-3
 LEAST_SHOWN = 1e-4  # relative residual
@@ -328,7 +327,7 @@ def _least_distance(normal: Array, value: Array, A: Array) -> Array:
     from scipy.optimize import nnls
 
     size = np.diag(normal)
-    used = size > ROUNDING * size.max(initial=0.0)
+    used = size > SINGULAR**2 * size.max(initial=0.0)
     if not used.all():  # parameters without data can make up for a limit that they are in
         result, A = value.copy(), A[~A[:, ~used].any(axis=1)][:, used]
         result[used] = _least_distance(normal[np.ix_(used, used)], value[used], A)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
-from ..model.friction import SHRUNK, TERMS
+from ..model.friction import PLAIN_SYMBOLS, SHRUNK, TERMS
 from ..model.parameters import INERTIAL
 from ..model.robot import Robot
 from ..model.robot_builder import with_friction
@@ -141,9 +141,8 @@ def plain_errors(parts: Sequence[Part], judged: Sequence[Part]) -> Array:
     share = weights[:, None, None] / train.count
     b = len(length)
     size = np.maximum(np.einsum('jkk->k', (train.total * share)[:, :b, :b]), 1e-12)
-    zero = Prior(np.zeros(b), np.zeros((b, b)), np.zeros(b))
     folds = zip(train.folds, test.folds, strict=True)
-    fits = [Fold((train.total - own) * share, other, size, zero) for own, other in folds]
+    fits = [Fold((train.total - own) * share, other, size, Prior.none(b)) for own, other in folds]
     return np.array([fit.plain.sum() for fit in fits])
 
 
@@ -247,7 +246,7 @@ def _friction(
     spread, ridge = np.zeros(base.rank), np.zeros(base.rank)
     for k, column in enumerate(base.columns):
         parameter = robot.parameters[column]
-        if parameter.symbol in ('Fv', 'Fc', 'off') and parameter.joint in robot.joints:
+        if parameter.symbol in PLAIN_SYMBOLS and parameter.joint in robot.joints:
             j = robot.joints.index(parameter.joint)
             spread[k] = (effort[j] / (speed[j] if parameter.symbol == 'Fv' else 1.0)) ** 2
             ridge[k] = 1.0 / max(weights[j] * spread[k], TINY)
@@ -334,7 +333,7 @@ def _left_by_all(grams: Grams, judged: Array, weights: Array, b: int) -> Array:
     """Return the error (n,) of each joint with all kinds open, as a form of products judged."""
     train = grams.total * (weights / grams.count)[:, None, None]
     size = np.maximum(np.einsum('jkk->k', train[:, :b, :b]), 1e-12)
-    fit = Fold(train, judged, size, Prior(np.zeros(b), np.zeros((b, b)), np.zeros(b)))
+    fit = Fold(train, judged, size, Prior.none(b))
     delta = solve_delta(fit.left, fit.right, GRID[-1] * np.repeat(weights, len(KIND)))
     vector = np.append(1.0, delta)
     return np.asarray(np.einsum('a,jab,b->j', vector, fit.squares, vector))

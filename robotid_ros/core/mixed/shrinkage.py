@@ -121,6 +121,11 @@ class Prior(NamedTuple):
     pull: Array
     mean: Array
 
+    @classmethod
+    def none(cls, b: int) -> 'Prior':
+        """Return one that pulls nothing."""
+        return cls(np.zeros(b), np.zeros((b, b)), np.zeros(b))
+
 
 class Fold:
     """
@@ -216,7 +221,9 @@ class Choice:
         total, folds = grams.total + instants.total, grams.folds + instants.folds
         grams = Grams(total, folds, grams.count)
         self._grams, self._weights, self._friction = grams, weights, friction
-        self._mean = mean
+        # What is tried of the weak prior, from none to strong.
+        self._pulls = RIDGES if mean is None else PULLS
+        self._mean = np.zeros(b) if mean is None else mean
         self._share = weights[:, None, None] / grams.count
         self.size = np.einsum('jkk->k', (grams.total * self._share)[:, :b, :b])
         self.size = np.maximum(self.size, 1e-12 * self.size.max())
@@ -226,16 +233,9 @@ class Choice:
         self._reduced: dict[float, tuple[Array, Array, Array]] = {}
         self._plain = np.zeros(0)
 
-    @property
-    def pulls(self) -> tuple[float, ...]:
-        """What is tried of the weak prior, from none to strong."""
-        return RIDGES if self._mean is None else PULLS
-
     def _fits(self, pull: float, judged: Array) -> list[Fold]:
         """Return the fit of what each fold leaves, and its error on products (F, n, c, c)."""
-        grams, zero = self._grams, np.zeros_like(self.size)
-        mean = zero if self._mean is None else self._mean
-        prior = Prior(self._friction, pull * self.metric, mean)
+        grams, prior = self._grams, Prior(self._friction, pull * self.metric, self._mean)
         return [
             Fold((grams.total - held) * self._share, own, self.size, prior)
             for held, own in zip(grams.folds, judged, strict=True)
@@ -260,7 +260,7 @@ class Choice:
         """Open kinds, and set the prior, as far as the folds tell that it helps."""
         count = len(KINDS)
         penalty = np.full(count, np.inf)
-        pull = self.pulls[0]
+        pull = self._pulls[0]
         current = self.errors(penalty, pull)
         for _ in range(SWEEPS):
             before = (*penalty, pull)
@@ -272,7 +272,7 @@ class Choice:
                     options[value] = self.errors(tried, pull)
                 chosen = self._best(options, penalty[k], current)
                 penalty[k], current = chosen, options[chosen]
-            options = {value: self.errors(penalty, value) for value in self.pulls}
+            options = {value: self.errors(penalty, value) for value in self._pulls}
             pull = strongest(options)
             current = options[pull]
             if (*penalty, pull) == before:

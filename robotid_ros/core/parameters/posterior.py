@@ -28,7 +28,7 @@ from .physical_consistency import (
 )
 from .standard import nonnegative_columns, prior_sigma, THIN
 
-# Parallel chains from one start: each gives one draw a round, so that draws are independent.
+# Parallel chains from one start: each gives one draw a round, so that those are independent.
 CHAINS = 1000
 # A round is long enough when it forgets: of each coordinate, the correlation of its ends over the
 # chains, the change of the mean in σ and that of σ are below FORGOTTEN (a thousand independent
@@ -61,7 +61,7 @@ def draw(
 
     Returns
     -------
-    (count, p), independent
+    (count, p); those of one round of CHAINS are independent, of others nearly so (FORGOTTEN)
 
     Raises
     ------

@@ -169,16 +169,17 @@ class FeedForward(ModelNode):
         self._own_goals.add(goal_id.bytes)
         prefer_threads(True)
         try:
-            running = await self._send(handle, goal_id)
+            try:
+                running = await self._send(handle, goal_id)
+            except RobotIdError as error:
+                reason = one_line(error)
+                self.get_logger().warning(f'a goal was refused: {reason}')
+                handle.abort()
+                return Result(error_code=Result.INVALID_GOAL, error_string=reason)
             if running is None:
                 handle.canceled()
                 return Result()
             return self._finish(handle, goal_id, running, await running.ended)
-        except RobotIdError as error:
-            reason = one_line(error)
-            self.get_logger().warning(f'a goal was refused: {reason}')
-            handle.abort()
-            return Result(error_code=Result.INVALID_GOAL, error_string=reason)
         finally:
             prefer_threads(False)
 

@@ -169,8 +169,11 @@ class GravityCompensation(ModelNode):
                 prefer_threads(False)
                 guardian.close()
         except RobotIdError as error:
-            self.get_logger().error(one_line(error))
-            self.publish_state('failed', one_line(error))
+            # What stopped it comes before what then went wrong.
+            causes = (error.__context__, error)
+            told = '; '.join(one_line(e) for e in causes if isinstance(e, RobotIdError))
+            self.get_logger().error(told)
+            self.publish_state('failed', told)
         else:
             self.publish_state('ready', f"stopped: '{self._held_by}' holds the arm")
         finally:
