@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 import signal
 
+from controller_manager_msgs.msg import ControllerState
 from controller_manager_msgs.srv import ListControllers
 from geometry_msgs.msg import Vector3, Wrench, WrenchStamped
 from live_session import child_of
@@ -223,6 +224,32 @@ def test_an_arm_that_cannot_be_held_is_not_guided(session: Session, results: Pat
         guided.carry(mass, [0.0, 0.0, 0.0])
         assert sentence in refused()
     assert guided.moved(begin) < 0.01
+
+
+def test_it_waits_for_controllers_that_are_being_spawned(session: Session, results: Path):
+    spawned: list[ControllerState] = []
+    asked: list[int] = []
+
+    def answer(_: object, response: ListControllers.Response) -> ListControllers.Response:
+        asked.append(len(spawned))
+        response.controller = spawned
+        return response
+
+    client = session.client
+    client.node.create_service(ListControllers, '/controller_manager/list_controllers', answer)
+    session.start(NODE, gravity_compensation={f'{NODE}.results': str(results)})
+    client.wait_for(lambda: len(asked) > 2, what='it asks again')
+    interfaces = [f'joint_{number}/effort' for number in (1, 2, 3)]
+    spawned += [
+        ControllerState(name=HOLDS, state='active'),
+        ControllerState(
+            name=FORWARDS,
+            state='inactive',
+            type='forward_command_controller/ForwardCommandController',
+            required_command_interfaces=interfaces,
+        ),
+    ]
+    session.until(NODE, 'ready')
 
 
 @pytest.mark.parametrize('of', ['poor', 'another'])

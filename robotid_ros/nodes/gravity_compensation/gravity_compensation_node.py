@@ -44,6 +44,8 @@ WATCH_TIME, REST = 1.0, 0.005
 RAMP = 1.0
 # From one look for joint states to the next [s].
 LOOK_PERIOD = 0.0005
+# From one look for controllers that are being spawned to the next [s].
+LOOK_AGAIN = 0.2
 # How long controllers may take to be switched [s]: then the guardian tries, too.
 SWITCH_TIMEOUT = 1.0
 
@@ -107,22 +109,29 @@ class GravityCompensation(ModelNode):
                 f"the results are '{verdict.level}' for other motions (error {error}): identify "
                 'again before an arm is held by them'
             )
-        self._check_controllers()
+        self._check_controllers(self._timeout)  # they may just be spawned
         self._carried(self._model.chi)
         self.create_service(Trigger, '~/start', self._on_start)
         self.create_service(Trigger, '~/stop', self._on_stop)
         return "call '~/start' where the arm rests"
 
-    def _check_controllers(self) -> None:
-        """Check that the right one holds the arm, and that the other one could be activated."""
-        answer = answer_of(
-            lambda: self._list.call_async(ListControllers.Request()), self._timeout, MANAGER
-        )
-        found = {each.name: each for each in answer.controller}
-        for name, state in ((self._effort, 'inactive'), (self._held_by, 'active')):
-            known = found[name].state if name in found else 'not loaded'
-            if known != state:
-                raise ControllerError(f"'{name}' is {known}: it must be {state} before the start")
+    def _check_controllers(self, patience: float = 0.0) -> None:
+        """Check that the right one holds the arm and the other can be activated, within [s]."""
+        end = time.monotonic() + patience
+        while True:
+            answer = answer_of(
+                lambda: self._list.call_async(ListControllers.Request()), self._timeout, MANAGER
+            )
+            found = {each.name: each for each in answer.controller}
+            wrong = [
+                f"'{name}' is {known}: it must be {state} before the start"
+                for name, state in ((self._effort, 'inactive'), (self._held_by, 'active'))
+                if (known := found[name].state if name in found else 'not loaded') != state
+            ]
+            if not wrong:
+                break
+            if time.monotonic() > end or self._stop.wait(LOOK_AGAIN):
+                raise ControllerError(wrong[0])
         effort, joints = found[self._effort], self._model.robot.joints
         if effort.type not in FORWARDING:
             raise ControllerError(
