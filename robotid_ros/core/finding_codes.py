@@ -112,6 +112,10 @@ _TABLE = (
     Code('F110', 'tables_joined', INFO,
          'The tables of {tables} are one log[[; {left_out} left out, of another length]]',
          'Files of a folder that are of several logs do not belong together.'),
+    Code('F111', 'rows_of_other_joints', INFO,
+         'Rows of other joints, or of the same in another order, are left out: [[{sets} ({counts} '
+         'rows)]]', 'Where publishers share a topic, a column is of another joint in each row.',
+         remedy='To use them, record a bag'),
     Code('F113', 'rows_sorted', INFO,
          'The rows are not in the order of their stamps: they are sorted',
          'Derivatives need samples in order of time.'),

@@ -279,10 +279,14 @@ def _by_number(
     if not known:
         return [f'joint_{place + 1}' for place in places], []
     if max(places) >= len(known):
+        columns = [column for _, column in selection.members]
+        few = f'{columns[0].name}..{columns[len(known) - 1].name}'
+        if columns[0].index is not None:
+            few = f'{columns[0].name}[0:{len(known)}]'
         raise RecordingError(
             f"'{table.source}' has {len(numbers)} columns {selection.pattern}, the robot "
             f'{len(known)} joints ({", ".join(known)}): name those that count, as in --columns '
-            f"'position=first..last effort=first..last'"
+            f"'position={few}', and as many efforts"
         )
     if max(places) + 1 == len(known):
         return [known[place] for place in places], []

@@ -140,7 +140,7 @@ def _found_note(
         how='their names' if table.has_header else 'the names of the joints in them',
         quantities=tuple(found),
         columns=columns,
-        alike=others[:4],
+        alike=' and '.join(others[:4]),
         in_si=' and '.join(quantity for quantity in in_si if quantity in found),
     )
 

@@ -1,10 +1,10 @@
 """Tables as text: CSV of any delimiter, with a header or without; numbers, dates, nothing."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 import contextlib
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import datetime
 import functools
 import gzip
@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from ...core.finding_codes import finding
+from ...core.findings import Finding
 from ...exceptions import RecordingError
 from ..atomic import file_errors, open_regular
 from ..bounded import BoundedStream
@@ -54,12 +56,17 @@ DAY = 86400.0  # [s]
 
 @dataclass(frozen=True)
 class _Form:
-    """How a file is to be read; `delimiter` '' is any white space, `first` the first data line."""
+    """
+    How a file is to be read.
+
+    `delimiter` '' is any white space, `first` the first data line, `words` are in each row.
+    """
 
     encoding: str
     delimiter: str
     decimal_comma: bool
     first: int
+    words: str = ''
 
 
 def read_text_table(path: Path) -> ColumnTable:
@@ -81,6 +88,7 @@ def read_text_table(path: Path) -> ColumnTable:
         for name, cell in zip(names, cells, strict=True)
         if cell.strip() and not is_value(cell, form.decimal_comma)
     }
+    form, notes = _of_same_joints(path, form, texts, bool(header))
     days = [name for name, cell in texts.items() if _DAY.match(cell)]
     dates = {}
     for name, cell in zip(names, cells, strict=True):
@@ -93,8 +101,42 @@ def read_text_table(path: Path) -> ColumnTable:
         functools.partial(_read, path, form, names, dates),
         bool(header),
         texts,
+        notes=notes,
         units=dict.fromkeys(dates, 's'),
     )
+
+
+def _of_same_joints(
+    path: Path, form: _Form, texts: Mapping[str, str], header: bool
+) -> tuple[_Form, tuple[Finding, ...]]:
+    """Leave out rows that name other joints: their columns are of these, in their order."""
+    names = [name for name in texts if name[-1].isdigit()]
+    if header:
+        names = [n for n in names if (said := understand(n)) and said.quantity == 'name']
+    if len(names) < 2:
+        return form, ()
+    words = form.delimiter.join(texts[name] for name in names)
+    with _open(path, form.encoding) as stream:
+        found = Counter(
+            words if words in line else _words(line, form) for line in _data_lines(stream, form)
+        )
+    if not found.pop(words, 0) or not found:  # blanks around the names, or the same joints
+        return form, ()
+    sets, counts = zip(*found.most_common(), strict=True)
+    note = finding('rows_of_other_joints', sets=sets, counts=counts)
+    return replace(form, words=words), (note,)
+
+
+def _words(line: str, form: _Form) -> str:
+    cells = _cells(line.strip(), form.delimiter)
+    words = (c.strip() for c in cells if c.strip() and not is_value(c, form.decimal_comma))
+    return ', '.join(words) or 'none'
+
+
+def _data_lines(stream: Iterable[str], form: _Form) -> Iterator[str]:
+    for line in itertools.islice(stream, form.first, None):
+        if line.strip() and line[0] not in '#%' and form.words in line:
+            yield line
 
 
 def _first_lines(path: Path, encoding: str) -> list[str]:
@@ -176,8 +218,7 @@ def _read(
     asked = dict.fromkeys([*wanted, *(dates[name] for name in wanted if dates.get(name))])
     index, blocks = {name: names.index(name) for name in asked}, list[np.ndarray]()
     with _open(path, form.encoding) as stream:
-        lines = itertools.islice(stream, form.first, None)
-        kept = (line for line in lines if line.strip() and line[0] not in '#%')
+        kept = _data_lines(stream, form)
         while block := list(itertools.islice(kept, ROWS)):
             blocks.append(_numbers(path, block, form, index))
     columns = dict(zip(asked, np.concatenate(blocks).T, strict=True))
@@ -323,11 +364,25 @@ def _header_of(rows: Sequence[list[str]], width: int, comma: bool) -> list[str]:
     if not named:
         return []
     best = max(reversed(named), key=lambda row: len(set(row)))
+    if len(named) > 1 and len(set(best)) < width:  # names of several levels
+        levels = zip(*map(_filled, named), strict=True)
+        whole = [' '.join(filter(None, cells)) for cells in levels]
+        best = max(best, whole, key=lambda row: len(set(row)))
     names = [name.lstrip('#%').strip() for name in best]
     for row in units[-1:]:
         pairs = zip(names, (cell.strip(' []()') for cell in row), strict=True)
         names = [f'{name} [{unit}]' if name and is_unit(unit) else name for name, unit in pairs]
     return names
+
+
+def _filled(row: Sequence[str]) -> Sequence[str]:
+    """Repeat names over the empty cells behind them, as merged cells have them."""
+    if sum(map(bool, row)) < 2:
+        return row
+    result: list[str] = []
+    for cell in row:
+        result.append(cell or ''.join(result[-1:]))
+    return result
 
 
 def _are_units(row: Sequence[str]) -> bool:

@@ -115,6 +115,48 @@ def test_what_ros2_topic_echo_prints_as_csv_is_a_table(tmp_path):
     check(tmp_path / 'echo.csv')
 
 
+@pytest.mark.parametrize(
+    ('names', 'other'),
+    [
+        ([], '{},0,,finger,0.02,0,10'),  # ros2 topic echo --csv
+        ([], '{},0,,elbow,base,9,8,7,6,5,4'),
+        (['t', 'frame', *(f'{w}{k}' for w in ('name', *QUANTITIES) for k in (0, 1))],
+         '{},,elbow,base,9,8,7,6,5,4'),  # rostopic echo -p
+    ],
+)  # fmt: skip
+def test_rows_of_other_joints_are_left_out_and_told(tmp_path, names, other):
+    rows = [','.join(names)] if names else []
+    for k, (t, *states) in enumerate(zip(TIME, Q, DQ, TAU, strict=True)):
+        time = [t + 100.0] if names else divmod(round((t + 100.0) * 1e9), 10**9)
+        rows.append(','.join(map(str, [*time, '', *JOINTS, *np.ravel(states)])))
+        if k > 2 and k % 3 == 0:
+            rows.append(other.format(int(t) + 100))
+    (tmp_path / 'echo.csv').write_text('\n'.join(rows) + '\n')
+    (note,) = select(check(tmp_path / 'echo.csv'), 'rows_of_other_joints')
+    words = 'finger' if 'finger' in other else 'elbow, base'
+    assert note.values == {'sets': (words,), 'counts': ((len(TIME) - 1) // 3,)}
+
+
+@pytest.mark.parametrize(('blank', 'index'), [(False, True), (False, False), (True, False)])
+@pytest.mark.parametrize('joint_first', [True, False])
+def test_names_of_two_levels_are_joined(tmp_path, blank, index, joint_first):
+    levels = [[q for q in QUANTITIES for _ in JOINTS], [*JOINTS] * 3]
+    values = [Q, DQ, TAU]
+    order = np.arange(6).reshape(3, 2).T.ravel() if joint_first else np.arange(6)
+    levels = [[level[k] for k in order] for level in levels]
+    data = [columns(*values)[k] for k in order]
+    if joint_first:
+        levels.reverse()
+    if blank:  # merged cells of a spreadsheet
+        top = levels[0]
+        levels[0] = ['' if k and top[k - 1] == name else name for k, name in enumerate(top)]
+    corner = ['', ''] if index else ['', 'time']  # pandas: a row for the name of the index
+    above = [','.join([c, *level]) for c, level in zip(corner, levels, strict=True)]
+    above += ['time' + ',' * 6] if index else []
+    (tmp_path / 'a.csv').write_text(text([], [TIME, *data], above=above))
+    check(tmp_path / 'a.csv')
+
+
 @pytest.mark.parametrize('form', ['{:.2f} sec', '"[{0}, {0}]"'])
 def test_cells_that_hold_more_than_a_number_are_refused(tmp_path, form):
     values = columns(TIME, Q, DQ, TAU)
