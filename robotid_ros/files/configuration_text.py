@@ -47,12 +47,12 @@ def _lines(entries: Iterable[KeyText], indent: str) -> list[str]:
     lines = []
     for entry in entries:
         lines += _comment(entry.comment, indent)
-        value = entry.value
+        key, value = dump_flow(entry.key), entry.value
         group = isinstance(value, tuple) and value and isinstance(value[0], KeyText)
         if group:
-            own = [f'{indent}{entry.key}:', *_lines(value, indent + INDENT)]
+            own = [f'{indent}{key}:', *_lines(value, indent + INDENT)]
         else:
-            own = _wrapped(f'{indent}{entry.key}: ', value)
+            own = _wrapped(f'{indent}{key}: ', value)
         hidden = f'{indent}# ' if entry.hidden else indent
         lines += [hidden + line.removeprefix(indent) for line in own]
     return lines

@@ -157,7 +157,8 @@ def _joint(element: ET.Element) -> Joint:
             'fixed joints can be simulated'
         )
     limit, dynamics, mimic = (_attributes(element, tag) for tag in ('limit', 'dynamics', 'mimic'))
-    bounded = kind in ('revolute', 'prismatic') and 'lower' in limit and 'upper' in limit
+    # A URDF that has one of both alone means 0 by the other.
+    bounded = kind in ('revolute', 'prismatic') and bool({'lower', 'upper'} & limit.keys())
     axis = np.array(_numbers(_attributes(element, 'axis').get('xyz', '1 0 0'), 3))
     length = np.linalg.norm(axis)
     if kind != 'fixed' and not length > 0.0:
@@ -169,8 +170,8 @@ def _joint(element: ET.Element) -> Joint:
         element.find('child').attrib['link'],  # type: ignore[union-attr]
         origin_of(element),
         axis / max(length, 1e-300),
-        float(limit['lower']) if bounded else -np.inf,
-        float(limit['upper']) if bounded else np.inf,
+        float(limit.get('lower', '0')) if bounded else -np.inf,
+        float(limit.get('upper', '0')) if bounded else np.inf,
         float(limit.get('velocity', 'inf')),
         float(limit.get('effort', 'inf')) or np.inf,
         float(dynamics.get('damping', '0')),

@@ -41,6 +41,13 @@ def write(folder, setup, urdf):
     return path
 
 
+def test_names_that_mean_something_in_yaml_stay_names(tmp_path):
+    names = ('1', 'b: c #d')
+    text = SLIDER.replace('"rail"', f'"{names[0]}"').replace('"turn"', f'"{names[1]}"')
+    configuration = load(write(tmp_path, set_up_robot(text), URDF / 'arm3.urdf'))
+    assert configuration.robot.joints == tuple(configuration.simulation.gains) == names
+
+
 def test_what_was_chosen_is_what_is_read(tmp_path, arm):
     configuration = load(write(tmp_path, arm, URDF / 'arm3.urdf'))
     assert configuration.robot.joints == arm.arm.joints

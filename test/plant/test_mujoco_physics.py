@@ -8,6 +8,7 @@ import pinocchio
 import pytest
 
 from robotid_ros.exceptions import ConfigurationError, ModelError, RobotStateError
+from robotid_ros.plant.mjcf import STOP_MARGIN
 from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import (
     MotorSettings,
@@ -276,6 +277,14 @@ def test_locked_joint_is_part_of_its_link():
 def test_bad_descriptions_are_refused(text, word):
     with pytest.raises(ModelError, match=word):
         Physics(text, settled())
+
+
+def test_a_stop_stands_at_zero_where_one_limit_alone_is_written():
+    text = SLIDER.replace(' lower="-1000"', '')
+    physics = Physics(text, settled(gravity=(-9.81, 0.0, 0.0)))
+    for _ in range(500):
+        physics.step([0.0])
+    assert -2.0 * STOP_MARGIN < physics.position[0] < 0.0
 
 
 def test_bad_settings_are_refused():

@@ -43,13 +43,14 @@ def motion_limits(robot: Robot, settings: ExcitationSettings) -> Limits:
     """
     Complete the robot's limits.
 
-    A joint without position limits is bounded by ±`amplitude`; a joint without acceleration limit
-    gets `velocity/acceleration_time`, one without jerk limit `acceleration/jerk_time`.
+    A joint that turns without position limits is bounded by ±`amplitude`; a joint without
+    acceleration limit gets `velocity/acceleration_time`, one without jerk limit
+    `acceleration/jerk_time`.
 
     Raises
     ------
-    ConfigurationError : no velocity or effort limit, one that is not a number or below zero, or a
-        lower one that is not below the upper
+    ConfigurationError : no velocity or effort limit, or no position limits of a joint that slides,
+        one that is not a number or below zero, or a lower one that is not below the upper
 
     """
     limits = robot.limits
@@ -63,6 +64,12 @@ def motion_limits(robot: Robot, settings: ExcitationSettings) -> Limits:
                 raise ConfigurationError(
                     f'{joint} has no {name} limit in the robot description: set robot.{name}'
                 )
+    unbounded = robot.prismatic & ~(np.isfinite(limits.lower) & np.isfinite(limits.upper))
+    if unbounded.any():
+        raise ConfigurationError(
+            f'{robot.joints[int(np.argmax(unbounded))]} slides and has no position limits in the '
+            'robot description: write them there, or set robot.lower and robot.upper'
+        )
     lower = np.where(np.isfinite(limits.lower), limits.lower, -settings.amplitude)
     upper = np.where(np.isfinite(limits.upper), limits.upper, settings.amplitude)
     for joint, low, high in zip(robot.joints, lower, upper, strict=True):

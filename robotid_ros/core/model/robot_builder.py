@@ -21,12 +21,13 @@ from .robot_description import (
     find_followers,
     locked_position,
     read_mimics,
-    UNLIMITED,
     with_inertials,
 )
 from .settings import CoupledMotorSettings, RobotSettings
 from .urdf_parsing import check_tree, inertial_warnings, movable_names, parse_urdf, snap_angles
 
+# Larger limits than any robot has stand for none [rad, m; rad/s, m/s; N·m, N]: 9549 rpm for one.
+LARGEST = {'lower': 1e3, 'upper': 1e3, 'velocity': 1e3, 'effort': 1e9}
 # Added for a moment to the name of a link that a joint has too.
 LINK = ' (link)'
 
@@ -259,15 +260,17 @@ def _limits(chosen: list[ElementTree.Element], settings: RobotSettings) -> Limit
         'effort': np.inf,
     }.items():
         values = _attribute(chosen, 'limit', name, bound)
-        none = np.abs(values) >= UNLIMITED
+        none = np.abs(values) >= LARGEST[name]
         if name in ('lower', 'upper'):
             none |= continuous
         described[name] = np.where(none, bound, values)
     limits = Limits(**{k: _array(k, getattr(settings, k), v) for k, v in described.items()})
     if np.any(limits.lower >= limits.upper):
-        joint = chosen[int(np.argmax(limits.lower >= limits.upper))].get('name')
+        k = int(np.argmax(limits.lower >= limits.upper))
         raise ConfigurationError(
-            f'position limits of {joint} leave no room: check lower and upper'
+            f'the position limits {limits.lower[k]:g} and {limits.upper[k]:g} of '
+            f'{chosen[k].get("name")} leave no room: correct lower and upper, or leave the joint '
+            'out (robot.joints)'
         )
     return limits
 

@@ -118,6 +118,9 @@ def parse_urdf(urdf: str) -> ElementTree.Element:
             f'the robot description starts with <{root.tag}>: give a URDF, which has <robot>'
         )
     _check_numbers(root)
+    for limit in root.iterfind('joint/limit'):
+        if {'lower', 'upper'} & limit.attrib.keys():  # beside one alone, the other is 0 in a URDF
+            limit.attrib = {'lower': '0', 'upper': '0', **limit.attrib}
     return root
 
 
@@ -179,6 +182,12 @@ def check_tree(root: ElementTree.Element) -> None:
             raise ModelError(
                 f'joint {joint.get("name", "")[:80]} of the robot description is of type '
                 f"'{joint.get('type', '')[:80]}': make it one of {', '.join(JOINT_TYPES)}"
+            )
+        axis = joint.find('axis[@xyz]') if joint.get('type') in MOVABLE_TYPES else None
+        if axis is not None and not any(map(float, axis.attrib['xyz'].split())):
+            raise ModelError(
+                f'the axis of joint {joint.get("name", "")[:80]} is zero: give it a direction in '
+                'the robot description, or make the joint fixed'
             )
         ends = [link_at(joint, end) for end in ('parent', 'child')]
         for end, name in zip(('parent', 'child'), ends, strict=True):

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pinocchio
 import pytest
 
 from robotid_ros.core.finding_codes import select
@@ -37,6 +38,16 @@ def test_limits_that_are_missing_are_none():
     assert robot.limits.lower[0] == -np.inf and robot.limits.upper[0] == np.inf
     assert robot.limits.lower[1] == -2.0
     assert np.isinf(robot.limits.velocity).all() and np.isinf(robot.limits.effort).all()
+
+
+def test_of_one_position_limit_alone_the_other_is_zero_as_parsers_of_urdf_take_it():
+    text = urdf().replace('lower="-2" ', '')
+    assert text != urdf()
+    robot = build_robot(text, RobotSettings(joints=('slide',)))
+    model = pinocchio.buildModelFromXML(text)
+    k = model.joints[model.getJointId('slide')].idx_q
+    assert robot.limits.lower[0] == model.lowerPositionLimit[k] == 0.0
+    assert robot.limits.upper[0] == model.upperPositionLimit[k] > 0.0
 
 
 def test_a_robot_needs_no_name():
@@ -108,6 +119,7 @@ MIMIC = '<mimic joint="slide" multiplier="1"/>'
         (urdf(), {'velocity': (1.0,)}, ConfigurationError, 'one per joint'),
         (urdf(), {'gravity': (1.0,)}, ConfigurationError, 'three'),
         (urdf(), {'lower': (3.0,) * 4}, ConfigurationError, 'no room'),
+        (re.sub('axis xyz="[^"]*"', 'axis xyz="0 0.0 0"', urdf()), {}, ModelError, 'axis .* zero'),
         (urdf(), {'couplings': {'w': CoupledMotorSettings((1.0,))}}, ConfigurationError, 'ratio'),
     ],
 )

@@ -21,7 +21,7 @@ from robotid_ros.core.setup.robot_setup import (
     SLOW,
 )
 from robotid_ros.core.setup.workspace import find_start
-from robotid_ros.exceptions import TrajectoryError
+from robotid_ros.exceptions import ConfigurationError, TrajectoryError
 
 from .descriptions import chain, description
 
@@ -173,6 +173,29 @@ def test_limits_that_are_lacking_follow_the_rules_that_are_said():
     bare = {name: '<limit lower="-2" upper="2" velocity="0" effort="0"/>' for name in names}
     everything = set_up_robot(description(ARM, bare), joints=names)
     assert everything.limits.velocity.tolist() == [SLOW] * 4
+
+
+def test_limits_that_no_robot_has_are_lacking_ones():
+    ends, none = 'lower="-2" upper="2"', 'velocity="0" effort="0"'
+    names = tuple(f'arm_{k}' for k in range(1, 5))
+
+    def of(second, third):
+        inside = {'arm_2': f'<limit {second}/>', 'arm_3': f'<limit {third}/>'}
+        return set_up_robot(description(ARM, inside), joints=names)
+
+    huge = of(f'{ends} velocity="10000" effort="1e9"', f'lower="-1e6" upper="1e6" {none}')
+    lacking = of(f'{ends} {none}', none)
+    assert huge.rules == lacking.rules and 'arm_2' in huge.rules['velocity']
+    assert np.isinf(huge.limits.lower[2]) and huge.excitation == lacking.excitation
+    for name in ('rotor_inertia', 'coulomb', 'p'):
+        assert np.array_equal(getattr(huge.drives, name), getattr(lacking.drives, name))
+
+
+def test_a_joint_that_slides_without_position_limits_is_one_sentence():
+    rows = [(name, 'prismatic' if name == 'arm_2' else kind, *ends) for name, kind, *ends in ARM]
+    slide = {'arm_2': '<limit velocity="1" effort="60"/>'}
+    with pytest.raises(ConfigurationError, match='arm_2 slides and has no position limits'):
+        set_up_robot(description(rows, slide))
 
 
 def test_loops_of_the_simulated_robot_are_stiff_and_slow_enough():
