@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 HELP = 'write what was identified for other programs'
 DESCRIPTION = (
     'Write an identified robot for simulators and controllers (mjcf, sdf, urdf, srdf, inertials '
-    'for a xacro), a controller of ros2_control for it (a package in C++), or its parameters as a '
-    'table (csv, mat, npz). In mjcf, sdf, urdf and the controller viscous and Coulomb friction '
-    'stand for other laws, with their residual at the recorded speeds. What a format cannot hold '
-    'is said here, and in the file.'
+    'for a xacro), how far it may be off (ranges), a controller of ros2_control for it (a package '
+    'in C++), or its parameters as a table (csv, mat, npz). In mjcf, sdf, urdf and the controller '
+    'viscous and Coulomb friction stand for other laws, with their residual at the recorded '
+    'speeds. What a format cannot hold is said here, and in the file.'
 )
 EXAMPLES = """\
 examples:

@@ -349,8 +349,11 @@ def test_paths_that_are_not_utf8(tmp_path, good):
     refused('inspect', tmp_path / f'{name}2')
 
 
-def test_edited_results(tmp_path, good, capsys):
+def test_edited_results(tmp_path, good, capsys, monkeypatch):
     from robotid_ros.cli.main import main
+
+    # A slow machine is told of progress.
+    monkeypatch.setattr('robotid_ros.cli.terminal.FIRST_LINE', 1e6)
 
     def refusal(content):
         (tmp_path / 'parameters.yaml').write_text(yaml.safe_dump(content))

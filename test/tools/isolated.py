@@ -14,7 +14,7 @@ import traceback
 # What a damaged file may take: seconds of processor, bytes beyond what the parent has, characters
 # of output. Twice the memory is granted before the child is refused any more.
 SECONDS, MEMORY, CHARACTERS = 20, 1 << 30, 50_000
-# A child that waits for ever uses no processor.
+# A child that waits for ever uses no processor for so long [s].
 PATIENCE = 120
 _CONTROL = re.compile(r'[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\ud800-\udfff]')
 
@@ -68,7 +68,7 @@ def robotid(*arguments: object) -> Outcome:
         child = os.fork()
         if not child:
             _command([str(argument) for argument in arguments], texts)
-        code, memory = _wait(child, began + PATIENCE)
+        code, memory = _wait(child)
         out, err = (path.read_text(errors='replace') for path in texts)
     return Outcome(code, out, err, time.monotonic() - began, memory)
 
@@ -98,14 +98,20 @@ def _command(arguments: list[str], texts: tuple[Path, Path]) -> None:
         os._exit(code)
 
 
-def _wait(child: int, end: float) -> tuple[int | None, int]:
+def _wait(child: int) -> tuple[int | None, int]:
     """Return exit code and memory beyond that of the parent."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    used, end = '', 0.0
     while True:
         done, status, usage = os.wait4(child, os.WNOHANG)
         if done:
             return os.waitstatus_to_exitcode(status), 1024 * max(0, usage.ru_maxrss - before)
-        if time.monotonic() > end:
+        now, last = time.monotonic(), used
+        # Ticks of the processor, in user and in system mode.
+        used = ' '.join(Path(f'/proc/{child}/stat').read_text().rpartition(')')[2].split()[11:13])
+        if used != last:
+            end = now + PATIENCE
+        elif now > end:
             os.kill(child, signal.SIGKILL)
             os.wait4(child, 0)
             return None, 0

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from ..arrays import Array, diagonal_scale
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
-from ..regression.estimate import Estimate
 from .physical_consistency import (
     BodyPrior,
     IDENTITY,
@@ -45,7 +44,8 @@ HALVINGS = 60
 def draw(
     robot: Robot,
     base: BaseParameters,
-    estimate: Estimate,
+    value: Array,
+    covariance: Array,
     spread: float,
     count: int,
     seed: int = 0,
@@ -55,7 +55,8 @@ def draw(
 
     Parameters
     ----------
-    robot, base, estimate : as of `standard_parameters`
+    robot, base : as of `standard_parameters`
+    value, covariance : (b,), (b, b) of the estimate
     spread : least σ_S of the links, see `Standard`
     count, seed : more draws with the same seed begin with the same ones
 
@@ -68,7 +69,7 @@ def draw(
     SolverError : there are no consistent parameters to start from, or draws do not mix
 
     """
-    prior, T, mean, root = _untruncated(robot, base, estimate, spread)
+    prior, T, mean, root = _untruncated(robot, base, value, covariance, spread)
     links, positive = prior.links, list(prior.positive)
     bounded = [*(k for start in links for k in range(start, start + 10)), *positive]
     order = [*bounded, *np.setdiff1d(np.arange(robot.p), bounded)]
@@ -89,7 +90,7 @@ def draw(
 
 
 def _untruncated(
-    robot: Robot, base: BaseParameters, estimate: Estimate, spread: float
+    robot: Robot, base: BaseParameters, value: Array, covariance: Array, spread: float
 ) -> tuple[BodyPrior, Array, Array, Array]:
     """Return the prior, T, the mean of z (p,) with χ = T z, and a root of its covariance."""
     alone = np.array(base.classes) == 'identifiable'  # needs no prior, outside of links
@@ -97,10 +98,10 @@ def _untruncated(
     links, positive = robot.first_columns.tolist(), nonnegative_columns(robot)
     prior = BodyPrior(robot.prior, links, positive, sigma, spread, margin=THIN)
     T, origin, weight = scaled_coordinates(prior)
-    scale = diagonal_scale(estimate.covariance)
-    values, vectors = np.linalg.eigh(estimate.covariance / np.outer(scale, scale))
+    scale = diagonal_scale(covariance)
+    values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
     whiten = (vectors / np.sqrt(np.maximum(values, 1e-10 * values[-1]))).T / scale
-    data, target = whiten @ base.matrix @ T, whiten @ estimate.value
+    data, target = whiten @ base.matrix @ T, whiten @ value
     bodies = np.repeat(links, 10) + np.tile(np.arange(10), len(links))
 
     def weights(looser: float) -> Array:

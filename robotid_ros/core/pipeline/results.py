@@ -94,7 +94,8 @@ class Identification:
         SolverError : there are no consistent parameters to start from, or draws do not mix
 
         """
-        return draw(self.robot, self.base, self.estimate, self.standard.spread, n, seed)
+        found, spread = self.estimate, self.standard.spread
+        return draw(self.robot, self.base, found.value, found.covariance, spread, n, seed)
 
     def to_pandas(self) -> Any:
         """Return the base parameters as a `pandas.DataFrame`: value, sigma, percent, unit."""

@@ -12,8 +12,10 @@ from ...core.regression.estimate import Estimate
 from ...core.replay.convergence_history import SimulatedPositions
 from ..results import Quality
 
-# Decimals of correlations, and rows of a simulated motion that are kept: they are for the eye.
-DECIMALS, MOST_ROWS = 4, 10_000
+# Decimals of correlations: with fewer, what the data tell best would be lost.
+DECIMALS = 9
+# Rows of a simulated motion that are kept: they are for the eye.
+MOST_ROWS = 10_000
 
 
 def quality(found: Identification) -> Quality | Mapping[str, Never]:

@@ -39,12 +39,14 @@ def test_every_draw_is_a_robot_that_can_exist(robot, truth, noise, kind):
     base, system, estimate = measured(robot, chi, noise)
     standard = standard_parameters(robot, base, estimate, system)
     assert bool(standard.obstacle) == (kind == 'pushed')
-    assert possible(robot, draw(robot, base, estimate, standard.spread, 300)).all()
+    assert possible(
+        robot, draw(robot, base, estimate.value, estimate.covariance, standard.spread, 300)
+    ).all()
 
 
 def test_where_no_constraint_is_active_mean_and_covariance_are_the_estimates(robot, truth):
     base, _, estimate = measured(robot, truth, 1e-3)
-    draws = draw(robot, base, estimate, 0.2, CHAINS, seed=1)
+    draws = draw(robot, base, estimate.value, estimate.covariance, 0.2, CHAINS, seed=1)
     # Each parameter, and combinations of them.
     size = len(estimate.value)
     combinations = np.vstack([np.eye(size), np.random.default_rng(3).normal(size=(size, size))])
@@ -57,12 +59,12 @@ def test_where_no_constraint_is_active_mean_and_covariance_are_the_estimates(rob
 def test_where_constraints_are_active_draws_are_those_that_rejection_leaves(robot, truth):
     """The same Gaussian, drawn directly, of which only possible robots are kept."""
     base, _, estimate = measured(robot, truth, 0.5)
-    _, T, mean, root = _untruncated(robot, base, estimate, 0.6)
+    _, T, mean, root = _untruncated(robot, base, estimate.value, estimate.covariance, 0.6)
     rng = np.random.default_rng(2)
     free = (mean + rng.normal(size=(10_000, root.shape[1])) @ root.T) @ T.T
     kept = free[possible(robot, free)]
     assert 500 < len(kept) < 0.7 * len(free)
-    found = draw(robot, base, estimate, 0.6, 2000)
+    found = draw(robot, base, estimate.value, estimate.covariance, 0.6, 2000)
     assert possible(robot, found).all()
     sigma = kept.std(axis=0)
     error = np.sqrt(1 / len(kept) + 1 / len(found))
@@ -93,7 +95,7 @@ def test_predictions_have_the_truth_in_their_bands(robot, truth):
     for _ in range(10):
         Y = system.Y + size * rng.normal(size=system.Y.shape)
         estimate = fit(dataclasses.replace(system, Y=Y), 'ols')
-        torques = draw(robot, base, estimate, 0.2, 400) @ W.T
+        torques = draw(robot, base, estimate.value, estimate.covariance, 0.2, 400) @ W.T
         low, high = np.quantile(torques, [0.025, 0.975], axis=0)
         inside.append(np.mean((low <= W @ truth) & (W @ truth <= high)))
     assert 0.85 < np.mean(inside) < 0.995

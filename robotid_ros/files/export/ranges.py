@@ -1,0 +1,140 @@
+"""
+Ranges of the parameters of a simulator, for domain randomisation.
+
+What a recording leaves open is not independent: a heavier link has its centre of mass elsewhere.
+Draws are therefore whole robots, see `core.parameters.posterior`; a range is that of all draws.
+"""
+
+from collections.abc import Iterator
+import dataclasses
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from ...core.model.base_parameters import base_parameters
+from ...core.model.robot import ElasticRobot
+from ...core.parameters.plain_friction import plain_friction, PlainFriction
+from ...core.parameters.posterior import draw
+from ...exceptions import ConfigurationError
+from ..yaml import dump_yaml
+from .bodies import Array, principal_inertia, read_parts
+from .identified_model import IdentifiedModel
+from .identified_urdf import identified_urdf
+
+DRAWS = 500
+# Quantiles between which a range is.
+QUANTILES = (0.05, 0.95)
+# Of bodies and of joints; of the joints, those that are rotary and those that are not.
+UNITS = {
+    'mass': ('kg', 'kg'),
+    'center': ('m', 'm'),
+    'moments': ('kg·m²', 'kg·m²'),
+    'armature': ('kg·m²', 'kg'),
+    'damping': ('N·m·s/rad', 'N·s/m'),
+    'frictionloss': ('N·m', 'N'),
+}
+
+
+def ranges(model: IdentifiedModel) -> tuple[dict[str, bytes], list[str]]:
+    """
+    Write `ranges.yaml`, `draws.npz` and sentences on them.
+
+    Arrays of the draws, (N, bodies) or (N, joints) and as MuJoCo's model has them: `mass`,
+    `center` (…, 3) in the body's frame, `moments` (…, 3) about it, `axes` (…, 4) of these as
+    quaternions w x y z; `armature`, `damping`, `frictionloss`. `bodies` and `joints` are names.
+
+    Raises
+    ------
+    ConfigurationError : the results do not hold the covariance, or joints are elastic
+    SolverError : there are no physically consistent parameters to start from
+
+    """
+    robots = [_values(each) for each in (model, *_drawn(model))]
+    names, shown = robots[0].pop('names'), robots[0]
+    draws = {key: np.array([each[key] for each in robots[1:]]) for key in shown}
+    kinds = model.robot.prismatic
+    linear = {name for name, slides in zip(model.robot.joints, kinds, strict=True) if slides}
+    table: dict[str, Any] = {'robot': model.robot.name, 'draws': DRAWS, 'quantiles': [*QUANTILES]}
+    for group, own in names.items():
+        table[group] = {
+            name: {
+                key: {'unit': UNITS[key][name in linear]} | _range(shown[key][k], draws[key][:, k])
+                for key in UNITS
+                if key in shown and (key in BODIES) == (group == 'bodies')
+            }
+            for k, name in enumerate(own)
+        }
+    stream = BytesIO()
+    lists = {group: np.array(own, dtype=str) for group, own in names.items()}
+    np.savez_compressed(stream, **lists, **draws)  # type: ignore[arg-type]
+    notes = ['a range is of one parameter alone; draws.npz has whole robots']
+    if 'obstacle' in model.results.data:
+        notes.append('no possible robot explains the recording: all draws predict it worse')
+    return {'ranges.yaml': dump_yaml(table).encode(), 'draws.npz': stream.getvalue()}, notes
+
+
+BODIES = ('mass', 'center', 'moments')
+
+
+def _drawn(model: IdentifiedModel) -> Iterator[IdentifiedModel]:
+    """Yield the models that the recording leaves possible."""
+    robot, results = model.robot, model.results
+    if isinstance(robot, ElasticRobot):
+        raise ConfigurationError('ranges are of rigid joints: export mjcf, urdf or a table')
+    base = base_parameters(robot)
+    lower = results.quality.get('correlation') or ()
+    if tuple(entry.name for entry in results.base) != base.names or len(lower) != base.rank:
+        raise ConfigurationError(
+            'the results do not say how their parameters vary: identify again'
+        )
+    correlation = np.zeros((base.rank, base.rank))
+    for k, row in enumerate(lower):
+        correlation[k, : k + 1] = correlation[: k + 1, k] = row
+    value, sigma = np.array([(entry.value, entry.sigma) for entry in results.base]).T
+    prior = {entry.name: entry.prior or 0.0 for entry in results.standard}
+    described = np.array([prior[parameter.name] for parameter in robot.parameters])
+    spread = float(results.data['prior_spread'])
+    known = dataclasses.replace(robot, prior=described)
+    covariance = correlation * np.outer(sigma, sigma)
+    plain, middle = model.plain_friction, plain_friction(robot, model.chi)
+    for chi in draw(known, base, value, covariance, spread, DRAWS):
+        # The recorded speeds are not known here: by how much it differs at all of them.
+        friction = {
+            name: PlainFriction(
+                max(plain[name].viscous + each.viscous - middle[name].viscous, 0.0),
+                max(plain[name].coulomb + each.coulomb - middle[name].coulomb, 0.0),
+            )
+            for name, each in plain_friction(robot, chi).items()
+        }
+        text = identified_urdf(robot, chi, friction)
+        told = dataclasses.replace(results, plain_friction=friction)
+        yield IdentifiedModel(told, dataclasses.replace(robot, urdf=text), chi)
+
+
+def _values(model: IdentifiedModel) -> dict[str, Any]:
+    """Return the values of each array of a draw."""
+    bodies, _, drives = read_parts(model)
+    bodies = bodies[1:]
+    found = [principal_inertia(body.inertial) for body in bodies]
+    quaternions = [pin.Quaternion(np.ascontiguousarray(axes)).coeffs() for *_, axes in found]
+    joints = [body.joint.name for body in bodies if body.joint is not None]
+    driven = [drives[name] for name in joints]
+    return {
+        'names': {'bodies': [body.name for body in bodies], 'joints': joints},
+        'mass': np.array([mass for mass, *_ in found]),
+        'center': np.array([center for _, center, *_ in found]),
+        'moments': np.array([moments for _, _, moments, _ in found]),
+        'axes': np.array([(w, x, y, z) for x, y, z, w in quaternions]),
+        'armature': np.array([drive.inertia for drive in driven]),
+        'damping': np.array([drive.damping for drive in driven]),
+        'frictionloss': np.array([drive.friction for drive in driven]),
+    }
+
+
+def _range(identified: Array, drawn: Array) -> dict[str, Any]:
+    """Return what is known of a parameter, of which there are draws (N, …)."""
+    low, high = np.quantile(drawn, QUANTILES, axis=0)
+    columns = {'identified': identified, 'mean': drawn.mean(axis=0), 'sigma': drawn.std(axis=0)}
+    return {name: each.tolist() for name, each in (columns | {'low': low, 'high': high}).items()}
