@@ -1,8 +1,7 @@
 """
 Randomise an arm in MuJoCo as far as a recording leaves it open: randomize.py ARM.xml RANGES.
 
-`robotid export results --format mjcf -o ARM.xml`, then `--format ranges -o RANGES`. For MJX give
-each `mjx.put_model(model)` another draw, and stack these models with `jax.tree.map`.
+For MJX give each `mjx.put_model(model)` another draw; `jax.tree.map` stacks these models.
 """
 
 import sys
@@ -16,20 +15,16 @@ bodies = [model.body(name).id for name in draws['bodies']]
 dofs = [model.joint(name).dofadr[0] for name in draws['joints']]
 
 
-def randomize(number: int) -> None:
+def randomize(number: np.int64) -> None:
     """Make the model one of the robots that the recording leaves possible."""
-    model.body_mass[bodies], model.body_ipos[bodies] = (
-        draws['mass'][number],
-        draws['center'][number],
-    )
-    model.body_inertia[bodies] = draws['moments'][number]
+    for name, key in (('mass', 'mass'), ('ipos', 'center'), ('inertia', 'moments')):
+        getattr(model, f'body_{name}')[bodies] = draws[key][number]
     model.body_iquat[bodies] = draws['axes'][number]
     for name in ('armature', 'damping', 'frictionloss'):
         getattr(model, f'dof_{name}')[dofs] = draws[name][number]
     mujoco.mj_setConst(model, mujoco.MjData(model))
 
 
-rng = np.random.default_rng()
-for episode in range(3):
-    randomize(int(rng.integers(len(draws['mass']))))
+for episode, number in enumerate(np.random.default_rng().permutation(len(draws['mass']))[:3]):
+    randomize(number)
     print(f'episode {episode}: {model.body_mass[bodies].sum():.3f} kg')

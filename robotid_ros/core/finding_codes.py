@@ -399,6 +399,11 @@ _TABLE = (
          means='Unit or drive gain of their efforts, the unit of the times or the inertias of '
          'the URDF are not those of this robot, or the joints are elastic',
          remedy='Check units, robot.drive_gain and the URDF'),
+    Code('F417', 'axis_reversed', ERROR,
+         '{joints} moves the other way round than in the URDF',
+         'Positions, efforts and URDF have to agree which way is positive.',
+         remedy='Multiply the axis in the URDF by -1, and set robot.drive_gain to {gains:.3g} '
+         'there{tried}'),
     Code('F412', 'effort_changed', ERROR,
          f'During the recording the scale of efforts changed: {CHANGES}',
          'One set of parameters cannot stand for both parts.',

@@ -1,5 +1,5 @@
 """
-Advice: what is wrong with a recording's efforts, found by trying the remedy.
+Advice: what is wrong with efforts and the sense of joints, found by trying the remedy.
 
 A remedy is advised only where, on rows that were not fitted, it leaves significantly less than no
 remedy (`trials`). `describe` turns a cause into a finding.
@@ -30,11 +30,12 @@ from .trials import Efforts, possible_robots, Trial, Trials
 SIGN, GAIN, SWAPPED = 'effort_sign', 'effort_gain', 'efforts_swapped'
 SCALE, GRAVITY, FRICTION = 'effort_scale', 'gravity_direction', 'friction_jump'
 EFFORT_UNIT, COMPENSATED = 'effort_unit', 'gravity_compensated'
+REVERSED = 'axis_reversed'
 # By how much the squared error has to fall. Signs and columns are either right or not; a gain may
 # stand in for friction or geometry that the model lacks, and so may friction that changes.
 LEAST = {
     SIGN: 1.5, SWAPPED: 2.0, GAIN: 1.3, SCALE: 1.5, EFFORT_UNIT: 1.5, GRAVITY: 1.5,
-    COMPENSATED: 1.5, FRICTION: 1.5,
+    COMPENSATED: 1.5, FRICTION: 1.5, REVERSED: 2.0,
 }  # fmt: skip
 # Squared error of all joints together, over that of each joint alone, from which their efforts
 # contradict each other or robots that can exist; what is left without a contradiction comes from
@@ -91,8 +92,10 @@ def find_causes(robot: Robot, base: BaseParameters, samples: Samples, rows: Rows
     # Efforts that are less than the masses need are currents, or hold no gravity.
     if contradict or min(factors) < 0.0 or _usual(factors) < 1.0 / MAX_SCALE:
         gravity = _gravity(robot, samples, found, efforts)
-        if gravity is not None:
-            return [gravity]
+        turned = _reversed_axis(robot, samples, trials.moving, efforts) if contradict else None
+        others = [advice for advice in (gravity, turned) if advice is not None]
+        if others:
+            return [max(others, key=lambda each: each.trial.gain)]
     if all(advice.code == GAIN for advice in found):
         # Of all joints alike, or of a joint alone, only the description tells a unit.
         unit, known = _by_description(robot, samples, factors), {a.joints[0] for a in found}
@@ -237,6 +240,27 @@ def _gravity(
         direction = other_gravity(robot, samples, rows, may_hang)
         remedies += [] if direction is None else tried(GRAVITY, direction)
     return max(remedies, key=lambda each: each.trial.gain, default=None)
+
+
+def _reversed_axis(
+    robot: Robot, samples: Samples, moving: Sequence[int], efforts: Efforts
+) -> Advice | None:
+    """Try each joint the other way round, where one explains more than the `efforts`."""
+    recorded, tried = _sample_rows(robot, samples), []
+    for joint in moving if len(moving) > 1 else ():
+        senses = np.where(np.arange(robot.n) == joint, -1.0, 1.0)
+        motion = {name: senses * getattr(samples, name) for name in ('q', 'dq', 'ddq')}
+        rows = _sample_rows(robot, dataclasses.replace(samples, **motion))
+        both = dataclasses.replace(rows, Y=senses[:, None] * rows.Y)
+        # An effort whose sense is the URDF's has to be turned with the axis.
+        for gain, after in ((-1.0, rows), (1.0, both)):
+            trial = _compare_models(recorded, after)
+            tried.append((Advice(REVERSED, (robot.joints[joint],), (gain,), trial), after))
+    found, rows = max(tried, key=lambda each: each[0].trial.gain, default=(None, recorded))
+    if found is None or not found.trial.is_better(LEAST[REVERSED]):
+        return None
+    better = _compare_models(recorded, rows, efforts=efforts).is_better(1.0)
+    return found if better else None
 
 
 def _by_description(robot: Robot, samples: Samples, factors: Sequence[float]) -> Advice | None:

@@ -12,14 +12,15 @@ from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
 from ..regression.observation_system import Rows
 from ..signals.samples import Samples
-from .advice import COMPENSATED, describe, EFFORT_UNIT, find_causes, GRAVITY, SWAPPED
+from .advice import COMPENSATED, describe, EFFORT_UNIT, find_causes, GRAVITY, REVERSED, SWAPPED
 from .plausibility import FittedModel, limit_warnings, saturation_warnings, scale_warnings
 from .residual_reasons import LARGE, residual_warnings
 from .stationarity import friction_jumps, joint_torques, stationarity_warnings
 from .trials import trial_rows
 
-# With a wrong gravity, or efforts of other joints, every joint is off: nothing else can be said.
-EVERYTHING = (COMPENSATED, GRAVITY, SWAPPED)
+# With a wrong gravity or sense, or efforts of other joints, every joint is off: nothing else can
+# be said.
+EVERYTHING = (COMPENSATED, GRAVITY, SWAPPED, REVERSED)
 
 
 def data_warnings(

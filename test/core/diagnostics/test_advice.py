@@ -11,6 +11,7 @@ from robotid_ros.core.diagnostics.advice import (
     find_causes,
     FRICTION,
     GAIN,
+    REVERSED,
     SIGN,
     SWAPPED,
 )
@@ -92,6 +93,25 @@ def test_columns_of_two_joints_that_are_exchanged_are_named(causes, log, robot, 
     assert found.code == SWAPPED and found.joints == tuple(robot.joints[j] for j in pair)
     told = describe(found, robot).values
     assert told['tried_on'] in robot.joints and told['after'] < told['before']
+
+
+@pytest.mark.parametrize('both', [False, True])
+@pytest.mark.parametrize('joint', [1, 2])
+def test_a_joint_that_turns_the_other_way_is_named(causes, log, robot, joint, both):
+    senses = np.where(np.arange(3) == joint, -1.0, 1.0)
+    other = dataclasses.replace(log, position=senses * log.position)
+    (found,) = causes(with_efforts(other, log.effort * senses) if both else other)
+    assert found.code == REVERSED and found.joints == (robot.joints[joint],)
+    assert found.trial.after < 0.1 * found.trial.before
+    assert describe(found, robot).values['gains'] == (1.0 if both else -1.0,)
+
+
+def test_of_a_vertical_axis_another_sign_of_the_effort_is_the_same(causes, log, robot):
+    senses = np.array([-1.0, 1.0, 1.0])
+    other = dataclasses.replace(log, position=senses * log.position)
+    (found,) = causes(other)
+    assert found.code == SIGN and found.joints == robot.joints[:1]
+    assert causes(with_efforts(other, log.effort * senses)) == []
 
 
 @pytest.mark.parametrize('factor', [1.35, 0.6, 1e3])
