@@ -44,6 +44,7 @@ ELSEWHERE = {
     r'robotid design my_robot\.yaml$': 'test/cli/test_design.py',
     r'robotid .*--method (didim|both)': 'test/core/replay',
     r'robotid identify ros1\.bag': 'test/cli/test_convert.py',
+    r'python examples/randomize': 'test/cli/test_export_ranges.py',
     r'robotid export .*--like': 'test/files/export',
     r'robotid payload .*--(set|restore)': 'test/nodes/identification',
     r'ros2 (launch|run robotid_ros|service|param|topic)': 'test/session',
