@@ -402,8 +402,8 @@ _TABLE = (
     Code('F417', 'axis_reversed', ERROR,
          '{joints} moves the other way round than in the URDF',
          'Positions, efforts and URDF have to agree which way is positive.',
-         remedy='Multiply the axis in the URDF by -1, and set robot.drive_gain to {gains:.3g} '
-         'there{tried}'),
+         remedy='Multiply the axis in the URDF by -1, check the position limits, which turn with '
+         'it, and set robot.drive_gain to {gains:.3g} there{tried}'),
     Code('F412', 'effort_changed', ERROR,
          f'During the recording the scale of efforts changed: {CHANGES}',
          'One set of parameters cannot stand for both parts.',

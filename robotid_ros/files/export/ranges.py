@@ -26,6 +26,8 @@ from .identified_urdf import identified_urdf
 DRAWS = 500
 # Quantiles between which a range is.
 QUANTILES = (0.05, 0.95)
+# Parameters of bodies; all others are of joints.
+BODIES = ('mass', 'center', 'moments')
 # Of bodies and of joints; of the joints, those that are rotary and those that are not.
 UNITS = {
     'mass': ('kg', 'kg'),
@@ -75,9 +77,6 @@ def ranges(model: IdentifiedModel) -> tuple[dict[str, bytes], list[str]]:
     return {'ranges.yaml': dump_yaml(table).encode(), 'draws.npz': stream.getvalue()}, notes
 
 
-BODIES = ('mass', 'center', 'moments')
-
-
 def _drawn(model: IdentifiedModel) -> Iterator[IdentifiedModel]:
     """Yield the models that the recording leaves possible."""
     robot, results = model.robot, model.results
@@ -85,7 +84,8 @@ def _drawn(model: IdentifiedModel) -> Iterator[IdentifiedModel]:
         raise ConfigurationError('ranges are of rigid joints: export mjcf, urdf or a table')
     base = base_parameters(robot)
     lower = results.quality.get('correlation') or ()
-    if tuple(entry.name for entry in results.base) != base.names or len(lower) != base.rank:
+    same = tuple(entry.name for entry in results.base) == base.names
+    if not same or len(lower) != base.rank or 'prior_spread' not in results.data:
         raise ConfigurationError(
             'the results do not say how their parameters vary: identify again'
         )
