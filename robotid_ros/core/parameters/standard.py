@@ -1,10 +1,11 @@
 """
 Standard parameters that explain the base parameters, and whether a body can have them.
 
-Consistent parameters are pulled to the prior as strongly as prediction allows. The pull only has
-to choose among standard parameters that predict alike: the strongest regularisation whose residual
+Consistent parameters are pulled to the prior as strongly as the data allow. The pull only has to
+choose among standard parameters that predict alike: the strongest regularisation whose residual
 stays within a factor of what data and model leave is the discrepancy principle (Morozov 1966;
-Engl, Hanke and Neubauer 1996, section 4.3).
+Engl, Hanke and Neubauer 1996, section 4.3). Many rows make a residual insensitive: no base
+parameter may move by more than its σ either.
 """
 
 from collections.abc import Callable
@@ -41,6 +42,8 @@ LOOSEST, HALVINGS = 1e3, 5
 MARGIN, THIN = 0.01, 1e-4
 # A relative residual that is as good as none: noise-free data leave what the solver does.
 NEGLIGIBLE = 1e-5
+# How far the pull may move a base parameter, in its σ.
+NEAR = 1.0
 # Where no body that can exist predicts as well as wanted: so much worse than the best of them.
 SLACK = 0.02
 
@@ -120,7 +123,9 @@ def standard_parameters(
     tolerance: float = 0.05,
 ) -> Standard:
     """
-    Return consistent parameters, pulled to the prior as strongly as their residual allows.
+    Return consistent parameters, pulled to the prior as strongly as the data allow.
+
+    That is as far as the residual is within the tolerance, and base parameters within their σ.
 
     The data are weighted as the estimate weighted them. Where constraints are active this leaves
     joints with large torques more than it has to: the unweighted sum of squares, which the
@@ -145,30 +150,43 @@ def standard_parameters(
         return standard(tight)
     R = _triangular(system)
 
-    def left(fit: _ConsistentFit, looser: float = LOOSEST, without: str = '') -> float:
-        """Return the residual; inf where the solver finds nothing."""
-        try:
-            return _relative(R, base.of(fit(looser, without).value))
-        except SolverError:
-            return float('inf')
+    sigma = np.maximum(np.sqrt(np.diag(estimate.covariance)), 1e-300)
 
-    first, reference = _relative(R, base.of(tight.value)), _relative(R, estimate.value)
+    def cost(found: Consistent) -> tuple[float, float]:
+        """Return the residual, and by how many σ a base parameter moves at most."""
+        value = base.of(found.value)
+        return _relative(R, value), float(np.max(np.abs(value - estimate.value) / sigma))
+
+    def tried(
+        fit: _ConsistentFit, looser: float = LOOSEST, without: str = ''
+    ) -> tuple[float, float]:
+        """Return the cost of a pull; infinite where the solver finds nothing."""
+        try:
+            return cost(fit(looser, without))
+        except SolverError:
+            return float('inf'), float('inf')
+
+    (first, moved), reference = cost(tight), _relative(R, estimate.value)
     limit = max((1.0 + tolerance) * reference, NEGLIGIBLE)
-    if first <= limit:
+    if first <= limit and moved <= NEAR:
         return dataclasses.replace(standard(tight), residual=first, base_residual=reference)
     plain = dataclasses.replace(weighted, data=_unweighted(base, estimate, R))
     thin = dataclasses.replace(plain, margin=THIN)
     attainable, obstacle, rest = float('nan'), '', float('nan')
     for fit in (weighted, plain, thin):
-        if left(fit) <= limit:
+        if tried(fit)[0] <= limit:
             break
     else:
-        fit, attainable = weighted, min(left(plain), left(thin), first)
-        limit = (1.0 + SLACK) * left(weighted)
+        fit, attainable = weighted, min(tried(plain)[0], tried(thin)[0], first)
+        limit = (1.0 + SLACK) * tried(weighted)[0]
         owners = dict.fromkeys(p.joint for p in robot.parameters)  # couplings too
-        without = {k: min(left(f, without=k) for f in (thin, weighted)) for k in owners}
+        without = {k: min(tried(f, without=k)[0] for f in (thin, weighted)) for k in owners}
         obstacle, rest = min(without.items(), key=lambda item: item[1])
-    looser = _least(lambda tried: left(fit, tried) <= limit)
+    # Where constraints are active, base parameters move without a pull too.
+    limits = limit, max(NEAR, (1.0 + SLACK) * tried(fit)[1])
+    looser = _least(
+        lambda pull: all(c <= m for c, m in zip(tried(fit, pull), limits, strict=True))
+    )
     result = dataclasses.replace(
         standard(fit(looser), looser), base_residual=reference, attainable=attainable,
         obstacle=obstacle,
