@@ -55,7 +55,7 @@ LAYERS = (
         'files.identification_input',
         'files.convert',
     ),
-    *('files.results_file', 'files.report', 'files.export'),
+    *('files.results_file', 'files.export', 'files.rollouts', 'files.report'),
     *('files.configuration_text', 'files.view_layouts'),
     *(
         'files.collect_results',

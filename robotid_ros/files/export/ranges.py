@@ -53,7 +53,7 @@ def ranges(model: IdentifiedModel) -> tuple[dict[str, bytes], list[str]]:
     SolverError : there are no physically consistent parameters to start from
 
     """
-    robots = [_values(each) for each in (model, *_drawn(model))]
+    robots = [_values(each) for each in (model, *drawn(model, DRAWS))]
     names, shown = robots[0].pop('names'), robots[0]
     draws = {key: np.array([each[key] for each in robots[1:]]) for key in shown}
     kinds = model.robot.prismatic
@@ -77,8 +77,16 @@ def ranges(model: IdentifiedModel) -> tuple[dict[str, bytes], list[str]]:
     return {'ranges.yaml': dump_yaml(table).encode(), 'draws.npz': stream.getvalue()}, notes
 
 
-def _drawn(model: IdentifiedModel) -> Iterator[IdentifiedModel]:
-    """Yield the models that the recording leaves possible."""
+def drawn(model: IdentifiedModel, count: int) -> Iterator[IdentifiedModel]:
+    """
+    Yield models that the recording leaves possible.
+
+    Raises
+    ------
+    ConfigurationError : the results do not hold the covariance, or joints are elastic
+    SolverError : there are no physically consistent parameters to start from
+
+    """
     robot, results = model.robot, model.results
     if isinstance(robot, ElasticRobot):
         raise ConfigurationError('ranges are of rigid joints: export mjcf, urdf or a table')
@@ -93,24 +101,44 @@ def _drawn(model: IdentifiedModel) -> Iterator[IdentifiedModel]:
     for k, row in enumerate(lower):
         correlation[k, : k + 1] = correlation[: k + 1, k] = row
     value, sigma = np.array([(entry.value, entry.sigma) for entry in results.base]).T
-    prior = {entry.name: entry.prior or 0.0 for entry in results.standard}
-    described = np.array([prior[parameter.name] for parameter in robot.parameters])
     spread = float(results.data['prior_spread'])
-    known = dataclasses.replace(robot, prior=described)
+    known = dataclasses.replace(robot, prior=_prior(model))
     covariance = correlation * np.outer(sigma, sigma)
     plain, middle = model.plain_friction, plain_friction(robot, model.chi)
-    for chi in draw(known, base, value, covariance, spread, DRAWS):
+    for chi in draw(known, base, value, covariance, spread, count):
         # The recorded speeds are not known here: by how much it differs at all of them.
         friction = {
             name: PlainFriction(
                 max(plain[name].viscous + each.viscous - middle[name].viscous, 0.0),
                 max(plain[name].coulomb + each.coulomb - middle[name].coulomb, 0.0),
+                plain[name].offset + each.offset - middle[name].offset,
             )
             for name, each in plain_friction(robot, chi).items()
         }
-        text = identified_urdf(robot, chi, friction)
-        told = dataclasses.replace(results, plain_friction=friction)
-        yield IdentifiedModel(told, dataclasses.replace(robot, urdf=text), chi)
+        yield _with_parameters(model, chi, friction)
+
+
+def as_described(model: IdentifiedModel) -> IdentifiedModel | None:
+    """Return the robot before its identification; None where its description has no bodies."""
+    chi = _prior(model)
+    if not chi[model.robot.first_columns + 9].any():
+        return None
+    return _with_parameters(model, chi, plain_friction(model.robot, chi))
+
+
+def _prior(model: IdentifiedModel) -> Array:
+    """Return the standard parameters of the description, (p,); 0 where it has none."""
+    prior = {entry.name: entry.prior or 0.0 for entry in model.results.standard}
+    return np.array([prior[parameter.name] for parameter in model.robot.parameters])
+
+
+def _with_parameters(
+    model: IdentifiedModel, chi: Array, friction: dict[str, PlainFriction]
+) -> IdentifiedModel:
+    """Return a model with other parameters (p,), and its description with them."""
+    text = identified_urdf(model.robot, chi, friction)
+    results = dataclasses.replace(model.results, plain_friction=friction)
+    return IdentifiedModel(results, dataclasses.replace(model.robot, urdf=text), chi)
 
 
 def _values(model: IdentifiedModel) -> dict[str, Any]:

@@ -8,18 +8,21 @@ from ...exceptions import FileError, MissingPackageError
 from ..atomic import write_text
 from ..results import Results
 
+# Kinds of pages that are not in `pages`.
+OWN_MODULES = ('design', 'rollouts')
+
 
 def save_page(kind: str, path: str | Path, *subject: Any, overwrite: bool = True) -> Path:
     """
     Write a page, and return its path.
 
     Of the kinds 'identification' shows `Results`, 'validation' `CheckedParameters`, 'comparison'
-    `Results` by name, and 'design' what `design_page` takes. MissingPackageError: Bokeh is not
-    installed; FileError: the page cannot be written; TrajectoryError: the design is for other
-    joints.
+    `Results` by name, 'design' and 'rollouts' what `design_page` and `rollouts_page` take.
+    MissingPackageError: Bokeh is not installed; FileError: the page cannot be written;
+    TrajectoryError: the design is for other joints.
     """
     check_plotting()
-    module = import_module('.design' if kind == 'design' else '.pages', __package__)
+    module = import_module(f'.{kind if kind in OWN_MODULES else "pages"}', __package__)
     return write_text(path, getattr(module, f'{kind}_page')(*subject), overwrite=overwrite)
 
 

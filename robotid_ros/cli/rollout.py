@@ -1,0 +1,182 @@
+"""`robotid rollout LOG RESULTS`: how well a simulator follows a recording with what was found."""
+
+import argparse
+import dataclasses
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..exceptions import RecordingError
+from . import shared_options as shared
+from .terminal import format_number, print_paragraph, print_table, print_written
+
+if TYPE_CHECKING:
+    from ..core.identification_settings import IdentificationSettings
+    from ..core.signals.recording import Recording
+    from ..files.export.identified_model import IdentifiedModel
+    from ..files.rollouts import Rollouts
+
+# Steps with the share of the time that each takes.
+STEPS = (('reading', 1.0), ('simulating', 8.0), ('writing the page', 1.0))
+DRIVERS = ('auto', 'controller', 'efforts')
+HELP = 'simulate a recording with what was identified'
+DESCRIPTION = (
+    'Simulate the motion of a recording in MuJoCo and compare the positions: with the robot '
+    'description, with what was identified, and with robots that the results leave possible. '
+    'What drives them is the recorded reference by the law of the recorded controller, in one '
+    'run, or else the measured efforts, anew every second. Without a part, the validation phase '
+    'of a session is used, else all of it. Writes a page.'
+)
+EXAMPLES = """\
+examples:
+  robotid rollout recordings/tx40 tx40_identified
+  robotid rollout arm.csv arm_identified --by efforts --from 30
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the arguments."""
+    parser.add_argument('bag', help=shared.LOG)
+    parser.add_argument('results', help='parameters.yaml, or the folder that holds it')
+    parser.add_argument(
+        '--by',
+        choices=DRIVERS,
+        default='auto',
+        help='what drives the robot; auto: the controller where the log holds it',
+    )
+    parser.add_argument(
+        '--draws', type=int, default=30, metavar='N', help='possible robots; default: %(default)s'
+    )
+    parser.add_argument(
+        '--bound',
+        type=shared.above_zero,
+        default=5.0,
+        metavar='PERCENT',
+        help='how long errors stay below this share of the travel; default: %(default)g',
+    )
+    shared.add_output_option(
+        parser, 'default: rollout_<BAG>.html beside the results', replaces='an existing page'
+    )
+    shared.add_part_options(parser)
+    shared.add_log_options(parser)
+
+
+def run(args: argparse.Namespace) -> shared.Outcome:
+    """Simulate, and write the page."""
+    from ..files.export.identified_model import read_identified_model
+    from ..files.results_file import results_folder
+    from ..files.rollouts import IDENTIFIED, rms, roll_out
+
+    log = Path(args.bag).absolute()
+    name = f'rollout_{log.stem if log.is_file() else log.name}.html'
+    output = Path(args.output) if args.output else results_folder(args.results) / name
+    shared.expect_new([output], args.force)
+    model = read_identified_model(args.results)
+    args.progress.step('reading')
+    recording, settings = _recording(args, model)
+    args.progress.step('simulating')
+    found = roll_out(
+        model,
+        recording,
+        settings,
+        draws=max(args.draws, 0),
+        bound=0.01 * args.bound,
+        driven_by='' if args.by == 'auto' else args.by,
+        progress=args.progress.share,
+    )
+    args.progress.step('writing the page')
+    text = _summary(found)
+    subtitle = f'rollouts of {model.results.robot or "the robot"} along {log.name}'
+    subject = found, model.results.robot or 'robot', subtitle, text
+    written = shared.page_written('rollouts', output, *subject, force=args.force)
+
+    def show() -> None:
+        _print_errors(found)
+        print_paragraph(text)
+        print_written(written)
+
+    data = {
+        'driven_by': found.driven_by,
+        'reason': found.reason or None,
+        'starts': found.starts,
+        'seconds': float(found.time[-1]),
+        'joints': found.joints,
+        'rms': {key: rms(error) for key, error in found.errors.items()},
+        'band': found.band if len(found.draws) else None,
+        'horizon': {key: found.horizon(error) for key, error in found.errors.items()},
+        **written,
+    }
+    if math.isfinite(float(rms(found.errors[IDENTIFIED]).max())):
+        return shared.Outcome(data, show)
+    error = 'the simulation of the identified robot diverges: look at the findings of the results'
+    return shared.Outcome(data, show, [error], shared.EXIT_UNUSABLE)
+
+
+def _recording(
+    args: argparse.Namespace, model: 'IdentifiedModel'
+) -> 'tuple[Recording, IdentificationSettings]':
+    """Return the chosen part of the log, and how the results' recording was read."""
+    from ..core.signals.recording import Recording
+    from ..files.bags import open_recording
+    from ..files.configuration import from_mapping
+    from ..files.identification_input import split
+
+    options = dataclasses.replace(shared.read_options(args), urdf=model.robot.urdf)
+    joints = model.robot.recorded_joints
+    log = open_recording(args.bag, joints, options=options, progress=args.progress.share)
+    part = shared.selected_part(args)
+    chosen, other = split(log, part)
+    if part is None and other is not None:
+        chosen = other
+    if not isinstance(chosen, Recording):
+        raise RecordingError(f"'{args.bag}' is too long to be simulated: choose --from and --to")
+    return chosen, from_mapping(model.results.settings).identification
+
+
+def _summary(found: 'Rollouts') -> str:
+    """Say what drives the simulation, and for how long it holds."""
+    from ..files.rollouts import CONTROLLER, DESCRIBED, IDENTIFIED
+
+    last = float(found.time[-1])
+    times = {}
+    for name, error in found.errors.items():
+        time = float(found.horizon(error)[-1])
+        times[name] = f'for {time:.2f} s' if time <= last else f'for all of {last:.2f} s'
+    driven = (
+        "by the recorded controller's law along its reference, in one run"
+        if found.driven_by == CONTROLLER
+        else f'by the measured efforts, with {found.starts} starts'
+    )
+    text = (
+        f'Driven {driven}. All joints stay within {100 * found.bound:g} % of their travel '
+        f'{times[IDENTIFIED]}'
+    )
+    text += f', with the robot description {times[DESCRIBED]}.' if DESCRIBED in times else '.'
+    return text + (f' Efforts drive it, because {found.reason}.' if found.reason else '')
+
+
+def _print_errors(found: 'Rollouts') -> None:
+    """Print the errors of each joint."""
+    from ..files.rollouts import rms
+
+    sizes = {name: 1e3 * rms(error) for name, error in found.errors.items()}
+    band = (
+        [
+            f'{format_number(1e3 * a, 3)} to {format_number(1e3 * b, 3)}'
+            for a, b in zip(*found.band, strict=True)
+        ]
+        if len(found.draws)
+        else None
+    )
+    rows = [
+        (
+            joint,
+            f'{format_number(found.travel[k], 3)} {found.units[k]}',
+            *(format_number(each[k], 3) for each in sizes.values()),
+            *([band[k]] if band else []),
+            f'm{found.units[k]}',
+        )
+        for k, joint in enumerate(found.joints)
+    ]
+    head = ('joint', 'travel', *sizes, *(['possible robots'] if band else []), 'RMS error in')
+    print_table(head, rows, '<' + '>' * (len(head) - 2) + '<')
