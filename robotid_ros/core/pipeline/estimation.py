@@ -293,12 +293,12 @@ def _agreement(logs: LogSet, parts: list[System], estimate: Estimate) -> list[Fi
     if len(own) < 2:
         return [finding('agreement_not_tested')]
     values, sigmas = (np.array([getattr(e, k) for e in own]) for k in ('value', 'sigma'))
-    found = agreement(values, sigmas)
-    place, test = found.parameter, {'p': found.p, 'parameter': estimate.names[found.parameter]}
-    if found.p > SIGNIFICANT:
+    p, place, session = agreement(values, sigmas)
+    test = {'p': p, 'parameter': estimate.names[place]}
+    if p > SIGNIFICANT:
         return [finding('logs_agree', **test)]
     figures = {'logs': names, 'values': values[:, place], 'sigmas': sigmas[:, place]}
-    return [finding('logs_disagree', outlier=names[found.session], **figures, **test)]
+    return [finding('logs_disagree', outlier=names[session], **figures, **test)]
 
 
 # Most iterations, and the relative change of the links' torques that ends them: each step is some
