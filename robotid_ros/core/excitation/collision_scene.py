@@ -17,8 +17,8 @@ from ...exceptions import CollisionError, ConfigurationError
 from ..arrays import Array
 from ..model.robot import Robot
 from .batch_kinematics import KinematicTree
-from .collision_bodies import collision_model, DRAWS, tool_frame
-from .distance_bounds import approach_bounds, BoundingSpheres, keeps_distance
+from .collision_bodies import collision_model, tool_frame
+from .distance_bounds import approach_bounds, BoundingSpheres
 from .settings import Workspace
 
 # Clearances above this need not be measured [m].
@@ -30,10 +30,6 @@ FREE_PART = 50
 PENALTY_CLEARANCE, PENALTY_UNIT = 0.004, 0.01
 # Nearest points that are nearer to each other do not give the direction between them [m].
 TOUCHING = 1e-9
-# Share of random configurations in which the spheres around two bodies are near.
-OFTEN = 0.5
-# Pairs with more joints between them have too many configurations to go through.
-MAX_JOINTS = 2
 
 
 class ToolBox:
@@ -114,8 +110,6 @@ class CollisionScene:
         self._spheres = BoundingSpheres(self.model, self.geometry)
         self._tree = KinematicTree(self.model)
         self._box = ToolBox(self.model, self._tree, settings)
-        limits = robot.limits
-        self._limits = np.array(limits.lower)[self.order], np.array(limits.upper)[self.order]
         # Of the last penalty: configurations, and what the clearances are at least.
         self._seen, self._least = np.empty((0, 0)), np.empty((0, 0))
 
@@ -188,40 +182,9 @@ class CollisionScene:
         if self._seen.shape == rows.shape:
             approach = np.abs(rows - self._seen) @ self.approach_bounds.T
             least = np.maximum(least, self._least - approach)
-        near = (least < PENALTY_CLEARANCE) & ~self._always_apart
+        near = least < PENALTY_CLEARANCE
         self._seen, self._least = rows, self._measure(rows, near, least)
         return self._with_walls(rows, np.where(near, self._least, np.inf))
-
-    @cached_property
-    def _always_apart(self) -> NDArray[np.bool_]:
-        """Pairs that keep their distance in all configurations: no search has to part them."""
-        lower, upper = (np.clip(x, -np.pi, np.pi) for x in self._limits)
-        drawn = np.random.default_rng(0).uniform(lower, upper, (DRAWS, len(lower)))
-        # Spheres tell the others apart as quickly.
-        often = (self._bounded(drawn) < PENALTY_CLEARANCE).mean(axis=0) > OFTEN
-        lower, upper = self._limits
-        # A turn is all that a joint without limits has.
-        turns = self._tree.axes[:, 3:].any(axis=1) & (upper - lower > 2.0 * np.pi)
-        ends = np.where(turns, [[-np.pi], [np.pi]], [lower, upper])
-        result = np.zeros(self.pairs, dtype=bool)
-        for pair in np.flatnonzero(often).tolist():
-            bounds = self.approach_bounds[pair]
-            joints = np.flatnonzero(bounds)
-            own, q = ends[:, joints], pin.neutral(self.model)
-            if len(joints) > MAX_JOINTS or not np.isfinite(own).all():
-                continue
-
-            def distance_at(
-                x: Array, q: Array = q, joints: Any = joints, pair: int = pair
-            ) -> float:
-                q[joints] = x
-                scene = self.geometry, self.geometry_data
-                pin.updateGeometryPlacements(self.model, self.data, *scene, q)
-                return float(pin.computeDistance(*scene, pair).min_distance)
-
-            cell, least = (own.mean(axis=0), 0.5 * np.ptp(own, axis=0)), self.settings.distance
-            result[pair] = keeps_distance(distance_at, *cell, bounds[joints], least)
-        return result
 
     def _with_walls(self, rows: Array, clearances: Array) -> Array:
         """Append the distances of the tool inside its box, where it has one."""
