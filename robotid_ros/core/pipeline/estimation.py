@@ -23,7 +23,6 @@ from ..findings import Finding
 from ..identification_settings import IdentificationSettings, MODEL_ERROR, SIMULATED
 from ..mixed.mixed_model import MixedModel
 from ..model.base_parameters import base_parameters, BaseParameters
-from ..model.parameters import INERTIAL
 from ..model.robot import ElasticRobot, Robot
 from ..parameters.plain_friction import DriveMotion
 from ..parameters.standard import basic_solution
@@ -331,13 +330,12 @@ def iterate_friction_load(
         )
     if not isinstance(recording, Recording):
         return robot, [finding('load_of_urdf')]
-    links = [p.symbol in INERTIAL for p in robot.parameters]
     base = base_parameters(robot)
     observed = prepare_without_delay(recording, robot, base, settings.signals)
     system = observed.system
     torque = np.zeros_like(system.Y)
     for _ in range(LOAD_ITERATIONS):
-        load = np.where(links, basic_solution(base, fit(system, 'wls').value), 0.0)
+        load = robot.of_links(basic_solution(base, fit(system, 'wls').value))
         previous, torque = torque, system.predict(base.of(load))
         robot = dataclasses.replace(robot, load_parameters=load)
         if np.linalg.norm(torque - previous) <= LOAD_TOLERANCE * np.linalg.norm(torque):
