@@ -110,8 +110,6 @@ class CollisionScene:
         self._spheres = BoundingSpheres(self.model, self.geometry)
         self._tree = KinematicTree(self.model)
         self._box = ToolBox(self.model, self._tree, settings)
-        # Of the last penalty: configurations, and what the clearances are at least.
-        self._seen, self._least = np.empty((0, 0)), np.empty((0, 0))
 
     @property
     def empty(self) -> bool:
@@ -149,13 +147,13 @@ class CollisionScene:
         """Return what clearances are at least, by spheres around the bodies, (N, pairs) [m]."""
         return self._spheres.gaps(rows) - self.settings.distance
 
-    def clearances(self, q: Array) -> Array:
-        """Return the clearances of configurations (N, n) [m], infinity where they are large."""
+    def clearances(self, q: Array, largest: float = LARGE_CLEARANCE) -> Array:
+        """Return the clearances of configurations (N, n) [m], infinity where they are larger."""
         if self.empty:
             return np.empty((len(q), 0))
         rows = self._model_order(q)
         least = self._bounded(rows)
-        near = least < LARGE_CLEARANCE
+        near = least < largest
         return self._with_walls(rows, np.where(near, self._measure(rows, near, least), np.inf))
 
     def is_free(self, q: Array) -> bool:
@@ -169,22 +167,6 @@ class CollisionScene:
             if (least < 0.0).any():
                 return False
         return True
-
-    def _near_clearances(self, q: Array) -> Array:
-        """
-        Return `clearances`, infinity for pairs that are known to be out of the penalty's reach.
-
-        From call to call a search moves little: bodies that were c apart are still at least
-        c − Σ `approach_bounds` |Δq| apart, and only those that may have come near are measured.
-        """
-        rows = self._model_order(q)
-        least = self._bounded(rows)
-        if self._seen.shape == rows.shape:
-            approach = np.abs(rows - self._seen) @ self.approach_bounds.T
-            least = np.maximum(least, self._least - approach)
-        near = least < PENALTY_CLEARANCE
-        self._seen, self._least = rows, self._measure(rows, near, least)
-        return self._with_walls(rows, np.where(near, self._least, np.inf))
 
     def _with_walls(self, rows: Array, clearances: Array) -> Array:
         """Append the distances of the tool inside its box, where it has one."""
@@ -200,7 +182,7 @@ class CollisionScene:
         """
         if self.empty:
             return 0.0, np.zeros((len(q), 0))
-        near = self._near_clearances(q)
+        near = self.clearances(q, PENALTY_CLEARANCE)
         excess = np.maximum(0.0, (PENALTY_CLEARANCE - near) / PENALTY_UNIT)
         value = np.where(excess < 1.0, 0.5 * excess**2, excess - 0.5)
         return float(np.sum(value)), -np.minimum(excess, 1.0) / PENALTY_UNIT
