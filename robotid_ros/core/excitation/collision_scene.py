@@ -137,24 +137,25 @@ class CollisionScene:
                 placed = place
             yield pin.computeDistance(self.geometry, self.geometry_data, pair)
 
-    def _measure(self, rows: Array, near: NDArray[np.bool_], least: Array) -> Array:
-        """Replace the clearances of `near` pairs, bounded from below so far, by what they are."""
+    def _bounded(self, rows: Array, largest: float) -> tuple[Array, NDArray[np.bool_]]:
+        """
+        Return what clearances are at least (N, pairs) [m], and which may be below the largest.
+
+        These are measured; the others are bounded by spheres around the bodies.
+        """
+        least = self._spheres.gaps(rows) - self.settings.distance
+        near = least < largest
         found = [result.min_distance for result in self._measured(rows, *np.nonzero(near))]
         least[near] = np.array(found) - self.settings.distance
-        return least
-
-    def _bounded(self, rows: Array) -> Array:
-        """Return what clearances are at least, by spheres around the bodies, (N, pairs) [m]."""
-        return self._spheres.gaps(rows) - self.settings.distance
+        return least, near
 
     def clearances(self, q: Array, largest: float = LARGE_CLEARANCE) -> Array:
         """Return the clearances of configurations (N, n) [m], infinity where they are larger."""
         if self.empty:
             return np.empty((len(q), 0))
         rows = self._model_order(q)
-        least = self._bounded(rows)
-        near = least < largest
-        return self._with_walls(rows, np.where(near, self._measure(rows, near, least), np.inf))
+        least, near = self._bounded(rows, largest)
+        return self._with_walls(rows, np.where(near, least, np.inf))
 
     def is_free(self, q: Array) -> bool:
         """Return whether all configurations (N, n) keep the smallest distance."""
@@ -162,9 +163,7 @@ class CollisionScene:
         if self.empty:
             return True
         for part in np.array_split(rows, 1 + len(rows) // FREE_PART):
-            least = self._bounded(part)
-            least = self._with_walls(part, self._measure(part, least < 0.0, least))
-            if (least < 0.0).any():
+            if (self._with_walls(part, self._bounded(part, 0.0)[0]) < 0.0).any():
                 return False
         return True
 
