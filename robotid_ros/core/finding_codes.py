@@ -8,7 +8,7 @@ tuples: '[[{joints} {shares:.0%}]]' gives 'j1 3 %, j2 4 %'. Only edges render th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 import dataclasses
 import re
 import string
@@ -19,7 +19,6 @@ import numpy as np
 from ..exceptions import FEW, shortened
 from .findings import Finding, Severity
 
-OK, INFO, WARNING, ERROR = Severity
 # Of a template: a part in double brackets, a value with its format.
 _PART, _SPEC = re.compile(r'\[\[(.*?)\]\]', re.DOTALL), re.compile(r'\{(\w+)[^}]*\}')
 
@@ -60,945 +59,713 @@ class Code:
         return {**plain, 'why': self.why, 'remedy': remedy}
 
 
-# What a remedy left when it was tried, `{tried}` in templates.
-TRIED = (
-    '[[ (tried with {tried_with}: residual of {tried_on} on parts that were not fitted '
-    '{before:.3p} → {after:.3p})]]'
-)
-EXPLAINS = (
-    'The model leaves {residual:.0%} of the effort of {joint} unexplained: {what} explains '
-    '{share:.0%} of what the joint alone leaves (residual on parts that were not fitted '
-    '{before:.2p} → {after:.2p})'
-)
-LACKS = (
-    'The model lacks a torque that the robot has: parameters of this and other joints are biased.'
-)
-CHANGES = '[[{joints} {shares:+.0%} from {since:.1f} s on]][[{joints} {drifts:+.0%} gradually]]'
-WEIGHTS = '[[{joints} {efforts:.3g} (description: {weights:.3g} {units})]]'
+# What templates share, by the name that stands for it in braces; `tried` is what a remedy left.
+SHARED = {
+    'tried': '[[ (tried with {tried_with}: residual of {tried_on} on parts that were not fitted '
+    '{before:.3p} → {after:.3p})]]',
+    'unexplained': 'The model leaves {residual:.0%} of the effort of {joint} unexplained',
+    'explains': 'explains {share:.0%} of what the joint alone leaves (residual on parts that were '
+    'not fitted {before:.2p} → {after:.2p})',
+    'biased': 'The model lacks a torque that the robot has: parameters of this and other joints '
+    'are biased.',
+    'changes': '[[{joints} {shares:+.0%} from {since:.1f} s on]]'
+    '[[{joints} {drifts:+.0%} gradually]]',
+    'weights': '[[{joints} {efforts:.3g} (description: {weights:.3g} {units})]]',
+}
+# Code, name and severity; what was seen, what it MEANS, what to DO, and WHY it matters.
+_TABLE = """\
+F001 of_earlier_version warning: {text} WHY Files of earlier versions hold sentences only.
+# F1: input
+F101 columns_found info: Columns of '{table}' were found by {how}: [[{quantities} {columns}]][[;
+    {alike} look alike]][[; {in_si} without a unit count as SI]] DO If they are others, name them
+    by --columns and --units WHY A column that is taken for another quantity or unit makes every
+    parameter wrong.
+F102 unit_assumed info: {quantity} counts as {unit}, for {reason} DO If it is another, give it by
+    --units WHY A wrong unit of positions or times scales velocities and inertias.
+F103 time_unit_assumed info: The stamps {columns} count as {unit}, {reason} DO If it is another,
+    give it by --units WHY A wrong unit of times scales velocities by a factor and inertias by its
+    square.
+F104 velocities_left_out info: The velocities are in {unit}, whose size nothing says: they are left
+    out WHY Velocities are computed from positions anyway; measured ones only help to find units.
+F105 efforts_zero info: {column} is 0 throughout: the efforts are {taken} WHY Some drivers log a
+    column of torques that they do not measure.
+F106 names_matched info: Names of joints differ from those of the robot: [[{words} is {joints}]]
+    WHY A wrong match mixes up the joints.
+F107 joints_left_out info: {words} left out: not among the joints of the robot WHY Only joints of
+    the robot description can be identified.
+F108 joints_by_order info: No name of a joint is known to the robot, their order counts: [[{words}
+    is {joints}]] DO If the order is another, give it by --joints WHY A log of another order mixes
+    up the joints.
+F109 joints_by_number info: {columns} counted as {joints} of {count} joints DO If they are others,
+    name them by --joints WHY A log of another part of the robot mixes up the joints.
+F110 tables_joined info: The tables of {tables} are one log[[; {left_out} left out, of another
+    length]] WHY Files of a folder that are of several logs do not belong together.
+F111 rows_of_other_joints info: Rows of other joints, or of the same in another order, are left
+    out: [[{sets} ({counts} rows)]] DO To use them, record a bag WHY Where publishers share a
+    topic, a column is of another joint in each row.
+F113 rows_sorted info: The rows are not in the order of their stamps: they are sorted WHY
+    Derivatives need samples in order of time.
+F114 rows_interpolated info: Positions and efforts are in different rows: they are interpolated WHY
+    An interpolated effort has less noise than a measured one, and is late or early.
+F115 rows_without_states info: {count} rows without positions and efforts are left out WHY They
+    hold something else.
+F116 rows_without_time info: {count} rows without a time, or with one far from all others, are left
+    out WHY A sample without its time cannot be used.
+F117 stamps_from_rate info: Stamps follow from the rate of the file, {rate:g} Hz WHY A rate that is
+    off scales velocities and inertias.
+F118 stamps_coarse info: The stamps change every {step:.3g} s only, for several rows each: they are
+    spread evenly, {rate:.6g} Hz DO If the rate is another, give it by --rate WHY Samples that were
+    not taken evenly get wrong times.
+F119 trials_joined info: The times of '{path}' start again within it: they are taken for trials one
+    after another, {gap:g} s apart WHY Trials of different robots or loads do not belong together.
+F120 metadata_missing info: metadata.yaml is missing: the data files are read themselves WHY A
+    recorder that was killed leaves none.
+F121 metadata_damaged warning: metadata.yaml is damaged ({reason}): the data files are read
+    themselves DO Check the disk WHY The disk or a copy may have damaged more of the recording.
+F122 files_missing warning: Of the recording {files} is missing DO Copy the whole folder WHY What
+    it held is missing in the result.
+F123 messages_missing warning: '{file}' promises {promised} messages, {count} were found DO Check
+    the disk, or copy it again WHY The recording lost its end, or parts.
+F124 cut_short warning: The recording was cut short: it is read up to its last whole message DO
+    mcap recover writes the index WHY A recorder that was killed leaves a file without its index.
+F125 damaged_parts warning: Damaged parts of '{file}' were left out: {parts}, with {count}
+    messages[[ from {start:.2f} to {stop:.2f} s]] DO Check the disk WHY Gaps are bridged or left
+    out; parameters of a joint that moved then are less certain.
+F126 messages_left_out warning: {count} messages of {topic} were left out: {reason} DO Correct the
+    publisher WHY Something publishes what is no joint state.
+F127 write_ahead_log warning: '{file}' was not merged DO Run sqlite3 {database} .dump to merge it
+    WHY Its messages, the last ones, are missing.
+F128 options_of_tables info: Columns, units and rate are of tables: they are passed over for a bag
+    WHY A bag says itself what its fields are.
+F129 topic_chosen info: The joint states of {topic} count, not those of {others} DO If these are
+    the wrong ones, name joints of another topic by --joints WHY Several publishers may be of
+    several robots.
+F130 states_of_fields info: There are no sensor_msgs/JointState: those of {topic} are taken WHY
+    Fields of a custom message were matched by their names.
+F131 no_stamps warning: The joint states carry no stamps: the times of reception count DO Let the
+    publisher stamp its messages WHY Times of reception jitter and are late, which blurs
+    accelerations.
+F132 commands_as_efforts info: The joint states report {what} of {joints}: the controller's
+    commands are taken for it WHY A drive that does not follow its command, by friction or a limit,
+    makes parameters wrong.
+F133 efforts_of_topic info: The efforts are those of {topic} WHY Measured currents or torques may
+    be published elsewhere than joint states.
+F134 several_publishers info: {groups} come from different publishers: they are interpolated WHY
+    Clocks of publishers may differ.
+F135 update_rate info: The states of '{controller}' come at {rate:.4g} Hz, its parameter
+    update_rate is {stated}: its updates are taken to be as frequent as its states WHY DIDIM
+    simulates the controller at its update rate.
+F136 sets_of_joints warning: Joint states name different sets of joints: [[{sets} {counts} times]]
+    DO Name the joints by --joints WHY Several publishers share a topic.
+F137 stamps_backward warning: {count} stamps jump back DO Stop the other publisher, or leave the
+    clock alone while recording WHY Two publishers share a topic, or a clock was set.
+F138 stamps_twice info: {count} stamps repeat: the same state was published twice WHY The publisher
+    is faster than what it reads.
+F139 messages_lost info: {count} messages are missing in {gaps} gaps WHY Gaps are bridged where
+    they are short, else left out.
+F140 other_robot warning: The parameters are of {identified}, the recording of {recorded} DO Give
+    the parameters of the robot that was recorded WHY Parameters of one robot do not predict
+    another one.
+# F2: signals
+F201 clock_jumped warning: The clock of the stamps jumped by {jump:+.6g} s after {since:.2f} s:
+    this is taken back by the times of reception DO Set the clock before recording WHY What was
+    estimated of a jump is less exact than stamps.
+F202 stamps_far_off warning: {count} samples with stamps far off were left out DO Check the driver
+    WHY The clock of the stamps fails at times.
+F203 clock_drifts warning: The stamps span {stamped:.1f} s, the reception of their messages
+    {received:.1f} s ({share:+.0%}) MEANS This is right if a bag was replayed at another speed.
+    Else the clock of the stamps is wrong, and inertias by {inertia:.0%} DO Record with stamps of
+    the system clock WHY Velocities are off by as much as the stamps, inertias by twice that.
+F204 simulated_time info: The stamps span {stamped:.1f} s of simulated time, the reception of their
+    messages {received:.1f} s ({share:+.0%}) WHY This is right if the simulation was not as fast as
+    real time.
+F205 stamps_rounded info: {count} samples have the stamp of the one before: the stamps are rounded
+    to {step:.3g ms}, the samples were spread evenly between them WHY Rounded stamps make
+    velocities noisy.
+F206 stamps_jitter info: The stamps jitter by {jitter:.2f ms}, the samples have {share:.0%} of its
+    variance: the rest was taken out WHY Stamps that are off the samples make accelerations noisy.
+F207 samples_not_finite info: {count} samples that are not numbers were left out WHY A sensor or a
+    bus fails at times.
+F208 stamps_repeated info: {count} samples with repeated or older stamps were left out WHY The same
+    state was published twice, or by two publishers.
+F209 spikes info: {count} spikes in the {quantity} of {joint} were left out WHY A single wrong
+    value makes large accelerations.
+F210 samples_repeated info: {count} samples repeat the one before them: they are left out WHY A
+    driver that hangs publishes its last state again.
+F211 angles_unwrapped info: The position of {joints} jumps by 2π: it is unwrapped WHY Encoders of
+    one turn start again.
+F212 gaps_interpolated warning: Messages are missing all over, {rate:.3g} come in a second: gaps of
+    up to {longest:.2f} s were interpolated DO Record without losses for better accelerations WHY
+    Accelerations within the gaps are guessed.
+F213 gap_left_out info: Nothing was recorded for {duration:.2f} s at {since:.2f} s: left out WHY
+    What the robot did then is not in the result.
+F214 gaps_left_out info: Nothing was recorded for {duration:.2f} s in {count} gaps: left out WHY
+    What the robot did then is not in the result.
+F215 mostly_gaps warning: Nothing was recorded for {duration:.2f} s in {count} gaps, which is
+    {share:.0%} of the time: left out MEANS The parameters are those of a few short bursts and may
+    be far off DO Record without losses WHY Filters have transients at the ends of each burst.
+F216 samples_missing info: {count} of {total} samples are missing: they are interpolated WHY A few
+    missing samples cost hardly any accuracy.
+F217 effort_clipped warning: The effort of {joint} is clipped in {share:.1%} of the samples: these
+    are left out DO Run a slower trajectory WHY A drive at its limit does not show the torque that
+    the motion needs.
+F218 effort_steps warning: The effort of {joint} comes in steps of {step:.3g} MEANS Rounding is no
+    noise: errors may be larger than σ says DO Record efforts with more digits WHY Rounding is the
+    same at the same effort; averaging does not remove it.
+F219 periods_averaged info: The periods of {period:g} s were averaged WHY An average of periods has
+    less noise.
+F221 efforts_held info: The efforts are commands that were held: they belong {delay:.2f ms} before
+    their stamps WHY A command counts from when it is set until the next one.
+F222 delay_removed info: The efforts are {delay:.2f ms} ± {sigma:.2f ms} behind the positions: this
+    delay is removed, see signals.time_offset WHY A delay looks like friction or inertia.
+F223 delay_too_long warning: The efforts are {delay:.2f ms} ± {sigma:.2f ms} behind the positions:
+    too long for a bus, so it is not removed DO Record both from one clock WHY A delay looks like
+    friction or inertia.
+F224 joint_delay_removed warning: The effort of {joint} is {delay:.0f ms} ± {sigma:.0f ms} behind
+    its position, others {common:.0f ms}: its delay is removed DO Record all efforts from one clock
+    WHY A delay looks like friction or inertia.
+F225 joint_delay warning: The effort of {joint} is {delay:.0f ms} ± {sigma:.0f ms} behind its
+    position, others {common:.0f ms}: its delay is not removed MEANS Its friction is doubtful DO
+    Record all efforts from one clock WHY A delay looks like friction or inertia.
+F226 uncertain_times warning: The stamps jitter by {jitter:.2f ms}, and the times of the samples
+    are known to {left:.2f ms} only MEANS {parameter} may be off by {change:.2g} {unit} for that,
+    {ratio:.1f} times what noise does. σ counts it DO Record on a quiet machine, or give the
+    process that reads the drives a real-time priority and a real-time kernel WHY An error of time
+    is an error of velocity and acceleration.
+F227 long_recording info: A long recording: residuals and torques shown are of {count} parts of it,
+    the fit is of all WHY Rows of a long recording do not fit into memory.
+F228 logs_together info: {count} logs were identified together: {logs} WHY Logs add up where
+    nothing but the motion differs.
+F229 long_logs info: Long logs: residuals and torques shown are of parts of them, the fit is of all
+    WHY Rows of long recordings do not fit into memory.
+# F3: motion
+F301 hardly_moved warning: {joint} hardly moved ({share:.0%} of the time) DO Record a motion that
+    moves it, or name it in robot.locked WHY Of a joint at rest, friction takes any value.
+F302 one_way warning: {joint} turned one way only ({share:.1%} of its motion the other way) MEANS
+    Its Coulomb friction and its offset are told apart by assumption only, their sum is identified
+    DO Record a motion that turns it both ways WHY At one sign of the velocity, Coulomb friction is
+    a constant torque, as an offset is.
+F303 beyond_limits error: {joint} was recorded from {low:.4g} to {high:.4g}, outside of its limits
+    {lower:.4g} to {upper:.4g} DO Check unit (rad, not degrees), zero and URDF WHY Positions in
+    degrees, or of another zero, make every parameter wrong.
+F304 locked_without_efforts info: [[{joints} stood at {positions:.4g}]], without efforts beside
+    those of the others: taken as locked there WHY Gravity and inertia of the others depend on
+    where they are.
+F305 locked_though_moving warning: [[{joints} moved around {positions:.4g}]], without efforts
+    beside those of the others: taken as locked there DO Record them with the others, or at rest
+    WHY Gravity and inertia of the others depend on where they are.
+F306 joints_not_recorded warning: The recording lacks [[{joints} at {positions:.4g}]]: taken as
+    locked there DO If that is wrong, set robot.locked WHY Gravity and inertia of the others depend
+    on where they are.
+F307 stood_still info: {joint} stood at {position:.4g} and is not identified DO Let it move, if it
+    should be WHY Of a joint at rest nothing can be identified.
+F308 moved_but_locked warning: {joint} moved from {low:.4g} to {high:.4g} but counts as locked DO
+    Name it in robot.joints, or record with it at rest WHY Its motion acts on the others.
+F309 names_alike info: Joints of description and recording have names that are alike: [[{joints}
+    and {recorded}]] DO If they are the same, rename them in the description WHY A joint without
+    its recording is taken as locked.
+F310 encoder_noise info: Encoders are noisy: motion and parameters were estimated together from
+    averaged periods WHY Noise of a small deflection biases stiffnesses.
+F311 did_not_move info: {joint} did not move DO Name it in robot.locked, or move it WHY Of a joint
+    at rest nothing can be identified.
+# F4: efforts and model
+F401 effort_sign error: The effort of {joints} seems to have the opposite sign DO Set
+    robot.drive_gain to {gains:.3g} there, or of a table --units 'effort=Nm*-1', one for each joint
+    between commas{tried} WHY Positive efforts have to accelerate a joint in its positive
+    direction.
+F402 effort_gain error: The effort of {joint} is {factor:.4g} times what fits those of the other
+    joints[[, as if it were in {unit}]] DO Set its robot.drive_gain to {gains:.3g}[[ (or that of
+    {other} by {other_gain:.3g}: these data do not tell which)]]{tried} WHY One joint with a wrong
+    scale spoils the parameters of those that share links with it.
+F403 efforts_swapped error: The efforts of {joints} are exchanged DO Name their columns the other
+    way round{tried} WHY Every parameter of both joints is wrong.
+F404 effort_scale error: Efforts are not those of the URDF's masses: [[{joints} {factors:.3g}
+    times]] DO If the efforts are currents or in another unit, set robot.drive_gain to what turns
+    them into torques, about {gains:.3g}{tried} WHY A wrong unit scales masses, inertias and
+    friction.
+F405 effort_unit error: The efforts are no torques: they are {factor:.2g} times what the masses of
+    the URDF need ([[{joints} {factors:.3g}]]), as currents are MEANS Masses, inertias and friction
+    are wrong by such factors DO Set robot.drive_gain to the torque per unit of effort of each
+    joint, about {gains:.3g}, or of a table --units 'effort=A*12'. If they are torques, correct the
+    masses of the URDF or set every robot.drive_gain to 1{tried} WHY A unit that is not N·m scales
+    masses, inertias and friction.
+F406 effort_unit_of_log error: The efforts are {what} MEANS Parameters come out per {each} DO Give
+    gains [N·m/{unit}], --units 'effort={unit}*0.12' WHY A unit that is not N·m scales masses,
+    inertias and friction.
+F407 gravity_direction error: Gravity along ({direction:.2f}) in the frame of the base explains the
+    efforts far better than robot.gravity does DO If the arm hangs, or stands on a wall or a slope,
+    set robot.gravity to that{tried} WHY With a wrong gravity, every mass and centre of mass is
+    wrong.
+F408 friction_jump error: The friction of {joint} changes by {jump:+.2g} {unit} at {since:.2f} s DO
+    Leave out what is from {start:.2f} to {stop:.2f} s, or identify the parts apart{tried} WHY One
+    value of friction cannot stand for two.
+F409 effort_saturation error: The effort of {joint} seems to saturate near {limit:.3g} in
+    {share:.0%} of the samples DO Run a slower trajectory, or leave these parts out WHY A drive at
+    its limit does not show the torque that the motion needs.
+F410 beyond_effort_limit error: Efforts are far beyond the URDF's effort limits: [[{joints}
+    {efforts:.3g} ({limits:.3g})]] MEANS Their unit or drive gain, or the limits, are not those of
+    this robot DO Check units, robot.drive_gain and the limits WHY Drives peak at two to three
+    times what they hold.
+F411 implausible_inertia error: Joints move like inertias of [[{joints} {inertias:.2g} (URDF:
+    {expected:.2g})]] kg·m² (prismatic: kg) MEANS Unit or drive gain of their efforts, the unit of
+    the times or the inertias of the URDF are not those of this robot, or the joints are elastic DO
+    Check units, robot.drive_gain and the URDF WHY An inertia far from that of the links comes from
+    a wrong unit, or from springs.
+F417 axis_reversed error: {joints} moves the other way round than in the URDF DO Multiply the axis
+    in the URDF by -1, check the position limits, which turn with it, and set robot.drive_gain to
+    {gains:.3g} there{tried} WHY Positions, efforts and URDF have to agree which way is positive.
+F412 effort_changed error: During the recording the scale of efforts changed: {changes} MEANS A
+    gain, a filter or a drive is another one since DO Identify the parts apart WHY One set of
+    parameters cannot stand for both parts.
+F413 friction_changed error: During the recording the friction changed: {changes} DO Let the robot
+    warm up before recording, or identify the parts apart WHY Friction falls by a third or more as
+    gears warm up.
+F414 load_changed error: During the recording the load beyond joints changed: {changes} MEANS What
+    hangs on these joints changed DO Identify the parts with and without it apart WHY One set of
+    parameters cannot stand for both parts.
+F415 offset_changed error: During the recording the zero of efforts changed: {changes} DO Set it to
+    zero again, or identify the parts apart WHY A zero that moves looks like friction and gravity.
+F416 payload_changed error: From {since:.1f} s on the last link carries another load[[, by about
+    {mass:+.2g} kg,]] than before DO Identify the parts with and without it apart WHY Masses of the
+    last links are those of neither part.
+F420 unexplained_coupling error: {unexplained}: what goes with speed and acceleration of {other}
+    {explains} DO If a motor turns with both, see coupling in robot.couplings WHY {biased}
+F421 unexplained_spring error: {unexplained}: what goes with its own position {explains} DO Of a
+    spring, a counterbalance or a cable, see spring in robot.friction WHY {biased}
+F422 unexplained_friction error: {unexplained}: another shape of friction {explains} DO See
+    robot.friction: stiction, makkar, smooth_coulomb, root_viscous WHY {biased}
+F423 unexplained_load_friction error: {unexplained}: friction that grows with the load {explains}
+    DO See load_coulomb in robot.friction WHY {biased}
+F424 unexplained_lag error: {unexplained}: a lag behind the model {explains} DO Check for a delay
+    (signals.time_offset) or friction that builds up over a reversal WHY {biased}
+F425 unexplained_motion error: {unexplained}: it follows the motion, but no friction, spring,
+    coupling or delay explains it DO Check effort sensor, URDF and what touches the robot WHY
+    {biased}
+F426 unexplained_effort error: {unexplained}: no sign, gain, exchange of columns, delay or
+    direction of gravity explains it DO Compare joint axes and lengths of the URDF with the robot
+    WHY {biased}
+F427 contradicting_joints error: The model leaves more unexplained than it would of each joint
+    alone: [[{joints} ({residuals:.0%} instead of {alone:.0%})]]. No sign, gain, exchange of
+    columns, delay or direction of gravity explains it MEANS The joints contradict each other DO
+    Compare joint axes and lengths of the URDF with the robot WHY Joints share the parameters of
+    the links beyond them: what fits one has to fit the others.
+F430 spring_not_shown warning: The torque of {joint} explains {explained:.0%} of its deflection of
+    {deflection:.1e} rad, {parameter} = {stiffness:.3g} MEANS These data show no spring DO Take the
+    joint out of robot.elastic.joints or improve its encoders WHY A stiffness from a deflection
+    that is noise means nothing.
+F431 elastic_transmission warning: An elastic transmission of about {stiffness:.2g} {unit} would
+    explain {share:.0%} of what the rigid model leaves at {joint} below {band:.1f} Hz DO Add a link
+    encoder and robot.elastic, or move slower WHY Behind a spring, the link is not where the
+    encoder of the motor is.
+F432 second_encoder warning: {encoder} moves with {joint} but for up to {deflection:.2g} rad, in
+    step with its effort (correlation {correlation:.2f}) MEANS {joint} is elastic DO Add it to
+    robot.elastic.joints WHY Two encoders of a joint show its spring.
+F441 gravity_compensated error: The efforts hold no gravity, which the model counts MEANS The
+    driver compensates gravity before it publishes them DO Set robot.effort_kind, or --effort-kind,
+    to without_gravity{tried} WHY Every mass and centre of mass is wrong.
+F440 no_gravity info: The efforts hold no gravity: without it the model predicts within
+    {without:.1%}, with it within {with_gravity:.1%} DO If the driver does that, set
+    robot.effort_kind to 'without_gravity', else to 'joint_torque' WHY Some drivers compensate
+    gravity before they publish the effort.
+F445 model_not_chosen warning: No friction beyond viscous and Coulomb was looked for: {reason} DO
+    Record longer, or set identification.model to plain WHY What friction does at low speed or
+    under load is then an error of all parameters.
+F442 load_of_urdf warning: The load of the friction is that of the URDF DO Choose a part that fits
+    into memory WHY Its iteration needs all rows at once.
+F443 load_not_converged warning: The load of the friction did not converge in {steps} steps DO
+    Leave load_coulomb out of robot.friction, or excite with more load WHY Friction that grows with
+    the load is a product of parameters, found by iteration.
+F450 inertial_incomplete warning: The inertial of {links} lacks a mass or a number of its inertia:
+    parsers of URDFs leave it out DO Complete it WHY The initial parameters of these links are
+    zero.
+F451 inertia_impossible warning: The inertia of {links} has a negative diagonal element, which no
+    body has DO Correct it WHY Initial parameters that no body has pull the result away.
+F452 angles_rounded info: Angles of {joints} were written as rounded multiples of π/2 and taken as
+    exact DO Write more decimals in the URDF WHY Axes that are almost parallel give base parameters
+    that no data can distinguish.
+F453 masses_assumed warning: The URDF has no inertials: {mass:g} kg are shared out between its
+    links by their lengths MEANS Efforts of a motion to be run, and how standard parameters are
+    shared between links, depend on them DO robot.mass should be that of the data sheet; masses and
+    inertias in the URDF are better WHY Base parameters and predicted torques do not depend on
+    them.
+F460 effort_constant warning: The effort of {joint} never changes while it moves DO Check its
+    sensor WHY A joint without effort cannot be identified.
+F461 effort_against_motion warning: The effort of {joint} drives against its motion on the whole,
+    as one of the opposite sign does; identify tries it WHY Friction takes energy: a motor has to
+    give it.
+F462 effort_flat warning: The effort of {joint} is clipped in {share:.1%} of the samples DO Run a
+    slower trajectory WHY A drive at its limit does not show the torque that the motion needs.
+# F5: parameters
+F501 smaller_than_sigma info: Smaller than their σ: [[{parameters} (%σ {percent:.0f})]]; the motion
+    does not tell them from zero DO [[Use the {tried_with}]]{tried} WHY Such a parameter has an
+    unknown sign; together they may still predict well.
+F502 methods_disagree warning: {method} and DIDIM disagree on {parameters} MEANS Noise of the
+    positions spoils the one, wrong gains, delays or a slow control loop the other DO Compare the
+    residuals of both in the report WHY Both are unbiased where their assumptions hold.
+F503 not_physical warning: {robot}: identified.urdf leaves a residual of {residual:.3p}, the base
+    parameters {base:.3p}: no physically consistent bodies and friction leave less than
+    {attainable:.3p} MEANS In the way is the link or drive of '{joint}', without whose constraints
+    {without:.3p} would be left DO Check the effort and the friction of that joint WHY A simulator
+    needs bodies that can exist; prediction does not.
+F504 base_predicts_better warning: Base parameters predict better than identified.urdf DO Use
+    these{tried} WHY Consistent bodies may fit less than the base parameters.
+F505 near_description warning: The motion tells too little of {parameters}: they stay near the
+    values of the robot description, dry friction of a joint that never slips at what holds it DO
+    Excite these joints more to identify them WHY What the motion does not show comes from the
+    description.
+F506 payload_uncertain warning: The mass, {mass:.3g} ± {sigma:.2g} kg, does not stand out of its σ
+    DO Check {advice}, take a heavier body, or a motion against gravity WHY A payload is the
+    difference of two identifications.
+F507 payload_not_told warning: The motion does not tell {parameters} apart (σ is infinite), and so
+    not {central} DO Move the joints up to {joint} more, about other axes, if these matter WHY A
+    wrist that turns about one axis shows one inertia only.
+F508 payload_impossible warning: No body can have the parameters that fit best: these are of the
+    nearest one that can exist, up to {distance:.1f} σ away DO [[Check {advice}, and the robot
+    description]][[Record longer for more exact {inexact}]] WHY Noise, or a wrong model, lies
+    between both.
+# F6: result
+F601 exact_fit warning: The model leaves hardly anything of the effort of [[{joints}
+    ({residuals:.2p})]], which has less noise than any sensor ({least:.1p}) MEANS They look like
+    computed efforts DO Record measured efforts WHY Efforts that are computed from a model give
+    that model's parameters, not the robot's.
+F602 no_dissipation warning: The friction of {joint} does not dissipate from {low:.3g} to
+    {high:.3g} {length}/s: between {start:.3g} and {stop:.3g} {length}/s it pushes with
+    {torque:.2g} ± {sigma:.1g} {unit} MEANS Its law is no use there DO Take its plain equivalent
+    (plain_friction in parameters.yaml), or record more of these speeds WHY A simulation with
+    friction that gives energy is unstable.
+F604 logs_far_apart warning: The logs do not agree, so much of their efforts is left unexplained:
+    [[{logs} {shares:.0%} (alone {own:.0%})]] DO Identify apart what had another tool, temperature
+    or robot WHY One set of parameters cannot stand for several robots.
+F605 logs_agree info: The logs agree within their σ: p = {p:.2g} by Cochran's Q of each parameter,
+    with Holm's correction, least on {parameter} WHY Parameters that repeat from log to log are
+    those of the robot.
+F606 logs_disagree warning: The logs disagree, most on {parameter} ([[{logs} {values:.4g} ±
+    {sigmas:.2g}]]): p = {p:.2g} by Cochran's Q of each parameter, with Holm's correction DO Look
+    for what differs in {outlier}: temperature, tool or wear WHY σ of logs that differ is too
+    small.
+F607 agreement_not_tested info: Too few of the logs determine all parameters to test whether they
+    agree WHY The test needs an estimate from each log.
+F610 effort_not_predicted warning: {residual:.0%} of the effort of {joint} is not predicted MEANS
+    No factor and no zero explains it DO Payload, friction (temperature) or delay may have changed,
+    or the parameters are not of this robot WHY The model does not stand for this recording.
+F611 effort_scaled warning: {residual:.0%} of the effort of {joint} is not predicted: what was
+    measured is {factor:.3g} times the prediction DO Check its unit, or divide its robot.drive_gain
+    by {factor:.3g}{tried} WHY The unit or the gain of the effort is another one.
+F612 effort_shifted warning: {residual:.0%} of the effort of {joint} is not predicted: what was
+    measured is {offset:.3g} beside it DO Check the zero of its sensor{tried} WHY The zero of the
+    sensor is another one.
+F613 nothing_predicted warning: {residual:.0%} of the effort of {joint} is not predicted DO The
+    parameters may not be of this robot, or units, signs or zeros of joints differ WHY The model
+    does not stand for this recording.
+F620 loop_slow warning: {joint}: ω_n of its loop is {omega:.3g} rad/s, only {ratio:.2g} times the
+    bandwidth of the motion ({band:.3g} rad/s) MEANS DIDIM may be biased DO Use a slower motion or
+    stiffer gains WHY A loop that does not follow the motion leaves its parameters to the gains.
+F621 motion_doubtful warning: {joint}: the simulated motion is {ratio:.2g} times as far from the
+    measured one as that is from its reference MEANS Its parameters are doubtful, its friction
+    above all DO The control law or its gains are not the robot's: compare them WHY The simulated
+    loop lags as the measured one does where gains are right.
+F622 motion_wrong error: {joint}: the simulated motion is {ratio:.2g} times as far from the
+    measured one as that is from its reference MEANS Its parameters are not trustworthy DO The
+    control law or its gains are not the robot's: compare them WHY The simulated loop lags as the
+    measured one does where gains are right.
+F623 torque_unexplained warning: {residual:.0%} of the torque stays unexplained DO The control law,
+    its gains or the drive gains may not be the robot's: compare them WHY The right control law
+    leaves far less.
+F624 not_converged warning: {method} has not converged, its result is that of the last simulation
+    ({reason}) MEANS [[Do not trust {parameters}]] DO Use a richer motion, or look at its
+    convergence in the report WHY Parameters that still change are not determined.
+F625 steps_shortened info: Some steps of {method} were shortened DO Check its convergence in the
+    report WHY A full step would have made the simulation worse.
+F626 reference_instruments info: The instruments are those of the reference, since none were
+    simulated: {reason} WHY Instruments of a simulation correlate more with the motion.
+F627 nothing_to_compare warning: DIDIM has no result to compare with: {reason} DO If the comparison
+    is not needed, use method 'wls' WHY Two methods with different assumptions check each other.
+F630 no_report warning: There is no report: {reason} WHY The report has the plots that show why a
+    joint is predicted badly.
+F631 marked_unusable warning: These parameters were judged to be unusable when they were identified
+    ({reason}) DO Identify again WHY They predict no other motion of the robot.
+# F7: session
+F701 session_cut warning: The session was cut while {phase}[[, {missing:.1f} s of this motion are
+    missing]] DO Record a whole session WHY A motion that was cut excites less than was designed.
+F702 slow_motion info: {phase} ran at {speed:.0%} of the planned speed, by the speed scaling WHY
+    Inertias are known better at full speed.
+F703 speed_changed info: {phase} ran at {low:.0%} to {high:.0%} of the planned speed, by the speed
+    scaling, so its periods differ WHY Periods that differ cannot be averaged, and inertias are
+    known better at full speed.
+F704 gains_changed warning: The gains of {joints} were changed during the recording, and nobody
+    knows when MEANS No method uses them DO For DIDIM, record with gains that stay WHY DIDIM
+    simulates the controller with its gains.
+# F8: design of a motion
+F801 designed_columns info: {count} columns, {which} WHY The motion excites the parameters of these
+    columns.
+F802 search_stopped info: The search was stopped before its end: the same seed may give another
+    trajectory WHY A longer search excites more.
+F803 convex_hulls info: {count} meshes are replaced by their convex hulls WHY A hull is larger than
+    its mesh: distances are smaller than those of the robot.
+F804 boxes info: The hulls of {bodies} are too fine: they are replaced by boxes WHY A box is larger
+    than its mesh: distances are smaller than those of the robot.
+F805 never_apart info: Never apart, not checked: {pairs} WHY Bodies that overlap in every pose are
+    neighbours by their shapes.
+F806 overlapping info: Overlap in many poses by their shapes, not checked: {pairs} DO See that they
+    cannot touch WHY A motion may bring these links together.
+F807 arm_hangs info: No ground is set, the arm seems to hang ({reason}) DO If there is one, set
+    excitation.workspace.ground WHY Without a ground, the motion may reach the floor.
+F808 no_room_above_ground info: No ground is set: no pose is free above {height:g} m, the arm may
+    hang DO If there is one, set excitation.workspace.ground WHY Without a ground, the motion may
+    reach the floor.
+F809 followers_stand_still warning: {joints} follow joints of the arm, and stand still in the
+    model: how they move is not in the checks of a motion DO Keep clear of them WHY They may hit
+    something.
+F810 self_collision_unchecked warning: Self-collision is not checked DO Set
+    excitation.workspace.self_collision WHY The motion may bring links together.
+F811 ground_unchecked warning: The ground is not checked DO Set excitation.workspace.ground to its
+    height WHY The motion may reach the floor or the table.
+F812 masses_unchecked warning: The masses of the links are assumed, efforts are checked by these
+    alone DO Give the links masses and inertias WHY The motion may need more effort than the drives
+    have.
+F813 no_collision_geometry warning: The description has no collision geometry: self-collision is
+    not checked DO Give the links collision geometry WHY The motion may bring links together.
+F814 collision_geometry_unreadable warning: The collision geometry cannot be read ({reason}):
+    self-collision is not checked DO Set excitation.workspace.mesh_folders WHY The motion may bring
+    links together.
+F820 badly_conditioned error: The normalised condition number is {condition:.3g}, above {most:g} DO
+    Lengthen excitation.period, raise excitation.time_limit or loosen the limits WHY Noise moves
+    parameters far where columns are nearly dependent.
+F821 search_too_short error: The search was stopped after {evaluations} evaluations for {variables}
+    variables DO Raise excitation.time_limit WHY Such a search has not looked in every direction.
+F822 nothing_validates error: There is no trajectory that validates: {reason} DO Loosen the limits,
+    or set excitation.validation.kind to none WHY Without another motion, nothing shows how well
+    the model predicts.
+# F9: fleets; 'type' and 'robot' name the robot
+F901 inverted_effort error: The effort of {joint} has the opposite sign of the others ({gain:.2f}
+    times what they predict) DO Check its wiring and drive gain WHY Its parameters do not belong to
+    those of its type.
+F902 undeclared_payload warning: Links differ from the others as if {mass:+.3g} kg were at {joint}
+    (p = {p:.1g}) DO Check tool, payload and their declaration WHY Feed-forward and contact
+    detection of this robot are wrong by a payload.
+F903 outlier warning: {parameter} differs from the others by {difference:+.3g} {unit}, {times:.0f}
+    times their spread (p = {p:.1g}) DO Look for wear, a repair or another tool WHY Robots of one
+    type share their parameters but for tolerances and wear.
+F904 friction_drift warning: {parameter} changed from {before:.3g} by {step:+.2g} {unit}
+    ({share:+.0%}) by {since} (p = {p:.1g}) DO Check lubrication and bearings of the joint WHY
+    Friction that changes beyond temperature is a sign of wear.
+# F10 to F21: the doctor, by what it looks at
+F1001 localhost_only info: ROS_LOCALHOST_ONLY=1 overrules ROS_AUTOMATIC_DISCOVERY_RANGE DO Unset
+    it, and set ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST WHY Two settings that contradict each other
+    surprise later.
+F1002 discovery_range error: ROS_AUTOMATIC_DISCOVERY_RANGE is '{range}' DO Set it to one of
+    {ranges} WHY ROS takes another range than was meant.
+F1003 no_nodes error: No other node is heard in ROS domain {domain} with the discovery range
+    {range} DO Start the robot, and set ROS_DOMAIN_ID, ROS_AUTOMATIC_DISCOVERY_RANGE and
+    RMW_IMPLEMENTATION here as it has them WHY Without the robot nothing can be recorded.
+F1004 nodes_heard ok: {count} nodes in ROS domain {domain} with the discovery range {range} WHY The
+    graph is there.
+F1005 open_network info: Anybody on the network may command the robot DO Set
+    ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST where the robot is on this machine, or see
+    docs/security.md WHY ROS 2 has no passwords unless security is on.
+F1006 no_messages error: {topics} have publishers, and no message of any arrives DO Export
+    FASTDDS_BUILTIN_TRANSPORTS=UDPv4 ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET here and on the robot,
+    and let the firewall pass UDP (docs/interface.md, nodes that do not hear each other) WHY
+    Discovery works, transport does not: containers, shared memory or a firewall.
+F1101 wrong_type error: {node} publishes {type} on '{topic}' DO Remap it, {expected} belongs there
+    WHY Nodes that expect the usual type hear nothing.
+F1102 not_latched warning: {node} does not keep '{topic}' for nodes that start later DO Publish it
+    with the durability transient_local, as robot_state_publisher does WHY A recorder that starts
+    later has no robot description.
+F1103 quality_mismatch warning: {reader} hears nothing of {publisher} on '{topic}', it asks for
+    {lacks} DO Give both the same quality of service WHY DDS does not connect them, and says
+    nothing.
+F1201 controller_not_named info: No controller was named, '{controller}' is taken DO Set
+    excitation.controller to {controller} in the configuration WHY A second controller makes the
+    choice open.
+F1202 controller_found ok: '{controller}' commands {interfaces} of {joints}[[ at {rate:g} Hz]] WHY
+    A session moves the robot by it.
+F1203 not_serving error: '{controller}' does not serve follow_joint_trajectory DO Configure and
+    activate it WHY No motion can be sent.
+F1204 controller_silent error: '{topic}' is silent[[, the controller is '{state}']] DO [[Activate
+    the controller: 'ros2 control switch_controllers --activate {inactive}']][[The update loop of
+    '{active}' stands still, see controller_manager's log]] WHY A session needs the state of the
+    controller.
+F1205 controller_unfit error: {reason} DO See docs/guide/your_robot.md for what a controller has to
+    have WHY A session is refused.
+F1206 controller_mute error: '{controller}' does not say which joints and interfaces it has DO
+    Restart it, it must be a joint_trajectory_controller WHY A session has to know what it
+    commands.
+F1207 other_controllers error: There is no controller '{controller}', but {others} DO Name one in
+    excitation.controller or by --controller, without its --namespace WHY No motion can be sent.
+F1208 no_controller error: There is no controller '{controller}', nobody serves
+    follow_joint_trajectory DO Load and activate a joint_trajectory_controller, or set --namespace
+    WHY No motion can be sent.
+F1209 no_path_tolerance warning: '{controller}' has no path tolerance for {joints}, so that the
+    robot runs on when its states freeze DO Set constraints.{joint}.trajectory and so on
+    (docs/safety.md) WHY Path tolerances alone stop a robot whose states no client can trust.
+F1210 joints_taken error: '{controller}' is '{state}', and '{other}' has its joints DO Run 'ros2
+    control switch_controllers --deactivate {other} --activate {controller}' WHY Two controllers
+    cannot command one joint.
+F1211 stops_at_once info: '{controller}' holds at once when a motion is cancelled, without a ramp
+    DO Set constraints.decelerate_on_cancel, and constraints.JOINT.max_deceleration_on_cancel of
+    every joint WHY A stop at full speed is a jump of the reference, which drives may answer with a
+    fault.
+F1212 no_deceleration warning: '{controller}' is to brake along a ramp and has no deceleration for
+    {joints}, so that it holds at once DO Set constraints.{joint}.max_deceleration_on_cancel and so
+    on WHY The controller brakes only where it knows one of every joint.
+F1213 starts_at_last_command info: '{controller}' begins at its last command when it is activated
+    DO Set set_last_command_interface_value_as_state_on_activation to false WHY A robot that was
+    moved meanwhile jumps back.
+F1214 open_loop warning: '{controller}' begins motions at its last command, for open_loop_control
+    is set DO Set open_loop_control to false WHY A robot that was held up on its way jumps to where
+    the next motion begins.
+F1215 ends_in_motion info: '{controller}' accepts motions that do not end at rest DO Set
+    allow_nonzero_velocity_at_trajectory_end to false WHY It holds the last velocity as its
+    reference after the end.
+F1216 waits_for_goal info: '{controller}' waits without an end for {joints} to reach a goal DO Set
+    constraints.goal_time, in seconds WHY A motion that ends beside its goal is never reported as
+    ended.
+F1217 uneven_updates warning: '{controller}' is to update at {update:g} Hz, controller_manager at
+    {manager:g} Hz DO Set update_rate to {better:g} WHY A rate that does not divide is not kept,
+    and DIDIM replays the one that was named.
+F1301 didim_possible ok: Possible, with effort commands and gains WHY DIDIM replays the law that
+    makes the effort.
+F1302 didim_gains info: DIDIM lacks the gains of {joints} DO Set them in the controller, or
+    identify by wls WHY DIDIM replays the law that makes the effort.
+F1303 didim_commands info: DIDIM needs effort commands, '{controller}' commands {interfaces} DO
+    Identify by wls, which needs positions and efforts only WHY DIDIM replays the law that makes
+    the effort.
+F1401 no_manager info: No controller_manager is heard, the states of hardware and other controllers
+    are not checked WHY Simulators and some drivers have none.
+F1402 manager_unanswered info: Hardware and other controllers are not checked, {reason} DO Look at
+    'ros2 control list_hardware_components' WHY An inactive hardware component does not move.
+F1403 manager_warning warning: {text} DO See controller_manager's log WHY controller_manager says
+    so on /diagnostics.
+F1404 hardware_inactive error: Hardware '{hardware}' is '{state}' DO See its log, then 'ros2
+    control set_hardware_component_state {hardware} active' WHY It does not move.
+F1405 hardware_active ok: {hardware} active WHY The drives follow their controllers.
+F1406 broadcaster_inactive warning: '{controller}', which publishes joint states, is '{state}' DO
+    Activate it: 'ros2 control switch_controllers --activate {controller}' WHY Without joint states
+    no session runs.
+F1501 malformed_states warning: {count} joint states name a joint twice or lack values DO See who
+    publishes them ({nodes}) WHY They are left out of every recording.
+F1502 joints_lacking error: The joint states lack {joints}, they name {published} DO Let the
+    joint_state_broadcaster publish every joint, or correct robot.joints WHY A joint without states
+    cannot be identified.
+F1503 states_silent error: '{topic}' is silent though {nodes} publishes it DO Activate hardware and
+    joint_state_broadcaster ('ros2 control list_controllers') WHY Without joint states no session
+    runs.
+F1504 no_states error: Nobody publishes '{topic}'[[, there is {others}]] DO Start the
+    joint_state_broadcaster, remap its topic, or set --namespace WHY Without joint states no
+    session runs.
+F1505 no_velocity info: The joint states hold no velocity: positions are differentiated, only
+    effort controllers need it WHY Measured velocities are not needed for an identification.
+F1506 not_a_number error: {quantity} of {joints} is not a number DO Check the sensor and the
+    {quantity} state interface WHY A joint without numbers cannot be identified.
+F1507 states_frozen warning: Positions, velocities and efforts never change by a single bit DO Let
+    the robot move: if they stay so, the hardware repeats old states WHY Sensors have noise.
+F1508 joints_frozen info: Position and velocity of {joints} never change by a single bit, those of
+    the others do DO Let it move: if they stay so, its encoder has failed WHY Sensors have noise.
+F1509 rival_publishers warning: {count} publishers send the same joints on '{topic}' ({nodes}) DO
+    Remap or end all but the joint_state_broadcaster WHY Their stamps and values mix.
+F1601 zero_stamps error: {zero} of {count} stamps are zero DO Let the publisher stamp its messages
+    WHY Times of reception jitter.
+F1602 stamps_stand error: The stamps of the joint states never advance DO Let the publisher stamp
+    its messages, and listen for longer (--duration) WHY Without times there are no velocities.
+F1603 slow_states warning: Joint states come at {rate:.3g} Hz DO Publish them at {least:g} Hz or
+    more, best at the rate of the controller WHY Motions reach some hertz, and are differentiated
+    twice.
+F1604 timing_right ok: {rate:.4g} Hz, jitter {jitter:.3f ms}, none lost WHY Even stamps make exact
+    velocities.
+F1605 irregular_stamps warning: {repeated} of {count} stamps repeat the one before, {backward} jump
+    back DO Look for a second publisher, or a clock that was set WHY Such samples are left out.
+F1606 states_lost info: {share:.1%} of the joint states are lost, the longest gap is {gap:.0f ms}
+    DO Record on the robot itself, with less load or over a better network WHY Accelerations within
+    gaps are guessed.
+F1607 stamps_uneven warning: The stamps jitter by {jitter:.2f ms} at {rate:.4g} Hz DO Stamp the
+    states when they are measured, and run the control loop with real-time priority WHY An error of
+    time is an error of velocity and acceleration.
+F1608 slow_controller_states info: The controller updates at {update:g} Hz, its states arrive at
+    {rate:.3g} Hz DO Record on the robot itself with less load WHY DIDIM replays the commands
+    between them.
+F1701 clocks_agree ok: Stamps agree with {clock} WHY Recordings of several machines fit together.
+F1702 clock_offset warning: Joint states are stamped {offset:.3g} s {side} {clock} DO Synchronise
+    the clocks (chrony), and set use_sim_time everywhere or nowhere WHY Motions and states of
+    different clocks do not fit together.
+F1801 commands_for_efforts warning: The joint states report {what}: what the controller commands is
+    taken for it DO Give the joint_state_broadcaster the effort interfaces, if the drives have any
+    WHY A drive that does not follow its command makes parameters wrong.
+F1802 no_efforts error: The joint states report {what}, and none is commanded DO Give the
+    joint_state_broadcaster the effort interfaces, or see docs/efforts.md for another topic of the
+    driver WHY Without efforts nothing can be identified.
+F1803 effort_not_a_number error: Effort of {joints} is not a number DO Check its sensor, and that
+    the joint_state_broadcaster has its effort interface WHY A joint without effort cannot be
+    identified.
+F1804 efforts_all_zero warning: Every effort is exactly zero[[ though the arm {bears} its weight]]
+    DO See docs/efforts.md for what drivers report WHY Nothing can be identified if they stay so in
+    motion.
+F1805 effort_zero warning: Effort of {joints} is exactly zero throughout DO Move it a little: if it
+    stays so, its sensor is dead WHY A joint without effort cannot be identified.
+F1806 efforts_frozen info: Efforts never change by a single bit DO Move the robot a little: if they
+    stay so, the driver repeats an old value WHY Sensors have noise.
+F1807 moves info: {joints} moves, so that efforts are not compared with weights DO Ask again at
+    rest WHY At rest, efforts bear the weight alone.
+F1808 no_weight info: No joint bears a weight that would show sign and unit of its effort DO Ask
+    again with the arm stretched out sideways, where gravity acts on its joints WHY Weight is a
+    torque that is known without a motion.
+F1809 efforts_beyond_weight warning: Efforts at rest are more than weight and friction, {weights}
+    DO Set the zero of their sensors, and see that the arm touches nothing WHY A zero that is off
+    looks like gravity.
+F1810 efforts_without_weight warning: Efforts at rest hold no weight, {weights} DO Set
+    robot.effort_kind: without_gravity if the driver subtracts it (docs/efforts.md) WHY Some
+    drivers subtract gravity.
+F1811 efforts_unlike_weight warning: Efforts at rest do not fit the weight, {weights} DO Check
+    their unit, robot.drive_gain, the payload, and the masses of the description WHY A wrong unit
+    scales masses, inertias and friction.
+F1812 efforts_like_weight ok: Agree at rest with the weight, {weights} WHY Sign and unit are right.
+F1813 efforts_opposite warning: Efforts at rest are opposite to the weight, {weights} DO Set its
+    robot.drive_gain to -1[[, or robot.gravity if the {arm} hangs]] WHY Positive efforts have to
+    accelerate a joint in its positive direction.
+F1901 description_unusable error: {reason} DO Correct the robot description WHY Without a model
+    nothing can be planned or identified.
+F1902 no_description error: [[Nobody publishes '{topic}']][['{empty}' holds nothing though {nodes}
+    publishes it]], and no robot.urdf is configured DO Start robot_state_publisher, or give
+    --config with robot.urdf WHY Without a model nothing can be planned or identified.
+F1903 configured_description info: Nothing on '{topic}', the configured robot.urdf is taken WHY
+    Both should be of the same robot.
+F1904 no_limit warning: There is no {limit} limit of {joints} DO Set robot.{limit} WHY A motion is
+    planned and watched by it.
+F1905 described ok: '{robot}' with the joints {joints} WHY The model is that of this description.
+F1906 several_descriptions warning: '{topic}' holds {count} different descriptions ({nodes}) DO End
+    all but the robot's own publisher WHY Which one a node takes is chance.
+F2001 session_runs warning: A session of {nodes} uses '{controller}' DO Wait for its end, no other
+    one starts meanwhile WHY Only one session may move the robot.
+F2002 goal_runs error: A goal of another client runs on '{controller}' DO End it WHY Only one
+    client may move the robot.
+F2003 commanded_by_topic error: {nodes} can command '{controller}' on '{topic}' DO End it WHY No
+    session starts beside it.
+F2004 other_clients info: {nodes} can send goals to '{controller}' DO Send none while a session
+    runs WHY A goal replaces the motion of a session.
+F2005 alone ok: Nobody else commands '{controller}' WHY A session is alone with the robot.
+F2101 not_writable error: No recording can be written: {reason} DO Set recorder.folder to another
+    one WHY A session without a recording is for nothing.
+F2102 disk_space ok: {free:.1f} GB are free for '{folder}' DO [[Make room, or set {setting} to
+    another one]] WHY A minute of seven joints at 1 kHz takes about 60 MB.
+"""
 
-# fmt: off
-_TABLE = (
-    Code('F001', 'of_earlier_version', WARNING, '{text}',
-         'Files of earlier versions hold sentences only.'),
-    # --- F1: input ---
-    Code('F101', 'columns_found', INFO,
-         "Columns of '{table}' were found by {how}: [[{quantities} {columns}]][[; {alike} look "
-         'alike]][[; {in_si} without a unit count as SI]]',
-         'A column that is taken for another quantity or unit makes every parameter wrong.',
-         remedy='If they are others, name them by --columns and --units'),
-    Code('F102', 'unit_assumed', INFO, '{quantity} counts as {unit}, for {reason}',
-         'A wrong unit of positions or times scales velocities and inertias.',
-         remedy='If it is another, give it by --units'),
-    Code('F103', 'time_unit_assumed', INFO, 'The stamps {columns} count as {unit}, {reason}',
-         'A wrong unit of times scales velocities by a factor and inertias by its square.',
-         remedy='If it is another, give it by --units'),
-    Code('F104', 'velocities_left_out', INFO,
-         'The velocities are in {unit}, whose size nothing says: they are left out',
-         'Velocities are computed from positions anyway; measured ones only help to find units.'),
-    Code('F105', 'efforts_zero', INFO, '{column} is 0 throughout: the efforts are {taken}',
-         'Some drivers log a column of torques that they do not measure.'),
-    Code('F106', 'names_matched', INFO,
-         'Names of joints differ from those of the robot: [[{words} is {joints}]]',
-         'A wrong match mixes up the joints.'),
-    Code('F107', 'joints_left_out', INFO, '{words} left out: not among the joints of the robot',
-         'Only joints of the robot description can be identified.'),
-    Code('F108', 'joints_by_order', INFO,
-         'No name of a joint is known to the robot, their order counts: [[{words} is {joints}]]',
-         'A log of another order mixes up the joints.',
-         remedy='If the order is another, give it by --joints'),
-    Code('F109', 'joints_by_number', INFO, '{columns} counted as {joints} of {count} joints',
-         'A log of another part of the robot mixes up the joints.',
-         remedy='If they are others, name them by --joints'),
-    Code('F110', 'tables_joined', INFO,
-         'The tables of {tables} are one log[[; {left_out} left out, of another length]]',
-         'Files of a folder that are of several logs do not belong together.'),
-    Code('F111', 'rows_of_other_joints', INFO,
-         'Rows of other joints, or of the same in another order, are left out: [[{sets} ({counts} '
-         'rows)]]', 'Where publishers share a topic, a column is of another joint in each row.',
-         remedy='To use them, record a bag'),
-    Code('F113', 'rows_sorted', INFO,
-         'The rows are not in the order of their stamps: they are sorted',
-         'Derivatives need samples in order of time.'),
-    Code('F114', 'rows_interpolated', INFO,
-         'Positions and efforts are in different rows: they are interpolated',
-         'An interpolated effort has less noise than a measured one, and is late or early.'),
-    Code('F115', 'rows_without_states', INFO,
-         '{count} rows without positions and efforts are left out', 'They hold something else.'),
-    Code('F116', 'rows_without_time', INFO,
-         '{count} rows without a time, or with one far from all others, are left out',
-         'A sample without its time cannot be used.'),
-    Code('F117', 'stamps_from_rate', INFO, 'Stamps follow from the rate of the file, {rate:g} Hz',
-         'A rate that is off scales velocities and inertias.'),
-    Code('F118', 'stamps_coarse', INFO,
-         'The stamps change every {step:.3g} s only, for several rows each: they are spread '
-         'evenly, {rate:.6g} Hz', 'Samples that were not taken evenly get wrong times.',
-         remedy='If the rate is another, give it by --rate'),
-    Code('F119', 'trials_joined', INFO,
-         "The times of '{path}' start again within it: they are taken for trials one after "
-         'another, {gap:g} s apart',
-         'Trials of different robots or loads do not belong together.'),
-    Code('F120', 'metadata_missing', INFO,
-         'metadata.yaml is missing: the data files are read themselves',
-         'A recorder that was killed leaves none.'),
-    Code('F121', 'metadata_damaged', WARNING,
-         'metadata.yaml is damaged ({reason}): the data files are read themselves',
-         'The disk or a copy may have damaged more of the recording.', remedy='Check the disk'),
-    Code('F122', 'files_missing', WARNING, 'Of the recording {files} is missing',
-         'What it held is missing in the result.', remedy='Copy the whole folder'),
-    Code('F123', 'messages_missing', WARNING,
-         "'{file}' promises {promised} messages, {count} were found",
-         'The recording lost its end, or parts.', remedy='Check the disk, or copy it again'),
-    Code('F124', 'cut_short', WARNING,
-         'The recording was cut short: it is read up to its last whole message',
-         'A recorder that was killed leaves a file without its index.',
-         remedy='mcap recover writes the index'),
-    Code('F125', 'damaged_parts', WARNING,
-         "Damaged parts of '{file}' were left out: {parts}, with {count} messages[[ from "
-         '{start:.2f} to {stop:.2f} s]]',
-         'Gaps are bridged or left out; parameters of a joint that moved then are less certain.',
-         remedy='Check the disk'),
-    Code('F126', 'messages_left_out', WARNING,
-         '{count} messages of {topic} were left out: {reason}',
-         'Something publishes what is no joint state.', remedy='Correct the publisher'),
-    Code('F127', 'write_ahead_log', WARNING, "'{file}' was not merged",
-         'Its messages, the last ones, are missing.',
-         remedy='Run sqlite3 {database} .dump to merge it'),
-    Code('F128', 'options_of_tables', INFO,
-         'Columns, units and rate are of tables: they are passed over for a bag',
-         'A bag says itself what its fields are.'),
-    Code('F129', 'topic_chosen', INFO, 'The joint states of {topic} count, not those of {others}',
-         'Several publishers may be of several robots.',
-         remedy='If these are the wrong ones, name joints of another topic by --joints'),
-    Code('F130', 'states_of_fields', INFO,
-         'There are no sensor_msgs/JointState: those of {topic} are taken',
-         'Fields of a custom message were matched by their names.'),
-    Code('F131', 'no_stamps', WARNING,
-         'The joint states carry no stamps: the times of reception count',
-         'Times of reception jitter and are late, which blurs accelerations.',
-         remedy='Let the publisher stamp its messages'),
-    Code('F132', 'commands_as_efforts', INFO,
-         "The joint states report {what} of {joints}: the controller's commands are taken for it",
-         'A drive that does not follow its command, by friction or a limit, makes parameters '
-         'wrong.'),
-    Code('F133', 'efforts_of_topic', INFO, 'The efforts are those of {topic}',
-         'Measured currents or torques may be published elsewhere than joint states.'),
-    Code('F134', 'several_publishers', INFO,
-         '{groups} come from different publishers: they are interpolated',
-         'Clocks of publishers may differ.'),
-    Code('F135', 'update_rate', INFO,
-         "The states of '{controller}' come at {rate:.4g} Hz, its parameter update_rate is "
-         '{stated}: its updates are taken to be as frequent as its states',
-         'DIDIM simulates the controller at its update rate.'),
-    Code('F136', 'sets_of_joints', WARNING,
-         'Joint states name different sets of joints: [[{sets} {counts} times]]',
-         'Several publishers share a topic.', remedy='Name the joints by --joints'),
-    Code('F137', 'stamps_backward', WARNING, '{count} stamps jump back',
-         'Two publishers share a topic, or a clock was set.',
-         remedy='Stop the other publisher, or leave the clock alone while recording'),
-    Code('F138', 'stamps_twice', INFO, '{count} stamps repeat: the same state was published twice',
-         'The publisher is faster than what it reads.'),
-    Code('F139', 'messages_lost', INFO, '{count} messages are missing in {gaps} gaps',
-         'Gaps are bridged where they are short, else left out.'),
-    Code('F140', 'other_robot', WARNING,
-         'The parameters are of {identified}, the recording of {recorded}',
-         'Parameters of one robot do not predict another one.',
-         remedy='Give the parameters of the robot that was recorded'),
-    # --- F2: signals ---
-    Code('F201', 'clock_jumped', WARNING,
-         'The clock of the stamps jumped by {jump:+.6g} s after {since:.2f} s: this is taken '
-         'back by the times of reception',
-         'What was estimated of a jump is less exact than stamps.',
-         remedy='Set the clock before recording'),
-    Code('F202', 'stamps_far_off', WARNING, '{count} samples with stamps far off were left out',
-         'The clock of the stamps fails at times.', remedy='Check the driver'),
-    Code('F203', 'clock_drifts', WARNING,
-         'The stamps span {stamped:.1f} s, the reception of their messages {received:.1f} s '
-         '({share:+.0%})', 'Velocities are off by as much as the stamps, inertias by twice that.',
-         means='This is right if a bag was replayed at another speed. Else the clock of the '
-         'stamps is wrong, and inertias by {inertia:.0%}',
-         remedy='Record with stamps of the system clock'),
-    Code('F204', 'simulated_time', INFO,
-         'The stamps span {stamped:.1f} s of simulated time, the reception of their messages '
-         '{received:.1f} s ({share:+.0%})',
-         'This is right if the simulation was not as fast as real time.'),
-    Code('F205', 'stamps_rounded', INFO,
-         '{count} samples have the stamp of the one before: the stamps are rounded to {step:.3g '
-         'ms}, the samples were spread evenly between them',
-         'Rounded stamps make velocities noisy.'),
-    Code('F206', 'stamps_jitter', INFO,
-         'The stamps jitter by {jitter:.2f ms}, the samples have {share:.0%} of its variance: '
-         'the rest was taken out', 'Stamps that are off the samples make accelerations noisy.'),
-    Code('F207', 'samples_not_finite', INFO, '{count} samples that are not numbers were left out',
-         'A sensor or a bus fails at times.'),
-    Code('F208', 'stamps_repeated', INFO,
-         '{count} samples with repeated or older stamps were left out',
-         'The same state was published twice, or by two publishers.'),
-    Code('F209', 'spikes', INFO, '{count} spikes in the {quantity} of {joint} were left out',
-         'A single wrong value makes large accelerations.'),
-    Code('F210', 'samples_repeated', INFO,
-         '{count} samples repeat the one before them: they are left out',
-         'A driver that hangs publishes its last state again.'),
-    Code('F211', 'angles_unwrapped', INFO, 'The position of {joints} jumps by 2π: it is unwrapped',
-         'Encoders of one turn start again.'),
-    Code('F212', 'gaps_interpolated', WARNING,
-         'Messages are missing all over, {rate:.3g} come in a second: gaps of up to '
-         '{longest:.2f} s were interpolated', 'Accelerations within the gaps are guessed.',
-         remedy='Record without losses for better accelerations'),
-    Code('F213', 'gap_left_out', INFO,
-         'Nothing was recorded for {duration:.2f} s at {since:.2f} s: left out',
-         'What the robot did then is not in the result.'),
-    Code('F214', 'gaps_left_out', INFO,
-         'Nothing was recorded for {duration:.2f} s in {count} gaps: left out',
-         'What the robot did then is not in the result.'),
-    Code('F215', 'mostly_gaps', WARNING,
-         'Nothing was recorded for {duration:.2f} s in {count} gaps, which is {share:.0%} of the '
-         'time: left out', 'Filters have transients at the ends of each burst.',
-         means='The parameters are those of a few short bursts and may be far off',
-         remedy='Record without losses'),
-    Code('F216', 'samples_missing', INFO,
-         '{count} of {total} samples are missing: they are interpolated',
-         'A few missing samples cost hardly any accuracy.'),
-    Code('F217', 'effort_clipped', WARNING,
-         'The effort of {joint} is clipped in {share:.1%} of the samples: these are left out',
-         'A drive at its limit does not show the torque that the motion needs.',
-         remedy='Run a slower trajectory'),
-    Code('F218', 'effort_steps', WARNING, 'The effort of {joint} comes in steps of {step:.3g}',
-         'Rounding is the same at the same effort; averaging does not remove it.',
-         means='Rounding is no noise: errors may be larger than σ says',
-         remedy='Record efforts with more digits'),
-    Code('F219', 'periods_averaged', INFO, 'The periods of {period:g} s were averaged',
-         'An average of periods has less noise.'),
-    Code('F221', 'efforts_held', INFO,
-         'The efforts are commands that were held: they belong {delay:.2f ms} before their stamps',
-         'A command counts from when it is set until the next one.'),
-    Code('F222', 'delay_removed', INFO,
-         'The efforts are {delay:.2f ms} ± {sigma:.2f ms} behind the positions: this delay is '
-         'removed, see signals.time_offset', 'A delay looks like friction or inertia.'),
-    Code('F223', 'delay_too_long', WARNING,
-         'The efforts are {delay:.2f ms} ± {sigma:.2f ms} behind the positions: too long for a '
-         'bus, so it is not removed', 'A delay looks like friction or inertia.',
-         remedy='Record both from one clock'),
-    Code('F224', 'joint_delay_removed', WARNING,
-         'The effort of {joint} is {delay:.0f ms} ± {sigma:.0f ms} behind its position, others '
-         '{common:.0f ms}: its delay is removed', 'A delay looks like friction or inertia.',
-         remedy='Record all efforts from one clock'),
-    Code('F225', 'joint_delay', WARNING,
-         'The effort of {joint} is {delay:.0f ms} ± {sigma:.0f ms} behind its position, others '
-         '{common:.0f ms}: its delay is not removed', 'A delay looks like friction or inertia.',
-         means='Its friction is doubtful', remedy='Record all efforts from one clock'),
-    Code('F226', 'uncertain_times', WARNING,
-         'The stamps jitter by {jitter:.2f ms}, and the times of the samples are known to '
-         '{left:.2f ms} only', 'An error of time is an error of velocity and acceleration.',
-         means='{parameter} may be off by {change:.2g} {unit} for that, {ratio:.1f} times what '
-         'noise does. σ counts it',
-         remedy='Record on a quiet machine, or give the process that reads the drives a '
-         'real-time priority and a real-time kernel'),
-    Code('F227', 'long_recording', INFO,
-         'A long recording: residuals and torques shown are of {count} parts of it, the fit is '
-         'of all', 'Rows of a long recording do not fit into memory.'),
-    Code('F228', 'logs_together', INFO, '{count} logs were identified together: {logs}',
-         'Logs add up where nothing but the motion differs.'),
-    Code('F229', 'long_logs', INFO,
-         'Long logs: residuals and torques shown are of parts of them, the fit is of all',
-         'Rows of long recordings do not fit into memory.'),
-    # --- F3: motion ---
-    Code('F301', 'hardly_moved', WARNING, '{joint} hardly moved ({share:.0%} of the time)',
-         'Of a joint at rest, friction takes any value.',
-         remedy='Record a motion that moves it, or name it in robot.locked'),
-    Code('F302', 'one_way', WARNING,
-         '{joint} turned one way only ({share:.1%} of its motion the other way)',
-         'At one sign of the velocity, Coulomb friction is a constant torque, as an offset is.',
-         means='Its Coulomb friction and its offset are told apart by assumption only, their sum '
-         'is identified', remedy='Record a motion that turns it both ways'),
-    Code('F303', 'beyond_limits', ERROR,
-         '{joint} was recorded from {low:.4g} to {high:.4g}, outside of its limits {lower:.4g} '
-         'to {upper:.4g}', 'Positions in degrees, or of another zero, make every parameter wrong.',
-         remedy='Check unit (rad, not degrees), zero and URDF'),
-    Code('F304', 'locked_without_efforts', INFO,
-         '[[{joints} stood at {positions:.4g}]], without efforts beside those of the others: '
-         'taken as locked there', 'Gravity and inertia of the others depend on where they are.'),
-    Code('F305', 'locked_though_moving', WARNING,
-         '[[{joints} moved around {positions:.4g}]], without efforts beside those of the others: '
-         'taken as locked there', 'Gravity and inertia of the others depend on where they are.',
-         remedy='Record them with the others, or at rest'),
-    Code('F306', 'joints_not_recorded', WARNING,
-         'The recording lacks [[{joints} at {positions:.4g}]]: taken as locked there',
-         'Gravity and inertia of the others depend on where they are.',
-         remedy='If that is wrong, set robot.locked'),
-    Code('F307', 'stood_still', INFO, '{joint} stood at {position:.4g} and is not identified',
-         'Of a joint at rest nothing can be identified.', remedy='Let it move, if it should be'),
-    Code('F308', 'moved_but_locked', WARNING,
-         '{joint} moved from {low:.4g} to {high:.4g} but counts as locked',
-         'Its motion acts on the others.',
-         remedy='Name it in robot.joints, or record with it at rest'),
-    Code('F309', 'names_alike', INFO,
-         'Joints of description and recording have names that are alike: [[{joints} and '
-         '{recorded}]]', 'A joint without its recording is taken as locked.',
-         remedy='If they are the same, rename them in the description'),
-    Code('F310', 'encoder_noise', INFO,
-         'Encoders are noisy: motion and parameters were estimated together from averaged periods',
-         'Noise of a small deflection biases stiffnesses.'),
-    Code('F311', 'did_not_move', INFO, '{joint} did not move',
-         'Of a joint at rest nothing can be identified.',
-         remedy='Name it in robot.locked, or move it'),
-    # --- F4: efforts and model ---
-    Code('F401', 'effort_sign', ERROR, 'The effort of {joints} seems to have the opposite sign',
-         'Positive efforts have to accelerate a joint in its positive direction.',
-         remedy='Set robot.drive_gain to {gains:.3g} there, or of a table --units '
-         "'effort=Nm*-1', one for each joint between commas{tried}"),
-    Code('F402', 'effort_gain', ERROR,
-         'The effort of {joint} is {factor:.4g} times what fits those of the other joints[[, as '
-         'if it were in {unit}]]',
-         'One joint with a wrong scale spoils the parameters of those that share links with it.',
-         remedy='Set its robot.drive_gain to {gains:.3g}[[ (or that of {other} by '
-         '{other_gain:.3g}: these data do not tell which)]]{tried}'),
-    Code('F403', 'efforts_swapped', ERROR, 'The efforts of {joints} are exchanged',
-         'Every parameter of both joints is wrong.',
-         remedy='Name their columns the other way round{tried}'),
-    Code('F404', 'effort_scale', ERROR,
-         "Efforts are not those of the URDF's masses: [[{joints} {factors:.3g} times]]",
-         'A wrong unit scales masses, inertias and friction.',
-         remedy='If the efforts are currents or in another unit, set robot.drive_gain to what '
-         'turns them into torques, about {gains:.3g}{tried}'),
-    Code('F405', 'effort_unit', ERROR,
-         'The efforts are no torques: they are {factor:.2g} times what the masses of the URDF '
-         'need ([[{joints} {factors:.3g}]]), as currents are',
-         'A unit that is not N·m scales masses, inertias and friction.',
-         means='Masses, inertias and friction are wrong by such factors',
-         remedy='Set robot.drive_gain to the torque per unit of effort of each joint, about '
-         "{gains:.3g}, or of a table --units 'effort=A*12'. If they are torques, correct the "
-         'masses of the URDF or set every robot.drive_gain to 1{tried}'),
-    Code('F406', 'effort_unit_of_log', ERROR, 'The efforts are {what}',
-         'A unit that is not N·m scales masses, inertias and friction.',
-         means='Parameters come out per {each}',
-         remedy="Give gains [N·m/{unit}], --units 'effort={unit}*0.12'"),
-    Code('F407', 'gravity_direction', ERROR,
-         'Gravity along ({direction:.2f}) in the frame of the base explains the efforts far '
-         'better than robot.gravity does',
-         'With a wrong gravity, every mass and centre of mass is wrong.',
-         remedy='If the arm hangs, or stands on a wall or a slope, set robot.gravity to '
-         'that{tried}'),
-    Code('F408', 'friction_jump', ERROR,
-         'The friction of {joint} changes by {jump:+.2g} {unit} at {since:.2f} s',
-         'One value of friction cannot stand for two.',
-         remedy='Leave out what is from {start:.2f} to {stop:.2f} s, or identify the parts '
-         'apart{tried}'),
-    Code('F409', 'effort_saturation', ERROR,
-         'The effort of {joint} seems to saturate near {limit:.3g} in {share:.0%} of the samples',
-         'A drive at its limit does not show the torque that the motion needs.',
-         remedy='Run a slower trajectory, or leave these parts out'),
-    Code('F410', 'beyond_effort_limit', ERROR,
-         "Efforts are far beyond the URDF's effort limits: [[{joints} {efforts:.3g} "
-         '({limits:.3g})]]', 'Drives peak at two to three times what they hold.',
-         means='Their unit or drive gain, or the limits, are not those of this robot',
-         remedy='Check units, robot.drive_gain and the limits'),
-    Code('F411', 'implausible_inertia', ERROR,
-         'Joints move like inertias of [[{joints} {inertias:.2g} (URDF: {expected:.2g})]] kg·m² '
-         '(prismatic: kg)',
-         'An inertia far from that of the links comes from a wrong unit, or from springs.',
-         means='Unit or drive gain of their efforts, the unit of the times or the inertias of '
-         'the URDF are not those of this robot, or the joints are elastic',
-         remedy='Check units, robot.drive_gain and the URDF'),
-    Code('F417', 'axis_reversed', ERROR,
-         '{joints} moves the other way round than in the URDF',
-         'Positions, efforts and URDF have to agree which way is positive.',
-         remedy='Multiply the axis in the URDF by -1, check the position limits, which turn with '
-         'it, and set robot.drive_gain to {gains:.3g} there{tried}'),
-    Code('F412', 'effort_changed', ERROR,
-         f'During the recording the scale of efforts changed: {CHANGES}',
-         'One set of parameters cannot stand for both parts.',
-         means='A gain, a filter or a drive is another one since',
-         remedy='Identify the parts apart'),
-    Code('F413', 'friction_changed', ERROR,
-         f'During the recording the friction changed: {CHANGES}',
-         'Friction falls by a third or more as gears warm up.',
-         remedy='Let the robot warm up before recording, or identify the parts apart'),
-    Code('F414', 'load_changed', ERROR,
-         f'During the recording the load beyond joints changed: {CHANGES}',
-         'One set of parameters cannot stand for both parts.',
-         means='What hangs on these joints changed',
-         remedy='Identify the parts with and without it apart'),
-    Code('F415', 'offset_changed', ERROR,
-         f'During the recording the zero of efforts changed: {CHANGES}',
-         'A zero that moves looks like friction and gravity.',
-         remedy='Set it to zero again, or identify the parts apart'),
-    Code('F416', 'payload_changed', ERROR,
-         'From {since:.1f} s on the last link carries another load[[, by about {mass:+.2g} kg,]] '
-         'than before', 'Masses of the last links are those of neither part.',
-         remedy='Identify the parts with and without it apart'),
-    *(
-        Code(code, name, ERROR, EXPLAINS.replace('{what}', what), LACKS, remedy=remedy)
-        for code, name, what, remedy in (
-            ('F420', 'unexplained_coupling', 'what goes with speed and acceleration of {other}',
-             'If a motor turns with both, see coupling in robot.couplings'),
-            ('F421', 'unexplained_spring', 'what goes with its own position',
-             'Of a spring, a counterbalance or a cable, see spring in robot.friction'),
-            ('F422', 'unexplained_friction', 'another shape of friction',
-             'See robot.friction: stiction, makkar, smooth_coulomb, root_viscous'),
-            ('F423', 'unexplained_load_friction', 'friction that grows with the load',
-             'See load_coulomb in robot.friction'),
-            ('F424', 'unexplained_lag', 'a lag behind the model',
-             'Check for a delay (signals.time_offset) or friction that builds up over a reversal'),
-        )
-    ),
-    Code('F425', 'unexplained_motion', ERROR,
-         'The model leaves {residual:.0%} of the effort of {joint} unexplained: it follows the '
-         'motion, but no friction, spring, coupling or delay explains it', LACKS,
-         remedy='Check effort sensor, URDF and what touches the robot'),
-    Code('F426', 'unexplained_effort', ERROR,
-         'The model leaves {residual:.0%} of the effort of {joint} unexplained: no sign, gain, '
-         'exchange of columns, delay or direction of gravity explains it', LACKS,
-         remedy='Compare joint axes and lengths of the URDF with the robot'),
-    Code('F427', 'contradicting_joints', ERROR,
-         'The model leaves more unexplained than it would of each joint alone: [[{joints} '
-         '({residuals:.0%} instead of {alone:.0%})]]. No sign, gain, exchange of columns, delay '
-         'or direction of gravity explains it',
-         'Joints share the parameters of the links beyond them: what fits one has to fit the '
-         'others.', means='The joints contradict each other',
-         remedy='Compare joint axes and lengths of the URDF with the robot'),
-    Code('F430', 'spring_not_shown', WARNING,
-         'The torque of {joint} explains {explained:.0%} of its deflection of {deflection:.1e} '
-         'rad, {parameter} = {stiffness:.3g}',
-         'A stiffness from a deflection that is noise means nothing.',
-         means='These data show no spring',
-         remedy='Take the joint out of robot.elastic.joints or improve its encoders'),
-    Code('F431', 'elastic_transmission', WARNING,
-         'An elastic transmission of about {stiffness:.2g} {unit} would explain {share:.0%} of '
-         'what the rigid model leaves at {joint} below {band:.1f} Hz',
-         'Behind a spring, the link is not where the encoder of the motor is.',
-         remedy='Add a link encoder and robot.elastic, or move slower'),
-    Code('F432', 'second_encoder', WARNING,
-         '{encoder} moves with {joint} but for up to {deflection:.2g} rad, in step with its '
-         'effort (correlation {correlation:.2f})', 'Two encoders of a joint show its spring.',
-         means='{joint} is elastic', remedy='Add it to robot.elastic.joints'),
-    Code('F441', 'gravity_compensated', ERROR,
-         'The efforts hold no gravity, which the model counts',
-         'Every mass and centre of mass is wrong.',
-         means='The driver compensates gravity before it publishes them',
-         remedy='Set robot.effort_kind, or --effort-kind, to without_gravity{tried}'),
-    Code('F440', 'no_gravity', INFO,
-         'The efforts hold no gravity: without it the model predicts within {without:.1%}, with '
-         'it within {with_gravity:.1%}',
-         'Some drivers compensate gravity before they publish the effort.',
-         remedy="If the driver does that, set robot.effort_kind to 'without_gravity', else to "
-         "'joint_torque'"),
-    Code('F445', 'model_not_chosen', WARNING,
-         'No friction beyond viscous and Coulomb was looked for: {reason}',
-         'What friction does at low speed or under load is then an error of all parameters.',
-         remedy='Record longer, or set identification.model to plain'),
-    Code('F442', 'load_of_urdf', WARNING, 'The load of the friction is that of the URDF',
-         'Its iteration needs all rows at once.', remedy='Choose a part that fits into memory'),
-    Code('F443', 'load_not_converged', WARNING,
-         'The load of the friction did not converge in {steps} steps',
-         'Friction that grows with the load is a product of parameters, found by iteration.',
-         remedy='Leave load_coulomb out of robot.friction, or excite with more load'),
-    Code('F450', 'inertial_incomplete', WARNING,
-         'The inertial of {links} lacks a mass or a number of its inertia: parsers of URDFs '
-         'leave it out', 'The initial parameters of these links are zero.', remedy='Complete it'),
-    Code('F451', 'inertia_impossible', WARNING,
-         'The inertia of {links} has a negative diagonal element, which no body has',
-         'Initial parameters that no body has pull the result away.', remedy='Correct it'),
-    Code('F452', 'angles_rounded', INFO,
-         'Angles of {joints} were written as rounded multiples of π/2 and taken as exact',
-         'Axes that are almost parallel give base parameters that no data can distinguish.',
-         remedy='Write more decimals in the URDF'),
-    Code('F453', 'masses_assumed', WARNING,
-         'The URDF has no inertials: {mass:g} kg are shared out between its links by their '
-         'lengths', 'Base parameters and predicted torques do not depend on them.',
-         means='Efforts of a motion to be run, and how standard parameters are shared between '
-         'links, depend on them',
-         remedy='robot.mass should be that of the data sheet; masses and inertias in the URDF '
-         'are better'),
-    Code('F460', 'effort_constant', WARNING, 'The effort of {joint} never changes while it moves',
-         'A joint without effort cannot be identified.', remedy='Check its sensor'),
-    Code('F461', 'effort_against_motion', WARNING,
-         'The effort of {joint} drives against its motion on the whole, as one of the opposite '
-         'sign does; identify tries it', 'Friction takes energy: a motor has to give it.'),
-    Code('F462', 'effort_flat', WARNING,
-         'The effort of {joint} is clipped in {share:.1%} of the samples',
-         'A drive at its limit does not show the torque that the motion needs.',
-         remedy='Run a slower trajectory'),
-    # --- F5: parameters ---
-    Code('F501', 'smaller_than_sigma', INFO,
-         'Smaller than their σ: [[{parameters} (%σ {percent:.0f})]]; the motion does not tell '
-         'them from zero',
-         'Such a parameter has an unknown sign; together they may still predict well.',
-         remedy='[[Use the {tried_with}]]{tried}'),
-    Code('F502', 'methods_disagree', WARNING, '{method} and DIDIM disagree on {parameters}',
-         'Both are unbiased where their assumptions hold.',
-         means='Noise of the positions spoils the one, wrong gains, delays or a slow control '
-         'loop the other', remedy='Compare the residuals of both in the report'),
-    Code('F503', 'not_physical', WARNING,
-         '{robot}: identified.urdf leaves a residual of {residual:.3p}, the base parameters '
-         '{base:.3p}: no physically consistent bodies and friction leave less than '
-         '{attainable:.3p}', 'A simulator needs bodies that can exist; prediction does not.',
-         means="In the way is the link or drive of '{joint}', without whose constraints "
-         '{without:.3p} would be left', remedy='Check the effort and the friction of that joint'),
-    Code('F504', 'base_predicts_better', WARNING,
-         'Base parameters predict better than identified.urdf',
-         'Consistent bodies may fit less than the base parameters.', remedy='Use these{tried}'),
-    Code('F505', 'near_description', WARNING,
-         'The motion tells too little of {parameters}: they stay near the values of the robot '
-         'description, dry friction of a joint that never slips at what holds it',
-         'What the motion does not show comes from the description.',
-         remedy='Excite these joints more to identify them'),
-    Code('F506', 'payload_uncertain', WARNING,
-         'The mass, {mass:.3g} ± {sigma:.2g} kg, does not stand out of its σ',
-         'A payload is the difference of two identifications.',
-         remedy='Check {advice}, take a heavier body, or a motion against gravity'),
-    Code('F507', 'payload_not_told', WARNING,
-         'The motion does not tell {parameters} apart (σ is infinite), and so not {central}',
-         'A wrist that turns about one axis shows one inertia only.',
-         remedy='Move the joints up to {joint} more, about other axes, if these matter'),
-    Code('F508', 'payload_impossible', WARNING,
-         'No body can have the parameters that fit best: these are of the nearest one that can '
-         'exist, up to {distance:.1f} σ away', 'Noise, or a wrong model, lies between both.',
-         remedy='[[Check {advice}, and the robot description]][[Record longer for more exact '
-         '{inexact}]]'),
-    # --- F6: result ---
-    Code('F601', 'exact_fit', WARNING,
-         'The model leaves hardly anything of the effort of [[{joints} ({residuals:.2p})]], '
-         'which has less noise than any sensor ({least:.1p})',
-         "Efforts that are computed from a model give that model's parameters, not the robot's.",
-         means='They look like computed efforts', remedy='Record measured efforts'),
-    Code('F602', 'no_dissipation', WARNING,
-         'The friction of {joint} does not dissipate from {low:.3g} to {high:.3g} {length}/s: '
-         'between {start:.3g} and {stop:.3g} {length}/s it pushes with {torque:.2g} ± '
-         '{sigma:.1g} {unit}', 'A simulation with friction that gives energy is unstable.',
-         means='Its law is no use there',
-         remedy='Take its plain equivalent (plain_friction in parameters.yaml), or record more '
-         'of these speeds'),
-    Code('F604', 'logs_far_apart', WARNING,
-         'The logs do not agree, so much of their efforts is left unexplained: [[{logs} '
-         '{shares:.0%} (alone {own:.0%})]]',
-         'One set of parameters cannot stand for several robots.',
-         remedy='Identify apart what had another tool, temperature or robot'),
-    Code('F605', 'logs_agree', INFO,
-         "The logs agree within their σ: p = {p:.2g} by Cochran's Q of each parameter, with "
-         "Holm's correction, least on {parameter}",
-         'Parameters that repeat from log to log are those of the robot.'),
-    Code('F606', 'logs_disagree', WARNING,
-         'The logs disagree, most on {parameter} ([[{logs} {values:.4g} ± {sigmas:.2g}]]): p = '
-         "{p:.2g} by Cochran's Q of each parameter, with Holm's correction",
-         'σ of logs that differ is too small.',
-         remedy='Look for what differs in {outlier}: temperature, tool or wear'),
-    Code('F607', 'agreement_not_tested', INFO,
-         'Too few of the logs determine all parameters to test whether they agree',
-         'The test needs an estimate from each log.'),
-    Code('F610', 'effort_not_predicted', WARNING,
-         '{residual:.0%} of the effort of {joint} is not predicted',
-         'The model does not stand for this recording.', means='No factor and no zero explains it',
-         remedy='Payload, friction (temperature) or delay may have changed, or the parameters '
-         'are not of this robot'),
-    Code('F611', 'effort_scaled', WARNING,
-         '{residual:.0%} of the effort of {joint} is not predicted: what was measured is '
-         '{factor:.3g} times the prediction', 'The unit or the gain of the effort is another one.',
-         remedy='Check its unit, or divide its robot.drive_gain by {factor:.3g}{tried}'),
-    Code('F612', 'effort_shifted', WARNING,
-         '{residual:.0%} of the effort of {joint} is not predicted: what was measured is '
-         '{offset:.3g} beside it', 'The zero of the sensor is another one.',
-         remedy='Check the zero of its sensor{tried}'),
-    Code('F613', 'nothing_predicted', WARNING,
-         '{residual:.0%} of the effort of {joint} is not predicted',
-         'The model does not stand for this recording.',
-         remedy='The parameters may not be of this robot, or units, signs or zeros of joints '
-         'differ'),
-    Code('F620', 'loop_slow', WARNING,
-         '{joint}: ω_n of its loop is {omega:.3g} rad/s, only {ratio:.2g} times the bandwidth of '
-         'the motion ({band:.3g} rad/s)',
-         'A loop that does not follow the motion leaves its parameters to the gains.',
-         means='DIDIM may be biased', remedy='Use a slower motion or stiffer gains'),
-    Code('F621', 'motion_doubtful', WARNING,
-         '{joint}: the simulated motion is {ratio:.2g} times as far from the measured one as '
-         'that is from its reference',
-         'The simulated loop lags as the measured one does where gains are right.',
-         means='Its parameters are doubtful, its friction above all',
-         remedy="The control law or its gains are not the robot's: compare them"),
-    Code('F622', 'motion_wrong', ERROR,
-         '{joint}: the simulated motion is {ratio:.2g} times as far from the measured one as '
-         'that is from its reference',
-         'The simulated loop lags as the measured one does where gains are right.',
-         means='Its parameters are not trustworthy',
-         remedy="The control law or its gains are not the robot's: compare them"),
-    Code('F623', 'torque_unexplained', WARNING, '{residual:.0%} of the torque stays unexplained',
-         'The right control law leaves far less.',
-         remedy="The control law, its gains or the drive gains may not be the robot's: compare "
-         'them'),
-    Code('F624', 'not_converged', WARNING,
-         '{method} has not converged, its result is that of the last simulation ({reason})',
-         'Parameters that still change are not determined.', means='[[Do not trust {parameters}]]',
-         remedy='Use a richer motion, or look at its convergence in the report'),
-    Code('F625', 'steps_shortened', INFO, 'Some steps of {method} were shortened',
-         'A full step would have made the simulation worse.',
-         remedy='Check its convergence in the report'),
-    Code('F626', 'reference_instruments', INFO,
-         'The instruments are those of the reference, since none were simulated: {reason}',
-         'Instruments of a simulation correlate more with the motion.'),
-    Code('F627', 'nothing_to_compare', WARNING, 'DIDIM has no result to compare with: {reason}',
-         'Two methods with different assumptions check each other.',
-         remedy="If the comparison is not needed, use method 'wls'"),
-    Code('F630', 'no_report', WARNING, 'There is no report: {reason}',
-         'The report has the plots that show why a joint is predicted badly.'),
-    Code('F631', 'marked_unusable', WARNING,
-         'These parameters were judged to be unusable when they were identified ({reason})',
-         'They predict no other motion of the robot.', remedy='Identify again'),
-    # --- F7: session ---
-    Code('F701', 'session_cut', WARNING,
-         'The session was cut while {phase}[[, {missing:.1f} s of this motion are missing]]',
-         'A motion that was cut excites less than was designed.', remedy='Record a whole session'),
-    Code('F702', 'slow_motion', INFO,
-         '{phase} ran at {speed:.0%} of the planned speed, by the speed scaling',
-         'Inertias are known better at full speed.'),
-    Code('F703', 'speed_changed', INFO,
-         '{phase} ran at {low:.0%} to {high:.0%} of the planned speed, by the speed scaling, so '
-         'its periods differ',
-         'Periods that differ cannot be averaged, and inertias are known better at full speed.'),
-    Code('F704', 'gains_changed', WARNING,
-         'The gains of {joints} were changed during the recording, and nobody knows when',
-         'DIDIM simulates the controller with its gains.', means='No method uses them',
-         remedy='For DIDIM, record with gains that stay'),
-    # --- F8: design of a motion ---
-    Code('F801', 'designed_columns', INFO, '{count} columns, {which}',
-         'The motion excites the parameters of these columns.'),
-    Code('F802', 'search_stopped', INFO,
-         'The search was stopped before its end: the same seed may give another trajectory',
-         'A longer search excites more.'),
-    Code('F803', 'convex_hulls', INFO, '{count} meshes are replaced by their convex hulls',
-         'A hull is larger than its mesh: distances are smaller than those of the robot.'),
-    Code('F804', 'boxes', INFO, 'The hulls of {bodies} are too fine: they are replaced by boxes',
-         'A box is larger than its mesh: distances are smaller than those of the robot.'),
-    Code('F805', 'never_apart', INFO, 'Never apart, not checked: {pairs}',
-         'Bodies that overlap in every pose are neighbours by their shapes.'),
-    Code('F806', 'overlapping', INFO,
-         'Overlap in many poses by their shapes, not checked: {pairs}',
-         'A motion may bring these links together.', remedy='See that they cannot touch'),
-    Code('F807', 'arm_hangs', INFO, 'No ground is set, the arm seems to hang ({reason})',
-         'Without a ground, the motion may reach the floor.',
-         remedy='If there is one, set excitation.workspace.ground'),
-    Code('F808', 'no_room_above_ground', INFO,
-         'No ground is set: no pose is free above {height:g} m, the arm may hang',
-         'Without a ground, the motion may reach the floor.',
-         remedy='If there is one, set excitation.workspace.ground'),
-    Code('F809', 'followers_stand_still', WARNING,
-         '{joints} follow joints of the arm, and stand still in the model: how they move is not '
-         'in the checks of a motion', 'They may hit something.', remedy='Keep clear of them'),
-    Code('F810', 'self_collision_unchecked', WARNING, 'Self-collision is not checked',
-         'The motion may bring links together.', remedy='Set excitation.workspace.self_collision'),
-    Code('F811', 'ground_unchecked', WARNING, 'The ground is not checked',
-         'The motion may reach the floor or the table.',
-         remedy='Set excitation.workspace.ground to its height'),
-    Code('F812', 'masses_unchecked', WARNING,
-         'The masses of the links are assumed, efforts are checked by these alone',
-         'The motion may need more effort than the drives have.',
-         remedy='Give the links masses and inertias'),
-    Code('F813', 'no_collision_geometry', WARNING,
-         'The description has no collision geometry: self-collision is not checked',
-         'The motion may bring links together.', remedy='Give the links collision geometry'),
-    Code('F814', 'collision_geometry_unreadable', WARNING,
-         'The collision geometry cannot be read ({reason}): self-collision is not checked',
-         'The motion may bring links together.', remedy='Set excitation.workspace.mesh_folders'),
-    Code('F820', 'badly_conditioned', ERROR,
-         'The normalised condition number is {condition:.3g}, above {most:g}',
-         'Noise moves parameters far where columns are nearly dependent.',
-         remedy='Lengthen excitation.period, raise excitation.time_limit or loosen the limits'),
-    Code('F821', 'search_too_short', ERROR,
-         'The search was stopped after {evaluations} evaluations for {variables} variables',
-         'Such a search has not looked in every direction.', remedy='Raise excitation.time_limit'),
-    Code('F822', 'nothing_validates', ERROR, 'There is no trajectory that validates: {reason}',
-         'Without another motion, nothing shows how well the model predicts.',
-         remedy='Loosen the limits, or set excitation.validation.kind to none'),
-    # --- F9: fleets; 'type' and 'robot' name the robot ---
-    Code('F901', 'inverted_effort', ERROR,
-         'The effort of {joint} has the opposite sign of the others ({gain:.2f} times what they '
-         'predict)', 'Its parameters do not belong to those of its type.',
-         remedy='Check its wiring and drive gain'),
-    Code('F902', 'undeclared_payload', WARNING,
-         'Links differ from the others as if {mass:+.3g} kg were at {joint} (p = {p:.1g})',
-         'Feed-forward and contact detection of this robot are wrong by a payload.',
-         remedy='Check tool, payload and their declaration'),
-    Code('F903', 'outlier', WARNING,
-         '{parameter} differs from the others by {difference:+.3g} {unit}, {times:.0f} times '
-         'their spread (p = {p:.1g})',
-         'Robots of one type share their parameters but for tolerances and wear.',
-         remedy='Look for wear, a repair or another tool'),
-    Code('F904', 'friction_drift', WARNING,
-         '{parameter} changed from {before:.3g} by {step:+.2g} {unit} ({share:+.0%}) by {since} '
-         '(p = {p:.1g})', 'Friction that changes beyond temperature is a sign of wear.',
-         remedy='Check lubrication and bearings of the joint'),
-    # --- F10 to F21: the doctor, by what it looks at ---
-    Code('F1001', 'localhost_only', INFO,
-         'ROS_LOCALHOST_ONLY=1 overrules ROS_AUTOMATIC_DISCOVERY_RANGE',
-         'Two settings that contradict each other surprise later.',
-         remedy='Unset it, and set ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST'),
-    Code('F1002', 'discovery_range', ERROR, "ROS_AUTOMATIC_DISCOVERY_RANGE is '{range}'",
-         'ROS takes another range than was meant.', remedy='Set it to one of {ranges}'),
-    Code('F1003', 'no_nodes', ERROR,
-         'No other node is heard in ROS domain {domain} with the discovery range {range}',
-         'Without the robot nothing can be recorded.',
-         remedy='Start the robot, and set ROS_DOMAIN_ID, ROS_AUTOMATIC_DISCOVERY_RANGE and '
-         'RMW_IMPLEMENTATION here as it has them'),
-    Code('F1004', 'nodes_heard', OK,
-         '{count} nodes in ROS domain {domain} with the discovery range {range}',
-         'The graph is there.'),
-    Code('F1005', 'open_network', INFO, 'Anybody on the network may command the robot',
-         'ROS 2 has no passwords unless security is on.',
-         remedy='Set ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST where the robot is on this '
-         'machine, or see docs/security.md'),
-    Code('F1006', 'no_messages', ERROR, '{topics} have publishers, and no message of any arrives',
-         'Discovery works, transport does not: containers, shared memory or a firewall.',
-         remedy='Export FASTDDS_BUILTIN_TRANSPORTS=UDPv4 ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET '
-         'here and on the robot, and let the firewall pass UDP (docs/interface.md, nodes that '
-         'do not hear each other)'),
-    Code('F1101', 'wrong_type', ERROR, "{node} publishes {type} on '{topic}'",
-         'Nodes that expect the usual type hear nothing.',
-         remedy='Remap it, {expected} belongs there'),
-    Code('F1102', 'not_latched', WARNING,
-         "{node} does not keep '{topic}' for nodes that start later",
-         'A recorder that starts later has no robot description.',
-         remedy='Publish it with the durability transient_local, as robot_state_publisher does'),
-    Code('F1103', 'quality_mismatch', WARNING,
-         "{reader} hears nothing of {publisher} on '{topic}', it asks for {lacks}",
-         'DDS does not connect them, and says nothing.',
-         remedy='Give both the same quality of service'),
-    Code('F1201', 'controller_not_named', INFO, "No controller was named, '{controller}' is taken",
-         'A second controller makes the choice open.',
-         remedy='Set excitation.controller to {controller} in the configuration'),
-    Code('F1202', 'controller_found', OK,
-         "'{controller}' commands {interfaces} of {joints}[[ at {rate:g} Hz]]",
-         'A session moves the robot by it.'),
-    Code('F1203', 'not_serving', ERROR, "'{controller}' does not serve follow_joint_trajectory",
-         'No motion can be sent.', remedy='Configure and activate it'),
-    Code('F1204', 'controller_silent', ERROR,
-         "'{topic}' is silent[[, the controller is '{state}']]",
-         'A session needs the state of the controller.',
-         remedy="[[Activate the controller: 'ros2 control switch_controllers --activate "
-         "{inactive}']][[The update loop of '{active}' stands still, see controller_manager's "
-         'log]]'),
-    Code('F1205', 'controller_unfit', ERROR, '{reason}', 'A session is refused.',
-         remedy='See docs/guide/your_robot.md for what a controller has to have'),
-    Code('F1206', 'controller_mute', ERROR,
-         "'{controller}' does not say which joints and interfaces it has",
-         'A session has to know what it commands.',
-         remedy='Restart it, it must be a joint_trajectory_controller'),
-    Code('F1207', 'other_controllers', ERROR,
-         "There is no controller '{controller}', but {others}", 'No motion can be sent.',
-         remedy='Name one in excitation.controller or by --controller, without its --namespace'),
-    Code('F1208', 'no_controller', ERROR,
-         "There is no controller '{controller}', nobody serves follow_joint_trajectory",
-         'No motion can be sent.',
-         remedy='Load and activate a joint_trajectory_controller, or set --namespace'),
-    Code('F1209', 'no_path_tolerance', WARNING,
-         "'{controller}' has no path tolerance for {joints}, so that the robot runs on when its "
-         'states freeze', 'Path tolerances alone stop a robot whose states no client can trust.',
-         remedy='Set constraints.{joint}.trajectory and so on (docs/safety.md)'),
-    Code('F1210', 'joints_taken', ERROR,
-         "'{controller}' is '{state}', and '{other}' has its joints",
-         'Two controllers cannot command one joint.',
-         remedy="Run 'ros2 control switch_controllers --deactivate {other} --activate "
-         "{controller}'"),
-    Code('F1211', 'stops_at_once', INFO,
-         "'{controller}' holds at once when a motion is cancelled, without a ramp",
-         'A stop at full speed is a jump of the reference, which drives may answer with a fault.',
-         remedy='Set constraints.decelerate_on_cancel, and '
-         'constraints.JOINT.max_deceleration_on_cancel of every joint'),
-    Code('F1212', 'no_deceleration', WARNING,
-         "'{controller}' is to brake along a ramp and has no deceleration for {joints}, so that "
-         'it holds at once', 'The controller brakes only where it knows one of every joint.',
-         remedy='Set constraints.{joint}.max_deceleration_on_cancel and so on'),
-    Code('F1213', 'starts_at_last_command', INFO,
-         "'{controller}' begins at its last command when it is activated",
-         'A robot that was moved meanwhile jumps back.',
-         remedy='Set set_last_command_interface_value_as_state_on_activation to false'),
-    Code('F1214', 'open_loop', WARNING,
-         "'{controller}' begins motions at its last command, for open_loop_control is set",
-         'A robot that was held up on its way jumps to where the next motion begins.',
-         remedy='Set open_loop_control to false'),
-    Code('F1215', 'ends_in_motion', INFO,
-         "'{controller}' accepts motions that do not end at rest",
-         'It holds the last velocity as its reference after the end.',
-         remedy='Set allow_nonzero_velocity_at_trajectory_end to false'),
-    Code('F1216', 'waits_for_goal', INFO,
-         "'{controller}' waits without an end for {joints} to reach a goal",
-         'A motion that ends beside its goal is never reported as ended.',
-         remedy='Set constraints.goal_time, in seconds'),
-    Code('F1217', 'uneven_updates', WARNING,
-         "'{controller}' is to update at {update:g} Hz, controller_manager at {manager:g} Hz",
-         'A rate that does not divide is not kept, and DIDIM replays the one that was named.',
-         remedy='Set update_rate to {better:g}'),
-    Code('F1301', 'didim_possible', OK, 'Possible, with effort commands and gains',
-         'DIDIM replays the law that makes the effort.'),
-    Code('F1302', 'didim_gains', INFO, 'DIDIM lacks the gains of {joints}',
-         'DIDIM replays the law that makes the effort.',
-         remedy='Set them in the controller, or identify by wls'),
-    Code('F1303', 'didim_commands', INFO,
-         "DIDIM needs effort commands, '{controller}' commands {interfaces}",
-         'DIDIM replays the law that makes the effort.',
-         remedy='Identify by wls, which needs positions and efforts only'),
-    Code('F1401', 'no_manager', INFO,
-         'No controller_manager is heard, the states of hardware and other controllers are not '
-         'checked', 'Simulators and some drivers have none.'),
-    Code('F1402', 'manager_unanswered', INFO,
-         'Hardware and other controllers are not checked, {reason}',
-         'An inactive hardware component does not move.',
-         remedy="Look at 'ros2 control list_hardware_components'"),
-    Code('F1403', 'manager_warning', WARNING, '{text}',
-         'controller_manager says so on /diagnostics.', remedy="See controller_manager's log"),
-    Code('F1404', 'hardware_inactive', ERROR, "Hardware '{hardware}' is '{state}'",
-         'It does not move.',
-         remedy="See its log, then 'ros2 control set_hardware_component_state {hardware} active'"),
-    Code('F1405', 'hardware_active', OK, '{hardware} active',
-         'The drives follow their controllers.'),
-    Code('F1406', 'broadcaster_inactive', WARNING,
-         "'{controller}', which publishes joint states, is '{state}'",
-         'Without joint states no session runs.',
-         remedy="Activate it: 'ros2 control switch_controllers --activate {controller}'"),
-    Code('F1501', 'malformed_states', WARNING,
-         '{count} joint states name a joint twice or lack values',
-         'They are left out of every recording.', remedy='See who publishes them ({nodes})'),
-    Code('F1502', 'joints_lacking', ERROR, 'The joint states lack {joints}, they name {published}',
-         'A joint without states cannot be identified.',
-         remedy='Let the joint_state_broadcaster publish every joint, or correct robot.joints'),
-    Code('F1503', 'states_silent', ERROR, "'{topic}' is silent though {nodes} publishes it",
-         'Without joint states no session runs.',
-         remedy="Activate hardware and joint_state_broadcaster ('ros2 control list_controllers')"),
-    Code('F1504', 'no_states', ERROR, "Nobody publishes '{topic}'[[, there is {others}]]",
-         'Without joint states no session runs.',
-         remedy='Start the joint_state_broadcaster, remap its topic, or set --namespace'),
-    Code('F1505', 'no_velocity', INFO,
-         'The joint states hold no velocity: positions are differentiated, only effort '
-         'controllers need it', 'Measured velocities are not needed for an identification.'),
-    Code('F1506', 'not_a_number', ERROR, '{quantity} of {joints} is not a number',
-         'A joint without numbers cannot be identified.',
-         remedy='Check the sensor and the {quantity} state interface'),
-    Code('F1507', 'states_frozen', WARNING,
-         'Positions, velocities and efforts never change by a single bit', 'Sensors have noise.',
-         remedy='Let the robot move: if they stay so, the hardware repeats old states'),
-    Code('F1508', 'joints_frozen', INFO,
-         'Position and velocity of {joints} never change by a single bit, those of the others do',
-         'Sensors have noise.', remedy='Let it move: if they stay so, its encoder has failed'),
-    Code('F1509', 'rival_publishers', WARNING,
-         "{count} publishers send the same joints on '{topic}' ({nodes})",
-         'Their stamps and values mix.',
-         remedy='Remap or end all but the joint_state_broadcaster'),
-    Code('F1601', 'zero_stamps', ERROR, '{zero} of {count} stamps are zero',
-         'Times of reception jitter.', remedy='Let the publisher stamp its messages'),
-    Code('F1602', 'stamps_stand', ERROR, 'The stamps of the joint states never advance',
-         'Without times there are no velocities.',
-         remedy='Let the publisher stamp its messages, and listen for longer (--duration)'),
-    Code('F1603', 'slow_states', WARNING, 'Joint states come at {rate:.3g} Hz',
-         'Motions reach some hertz, and are differentiated twice.',
-         remedy='Publish them at {least:g} Hz or more, best at the rate of the controller'),
-    Code('F1604', 'timing_right', OK, '{rate:.4g} Hz, jitter {jitter:.3f ms}, none lost',
-         'Even stamps make exact velocities.'),
-    Code('F1605', 'irregular_stamps', WARNING,
-         '{repeated} of {count} stamps repeat the one before, {backward} jump back',
-         'Such samples are left out.',
-         remedy='Look for a second publisher, or a clock that was set'),
-    Code('F1606', 'states_lost', INFO,
-         '{share:.1%} of the joint states are lost, the longest gap is {gap:.0f ms}',
-         'Accelerations within gaps are guessed.',
-         remedy='Record on the robot itself, with less load or over a better network'),
-    Code('F1607', 'stamps_uneven', WARNING,
-         'The stamps jitter by {jitter:.2f ms} at {rate:.4g} Hz',
-         'An error of time is an error of velocity and acceleration.',
-         remedy='Stamp the states when they are measured, and run the control loop with '
-         'real-time priority'),
-    Code('F1608', 'slow_controller_states', INFO,
-         'The controller updates at {update:g} Hz, its states arrive at {rate:.3g} Hz',
-         'DIDIM replays the commands between them.',
-         remedy='Record on the robot itself with less load'),
-    Code('F1701', 'clocks_agree', OK, 'Stamps agree with {clock}',
-         'Recordings of several machines fit together.'),
-    Code('F1702', 'clock_offset', WARNING,
-         'Joint states are stamped {offset:.3g} s {side} {clock}',
-         'Motions and states of different clocks do not fit together.',
-         remedy='Synchronise the clocks (chrony), and set use_sim_time everywhere or nowhere'),
-    Code('F1801', 'commands_for_efforts', WARNING,
-         'The joint states report {what}: what the controller commands is taken for it',
-         'A drive that does not follow its command makes parameters wrong.',
-         remedy='Give the joint_state_broadcaster the effort interfaces, if the drives have any'),
-    Code('F1802', 'no_efforts', ERROR, 'The joint states report {what}, and none is commanded',
-         'Without efforts nothing can be identified.',
-         remedy='Give the joint_state_broadcaster the effort interfaces, or see docs/efforts.md '
-         'for another topic of the driver'),
-    Code('F1803', 'effort_not_a_number', ERROR, 'Effort of {joints} is not a number',
-         'A joint without effort cannot be identified.',
-         remedy='Check its sensor, and that the joint_state_broadcaster has its effort interface'),
-    Code('F1804', 'efforts_all_zero', WARNING,
-         'Every effort is exactly zero[[ though the arm {bears} its weight]]',
-         'Nothing can be identified if they stay so in motion.',
-         remedy='See docs/efforts.md for what drivers report'),
-    Code('F1805', 'effort_zero', WARNING, 'Effort of {joints} is exactly zero throughout',
-         'A joint without effort cannot be identified.',
-         remedy='Move it a little: if it stays so, its sensor is dead'),
-    Code('F1806', 'efforts_frozen', INFO, 'Efforts never change by a single bit',
-         'Sensors have noise.',
-         remedy='Move the robot a little: if they stay so, the driver repeats an old value'),
-    Code('F1807', 'moves', INFO, '{joints} moves, so that efforts are not compared with weights',
-         'At rest, efforts bear the weight alone.', remedy='Ask again at rest'),
-    Code('F1808', 'no_weight', INFO,
-         'No joint bears a weight that would show sign and unit of its effort',
-         'Weight is a torque that is known without a motion.',
-         remedy='Ask again with the arm stretched out sideways, where gravity acts on its joints'),
-    Code('F1809', 'efforts_beyond_weight', WARNING,
-         f'Efforts at rest are more than weight and friction, {WEIGHTS}',
-         'A zero that is off looks like gravity.',
-         remedy='Set the zero of their sensors, and see that the arm touches nothing'),
-    Code('F1810', 'efforts_without_weight', WARNING,
-         f'Efforts at rest hold no weight, {WEIGHTS}', 'Some drivers subtract gravity.',
-         remedy='Set robot.effort_kind: without_gravity if the driver subtracts it '
-         '(docs/efforts.md)'),
-    Code('F1811', 'efforts_unlike_weight', WARNING,
-         f'Efforts at rest do not fit the weight, {WEIGHTS}',
-         'A wrong unit scales masses, inertias and friction.',
-         remedy='Check their unit, robot.drive_gain, the payload, and the masses of the '
-         'description'),
-    Code('F1812', 'efforts_like_weight', OK,
-         f'Agree at rest with the weight, {WEIGHTS}', 'Sign and unit are right.'),
-    Code('F1813', 'efforts_opposite', WARNING,
-         f'Efforts at rest are opposite to the weight, {WEIGHTS}',
-         'Positive efforts have to accelerate a joint in its positive direction.',
-         remedy='Set its robot.drive_gain to -1[[, or robot.gravity if the {arm} hangs]]'),
-    Code('F1901', 'description_unusable', ERROR, '{reason}',
-         'Without a model nothing can be planned or identified.',
-         remedy='Correct the robot description'),
-    Code('F1902', 'no_description', ERROR,
-         "[[Nobody publishes '{topic}']][['{empty}' holds nothing though {nodes} publishes it]], "
-         'and no robot.urdf is configured',
-         'Without a model nothing can be planned or identified.',
-         remedy='Start robot_state_publisher, or give --config with robot.urdf'),
-    Code('F1903', 'configured_description', INFO,
-         "Nothing on '{topic}', the configured robot.urdf is taken",
-         'Both should be of the same robot.'),
-    Code('F1904', 'no_limit', WARNING, 'There is no {limit} limit of {joints}',
-         'A motion is planned and watched by it.', remedy='Set robot.{limit}'),
-    Code('F1905', 'described', OK, "'{robot}' with the joints {joints}",
-         'The model is that of this description.'),
-    Code('F1906', 'several_descriptions', WARNING,
-         "'{topic}' holds {count} different descriptions ({nodes})",
-         'Which one a node takes is chance.', remedy="End all but the robot's own publisher"),
-    Code('F2001', 'session_runs', WARNING, "A session of {nodes} uses '{controller}'",
-         'Only one session may move the robot.',
-         remedy='Wait for its end, no other one starts meanwhile'),
-    Code('F2002', 'goal_runs', ERROR, "A goal of another client runs on '{controller}'",
-         'Only one client may move the robot.', remedy='End it'),
-    Code('F2003', 'commanded_by_topic', ERROR, "{nodes} can command '{controller}' on '{topic}'",
-         'No session starts beside it.', remedy='End it'),
-    Code('F2004', 'other_clients', INFO, "{nodes} can send goals to '{controller}'",
-         'A goal replaces the motion of a session.', remedy='Send none while a session runs'),
-    Code('F2005', 'alone', OK, "Nobody else commands '{controller}'",
-         'A session is alone with the robot.'),
-    Code('F2101', 'not_writable', ERROR, 'No recording can be written: {reason}',
-         'A session without a recording is for nothing.',
-         remedy='Set recorder.folder to another one'),
-    Code('F2102', 'disk_space', OK, "{free:.1f} GB are free for '{folder}'",
-         'A minute of seven joints at 1 kHz takes about 60 MB.',
-         remedy='[[Make room, or set {setting} to another one]]'),
-)
-# fmt: on
 
-CODES: Mapping[str, Code] = {each.code: each for each in _TABLE}
-NAMES: Mapping[str, Code] = {each.name: each for each in _TABLE}
+def _read_table() -> Iterator[Code]:
+    """Yield the codes of the table, whose rows go on in indented lines."""
+    row = re.compile(r'(\S+) (\S+) (\S+): (.*?)(?: MEANS (.*?))?(?: DO (.*?))? WHY (.*)')
+    for text in re.findall(r'^F.*(?:\n .*)*', _TABLE, re.MULTILINE):
+        match = row.fullmatch(' '.join(text.split()))
+        assert match is not None, text
+        code, name, severity, *texts = (each or '' for each in match.groups())
+        for shared, template in SHARED.items():
+            if shared != 'tried':  # which is no part of the sentence in a list of all codes
+                texts = [each.replace(f'{{{shared}}}', template) for each in texts]
+        seen, means, remedy, why = texts
+        yield Code(code, name, Severity[severity.upper()], seen, why, means, remedy)
+
+
+CODES: Mapping[str, Code] = {each.code: each for each in _read_table()}
+NAMES: Mapping[str, Code] = {each.name: each for each in CODES.values()}
 
 
 def finding(name: str, joints: Iterable[str] = (), /, **values: Any) -> Finding:
@@ -1043,7 +810,7 @@ _FORMATTER = _Formatter()
 
 
 def _filled(template: str, values: Mapping[str, Any]) -> str:
-    pieces = _PART.split(template.replace('{tried}', TRIED))
+    pieces = _PART.split(template.replace('{tried}', SHARED['tried']))
     pieces[::2] = [_FORMATTER.vformat(piece, (), values) for piece in pieces[::2]]
     pieces[1::2] = [_repeated(piece, values) for piece in pieces[1::2]]
     return ''.join(pieces)
@@ -1080,7 +847,7 @@ def render(found: Finding) -> str:
     return ' '.join(filter(None, seen_and_remedy(found)))
 
 
-def from_data(data: Mapping[str, Any] | str, severity: Severity = WARNING) -> Finding:
+def from_data(data: Mapping[str, Any] | str, severity: Severity = Severity.WARNING) -> Finding:
     """
     Return the finding that `as_data` wrote; a sentence of an earlier version with a severity.
 

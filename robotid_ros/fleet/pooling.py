@@ -119,11 +119,11 @@ def _agreement(sessions: Sequence[Row]) -> Row:
     own = [session for session in sessions if session['status'] == IDENTIFIED]
     if len(own) < 2:
         return {}
-    found = agreement(table_of(own, 'value'), table_of(own, 'sigma'))
+    p, parameter, outlier = agreement(table_of(own, 'value'), table_of(own, 'sigma'))
     return {
-        'agreement_p': found.p,
-        'agreement_parameter': own[0]['parameters'][found.parameter]['name'],
-        'agreement_session': own[found.session]['key'],
+        'agreement_p': p,
+        'agreement_parameter': own[0]['parameters'][parameter]['name'],
+        'agreement_session': own[outlier]['key'],
     }
 
 

@@ -2,14 +2,15 @@
 Advice: what is wrong with efforts and the sense of joints, found by trying the remedy.
 
 A remedy is advised only where, on rows that were not fitted, it leaves significantly less than no
-remedy (`trials`). `describe` turns a cause into a finding.
+remedy (`trials`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 import dataclasses
 from itertools import combinations, product
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,14 +29,14 @@ from .trials import Efforts, possible_robots, Trial, Trials
 
 # Names of findings.
 SIGN, GAIN, SWAPPED = 'effort_sign', 'effort_gain', 'efforts_swapped'
-SCALE, GRAVITY, FRICTION = 'effort_scale', 'gravity_direction', 'friction_jump'
+SCALE, GRAVITY, DESCRIBED = 'effort_scale', 'gravity_direction', 'the masses of the URDF'
 EFFORT_UNIT, COMPENSATED = 'effort_unit', 'gravity_compensated'
 REVERSED = 'axis_reversed'
 # By how much the squared error has to fall. Signs and columns are either right or not; a gain may
-# stand in for friction or geometry that the model lacks, and so may friction that changes.
+# stand in for friction or geometry that the model lacks.
 LEAST = {
     SIGN: 1.5, SWAPPED: 2.0, GAIN: 1.3, SCALE: 1.5, EFFORT_UNIT: 1.5, GRAVITY: 1.5,
-    COMPENSATED: 1.5, FRICTION: 1.5, REVERSED: 2.0,
+    COMPENSATED: 1.5, REVERSED: 2.0,
 }  # fmt: skip
 # Squared error of all joints together, over that of each joint alone, from which their efforts
 # contradict each other or robots that can exist; what is left without a contradiction comes from
@@ -56,57 +57,56 @@ MAX_SCALE = 4.0  # by which masses of a URDF may be off: units are off by more
 GRAVITY_ROWS, MODEL_ROWS = 500, 1500  # that tell the direction of gravity, and that judge it
 
 
-@dataclasses.dataclass(frozen=True)
-class Advice:
-    """
-    A cause with its remedy, which was tried.
+class Cause(NamedTuple):
+    """What is wrong, by the name of its finding, what its remedy gained (`Trial`), the finding."""
 
-    Attributes
-    ----------
-    code : of the cause, the name of its finding
-    joints : names of those concerned
-    amount : factors on their efforts; gravity [m/s²]; a jump of friction [N·m or N], its time, and
-        from when to when other friction was recorded for less time [s]
-    trial : what the remedy leaves, and what is left without it
-    alternative : another joint and the factor on its effort that explains as much, or None
-    by_description : whether the URDF's masses were fitted, not any masses
-
-    """
-
-    code: str
-    joints: tuple[str, ...]
-    amount: tuple[float, ...]
-    trial: Trial
-    alternative: tuple[str, float] | None = None
-    by_description: bool = False
+    name: str
+    gain: float
+    finding: Finding
 
 
-def find_causes(robot: Robot, base: BaseParameters, samples: Samples, rows: Rows) -> list[Advice]:
+def _cause(
+    name: str, robot: Robot, joints: Iterable[int], trial: Trial, masses: str = 'any masses',
+    /, **values: Any,
+) -> Cause:  # fmt: skip
+    """Return a cause at some joints, with what its remedy left when it was tried."""
+    tried = trial.values(robot.joints[trial.joint], masses)
+    found = finding(name, [robot.joints[j] for j in joints], **values, **tried)
+    return Cause(name, trial.gain, found)
+
+
+def _gains(robot: Robot, factors: Mapping[int, float]) -> tuple[float, ...]:
+    """Return the drive gains with which efforts of joints are multiplied by factors."""
+    return tuple(dict.fromkeys(float(robot.drive_gain[j] * x) for j, x in factors.items()))
+
+
+def find_causes(robot: Robot, base: BaseParameters, samples: Samples, rows: Rows) -> list[Cause]:
     """Try what may be wrong with the efforts, and return what is."""
     factors = efforts_over_prior(robot, samples)
     trials = Trials(rows, possible_robots(robot, base, rows))
     contradict = trials.contradiction > CONTRADICTION
-    found, efforts = list[Advice](), Efforts.as_recorded(robot.n)
+    found, efforts = list[Cause](), Efforts.as_recorded(robot.n)
     if contradict:
         found, efforts = _effort_remedies(robot, trials)
     # Efforts that are less than the masses need are currents, or hold no gravity.
     if contradict or min(factors) < 0.0 or _usual(factors) < 1.0 / MAX_SCALE:
         gravity = _gravity(robot, samples, found, efforts)
         turned = _reversed_axis(robot, samples, trials.moving, efforts) if contradict else None
-        others = [advice for advice in (gravity, turned) if advice is not None]
+        others = [cause for cause in (gravity, turned) if cause is not None]
         if others:
-            return [max(others, key=lambda each: each.trial.gain)]
-    if all(advice.code == GAIN for advice in found):
+            return [max(others, key=lambda each: each.gain)]
+    if all(cause.name == GAIN for cause in found):
         # Of all joints alike, or of a joint alone, only the description tells a unit.
-        unit, known = _by_description(robot, samples, factors), {a.joints[0] for a in found}
-        if unit is not None and not known.issuperset(unit.joints):
+        unit = _by_description(robot, samples, factors)
+        known = {joint for cause in found for joint in cause.finding.joints}
+        if unit is not None and not known.issuperset(unit.finding.joints):
             return [unit]
     return found
 
 
-def _effort_remedies(robot: Robot, trials: Trials) -> tuple[list[Advice], Efforts]:
+def _effort_remedies(robot: Robot, trials: Trials) -> tuple[list[Cause], Efforts]:
     """Put efforts right one remedy after the other, as long as one helps; return these as well."""
-    state, found = Efforts.as_recorded(robot.n), list[Advice]()
+    state, found = Efforts.as_recorded(robot.n), list[Cause]()
     before = trials.errors(state)
     for _ in range(MOST_REMEDIES):
         tried = [
@@ -118,7 +118,7 @@ def _effort_remedies(robot: Robot, trials: Trials) -> tuple[list[Advice], Effort
         if not good:
             break
         code, after, trial, errors = max(good, key=lambda each: each[2].gain)
-        found += _advice(robot, trials, state, code, after, trial, errors)
+        found.append(_named(robot, trials, state, code, after, trial, errors))
         state, before = after, errors
     if trials.resolved_by(state) > MIN_RESOLVED:
         return found, state
@@ -179,7 +179,7 @@ def _gain(trials: Trials, state: Efforts, joint: int) -> tuple[float, int, float
     return float(found.fun), joint, factor
 
 
-def _advice(
+def _named(
     robot: Robot,
     trials: Trials,
     state: Efforts,
@@ -187,64 +187,68 @@ def _advice(
     after: Efforts,
     trial: Trial,
     errors: Array,
-) -> list[Advice]:
+) -> Cause:
     """Name the joints of a remedy, each of whose parts is better than to leave it out."""
     if code == SWAPPED:
         pair = [j for j in range(robot.n) if state.columns[j] != after.columns[j]]
-        return [Advice(code, tuple(robot.joints[j] for j in pair), (), trial)]
+        return _cause(code, robot, pair, trial)
     ratio = {j: after.factors[j] / state.factors[j] for j in range(robot.n)}
     changed = {j: factor for j, factor in ratio.items() if factor != 1.0}
+    gains = _gains(robot, changed)
     if code == SIGN:
-        joints = tuple(robot.joints[j] for j in changed)
-        return [Advice(code, joints, (-1.0,) * len(changed), trial)]
+        return _cause(code, robot, changed, trial, gains=gains)
     ((joint, factor),) = changed.items()
-    others = [_gain(trials, state, j)[1:] for j in trials.moving if j != joint]
-    same = [
-        (robot.joints[j], f)
-        for j, f in others
-        if not trials.compare(trials.errors(state.scaled({j: f})), errors).is_better(1.0)
-    ]
-    alternative = same[0] if same else None
-    return [Advice(code, (robot.joints[joint],), (factor,), trial, alternative)]
+    # Another joint and the factor on its effort that explains as much.
+    others = (_gain(trials, state, j)[1:] for j in trials.moving if j != joint)
+    same = (
+        pair
+        for pair in others
+        if not trials.compare(trials.errors(state.scaled(dict([pair]))), errors).is_better(1.0)
+    )
+    values, other = dict[str, Any](factor=1.0 / factor, gains=gains), next(same, None)
+    if other is not None:
+        values |= {'other': robot.joints[other[0]], 'other_gain': other[1]}
+    elif unit := next((k for k, x in UNITS.items() if abs(factor / x - 1.0) < SAME_UNIT), None):
+        values['unit'] = unit
+    return _cause(code, robot, [joint], trial, **values)
 
 
-def _gravity(
-    robot: Robot, samples: Samples, found: list[Advice], efforts: Efforts
-) -> Advice | None:
+def _gravity(robot: Robot, samples: Samples, found: list[Cause], efforts: Efforts) -> Cause | None:
     """Try no gravity, and another direction of it, where one explains more than the `efforts`."""
     if not robot.gravity.any():
         return None
 
-    def tried(code: str, gravity: Array) -> list[Advice]:
+    def tried(code: str, gravity: Array) -> list[Cause]:
         other = dataclasses.replace(robot, model=robot.model.copy())
         other.model.gravity.linear = gravity
-        amount = tuple(map(float, gravity))
+        direction = [round(x, 6) + 0.0 for x in gravity.tolist()]
+        values = {'direction': direction} if code == GRAVITY else {}
         rows = _sample_rows(robot, samples), _sample_rows(other, samples)
         trial = _compare_models(*rows)
         if trial.is_better(LEAST[code]):
             better = _compare_models(*rows, efforts=efforts).is_better(1.0)
-            return [Advice(code, (), amount, trial)] if better else []
+            return [_cause(code, robot, (), trial, **values)] if better else []
         if code == COMPENSATED:  # which needs no URDF's masses to show
             return []
         rows = _drive_rows(robot, samples), _drive_rows(other, samples)
         trial = _compare_models(*rows)
-        better = trial.gain >= max((each.trial.gain for each in found), default=0.0)
-        known = Advice(code, (), amount, trial, by_description=True)
+        better = trial.gain >= max((each.gain for each in found), default=0.0)
+        known = _cause(code, robot, (), trial, DESCRIBED, **values)
         return [known] if better and trial.is_better(LEAST[code]) else []
 
     remedies = tried(COMPENSATED, np.zeros(3))
     if not robot.assumed_inertials:
         moving = np.flatnonzero(samples.moving.any(axis=1))
         rows = moving[:: max(1, moving.size // GRAVITY_ROWS)]
-        may_hang = not any(advice.code == SIGN for advice in found)
+        may_hang = not any(cause.name == SIGN for cause in found)
         direction = other_gravity(robot, samples, rows, may_hang)
         remedies += [] if direction is None else tried(GRAVITY, direction)
-    return max(remedies, key=lambda each: each.trial.gain, default=None)
+    return max(remedies, key=lambda each: each.gain, default=None)
 
 
 def _reversed_axis(
     robot: Robot, samples: Samples, moving: Sequence[int], efforts: Efforts
-) -> Advice | None:
+) -> Cause | None:
     """Try each joint the other way round, where one explains more than the `efforts`."""
     recorded, tried = _sample_rows(robot, samples), []
     for joint in moving if len(moving) > 1 else ():
@@ -254,16 +258,17 @@ def _reversed_axis(
         both = dataclasses.replace(rows, Y=senses[:, None] * rows.Y)
         # An effort whose sense is the URDF's has to be turned with the axis.
         for gain, after in ((-1.0, rows), (1.0, both)):
-            trial = _compare_models(recorded, after)
-            tried.append((Advice(REVERSED, (robot.joints[joint],), (gain,), trial), after))
-    found, rows = max(tried, key=lambda each: each[0].trial.gain, default=(None, recorded))
-    if found is None or not found.trial.is_better(LEAST[REVERSED]):
+            tried.append((_compare_models(recorded, after), joint, gain, after))
+    if not tried:
         return None
-    better = _compare_models(recorded, rows, efforts=efforts).is_better(1.0)
-    return found if better else None
+    trial, joint, gain, rows = max(tried, key=lambda each: each[0].gain)
+    better = trial.is_better(LEAST[REVERSED])
+    if not better or not _compare_models(recorded, rows, efforts=efforts).is_better(1.0):
+        return None
+    return _cause(REVERSED, robot, [joint], trial, gains=_gains(robot, {joint: gain}))
 
 
-def _by_description(robot: Robot, samples: Samples, factors: Sequence[float]) -> Advice | None:
+def _by_description(robot: Robot, samples: Samples, factors: Sequence[float]) -> Cause | None:
     """Try efforts that the URDF's masses explain, where these are far from doing so."""
     gains = {
         j: -1.0 if -MAX_SCALE <= factor <= -1.0 / MAX_SCALE else 1.0 / factor
@@ -279,9 +284,14 @@ def _by_description(robot: Robot, samples: Samples, factors: Sequence[float]) ->
     # Usually less than the masses need: these are no torques of an arm at all.
     if _usual(factors) < 1.0 / MAX_SCALE and not robot.drive_gain_given:
         code = EFFORT_UNIT
-    joints = tuple(robot.joints[j] for j in gains)
-    found = Advice(code, joints, tuple(gains.values()), trial, by_description=True)
-    return found if trial.is_better(LEAST[code]) else None
+    if not trial.is_better(LEAST[code]):
+        return None
+    values: dict[str, Any] = {'gains': _gains(robot, gains)}
+    if code != SIGN:
+        values['factors'] = [1.0 / factor for factor in gains.values()]
+    if code == EFFORT_UNIT:
+        values |= {'factor': 1.0 / float(np.median([*gains.values()])), 'unit': '?'}
+    return _cause(code, robot, gains, trial, DESCRIBED, **values)
 
 
 def _usual(factors: Sequence[float]) -> float:
@@ -321,36 +331,3 @@ def _compare_models(
     trials = Trials(before), Trials(after)
     errors = trials[0].errors(efforts), trials[1].errors() / (1.0 if gains is None else gains**2)
     return trials[0].compare(*errors)
-
-
-def describe(advice: Advice, robot: Robot) -> Finding:
-    """Return the finding of a cause: what is wrong, what to do, and what that left when tried."""
-    (code, joints, amount), trial = (advice.code, advice.joints, advice.amount), advice.trial
-    masses = 'the masses of the URDF' if advice.by_description else 'any masses'
-    tried = trial.values(robot.joints[trial.joint], masses)
-    if code == GRAVITY:
-        return finding(code, direction=[round(x, 6) + 0.0 for x in amount], **tried)
-    if code in (SWAPPED, COMPENSATED):
-        return finding(code, joints, **tried)
-    if code == FRICTION:
-        unit = 'N' if robot.prismatic[robot.joints.index(joints[0])] else 'N·m'
-        names = 'jump', 'since', 'start', 'stop'
-        return finding(code, joints, unit=unit, **dict(zip(names, amount, strict=True)), **tried)
-    pairs = zip(joints, amount, strict=True)
-    gains = [
-        float(robot.drive_gain[robot.joints.index(joint)] * factor) for joint, factor in pairs
-    ]
-    values = {'gains': tuple(dict.fromkeys(gains)), **tried}
-    if code == GAIN:
-        other, other_gain = advice.alternative or (None, None)
-        units = [name for name, size in UNITS.items() if abs(amount[0] / size - 1.0) < SAME_UNIT]
-        as_if = units[0] if units and not other else None
-        factor = 1.0 / amount[0]
-        return finding(
-            code, joints, factor=factor, unit=as_if, other=other, other_gain=other_gain, **values
-        )
-    if code in (SCALE, EFFORT_UNIT):
-        values |= {'factors': [1.0 / factor for factor in amount]}
-    if code == EFFORT_UNIT:
-        values |= {'factor': 1.0 / float(np.median(amount)), 'unit': '?'}
-    return finding(code, joints, **values)

@@ -12,7 +12,7 @@ from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
 from ..regression.observation_system import Rows
 from ..signals.samples import Samples
-from .advice import COMPENSATED, describe, EFFORT_UNIT, find_causes, GRAVITY, REVERSED, SWAPPED
+from .advice import COMPENSATED, EFFORT_UNIT, find_causes, GRAVITY, REVERSED, SWAPPED
 from .plausibility import FittedModel, limit_warnings, saturation_warnings, scale_warnings
 from .residual_reasons import LARGE, residual_warnings
 from .stationarity import friction_jumps, joint_torques, stationarity_warnings
@@ -49,13 +49,13 @@ def data_warnings(
     if rows and measured and np.sqrt(np.mean(estimate.residual**2)) > LARGE:
         # Of efforts that no model explains, what is shrunk may take what a remedy would explain.
         others = find_causes(robot, base, samples, dataclasses.replace(rows, Y=measured.Y))
-        causes = max(causes, others, key=lambda c: max((x.trial.gain for x in c), default=0.0))
-    found = [*beyond, *(describe(cause, robot) for cause in causes)]
-    if any(cause.code in EVERYTHING for cause in causes):
+        causes = max(causes, others, key=lambda c: max((x.gain for x in c), default=0.0))
+    found = [*beyond, *(cause.finding for cause in causes)]
+    if any(cause.name in EVERYTHING for cause in causes):
         return found
     known = {*chain.from_iterable(each.joints for each in found)}
     # Of efforts that are no torques, no size is plausible.
-    torques = all(cause.code != EFFORT_UNIT for cause in causes)
+    torques = all(cause.name != EFFORT_UNIT for cause in causes)
     scales = scale_warnings(robot, base, samples, estimate) if torques else []
     limits = saturation_warnings(robot, samples, systems[0])
     sizes = [each for each in (*scales, *limits) if not known.issuperset(each.joints)]
@@ -64,8 +64,8 @@ def data_warnings(
     steady = [t for t in joint_torques(whole) if robot.joints[t.joint] not in scaled]
     changes = stationarity_warnings(whole.robot, whole.base, steady)
     known |= scaled.union(*(each.joints for each in changes))
-    jumps = [] if rows is None else friction_jumps(robot, base, rows, estimate.residual, known)
-    changes += [describe(jump, robot) for jump in jumps]
+    if rows is not None:
+        changes += friction_jumps(robot, base, rows, estimate.residual, known)
     known = known.union(*(each.joints for each in changes))
     residuals = residual_warnings(
         robot, samples, systems[0], estimate.value, estimate.residual, known

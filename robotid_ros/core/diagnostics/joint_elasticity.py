@@ -11,7 +11,6 @@ from ..arrays import Array, rms
 from ..finding_codes import finding
 from ..findings import Finding
 from ..model.dynamics import inverse_dynamics
-from ..model.parameters import INERTIAL
 from ..model.robot import ElasticRobot, Robot
 from ..rank import PROJECTED
 from ..regression.estimate import Estimate
@@ -165,7 +164,7 @@ def _torques_of_compliance(
     rate, time = samples.rate / step, samples.time[:MAX_SAMPLES:step]
     q = lowpass(samples.q[:MAX_SAMPLES], band, samples.rate)[::step]
     motion = with_derivatives(q, rate)
-    inertial = np.where([p.symbol in INERTIAL for p in robot.parameters], chi, 0.0)
+    inertial = robot.of_links(chi)
     links = inverse_dynamics(robot, inertial, *motion)
     result = np.zeros((robot.n, len(times), robot.n))
     for k, load in enumerate(links.T):

@@ -106,10 +106,8 @@ def scale_warnings(
     if robot.assumed_inertials:
         return found
     rows = np.linspace(0, len(samples.time) - 1, POSTURES).astype(int)
-    masses = np.array([p.symbol in INERTIAL for p in robot.parameters])
-    links = np.where(masses, robot.prior, 0.0)
     unit = inertia_columns(robot, samples.q[rows])
-    prior = np.median(unit @ links, axis=1)
+    prior = np.median(unit @ robot.of_links(robot.prior), axis=1)
     mean = unit[:, :, base.columns].mean(axis=1)
     shown = mean @ estimate.value
     error = SURE * np.sqrt(np.einsum('jb,bc,jc->j', mean, estimate.noise_covariance, mean))

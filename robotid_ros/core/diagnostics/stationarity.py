@@ -17,7 +17,6 @@ from ..model.robot import Robot
 from ..regression.goodness_of_fit import OFFSET, rigid_and_offset
 from ..regression.observation_system import Rows
 from ..signals.samples import STANDSTILL
-from .advice import Advice, LEAST
 from .plausibility import FittedModel
 from .trials import Trial, Trials
 
@@ -343,12 +342,14 @@ LARGE_RESIDUAL = 0.02
 JUMP_ROWS, PIECES = 6, 6
 # Least share of the joint's squared error that a jump explains, and least size over its effort.
 MIN_JUMP_EXPLAINED, MIN_JUMP = 0.3, 0.05
+# By how much it has to lower the squared error: friction may change otherwise.
+LEAST_GAIN = 1.5
 ROUNDING = 1e-10  # below which columns depend on others
 
 
 def friction_jumps(
     robot: Robot, base: BaseParameters, rows: Rows, residual: Array, known: set[str]
-) -> list[Advice]:
+) -> list[Finding]:
     """
     Find the joints whose Coulomb friction is another one from some time on.
 
@@ -359,7 +360,7 @@ def friction_jumps(
     return [jump for jump in jumps if jump is not None]
 
 
-def _jump(robot: Robot, base: BaseParameters, rows: Rows, joint: int) -> Advice | None:
+def _jump(robot: Robot, base: BaseParameters, rows: Rows, joint: int) -> Finding | None:
     """
     Return the jump that explains most of what a joint's own columns leave of its effort.
 
@@ -393,11 +394,14 @@ def _jump(robot: Robot, base: BaseParameters, rows: Rows, joint: int) -> Advice 
     if share < MIN_JUMP_EXPLAINED or abs(size) < MIN_JUMP * rms(y):
         return None
     trial = _try(rows, joint, place, sign)
-    if not trial.is_better(LEAST['friction_jump']):
+    if not trial.is_better(LEAST_GAIN):
         return None
     since, early = float(time[place]), 2 * place < len(time)
-    part = (float(time[0]), since) if early else (since, float(time[-1]))
-    return Advice('friction_jump', (robot.joints[joint],), (size, since, *part), trial)
+    start, stop = (float(time[0]), since) if early else (since, float(time[-1]))
+    values = {'jump': size, 'since': since, 'start': start, 'stop': stop}
+    values |= trial.values(robot.joints[joint], 'any masses')
+    unit = 'N' if robot.prismatic[joint] else 'N·m'
+    return finding('friction_jump', [robot.joints[joint]], unit=unit, **values)
 
 
 def _try(rows: Rows, joint: int, place: int, sign: Array) -> Trial:

@@ -21,6 +21,7 @@ from ..model.friction import OF_POSITION
 from ..model.parameters import INERTIAL
 from ..model.robot import Robot
 from ..rank import SINGULAR
+from ..regression.folds import folds
 from ..regression.observation_system import Rows
 
 Mask = npt.NDArray[np.bool_]
@@ -28,8 +29,6 @@ Mask = npt.NDArray[np.bool_]
 # A remedy is better when the logarithm of the squared error falls by so many standard errors over
 # the folds.
 SIGNIFICANT = 2.0
-# Folds: blocks of time, and the share of the rows at the ends of what orders them.
-BLOCKS, QUARTER = 8, 0.25
 # Rows that a trial takes: enough for any fold, in a fraction of a second.
 MAX_ROWS = 4000
 # Added to the diagonal of normalised products: what a fold does not tell stays near zero.
@@ -49,23 +48,10 @@ def trial_rows(systems: Sequence[Rows]) -> Rows | None:
 
 
 def folds_of(rows: Rows) -> Mask:
-    """
-    Return parts (K, N) that are left out in turn: they interpolate and extrapolate.
-
-    Blocks of time, the fastest and the slowest quarter, and the outer quarters along the first
-    two principal directions of the positions (Roberts et al. 2017).
-    """
+    """Return parts (K, N) that are left out in turn: see `folds`, of positions in units of σ."""
     assert rows.q is not None and rows.dq is not None
-    count = len(rows.time)
-    blocks = np.arange(count) * BLOCKS // max(count, 1)
-    parts = [blocks == k for k in range(BLOCKS)]
-    usual = np.maximum(np.percentile(np.abs(rows.dq), 95.0, axis=0), 1e-300)
-    away = (rows.q - rows.q.mean(axis=0)) / np.maximum(rows.q.std(axis=0), 1e-300)
-    directions = np.linalg.svd(away, full_matrices=False)[2][:2]
-    for order in (np.linalg.norm(rows.dq / usual, axis=1), *(away @ directions.T).T):
-        low, high = np.quantile(order, [QUARTER, 1.0 - QUARTER])
-        parts += [order <= low, order >= high]
-    return np.array(parts)
+    away = rows.q / np.maximum(rows.q.std(axis=0), 1e-9)
+    return folds(away, rows.dq, np.ones(len(rows.time), dtype=bool))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,7 +116,7 @@ class Trials:
     ----------
     rows : to fit
     possible : (m, b) A with A χ ≥ 0 for robots that can exist, or None
-    folds : (K, N), those of the rows by default
+    parts : (K, N) to leave out in turn, `folds_of` the rows by default
 
     Attributes
     ----------
@@ -140,9 +126,9 @@ class Trials:
 
     """
 
-    def __init__(self, rows: Rows, possible: Array | None = None, folds: Mask | None = None):
+    def __init__(self, rows: Rows, possible: Array | None = None, parts: Mask | None = None):
         self._rows, self._possible = rows, possible
-        self._folds = folds_of(rows) if folds is None else folds
+        self._folds = folds_of(rows) if parts is None else parts
         self.n, _, self.b = rows.W.shape
         self.moving = [int(j) for j in np.flatnonzero(rows.valid.any(axis=1))]
         everything = np.ones((1, len(rows.time)), dtype=bool)

@@ -21,13 +21,7 @@ from ..regression.estimate import Estimate
 from ..regression.estimators import fit
 from ..regression.observation_system import Rows
 from ..signals.invalid_samples import clipped_samples
-from ..signals.periodic import (
-    AveragePeriod,
-    find_period,
-    noise_between_periods,
-    split_periods,
-    TRANSIENT_PERIODS,
-)
+from ..signals.periodic import AveragePeriod, find_period, noise_between_periods, settled_periods
 from ..signals.recording import Recording
 from ..signals.resampling import resample_uniformly
 from ..signals.samples import Samples, SignalSettings
@@ -172,16 +166,11 @@ def average_periods(recording: Recording, robot: ElasticRobot) -> AveragePeriod 
     sigma = noise_between_periods(resampled.position, rate, period)
     if sigma is None or np.any(sigma <= EXACT * np.ptp(resampled.position, axis=0)):
         return None
-    position = split_periods(resampled.position, rate, period)
-    torque = split_periods(resampled.effort, rate, period)
-    first = TRANSIENT_PERIODS if len(position) > TRANSIENT_PERIODS + 1 else 0
-    count = len(position) - first
-    return AveragePeriod(
-        position=position[first:].mean(axis=0),
-        torque=torque[first:].mean(axis=0) * robot.drive_gain,
-        sigma=sigma / np.sqrt(count),
-        period=period,
-    )
+    signals = resampled.position, resampled.effort
+    position, effort = (settled_periods(values, rate, period) for values in signals)
+    torque = effort.mean(axis=0) * robot.drive_gain
+    sigma = sigma / np.sqrt(len(position))
+    return AveragePeriod(position.mean(axis=0), torque, sigma, period)
 
 
 def check_deflections(samples: Samples, robot: Robot) -> None:

@@ -17,8 +17,8 @@ from ...exceptions import CollisionError, ConfigurationError
 from ..arrays import Array
 from ..model.robot import Robot
 from .batch_kinematics import KinematicTree
-from .collision_bodies import collision_model, DRAWS, tool_frame
-from .distance_bounds import approach_bounds, BoundingSpheres, keeps_distance
+from .collision_bodies import collision_model, tool_frame
+from .distance_bounds import approach_bounds, BoundingSpheres
 from .settings import Workspace
 
 # Clearances above this need not be measured [m].
@@ -30,10 +30,6 @@ FREE_PART = 50
 PENALTY_CLEARANCE, PENALTY_UNIT = 0.004, 0.01
 # Nearest points that are nearer to each other do not give the direction between them [m].
 TOUCHING = 1e-9
-# Share of random configurations in which the spheres around two bodies are near.
-OFTEN = 0.5
-# Pairs with more joints between them have too many configurations to go through.
-MAX_JOINTS = 2
 
 
 class ToolBox:
@@ -114,10 +110,6 @@ class CollisionScene:
         self._spheres = BoundingSpheres(self.model, self.geometry)
         self._tree = KinematicTree(self.model)
         self._box = ToolBox(self.model, self._tree, settings)
-        limits = robot.limits
-        self._limits = np.array(limits.lower)[self.order], np.array(limits.upper)[self.order]
-        # Of the last penalty: configurations, and what the clearances are at least.
-        self._seen, self._least = np.empty((0, 0)), np.empty((0, 0))
 
     @property
     def empty(self) -> bool:
@@ -145,24 +137,25 @@ class CollisionScene:
                 placed = place
             yield pin.computeDistance(self.geometry, self.geometry_data, pair)
 
-    def _measure(self, rows: Array, near: NDArray[np.bool_], least: Array) -> Array:
-        """Replace the clearances of `near` pairs, bounded from below so far, by what they are."""
+    def _bounded(self, rows: Array, largest: float) -> tuple[Array, NDArray[np.bool_]]:
+        """
+        Return what clearances are at least (N, pairs) [m], and which may be below the largest.
+
+        These are measured; the others are bounded by spheres around the bodies.
+        """
+        least = self._spheres.gaps(rows) - self.settings.distance
+        near = least < largest
         found = [result.min_distance for result in self._measured(rows, *np.nonzero(near))]
         least[near] = np.array(found) - self.settings.distance
-        return least
+        return least, near
 
-    def _bounded(self, rows: Array) -> Array:
-        """Return what clearances are at least, by spheres around the bodies, (N, pairs) [m]."""
-        return self._spheres.gaps(rows) - self.settings.distance
-
-    def clearances(self, q: Array) -> Array:
-        """Return the clearances of configurations (N, n) [m], infinity where they are large."""
+    def clearances(self, q: Array, largest: float = LARGE_CLEARANCE) -> Array:
+        """Return the clearances of configurations (N, n) [m], infinity where they are larger."""
         if self.empty:
             return np.empty((len(q), 0))
         rows = self._model_order(q)
-        least = self._bounded(rows)
-        near = least < LARGE_CLEARANCE
-        return self._with_walls(rows, np.where(near, self._measure(rows, near, least), np.inf))
+        least, near = self._bounded(rows, largest)
+        return self._with_walls(rows, np.where(near, least, np.inf))
 
     def is_free(self, q: Array) -> bool:
         """Return whether all configurations (N, n) keep the smallest distance."""
@@ -170,58 +163,9 @@ class CollisionScene:
         if self.empty:
             return True
         for part in np.array_split(rows, 1 + len(rows) // FREE_PART):
-            least = self._bounded(part)
-            least = self._with_walls(part, self._measure(part, least < 0.0, least))
-            if (least < 0.0).any():
+            if (self._with_walls(part, self._bounded(part, 0.0)[0]) < 0.0).any():
                 return False
         return True
-
-    def _near_clearances(self, q: Array) -> Array:
-        """
-        Return `clearances`, infinity for pairs that are known to be out of the penalty's reach.
-
-        From call to call a search moves little: bodies that were c apart are still at least
-        c − Σ `approach_bounds` |Δq| apart, and only those that may have come near are measured.
-        """
-        rows = self._model_order(q)
-        least = self._bounded(rows)
-        if self._seen.shape == rows.shape:
-            approach = np.abs(rows - self._seen) @ self.approach_bounds.T
-            least = np.maximum(least, self._least - approach)
-        near = (least < PENALTY_CLEARANCE) & ~self._always_apart
-        self._seen, self._least = rows, self._measure(rows, near, least)
-        return self._with_walls(rows, np.where(near, self._least, np.inf))
-
-    @cached_property
-    def _always_apart(self) -> NDArray[np.bool_]:
-        """Pairs that keep their distance in all configurations: no search has to part them."""
-        lower, upper = (np.clip(x, -np.pi, np.pi) for x in self._limits)
-        drawn = np.random.default_rng(0).uniform(lower, upper, (DRAWS, len(lower)))
-        # Spheres tell the others apart as quickly.
-        often = (self._bounded(drawn) < PENALTY_CLEARANCE).mean(axis=0) > OFTEN
-        lower, upper = self._limits
-        # A turn is all that a joint without limits has.
-        turns = self._tree.axes[:, 3:].any(axis=1) & (upper - lower > 2.0 * np.pi)
-        ends = np.where(turns, [[-np.pi], [np.pi]], [lower, upper])
-        result = np.zeros(self.pairs, dtype=bool)
-        for pair in np.flatnonzero(often).tolist():
-            bounds = self.approach_bounds[pair]
-            joints = np.flatnonzero(bounds)
-            own, q = ends[:, joints], pin.neutral(self.model)
-            if len(joints) > MAX_JOINTS or not np.isfinite(own).all():
-                continue
-
-            def distance_at(
-                x: Array, q: Array = q, joints: Any = joints, pair: int = pair
-            ) -> float:
-                q[joints] = x
-                scene = self.geometry, self.geometry_data
-                pin.updateGeometryPlacements(self.model, self.data, *scene, q)
-                return float(pin.computeDistance(*scene, pair).min_distance)
-
-            cell, least = (own.mean(axis=0), 0.5 * np.ptp(own, axis=0)), self.settings.distance
-            result[pair] = keeps_distance(distance_at, *cell, bounds[joints], least)
-        return result
 
     def _with_walls(self, rows: Array, clearances: Array) -> Array:
         """Append the distances of the tool inside its box, where it has one."""
@@ -237,7 +181,7 @@ class CollisionScene:
         """
         if self.empty:
             return 0.0, np.zeros((len(q), 0))
-        near = self._near_clearances(q)
+        near = self.clearances(q, PENALTY_CLEARANCE)
         excess = np.maximum(0.0, (PENALTY_CLEARANCE - near) / PENALTY_UNIT)
         value = np.where(excess < 1.0, 0.5 * excess**2, excess - 0.5)
         return float(np.sum(value)), -np.minimum(excess, 1.0) / PENALTY_UNIT

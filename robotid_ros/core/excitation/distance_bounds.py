@@ -1,16 +1,12 @@
 """Bounds on distances of bodies: how near they are, and how much nearer they come."""
 
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ..arrays import Array
 from .batch_kinematics import KinematicTree
-
-# Configurations at most: wrists of arms that part by a few millimetres need the most, 10 µs each.
-MAX_CELLS = 20_000
 
 
 def approach_bounds(model: Any, geometry: Any) -> Array:
@@ -121,32 +117,3 @@ def _sphere(body: Any) -> tuple[Array, float]:
         corners = np.asarray(body.geometry.points()) - middle
         radius = min(radius, float(np.linalg.norm(corners, axis=1).max()))
     return np.asarray(body.placement.act(middle)), radius
-
-
-def keeps_distance(
-    distance_at: Callable[[Array], float], middle: Array, half: Array, bounds: Array, least: float
-) -> bool:
-    """
-    Prove that a distance is never below a least one, by branch and bound.
-
-    What is d in the middle of a cell (n,) is at least d − Σ bounds ∘ half in all of it, `bounds`
-    (n,) being how fast it changes with each joint. Cells where that is not enough are cut in
-    three, and the part in the middle is measured already. Not within `MAX_CELLS` counts as no.
-    """
-    cells, measured = deque([(middle, half, distance_at(middle))]), 1
-    while cells:
-        middle, half, distance = cells.popleft()
-        reach = bounds * half
-        if distance < least or measured > MAX_CELLS:
-            return False
-        if distance - reach.sum() >= least:
-            continue
-        cut = int(np.argmax(reach))
-        half = half.copy()
-        half[cut] /= 3.0
-        step = np.zeros_like(half)
-        step[cut] = 2.0 * half[cut]
-        cells.append((middle, half, distance))
-        cells += [(x, half, distance_at(x)) for x in (middle - step, middle + step)]
-        measured += 2
-    return True

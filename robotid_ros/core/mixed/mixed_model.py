@@ -14,6 +14,7 @@ from ..model.friction import PLAIN_SYMBOLS, SHRUNK, TERMS
 from ..model.parameters import INERTIAL
 from ..model.robot import Robot
 from ..model.robot_builder import with_friction
+from ..regression.folds import folds
 from ..regression.least_squares import scaled_least_squares
 from ..regression.observation_system import System
 from ..regression.shrinkage import Penalty
@@ -29,7 +30,6 @@ from .columns import (
     TINY,
     told_joints,
 )
-from .folds import folds
 from .instants import SHARE
 from .shrinkage import Choice, Fold, Grams, GRID, Prior, products, Shrinkage, solve_delta
 

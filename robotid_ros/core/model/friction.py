@@ -19,6 +19,11 @@ from ..arrays import Array
 SPEED_SHARES, SLIP_DISTANCES = (0.02, 0.06, 0.2), (0.001, 0.003, 0.01)
 
 
+def coulomb(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
+    """Return sign(dq)."""
+    return (np.sign(dq),)
+
+
 def stiction(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
     """Stiction and Stribeck effect, 2/π·atan(K_v·dq) and 2/π·atan(δ·dq) (STICTION eq. 7-9)."""
     scale = 2.0 / np.pi
@@ -155,125 +160,93 @@ class TermKind:
     described: tuple[str, ...] = ()
 
 
-def _ripple(number: str, order: str) -> TermKind:
+def term(
+    symbols: str,
+    unit: str,
+    columns: Columns,
+    positive: bool | tuple[bool, ...] = True,
+    described: str | tuple[str, ...] = '',
+    **others: Any,
+) -> TermKind:
+    """Return the kind with the parameters of these symbols; one unit, sign, prior is of all."""
+    names = tuple(symbols.split())
+    signs = positive if isinstance(positive, tuple) else (positive,) * len(names)
+    priors = described if isinstance(described, tuple) else (described,) * len(names)
     return TermKind(
-        (f'R{number}c', f'R{number}s'),
-        (FORCE, FORCE),
-        partial(ripple, order),
-        {order: UNKNOWN},
-        (False, False),
-        of_position=True,
+        names, (unit,) * len(names), columns, positive=signs, described=priors, **others
     )
 
 
-def _shrunk(
-    symbol: str, count: int, columns: Columns, constants: dict[str, float], **kind: Any
-) -> TermKind:
-    symbols = tuple(symbol + letter for letter in 'abc'[:count])
-    units, signs = (FORCE,) * count, (False,) * count
-    return TermKind(symbols, units, columns, constants, signs, amplitude=1.0, **kind)
+def _unknown(*names: str) -> dict[str, float]:
+    return dict.fromkeys(names, UNKNOWN)
 
 
-# How a load or a position is clamped where the fit has seen no more.
-LOAD_CONSTANTS = dict.fromkeys(('speed_scale', 'load_scale', 'load_low', 'load_high'), UNKNOWN)
-POSITION_CONSTANTS = dict.fromkeys(('position_low', 'position_high', 'position_mean'), UNKNOWN)
+def _ripple(symbols: str, order: str) -> TermKind:
+    columns, constants = partial(ripple, order), _unknown(order)
+    return term(symbols, FORCE, columns, False, constants=constants, of_position=True)
+
+
+# Columns of the mixed model, zero on average beside plain friction: see `core.mixed`.
+_shrunk = partial(term, unit=FORCE, positive=False, amplitude=1.0)
 TERMS: Mapping[str, TermKind] = {
-    'viscous': TermKind(
-        ('Fv',), (VISCOUS,), lambda dq, _: (dq,), positive=(True,), described=('damping',)
+    'viscous': term('Fv', VISCOUS, lambda dq, _: (dq,), described='damping'),
+    'coulomb': term('Fc', FORCE, coulomb, described='friction', jumps=True, dry=SYMMETRIC),
+    'offset': term('off', FORCE, lambda dq, _: (np.ones_like(dq),), positive=False),
+    'asymmetric_coulomb': term(
+        'Fcp Fcm', FORCE, lambda dq, _: ((dq > 0).astype(float), -(dq < 0).astype(float)),
+        described='friction', jumps=True, dry=((0.5, 0.5), (0.5, -0.5)),
     ),
-    'coulomb': TermKind(
-        ('Fc',),
-        (FORCE,),
-        lambda dq, _: (np.sign(dq),),
-        positive=(True,),
-        jumps=True,
-        dry=SYMMETRIC,
-        described=('friction',),
+    'asymmetric_viscous': term(
+        'Fvp Fvm', VISCOUS, lambda dq, _: (np.maximum(dq, 0.0), np.minimum(dq, 0.0)),
+        described='damping',
     ),
-    'offset': TermKind(('off',), (FORCE,), lambda dq, _: (np.ones_like(dq),), positive=(False,)),
-    'asymmetric_coulomb': TermKind(
-        ('Fcp', 'Fcm'),
-        (FORCE, FORCE),
-        lambda dq, _: ((dq > 0).astype(float), -(dq < 0).astype(float)),
-        positive=(True, True),
-        jumps=True,
-        dry=((0.5, 0.5), (0.5, -0.5)),
-        described=('friction', 'friction'),
+    'stiction': term(
+        'Fs Fsc', FORCE, stiction, (True, False), ('friction', ''),
+        constants={'stiction_steepness': 1000.0, 'stribeck_slope': 20.0},
     ),
-    'asymmetric_viscous': TermKind(
-        ('Fvp', 'Fvm'),
-        (VISCOUS, VISCOUS),
-        lambda dq, _: (np.maximum(dq, 0.0), np.minimum(dq, 0.0)),
-        positive=(True, True),
-        described=('damping', 'damping'),
-    ),
-    'stiction': TermKind(
-        ('Fs', 'Fsc'),
-        (FORCE, FORCE),
-        stiction,
-        {'stiction_steepness': 1000.0, 'stribeck_slope': 20.0},
-        (True, False),
-        described=('friction', ''),
-    ),
-    'stribeck': TermKind(
-        ('Fst',), (FORCE,), stribeck, {'stribeck_velocity': 0.1}, positive=(True,), jumps=True
-    ),
-    'smooth_coulomb': TermKind(
-        ('Fc',),
-        (FORCE,),
-        lambda dq, constants: (np.tanh(constants['tanh_steepness'] * dq),),
-        {'tanh_steepness': 100.0},
-        (True,),
-        described=('friction',),
+    'stribeck': term('Fst', FORCE, stribeck, constants={'stribeck_velocity': 0.1}, jumps=True),
+    'smooth_coulomb': term(
+        'Fc', FORCE, lambda dq, constants: (np.tanh(constants['tanh_steepness'] * dq),),
+        described='friction', constants={'tanh_steepness': 100.0},
     ),
     # Where no path is known, it is Coulomb friction.
-    'presliding': TermKind(
-        ('Fc',),
-        (FORCE,),
-        lambda dq, _: (np.sign(dq),),
-        {'presliding_distance': 0.01},
-        (True,),
+    'presliding': term(
+        'Fc', FORCE, coulomb, described='friction', dry=SYMMETRIC,
         of_path=partial(maxwell_slip, 'presliding_distance'),
-        described=('friction',),
-        dry=SYMMETRIC,
+        constants={'presliding_distance': 0.01},
     ),
     # Friction of gears grows with the load: Fl |τ| sign(dq) (Hamon, Gautier and Garrec 2010).
-    'load_coulomb': TermKind(
-        ('Fl',),
-        ('1',),
-        lambda dq, _: (np.sign(dq),),
-        positive=(True,),
-        load_dependent=True,
-        jumps=True,
-    ),
+    'load_coulomb': term('Fl', '1', coulomb, load_dependent=True, jumps=True),
     # Lubricated gears: friction grows less than linearly with the speed.
-    'root_viscous': TermKind(('Fr',), (ROOT,), lambda dq, _: (np.cbrt(dq),), positive=(False,)),
-    'makkar': TermKind(
-        ('Fstr', 'Fc'),
-        (FORCE, FORCE),
-        makkar,
-        {'makkar_gamma2': 100.0, 'makkar_gamma3': 10.0, 'makkar_gamma5': 100.0},
-        (False, True),
-        described=('', 'friction'),
+    'root_viscous': term('Fr', ROOT, lambda dq, _: (np.cbrt(dq),), positive=False),
+    'makkar': term(
+        'Fstr Fc', FORCE, makkar, (False, True), ('', 'friction'),
+        constants={'makkar_gamma2': 100.0, 'makkar_gamma3': 10.0, 'makkar_gamma5': 100.0},
     ),
     # A spring or counterbalance, Kq q; `offset` holds where it rests. Springs pull back: one that
     # pushes away would be gravity or geometry that the model has wrong.
-    'spring': TermKind(
-        ('Kq',), (STIFFNESS,), lambda q, _: (q,), positive=(True,), of_position=True, spring=True
+    'spring': term('Kq', STIFFNESS, lambda q, _: (q,), of_position=True, spring=True),
+    'low_speed': _shrunk(
+        'Dsa Dsb Dsc', columns=low_speed_columns, constants=_unknown('speed_scale')
     ),
-    # Columns of the mixed model, zero on average beside plain friction: see `core.mixed`.
-    'low_speed': _shrunk('Ds', 3, low_speed_columns, {'speed_scale': UNKNOWN}),
-    'rounded_sign': _shrunk('Dr', 3, rounded_sign_columns, {'speed_scale': UNKNOWN}),
-    'slip': _shrunk('Dp', 3, lambda dq, _: (0.0 * dq,) * 3, {}, of_path=slip_columns),
-    'load': _shrunk('Dl', 2, load_columns, LOAD_CONSTANTS, load_dependent=True),
+    'rounded_sign': _shrunk(
+        'Dra Drb Drc', columns=rounded_sign_columns, constants=_unknown('speed_scale')
+    ),
+    'slip': _shrunk('Dpa Dpb Dpc', columns=lambda dq, _: (0.0 * dq,) * 3, of_path=slip_columns),
+    # A load or a position is clamped where the fit has seen no more.
+    'load': _shrunk(
+        'Dla Dlb', columns=load_columns, load_dependent=True,
+        constants=_unknown('speed_scale', 'load_scale', 'load_low', 'load_high'),
+    ),
     'position': _shrunk(
-        'Dq', 1, position_column, POSITION_CONSTANTS, of_position=True, spring=True
+        'Dqa', columns=position_column, of_position=True, spring=True,
+        constants=_unknown('position_low', 'position_high', 'position_mean'),
     ),
     # A term for each order of ripple that a joint may have.
-    'ripple': _ripple('', 'ripple_order'),
-    'ripple_2': _ripple('2', 'ripple_order_2'),
-    'ripple_3': _ripple('3', 'ripple_order_3'),
-}
+    'ripple': _ripple('Rc Rs', 'ripple_order'),
+    'ripple_2': _ripple('R2c R2s', 'ripple_order_2'),
+    'ripple_3': _ripple('R3c R3s', 'ripple_order_3'),
+}  # fmt: skip
 # Symbols of torques that the position determines: no friction.
 OF_POSITION = frozenset(
     symbol for kind in TERMS.values() if kind.of_position for symbol in kind.symbols

@@ -246,6 +246,10 @@ class Robot:
             found.append(_drive(coupling.ratios, column, True, COUPLED_FRICTION))
         return tuple(found)
 
+    def of_links(self, chi: Array) -> Array:
+        """Return standard parameters (p,), zero but for the inertial ones of links."""
+        return np.where([p.symbol in INERTIAL for p in self.parameters], chi, 0.0)
+
     def column(self, name: str) -> int:
         """Return the column of a standard parameter, or raise an `UnknownNameError`."""
         names = tuple(parameter.name for parameter in self.parameters)

@@ -15,7 +15,6 @@ import numpy as np
 from ..arrays import Array, rms
 from ..model.dynamics import inverse_dynamics
 from ..model.friction import LINK_SIDE_SUFFIX, PLAIN
-from ..model.parameters import INERTIAL
 from ..model.robot import ElasticRobot, Robot
 from ..signals.samples import STANDSTILL
 
@@ -185,8 +184,7 @@ def _drives(robot: Robot, chi: Array, motion: DriveMotion) -> Iterator[tuple[str
     q, dq, _, successive = motion
     loads = None
     if robot.load_dependent and not isinstance(robot, ElasticRobot):
-        links = [parameter.symbol in INERTIAL for parameter in robot.parameters]
-        loads = inverse_dynamics(robot, np.where(links, chi, 0.0), q, dq, motion.ddq)
+        loads = inverse_dynamics(robot, robot.of_links(chi), q, dq, motion.ddq)
     motors = robot.motors.tolist() if isinstance(robot, ElasticRobot) else range(robot.n)
     for j, motor in enumerate(motors):
         torque, plain = np.zeros(len(q)), [0.0, 0.0, 0.0]

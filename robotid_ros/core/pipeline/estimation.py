@@ -23,7 +23,6 @@ from ..findings import Finding
 from ..identification_settings import IdentificationSettings, MODEL_ERROR, SIMULATED
 from ..mixed.mixed_model import MixedModel
 from ..model.base_parameters import base_parameters, BaseParameters
-from ..model.parameters import INERTIAL
 from ..model.robot import ElasticRobot, Robot
 from ..parameters.plain_friction import DriveMotion
 from ..parameters.standard import basic_solution
@@ -293,12 +292,12 @@ def _agreement(logs: LogSet, parts: list[System], estimate: Estimate) -> list[Fi
     if len(own) < 2:
         return [finding('agreement_not_tested')]
     values, sigmas = (np.array([getattr(e, k) for e in own]) for k in ('value', 'sigma'))
-    found = agreement(values, sigmas)
-    place, test = found.parameter, {'p': found.p, 'parameter': estimate.names[found.parameter]}
-    if found.p > SIGNIFICANT:
+    p, place, session = agreement(values, sigmas)
+    test = {'p': p, 'parameter': estimate.names[place]}
+    if p > SIGNIFICANT:
         return [finding('logs_agree', **test)]
     figures = {'logs': names, 'values': values[:, place], 'sigmas': sigmas[:, place]}
-    return [finding('logs_disagree', outlier=names[found.session], **figures, **test)]
+    return [finding('logs_disagree', outlier=names[session], **figures, **test)]
 
 
 # Most iterations, and the relative change of the links' torques that ends them: each step is some
@@ -331,13 +330,12 @@ def iterate_friction_load(
         )
     if not isinstance(recording, Recording):
         return robot, [finding('load_of_urdf')]
-    links = [p.symbol in INERTIAL for p in robot.parameters]
     base = base_parameters(robot)
     observed = prepare_without_delay(recording, robot, base, settings.signals)
     system = observed.system
     torque = np.zeros_like(system.Y)
     for _ in range(LOAD_ITERATIONS):
-        load = np.where(links, basic_solution(base, fit(system, 'wls').value), 0.0)
+        load = robot.of_links(basic_solution(base, fit(system, 'wls').value))
         previous, torque = torque, system.predict(base.of(load))
         robot = dataclasses.replace(robot, load_parameters=load)
         if np.linalg.norm(torque - previous) <= LOAD_TOLERANCE * np.linalg.norm(torque):

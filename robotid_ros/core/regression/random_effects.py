@@ -64,25 +64,13 @@ def holm(p: Array) -> Array:
     return adjusted.reshape(np.shape(p))
 
 
-@dataclasses.dataclass(frozen=True)
-class Agreement:
+def agreement(values: Array, sigmas: Array) -> tuple[float, int, int]:
     """
-    Whether sessions agree.
+    Test whether sessions (K, b) agree on all parameters: Cochran's Q with Holm's correction.
 
-    Attributes
-    ----------
-    p : probability of so large a disagreement in any parameter, where there is none
-    parameter, session : places of the parameter that agrees least, and of the session in it
-
+    Returns the probability of so large a disagreement in any parameter, where there is none, and
+    the places of the parameter that agrees least, and of the session in it.
     """
-
-    p: float
-    parameter: int
-    session: int
-
-
-def agreement(values: Array, sigmas: Array) -> Agreement:
-    """Test whether sessions (K, b) agree on all parameters: Cochran's Q with Holm's correction."""
     found = random_effects(values, sigmas)
     parameter = int(np.argmin(found.p))
     # Where all round to zero, the largest statistic tells them apart.
@@ -90,4 +78,4 @@ def agreement(values: Array, sigmas: Array) -> Agreement:
         parameter = int(np.argmax(found.statistic))
     rest = np.abs(values[:, parameter] - np.median(values[:, parameter]))
     session = int(np.argmax(rest / np.maximum(sigmas[:, parameter], 1e-300)))
-    return Agreement(float(holm(found.p).min()), parameter, session)
+    return float(holm(found.p).min()), parameter, session

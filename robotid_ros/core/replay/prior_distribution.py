@@ -14,7 +14,6 @@ import numpy.typing as npt
 from ...exceptions import DivergenceError
 from ..arrays import Array
 from ..model.dynamics import inverse_dynamics
-from ..model.parameters import INERTIAL
 from ..model.robot import Robot
 from ..parameters.physical_consistency import BodyPrior, consistent_parameters, scaled_coordinates
 from ..parameters.standard import nonnegative_columns
@@ -92,7 +91,7 @@ def estimate_a_priori_inertia(replay: ReplayProblem) -> Array:
     keep = replay.decimation
     row, valid = torque.row[::keep], torque.valid[::keep]
     q, dq, ddq = (interpolate_rows(x, row) for x in replay.desired)
-    rigid = prior_inertial_parameters(robot)
+    rigid = robot.of_links(robot.prior)
     predicted = inverse_dynamics(robot, rigid, q, dq, ddq)
     tau = decimate(torque.tau.T, keep).T
     try:
@@ -123,12 +122,6 @@ def _fit_joint_inertia(
     low = np.array([0.0, 0.0, -np.inf, -np.inf, -np.inf])
     alpha, own = (lsq_linear(columns / scale, tau, (low, np.inf)).x / scale)[:2]
     return float(alpha * inertia + own)
-
-
-def prior_inertial_parameters(robot: Robot) -> Array:
-    """Return the prior's inertial parameters alone, without rotors and friction, (p,)."""
-    inertial = [p.symbol in INERTIAL for p in robot.parameters]
-    return np.where(inertial, robot.prior, 0.0)
 
 
 def prior_distribution(replay: ReplayProblem) -> GaussianPrior:

@@ -43,9 +43,7 @@ def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, lis
     RecordingError : too many cannot
 
     """
-    time, notes = recording.time, list[Finding]()
-    finite = np.isfinite(recording.position).all(axis=1) & np.isfinite(time)
-    finite &= np.isfinite(recording.effort).all(axis=1)
+    time, finite, notes = recording.time, recording.finite, list[Finding]()
     share = 1.0 - finite.mean() if finite.size else 0.0
     if share > MAX_INVALID_SHARE:
         for name in ('position', 'effort'):

@@ -75,7 +75,7 @@ def split_periods(values: Array, rate: float, period: float) -> Array:
     return np.stack(columns, axis=-1)
 
 
-def _settled_periods(values: Array, rate: float, period: float) -> Array:
+def settled_periods(values: Array, rate: float, period: float) -> Array:
     """Return the periods without the first ones, where two or more are left."""
     periods = split_periods(values, rate, period)
     return periods[TRANSIENT_PERIODS:] if len(periods) > TRANSIENT_PERIODS + 1 else periods
@@ -87,7 +87,7 @@ def noise_between_periods(values: Array, rate: float, period: float) -> Array | 
 
     σ² = 1/((M−1)K) Σ_k Σ_m (x_m(k) − x̄(k))² (MFS section 4.1).
     """
-    periods = _settled_periods(values, rate, period)
+    periods = settled_periods(values, rate, period)
     if len(periods) < 2:
         return None
     variance = np.sum((periods - periods.mean(axis=0)) ** 2, axis=(0, 1))
@@ -114,7 +114,7 @@ def average_periods(
     Returns the average, its rate [Hz], and (K,) True in the period itself.
     """
     both = np.concatenate([recording.position, recording.effort], axis=1)
-    mean = _settled_periods(both, rate, period).mean(axis=0)
+    mean = settled_periods(both, rate, period).mean(axis=0)
     half = len(mean) // 2
     around = np.concatenate([mean[-half:], mean, mean[:half]])
     step = period / len(mean)

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from ...exceptions import RecordingError, UnknownNameError
 from ..arrays import Array, freeze_fields, ReadOnlyArrays
@@ -182,6 +183,12 @@ class Recording(RunContext):
     def size(self) -> int:
         """Number of samples."""
         return int(self.time.size)
+
+    @property
+    def finite(self) -> npt.NDArray[np.bool_]:
+        """Which samples (N,) have a time, positions and efforts."""
+        states = np.isfinite(self.effort).all(axis=1) & np.isfinite(self.position).all(axis=1)
+        return np.asarray(states & np.isfinite(self.time))
 
     @property
     def rate(self) -> float:

@@ -163,15 +163,9 @@ def resample_uniformly(
     return result, 1.0 / step, covered, notes
 
 
-def is_finite(recording: Recording) -> npt.NDArray[np.bool_]:
-    """Return which samples (N,) have a time, positions and efforts."""
-    finite = np.isfinite(recording.effort).all(axis=1) & np.isfinite(recording.time)
-    return np.asarray(finite & np.isfinite(recording.position).all(axis=1))
-
-
 def sampling_times_of(recording: Recording) -> SamplingTimes | None:
     """Return when the finite samples were taken; None as of `sampling_times`, and out of order."""
-    good = is_finite(recording)
+    good = recording.finite
     time = recording.time[good]
     if time.size < MIN_SAMPLES or np.any(np.diff(time) <= 0.0):
         return None
@@ -185,7 +179,7 @@ def with_sampling_times(recording: Recording) -> Recording:
     if times is None or not times.findings:
         return recording
     time: Array = np.full(recording.time.shape, np.nan)
-    time[is_finite(recording)] = times.time
+    time[recording.finite] = times.time
     notes = (*recording.notes, *times.findings)
     return dataclasses.replace(recording, time=time, notes=notes)
 

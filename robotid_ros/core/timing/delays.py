@@ -18,7 +18,7 @@ from ..regression.estimators import fit
 from ..regression.observation_system import decimate, observe, Observed, Rows, TimingError
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
-from ..signals.resampling import is_finite, sampling_times_of, with_sampling_times
+from ..signals.resampling import sampling_times_of, with_sampling_times
 from ..signals.samples import Samples, SignalSettings
 
 # Decimated rows left out on either side of a velocity reversal, where stiction looks like a delay;
@@ -211,7 +211,7 @@ def _timing_error(
     share = times.left / max(times.share, 1.0 - times.share) ** 2
     if share < NEGLIGIBLE:
         return None
-    good = is_finite(recording)
+    good = recording.finite
     other: Array = np.full(recording.time.shape, np.nan)
     other[good] = times.stamps if times.share < 0.5 else times.even
     signals = dataclasses.replace(
@@ -362,7 +362,7 @@ def remove_delay(recording: Recording, delay: float | Delays, stamps: str = 'aut
     """
     delays = delay if isinstance(delay, Mapping) else dict.fromkeys(recording.joints, delay)
     each = np.array([delays.get(joint, 0.0) for joint in recording.joints])
-    good = is_finite(recording)
+    good = recording.finite
     if not each.any() or good.sum() < 2 or np.any(np.diff(recording.time[good]) <= 0.0):
         return recording
     if stamps == 'auto':

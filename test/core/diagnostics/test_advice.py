@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from robotid_ros.core.diagnostics.advice import (
-    describe,
-    find_causes,
-    FRICTION,
-    GAIN,
-    REVERSED,
-    SIGN,
-    SWAPPED,
-)
+from robotid_ros.core.diagnostics.advice import find_causes, GAIN, REVERSED, SIGN, SWAPPED
 from robotid_ros.core.diagnostics.assumptions import data_warnings
 from robotid_ros.core.diagnostics.trials import (
     _least_distance,
@@ -81,8 +73,12 @@ def test_a_clean_log_has_no_cause(causes, log):
 @pytest.mark.parametrize('signs', [(1, 1, -1), (-1, 1, 1), (-1, -1, 1), (-1, -1, -1)])
 def test_signs_are_named_and_right_when_followed(causes, log, robot, signs):
     (found,) = causes(with_efforts(log, log.effort * signs))
-    assert found.code == SIGN and found.trial.after < 0.1 * found.trial.before
-    assert found.joints == tuple(j for j, s in zip(robot.joints, signs, strict=True) if s < 0)
+    assert (
+        found.name == SIGN and found.finding.values['after'] < 0.1 * found.finding.values['before']
+    )
+    assert found.finding.joints == tuple(
+        j for j, s in zip(robot.joints, signs, strict=True) if s < 0
+    )
 
 
 @pytest.mark.parametrize('pair', [(0, 1), (1, 2), (0, 2)])
@@ -90,8 +86,8 @@ def test_columns_of_two_joints_that_are_exchanged_are_named(causes, log, robot, 
     effort = log.effort.copy()
     effort[:, list(pair)] = effort[:, list(pair[::-1])]
     (found,) = causes(with_efforts(log, effort))
-    assert found.code == SWAPPED and found.joints == tuple(robot.joints[j] for j in pair)
-    told = describe(found, robot).values
+    assert found.name == SWAPPED and found.finding.joints == tuple(robot.joints[j] for j in pair)
+    told = found.finding.values
     assert told['tried_on'] in robot.joints and told['after'] < told['before']
 
 
@@ -101,16 +97,16 @@ def test_a_joint_that_turns_the_other_way_is_named(causes, log, robot, joint, bo
     senses = np.where(np.arange(3) == joint, -1.0, 1.0)
     other = dataclasses.replace(log, position=senses * log.position)
     (found,) = causes(with_efforts(other, log.effort * senses) if both else other)
-    assert found.code == REVERSED and found.joints == (robot.joints[joint],)
-    assert found.trial.after < 0.1 * found.trial.before
-    assert describe(found, robot).values['gains'] == (1.0 if both else -1.0,)
+    assert found.name == REVERSED and found.finding.joints == (robot.joints[joint],)
+    assert found.finding.values['after'] < 0.1 * found.finding.values['before']
+    assert found.finding.values['gains'] == (1.0 if both else -1.0,)
 
 
 def test_of_a_vertical_axis_another_sign_of_the_effort_is_the_same(causes, log, robot):
     senses = np.array([-1.0, 1.0, 1.0])
     other = dataclasses.replace(log, position=senses * log.position)
     (found,) = causes(other)
-    assert found.code == SIGN and found.joints == robot.joints[:1]
+    assert found.name == SIGN and found.finding.joints == robot.joints[:1]
     assert causes(with_efforts(other, log.effort * senses)) == []
 
 
@@ -118,9 +114,9 @@ def test_of_a_vertical_axis_another_sign_of_the_effort_is_the_same(causes, log, 
 @pytest.mark.parametrize('joint', range(3))
 def test_a_gain_is_named_with_its_value(causes, log, robot, joint, factor):
     (found,) = causes(with_efforts(log, log.effort * np.where(np.arange(3) == joint, factor, 1.0)))
-    assert found.code == GAIN and found.joints == (robot.joints[joint],)
-    assert abs(found.amount[0] * factor - 1.0) < 0.02
-    assert describe(found, robot).values['gains'] == found.amount
+    assert found.name == GAIN and found.finding.joints == (robot.joints[joint],)
+    assert abs(found.finding.values['gains'][0] * factor - 1.0) < 0.02
+    assert found.finding.values['factor'] == 1.0 / found.finding.values['gains'][0]
 
 
 def test_a_gain_of_all_joints_does_not_show(causes, log):
@@ -141,12 +137,12 @@ def test_friction_that_jumps_soon_after_the_start_is_named(robot, base, estimate
     tau[:, joint] += size * np.sign(dq[:, joint]) * (time > 3.6)
     samples, systems, estimate = estimated(Recording(robot.joints, time, q, tau))
     found = data_warnings(robot, base, samples, systems, estimate)
-    (jump,) = select(found, FRICTION)
+    (jump,) = select(found, 'friction_jump')
     assert jump.joints == (robot.joints[joint],)
     told, since = jump.values['jump'], jump.values['since']
     assert abs(told - size) < 0.2 * size and abs(since - 3.6) < 0.2
-    assert FRICTION not in [
-        each.code for each in find_causes(robot, base, samples, trial_rows(systems))
+    assert 'friction_jump' not in [
+        each.name for each in find_causes(robot, base, samples, trial_rows(systems))
     ]
 
 
@@ -199,7 +195,7 @@ def test_a_joint_without_rows_takes_no_part(robot, base, estimated, log, factor)
     rows = trial_rows(systems)
     rows = dataclasses.replace(rows, valid=rows.valid * np.array([[True], [True], [False]]))
     found = find_causes(robot, base, samples, rows)
-    assert [each.joints for each in found] == ([] if factor > 0.0 else [('j2',)])
+    assert [each.finding.joints for each in found] == ([] if factor > 0.0 else [('j2',)])
 
 
 @pytest.mark.parametrize('seed', range(5))

@@ -16,7 +16,6 @@ from robotid_ros.core.replay.prior_distribution import (
     estimate_a_priori_inertia,
     initial_parameters,
     minimum_damped_inertia,
-    prior_inertial_parameters,
     prior_parameters,
 )
 from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
@@ -65,7 +64,7 @@ def test_a_priori_inertias_are_those_of_the_torque(keep):
     """A share of the description and an inertia besides, whatever friction and noise there is."""
     replay, share, own = replay_of(decimation=keep), 0.6, np.array([0.4, 0.2])
     q, dq, ddq = replay.desired
-    rigid = prior_inertial_parameters(replay.robot)
+    rigid = replay.robot.of_links(replay.robot.prior)
     tau = share * inverse_dynamics(replay.robot, rigid, q, dq, ddq) + own * ddq + 0.3 * dq - 0.2
     if keep == 1:
         tau += 0.8 * np.sign(dq)
