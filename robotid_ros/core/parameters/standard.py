@@ -4,8 +4,8 @@ Standard parameters that explain the base parameters, and whether a body can hav
 Consistent parameters are pulled to the prior as strongly as the data allow. The pull only has to
 choose among standard parameters that predict alike: the strongest regularisation whose residual
 stays within a factor of what data and model leave is the discrepancy principle (Morozov 1966;
-Engl, Hanke and Neubauer 1996, section 4.3). Many rows make a residual insensitive: no base
-parameter may move by more than its σ either.
+Engl, Hanke and Neubauer 1996, section 4.3). A sum over many rows tells little of one parameter: no
+base parameter may move by more than ±3 σ either.
 """
 
 from collections.abc import Callable
@@ -42,8 +42,10 @@ LOOSEST, HALVINGS = 1e3, 5
 MARGIN, THIN = 0.01, 1e-4
 # A relative residual that is as good as none: noise-free data leave what the solver does.
 NEGLIGIBLE = 1e-5
-# How far the pull may move a base parameter, in its σ.
-NEAR = 1.0
+# How far the pull may move a base parameter, in its σ: of a description that is right, the farthest
+# of sixty is so far. With 2, noise of short logs takes over from a good description; without a bound
+# friction took over from a wrong one (decision 8).
+NEAR = 3.0
 # Where no body that can exist predicts as well as wanted: so much worse than the best of them.
 SLACK = 0.02
 
@@ -125,7 +127,7 @@ def standard_parameters(
     """
     Return consistent parameters, pulled to the prior as strongly as the data allow.
 
-    That is as far as the residual is within the tolerance, and base parameters within their σ.
+    That is as far as the residual is within the tolerance, and base parameters within ±3 σ.
 
     The data are weighted as the estimate weighted them. Where constraints are active this leaves
     joints with large torques more than it has to: the unweighted sum of squares, which the
