@@ -7,12 +7,7 @@ import pytest
 
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.nodes.simulated_robot.control_loop import ControlLoop, Outputs
-from robotid_ros.plant.controller_types import (
-    AcceptanceRules,
-    ControllerSettings,
-    GoalOutcome,
-    GoalTolerances,
-)
+from robotid_ros.plant.controller_types import ControllerSettings, GoalOutcome, GoalTolerances
 from robotid_ros.plant.drive_loops import build_drives_of
 from robotid_ros.plant.physics import Physics
 from robotid_ros.plant.sensors import Sensors
@@ -39,7 +34,7 @@ class Robot:
         self.controller = TrajectoryController(
             ControllerSettings(
                 self.physics.joints, self.physics.wraparound, round(1e9 / settings.update_rate),
-                settings.gains, settings.constraints, AcceptanceRules(),
+                settings.gains, settings.constraints,
                 command_interface=settings.command_interface,
             )
         )  # fmt: skip

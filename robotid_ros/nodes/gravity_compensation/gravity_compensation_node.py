@@ -195,7 +195,7 @@ class GravityCompensation(ModelNode):
         law, held, figures = found
         guardian.set_goal(uuid.uuid4())
         try:
-            request = switch_request(SwitchController, self._effort, self._held_by, strict=True)
+            request = switch_request(self._effort, self._held_by, strict=True)
             asked, switched = time.monotonic(), self._switch.call_async(request)
             # Until it is confirmed, what holds the arm already is commanded.
             begin, pace = np.inf, Pace()
@@ -295,7 +295,7 @@ class GravityCompensation(ModelNode):
 
     def _switch_back(self, guardian: Guardian) -> None:
         """Let the trajectory controller hold the arm; the guardian does where nobody answers."""
-        request = switch_request(SwitchController, self._held_by, self._effort)
+        request = switch_request(self._held_by, self._effort)
         answer = result_of(self._switch.call_async(request), SWITCH_TIMEOUT, MANAGER)
         if not answer.ok:
             raise ControllerError(

@@ -7,7 +7,6 @@ from typing import Any
 
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointTrajectoryControllerState
-from control_msgs.srv import QueryTrajectoryState
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
@@ -17,7 +16,6 @@ from rclpy.time import Time
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ...plant.controller_types import (
-    AcceptanceRules,
     ControllerSettings,
     ControllerState,
     GoalHandle,
@@ -40,12 +38,6 @@ from .message_templates import ControllerStateTemplate
 ACTION_MONITOR_RATE = 20.0
 # Where robots with a speed slider tell its factor, by the driver of Universal Robots.
 SPEED_SCALING = 'speed_scaling/speed_scaling_factor'
-# Name -> default; these change what is accepted while the controller runs.
-ACCEPTANCE_PARAMETERS = {
-    'allow_partial_joints_goal': 'partial_joints',
-    'allow_nonzero_velocity_at_trajectory_end': 'nonzero_end_velocity',
-    'allow_integration_in_goal_trajectories': 'integration',
-}
 READ_ONLY_FIELDS = ('antiwindup_strategy', 'max_deceleration_on_cancel', 'decelerate_on_cancel')
 SYSTEM_DEFAULT = QoSPresetProfiles.SYSTEM_DEFAULT.value
 
@@ -62,6 +54,9 @@ def declare_parameters(node: Node, joints: Sequence[str], settings: SimulationSe
         'update_rate': (round(settings.controller_rate or update), 'updates per second'),
         'action_monitor_rate': (ACTION_MONITOR_RATE, 'feedback and results [Hz]'),
         'interpolation_method': ('splines', 'between points'),
+        'allow_partial_joints_goal': (False, 'goals of some of the joints'),
+        'allow_nonzero_velocity_at_trajectory_end': (False, 'goals that end in motion'),
+        'allow_integration_in_goal_trajectories': (False, 'goals without positions'),
         'open_loop_control': (False, 'deprecated'),
         'interpolate_from_desired_state': (False, 'start from the reference'),
         'speed_scaling.initial_scaling_factor': (1.0, 'fixed but with position commands'),
@@ -72,9 +67,7 @@ def declare_parameters(node: Node, joints: Sequence[str], settings: SimulationSe
         # Those of every controller: -100 stands for the default of controller_interface.
         'is_async': (False, 'updates in a thread of its own'),
         'thread_priority': (-100, 'of that thread'),
-        'cmd_timeout': (0.0, 'hold after this time beyond the end, 0: never [s]'),
         'set_last_command_interface_value_as_state_on_activation': (True, 'on activation'),
-        **dict.fromkeys(ACCEPTANCE_PARAMETERS, (False, 'what trajectories are accepted')),
     }
     for table, fixed in ((read_only, True), (changeable, False)):
         for name, (value, text) in table.items():
@@ -122,11 +115,6 @@ def read_parameters(
         round(1e9 / node.get_parameter('update_rate').value),
         {joint: group(GainSettings, f'gains.{joint}') for joint in joints},
         group(ConstraintSettings, 'constraints', joints=by_joint),
-        AcceptanceRules(
-            **{own: node.get_parameter(name).value for name, own in ACCEPTANCE_PARAMETERS.items()},
-            effort=interface == 'effort',
-        ),
-        node.get_parameter('cmd_timeout').value,
         interface,
     )
 
@@ -173,7 +161,6 @@ class SimulatedController(Node):
         self.create_subscription(
             JointTrajectory, '~/joint_trajectory', self._on_trajectory, SYSTEM_DEFAULT
         )
-        self.create_service(QueryTrajectoryState, '~/query_state', self._on_query)
         self.create_timer(1.0 / ACTION_MONITOR_RATE, self._monitor)
 
     def publish_state(self, stamp: int, state: ControllerState) -> None:
@@ -219,17 +206,6 @@ class SimulatedController(Node):
             self.get_logger().error(f'trajectory refused: {reason}')
         else:
             self.controller.replace_trajectory(goal)
-
-    def _on_query(
-        self, request: QueryTrajectoryState.Request, response: QueryTrajectoryState.Response
-    ) -> QueryTrajectoryState.Response:
-        point = self.controller.sample_desired(to_nanoseconds(request.time))
-        response.success = point is not None
-        if point is not None:
-            response.name = list(self._joints)
-            response.position, response.velocity = point.positions, point.velocities
-            response.acceleration = point.accelerations
-        return response
 
     def _monitor(self) -> None:
         while self.controller.warnings:
@@ -280,7 +256,7 @@ def tolerances_from_goal(request: FollowJointTrajectory.Goal) -> GoalTolerances:
     """Take the tolerances out of a goal."""
 
     def by_joint(tolerances: Any) -> dict[str, Tolerance]:
-        return {t.name: Tolerance(t.position, t.velocity, t.acceleration) for t in tolerances}
+        return {t.name: Tolerance(t.position, t.velocity) for t in tolerances}
 
     return GoalTolerances(
         by_joint(request.path_tolerance),

@@ -35,6 +35,7 @@ from ..common.runtime import (
 )
 from .control_loop import ControlLoop, Outputs
 from .controller import SimulatedController
+from .controller_manager import SimulatedManager
 from .message_templates import JointStateTemplate, MessageTemplate
 
 # How often failures and late cycles are looked for [s].
@@ -131,9 +132,6 @@ class SimulatedRobot(ConfiguredNode):
         self.add_on_set_parameters_callback(self._change_friction)
         self._nodes: list[Node] = [self.controller_node]
         if settings.effort_controller:
-            # Not every machine has its interfaces.
-            from .controller_manager import SimulatedManager
-
             options = {'context': self.context, 'namespace': self.get_namespace()}
             self._nodes.append(SimulatedManager(settings, lambda: self.loop, **options))
         executor = NodeExecutor(context=self.context)
