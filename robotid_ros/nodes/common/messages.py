@@ -85,6 +85,11 @@ def to_nanoseconds(time: Time) -> int:
     return int(time.sec) * 10**9 + int(time.nanosec)
 
 
+def to_time(stamp: int) -> Time:
+    """Return a stamp [ns] as a message."""
+    return Time(sec=stamp // 10**9, nanosec=stamp % 10**9)
+
+
 @dataclass(frozen=True)
 class JointStateArrays:
     """

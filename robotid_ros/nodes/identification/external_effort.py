@@ -21,10 +21,10 @@ from ...core.monitoring.contact_detector import (
 from ...core.monitoring.external_effort import ExternalEffortEstimator
 from ...exceptions import RecordingError, RobotIdError
 from ...files.configuration import Configuration
-from ..common.messages import format_seconds, JointStateArrays, one_line, status
+from ..common.messages import format_seconds, JointStateArrays, one_line, status, to_time
 from ..common.runtime import LATCHED
 from .outcome import IdentificationOutcome
-from .result_messages import effort_message, to_time
+from .result_messages import effort_message
 
 # Joint states at 1 kHz that a subscriber may be late by [messages].
 DEPTH = 100

@@ -11,7 +11,7 @@ from std_msgs.msg import Header
 
 from ...files.results import Results
 from ...files.torques_file import Torques
-from ..common.messages import format_value, status
+from ..common.messages import format_value, status, to_time
 from .gain_proposal import JointGains
 
 
@@ -107,11 +107,6 @@ def effort_message(joints: Sequence[str], stamp: int, effort: np.ndarray) -> Joi
     """Efforts of all joints at a stamp [ns]."""
     header = Header(stamp=to_time(stamp))
     return JointState(header=header, name=list(joints), effort=np.asarray(effort, float).tolist())
-
-
-def to_time(stamp: int) -> Time:
-    """Return a stamp [ns] as a message."""
-    return Time(sec=stamp // 10**9, nanosec=stamp % 10**9)
 
 
 def _array(stamp: Time, statuses: Iterable[DiagnosticStatus]) -> DiagnosticArray:

@@ -12,7 +12,6 @@ from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
 from rclpy.qos import QoSPresetProfiles
 from rclpy.task import Future
-from rclpy.time import Time
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ...plant.controller_types import (
@@ -32,13 +31,14 @@ from ...simulation_settings import (
     JointConstraintSettings,
     SimulationSettings,
 )
-from ..common.messages import to_nanoseconds
-from .message_templates import ControllerStateTemplate
+from ..common.messages import to_nanoseconds, to_time
 
 ACTION_MONITOR_RATE = 20.0
 # Where robots with a speed slider tell its factor, by the driver of Universal Robots.
 SPEED_SCALING = 'speed_scaling/speed_scaling_factor'
 READ_ONLY_FIELDS = ('antiwindup_strategy', 'max_deceleration_on_cancel', 'decelerate_on_cancel')
+# Field of a trajectory point by interface.
+OUTPUTS = {'effort': 'effort', 'velocity': 'velocities', 'position': 'positions'}
 SYSTEM_DEFAULT = QoSPresetProfiles.SYSTEM_DEFAULT.value
 
 
@@ -145,7 +145,9 @@ class SimulatedController(Node):
         self._next: Goal | None = None
         # By the goal's id: the controller's goal, the server's, and what is done at the end.
         self._running: dict[bytes, tuple[GoalHandle, Any, Future]] = {}
-        self._states = ControllerStateTemplate(self._joints, settings.command_interface)
+        # One message for all states: to make its parts anew would take most of the time.
+        self._state = JointTrajectoryControllerState(joint_names=list(self._joints))
+        self._output = OUTPUTS[settings.command_interface]
         self._publisher = self.create_publisher(
             JointTrajectoryControllerState, '~/controller_state', SYSTEM_DEFAULT
         )
@@ -165,7 +167,16 @@ class SimulatedController(Node):
 
     def publish_state(self, stamp: int, state: ControllerState) -> None:
         """Publish the controller's state; called by the control loop."""
-        self._publisher.publish(self._states.fill(stamp, state))
+        message, desired, current = self._state, state.desired, state.current
+        message.header.stamp = to_time(stamp)
+        for point, source in ((message.reference, desired), (message.feedback, current)):
+            point.positions, point.velocities = source.positions, source.velocities
+            point.time_from_start.sec, point.time_from_start.nanosec = divmod(source.time, 10**9)
+        message.reference.accelerations = desired.accelerations
+        message.error.positions, message.error.velocities = state.error, state.error_velocity
+        setattr(message.output, self._output, state.output)
+        message.speed_scaling_factor = state.speed_scaling
+        self._publisher.publish(message)
 
     def _read_parameters(self) -> ControllerSettings:
         return read_parameters(self, self._joints, self._wraparound)
@@ -228,7 +239,7 @@ class SimulatedController(Node):
 
     def _feedback(self, state: ControllerState) -> FollowJointTrajectory.Feedback:
         message = FollowJointTrajectory.Feedback(joint_names=list(self._joints))
-        message.header.stamp = Time(nanoseconds=self._now()).to_msg()
+        message.header.stamp = to_time(self._now())
         message.desired, message.actual = _point(state.desired), _point(state.current)
         message.error.positions, message.error.velocities = state.error, state.error_velocity
         return message

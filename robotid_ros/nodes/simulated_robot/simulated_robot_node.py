@@ -12,7 +12,6 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSPresetProfiles
-from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, String
@@ -24,7 +23,7 @@ from ...files.configuration import read_urdf
 from ...plant.drive_loops import build_drives_of
 from ...plant.physics import Physics
 from ...plant.sensors import Sensors
-from ..common.messages import status
+from ..common.messages import status, to_time
 from ..common.runtime import (
     ConfiguredNode,
     LATCHED,
@@ -36,7 +35,6 @@ from ..common.runtime import (
 from .control_loop import ControlLoop, Outputs
 from .controller import SimulatedController
 from .controller_manager import SimulatedManager
-from .message_templates import JointStateTemplate, MessageTemplate
 
 # How often failures and late cycles are looked for [s].
 REPORT_PERIOD = 1.0
@@ -105,18 +103,25 @@ class SimulatedRobot(ConfiguredNode):
             context=self.context,
             namespace=self.get_namespace(),
         )
-        states = JointStateTemplate(physics.joint_state_names)
+        names = physics.joint_state_names
+        # In alphabetical order, as joint_state_broadcaster sends them.
+        order, states = sorted(range(len(names)), key=names.__getitem__), JointState()
+        states.name = sorted(names)
         default = QoSPresetProfiles.SYSTEM_DEFAULT.value
         publisher = self.create_publisher(JointState, 'joint_states', default)
-        outputs = Outputs(
-            lambda stamp, *fields: publisher.publish(states.fill(stamp, *fields)),
-            self.controller_node.publish_state,
-        )
+
+        def publish(stamp: int, *fields: list[float]) -> None:
+            states.header.stamp = to_time(stamp)
+            states.position, states.velocity, states.effort = (
+                [values[index] for index in order] for values in fields
+            )
+            publisher.publish(states)
+
+        outputs = Outputs(publish, self.controller_node.publish_state)
         if settings.real_time_factor != 1.0:
-            template = MessageTemplate(Clock(), (), ('clock',))
             clock = self.create_publisher(Clock, '/clock', 10)
-            outputs.clock = lambda stamp: clock.publish(template.fill({}, {'clock': stamp}))
-        sensors = Sensors(settings, physics.joint_state_names)
+            outputs.clock = lambda stamp: clock.publish(Clock(clock=to_time(stamp)))
+        sensors = Sensors(settings, names)
         self.loop = ControlLoop(
             physics, sensors, self.controller_node.controller, settings, outputs, step
         )
@@ -176,7 +181,7 @@ class SimulatedRobot(ConfiguredNode):
         for name, text in texts.items():
             self.create_publisher(String, name, LATCHED).publish(String(data=text))
         message = DiagnosticArray()
-        message.header.stamp = Time(nanoseconds=self.loop.now()).to_msg()
+        message.header.stamp = to_time(self.loop.now())
         for truth in self.loop.physics.true_parameters():
             ratios = {'ratios': ' '.join(map(repr, truth.ratios))} if truth.ratios else {}
             message.status.append(status(truth.name, '', {**truth.values, **ratios}))
