@@ -31,7 +31,7 @@ from .session import Session
 from .session_design import check_design, SessionDesign
 from .supervisor import SessionContext
 from .trajectory_goal import TrajectoryActionClient
-from .verifications import Verifications
+from .verifications import KINDS, Verifications
 from .views import Preview, workspace_markers
 
 # How often a state in which the robot moves is repeated, waits included [s].
@@ -77,7 +77,7 @@ class Excitation(WorkerNode):
             'rehearse': (self._run_rehearsal, 'rehearsing'),
             'start': (self._run_session, 'started'),
         }
-        for kind in self._verifications.kinds:
+        for kind in KINDS:
             jobs[kind] = partial(self._run_verification, kind), 'verifying'
         for name, (job, what) in jobs.items():
             # A request that waits for its answer holds up those of its own service alone.
@@ -216,8 +216,7 @@ class Excitation(WorkerNode):
         plan = self._design.find()
         if plan is not None:
             check_design(plan)
-        with closing(Session(self._session_context(robot))) as session:
-            session.prepare(accept)
+        with closing(Session(self._session_context(robot, accept))) as session:
             if plan is None:
                 plan = self._design.make(urdf)
                 check_design(plan)
@@ -234,15 +233,13 @@ class Excitation(WorkerNode):
                 'set excitation.trajectory; excitation.validation.kind must not be none'
             )
         urdf = self._urdf()
-        context = self._session_context(self._design.build(urdf))
+        context = self._session_context(self._design.build(urdf), accept)
         self._publish_session_state(State.DESIGNING, 'checking the robot', {})
-        with closing(Session(context)) as session:
-            text = self._verifications.run(
-                kind, session, plan.validation, urdf, self._design.placed, accept
-            )
+        settings = self._design.placed
+        text = self._verifications.run(kind, context, plan.validation, urdf, settings)
         return State.DONE, text
 
-    def _session_context(self, robot: Robot) -> SessionContext:
+    def _session_context(self, robot: Robot, accept: Accept = lambda: None) -> SessionContext:
         """Make the context of the job that runs."""
         return SessionContext(
             node=self,
@@ -253,6 +250,7 @@ class Excitation(WorkerNode):
             stop=self._stop,
             controller=self._controller,
             action=self._action,
+            accept=accept,
         )
 
     def _urdf(self) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 import contextlib
+from functools import partial
 from pathlib import Path
 import threading
 from typing import Any
@@ -108,12 +109,12 @@ class IdentificationNode(WorkerNode):
         self.create_subscription(String, 'recorder/bag', self._on_bag, LATCHED)
         self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
         self.create_service(Trigger, '~/identify', self._on_identify)
-        for name, callback in (
-            ('update_controller', self._on_update_controller),
-            ('identify_payload', self._on_identify_payload),
-            ('set_payload', self._on_set_payload),
+        for name, work, start in (
+            ('update_controller', self._update_controller, _in_thread),
+            ('identify_payload', self._identify_payload, self._start_if_free),
+            ('set_payload', self._payloads.set, _in_thread),
         ):
-            group = MutuallyExclusiveCallbackGroup()
+            callback, group = partial(self._answer, work, start), MutuallyExclusiveCallbackGroup()
             self.create_service(Trigger, f'~/{name}', callback, callback_group=group)
         # Without a model there is nothing to predict.
         self._live_timers = [
@@ -166,25 +167,23 @@ class IdentificationNode(WorkerNode):
     def _busy(self) -> bool:
         return self._worker is not None and self._worker.is_alive()
 
-    async def _on_identify_payload(
-        self, _: Trigger.Request, response: Trigger.Response
-    ) -> Trigger.Response:
-        bag, description = self._bag, self._description
-        if obstacle := self._payloads.obstacle(bag, busy=self._busy):
-            response.message = obstacle
-            return response
+    def _start_if_free(self, work: Callable[[], None]) -> None:
+        if self._busy:
+            raise RecordingError('busy: wait for ~/state')
+        self.start_worker(work)
 
-        def identify() -> str:
-            with self._telling_failure(bag):
-                return self._payloads.identify(bag, description)
-
-        return await self._answer(response, identify, self.start_worker)
+    def _identify_payload(self) -> str:
+        bag = self._bag
+        self._payloads.check(bag)
+        with self._telling_failure(bag):
+            return self._payloads.identify(bag, self._description)
 
     async def _answer(
         self,
-        response: Trigger.Response,
         function: Callable[[], str],
         start: Callable[[Callable[[], None]], None],
+        _: Trigger.Request,
+        response: Trigger.Response,
     ) -> Trigger.Response:
         """Answer with what a function says in a thread; the executor, which it needs, goes on."""
         done: Future = Future(executor=self.executor)
@@ -200,8 +199,11 @@ class IdentificationNode(WorkerNode):
                 if self.executor is not None:
                     self.executor.wake()
 
-        start(work)
-        response.success, response.message = await done
+        try:
+            start(work)
+            response.success, response.message = await done
+        except RobotIdError as error:
+            response.message = one_line(error)
         return response
 
     @contextlib.contextmanager
@@ -296,22 +298,10 @@ class IdentificationNode(WorkerNode):
             if residual is not None:
                 self._residual.publish(effort_message(joints, stamp, residual))
 
-    async def _on_update_controller(
-        self, _: Trigger.Request, response: Trigger.Response
-    ) -> Trigger.Response:
-        if self._outcome is None:
-            response.message = 'nothing is identified yet: record a session'
-            return response
-        return await self._answer(response, self._update_controller, _in_thread)
-
-    async def _on_set_payload(
-        self, _: Trigger.Request, response: Trigger.Response
-    ) -> Trigger.Response:
-        return await self._answer(response, self._payloads.set, _in_thread)
-
     def _update_controller(self) -> str:
-        assert self._robot is not None and self._outcome is not None
         outcome = self._outcome
+        if outcome is None or self._robot is None:
+            raise RecordingError('nothing is identified yet: record a session')
         old, new = self._gain_update.set(
             self._robot, outcome.inertia, outcome.folder, outcome.results.created
         )

@@ -169,16 +169,15 @@ class PayloadService:
         if self._reference == bag:
             self._reference = folder
 
-    def obstacle(self, bag: str, *, busy: bool) -> str:
-        """Return why no payload can be identified from a recording now, '' where one can."""
+    def check(self, bag: str) -> None:
+        """Check that a payload can be identified from a recording; else a RecordingError."""
         if not bag:
-            return 'there is no recording yet: record the arm with the payload'
+            raise RecordingError('there is no recording yet: record the arm with the payload')
         if bag == self._first and not self._settings.payload.empty:
-            return (
+            raise RecordingError(
                 'there is nothing to compare with: record the arm with the payload too, or set '
                 'identification.payload.empty to a recording without it'
             )
-        return 'busy: wait for ~/state' if busy else ''
 
     def identify(self, bag: str, description: str) -> str:
         """Identify the payload in a recording and publish it; return a sentence about it."""

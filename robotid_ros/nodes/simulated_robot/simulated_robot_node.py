@@ -14,7 +14,7 @@ from rclpy.parameter import Parameter
 from rclpy.qos import QoSPresetProfiles
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64, String
+from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from ...core.model.robot_description import with_inertials
@@ -38,8 +38,6 @@ from .controller_manager import SimulatedManager
 
 # How often failures and late cycles are looked for [s].
 REPORT_PERIOD = 1.0
-# Messages of the speed scaling, by the driver of Universal Robots [Hz].
-SPEED_SCALING_RATE = 100.0
 # A thread that computes must give way to the control loop soon; Python's default is 5 ms.
 SWITCH_INTERVAL = 2e-4
 
@@ -133,7 +131,13 @@ class SimulatedRobot(ConfiguredNode):
 
         self.create_subscription(WrenchStamped, '~/external_wrench', on_wrench, 10)
         if settings.command_interface == 'position':
-            self._serve_speed_scaling()
+            name, controller = 'simulation.speed_scaling', self.controller_node.controller
+
+            def scale(_: Any) -> None:
+                controller.speed_scaling = float(self.get_parameter(name).value)
+
+            scale(None)
+            self.add_post_set_parameters_callback(scale)
         self.add_on_set_parameters_callback(self._change_friction)
         self._nodes: list[Node] = [self.controller_node]
         if settings.effort_controller:
@@ -143,23 +147,6 @@ class SimulatedRobot(ConfiguredNode):
         for node in self._nodes:
             executor.add_node(node)
         self._spinning = SpinThread(executor)
-
-    def _serve_speed_scaling(self) -> None:
-        """Publish the speed scaling as the driver of Universal Robots does, in per cent."""
-        name, controller = 'simulation.speed_scaling', self.controller_node.controller
-        publisher = self.create_publisher(
-            Float64, 'speed_scaling_state_broadcaster/speed_scaling', 10
-        )
-
-        def read(_: Any) -> None:
-            controller.speed_scaling = float(self.get_parameter(name).value)
-
-        read(None)
-        self.add_post_set_parameters_callback(read)
-        self.create_timer(
-            1.0 / SPEED_SCALING_RATE,
-            lambda: publisher.publish(Float64(data=100.0 * controller.speed_scaling)),
-        )
 
     def _change_friction(self, parameters: list[Parameter]) -> SetParametersResult:
         """Let the friction be changed while the robot runs."""
