@@ -730,8 +730,6 @@ _TABLE = (
          'ROS_LOCALHOST_ONLY=1 overrules ROS_AUTOMATIC_DISCOVERY_RANGE',
          'Two settings that contradict each other surprise later.',
          remedy='Unset it, and set ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST'),
-    Code('F1002', 'discovery_range', ERROR, "ROS_AUTOMATIC_DISCOVERY_RANGE is '{range}'",
-         'ROS takes another range than was meant.', remedy='Set it to one of {ranges}'),
     Code('F1003', 'no_nodes', ERROR,
          'No other node is heard in ROS domain {domain} with the discovery range {range}',
          'Without the robot nothing can be recorded.',
@@ -749,9 +747,6 @@ _TABLE = (
          remedy='Export FASTDDS_BUILTIN_TRANSPORTS=UDPv4 ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET '
          'here and on the robot, and let the firewall pass UDP (docs/interface.md, nodes that '
          'do not hear each other)'),
-    Code('F1101', 'wrong_type', ERROR, "{node} publishes {type} on '{topic}'",
-         'Nodes that expect the usual type hear nothing.',
-         remedy='Remap it, {expected} belongs there'),
     Code('F1102', 'not_latched', WARNING,
          "{node} does not keep '{topic}' for nodes that start later",
          'A recorder that starts later has no robot description.',

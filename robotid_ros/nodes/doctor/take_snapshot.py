@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 import contextlib
+from dataclasses import replace
 import os
 import time
 from typing import Any
@@ -143,8 +144,7 @@ class GraphListener:
         for joints, samples in groups.items():
             received, messages = zip(*samples, strict=True)
             states = stack_joint_states(messages, joints)
-            fields = states.position, states.velocity, states.effort
-            tables.append(JointTable(joints, states.stamp, np.array(received, np.int64), *fields))
+            tables.append(replace(states, received=np.array(received, np.int64)))
         return tuple(sorted(tables, key=lambda table: -len(table.stamp))), malformed
 
     def controller_states(self, controller: str) -> ControllerStates | None:
@@ -207,7 +207,6 @@ class GraphListener:
             tuple(
                 Endpoint(
                     f'{info.node_namespace}/{info.node_name}'.replace('//', '/'),
-                    info.topic_type,
                     info.qos_profile.reliability == ReliabilityPolicy.RELIABLE,
                     info.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL,
                 )

@@ -15,13 +15,9 @@ from ...core.signals.recording import Recording
 from ...core.timing.update_rate import observed_update_rate
 from ...core.verification.tracking import Tracking
 from ...exceptions import RobotStateError
+from ...files.formats.joint_table import JointTable
 from ..common.controller import by_joint, is_well_formed_state, STATE_TYPE
-from ..common.messages import (
-    is_well_formed,
-    JointStateArrays,
-    stack_joint_states,
-    stamps_to_nanoseconds,
-)
+from ..common.messages import is_well_formed, stack_joint_states, stamps_to_nanoseconds
 
 # States of a motion that must be there: lost ones are no reason to doubt a root mean square.
 LEAST_STATES = 50
@@ -99,7 +95,7 @@ class MotionLog:
         return [m for m in states if is_well_formed_state(m, self.joints)]
 
     @cached_property
-    def _measured(self) -> JointStateArrays:
+    def _measured(self) -> JointTable:
         joint_states = _decode(self.joint_states, JointState)
         return stack_joint_states(list(filter(is_well_formed, joint_states)), self.joints)
 

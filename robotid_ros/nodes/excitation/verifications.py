@@ -9,7 +9,6 @@ from typing import Any
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from std_msgs.msg import Header
 
 from ...core.excitation.trajectory import Trajectory
 from ...core.model import RobotSettings
@@ -22,7 +21,7 @@ from ...files.verification import (
     Verification,
     write_verification,
 )
-from ..common.messages import status, values_of
+from ..common.messages import status, status_array, values_of
 from ..common.runtime import ConfiguredNode, LATCHED
 from ..common.worker_process import run_in_process
 from .session import Session
@@ -172,13 +171,13 @@ def find_results(configured: str, told: str, folders: Sequence[str]) -> Path:
 
 def verification_message(found: Verification, stamp: Time) -> DiagnosticArray:
     """One status a joint for each thing that was verified, `tracking <joint>` and so on."""
-    return DiagnosticArray(header=Header(stamp=stamp), status=list(_statuses(found)))
+    return status_array(stamp, _statuses(found))
 
 
 def _statuses(found: Verification) -> Iterator[DiagnosticStatus]:
     yield from _tracking('tracking', 'with feed-forward', found.tracking)
     if found.reason:
-        yield status('feed-forward', found.reason, {}, level=DiagnosticStatus.WARN)
+        yield status('feed-forward', found.reason, {}, warn=True)
     for effort in found.efforts:
         text = f'{100 * effort.relative:.2f} % of the effort is not predicted'
         values = {'relative_residual': effort.relative, 'rms': effort.rms, 'unit': effort.unit}

@@ -234,8 +234,8 @@ class ForceTorque(WorkerNode):
         if names and names != self._drifted:
             self.get_logger().warn(text)
         self._drifted = names
-        level = DiagnosticStatus.WARN if names else DiagnosticStatus.OK
-        return status('', text, dict(zip(FORCES, drift.tolist(), strict=True)), level=level)
+        values = dict(zip(FORCES, drift.tolist(), strict=True))
+        return status('', text, values, warn=bool(names))
 
 
 def main(args: list[str] | None = None) -> int:

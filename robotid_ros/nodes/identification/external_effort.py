@@ -21,7 +21,8 @@ from ...core.monitoring.contact_detector import (
 from ...core.monitoring.external_effort import ExternalEffortEstimator
 from ...exceptions import RecordingError, RobotIdError
 from ...files.configuration import Configuration
-from ..common.messages import format_seconds, JointStateArrays, one_line, status, to_time
+from ...files.formats.joint_table import JointTable
+from ..common.messages import format_seconds, one_line, status, status_array, to_time
 from ..common.runtime import LATCHED
 from .outcome import IdentificationOutcome
 from .result_messages import effort_message
@@ -85,7 +86,7 @@ class ExternalEffortTopics:
         self._contacts.publish(contact_message(None))
         self._live = live
 
-    def update(self, states: JointStateArrays) -> None:
+    def update(self, states: JointTable) -> None:
         """Take in joint states."""
         if self._live is None:
             return
@@ -137,7 +138,7 @@ def contact_message(contact: Contact | None) -> DiagnosticStatus:
             'threshold': contact.threshold,
             'number': contact.number,
         },
-        level=DiagnosticStatus.WARN if present else DiagnosticStatus.OK,
+        warn=present,
     )
 
 
@@ -157,4 +158,4 @@ def thresholds_message(robot: Robot, thresholds: ContactThresholds, stamp: Any) 
             'by speed and posture, and what dry friction hides near standstill'
         )
         statuses.append(status(joint, text, values))
-    return DiagnosticArray(header=Header(stamp=stamp), status=statuses)
+    return status_array(stamp, statuses)

@@ -1,13 +1,12 @@
 """The simulated joint_trajectory_controller on the wire: action, topics, services, parameters."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
-import math
+from dataclasses import fields, replace
 from typing import Any
 
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointTrajectoryControllerState
-from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
+from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
 from rclpy.qos import QoSPresetProfiles
@@ -32,6 +31,7 @@ from ...simulation_settings import (
     SimulationSettings,
 )
 from ..common.messages import to_nanoseconds, to_time
+from ..common.ros_parameters import descriptor_of, iter_settings
 
 ACTION_MONITOR_RATE = 20.0
 # Where robots with a speed slider tell its factor, by the driver of Universal Robots.
@@ -74,26 +74,15 @@ def declare_parameters(node: Node, joints: Sequence[str], settings: SimulationSe
             node.declare_parameter(
                 name, value, ParameterDescriptor(description=text, read_only=fixed)
             )
-    constraints = settings.constraints
-    groups: dict[str, Any] = {'constraints': constraints}
+    tolerances = settings.constraints.joints
+    tolerances = {joint: tolerances.get(joint, JointConstraintSettings()) for joint in joints}
+    rows = [*iter_settings(replace(settings.constraints, joints=tolerances), 'constraints.')]
     for joint in joints:
-        own = constraints.joints.get(joint, JointConstraintSettings())
-        groups[f'constraints.{joint}'] = own
-        groups[f'gains.{joint}'] = settings.gains.get(joint, GainSettings())
-    for prefix, group in groups.items():
-        for field in fields(group):
-            if field.name == 'joints':
-                continue
-            meta = field.metadata
-            descriptor = ParameterDescriptor(
-                description=f'{meta["description"]} {meta["unit"]}'.strip(),
-                read_only=field.name in READ_ONLY_FIELDS,
-            )
-            if meta['minimum'] is not None:
-                at_least = FloatingPointRange(from_value=meta['minimum'], to_value=math.inf)
-                descriptor.floating_point_range = [at_least]
-            value = getattr(group, field.name)
-            node.declare_parameter(f'{prefix}.{field.name}', value, descriptor)
+        rows += iter_settings(settings.gains.get(joint, GainSettings()), f'gains.{joint}.')
+    for name, kind, value, field in rows:
+        descriptor = descriptor_of(kind, field)
+        descriptor.read_only = field.name in READ_ONLY_FIELDS
+        node.declare_parameter(name.replace('.joints.', '.'), value, descriptor)
 
 
 def read_parameters(

@@ -15,7 +15,6 @@ from rclpy.qos import QoSPresetProfiles
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from std_srvs.srv import Trigger
 
 from ...core.model.robot_description import with_inertials
 from ...exceptions import ConfigurationError, RobotIdError
@@ -23,13 +22,14 @@ from ...files.configuration import read_urdf
 from ...plant.drive_loops import build_drives_of
 from ...plant.physics import Physics
 from ...plant.sensors import Sensors
-from ..common.messages import status, to_time
+from ..common.messages import status, status_array, to_time
 from ..common.runtime import (
     ConfiguredNode,
     LATCHED,
     NodeExecutor,
     publish_diagnostics,
     run,
+    serve,
     SpinThread,
 )
 from .control_loop import ControlLoop, Outputs
@@ -55,7 +55,7 @@ class SimulatedRobot(ConfiguredNode):
         self._publish_descriptions()
         self.create_timer(REPORT_PERIOD, self._report)
         publish_diagnostics(self, 'control loop', self._diagnose)
-        self.create_service(Trigger, '~/break', self._on_break)
+        serve(self, 'break', self._on_break)
         self._late = 0
         sys.setswitchinterval(SWITCH_INTERVAL)
         # A long goal makes many objects at once: collecting them as often as usual would stop the
@@ -167,20 +167,18 @@ class SimulatedRobot(ConfiguredNode):
         texts = {'robot_description': self.urdf, '~/true_robot_description': true_urdf}
         for name, text in texts.items():
             self.create_publisher(String, name, LATCHED).publish(String(data=text))
-        message = DiagnosticArray()
-        message.header.stamp = to_time(self.loop.now())
+        statuses = []
         for truth in self.loop.physics.true_parameters():
             ratios = {'ratios': ' '.join(map(repr, truth.ratios))} if truth.ratios else {}
-            message.status.append(status(truth.name, '', {**truth.values, **ratios}))
-        self.create_publisher(DiagnosticArray, '~/true_parameters', LATCHED).publish(message)
+            statuses.append(status(truth.name, '', {**truth.values, **ratios}))
+        publisher = self.create_publisher(DiagnosticArray, '~/true_parameters', LATCHED)
+        publisher.publish(status_array(to_time(self.loop.now()), statuses))
 
-    def _on_break(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        kind = self.loop.sensors.fault.kind
-        response.success = bool(kind)
-        response.message = kind or 'no fault is configured: set simulation.fault.kind'
-        if kind:
-            self.loop.break_now()
-        return response
+    def _on_break(self) -> str:
+        if not self.loop.sensors.fault.kind:
+            raise ConfigurationError('no fault is configured: set simulation.fault.kind')
+        self.loop.break_now()
+        return self.loop.sensors.fault.kind
 
     def _report(self) -> None:
         for failure in filter(None, (self.loop.failure, *self._spinning.failures)):

@@ -88,12 +88,6 @@ MANAGER = ManagerState(
                 )
             },
         ),
-        (
-            {'environment': {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'HERE'}},
-            'ERROR',
-            'discovery_range',
-            {'range': 'HERE'},
-        ),
         ({'environment': {}}, 'INFO', 'open_network', {}),
         ({'environment': {'ROS_LOCALHOST_ONLY': '1'}}, 'INFO', 'localhost_only', {}),
         (
@@ -294,7 +288,7 @@ MANAGER = ManagerState(
             {'nodes': ('/other',)},
         ),
         (
-            {'topics': topics(joint_states=Topic('j', (Endpoint('/a', '', False),), (OTHER,)))},
+            {'topics': topics(joint_states=Topic('j', (Endpoint('/a', False),), (OTHER,)))},
             'WARNING',
             'quality_mismatch',
             {'lacks': 'reliable messages', 'reader': '/other', 'publisher': '/a'},
@@ -304,12 +298,6 @@ MANAGER = ManagerState(
             'WARNING',
             'not_latched',
             {'node': '/a', 'topic': 'd'},
-        ),
-        (
-            {'topics': topics(joint_states=Topic('j', (Endpoint('/a', 'std_msgs/msg/String'),)))},
-            'ERROR',
-            'wrong_type',
-            {'node': '/a', 'type': 'std_msgs/msg/String'},
         ),
         (
             {'disk': Disk('/x', "'/x' may not be written to")},
