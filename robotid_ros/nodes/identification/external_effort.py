@@ -1,6 +1,6 @@
 """External efforts, the wrench that explains them, and contacts, live as topics."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
@@ -31,14 +31,8 @@ from .result_messages import effort_message
 DEPTH = 100
 
 
-class _Live(NamedTuple):
-    """What follows the joint states of one model."""
-
-    joints: tuple[str, ...]
-    thresholds: ContactThresholds
-    estimator: ExternalEffortEstimator
-    detector: ContactDetector
-    wrench: ExternalWrench
+# What follows the joint states of one model.
+_Live = tuple[ContactThresholds, ExternalEffortEstimator, ContactDetector, ExternalWrench]
 
 
 class ExternalEffortTopics:
@@ -70,8 +64,7 @@ class ExternalEffortTopics:
             if isinstance(thresholds, str):
                 raise RecordingError(thresholds)
             model = RobotDynamics(robot, outcome.possible)
-            live = _Live(
-                robot.joints,
+            live = (
                 thresholds,
                 ExternalEffortEstimator(model, contact, settings.signals.standstill),
                 ContactDetector(robot.joints, thresholds),
@@ -90,7 +83,7 @@ class ExternalEffortTopics:
         """Take in joint states."""
         if self._live is None:
             return
-        joints, thresholds, estimator, detector, wrench = self._live
+        thresholds, estimator, detector, wrench = self._live
         publishers = self._efforts, self._limits, self._wrenches, self._sigmas
         asked = [bool(p.get_subscription_count()) for p in publishers]
         for sample in zip(states.stamp.tolist(), states.position, states.effort, strict=True):
@@ -104,8 +97,8 @@ class ExternalEffortTopics:
             sigma = effort_sigma(seen, thresholds)
             force, spread = wrench.estimate(seen.position, seen.effort, sigma)
             messages = (
-                effort_message(joints, seen.stamp, seen.effort),
-                effort_message(joints, seen.stamp, detector.threshold),
+                effort_message(states.joints, seen.stamp, seen.effort),
+                effort_message(states.joints, seen.stamp, detector.threshold),
                 wrench_message(wrench.frame, seen.stamp, force),
                 wrench_message(wrench.frame, seen.stamp, spread),
             )
