@@ -170,9 +170,6 @@ class SimulationSettings:
         0.0, 'updates of the controller, 0: every one of the hardware', unit='Hz', minimum=0.0
     )
     state_rate: float = setting(500.0, 'joint states, 0: every update', unit='Hz', minimum=0.0)
-    controller_state_rate: float = setting(
-        0.0, 'controller state, 0: every update as the real controller', unit='Hz', minimum=0.0
-    )
     real_time_factor: float = setting(
         1.0, '1: wall time, else simulated time and /clock, 0: as fast as it goes', minimum=0.0
     )
@@ -184,7 +181,6 @@ class SimulationSettings:
     limit_effort: bool = setting(True, "drives saturate at the URDF's effort limits")
     report_effort: bool = setting(True, 'joint states hold efforts; off: NaN, as in Gazebo')
     noise: NoiseSettings = setting(NoiseSettings, 'sensors and drives')
-    drop: float = setting(0.0, 'fraction of messages that get lost', minimum=0.0, maximum=0.9)
     payload: PayloadSettings = setting(PayloadSettings, 'a body in the gripper')
     fault: FaultSettings = setting(FaultSettings, 'something that breaks')
     rotor_inertia: tuple[float, ...] = setting(
@@ -206,7 +202,7 @@ class SimulationSettings:
     )
 
     def __post_init__(self) -> None:
-        for name in ('state_rate', 'controller_state_rate', 'controller_rate'):
+        for name in ('state_rate', 'controller_rate'):
             if (rate := getattr(self, name)) > self.update_rate:
                 raise ConfigurationError(
                     f"'simulation.{name}' is {rate} Hz: it must not exceed update_rate"

@@ -553,8 +553,6 @@ F904 friction_drift warning: {parameter} changed from {before:.3g} by {step:+.2g
 F1001 localhost_only info: ROS_LOCALHOST_ONLY=1 overrules ROS_AUTOMATIC_DISCOVERY_RANGE DO Unset
     it, and set ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST WHY Two settings that contradict each other
     surprise later.
-F1002 discovery_range error: ROS_AUTOMATIC_DISCOVERY_RANGE is '{range}' DO Set it to one of
-    {ranges} WHY ROS takes another range than was meant.
 F1003 no_nodes error: No other node is heard in ROS domain {domain} with the discovery range
     {range} DO Start the robot, and set ROS_DOMAIN_ID, ROS_AUTOMATIC_DISCOVERY_RANGE and
     RMW_IMPLEMENTATION here as it has them WHY Without the robot nothing can be recorded.
@@ -567,8 +565,6 @@ F1006 no_messages error: {topics} have publishers, and no message of any arrives
     FASTDDS_BUILTIN_TRANSPORTS=UDPv4 ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET here and on the robot,
     and let the firewall pass UDP (docs/interface.md, nodes that do not hear each other) WHY
     Discovery works, transport does not: containers, shared memory or a firewall.
-F1101 wrong_type error: {node} publishes {type} on '{topic}' DO Remap it, {expected} belongs there
-    WHY Nodes that expect the usual type hear nothing.
 F1102 not_latched warning: {node} does not keep '{topic}' for nodes that start later DO Publish it
     with the durability transient_local, as robot_state_publisher does WHY A recorder that starts
     later has no robot description.

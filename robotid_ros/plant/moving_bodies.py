@@ -16,13 +16,15 @@ class MovingBody:
     A moving body in the frame of the joint that carries it.
 
     `parent` is the index of the body before it, -1 for the base; `origin` (4, 4) places the
-    joint's frame in the parent body's; `inertial` is its pseudo-inertia (4, 4).
+    joint's frame in the parent body's; `inertial` is its pseudo-inertia (4, 4); `links` are the
+    frames (4, 4) of its links in it, by name.
     """
 
     joint: Joint
     parent: int
     origin: Array
     inertial: Array
+    links: dict[str, Array]
 
 
 def moving_bodies(
@@ -48,43 +50,21 @@ def moving_bodies(
                 raise ModelError(f"joint '{joint.name}' carries no link: correct the URDF")
             inertial = inertials[joint.child]
             if joint.name in moving:
-                bodies.append(MovingBody(joint, index, place @ joint.origin, inertial.copy()))
+                links = {joint.child: np.eye(4)}
+                origin = place @ joint.origin
+                bodies.append(MovingBody(joint, index, origin, inertial.copy(), links))
                 attach(joint.child, len(bodies) - 1, np.eye(4))
                 continue
             fixed = place @ joint.origin @ _joint_transform(joint, positions.get(joint.name, 0.0))
             if index >= 0:
                 bodies[index].inertial[:] += fixed @ inertial @ fixed.T
+                bodies[index].links[joint.child] = fixed
             attach(joint.child, index, fixed)
 
     attach(root_link(root, all_joints), -1, np.eye(4))
     if not bodies:
         raise ModelError('the robot description has no movable joint: nothing can be simulated')
     return tuple(bodies)
-
-
-def place_of_link(
-    root: ET.Element,
-    bodies: Sequence[MovingBody],
-    link: str,
-    locked: dict[str, float] | None = None,
-) -> tuple[int, Array]:
-    """
-    Return the index of the body that a link is part of, and the link's frame in it (4, 4).
-
-    `bodies` and `locked` are those of `moving_bodies`; a link that does not move is an
-    UnknownNameError.
-    """
-    joints = read_joints(root)
-    index = {body.joint.name: k for k, body in enumerate(bodies)}
-    carriers = {joint.child: joint for joint in joints}
-    positions = _locked_positions(joints, set(index), locked or {})
-    place, child = np.eye(4), link
-    while (joint := carriers.get(child)) is not None:
-        if joint.name in index:
-            return index[joint.name], place
-        own = _joint_transform(joint, positions.get(joint.name, 0.0))
-        place, child = joint.origin @ own @ place, joint.parent
-    raise UnknownNameError('moving link', link, tuple(body.joint.child for body in bodies))
 
 
 def initial_positions(

@@ -13,11 +13,17 @@ import math
 import mujoco
 import numpy as np
 
-from ..exceptions import ConfigurationError, ModelError, reason_of, RobotStateError
+from ..exceptions import (
+    ConfigurationError,
+    ModelError,
+    reason_of,
+    RobotStateError,
+    UnknownNameError,
+)
 from ..simulation_settings import per_joint, SimulationSettings
 from .drives import build_drives, true_parameters, TrueParameters
 from .mjcf import rotor_name, write_mjcf
-from .moving_bodies import initial_positions, moving_bodies, place_of_link
+from .moving_bodies import initial_positions, moving_bodies
 from .urdf_reading import Array, parse_urdf, true_urdf
 
 # Radians of the fastest vibration in one step: RK4 takes 1e-4 of its amplitude there.
@@ -61,7 +67,6 @@ class Physics:
         self.urdf, self.impossible_links = true_urdf(
             urdf, error=settings.inertial_error, seed=settings.seed, payload=settings.payload
         )
-        self._locked = locked
         self._wrench: tuple[int, Array, Array] | None = None
         self.bodies = moving_bodies(parse_urdf(self.urdf), tuple(joints), locked)
         driven = tuple(b.joint.name for b in self.bodies if b.joint.mimic is None)
@@ -167,9 +172,12 @@ class Physics:
         """
         if not np.isfinite(wrench).all():
             raise ConfigurationError('a wrench has six finite numbers')
-        index, place = place_of_link(parse_urdf(self.urdf), self.bodies, link, self._locked)
-        body = self.model.body(self.bodies[index].joint.name).id
-        self._wrench = body, place, np.array(wrench, dtype=float)
+        carriers = {name: body for body in self.bodies for name in body.links}
+        if link not in carriers:
+            raise UnknownNameError('moving link', link, tuple(carriers))
+        body = carriers[link]
+        number = self.model.body(body.joint.name).id
+        self._wrench = number, body.links[link], np.array(wrench, dtype=float)
 
     def apply_wrench(self) -> None:
         """Write the wrench as it acts in the present posture into what MuJoCo takes."""

@@ -76,7 +76,7 @@ class RunningTrajectory:
             list(state.effort),
         )
         for index, wrap in enumerate(wraparound):
-            if wrap and first.positions:
+            if wrap:
                 target = first.positions[index]
                 self._before.positions[index] = target - shortest_angular_distance(
                     self._before.positions[index], target
@@ -88,31 +88,18 @@ class RunningTrajectory:
         """Sample at a time [ns]; after the end the last point is repeated, effort included."""
         points, elapsed = self.goal.points, time - self.start
         if elapsed >= points[-1].time:
-            return self._final_point(elapsed), len(points)
+            last, zeros = points[-1], [0.0] * len(points[-1].positions)
+            fields = last.velocities, last.accelerations, last.effort
+            end = Point(elapsed, last.positions, *(values or zeros for values in fields))
+            return end, len(points)
         index = bisect_right(self._times, elapsed)
         if index != self._segment:
             first = points[index - 1] if index else self._before
             assert first is not None
             self._begin = first.time - (0 if index else self.start)
             duration = (points[index].time - self._begin) * 1e-9
-            deduce_from_derivatives(first, points[index], duration)
             self._segment, self._polynomials = index, _polynomials(first, points[index], duration)
         return _evaluate(self._polynomials, (elapsed - self._begin) * 1e-9, elapsed), index
-
-    def _final_point(self, elapsed: int) -> Point:
-        points = self.goal.points
-        if not points[-1].positions and len(points) > 1:
-            duration = (points[-1].time - points[-2].time) * 1e-9
-            deduce_from_derivatives(points[-2], points[-1], duration)
-        last, count = points[-1], len(points[-1].positions)
-        zeros = [0.0] * count
-        return Point(
-            elapsed,
-            last.positions,
-            last.velocities or zeros,
-            last.accelerations or zeros,
-            last.effort or zeros,
-        )
 
 
 def shortest_angular_distance(start: float, end: float) -> float:
@@ -131,25 +118,6 @@ def state_errors(
         for q, r, wrap in zip(current.positions, desired.positions, wraparound, strict=True)
     ]
     return error, [r - v for v, r in zip(current.velocities, desired.velocities, strict=True)]
-
-
-def deduce_from_derivatives(first: Point, second: Point, duration: float) -> None:
-    """Deduce positions and velocities that a goal leaves out, by the trapezoidal rule."""
-    if second.positions or not first.positions:
-        return
-    if not second.velocities:
-        zeros = [0.0] * len(first.positions)
-        start, slope = first.velocities or zeros, first.accelerations or zeros
-        second.velocities = [
-            v + (a + b) * 0.5 * duration
-            for v, a, b in zip(start, slope, second.accelerations, strict=True)
-        ]
-        first.velocities = start
-    start = first.velocities or [0.0] * len(first.positions)
-    second.positions = [
-        x + (v + w) * 0.5 * duration
-        for x, v, w in zip(first.positions, start, second.velocities, strict=True)
-    ]
 
 
 def _polynomials(a: Point, b: Point, T: float) -> Polynomials:

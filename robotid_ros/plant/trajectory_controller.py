@@ -118,7 +118,6 @@ class TrajectoryController:
         self._pending: Goal | None = None
         self._trajectory: RunningTrajectory | None = None
         self._holding, self._time = True, 0
-        self._timeout = 0.0
         self._lock = threading.Lock()
         self._apply(settings)
 
@@ -138,10 +137,7 @@ class TrajectoryController:
             known = self._interface == 'position' and not any(map(math.isnan, self.command))
             self._trajectory = None
             self._pending = self._hold_at(self.command if known else position)
-            self._holding = True
-            timeout = self.settings.cmd_timeout
-            self._timeout = timeout if timeout > self._defaults.goal_time else 0.0
-            self.active = True
+            self._holding = self.active = True
 
     def deactivate(self) -> None:
         """Stop controlling: efforts and velocities go to zero, a running goal is aborted."""
@@ -157,24 +153,24 @@ class TrajectoryController:
         """Return why a goal is rejected, or ''."""
         if not self.active:
             return 'the controller is not running'
-        return rejection_reason(goal, self.joints, now, self.settings.rules)
+        return rejection_reason(goal, self.joints, now, effort=self._interface == 'effort')
 
     def start(self, goal: Goal, requested: GoalTolerances) -> GoalHandle:
         """Run an accepted goal; one that is running is preempted."""
         with self._lock:
             self._finish(GoalOutcome.ABORTED, -1, 'Current goal preempted by new incoming action.')
-            self._pending, self._holding = self._sorted(goal), False
+            self._pending = sort_to_local_joint_order(goal, self.joints)
+            self._holding = False
             self._goal = GoalHandle()
-            self._tolerances, warning = goal_tolerances(self._defaults, requested)
-            if warning:
-                self.warnings.append(warning)
+            self._tolerances = goal_tolerances(self._defaults, requested)
             return self._goal
 
     def replace_trajectory(self, goal: Goal) -> None:
         """Run a trajectory from the topic; a running goal is checked against it from now on."""
         with self._lock:
             if self.active:
-                self._pending, self._holding = self._sorted(goal), False
+                self._pending = sort_to_local_joint_order(goal, self.joints)
+                self._holding = False
 
     def cancel(self, handle: GoalHandle) -> None:
         """Cancel a goal, if it is the running one, and hold the measured position."""
@@ -182,13 +178,6 @@ class TrajectoryController:
             if handle is self._goal:
                 self._finish(GoalOutcome.CANCELED, 0, '')
                 self._pending = self._stop()
-
-    def sample_desired(self, time: int) -> Point | None:
-        """Desired point at a time [ns]; None while inactive."""
-        with self._lock:
-            if not self.active or self._trajectory is None or not self._trajectory.started:
-                return None
-            return self._trajectory.sample(time)[0]
 
     def update(self, now: int, dt: float, position: Values, velocity: Values) -> Values:
         """
@@ -284,9 +273,6 @@ class TrajectoryController:
         elif off_path or timed_out:
             self.warnings.append('holding position: a trajectory of the topic left its tolerances')
             self._pending = self._stop()
-        elif ended and not self._holding and 0.0 < self._timeout < overtime:
-            self.warnings.append('holding position: command timeout')
-            self._pending = self._stop()
 
     def _abort(self, code: int, text: str) -> None:
         self._finish(GoalOutcome.ABORTED, code, text)
@@ -313,12 +299,6 @@ class TrajectoryController:
         """Hold these positions; the other fields of the message stay as they are."""
         self._hold.points[0].positions = list(positions)
         return self._hold
-
-    def _sorted(self, goal: Goal) -> Goal:
-        sizes = {len(point.effort) for point in goal.points} - {0, len(goal.joints)}
-        if sizes:
-            self.warnings.append('Invalid input size of effort: the missing ones are taken as 0')
-        return sort_to_local_joint_order(goal, self.joints, self._current.positions)
 
     def _apply(self, settings: ControllerSettings) -> None:
         self._applied = settings

@@ -1,6 +1,6 @@
 """A controller on a bench, for its tests."""
 
-from robotid_ros.plant.controller_types import AcceptanceRules, ControllerSettings, GoalTolerances
+from robotid_ros.plant.controller_types import ControllerSettings, GoalTolerances
 from robotid_ros.plant.trajectory import Goal, Point
 from robotid_ros.plant.trajectory_controller import TrajectoryController
 from robotid_ros.simulation_settings import ConstraintSettings, GainSettings
@@ -17,7 +17,6 @@ class Bench:
         self,
         position=(0.0, 0.0),
         constraints=None,
-        rules=None,
         wraparound=(False, False),
         interface='effort',
         **gains,
@@ -30,7 +29,6 @@ class Bench:
                 MS,
                 {'a': of, 'b': of},
                 constraints or ConstraintSettings(),
-                rules or AcceptanceRules(effort=interface == 'effort'),
                 command_interface=interface,
             )
         )

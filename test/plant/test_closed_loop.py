@@ -7,12 +7,7 @@ import pytest
 
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.nodes.simulated_robot.control_loop import ControlLoop, Outputs
-from robotid_ros.plant.controller_types import (
-    AcceptanceRules,
-    ControllerSettings,
-    GoalOutcome,
-    GoalTolerances,
-)
+from robotid_ros.plant.controller_types import ControllerSettings, GoalOutcome, GoalTolerances
 from robotid_ros.plant.drive_loops import build_drives_of
 from robotid_ros.plant.physics import Physics
 from robotid_ros.plant.sensors import Sensors
@@ -39,7 +34,7 @@ class Robot:
         self.controller = TrajectoryController(
             ControllerSettings(
                 self.physics.joints, self.physics.wraparound, round(1e9 / settings.update_rate),
-                settings.gains, settings.constraints, AcceptanceRules(),
+                settings.gains, settings.constraints,
                 command_interface=settings.command_interface,
             )
         )  # fmt: skip
@@ -122,11 +117,11 @@ def test_effort_identity_rates_and_stamps():
     assert np.std(errors) == pytest.approx(1.0, rel=0.1)
 
 
-def test_dropped_messages_and_seed():
+def test_a_seed_repeats_everything():
     path = ROOT / 'config' / 'scara.yaml'
-    first, same = (Robot(path, drop=0.2, real_time_factor=2.0) for _ in range(2))
+    first, same = (Robot(path, real_time_factor=2.0) for _ in range(2))
     for robot in (first, same):
         robot.run(2000)
-    assert len(first.states) == pytest.approx(800, rel=0.1)
+    assert len(first.states) == 1000
     assert first.states == same.states
     assert len(first.clocks) == 200

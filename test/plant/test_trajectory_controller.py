@@ -8,7 +8,7 @@ import pytest
 
 from robotid_ros.simulation_settings import GainSettings
 
-from .bench import at, Bench, S
+from .bench import at, Bench
 
 
 def test_law_takes_errors_now_and_feedforward_from_the_next_sample():
@@ -123,12 +123,3 @@ def test_continuous_joints_take_the_short_way():
     bench.start(at(1.0, -3.0, 3.0))
     bench.run(2)
     assert bench.reference.positions[0] == pytest.approx(3.0 - 2 * math.pi, abs=0.01)
-
-
-def test_query_gives_the_desired_point_of_a_time():
-    bench = Bench()
-    bench.run()
-    bench.start(at(0.0, 0.0, 0.0), at(1.0, 1.0, 2.0))
-    bench.run()
-    begin = bench.now
-    assert bench.controller.sample_desired(begin + S // 4).positions == pytest.approx([0.25, 0.5])

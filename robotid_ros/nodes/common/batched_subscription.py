@@ -69,8 +69,9 @@ class BatchedSubscription:
         self.recent: deque[SerializedMessage] = deque(maxlen=kept)
         self.message_type, self.latched = message_type, latched
         qos = matching_qos(node, topic, depth, latched=latched)
+        group = _NeverExecutedGroup()
         self._subscription = node.create_subscription(
-            message_type, topic, _ignore, qos, callback_group=_NeverExecutedGroup(), raw=True
+            message_type, topic, lambda _: None, qos, callback_group=group, raw=True
         )
 
     @property
@@ -178,7 +179,3 @@ def matching_qos(node: Node, topic: str, depth: int, *, latched: bool) -> QoSPro
         reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
         durability=DurabilityPolicy.TRANSIENT_LOCAL if keeps else DurabilityPolicy.VOLATILE,
     )
-
-
-def _ignore(message: object) -> None:
-    """Stand in for the callback that a subscription must have."""

@@ -9,11 +9,11 @@ Sending a trajectory is in `excitation/trajectory_goal.py`.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-import importlib
 import math
 from typing import Any
 
 from control_msgs.msg import JointTrajectoryControllerState
+from controller_manager_msgs.srv import ListHardwareComponents
 import numpy as np
 from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
@@ -316,7 +316,7 @@ class SpeedScaling:
 
 class HardwareClient:
     """
-    Asks controller_manager for the state of its hardware, where its interfaces are installed.
+    Asks controller_manager for the state of its hardware.
 
     Parameters
     ----------
@@ -326,14 +326,8 @@ class HardwareClient:
     """
 
     def __init__(self, node: Node, controller: str):
-        self._client = None
-        try:
-            services = importlib.import_module('controller_manager_msgs.srv')
-        except ImportError:
-            return
-        self._type = services.ListHardwareComponents
         namespace = ''.join(controller.rpartition('/')[:2])
-        self._client = node.create_client(self._type, f'{namespace}{_HARDWARE}')
+        self._client = node.create_client(ListHardwareComponents, f'{namespace}{_HARDWARE}')
 
     def explain_end(self, joints: Collection[str]) -> str:
         """Say which hardware of these joints has failed; where nobody answers, who knows."""
@@ -351,10 +345,10 @@ class HardwareClient:
 
     def _failed(self, joints: Collection[str]) -> str | None:
         """Return the hardware of these joints that is not active, None where nobody knows."""
-        if self._client is None or not self._client.service_is_ready():
+        if not self._client.service_is_ready():
             return None
         try:
-            future = self._client.call_async(self._type.Request())
+            future = self._client.call_async(ListHardwareComponents.Request())
             components = result_of(future, HARDWARE_TIMEOUT, _HARDWARE).component
         except ControllerError:
             return None

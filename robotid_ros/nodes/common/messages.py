@@ -1,20 +1,20 @@
-"""What the nodes' messages hold, and joint states as arrays; nodes say when they are sent."""
+"""What the nodes' messages hold, and joint states as a table; nodes say when they are sent."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.impl.rcutils_logger import RcutilsLogger
+from std_msgs.msg import Header
 
-from ...core.arrays import Array
 from ...core.finding_codes import render
 from ...core.findings import Finding, Severity
 from ...exceptions import reason_of, RobotIdError
+from ...files.formats.joint_table import FIELDS, JointTable
 
 
 class State(Enum):
@@ -47,9 +47,12 @@ def status(
     values: Mapping[str, Any],
     *,
     hardware: str = '',
-    level: bytes = DiagnosticStatus.OK,
+    warn: bool = False,
+    failed: bool = False,
 ) -> DiagnosticStatus:
-    """Build a DiagnosticStatus; numbers keep their full precision."""
+    """Build a DiagnosticStatus, OK but where said; numbers keep their full precision."""
+    level = DiagnosticStatus.WARN if warn else DiagnosticStatus.OK
+    level = DiagnosticStatus.ERROR if failed else level
     return DiagnosticStatus(
         level=level,
         name=name,
@@ -57,6 +60,13 @@ def status(
         hardware_id=hardware,
         values=[KeyValue(key=key, value=format_value(value)) for key, value in values.items()],
     )
+
+
+def status_array(
+    stamp: Time, statuses: Iterable[DiagnosticStatus], frame: str = ''
+) -> DiagnosticArray:
+    """Put statuses under one header."""
+    return DiagnosticArray(header=Header(stamp=stamp, frame_id=frame), status=list(statuses))
 
 
 def format_value(value: Any) -> str:
@@ -85,22 +95,9 @@ def to_nanoseconds(time: Time) -> int:
     return int(time.sec) * 10**9 + int(time.nanosec)
 
 
-@dataclass(frozen=True)
-class JointStateArrays:
-    """
-    Joint states by name: rows are messages, columns joints; what a message lacks is NaN.
-
-    Parameters
-    ----------
-    stamp : (N,) [ns]
-    position, velocity, effort : (N, n)
-
-    """
-
-    stamp: NDArray[np.int64]
-    position: Array
-    velocity: Array
-    effort: Array
+def to_time(stamp: int) -> Time:
+    """Return a stamp [ns] as a message."""
+    return Time(sec=stamp // 10**9, nanosec=stamp % 10**9)
 
 
 def is_well_formed(message: Any) -> bool:
@@ -110,20 +107,18 @@ def is_well_formed(message: Any) -> bool:
     return len(set(message.name)) == count and all(n in (0, count) for n in lengths)
 
 
-def stack_joint_states(messages: Sequence[Any], joints: Sequence[str]) -> JointStateArrays:
-    """Pick `joints` out of sensor_msgs/JointState messages that have all of them."""
+def stack_joint_states(messages: Sequence[Any], joints: Sequence[str]) -> JointTable:
+    """Pick `joints` out of sensor_msgs/JointState messages that have all of them; by stamps."""
     rows = [m for m in messages if set(joints) <= set(m.name)]
     stamp = stamps_to_nanoseconds(rows)
-    arrays = {}
-    for field in ('position', 'velocity', 'effort'):
-        arrays[field] = np.full((len(rows), len(joints)), np.nan)
+    arrays = [np.full((len(rows), len(joints)), np.nan) for _ in FIELDS]
     for row, message in enumerate(rows):
         index = [message.name.index(joint) for joint in joints]
-        for field, target in arrays.items():
+        for field, target in zip(FIELDS, arrays, strict=True):
             values = getattr(message, field)
             if len(values) == len(message.name):
                 target[row] = np.asarray(values)[index]
-    return JointStateArrays(stamp, **arrays)
+    return JointTable(tuple(joints), stamp, stamp, *arrays)
 
 
 def stamps_to_nanoseconds(messages: Sequence[Any]) -> NDArray[np.int64]:

@@ -68,8 +68,8 @@ def declare_settings(node: Node, configuration: Configuration, groups: Iterable[
     node.declare_parameters(
         '',
         [
-            (name, _declared_value(kind, value), _descriptor(kind, field))
-            for name, kind, value, field in _iter_settings(configuration)
+            (name, _declared_value(kind, value), descriptor_of(kind, field))
+            for name, kind, value, field in iter_settings(configuration)
             if name.startswith(wanted)
         ],
         ignore_override=True,
@@ -93,7 +93,7 @@ def _undo_ros_yaml(kind: Any, value: Any) -> Any:
     return {key: _undo_ros_yaml(inner, item) for key, item in value.items()}
 
 
-def _iter_settings(settings: Any, prefix: str = '') -> Iterator[tuple[str, Any, Any, Any]]:
+def iter_settings(settings: Any, prefix: str = '') -> Iterator[tuple[str, Any, Any, Any]]:
     """All fields below, as (full name, type, value, dataclass field)."""
     hints = typing.get_type_hints(type(settings))
     for field in dataclasses.fields(settings):
@@ -105,7 +105,7 @@ def _iter_values(
     name: str, kind: Any, value: Any, field: Any
 ) -> Iterator[tuple[str, Any, Any, Any]]:
     if dataclasses.is_dataclass(value):
-        yield from _iter_settings(value, f'{name}.')
+        yield from iter_settings(value, f'{name}.')
     elif typing.get_origin(kind) is dict:
         for key, item in value.items():
             yield from _iter_values(f'{name}.{key}', typing.get_args(kind)[1], item, field)
@@ -129,7 +129,8 @@ def _declared_value(kind: Any, value: Any) -> Any:
     return list(value) if is_list else value
 
 
-def _descriptor(kind: Any, field: Any) -> ParameterDescriptor:
+def descriptor_of(kind: Any, field: Any) -> ParameterDescriptor:
+    """Describe a field of this type as a parameter: meaning, unit, bounds."""
     meta = field.metadata
     element, is_list = _element_type(kind)
     low, high = meta.get('minimum'), meta.get('maximum')

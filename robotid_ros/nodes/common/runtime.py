@@ -30,11 +30,15 @@ from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedE
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
 
-from ...exceptions import RobotIdError
-from .messages import one_line, status, values_of
+from ...exceptions import ModelError, RobotIdError
+from ...files.configuration import read_urdf
+from .messages import one_line, status, status_array, values_of
 from .processes import cancel_exit, exit_after, launcher_is_gone, own_process
 from .ros_parameters import configuration_from_overrides, declare_settings
+from .waiting import wait_until
 
 LATCHED = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
@@ -43,6 +47,8 @@ LATCHED = QoSProfile(
 LATCHED_HISTORY = QoSProfile(
     depth=100, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
+# A node's own clock stands still where its time is simulated or was set back.
+STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 # A node that cannot close within this time is ended [s]: nothing may hang, and `ros2 launch` sends
 # SIGTERM 5 s after SIGINT.
 CLOSE_TIMEOUT = 4.5
@@ -157,13 +163,24 @@ def publish_diagnostics(node: Node, task: str, current: Callable[[], DiagnosticS
     publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
 
     def publish() -> None:
-        message = DiagnosticArray(status=[current()])
-        message.status[0].name = name
-        message.header.stamp = node.get_clock().now().to_msg()
-        publisher.publish(message)
+        found = current()
+        found.name = name
+        publisher.publish(status_array(node.get_clock().now().to_msg(), [found]))
 
-    # A paused simulation must not silence its diagnostics.
-    node.create_timer(DIAGNOSTICS_PERIOD, publish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+    node.create_timer(DIAGNOSTICS_PERIOD, publish, clock=STEADY)
+
+
+def serve(node: Node, name: str, work: Callable[[], str], **options: Any) -> None:
+    """Offer a service `~/name`: `work` does what is asked for and says so, or raises why not."""
+
+    def answer(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        try:
+            response.success, response.message = True, work()
+        except RobotIdError as error:
+            response.success, response.message = False, one_line(error)
+        return response
+
+    node.create_service(Trigger, f'~/{name}', answer, **options)
 
 
 class WorkerNode(ConfiguredNode):
@@ -171,7 +188,14 @@ class WorkerNode(ConfiguredNode):
     A configured node that publishes `~/state` and works in one thread beside its executor.
 
     The last state is repeated on `/diagnostics`, with WARN where messages were passed over.
+
+    Attributes
+    ----------
+    description : URDF that was published last, '' before, once it is subscribed to
+
     """
+
+    description = ''
 
     def __init__(self, name: str, groups: Sequence[str], **options: Any):
         super().__init__(name, groups, **options)
@@ -188,6 +212,27 @@ class WorkerNode(ConfiguredNode):
         if self._worker is not None:
             self._worker.join(JOIN_TIMEOUT)
 
+    def subscribe_description(self) -> None:
+        """Keep the robot description that is published."""
+        self.create_subscription(String, 'robot_description', self.on_description, LATCHED)
+
+    def on_description(self, message: String) -> None:
+        """Take in a published description."""
+        self.description = message.data
+
+    def wait_for_urdf(self) -> str:
+        """Return the configuration's description, else the published one; `ModelError`: none."""
+        if (urdf := read_urdf(self.configuration)) is not None:
+            return urdf
+        timeout = self.configuration.excitation.timeout
+        wait_until(lambda: self._stop.is_set() or bool(self.description), timeout)
+        if not self.description:
+            raise ModelError(
+                'there is no robot description: set robot.urdf, or start robot_state_publisher, '
+                "which publishes '/robot_description'"
+            )
+        return self.description
+
     def start_worker(self, function: Callable[..., None], *arguments: Any) -> None:
         """Call a function in the worker thread."""
         self._worker = threading.Thread(target=function, args=arguments, daemon=True)
@@ -197,23 +242,22 @@ class WorkerNode(ConfiguredNode):
         self, state: str, message: str, values: Mapping[str, Any] | None = None
     ) -> None:
         """Publish a state, a sentence and values; the state 'failed' has the level ERROR."""
-        level = DiagnosticStatus.ERROR if state == 'failed' else DiagnosticStatus.OK
         values = {'state': state, **own_process(), **(values or {})}
-        self._last = self._make_status(message, values, level)
+        self._last = self._make_status(message, values, failed=state == 'failed')
         self._state.publish(self._last)
 
     def _diagnose(self) -> DiagnosticStatus:
         """Return the last state, with what was passed over since the node's start."""
         last, passed_over = self._last, self.guard.total
-        level = DiagnosticStatus.WARN if passed_over else DiagnosticStatus.OK
+        failed = last.level == DiagnosticStatus.ERROR
         values = {**values_of(last), 'messages_passed_over': passed_over}
-        return self._make_status(last.message, values, max(level, last.level))
+        return self._make_status(last.message, values, warn=passed_over > 0, failed=failed)
 
     def _make_status(
-        self, message: str, values: Mapping[str, Any], level: bytes = DiagnosticStatus.OK
+        self, message: str, values: Mapping[str, Any], **level: bool
     ) -> DiagnosticStatus:
         hardware = self.configuration.robot.name
-        return status(self._status_name, message, values, hardware=hardware, level=level)
+        return status(self._status_name, message, values, hardware=hardware, **level)
 
 
 def run(make: Callable[[], Node], args: Sequence[str] | None = None) -> int:

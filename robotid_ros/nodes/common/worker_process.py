@@ -54,7 +54,11 @@ def run_in_process(
                 )
             if not receiver.poll(POLL_PERIOD):
                 continue
-            kind, value = _receive(receiver)
+            try:
+                kind, value = receiver.recv()
+            except (EOFError, OSError) as error:
+                message = 'the computation was killed: is there enough memory?'
+                raise RobotIdError(message) from error
             if kind == 'progress' and progress is not None:
                 progress(value)
             elif kind == 'result':
@@ -88,13 +92,6 @@ def _start(
         signal.pthread_sigmask(signal.SIG_SETMASK, old)
     sender.close()
     return process, receiver
-
-
-def _receive(connection: Connection) -> tuple[str, Any]:
-    try:
-        return connection.recv()
-    except (EOFError, OSError) as error:
-        raise RobotIdError('the computation was killed: is there enough memory?') from error
 
 
 def _child_main(

@@ -9,8 +9,7 @@ from ...exceptions import ControllerError, ModelError
 from ...simulation_settings import GainSettings
 from ..common.controller import ControllerDescription
 from .controller_checks import controller_findings, manager_findings
-from .description_checks import described_robot
-from .effort_checks import effort_findings, effort_kind
+from .effort_checks import described_robot, effort_findings, effort_kind
 from .graph_snapshot import GraphSnapshot
 from .joint_state_checks import joint_state_findings
 from .network_checks import client_findings, disk_findings, network_findings, quality_findings

@@ -18,7 +18,6 @@ class Endpoint:
     """A publisher or subscription: full name of its node, and its quality of service."""
 
     node: str
-    type: str = ''
     reliable: bool = True
     latched: bool = False
 

@@ -21,11 +21,6 @@ ENVIRONMENT = (
     'RMW_IMPLEMENTATION',
     'FASTDDS_BUILTIN_TRANSPORTS',
 )
-RANGES = ('SUBNET', 'LOCALHOST', 'OFF', 'SYSTEM_DEFAULT')
-TYPES = {
-    'joint_states': 'sensor_msgs/msg/JointState',
-    'robot_description': 'std_msgs/msg/String',
-}
 # Topics on which a robot that is up is heard.
 HEARD = ('joint_states', 'controller_state', 'robot_description')
 
@@ -37,8 +32,6 @@ def network_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
     if environment.get('ROS_LOCALHOST_ONLY') == '1':
         chosen = 'LOCALHOST'
         yield finding('localhost_only')
-    if chosen not in RANGES:
-        yield finding('discovery_range', range=chosen, ranges=RANGES)
     where = {'domain': environment.get('ROS_DOMAIN_ID') or '0', 'range': chosen}
     if not snapshot.nodes:
         yield finding('no_nodes', **where)
@@ -55,11 +48,6 @@ def network_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
 
 def quality_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
     """Check who cannot be connected although the topic is the same."""
-    for key, kind in TYPES.items():
-        topic = snapshot.topic(key)
-        if others := [end for end in topic.publishers if end.type not in ('', kind)]:
-            ends = {'node': others[0].node, 'type': others[0].type}
-            yield finding('wrong_type', **ends, topic=topic.name, expected=kind)
     for topic in snapshot.topics.values():
         pairs = itertools.product(topic.publishers, topic.subscribers)
         lacks = {(p.node, r.node): text for p, r in pairs if (text := incompatibility(p, r))}

@@ -1,14 +1,15 @@
 """Listen to a ROS graph and ask it; nothing is moved, set or published."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 import contextlib
-import importlib
+from dataclasses import replace
 import os
 import time
 from typing import Any
 
 from action_msgs.msg import GoalStatusArray
 from control_msgs.msg import JointTrajectoryControllerState
+from controller_manager_msgs.srv import ListControllers, ListHardwareComponents
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import numpy as np
 from rclpy.action import get_action_names_and_types
@@ -30,15 +31,10 @@ from ..common.controller import (
     ControllerClient,
     ControllerDescription,
     GOALS,
+    MANAGER,
     STATE,
 )
-from ..common.messages import (
-    is_well_formed,
-    one_line,
-    stack_joint_states,
-    to_nanoseconds,
-    values_of,
-)
+from ..common.messages import is_well_formed, one_line, stack_joint_states, to_nanoseconds
 from ..common.waiting import answer_of, wait_until
 from ..demo.session_client import lone_node
 from ..excitation.checks import RESERVATION, RUNNING
@@ -52,10 +48,8 @@ POLL_PERIOD = 0.02
 # those that are kept.
 DEPTH, KEPT = 20_000, 1_000_000
 _JOINT_STATE = 'sensor_msgs/msg/JointState'
-MANAGER = 'controller_manager'
 # What the updater of diagnostics puts behind the name of its node.
 _ACTIVITY = f'{MANAGER}: '
-_HARDWARE = 'Hardware Components Activity'
 
 
 class GraphListener:
@@ -150,8 +144,7 @@ class GraphListener:
         for joints, samples in groups.items():
             received, messages = zip(*samples, strict=True)
             states = stack_joint_states(messages, joints)
-            fields = states.position, states.velocity, states.effort
-            tables.append(JointTable(joints, states.stamp, np.array(received, np.int64), *fields))
+            tables.append(replace(states, received=np.array(received, np.int64)))
         return tuple(sorted(tables, key=lambda table: -len(table.stamp))), malformed
 
     def controller_states(self, controller: str) -> ControllerStates | None:
@@ -176,7 +169,27 @@ class GraphListener:
         latest: dict[str, DiagnosticStatus] = {}
         for message in self.messages('/diagnostics'):
             latest.update({status.name: status for status in message.status})
-        return ask_manager(self._node, self._timeout, list(latest.values()))
+        warnings = tuple(
+            f'{status.name}: {" ".join(status.message.split())}'
+            for status in latest.values()
+            if _ACTIVITY in status.name and status.level != DiagnosticStatus.OK
+        )
+        rate = 0.0
+        with contextlib.suppress(ControllerError):
+            found = ControllerClient(self._node, MANAGER, self._timeout).get(['update_rate'])
+            rate = float(found['update_rate'] or 0.0)
+        try:
+            controllers = self._ask(ListControllers, 'list_controllers').controller
+            components = self._ask(ListHardwareComponents, 'list_hardware_components').component
+        except ControllerError as error:
+            return ManagerState(rate=rate, warnings=warnings, obstacle=str(error))
+        return state_from_answers(controllers, components, rate, warnings)
+
+    def _ask(self, kind: Any, name: str) -> Any:
+        client = self._node.create_client(kind, f'{MANAGER}/{name}')
+        if not client.wait_for_service(self._timeout):
+            raise ControllerError(f"nobody serves '{client.srv_name}'")
+        return answer_of(lambda: client.call_async(kind.Request()), self._timeout, client.srv_name)
 
     def nodes(self) -> set[str]:
         """Full names of all other nodes."""
@@ -194,7 +207,6 @@ class GraphListener:
             tuple(
                 Endpoint(
                     f'{info.node_namespace}/{info.node_name}'.replace('//', '/'),
-                    info.topic_type,
                     info.qos_profile.reliability == ReliabilityPolicy.RELIABLE,
                     info.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL,
                 )
@@ -207,38 +219,6 @@ class GraphListener:
             )
         )
         return Topic(full, *ends)
-
-
-def ask_manager(node: Node, timeout: float, statuses: Sequence[DiagnosticStatus]) -> ManagerState:
-    """
-    Ask controller_manager for its state, in a worker thread.
-
-    The executor of the node, which is in the same namespace, spins; `timeout` is the longest wait
-    for each answer [s], `statuses` is what /diagnostics held.
-    """
-    try:
-        rate = float(
-            ControllerClient(node, MANAGER, timeout).get(['update_rate'])['update_rate'] or 0.0
-        )
-    except ControllerError:
-        rate = 0.0
-    warnings = tuple(
-        f'{status.name}: {" ".join(status.message.split())}'
-        for status in statuses
-        if _ACTIVITY in status.name and status.level not in (DiagnosticStatus.OK, b'\0')
-    )
-    try:
-        services = importlib.import_module('controller_manager_msgs.srv')
-        controllers = _call(node, services.ListControllers, 'list_controllers', timeout)
-        components = _call(
-            node, services.ListHardwareComponents, 'list_hardware_components', timeout
-        )
-    except (ImportError, ControllerError) as error:
-        missing = 'controller_manager_msgs is not installed here'
-        obstacle = missing if isinstance(error, ImportError) else str(error)
-        states = states_by_diagnostics(statuses)
-        return ManagerState(*states, rate=rate, warnings=warnings, obstacle=obstacle)
-    return state_from_answers(controllers.controller, components.component, rate, warnings)
 
 
 def state_from_answers(
@@ -257,28 +237,6 @@ def state_from_answers(
         rate=rate,
         warnings=warnings,
     )
-
-
-def states_by_diagnostics(
-    statuses: Iterable[DiagnosticStatus],
-) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the states of controllers and of hardware that diagnostics hold, by name."""
-    known = ('unconfigured', 'inactive', 'active', 'finalized')
-    found: tuple[dict[str, str], dict[str, str]] = {}, {}
-    for status in statuses:
-        if _ACTIVITY in status.name:
-            # The keys are '<name>.state', or '<name>' before.
-            found[status.name.endswith(_HARDWARE)].update(
-                {k.removesuffix('.state'): v for k, v in values_of(status).items() if v in known}
-            )
-    return found
-
-
-def _call(node: Node, kind: Any, name: str, timeout: float) -> Any:
-    client = node.create_client(kind, f'{MANAGER}/{name}')
-    if not client.wait_for_service(timeout):
-        raise ControllerError(f"nobody serves '{client.srv_name}'")
-    return answer_of(lambda: client.call_async(kind.Request()), timeout, client.srv_name)
 
 
 def snapshot_of_graph(

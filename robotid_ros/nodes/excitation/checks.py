@@ -31,7 +31,6 @@ from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 from numpy.typing import NDArray
 from rcl_interfaces.msg import ParameterEvent
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.parameter import parameter_value_to_python
 from std_msgs.msg import String
@@ -49,6 +48,7 @@ from ...exceptions import (
     SilentRobotError,
     TrackingError,
 )
+from ...files.formats.joint_table import JointTable
 from ...node_settings import ExcitationNodeSettings
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller import (
@@ -60,8 +60,9 @@ from ..common.controller import (
     reference_positions,
     SpeedScaling,
 )
-from ..common.messages import JointStateArrays, stamps_to_nanoseconds, values_of
+from ..common.messages import stamps_to_nanoseconds, values_of
 from ..common.processes import is_active, is_here
+from ..common.runtime import STEADY
 from ..common.waiting import run_in_executor, Silence, wait_until
 from .motion_clock import MotionClock
 
@@ -156,7 +157,7 @@ class Watchdog:
         self._changed = np.full((3, len(self.joints)), np.nan)
         self._frozen.begin()
 
-    def check_joint_states(self, states: JointStateArrays, now: float, malformed: int = 0) -> None:
+    def check_joint_states(self, states: JointTable, now: float, malformed: int = 0) -> None:
         """
         Check what the sensors say since the last call, which may be nothing.
 
@@ -300,7 +301,7 @@ class Watchdog:
                     f'{self._settings.effort_share:.0%} of its limit'
                 )
 
-    def _check_effort_changes(self, states: JointStateArrays) -> None:
+    def _check_effort_changes(self, states: JointTable) -> None:
         """Find a sensor that has failed: its joint moves on while its effort stays the same."""
         stamp, position, effort = states.stamp[-1] * 1e-9, states.position[-1], states.effort
         now = np.stack([effort[-1], np.full(len(self.joints), stamp), position])
@@ -388,7 +389,7 @@ class VelocityWatch:
         self._last: tuple[float, Array, Array] | None = None
         self._start, self._travel = 0.0, np.zeros((2, len(joints)))
 
-    def check(self, states: JointStateArrays) -> None:
+    def check(self, states: JointTable) -> None:
         """Compare the travel by velocities and by positions, over 0.1 s at least."""
         stamp = states.stamp * 1e-9
         position, velocity = states.position, states.velocity
@@ -650,10 +651,9 @@ class OtherClients:
         topic, self._name = f'{controller}/{RESERVATION}', uuid.uuid4().hex
         self._reservation = node.create_publisher(String, topic, 1)
         self._signs = BatchedSubscription(node, String, topic, depth=100)
-        # The node's own clock stands still where it is set back.
-        steady, sign = Clock(clock_type=ClockType.STEADY_TIME), String(data=self._name)
+        sign = String(data=self._name)
         self._timer = node.create_timer(
-            SIGN_PERIOD, lambda: self._reservation.publish(sign), clock=steady
+            SIGN_PERIOD, lambda: self._reservation.publish(sign), clock=STEADY
         )
         goals, commands = f'{controller}/{GOALS}', f'{controller}/{COMMANDS}'
         self._goals = BatchedSubscription(node, GoalStatusArray, goals, depth=100, latched=True)

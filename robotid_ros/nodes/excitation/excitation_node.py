@@ -7,8 +7,7 @@ import threading
 from typing import Any
 import uuid
 
-from rclpy.callback_groups import CallbackGroup, MutuallyExclusiveCallbackGroup
-from rclpy.clock import Clock, ClockType
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.task import Future
 from std_msgs.msg import String
@@ -18,20 +17,19 @@ from visualization_msgs.msg import MarkerArray
 from ...core.excitation.settings import payload_settings
 from ...core.model import Robot
 from ...core.model.urdf_parsing import root_link
-from ...exceptions import ModelError, RobotIdError, SilentRobotError, TrajectoryError
+from ...exceptions import RobotIdError, SilentRobotError, TrajectoryError
 from ...files.configuration import read_urdf
 from ...node_settings import ExcitationNodeSettings
 from ..common import runtime
 from ..common.controller import ControllerClient
 from ..common.messages import format_seconds, one_line, State
-from ..common.runtime import LATCHED, WorkerNode
-from ..common.waiting import wait_until
+from ..common.runtime import LATCHED, serve, STEADY, WorkerNode
 from .rehearsal import Rehearsals
 from .session import Session
 from .session_design import check_design, SessionDesign
 from .supervisor import SessionContext
 from .trajectory_goal import TrajectoryActionClient
-from .verifications import Verifications
+from .verifications import KINDS, Verifications
 from .views import Preview, workspace_markers
 
 # How often a state in which the robot moves is repeated, waits included [s].
@@ -56,7 +54,6 @@ class Excitation(WorkerNode):
     def __init__(self, **options: Any):
         super().__init__('excitation', ('robot', 'excitation', 'recorder'), **options)
         self.settings: ExcitationNodeSettings = payload_settings(self.configuration.excitation)
-        self._description = ''
         # Of the job that runs: who missed its end tells the next one by it.
         self._session = ''
         self.busy = False
@@ -64,7 +61,7 @@ class Excitation(WorkerNode):
         self._design = SessionDesign(self, self.settings, self._publish_session_state, self._stop)
         self._workspace = self.create_publisher(MarkerArray, '~/workspace', LATCHED)
         self._workspace_frame = ''
-        self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
+        self.subscribe_description()
         name, timeout = self.settings.controller, self.settings.timeout
         self._controller = ControllerClient(self, name, timeout)
         self._action = TrajectoryActionClient(self, name, timeout)
@@ -77,30 +74,28 @@ class Excitation(WorkerNode):
             'rehearse': (self._run_rehearsal, 'rehearsing'),
             'start': (self._run_session, 'started'),
         }
-        for kind in self._verifications.kinds:
+        for kind in KINDS:
             jobs[kind] = partial(self._run_verification, kind), 'verifying'
         for name, (job, what) in jobs.items():
             # A request that waits for its answer holds up those of its own service alone.
             own = MutuallyExclusiveCallbackGroup()
-            self._serve(name, partial(self._on_job, job, what), own)
-        self._serve('stop', self._on_stop, group)
-        self._serve('show', self._on_show, group)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
+            callback, queue = partial(self._on_job, job, what), SERVICE_QUEUE
+            self.create_service(
+                Trigger, f'~/{name}', callback, qos_profile=queue, callback_group=own
+            )
+        for name, work in (('stop', self._stop_all), ('show', self._show)):
+            serve(self, name, work, qos_profile=SERVICE_QUEUE, callback_group=group)
         self._moving: tuple[str, str, dict[str, Any]] | None = None
         self._publish_lock = threading.Lock()
-        self.create_timer(HEARTBEAT_PERIOD, self._on_timer, group, clock=steady)
+        self.create_timer(HEARTBEAT_PERIOD, self._on_timer, group, clock=STEADY)
         self._publish_session_state(State.IDLE, 'call ~/start', {})
         self._show_workspace()
         if self.settings.auto_start:
             self._start_job(self._run_session)
 
-    def _serve(self, name: str, callback: Callable[..., Any], group: CallbackGroup) -> None:
-        self.create_service(
-            Trigger, f'~/{name}', callback, qos_profile=SERVICE_QUEUE, callback_group=group
-        )
-
-    def _on_description(self, message: String) -> None:
-        self._description = message.data
+    def on_description(self, message: String) -> None:
+        """Show the workspace, too."""
+        super().on_description(message)
         if not self.configuration.robot.urdf:
             self._show_workspace(message.data)
 
@@ -127,27 +122,18 @@ class Excitation(WorkerNode):
         response.success, response.message = not refusal, refusal or f'{what}: see ~/state'
         return response
 
-    def _on_stop(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _stop_all(self) -> str:
         busy = self.busy
         self._stop.set()
         idle = 'the preview was stopped' if self._preview.stop() else 'nothing was running'
-        response.success = True
-        response.message = 'stopping: see ~/state' if busy else idle
-        return response
+        return 'stopping: see ~/state' if busy else idle
 
-    def _on_show(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _show(self) -> str:
         plan = self._design.plan
         if self.busy or plan is None:
-            todo = 'busy: call ~/stop first' if self.busy else 'no trajectory: call ~/design first'
-            response.success, response.message = False, todo
-            return response
-        try:
-            duration = self._preview.play(plan, self.settings.rate)
-        except RobotIdError as error:
-            response.success, response.message = False, one_line(error)
-        else:
-            response.success, response.message = True, f'see ~/preview for {duration:g} s'
-        return response
+            what = 'busy: call ~/stop' if self.busy else 'no trajectory: call ~/design'
+            raise TrajectoryError(f'{what} first')
+        return f'see ~/preview for {self._preview.play(plan, self.settings.rate):g} s'
 
     def _start_job(self, job: Job, answer: Future | None = None) -> bool:
         """Start a job in the worker thread unless one runs; its `answer` is why not, or ''."""
@@ -188,7 +174,7 @@ class Excitation(WorkerNode):
 
     def _run_design(self, accept: Accept) -> tuple[State, str]:
         self._design.plan = None
-        urdf = self._urdf()
+        urdf = self.wait_for_urdf()
         self._design.build(urdf)
         accept()
         plan = self._design.find() or self._design.make(urdf)
@@ -196,7 +182,7 @@ class Excitation(WorkerNode):
 
     def _run_rehearsal(self, accept: Accept) -> tuple[State, str]:
         """Run the session on a twin of the robot."""
-        urdf = self._urdf()
+        urdf = self.wait_for_urdf()
         robot = self._design.build(urdf)
         plan = self._design.find()
         if plan is None:
@@ -211,13 +197,12 @@ class Excitation(WorkerNode):
         """Check what can be checked, design where there is no design yet, and move."""
         self._rehearsals.require(self._design.plan)
         self._publish_session_state(State.DESIGNING, 'checking the robot', {})
-        urdf = self._urdf()
+        urdf = self.wait_for_urdf()
         robot = self._design.build(urdf)
         plan = self._design.find()
         if plan is not None:
             check_design(plan)
-        with closing(Session(self._session_context(robot))) as session:
-            session.prepare(accept)
+        with closing(Session(self._session_context(robot, accept))) as session:
             if plan is None:
                 plan = self._design.make(urdf)
                 check_design(plan)
@@ -233,16 +218,14 @@ class Excitation(WorkerNode):
                 'there is no validation motion to verify on: call ~/start or ~/design first, or '
                 'set excitation.trajectory; excitation.validation.kind must not be none'
             )
-        urdf = self._urdf()
-        context = self._session_context(self._design.build(urdf))
+        urdf = self.wait_for_urdf()
+        context = self._session_context(self._design.build(urdf), accept)
         self._publish_session_state(State.DESIGNING, 'checking the robot', {})
-        with closing(Session(context)) as session:
-            text = self._verifications.run(
-                kind, session, plan.validation, urdf, self._design.placed, accept
-            )
+        settings = self._design.placed
+        text = self._verifications.run(kind, context, plan.validation, urdf, settings)
         return State.DONE, text
 
-    def _session_context(self, robot: Robot) -> SessionContext:
+    def _session_context(self, robot: Robot, accept: Accept = lambda: None) -> SessionContext:
         """Make the context of the job that runs."""
         return SessionContext(
             node=self,
@@ -253,19 +236,8 @@ class Excitation(WorkerNode):
             stop=self._stop,
             controller=self._controller,
             action=self._action,
+            accept=accept,
         )
-
-    def _urdf(self) -> str:
-        """Take the configuration's description, else the published one."""
-        urdf = read_urdf(self.configuration)
-        if urdf is not None:
-            return urdf
-        if not wait_until(lambda: bool(self._description), self.settings.timeout):
-            raise ModelError(
-                'there is no robot description: set robot.urdf, or start robot_state_publisher, '
-                "which publishes '/robot_description'"
-            )
-        return self._description
 
     def _publish_session_state(self, state: State, message: str, values: dict[str, Any]) -> None:
         """Publish a state; `start` among the values is when it began, on the robot's clock."""

@@ -17,7 +17,6 @@ that takes no signal meant for the terminal's processes. It imports nothing that
 
 from collections.abc import Callable, Iterator, Mapping
 import contextlib
-import importlib
 import os
 import select
 import signal
@@ -29,6 +28,7 @@ from typing import Any
 import uuid
 
 from action_msgs.srv import CancelGoal
+from controller_manager_msgs.srv import SwitchController
 from rcl_interfaces.srv import SetParametersAtomically
 import rclpy
 from rclpy.client import Client
@@ -231,10 +231,7 @@ def _guard(
     node: Node, stop: str, set_parameters: str, process: int, name: str, *switch: str
 ) -> int:
     """Watch a process, of the node `name`, and stop the robot in need; return the exit code."""
-    service: Any = CancelGoal
-    if switch:  # of interfaces that not every machine has
-        service = importlib.import_module('controller_manager_msgs.srv').SwitchController
-    client = node.create_client(service, stop)
+    client = node.create_client(SwitchController if switch else CancelGoal, stop)
     setter = node.create_client(SetParametersAtomically, set_parameters)
     end = time.monotonic() + SERVICE_TIMEOUT
     while not client.wait_for_service(timeout_sec=LOOK_PERIOD):
@@ -249,7 +246,7 @@ def _guard(
     if goal is not None and switch:
         active, _ = switch
         for _ in range(SWITCHES):
-            request = switch_request(service, *switch)
+            request = switch_request(*switch)
             done = _ask_until(node, client, request, lambda answer: answer.ok)
             time.sleep(ANSWER_TIMEOUT)
         _log(node, what, done, f"'{active}' is active again", f"'{active}' could not be activated")
@@ -271,9 +268,11 @@ def _guard(
     return 0 if done else 1
 
 
-def switch_request(service: Any, activate: str, deactivate: str, *, strict: bool = False) -> Any:
-    """Return a request of `controller_manager_msgs/srv/SwitchController`, the type `service`."""
-    request = service.Request(
+def switch_request(
+    activate: str, deactivate: str, *, strict: bool = False
+) -> SwitchController.Request:
+    """Return a request to activate a controller in place of another one."""
+    request = SwitchController.Request(
         activate_controllers=[activate], deactivate_controllers=[deactivate], activate_asap=True
     )
     request.strictness = request.STRICT if strict else request.BEST_EFFORT

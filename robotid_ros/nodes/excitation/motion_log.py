@@ -1,7 +1,9 @@
 """What robot and controller said during a motion: kept as it came, and read afterwards."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,7 @@ from ...core.signals.recording import Recording
 from ...core.timing.update_rate import observed_update_rate
 from ...core.verification.tracking import Tracking
 from ...exceptions import RobotStateError
+from ...files.formats.joint_table import JointTable
 from ..common.controller import by_joint, is_well_formed_state, STATE_TYPE
 from ..common.messages import is_well_formed, stack_joint_states, stamps_to_nanoseconds
 
@@ -20,7 +23,8 @@ from ..common.messages import is_well_formed, stack_joint_states, stamps_to_nano
 LEAST_STATES = 50
 
 
-class RawMotion(NamedTuple):
+@dataclass(frozen=True)
+class MotionLog:
     """
     Serialised messages, and the stamps between which they count, on the robot's clock [ns].
 
@@ -34,18 +38,6 @@ class RawMotion(NamedTuple):
     start: int = 0
     stop: int = 1 << 62
 
-
-class MotionMessages:
-    """Messages of a motion as arrays, from what was kept."""
-
-    def __init__(self, raw: RawMotion):
-        self._joints, self._start, self._stop = raw.joints, raw.start, raw.stop
-        states = _decode(raw.states, STATE_TYPE)
-        self._states = [m for m in states if is_well_formed_state(m, raw.joints)]
-        self._stamp = stamps_to_nanoseconds(self._states)
-        joint_states = _decode(raw.joint_states, JointState)
-        self._measured = stack_joint_states(list(filter(is_well_formed, joint_states)), raw.joints)
-
     def tracking(self) -> Tracking:
         """
         Return the controller's errors.
@@ -55,22 +47,23 @@ class MotionMessages:
         RobotStateError : there are next to none
 
         """
-        rows = np.flatnonzero((self._stamp >= self._start) & (self._stamp <= self._stop))
+        stamp = stamps_to_nanoseconds(self._states)
+        rows = np.flatnonzero((stamp >= self.start) & (stamp <= self.stop))
         if len(rows) < LEAST_STATES:
             raise RobotStateError(
                 f'only {len(rows)} states of the controller are there of a whole motion: give '
                 'this machine less to do'
             )
         states = [self._states[row] for row in rows]
-        error = np.array([by_joint(m, m.error.positions, self._joints) for m in states], float)
-        return Tracking(self._joints, _seconds(self._stamp[rows] - self._start), error)
+        error = np.array([by_joint(m, m.error.positions, self.joints) for m in states], float)
+        return Tracking(self.joints, _seconds(stamp[rows] - self.start), error)
 
     def recording(self) -> Recording:
         """Return positions and efforts, see `_samples`."""
         stamp, position, effort = self._samples()
-        rows = (stamp >= self._start) & (stamp <= self._stop)
-        time = _seconds(stamp[rows] - self._start)
-        return Recording(self._joints, time, position[rows], effort[rows], source='the robot')
+        rows = (stamp >= self.start) & (stamp <= self.stop)
+        time = _seconds(stamp[rows] - self.start)
+        return Recording(self.joints, time, position[rows], effort[rows], source='the robot')
 
     def means(self) -> tuple[Array, Array]:
         """Return the mean position and effort (n,), as published."""
@@ -90,10 +83,21 @@ class MotionMessages:
         """
         steps = np.diff(_seconds(self._measured.stamp))
         rate = 1.0 / float(np.median(steps)) if len(steps) and np.median(steps) > 0.0 else 0.0
-        found = observed_update_rate(nominal, _seconds(self._stamp - self._stamp[:1]), rate)
+        stamp = stamps_to_nanoseconds(self._states)
+        found = observed_update_rate(nominal, _seconds(stamp - stamp[:1]), rate)
         if not found:
             raise RobotStateError("the controller's states do not show how often it updates")
         return found
+
+    @cached_property
+    def _states(self) -> list[Any]:
+        states = _decode(self.states, STATE_TYPE)
+        return [m for m in states if is_well_formed_state(m, self.joints)]
+
+    @cached_property
+    def _measured(self) -> JointTable:
+        joint_states = _decode(self.joint_states, JointState)
+        return stack_joint_states(list(filter(is_well_formed, joint_states)), self.joints)
 
     def _samples(self) -> tuple[NDArray[np.int64], Array, Array]:
         """Stamps, positions, efforts: commanded ones where joint states hold none."""
@@ -102,8 +106,8 @@ class MotionMessages:
             return measured.stamp, measured.position, measured.effort
         rows = []
         for message in self._states:
-            position = by_joint(message, message.feedback.positions, self._joints)
-            effort = by_joint(message, message.output.effort, self._joints)
+            position = by_joint(message, message.feedback.positions, self.joints)
+            effort = by_joint(message, message.output.effort, self.joints)
             if position is not None and effort is not None:
                 rows.append((message, position, effort))
         if not rows:

@@ -5,7 +5,7 @@ Its methods are called from a worker thread, in one straight line: each step ret
 done and raises when the robot must not move on, whose motion is cancelled then.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 import dataclasses
 from typing import Any
 
@@ -37,9 +37,9 @@ MAX_STEP = 1e-4
 
 class Session:
     """
-    Moves a robot: `prepare` first, and `close` in any case.
+    Moves a robot, once all that needs no design is checked; `close` in any case.
 
-    Its methods raise `RobotIdError`: why the robot could not be moved, or was stopped.
+    It and its methods raise `RobotIdError`: why the robot could not be moved, or was stopped.
 
     Parameters
     ----------
@@ -47,41 +47,33 @@ class Session:
 
     Attributes
     ----------
+    supervisor : runs motions and watches
     description : what the controller said when it was checked last
 
     """
 
     def __init__(self, context: SessionContext):
         self.context = context
-        self.description: ControllerDescription | None = None
-        self._supervisor: Supervisor | None = None
         self._scene = CollisionScene(context.robot, context.settings.workspace)
-
-    def prepare(self, accept: Callable[[], None] = lambda: None) -> None:
-        """Check all that needs no design; `accept` is called once what needs no other node is."""
-        context = self.context
         check_accepted(self._scene.unchecked, context.settings, context.node.get_logger())
-        accept()
-        self._supervisor = Supervisor(context)
+        context.accept()
+        self.supervisor = Supervisor(context)
         # From here on: robot and controller are discovered in these threads, too.
         prefer_threads(True)
-        self.check()
-        self._supervisor.guardian.wait_ready(max(context.settings.timeout, GUARDIAN_START_TIMEOUT))
+        try:
+            self.description = self.check()
+            timeout = max(context.settings.timeout, GUARDIAN_START_TIMEOUT)
+            self.supervisor.guardian.wait_ready(timeout)
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Let go of everything; a goal that still runs is cancelled by the guardian."""
-        if self._supervisor is not None:
-            self._supervisor.close()
-            prefer_threads(False)
-        self._supervisor = None
+        self.supervisor.close()
+        prefer_threads(False)
 
-    @property
-    def supervisor(self) -> Supervisor:
-        """What runs motions and watches, once it is prepared."""
-        assert self._supervisor is not None
-        return self._supervisor
-
-    def check(self) -> None:
+    def check(self) -> ControllerDescription:
         """Check robot, controller, recorder and other clients as they are now."""
         context = self.context
         self.supervisor.check_alone()
@@ -90,6 +82,7 @@ class Session:
         check_controller(self.description, context.robot)
         context.action.wait_for_server()
         self.supervisor.check_ready()
+        return self.description
 
     def check_motion(self, motion: Waypoints) -> None:
         """Check a motion between its points too; raises `TrajectoryError`."""

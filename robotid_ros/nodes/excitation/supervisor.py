@@ -104,6 +104,7 @@ class SessionContext:
     session : its name, by which the recorder says what it records
     stop : set from outside to stop the robot
     controller, action : clients of the controller, which outlive a session
+    accept : called once what needs no other node is checked
 
     """
 
@@ -115,6 +116,7 @@ class SessionContext:
     stop: threading.Event
     controller: ControllerClient
     action: TrajectoryActionClient
+    accept: Callable[[], None] = lambda: None
 
     def per_joint(self, setting: str) -> Array:
         """Values (n,) of a setting that has one for all joints or one for each."""

@@ -7,6 +7,7 @@ better; what takes seconds or much memory runs in a process of its own.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+import dataclasses
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from ...core.verification.feed_forward import (
     with_feed_forward,
     with_rests,
 )
-from ...core.verification.static_postures import RestPair, static_postures
+from ...core.verification.static_postures import evaluate_postures, RestPair, static_postures
 from ...core.verification.tracking import Tracking, tracks_better
 from ...exceptions import (
     ControllerError,
@@ -31,11 +32,24 @@ from ...exceptions import (
     RobotStateError,
     TrajectoryError,
 )
+from ...files.configuration import Configuration
 from ...files.results import chosen_settings, Results
 from ...files.results_file import read_results
-from ...files.verification import GAINS_BEFORE
+from ...files.verification import (
+    EffortRow,
+    FEED_FORWARD,
+    GAINS,
+    GAINS_BEFORE,
+    GainTrial,
+    NEW_GAINS,
+    PRESENT,
+    tracking_rows,
+    TrackingRow,
+    Verification,
+    write_gains,
+)
 from ...node_settings import GainProposalSettings
-from ..common.controller import ControllerClient, ControllerDescription
+from ..common.controller import ControllerClient
 from ..common.messages import State
 from ..common.worker_process import run_in_process
 from ..identification.gain_proposal import (
@@ -45,7 +59,7 @@ from ..identification.gain_proposal import (
     propose_for_joints,
 )
 from .guardian import Guardian
-from .motion_log import MotionMessages, RawMotion
+from .motion_log import MotionLog
 from .session import Session
 
 # How long the last stretch to a posture takes [s]: braking must need less than friction, or joints
@@ -104,83 +118,106 @@ def load_model(folder: Path, urdf: str, settings: RobotSettings) -> VerifiedMode
     return VerifiedModel(folder, results, robot, chi, consistent)
 
 
-class PresentRun(NamedTuple):
-    """
-    The robot as it is: its tracking errors, and how well its efforts are predicted.
-
-    Parameters
-    ----------
-    relative, rms : (n,) residual of the predicted efforts, relative while a joint moves (0 where
-        it does not), and root mean square
-    points : the motion with feed-forward
-
-    """
-
-    tracking: Tracking
-    relative: Array
-    rms: Array
-    points: Waypoints
-
-
 class VerificationRuns:
-    """Moves a robot, whose session is prepared, along a motion: as it is or as identified."""
+    """
+    Moves a robot along a motion, as it is or as identified.
 
-    def __init__(self, session: Session, model: VerifiedModel, motion: Trajectory):
+    Each `verify_…` adds to what is verified already.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        model: VerifiedModel,
+        motion: Trajectory,
+        configuration: Configuration,
+    ):
         context = session.context
         self._session, self._context = session, context
-        self.model, self._motion = model, motion
-        self.points = with_rests(waypoints(motion, context.settings.rate))
-        session.check_motion(self.points)
+        self._model, self._motion = model, motion
+        self._signals = configuration.identification
+        self._settings = configuration.excitation.verification
+        self._points = with_rests(waypoints(motion, context.settings.rate))
+        session.check_motion(self._points)
 
-    @property
-    def controller(self) -> ControllerDescription:
-        """What the controller of the robot, which is prepared, says about itself."""
-        assert self._session.description is not None
-        return self._session.description
-
-    def present(self, settings: IdentificationSettings) -> PresentRun:
-        """Run the motion as it is; `settings` of the signals."""
-        raw = self._run('running the motion as it is', self.points)
-        found: PresentRun = self._in_worker(
-            read_present_run, raw, self.controller.rate, self.points, self.model, settings
+    def verify_motion(self, found: Verification) -> Verification:
+        """Run the motion without and with feed-forward, where the controller takes it."""
+        log = self._run('running the motion as it is', self._points)
+        controller = self._session.description
+        before, efforts, points = self._in_worker(
+            *(read_present_run, log, controller.rate, self._points, self._model, self._signals)
         )
-        return found
+        series = {k: v for k, v in found.series.items() if k == NEW_GAINS}
+        series = {PRESENT: before, **series}
+        worst, bound = max(efforts, key=lambda row: row.relative), self._settings.largest_residual
+        reason = controller.why_no_feed_forward
+        if not reason and worst.relative > bound:
+            reason = (
+                f'{100 * worst.relative:.0f} % of the effort of {worst.joint} is not predicted, '
+                f'more than {100 * bound:.0f} %: such efforts are not commanded, identify again'
+            )
+        tracking: tuple[TrackingRow, ...] = ()
+        if reason:
+            self._context.node.get_logger().warning(reason)
+        else:
+            self._session.check_motion(points)
+            check_feed_forward(points, self._context.robot, self._context.settings.effort_share)
+            after = self._track('running the motion with feed-forward', points)
+            tracking = tracking_rows(before, after, units(self._model.robot))
+            series = {PRESENT: before, FEED_FORWARD: after, **series}
+        return dataclasses.replace(
+            found, efforts=efforts, tracking=tracking, reason=reason, series=series
+        )
 
-    def with_feed_forward(self, points: Waypoints) -> Tracking:
-        """Run the motion with the identified efforts."""
-        self._session.check_motion(points)
-        check_feed_forward(points, self._context.robot, self._context.settings.effort_share)
-        return self._track('running the motion with feed-forward', points)
-
-    def try_gains(
-        self,
-        settings: GainProposalSettings,
-        save_old: Callable[[Gains], object],
-        save_new: Callable[[Gains], object],
-    ) -> tuple[Gains, Gains, Tracking, Tracking, bool]:
+    def verify_gains(self, found: Verification) -> Verification:
         """
         Run the motion with present and with proposed gains; keep these only if they are better.
 
-        `save_old` is called before the new gains are set, `save_new` before they are kept. Returns
-        old and new gains, errors with them, and whether the new ones were kept.
+        The old ones are written before others are set, and what was kept as a file for the
+        controller.
         """
-        model, supervisor = self.model, self._session.supervisor
+        description, model = self._session.description, self._model
+        description.check_gains_are_torques()
+        supervisor = self._session.supervisor
+        settings = self._signals.controller_gains
         old, new = gains_for_motion(
-            *(model.robot, model.consistent, self.points, self.controller.gains, settings)
+            model.robot, model.consistent, self._points, description.gains, settings
         )
-        before = self._track('running the motion with the present gains', self.points)
-        save_old(old)
+        before = self._track('running the motion with the present gains', self._points)
+        self._write_gains(GAINS_BEFORE, old, 'before a trial of others')
         parameters = gain_parameters(old), gain_parameters(new)
         supervisor.gains.expect(parameters[1])
         with on_trial(supervisor.guardian, self._context.controller, *parameters) as keep:
             supervisor.wait_at_rest()
-            after = self._track('running the motion with the proposed gains', self.points)
+            after = self._track('running the motion with the proposed gains', self._points)
             if kept := tracks_better(before, after):
-                save_new(new)
+                path = self._write_gains(GAINS, new, 'that follow from the inertia')
                 keep()
-        return old, new, before, after, kept
+        sentence = 'the proposed gains are not better: the old ones are set again'
+        if kept:
+            sentence = (
+                f"the proposed gains are better, and set until the controller ends: load '{path}' "
+                'with its configuration to keep them'
+            )
+        rows = tracking_rows(before, after, units(model.robot))
+        trial = GainTrial(kept, sentence, _plain(old), _plain(new), rows)
+        series = {PRESENT: before, **found.series, NEW_GAINS: after}
+        return dataclasses.replace(found, gains=trial, series=series)
 
-    def rest_pairs(self, count: int, distance: float) -> list[RestPair]:
+    def verify_static(self, found: Verification) -> Verification:
+        """Compare the efforts that hold the robot with those predicted."""
+        pairs = self._rest_pairs(self._settings.postures, self._settings.distance)
+        rows = evaluate_postures(self._model.robot, self._model.chi, pairs)
+        return dataclasses.replace(found, static=rows, postures=len(pairs))
+
+    def _write_gains(self, name: str, gains: Gains, comment: str) -> Path:
+        """Write gains beside the results, as a file for the controller."""
+        controller = self._context.node.resolve_topic_name(self._context.controller.name)
+        text = f'Gains of {controller} {comment}.'
+        write_gains(self._model.folder / name, controller, _plain(gains), text)
+        return self._model.folder / name
+
+    def _rest_pairs(self, count: int, distance: float) -> list[RestPair]:
         """
         Rest in postures of the motion, after coming from below and from above.
 
@@ -213,15 +250,15 @@ class VerificationRuns:
         supervisor = self._session.supervisor
         supervisor.keep_messages()
         supervisor.wait_at_rest(MEASURING_TIME)
-        raw = RawMotion(self._context.robot.joints, *supervisor.kept_messages)
-        position, effort = MotionMessages(raw).means()
+        log = MotionLog(self._context.robot.joints, *supervisor.kept_messages)
+        position, effort = log.means()
         return position, np.asarray(effort * self._context.robot.drive_gain)
 
     def _track(self, what: str, points: Waypoints) -> Tracking:
-        found: Tracking = self._in_worker(read_tracking, self._run(what, points))
+        found: Tracking = self._in_worker(self._run(what, points).tracking)
         return found
 
-    def _run(self, what: str, points: Waypoints) -> RawMotion:
+    def _run(self, what: str, points: Waypoints) -> MotionLog:
         """Run the motion between its rests."""
         session, supervisor = self._session, self._session.supervisor
         session.check()
@@ -232,7 +269,7 @@ class VerificationRuns:
         supervisor.wait_at_rest()
         rest = round(REST * 1e9 / clock.speed.get('speed', 1.0))
         start, stop = clock.known_start + rest, clock.end - rest
-        return RawMotion(self._context.robot.joints, *supervisor.kept_messages, start, stop)
+        return MotionLog(self._context.robot.joints, *supervisor.kept_messages, start, stop)
 
     def _in_worker(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return run_in_process(
@@ -240,35 +277,39 @@ class VerificationRuns:
         )
 
 
-def read_tracking(raw: RawMotion) -> Tracking:
-    """Read the tracking errors of a motion."""
-    return MotionMessages(raw).tracking()
-
-
 def read_present_run(
-    raw: RawMotion,
+    log: MotionLog,
     rate: float,
     points: Waypoints,
     model: VerifiedModel,
     settings: IdentificationSettings,
-) -> PresentRun:
+) -> tuple[Tracking, tuple[EffortRow, ...], Waypoints]:
     """
     Read a motion without feed-forward, predict its efforts, and add the feed-forward.
 
-    `rate` is that of the controller by its parameter, 0 where that does not say [Hz]. A motion
-    that was recorded too poorly is a `RobotIdError`.
+    `rate` is that of the controller by its parameter, 0 where that does not say [Hz]. Returns the
+    tracking errors, how well efforts are predicted (0 where a joint does not move), and the motion
+    with feed-forward. A motion that was recorded too poorly is a `RobotIdError`.
     """
     from ...core.pipeline.validation import validate
 
-    messages = MotionMessages(raw)
-    found = validate(messages.recording(), model.robot, model.chi, settings)
-    period = 1.0 / messages.update_rate(rate)
-    return PresentRun(
-        messages.tracking(),
-        np.nan_to_num(found.moving_residual),
-        found.rms,
-        with_feed_forward(points, model.robot, model.chi, period),
-    )
+    robot = model.robot
+    found = validate(log.recording(), robot, model.chi, settings)
+    period = 1.0 / log.update_rate(rate)
+    shares = np.nan_to_num(found.moving_residual).tolist()
+    rows = zip(units(robot, ('N·m', 'N')).items(), shares, found.rms.tolist(), strict=True)
+    efforts = tuple(EffortRow(*unit, share, rms) for unit, share, rms in rows)
+    points = with_feed_forward(points, robot, model.chi, period)
+    return log.tracking(), efforts, points
+
+
+def units(robot: Robot, names: tuple[str, str] = ('rad', 'm')) -> dict[str, str]:
+    """Return the unit of each joint: the first name of those that turn, the second of slides."""
+    return {j: names[bool(p)] for j, p in zip(robot.joints, robot.prismatic, strict=True)}
+
+
+def _plain(gains: Gains) -> dict[str, dict[str, float]]:
+    return {joint: {'p': g.p, 'i': g.i, 'd': g.d} for joint, g in gains.items()}
 
 
 def gains_for_motion(

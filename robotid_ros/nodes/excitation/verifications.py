@@ -1,91 +1,63 @@
 """Verifies on the robot what was identified; what came of it is on a topic and in files."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 import dataclasses
 from datetime import datetime, timezone
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from std_msgs.msg import Header
 
 from ...core.excitation.trajectory import Trajectory
 from ...core.model import RobotSettings
-from ...core.verification.static_postures import evaluate_postures, JointStatics
+from ...core.verification.static_postures import JointStatics
 from ...exceptions import ControllerError, RobotIdError
 from ...files.verification import (
-    EffortRow,
-    FEED_FORWARD,
-    GAINS,
-    GAINS_BEFORE,
-    GainTrial,
-    NEW_GAINS,
-    PRESENT,
     read_verification,
-    tracking_rows,
     TrackingRow,
     VERIFICATION,
     Verification,
-    write_gains,
     write_verification,
 )
-from ..common.messages import status, values_of
+from ..common.messages import status, status_array, values_of
 from ..common.runtime import ConfiguredNode, LATCHED
 from ..common.worker_process import run_in_process
-from ..identification.gain_proposal import Gains
 from .session import Session
-from .verification_runs import load_model, VerificationRuns, VerifiedModel, WORKER_TIME
-
-# What a kind of verification is given: the runs, and what is verified already, to which it adds.
-Work = Callable[[VerificationRuns, Verification], Verification]
+from .supervisor import SessionContext
+from .verification_runs import load_model, VerificationRuns, WORKER_TIME
 
 
 class Verifications:
-    """
-    Verifies on the robot, and publishes `~/verification`.
-
-    Attributes
-    ----------
-    kinds : how each service verifies, and the sentence on what came of it
-
-    """
+    """Verifies on the robot, and publishes `~/verification`."""
 
     def __init__(self, node: ConfiguredNode):
         self._node = node
         self._configuration = node.configuration
-        self._settings = node.configuration.excitation.verification
         self._told = ''
         self._publisher = node.create_publisher(DiagnosticArray, '~/verification', LATCHED)
         node.create_subscription(
             DiagnosticStatus, 'identification/state', self._on_identification, LATCHED
         )
-        self.kinds: dict[str, tuple[Work, Callable[[Verification], str]]] = {
-            'verify': (self._verify_motion, _motion_sentence),
-            'verify_gains': (self._verify_gains, _gains_sentence),
-            'verify_static': (self._verify_static, _static_sentence),
-        }
 
     def run(
         self,
         kind: str,
-        session: Session,
+        context: SessionContext,
         motion: Trajectory,
         urdf: str,
         settings: RobotSettings,
-        accept: Callable[[], None],
     ) -> str:
         """
         Verify on a motion; return what came of it, a sentence. The robot rests afterwards.
 
         Parameters
         ----------
-        kind : one of `kinds`
-        session : not prepared yet
+        kind : one of `KINDS`
+        context : of a session that begins once the results are read
         motion : to verify on
         urdf, settings : of the robot that is here
-        accept : called once all that needs no other node is checked
 
         """
         identification = self._configuration.identification
@@ -94,107 +66,38 @@ class Verifications:
             *identification.folders,
             identification.output_dir,
         )
-        folder = find_results(self._settings.results, self._told, folders)
+        configured = self._configuration.excitation.verification.results
+        folder = find_results(configured, self._told, folders)
         model = load_model(folder, urdf, settings)
         found = read_verification(model.folder / VERIFICATION)
         if found is None or found.results != model.results.created:
             found = Verification(model.results.created)
-        session.prepare(accept)
-        work, sentence = self.kinds[kind]
-        found = work(VerificationRuns(session, model, motion), found)
-        found = dataclasses.replace(
-            found,
-            created=datetime.now(timezone.utc).isoformat(timespec='seconds'),
-            controller=session.context.controller.name,
-            trajectory=motion.hash,
-        )
-        write_verification(model.folder, found)
-        self._publisher.publish(verification_message(found, self._node.get_clock().now().to_msg()))
-        try:
-            # A verification is worth something without its picture.
-            run_in_process(
-                *(renew_report, model.folder), stop=session.context.stop, time_limit=WORKER_TIME
+        work, sentence = KINDS[kind]
+        with closing(Session(context)) as session:
+            runs = VerificationRuns(session, model, motion, self._configuration)
+            found = work(runs, found)
+            found = dataclasses.replace(
+                found,
+                created=datetime.now(timezone.utc).isoformat(timespec='seconds'),
+                controller=context.controller.name,
+                trajectory=motion.hash,
             )
-        except RobotIdError as error:
-            self._node.get_logger().error(f'the report is as it was before: {error}')
+            write_verification(model.folder, found)
+            stamp = self._node.get_clock().now().to_msg()
+            self._publisher.publish(verification_message(found, stamp))
+            try:
+                # A verification is worth something without its picture.
+                run_in_process(
+                    *(renew_report, model.folder), stop=context.stop, time_limit=WORKER_TIME
+                )
+            except RobotIdError as error:
+                self._node.get_logger().error(f'the report is as it was before: {error}')
         return sentence(found)
 
     def _on_identification(self, message: DiagnosticStatus) -> None:
         values = values_of(message)
         if values.get('state') == 'done':
             self._told = values.get('folder', '')
-
-    def _verify_motion(self, runs: VerificationRuns, found: Verification) -> Verification:
-        """Run the motion without and with feed-forward, where the controller takes it."""
-        run = runs.present(self._configuration.identification)
-        units = _units(runs.model, ('N·m', 'N'))
-        efforts = tuple(
-            EffortRow(joint, units[joint], float(share), float(rms))
-            for joint, share, rms in zip(units, run.relative, run.rms, strict=True)
-        )
-        series = {k: v for k, v in found.series.items() if k == NEW_GAINS}
-        series = {PRESENT: run.tracking, **series}
-        worst, bound = max(efforts, key=lambda row: row.relative), self._settings.largest_residual
-        reason = runs.controller.why_no_feed_forward
-        if not reason and worst.relative > bound:
-            reason = (
-                f'{100 * worst.relative:.0f} % of the effort of {worst.joint} is not predicted, '
-                f'more than {100 * bound:.0f} %: such efforts are not commanded, identify again'
-            )
-        found = dataclasses.replace(
-            found, efforts=efforts, tracking=(), reason=reason, series=series
-        )
-        if reason:
-            self._node.get_logger().warning(reason)
-            return found
-        after = runs.with_feed_forward(run.points)
-        rows = tracking_rows(run.tracking, after, _units(runs.model))
-        return dataclasses.replace(
-            found,
-            tracking=rows,
-            series={PRESENT: run.tracking, FEED_FORWARD: after, **series},
-        )
-
-    def _verify_gains(self, runs: VerificationRuns, found: Verification) -> Verification:
-        """Try the proposed gains; what was kept is written as a file for the controller."""
-        runs.controller.check_gains_are_torques()
-        controller = self._node.resolve_topic_name(runs.controller.name)
-        model = runs.model
-        path, before_path = model.folder / GAINS, model.folder / GAINS_BEFORE
-        old, new, before, after, kept = runs.try_gains(
-            self._configuration.identification.controller_gains,
-            partial(_write_gains, before_path, controller, 'before a trial of others'),
-            partial(_write_gains, path, controller, 'that follow from the inertia'),
-        )
-        rows = tracking_rows(before, after, _units(model))
-        sentence = 'the proposed gains are not better: the old ones are set again'
-        if kept:
-            sentence = (
-                f"the proposed gains are better, and set until the controller ends: load '{path}' "
-                'with its configuration to keep them'
-            )
-        trial = GainTrial(kept, sentence, _plain(old), _plain(new), rows)
-        series = {PRESENT: before, **found.series, NEW_GAINS: after}
-        return dataclasses.replace(found, gains=trial, series=series)
-
-    def _verify_static(self, runs: VerificationRuns, found: Verification) -> Verification:
-        """Compare the efforts that hold the robot with those predicted."""
-        pairs = runs.rest_pairs(self._settings.postures, self._settings.distance)
-        rows = evaluate_postures(runs.model.robot, runs.model.chi, pairs)
-        return dataclasses.replace(found, static=rows, postures=len(pairs))
-
-
-def _units(model: VerifiedModel, names: tuple[str, str] = ('rad', 'm')) -> dict[str, str]:
-    robot = model.robot
-    return {j: names[bool(p)] for j, p in zip(robot.joints, robot.prismatic, strict=True)}
-
-
-def _write_gains(path: Path, controller: str, comment: str, gains: Gains) -> None:
-    write_gains(path, controller, _plain(gains), f'Gains of {controller} {comment}.')
-
-
-def _plain(gains: Gains) -> dict[str, dict[str, float]]:
-    return {joint: {'p': g.p, 'i': g.i, 'd': g.d} for joint, g in gains.items()}
 
 
 def _motion_sentence(found: Verification) -> str:
@@ -218,6 +121,14 @@ def _static_sentence(found: Verification) -> str:
 def _gains_sentence(found: Verification) -> str:
     assert found.gains is not None
     return found.gains.sentence
+
+
+# How each service verifies, and the sentence on what came of it.
+KINDS: dict[str, tuple[Callable[[VerificationRuns, Verification], Verification], Any]] = {
+    'verify': (VerificationRuns.verify_motion, _motion_sentence),
+    'verify_gains': (VerificationRuns.verify_gains, _gains_sentence),
+    'verify_static': (VerificationRuns.verify_static, _static_sentence),
+}
 
 
 def renew_report(folder: Path) -> None:
@@ -260,13 +171,13 @@ def find_results(configured: str, told: str, folders: Sequence[str]) -> Path:
 
 def verification_message(found: Verification, stamp: Time) -> DiagnosticArray:
     """One status a joint for each thing that was verified, `tracking <joint>` and so on."""
-    return DiagnosticArray(header=Header(stamp=stamp), status=list(_statuses(found)))
+    return status_array(stamp, _statuses(found))
 
 
 def _statuses(found: Verification) -> Iterator[DiagnosticStatus]:
     yield from _tracking('tracking', 'with feed-forward', found.tracking)
     if found.reason:
-        yield status('feed-forward', found.reason, {}, level=DiagnosticStatus.WARN)
+        yield status('feed-forward', found.reason, {}, warn=True)
     for effort in found.efforts:
         text = f'{100 * effort.relative:.2f} % of the effort is not predicted'
         values = {'relative_residual': effort.relative, 'rms': effort.rms, 'unit': effort.unit}

@@ -21,7 +21,6 @@ from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 from rclpy.action import ActionClient, ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
-from rclpy.clock import Clock, ClockType
 from rclpy.task import Future
 from unique_identifier_msgs.msg import UUID
 
@@ -42,9 +41,9 @@ from ..common.controller import (
     reference_positions,
     subscribe_states,
 )
-from ..common.messages import one_line, status
+from ..common.messages import one_line, status, status_array
 from ..common.processes import prefer_threads
-from ..common.runtime import LATCHED
+from ..common.runtime import LATCHED, STEADY
 from ..common.waiting import Silence, wait_until
 from ..excitation.guardian import Guardian
 from .goal_messages import goal_trajectory, read_goal
@@ -119,9 +118,7 @@ class FeedForward(ModelNode):
         self.create_subscription(
             GoalStatusArray, f'{self._controller}/{GOALS}', self._on_goals, LATCHED
         )
-        # A clock that is simulated may stand still.
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(WATCH_PERIOD, self._watch, clock=steady)
+        self.create_timer(WATCH_PERIOD, self._watch, clock=STEADY)
         self.start_worker(self._prepare)
 
     def close(self) -> None:
@@ -189,7 +186,13 @@ class FeedForward(ModelNode):
         request, points = handle.request, None
         self._check_guardian()
         if self._guardian is None:
-            await self._in_thread(lambda: self._wait_for_guardian(handle))
+            await self._in_thread(
+                lambda: wait_until(
+                    lambda: self._guardian is not None or handle.is_cancel_requested,
+                    self._timeout,
+                    what=NO_GUARDIAN,
+                )
+            )
         if self.get_parameter('feedforward.enabled').value:
             points, first = await self._in_thread(lambda: self._with_efforts(request.trajectory))
         goal = FollowJointTrajectory.Goal(
@@ -229,13 +232,6 @@ class FeedForward(ModelNode):
         if handle.is_cancel_requested:
             sent.cancel_goal_async()
         return running
-
-    def _wait_for_guardian(self, handle: ServerGoalHandle) -> None:
-        wait_until(
-            lambda: self._guardian is not None or handle.is_cancel_requested,
-            self._timeout,
-            what=NO_GUARDIAN,
-        )
 
     def _with_efforts(self, trajectory: Any) -> tuple[Waypoints, float]:
         """
@@ -397,16 +393,15 @@ class FeedForward(ModelNode):
         """Tell the tracking error of a goal that has ended, joint by joint."""
         if not running.states or self._robot is None:
             return
-        array, given = DiagnosticArray(), running.points is not None
-        array.header.stamp = self.get_clock().now().to_msg()
+        statuses, given = [], running.points is not None
         rms = np.sqrt(running.squares / running.states).tolist()
         units = ['m' if prismatic else 'rad' for prismatic in self._robot.prismatic]
         for joint, unit, value in zip(self._robot.joints, units, rms, strict=True):
             values = {'rms': value, 'unit': unit, 'feed_forward': given}
             what = 'with' if given else 'without'
             text = f'tracking error {value:.3g} {unit} {what} feed-forward'
-            array.status.append(status(joint, text, values))
-        self._tracking.publish(array)
+            statuses.append(status(joint, text, values))
+        self._tracking.publish(status_array(self.get_clock().now().to_msg(), statuses))
 
 
 def main(args: list[str] | None = None) -> int:

@@ -6,17 +6,14 @@ from typing import Any
 import numpy as np
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
-from std_msgs.msg import String
 
 from ...core.arrays import Array
 from ...core.model import Robot
 from ...core.payload.payload import carrying
 from ...exceptions import ControllerError, RobotIdError
-from ...files.configuration import read_urdf
 from ..common.controller import SET_PARAMETERS
 from ..common.messages import one_line
-from ..common.runtime import LATCHED, WorkerNode
-from ..common.waiting import wait_until
+from ..common.runtime import WorkerNode
 from ..excitation.guardian import Guardian
 from ..excitation.session import GUARDIAN_START_TIMEOUT
 from ..excitation.verification_runs import load_model, VerifiedModel
@@ -36,13 +33,9 @@ class ModelNode(WorkerNode):
         self._group, self.settings = name, getattr(self.configuration, name)
         self._controller = self.configuration.excitation.controller
         self._timeout = self.configuration.excitation.timeout
-        self._description = ''
-        self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
+        self.subscribe_description()
         self.add_on_set_parameters_callback(self._check_payload)
         self.publish_state('starting', f"looking for '{self._controller}' and the results")
-
-    def _on_description(self, message: String) -> None:
-        self._description = message.data
 
     def _prepare(self) -> None:
         """Try until results, and what else is needed, are there; the worker thread's work."""
@@ -65,14 +58,7 @@ class ModelNode(WorkerNode):
         raise NotImplementedError
 
     def _load(self) -> VerifiedModel:
-        urdf = read_urdf(self.configuration) or ''
-        if not urdf:
-            wait_until(
-                lambda: self._stop.is_set() or bool(self._description),
-                self._timeout,
-                what='there is no robot_description: publish it, or set robot.urdf',
-            )
-            urdf = self._description
+        urdf = self.wait_for_urdf()
         if not self.settings.results:
             raise ControllerError(f'set {self._group}.results to the folder of an identification')
         return load_model(Path(self.settings.results), urdf, self.configuration.robot)

@@ -45,7 +45,7 @@ from ..common.messages import (
     status,
     to_nanoseconds,
 )
-from ..common.runtime import LATCHED, publish_diagnostics, WorkerNode
+from ..common.runtime import publish_diagnostics, WorkerNode
 
 # Longer silence, and a clock that was set back, start the filter anew; a wrench this far from the
 # joint states is none of theirs [s].
@@ -84,14 +84,15 @@ class ForceTorque(WorkerNode):
             'idle', 'call ~/identify with true, move the sensor, call it with false'
         )
         if urdf := read_urdf(self.configuration):
-            self._on_description(String(data=urdf))
+            self.on_description(String(data=urdf))
         else:
-            self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
+            self.subscribe_description()
         if self.settings.results:
             self._model = read_sensor(self.settings.results)
             self.publish_state('done', f"takes out what is in '{self.settings.results}'")
 
-    def _on_description(self, message: String) -> None:
+    def on_description(self, message: String) -> None:
+        """Build the robot."""
         self._robot = build_robot(message.data, self.configuration.robot)
         self._frame = self._filter = None
 
@@ -234,8 +235,8 @@ class ForceTorque(WorkerNode):
         if names and names != self._drifted:
             self.get_logger().warn(text)
         self._drifted = names
-        level = DiagnosticStatus.WARN if names else DiagnosticStatus.OK
-        return status('', text, dict(zip(FORCES, drift.tolist(), strict=True)), level=level)
+        values = dict(zip(FORCES, drift.tolist(), strict=True))
+        return status('', text, values, warn=bool(names))
 
 
 def main(args: list[str] | None = None) -> int:

@@ -20,7 +20,6 @@ from controller_manager_msgs.srv import ListControllers, SwitchController
 import numpy as np
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-from std_srvs.srv import Trigger
 
 from ...core.arrays import Array
 from ...core.verification.hand_guiding import HandGuiding
@@ -31,6 +30,7 @@ from ..common.batched_subscription import BatchedSubscription
 from ..common.controller import FORWARDED, FORWARDING, MANAGER
 from ..common.messages import is_well_formed, one_line, stack_joint_states
 from ..common.processes import prefer_threads
+from ..common.runtime import serve
 from ..common.waiting import answer_of, result_of, Silence
 from ..excitation.guardian import Guardian, switch_request
 from ..feedforward.model_node import ModelNode
@@ -111,8 +111,8 @@ class GravityCompensation(ModelNode):
             )
         self._check_controllers(self._timeout)  # they may just be spawned
         self._carried(self._model.chi)
-        self.create_service(Trigger, '~/start', self._on_start)
-        self.create_service(Trigger, '~/stop', self._on_stop)
+        serve(self, 'start', self._on_start)
+        serve(self, 'stop', self._on_stop)
         return "call '~/start' where the arm rests"
 
     def _check_controllers(self, patience: float = 0.0) -> None:
@@ -148,19 +148,17 @@ class GravityCompensation(ModelNode):
 
     # Services, in the executor's thread
 
-    def _on_start(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        response.success = not self._guiding
-        response.message = 'see ~/state' if response.success else 'it guides already'
-        if response.success:
-            self._guiding = True
-            self._ending.clear()
-            self.start_worker(self._guide)
-        return response
+    def _on_start(self) -> str:
+        if self._guiding:
+            raise ControllerError('it guides already')
+        self._guiding = True
+        self._ending.clear()
+        self.start_worker(self._guide)
+        return 'see ~/state'
 
-    def _on_stop(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _on_stop(self) -> str:
         self._ending.set()
-        response.success = True
-        return response
+        return 'see ~/state'
 
     # Guiding, in the worker's thread
 
@@ -195,7 +193,7 @@ class GravityCompensation(ModelNode):
         law, held, figures = found
         guardian.set_goal(uuid.uuid4())
         try:
-            request = switch_request(SwitchController, self._effort, self._held_by, strict=True)
+            request = switch_request(self._effort, self._held_by, strict=True)
             asked, switched = time.monotonic(), self._switch.call_async(request)
             # Until it is confirmed, what holds the arm already is commanded.
             begin, pace = np.inf, Pace()
@@ -295,7 +293,7 @@ class GravityCompensation(ModelNode):
 
     def _switch_back(self, guardian: Guardian) -> None:
         """Let the trajectory controller hold the arm; the guardian does where nobody answers."""
-        request = switch_request(SwitchController, self._held_by, self._effort)
+        request = switch_request(self._held_by, self._effort)
         answer = result_of(self._switch.call_async(request), SWITCH_TIMEOUT, MANAGER)
         if not answer.ok:
             raise ControllerError(

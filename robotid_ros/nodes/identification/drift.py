@@ -8,13 +8,13 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import numpy as np
 from rclpy.node import Node
-from std_msgs.msg import Header
 
 from ...core.model import Robot
 from ...core.monitoring.change_tests import FRICTION, OFFSET, ParameterGroup, PAYLOAD
 from ...core.monitoring.drift_monitor import DriftChange, DriftMonitor
+from ...files.formats.joint_table import JointTable
 from ...node_settings import IdentificationNodeSettings
-from ..common.messages import format_seconds, format_value, JointStateArrays, status
+from ..common.messages import format_seconds, format_value, status, status_array
 from ..common.runtime import LATCHED, publish_diagnostics
 from .outcome import IdentificationOutcome
 
@@ -31,9 +31,7 @@ def drift_message(monitor: DriftMonitor, stamp: Time) -> DiagnosticArray:
     Each value reads 'value; σ; identified; unit', numbers with full precision.
     """
     names = dict.fromkeys(_name(group) for group in monitor.followed.groups)
-    return DiagnosticArray(
-        header=Header(stamp=stamp), status=[_status(monitor, name) for name in names]
-    )
+    return status_array(stamp, (_status(monitor, name) for name in names))
 
 
 def summary_status(monitor: DriftMonitor | None, joints: Sequence[str]) -> DiagnosticStatus:
@@ -51,7 +49,7 @@ def summary_status(monitor: DriftMonitor | None, joints: Sequence[str]) -> Diagn
         text = f'not enough motion since {clock_text(int(monitor.last_motion.max()))}; {text}'
     elif resting:
         values['not_enough_motion'] = ', '.join(resting)
-    return status('', text, values, level=DiagnosticStatus.WARN if told else DiagnosticStatus.OK)
+    return status('', text, values, warn=bool(told))
 
 
 def change_text(change: DriftChange) -> str:
@@ -105,8 +103,7 @@ def _status(monitor: DriftMonitor, name: str) -> DiagnosticStatus:
         parts.append(f'not enough motion since {clock_text(last)}')
     if monitor.suspicion is not None and monitor.suspicion[0] in groups:
         parts.append(f'a change since {clock_text(monitor.suspicion[1])} is looked at')
-    level = DiagnosticStatus.WARN if told else DiagnosticStatus.OK
-    return status(name, '; '.join(parts) or 'as identified', values, level=level)
+    return status(name, '; '.join(parts) or 'as identified', values, warn=bool(told))
 
 
 def _told_values(change: DriftChange) -> dict[str, str]:
@@ -161,7 +158,7 @@ class DriftTopics:
                 settings.live_cutoff, settings.signals.standstill,
             )  # fmt: skip
 
-    def update(self, states: JointStateArrays) -> None:
+    def update(self, states: JointTable) -> None:
         """Take in joint states; log what is told."""
         if self._monitor is not None:
             told = self._monitor.update(states.stamp, states.position, states.effort)

@@ -1,6 +1,6 @@
 """External efforts, the wrench that explains them, and contacts, live as topics."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
@@ -21,23 +21,18 @@ from ...core.monitoring.contact_detector import (
 from ...core.monitoring.external_effort import ExternalEffortEstimator
 from ...exceptions import RecordingError, RobotIdError
 from ...files.configuration import Configuration
-from ..common.messages import format_seconds, JointStateArrays, one_line, status
+from ...files.formats.joint_table import JointTable
+from ..common.messages import format_seconds, one_line, status, status_array, to_time
 from ..common.runtime import LATCHED
 from .outcome import IdentificationOutcome
-from .result_messages import effort_message, to_time
+from .result_messages import effort_message
 
 # Joint states at 1 kHz that a subscriber may be late by [messages].
 DEPTH = 100
 
 
-class _Live(NamedTuple):
-    """What follows the joint states of one model."""
-
-    joints: tuple[str, ...]
-    thresholds: ContactThresholds
-    estimator: ExternalEffortEstimator
-    detector: ContactDetector
-    wrench: ExternalWrench
+# What follows the joint states of one model.
+_Live = tuple[ContactThresholds, ExternalEffortEstimator, ContactDetector, ExternalWrench]
 
 
 class ExternalEffortTopics:
@@ -69,8 +64,7 @@ class ExternalEffortTopics:
             if isinstance(thresholds, str):
                 raise RecordingError(thresholds)
             model = RobotDynamics(robot, outcome.possible)
-            live = _Live(
-                robot.joints,
+            live = (
                 thresholds,
                 ExternalEffortEstimator(model, contact, settings.signals.standstill),
                 ContactDetector(robot.joints, thresholds),
@@ -85,11 +79,11 @@ class ExternalEffortTopics:
         self._contacts.publish(contact_message(None))
         self._live = live
 
-    def update(self, states: JointStateArrays) -> None:
+    def update(self, states: JointTable) -> None:
         """Take in joint states."""
         if self._live is None:
             return
-        joints, thresholds, estimator, detector, wrench = self._live
+        thresholds, estimator, detector, wrench = self._live
         publishers = self._efforts, self._limits, self._wrenches, self._sigmas
         asked = [bool(p.get_subscription_count()) for p in publishers]
         for sample in zip(states.stamp.tolist(), states.position, states.effort, strict=True):
@@ -103,8 +97,8 @@ class ExternalEffortTopics:
             sigma = effort_sigma(seen, thresholds)
             force, spread = wrench.estimate(seen.position, seen.effort, sigma)
             messages = (
-                effort_message(joints, seen.stamp, seen.effort),
-                effort_message(joints, seen.stamp, detector.threshold),
+                effort_message(states.joints, seen.stamp, seen.effort),
+                effort_message(states.joints, seen.stamp, detector.threshold),
                 wrench_message(wrench.frame, seen.stamp, force),
                 wrench_message(wrench.frame, seen.stamp, spread),
             )
@@ -137,7 +131,7 @@ def contact_message(contact: Contact | None) -> DiagnosticStatus:
             'threshold': contact.threshold,
             'number': contact.number,
         },
-        level=DiagnosticStatus.WARN if present else DiagnosticStatus.OK,
+        warn=present,
     )
 
 
@@ -157,4 +151,4 @@ def thresholds_message(robot: Robot, thresholds: ContactThresholds, stamp: Any) 
             'by speed and posture, and what dry friction hides near standstill'
         )
         statuses.append(status(joint, text, values))
-    return DiagnosticArray(header=Header(stamp=stamp), status=statuses)
+    return status_array(stamp, statuses)

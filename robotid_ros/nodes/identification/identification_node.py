@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 import contextlib
+from functools import partial
 from pathlib import Path
 import threading
 from typing import Any
@@ -23,7 +24,7 @@ from ...node_settings import IdentificationNodeSettings
 from ..common import runtime
 from ..common.batched_subscription import BatchedSubscription
 from ..common.messages import is_well_formed, log_findings, one_line, stack_joint_states
-from ..common.runtime import LATCHED, WorkerNode
+from ..common.runtime import LATCHED, serve, WorkerNode
 from ..common.worker_process import run_in_process
 from .drift import DriftTopics
 from .external_effort import ExternalEffortTopics
@@ -82,7 +83,7 @@ class IdentificationNode(WorkerNode):
     def __init__(self, **options: Any):
         super().__init__('identification', ('robot', 'identification'), **options)
         self.settings: IdentificationNodeSettings = self.configuration.identification
-        self._bag, self._description = '', ''
+        self._bag = ''
         self._outcome: IdentificationOutcome | None = None
         self._robot: Robot | None = None
         self._predicted_stamp = 0
@@ -106,14 +107,14 @@ class IdentificationNode(WorkerNode):
         self._effort = self.create_publisher(JointState, '~/predicted_effort', 10)
         self._residual = self.create_publisher(JointState, '~/residual', 10)
         self.create_subscription(String, 'recorder/bag', self._on_bag, LATCHED)
-        self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
-        self.create_service(Trigger, '~/identify', self._on_identify)
-        for name, callback in (
-            ('update_controller', self._on_update_controller),
-            ('identify_payload', self._on_identify_payload),
-            ('set_payload', self._on_set_payload),
+        self.subscribe_description()
+        serve(self, 'identify', self._on_identify)
+        for name, work, start in (
+            ('update_controller', self._update_controller, _in_thread),
+            ('identify_payload', self._identify_payload, self._start_if_free),
+            ('set_payload', self._payloads.set, _in_thread),
         ):
-            group = MutuallyExclusiveCallbackGroup()
+            callback, group = partial(self._answer, work, start), MutuallyExclusiveCallbackGroup()
             self.create_service(Trigger, f'~/{name}', callback, callback_group=group)
         # Without a model there is nothing to predict.
         self._live_timers = [
@@ -124,9 +125,6 @@ class IdentificationNode(WorkerNode):
             )
         ]
         self.publish_state('idle', 'waiting for a recording')
-
-    def _on_description(self, message: String) -> None:
-        self._description = message.data
 
     def _on_bag(self, message: String) -> None:
         folders = (self.configuration.recorder.folder, *self.settings.folders)
@@ -141,50 +139,41 @@ class IdentificationNode(WorkerNode):
         if self.configuration.excitation.payload.mass:
             text = f"recorded '{self._bag}', a motion for payloads: call ~/identify_payload"
             self.publish_state('idle', text)
-        elif not self._start_identification(include_failed=False):
+            return
+        try:
+            self._start_if_free(partial(self._identify, self._bag, False))
+        except RecordingError:
             self.get_logger().warn(f"busy: call ~/identify for '{self._bag}' later")
 
-    def _on_identify(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _on_identify(self) -> str:
         if not self._bag:
-            response.message = 'there is no recording yet: record a session'
-            return response
+            raise RecordingError('there is no recording yet: record a session')
         if not Path(self._bag).exists():
-            response.message = f"'{self._bag}' is not there any more: record a session"
-            return response
-        response.success = self._start_identification(include_failed=True)
-        started = f"identifying from '{self._bag}': see ~/state"
-        response.message = started if response.success else 'busy: wait for ~/state'
-        return response
-
-    def _start_identification(self, *, include_failed: bool) -> bool:
-        if self._busy:
-            return False
-        self.start_worker(self._identify, self._bag, include_failed)
-        return True
+            raise RecordingError(f"'{self._bag}' is not there any more: record a session")
+        self._start_if_free(partial(self._identify, self._bag, True))
+        return f"identifying from '{self._bag}': see ~/state"
 
     @property
     def _busy(self) -> bool:
         return self._worker is not None and self._worker.is_alive()
 
-    async def _on_identify_payload(
-        self, _: Trigger.Request, response: Trigger.Response
-    ) -> Trigger.Response:
-        bag, description = self._bag, self._description
-        if obstacle := self._payloads.obstacle(bag, busy=self._busy):
-            response.message = obstacle
-            return response
+    def _start_if_free(self, work: Callable[[], None]) -> None:
+        if self._busy:
+            raise RecordingError('busy: wait for ~/state')
+        self.start_worker(work)
 
-        def identify() -> str:
-            with self._telling_failure(bag):
-                return self._payloads.identify(bag, description)
-
-        return await self._answer(response, identify, self.start_worker)
+    def _identify_payload(self) -> str:
+        bag = self._bag
+        self._payloads.check(bag)
+        with self._telling_failure(bag):
+            return self._payloads.identify(bag, self.description)
 
     async def _answer(
         self,
-        response: Trigger.Response,
         function: Callable[[], str],
         start: Callable[[Callable[[], None]], None],
+        _: Trigger.Request,
+        response: Trigger.Response,
     ) -> Trigger.Response:
         """Answer with what a function says in a thread; the executor, which it needs, goes on."""
         done: Future = Future(executor=self.executor)
@@ -200,8 +189,11 @@ class IdentificationNode(WorkerNode):
                 if self.executor is not None:
                     self.executor.wake()
 
-        start(work)
-        response.success, response.message = await done
+        try:
+            start(work)
+            response.success, response.message = await done
+        except RobotIdError as error:
+            response.message = one_line(error)
         return response
 
     @contextlib.contextmanager
@@ -219,7 +211,7 @@ class IdentificationNode(WorkerNode):
         with contextlib.suppress(RobotIdError), self._telling_failure(bag):
             outcome: IdentificationOutcome = run_in_process(
                 identify_in_worker,
-                *(bag, self.configuration, self.values, self._description, include_failed),
+                *(bag, self.configuration, self.values, self.description, include_failed),
                 progress=self._on_progress,
                 stop=self._stop,
                 time_limit=self.settings.time_limit,
@@ -296,22 +288,10 @@ class IdentificationNode(WorkerNode):
             if residual is not None:
                 self._residual.publish(effort_message(joints, stamp, residual))
 
-    async def _on_update_controller(
-        self, _: Trigger.Request, response: Trigger.Response
-    ) -> Trigger.Response:
-        if self._outcome is None:
-            response.message = 'nothing is identified yet: record a session'
-            return response
-        return await self._answer(response, self._update_controller, _in_thread)
-
-    async def _on_set_payload(
-        self, _: Trigger.Request, response: Trigger.Response
-    ) -> Trigger.Response:
-        return await self._answer(response, self._payloads.set, _in_thread)
-
     def _update_controller(self) -> str:
-        assert self._robot is not None and self._outcome is not None
         outcome = self._outcome
+        if outcome is None or self._robot is None:
+            raise RecordingError('nothing is identified yet: record a session')
         old, new = self._gain_update.set(
             self._robot, outcome.inertia, outcome.folder, outcome.results.created
         )

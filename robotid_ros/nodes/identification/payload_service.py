@@ -7,7 +7,7 @@ import threading
 from typing import NamedTuple
 
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import Inertia, InertiaStamped, Vector3
 from std_msgs.msg import Header
 
@@ -16,7 +16,7 @@ from ...exceptions import ConfigurationError, RecordingError
 from ...files.atomic import new_names
 from ...files.configuration import Configuration, read_urdf
 from ...node_settings import IdentificationNodeSettings
-from ..common.messages import format_value, log_findings, status
+from ..common.messages import format_value, log_findings, status, status_array
 from ..common.runtime import LATCHED, WorkerNode
 from ..common.worker_process import run_in_process
 
@@ -79,15 +79,14 @@ def payload_message(outcome: PayloadOutcome, stamp: Time) -> DiagnosticArray:
 
     lines = {maker: line for maker, line in outcome.lines.items() if line is not None}
     lacking = [name for name, (_, sigma, _) in outcome.central.items() if not math.isfinite(sigma)]
-    level = DiagnosticStatus.WARN if lacking else DiagnosticStatus.OK
     said = f'not determined: {", ".join(lacking)}' if lacking else outcome.sentence
-    frame = f"where {outcome.frame} is the maker's flange frame"
+    frame, warn = f"where {outcome.frame} is the maker's flange frame", bool(lacking)
     statuses = (
-        status('payload', said, entries(outcome.central), level=level),
-        status('parameters', f'at {outcome.frame}', entries(outcome.parameters), level=level),
+        status('payload', said, entries(outcome.central), warn=warn),
+        status('parameters', f'at {outcome.frame}', entries(outcome.parameters), warn=warn),
         status('lines', frame, lines),
     )
-    return DiagnosticArray(header=Header(stamp=stamp, frame_id=outcome.link), status=statuses)
+    return status_array(stamp, statuses, outcome.link)
 
 
 def identify_payload_bag(
@@ -169,16 +168,15 @@ class PayloadService:
         if self._reference == bag:
             self._reference = folder
 
-    def obstacle(self, bag: str, *, busy: bool) -> str:
-        """Return why no payload can be identified from a recording now, '' where one can."""
+    def check(self, bag: str) -> None:
+        """Check that a payload can be identified from a recording; else a RecordingError."""
         if not bag:
-            return 'there is no recording yet: record the arm with the payload'
+            raise RecordingError('there is no recording yet: record the arm with the payload')
         if bag == self._first and not self._settings.payload.empty:
-            return (
+            raise RecordingError(
                 'there is nothing to compare with: record the arm with the payload too, or set '
                 'identification.payload.empty to a recording without it'
             )
-        return 'busy: wait for ~/state' if busy else ''
 
     def identify(self, bag: str, description: str) -> str:
         """Identify the payload in a recording and publish it; return a sentence about it."""

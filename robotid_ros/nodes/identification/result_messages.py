@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 import math
 
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray
 import numpy as np
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
 from ...files.results import Results
 from ...files.torques_file import Torques
-from ..common.messages import format_value, status
+from ..common.messages import format_value, status, status_array, to_time
 from .gain_proposal import JointGains
 
 
@@ -34,12 +34,12 @@ def parameters_message(results: Results, stamp: Time) -> DiagnosticArray:
             text = '; '.join((*numbers, entry.unit, entry.kind))
             groups.setdefault(entry.joint, {})[f'{prefix}{entry.name}'] = text
     title = f'{results.method}: value; σ; %σ; unit; class'
-    return _array(stamp, (status(joint, title, values) for joint, values in groups.items()))
+    return status_array(stamp, (status(joint, title, values) for joint, values in groups.items()))
 
 
 def convergence_message(results: Results, stamp: Time) -> DiagnosticArray:
     """One status per iteration: torque error, motion and parameters as in `parameters.yaml`."""
-    return _array(
+    return status_array(
         stamp,
         (
             status(
@@ -56,7 +56,7 @@ def summary_message(results: Results, stamp: Time) -> DiagnosticArray:
     """One status per joint: relative residual, R² and RMS, of validation and of identification."""
     fits = {row.joint: row for row in results.identification}
     title = 'on the validation trajectory' if results.validation else 'on the identified motion'
-    return _array(
+    return status_array(
         stamp,
         (
             status(
@@ -73,9 +73,7 @@ def summary_message(results: Results, stamp: Time) -> DiagnosticArray:
                     'fit_r2': fits[row.joint].r2,
                     'fit_rms': fits[row.joint].rms,
                 },
-                level=DiagnosticStatus.OK
-                if math.isfinite(row.relative)
-                else DiagnosticStatus.ERROR,
+                failed=not math.isfinite(row.relative),
             )
             for row in results.validation or results.identification
         ),
@@ -94,7 +92,7 @@ def gains_message(
                 values[f'{prefix}_{name}'] = getattr(gains, name)
         text = 'proposed: call ~/update_controller to set them'
         statuses.append(status(joint, text, values))
-    return _array(stamp, statuses)
+    return status_array(stamp, statuses)
 
 
 def effort_messages(torques: Torques, values: np.ndarray, origin: int) -> Iterable[JointState]:
@@ -107,12 +105,3 @@ def effort_message(joints: Sequence[str], stamp: int, effort: np.ndarray) -> Joi
     """Efforts of all joints at a stamp [ns]."""
     header = Header(stamp=to_time(stamp))
     return JointState(header=header, name=list(joints), effort=np.asarray(effort, float).tolist())
-
-
-def to_time(stamp: int) -> Time:
-    """Return a stamp [ns] as a message."""
-    return Time(sec=stamp // 10**9, nanosec=stamp % 10**9)
-
-
-def _array(stamp: Time, statuses: Iterable[DiagnosticStatus]) -> DiagnosticArray:
-    return DiagnosticArray(header=Header(stamp=stamp), status=list(statuses))

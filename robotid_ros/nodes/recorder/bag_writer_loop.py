@@ -62,61 +62,6 @@ def subscribe(node: ConfiguredNode, controller: str) -> list[BatchedSubscription
     return subscriptions
 
 
-class SessionSnapshot:
-    """
-    What a session runs with: controller, trajectories, configuration, versions.
-
-    Asking the controller for its parameters takes its time: that is done in threads.
-    """
-
-    def __init__(
-        self,
-        node: ConfiguredNode,
-        controller: ControllerClient,
-        design: Callable[[], Mapping[str, Any]],
-    ):
-        self._node, self._controller, self._read_design = node, controller, design
-        self._before: dict[str, Any] = {}
-        self._text: str | None = None
-
-    def begin(self) -> threading.Thread:
-        """Compose a snapshot; the thread ends when `take` returns it."""
-        thread = threading.Thread(target=self._compose, daemon=True)
-        thread.start()
-        return thread
-
-    def take(self) -> str | None:
-        """Return the text of the last snapshot once, else None."""
-        text, self._text = self._text, None
-        return text
-
-    def _compose(self) -> None:
-        try:
-            found = self._controller.describe().to_dict()
-        except ControllerError as error:
-            self._node.get_logger().warn(f'recording without controller parameters: {error}')
-            found = {}
-        except (InvalidHandle, RCLError):
-            return  # the node ends
-        self._before = self._before or found
-        if found and found['gains'] != self._before['gains']:
-            self._node.get_logger().warn("the controller's gains were changed while recording")
-        plan = self._read_design()
-        trajectories = {'trajectory': 'exciting', 'validation': 'validating'}
-        self._text = dump_session(
-            RecordedSession(
-                controller=self._before,
-                trajectories={v: plan[k] for k, v in trajectories.items() if plan.get(k)},
-                configuration=self._node.values,
-                versions=versions(),
-                values={
-                    'gains_after': found.get('gains', {}),
-                    'design': {k: v for k, v in plan.items() if k not in trajectories},
-                },
-            )
-        )
-
-
 # Change of the clock that is a step [s]: a sample at 50 Hz. Time synchronisation that only slews
 # makes none at all, as it slews the steady clock alike.
 LEAST_STEP = 0.02
@@ -199,7 +144,10 @@ class BagWriterLoop:
         self._node, self._beat = node, beat
         self._end = threading.Event()
         self._immediately, self._reason, self.reason = False, '', ''
-        self._snapshot = SessionSnapshot(node, controller, design)
+        self._controller, self._read_design = controller, design
+        # The controller before, and a snapshot that is to be written.
+        self._before: dict[str, Any] = {}
+        self._snapshot = ''
         self._clock = SystemClock()
         self._watch = SessionWatch(lambda: node.get_clock().now().nanoseconds)
         self._subscriptions = subscribe(node, controller.name)
@@ -259,7 +207,7 @@ class BagWriterLoop:
         Where the disk is full, or the bag is not there any more, this is a FileError, and what was
         written before stays readable.
         """
-        self._snapshot.begin()
+        self._begin_snapshot()
         prefer_threads(True)
         try:
             before = time.monotonic()
@@ -314,8 +262,9 @@ class BagWriterLoop:
                 self._writer.write(topic, sample.data, sample.received, sample.published)
                 count += 1
             self.counts[topic] += count
-        if (snapshot := self._snapshot.take()) is not None:
-            self._writer.write_text(SESSION_TOPIC, snapshot, self._clock.now())
+        if self._snapshot:
+            text, self._snapshot = self._snapshot, ''
+            self._writer.write_text(SESSION_TOPIC, text, self._clock.now())
         self._beat()
 
     def _end_dead_session(self) -> None:
@@ -344,12 +293,45 @@ class BagWriterLoop:
             self._cut_session(self._reason)
         self._write()
         if not self._immediately:
-            asking = self._snapshot.begin()
+            asking = self._begin_snapshot()
             end = time.monotonic() + TRAILING_TIME
             while (asking.is_alive() or time.monotonic() < end) and not self._immediately:
                 self._write()
                 time.sleep(POLL_PERIOD)
         self._write()
+
+    def _begin_snapshot(self) -> threading.Thread:
+        """Compose what the session runs with, see `RecordedSession`; `_write` writes it."""
+        thread = threading.Thread(target=self._compose_snapshot, daemon=True)
+        thread.start()
+        return thread
+
+    def _compose_snapshot(self) -> None:
+        """Ask the controller for its parameters, which takes its time, and compose."""
+        try:
+            found = self._controller.describe().to_dict()
+        except ControllerError as error:
+            self._node.get_logger().warn(f'recording without controller parameters: {error}')
+            found = {}
+        except (InvalidHandle, RCLError):
+            return  # the node ends
+        self._before = self._before or found
+        if found and found['gains'] != self._before['gains']:
+            self._node.get_logger().warn("the controller's gains were changed while recording")
+        plan = self._read_design()
+        trajectories = {'trajectory': 'exciting', 'validation': 'validating'}
+        self._snapshot = dump_session(
+            RecordedSession(
+                controller=self._before,
+                trajectories={v: plan[k] for k, v in trajectories.items() if plan.get(k)},
+                configuration=self._node.values,
+                versions=versions(),
+                values={
+                    'gains_after': found.get('gains', {}),
+                    'design': {k: v for k, v in plan.items() if k not in trajectories},
+                },
+            )
+        )
 
     def _unsubscribe(self) -> None:
         for subscription in self._subscriptions:

@@ -9,7 +9,6 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy._rclpy_pybind11 import RCLError
-from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidHandle
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
@@ -21,7 +20,7 @@ from ..common import runtime
 from ..common.controller import ControllerClient
 from ..common.messages import format_seconds, one_line, State, status, values_of
 from ..common.processes import own_process
-from ..common.runtime import ConfiguredNode, LATCHED, LATCHED_HISTORY, WorkerNode
+from ..common.runtime import ConfiguredNode, LATCHED, LATCHED_HISTORY, STEADY, WorkerNode
 from .bag_writer_loop import BagWriterLoop
 from .session_watch import ENDED, MOVING, ReceivedState, STATES
 
@@ -43,8 +42,7 @@ class Heartbeat:
         self.messages = 0
         self.session: str | None = None
         self.change('idle', 'waiting for a session')
-        # The node's own clock stands still where it is set back.
-        node.create_timer(PERIOD, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        node.create_timer(PERIOD, self._on_timer, clock=STEADY)
 
     def change(self, state: str, sentence: str, path: str = '') -> None:
         """Change the state, and say so at once."""
@@ -67,8 +65,8 @@ class Heartbeat:
             'skipped': self._node.guard.total,
             'stamp': format_seconds(self._node.get_clock().now().nanoseconds),
         }
-        level = DiagnosticStatus.ERROR if self.state == 'failed' else DiagnosticStatus.OK
-        self._publisher.publish(status('recorder', self._sentence, values, level=level))
+        failed = self.state == 'failed'
+        self._publisher.publish(status('recorder', self._sentence, values, failed=failed))
 
     def _on_timer(self) -> None:
         # While it records, only the thread that writes may say that it does.

@@ -73,6 +73,5 @@ class SessionWatch:
             'cut': 'true',
         }
         name, hardware = self._last.name, self._last.hardware_id
-        level = DiagnosticStatus.ERROR
-        self._last = status(name, sentence, values, hardware=hardware, level=level)
+        self._last = status(name, sentence, values, hardware=hardware, failed=True)
         return self._last

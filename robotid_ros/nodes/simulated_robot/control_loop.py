@@ -71,7 +71,7 @@ class ControlLoop:
         self.outputs, self.statistics = outputs, LoopStatistics()
         self.failure: RobotIdError | None = None
         self.simulated_time = settings.real_time_factor != 1.0
-        self._factor, self._drop = settings.real_time_factor, settings.drop
+        self._factor = settings.real_time_factor
         self._step = step or physics.step
         update = settings.update_rate
         self._period = 1.0 / update
@@ -79,7 +79,6 @@ class ControlLoop:
         self._updates = (settings.controller_rate or update) / update
         self._controller_period = self._period / self._updates
         self._state_ratio = (settings.state_rate or update) / update
-        self._controller_ratio = (settings.controller_state_rate or update) / update
         self._clock_ratio = min(1.0, CLOCK_RATE / update)
         self._random = random.Random(settings.seed)
         self._applied = [0.0] * len(physics.joints)
@@ -139,10 +138,10 @@ class ControlLoop:
             controller.update(now, self._controller_period, feedback(q), feedback(dq))
         if self.simulated_time and self._is_due(count, self._clock_ratio):
             self.outputs.clock(now)
-        if controller.active and updated and self._is_published(count, self._controller_ratio):
+        if controller.active and updated:
             self.outputs.controller_state(now, controller.state)
         silent = fault.active(since, 'stale_joint_states', 'hardware_error')
-        if not silent and self._is_published(count, self._state_ratio):
+        if not silent and self._is_due(count, self._state_ratio):
             stamp = now + self._random.randint(*BROADCASTER_DELAY)
             self.outputs.joint_states(stamp, q, dq, tau)
         command = controller.command if self.forwarded is None else self.forwarded
@@ -154,11 +153,6 @@ class ControlLoop:
     def _is_due(self, count: int, ratio: float) -> bool:
         """Whether a cycle is one of those that publish at `ratio` times the update rate."""
         return int(count * ratio + 1e-9) > int((count - 1) * ratio + 1e-9)
-
-    def _is_published(self, count: int, ratio: float) -> bool:
-        return self._is_due(count, ratio) and not (
-            self._drop and self._random.random() < self._drop
-        )
 
     def _run(self) -> None:
         if self._keeps_time:

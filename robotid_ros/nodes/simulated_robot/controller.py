@@ -1,23 +1,19 @@
 """The simulated joint_trajectory_controller on the wire: action, topics, services, parameters."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
-import math
+from dataclasses import fields, replace
 from typing import Any
 
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointTrajectoryControllerState
-from control_msgs.srv import QueryTrajectoryState
-from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
+from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
 from rclpy.qos import QoSPresetProfiles
 from rclpy.task import Future
-from rclpy.time import Time
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ...plant.controller_types import (
-    AcceptanceRules,
     ControllerSettings,
     ControllerState,
     GoalHandle,
@@ -34,19 +30,15 @@ from ...simulation_settings import (
     JointConstraintSettings,
     SimulationSettings,
 )
-from ..common.messages import to_nanoseconds
-from .message_templates import ControllerStateTemplate
+from ..common.messages import to_nanoseconds, to_time
+from ..common.ros_parameters import descriptor_of, iter_settings
 
 ACTION_MONITOR_RATE = 20.0
 # Where robots with a speed slider tell its factor, by the driver of Universal Robots.
 SPEED_SCALING = 'speed_scaling/speed_scaling_factor'
-# Name -> default; these change what is accepted while the controller runs.
-ACCEPTANCE_PARAMETERS = {
-    'allow_partial_joints_goal': 'partial_joints',
-    'allow_nonzero_velocity_at_trajectory_end': 'nonzero_end_velocity',
-    'allow_integration_in_goal_trajectories': 'integration',
-}
 READ_ONLY_FIELDS = ('antiwindup_strategy', 'max_deceleration_on_cancel', 'decelerate_on_cancel')
+# Field of a trajectory point by interface.
+OUTPUTS = {'effort': 'effort', 'velocity': 'velocities', 'position': 'positions'}
 SYSTEM_DEFAULT = QoSPresetProfiles.SYSTEM_DEFAULT.value
 
 
@@ -62,6 +54,9 @@ def declare_parameters(node: Node, joints: Sequence[str], settings: SimulationSe
         'update_rate': (round(settings.controller_rate or update), 'updates per second'),
         'action_monitor_rate': (ACTION_MONITOR_RATE, 'feedback and results [Hz]'),
         'interpolation_method': ('splines', 'between points'),
+        'allow_partial_joints_goal': (False, 'goals of some of the joints'),
+        'allow_nonzero_velocity_at_trajectory_end': (False, 'goals that end in motion'),
+        'allow_integration_in_goal_trajectories': (False, 'goals without positions'),
         'open_loop_control': (False, 'deprecated'),
         'interpolate_from_desired_state': (False, 'start from the reference'),
         'speed_scaling.initial_scaling_factor': (1.0, 'fixed but with position commands'),
@@ -72,35 +67,22 @@ def declare_parameters(node: Node, joints: Sequence[str], settings: SimulationSe
         # Those of every controller: -100 stands for the default of controller_interface.
         'is_async': (False, 'updates in a thread of its own'),
         'thread_priority': (-100, 'of that thread'),
-        'cmd_timeout': (0.0, 'hold after this time beyond the end, 0: never [s]'),
         'set_last_command_interface_value_as_state_on_activation': (True, 'on activation'),
-        **dict.fromkeys(ACCEPTANCE_PARAMETERS, (False, 'what trajectories are accepted')),
     }
     for table, fixed in ((read_only, True), (changeable, False)):
         for name, (value, text) in table.items():
             node.declare_parameter(
                 name, value, ParameterDescriptor(description=text, read_only=fixed)
             )
-    constraints = settings.constraints
-    groups: dict[str, Any] = {'constraints': constraints}
+    tolerances = settings.constraints.joints
+    tolerances = {joint: tolerances.get(joint, JointConstraintSettings()) for joint in joints}
+    rows = [*iter_settings(replace(settings.constraints, joints=tolerances), 'constraints.')]
     for joint in joints:
-        own = constraints.joints.get(joint, JointConstraintSettings())
-        groups[f'constraints.{joint}'] = own
-        groups[f'gains.{joint}'] = settings.gains.get(joint, GainSettings())
-    for prefix, group in groups.items():
-        for field in fields(group):
-            if field.name == 'joints':
-                continue
-            meta = field.metadata
-            descriptor = ParameterDescriptor(
-                description=f'{meta["description"]} {meta["unit"]}'.strip(),
-                read_only=field.name in READ_ONLY_FIELDS,
-            )
-            if meta['minimum'] is not None:
-                at_least = FloatingPointRange(from_value=meta['minimum'], to_value=math.inf)
-                descriptor.floating_point_range = [at_least]
-            value = getattr(group, field.name)
-            node.declare_parameter(f'{prefix}.{field.name}', value, descriptor)
+        rows += iter_settings(settings.gains.get(joint, GainSettings()), f'gains.{joint}.')
+    for name, kind, value, field in rows:
+        descriptor = descriptor_of(kind, field)
+        descriptor.read_only = field.name in READ_ONLY_FIELDS
+        node.declare_parameter(name.replace('.joints.', '.'), value, descriptor)
 
 
 def read_parameters(
@@ -122,11 +104,6 @@ def read_parameters(
         round(1e9 / node.get_parameter('update_rate').value),
         {joint: group(GainSettings, f'gains.{joint}') for joint in joints},
         group(ConstraintSettings, 'constraints', joints=by_joint),
-        AcceptanceRules(
-            **{own: node.get_parameter(name).value for name, own in ACCEPTANCE_PARAMETERS.items()},
-            effort=interface == 'effort',
-        ),
-        node.get_parameter('cmd_timeout').value,
         interface,
     )
 
@@ -157,7 +134,9 @@ class SimulatedController(Node):
         self._next: Goal | None = None
         # By the goal's id: the controller's goal, the server's, and what is done at the end.
         self._running: dict[bytes, tuple[GoalHandle, Any, Future]] = {}
-        self._states = ControllerStateTemplate(self._joints, settings.command_interface)
+        # One message for all states: to make its parts anew would take most of the time.
+        self._state = JointTrajectoryControllerState(joint_names=list(self._joints))
+        self._output = OUTPUTS[settings.command_interface]
         self._publisher = self.create_publisher(
             JointTrajectoryControllerState, '~/controller_state', SYSTEM_DEFAULT
         )
@@ -173,12 +152,20 @@ class SimulatedController(Node):
         self.create_subscription(
             JointTrajectory, '~/joint_trajectory', self._on_trajectory, SYSTEM_DEFAULT
         )
-        self.create_service(QueryTrajectoryState, '~/query_state', self._on_query)
         self.create_timer(1.0 / ACTION_MONITOR_RATE, self._monitor)
 
     def publish_state(self, stamp: int, state: ControllerState) -> None:
         """Publish the controller's state; called by the control loop."""
-        self._publisher.publish(self._states.fill(stamp, state))
+        message, desired, current = self._state, state.desired, state.current
+        message.header.stamp = to_time(stamp)
+        for point, source in ((message.reference, desired), (message.feedback, current)):
+            point.positions, point.velocities = source.positions, source.velocities
+            point.time_from_start.sec, point.time_from_start.nanosec = divmod(source.time, 10**9)
+        message.reference.accelerations = desired.accelerations
+        message.error.positions, message.error.velocities = state.error, state.error_velocity
+        setattr(message.output, self._output, state.output)
+        message.speed_scaling_factor = state.speed_scaling
+        self._publisher.publish(message)
 
     def _read_parameters(self) -> ControllerSettings:
         return read_parameters(self, self._joints, self._wraparound)
@@ -220,17 +207,6 @@ class SimulatedController(Node):
         else:
             self.controller.replace_trajectory(goal)
 
-    def _on_query(
-        self, request: QueryTrajectoryState.Request, response: QueryTrajectoryState.Response
-    ) -> QueryTrajectoryState.Response:
-        point = self.controller.sample_desired(to_nanoseconds(request.time))
-        response.success = point is not None
-        if point is not None:
-            response.name = list(self._joints)
-            response.position, response.velocity = point.positions, point.velocities
-            response.acceleration = point.accelerations
-        return response
-
     def _monitor(self) -> None:
         while self.controller.warnings:
             self.get_logger().warning(self.controller.warnings.pop(0))
@@ -252,7 +228,7 @@ class SimulatedController(Node):
 
     def _feedback(self, state: ControllerState) -> FollowJointTrajectory.Feedback:
         message = FollowJointTrajectory.Feedback(joint_names=list(self._joints))
-        message.header.stamp = Time(nanoseconds=self._now()).to_msg()
+        message.header.stamp = to_time(self._now())
         message.desired, message.actual = _point(state.desired), _point(state.current)
         message.error.positions, message.error.velocities = state.error, state.error_velocity
         return message
@@ -280,7 +256,7 @@ def tolerances_from_goal(request: FollowJointTrajectory.Goal) -> GoalTolerances:
     """Take the tolerances out of a goal."""
 
     def by_joint(tolerances: Any) -> dict[str, Tolerance]:
-        return {t.name: Tolerance(t.position, t.velocity, t.acceleration) for t in tolerances}
+        return {t.name: Tolerance(t.position, t.velocity) for t in tolerances}
 
     return GoalTolerances(
         by_joint(request.path_tolerance),

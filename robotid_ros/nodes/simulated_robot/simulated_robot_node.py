@@ -12,11 +12,9 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSPresetProfiles
-from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64, String
-from std_srvs.srv import Trigger
+from std_msgs.msg import String
 
 from ...core.model.robot_description import with_inertials
 from ...exceptions import ConfigurationError, RobotIdError
@@ -24,23 +22,22 @@ from ...files.configuration import read_urdf
 from ...plant.drive_loops import build_drives_of
 from ...plant.physics import Physics
 from ...plant.sensors import Sensors
-from ..common.messages import status
+from ..common.messages import status, status_array, to_time
 from ..common.runtime import (
     ConfiguredNode,
     LATCHED,
     NodeExecutor,
     publish_diagnostics,
     run,
+    serve,
     SpinThread,
 )
 from .control_loop import ControlLoop, Outputs
 from .controller import SimulatedController
-from .message_templates import JointStateTemplate, MessageTemplate
+from .controller_manager import SimulatedManager
 
 # How often failures and late cycles are looked for [s].
 REPORT_PERIOD = 1.0
-# Messages of the speed scaling, by the driver of Universal Robots [Hz].
-SPEED_SCALING_RATE = 100.0
 # A thread that computes must give way to the control loop soon; Python's default is 5 ms.
 SWITCH_INTERVAL = 2e-4
 
@@ -58,7 +55,7 @@ class SimulatedRobot(ConfiguredNode):
         self._publish_descriptions()
         self.create_timer(REPORT_PERIOD, self._report)
         publish_diagnostics(self, 'control loop', self._diagnose)
-        self.create_service(Trigger, '~/break', self._on_break)
+        serve(self, 'break', self._on_break)
         self._late = 0
         sys.setswitchinterval(SWITCH_INTERVAL)
         # A long goal makes many objects at once: collecting them as often as usual would stop the
@@ -104,18 +101,25 @@ class SimulatedRobot(ConfiguredNode):
             context=self.context,
             namespace=self.get_namespace(),
         )
-        states = JointStateTemplate(physics.joint_state_names)
+        names = physics.joint_state_names
+        # In alphabetical order, as joint_state_broadcaster sends them.
+        order, states = sorted(range(len(names)), key=names.__getitem__), JointState()
+        states.name = sorted(names)
         default = QoSPresetProfiles.SYSTEM_DEFAULT.value
         publisher = self.create_publisher(JointState, 'joint_states', default)
-        outputs = Outputs(
-            lambda stamp, *fields: publisher.publish(states.fill(stamp, *fields)),
-            self.controller_node.publish_state,
-        )
+
+        def publish(stamp: int, *fields: list[float]) -> None:
+            states.header.stamp = to_time(stamp)
+            states.position, states.velocity, states.effort = (
+                [values[index] for index in order] for values in fields
+            )
+            publisher.publish(states)
+
+        outputs = Outputs(publish, self.controller_node.publish_state)
         if settings.real_time_factor != 1.0:
-            template = MessageTemplate(Clock(), (), ('clock',))
             clock = self.create_publisher(Clock, '/clock', 10)
-            outputs.clock = lambda stamp: clock.publish(template.fill({}, {'clock': stamp}))
-        sensors = Sensors(settings, physics.joint_state_names)
+            outputs.clock = lambda stamp: clock.publish(Clock(clock=to_time(stamp)))
+        sensors = Sensors(settings, names)
         self.loop = ControlLoop(
             physics, sensors, self.controller_node.controller, settings, outputs, step
         )
@@ -127,36 +131,22 @@ class SimulatedRobot(ConfiguredNode):
 
         self.create_subscription(WrenchStamped, '~/external_wrench', on_wrench, 10)
         if settings.command_interface == 'position':
-            self._serve_speed_scaling()
+            name, controller = 'simulation.speed_scaling', self.controller_node.controller
+
+            def scale(_: Any) -> None:
+                controller.speed_scaling = float(self.get_parameter(name).value)
+
+            scale(None)
+            self.add_post_set_parameters_callback(scale)
         self.add_on_set_parameters_callback(self._change_friction)
         self._nodes: list[Node] = [self.controller_node]
         if settings.effort_controller:
-            # Not every machine has its interfaces.
-            from .controller_manager import SimulatedManager
-
             options = {'context': self.context, 'namespace': self.get_namespace()}
             self._nodes.append(SimulatedManager(settings, lambda: self.loop, **options))
         executor = NodeExecutor(context=self.context)
         for node in self._nodes:
             executor.add_node(node)
         self._spinning = SpinThread(executor)
-
-    def _serve_speed_scaling(self) -> None:
-        """Publish the speed scaling as the driver of Universal Robots does, in per cent."""
-        name, controller = 'simulation.speed_scaling', self.controller_node.controller
-        publisher = self.create_publisher(
-            Float64, 'speed_scaling_state_broadcaster/speed_scaling', 10
-        )
-
-        def read(_: Any) -> None:
-            controller.speed_scaling = float(self.get_parameter(name).value)
-
-        read(None)
-        self.add_post_set_parameters_callback(read)
-        self.create_timer(
-            1.0 / SPEED_SCALING_RATE,
-            lambda: publisher.publish(Float64(data=100.0 * controller.speed_scaling)),
-        )
 
     def _change_friction(self, parameters: list[Parameter]) -> SetParametersResult:
         """Let the friction be changed while the robot runs."""
@@ -177,20 +167,18 @@ class SimulatedRobot(ConfiguredNode):
         texts = {'robot_description': self.urdf, '~/true_robot_description': true_urdf}
         for name, text in texts.items():
             self.create_publisher(String, name, LATCHED).publish(String(data=text))
-        message = DiagnosticArray()
-        message.header.stamp = Time(nanoseconds=self.loop.now()).to_msg()
+        statuses = []
         for truth in self.loop.physics.true_parameters():
             ratios = {'ratios': ' '.join(map(repr, truth.ratios))} if truth.ratios else {}
-            message.status.append(status(truth.name, '', {**truth.values, **ratios}))
-        self.create_publisher(DiagnosticArray, '~/true_parameters', LATCHED).publish(message)
+            statuses.append(status(truth.name, '', {**truth.values, **ratios}))
+        publisher = self.create_publisher(DiagnosticArray, '~/true_parameters', LATCHED)
+        publisher.publish(status_array(to_time(self.loop.now()), statuses))
 
-    def _on_break(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        kind = self.loop.sensors.fault.kind
-        response.success = bool(kind)
-        response.message = kind or 'no fault is configured: set simulation.fault.kind'
-        if kind:
-            self.loop.break_now()
-        return response
+    def _on_break(self) -> str:
+        if not self.loop.sensors.fault.kind:
+            raise ConfigurationError('no fault is configured: set simulation.fault.kind')
+        self.loop.break_now()
+        return self.loop.sensors.fault.kind
 
     def _report(self) -> None:
         for failure in filter(None, (self.loop.failure, *self._spinning.failures)):

@@ -17,12 +17,7 @@ from robotid_ros.core.verification.feed_forward import (
     with_rests,
 )
 from robotid_ros.exceptions import LimitError, TrajectoryError
-from robotid_ros.plant.controller_types import (
-    AcceptanceRules,
-    ControllerSettings,
-    GoalOutcome,
-    GoalTolerances,
-)
+from robotid_ros.plant.controller_types import ControllerSettings, GoalOutcome, GoalTolerances
 from robotid_ros.plant.trajectory import Goal, Point
 from robotid_ros.plant.trajectory_controller import TrajectoryController
 from robotid_ros.simulation_settings import GainSettings
@@ -133,9 +128,7 @@ class Controlled:
     def __init__(self, motion: Waypoints, held: np.ndarray):
         gains = {joint: GainSettings(p=1000.0) for joint in motion.joints}
         self.controller = TrajectoryController(
-            ControllerSettings(
-                motion.joints, (False,) * 3, round(PERIOD * NS), gains, rules=AcceptanceRules()
-            )
+            ControllerSettings(motion.joints, (False,) * 3, round(PERIOD * NS), gains)
         )
         self.sag, self.now = held / 1000.0, 100 * NS
         self.controller.activate(motion.q[0].tolist(), [0.0] * 3)

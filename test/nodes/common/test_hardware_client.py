@@ -1,7 +1,6 @@
 """A controller that was deactivated: its hardware is named, where controller_manager says so."""
 
-import sys
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from unittest.mock import MagicMock
 
 import pytest
@@ -12,12 +11,8 @@ from robotid_ros.nodes.common.controller import HardwareClient
 
 
 @pytest.fixture
-def client(monkeypatch: pytest.MonkeyPatch) -> MagicMock:
-    """Stand in for the interfaces of controller_manager, and for a client of them."""
-    services = ModuleType('controller_manager_msgs.srv')
-    services.ListHardwareComponents = MagicMock()
-    monkeypatch.setitem(sys.modules, 'controller_manager_msgs', ModuleType('parent'))
-    monkeypatch.setitem(sys.modules, 'controller_manager_msgs.srv', services)
+def client() -> MagicMock:
+    """Stand in for a client of controller_manager."""
     return MagicMock()
 
 
@@ -100,8 +95,3 @@ def test_without_an_answer_the_sentence_says_who_knows(client: MagicMock):
     assert 'list_hardware_components' in explanation(client)
     client.service_is_ready.return_value = False
     assert 'list_hardware_components' in explanation(client, arm='unconfigured')
-
-
-def test_without_its_interfaces_likewise(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, 'controller_manager_msgs.srv', None)
-    assert 'list_hardware_components' in HardwareClient(SimpleNamespace(), 'arm').explain_end([])

@@ -91,11 +91,10 @@ def controller(**changes) -> ControllerDescription:
 
 def topics(**changes: Topic) -> dict[str, Topic]:
     """Return what a robot publishes, and nobody else."""
-    robot = Endpoint('/robot', 'sensor_msgs/msg/JointState', True, True)
-    text = Endpoint('/robot', 'std_msgs/msg/String', True, True)
+    robot = Endpoint('/robot', True, True)
     return {
         'joint_states': Topic('/joint_states', (robot,)),
-        'robot_description': Topic('/robot_description', (text,)),
+        'robot_description': Topic('/robot_description', (robot,)),
         'controller_state': Topic('/arm_controller/controller_state', (Endpoint('/robot'),)),
         'joint_trajectory': Topic('/arm_controller/joint_trajectory'),
         'goals': Topic('/arm_controller/follow_joint_trajectory/_action/feedback'),

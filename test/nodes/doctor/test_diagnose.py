@@ -4,13 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
-from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 import pytest
 
 from robotid_ros.core.finding_codes import seen_and_remedy
 from robotid_ros.core.findings import Severity
-from robotid_ros.nodes.common.messages import status
 from robotid_ros.nodes.doctor import network_checks
 from robotid_ros.nodes.doctor.diagnose import diagnose, subject_of
 from robotid_ros.nodes.doctor.graph_snapshot import (
@@ -21,7 +19,7 @@ from robotid_ros.nodes.doctor.graph_snapshot import (
     ManagerState,
     Topic,
 )
-from robotid_ros.nodes.doctor.take_snapshot import state_from_answers, states_by_diagnostics
+from robotid_ros.nodes.doctor.take_snapshot import state_from_answers
 
 from .conftest import controller, EPOCH, JOINTS, told, topics, URDF
 
@@ -89,12 +87,6 @@ MANAGER = ManagerState(
                     '/robot_description',
                 )
             },
-        ),
-        (
-            {'environment': {'ROS_AUTOMATIC_DISCOVERY_RANGE': 'HERE'}},
-            'ERROR',
-            'discovery_range',
-            {'range': 'HERE'},
         ),
         ({'environment': {}}, 'INFO', 'open_network', {}),
         ({'environment': {'ROS_LOCALHOST_ONLY': '1'}}, 'INFO', 'localhost_only', {}),
@@ -296,7 +288,7 @@ MANAGER = ManagerState(
             {'nodes': ('/other',)},
         ),
         (
-            {'topics': topics(joint_states=Topic('j', (Endpoint('/a', '', False),), (OTHER,)))},
+            {'topics': topics(joint_states=Topic('j', (Endpoint('/a', False),), (OTHER,)))},
             'WARNING',
             'quality_mismatch',
             {'lacks': 'reliable messages', 'reader': '/other', 'publisher': '/a'},
@@ -306,12 +298,6 @@ MANAGER = ManagerState(
             'WARNING',
             'not_latched',
             {'node': '/a', 'topic': 'd'},
-        ),
-        (
-            {'topics': topics(joint_states=Topic('j', (Endpoint('/a', 'std_msgs/msg/String'),)))},
-            'ERROR',
-            'wrong_type',
-            {'node': '/a', 'type': 'std_msgs/msg/String'},
         ),
         (
             {'disk': Disk('/x', "'/x' may not be written to")},
@@ -357,15 +343,6 @@ def test_controller_manager_is_understood():
     state = state_from_answers([one], [component], 500.0)
     assert (state.controllers, state.hardware) == ({'a': 'active'}, {'arm': 'inactive'})
     assert (state.claimed, state.rate) == ({'a': ('j/effort',)}, 500.0)
-
-
-def test_diagnostics_tell_the_states_where_services_cannot_be_asked():
-    statuses = [
-        status('controller_manager: Controllers Activity', '', {'a.state': 'active', 'b': 'x'}),
-        status('controller_manager: Hardware Components Activity', '', {'arm': 'inactive'}),
-        status('other: Controllers Activity', '', {'c': 'active'}, level=DiagnosticStatus.ERROR),
-    ]
-    assert states_by_diagnostics(statuses) == ({'a': 'active'}, {'arm': 'inactive'})
 
 
 def test_the_folder_of_recordings_is_looked_at(tmp_path: Path):

@@ -7,8 +7,8 @@ import pytest
 
 import robotid_ros as rid
 from robotid_ros.exceptions import RobotStateError
+from robotid_ros.files.formats.joint_table import JointTable
 from robotid_ros.files.trajectory_file import read_design
-from robotid_ros.nodes.common.messages import JointStateArrays
 from robotid_ros.nodes.excitation.checks import FrozenWatch, STICKING, VelocityWatch
 
 CONFIG = Path(__file__).parents[3] / 'config' / 'scara.yaml'
@@ -52,8 +52,9 @@ def supervise(recording, position, velocity):
         if rows.stop == last:
             continue
         last, newest = rows.stop, rows.stop - 1
-        states = JointStateArrays(
-            np.round(time[rows] * 1e9).astype(np.int64), position[rows], velocity[rows],
+        stamps = np.round(time[rows] * 1e9).astype(np.int64)
+        states = JointTable(
+            recording.joints, stamps, stamps, position[rows], velocity[rows],
             recording.effort[rows],
         )  # fmt: skip
         wanted = reference.q[np.searchsorted(reference.time, time[newest])]
@@ -107,8 +108,6 @@ def test_a_joint_that_counts_from_minus_pi_to_pi_goes_on(recording):
     lying = VelocityWatch(recording.joints, np.full(2, 3.0))
     stamps = np.round(recording.time * 1e9).astype(np.int64)
     for rows in np.array_split(np.arange(len(stamps)), len(stamps) // 5):
-        lying.check(
-            JointStateArrays(
-                stamps[rows], turned[rows], recording.velocity[rows], recording.effort[rows]
-            )
-        )
+        stamp, values = stamps[rows], (turned, recording.velocity, recording.effort)
+        parts = (each[rows] for each in values)
+        lying.check(JointTable(recording.joints, stamp, stamp, *parts))

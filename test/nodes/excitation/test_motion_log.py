@@ -1,5 +1,7 @@
 """Messages of a motion become arrays: by joint name, within its time, whatever else is there."""
 
+from dataclasses import replace
+
 from control_msgs.msg import JointTrajectoryControllerState
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from robotid_ros.exceptions import RobotStateError
-from robotid_ros.nodes.excitation.motion_log import MotionMessages, RawMotion
+from robotid_ros.nodes.excitation.motion_log import MotionLog
 
 JOINTS = ('a', 'b')
 START, STOP = 1_000_000_000, 1_400_000_000
@@ -33,10 +35,10 @@ def joint_state(k: int, effort: list[float]) -> JointState:
     return stamp(message, START + k * PERIOD + 30_000)
 
 
-def raw(effort: list[float]) -> RawMotion:
+def raw(effort: list[float]) -> MotionLog:
     """Messages from before until after the motion, one of them garbage."""
     rows = range(-20, 130)
-    return RawMotion(
+    return MotionLog(
         JOINTS,
         [*(serialize_message(state(k)) for k in rows), b'no message'],
         [b'', *(serialize_message(joint_state(k, effort)) for k in rows)],
@@ -45,16 +47,16 @@ def raw(effort: list[float]) -> RawMotion:
 
 
 def test_errors_are_those_of_the_motion():
-    found = MotionMessages(raw([])).tracking()
+    found = raw([]).tracking()
     assert (found.joints, len(found.time)) == (JOINTS, 101)
     np.testing.assert_allclose(found.time, np.arange(101) * 0.004)
     np.testing.assert_array_equal(found.error, np.outer(np.arange(101), [1.0, 2.0]))
 
 
 def test_a_motion_that_nobody_saw_is_no_motion():
-    blind = raw([])._replace(start=STOP - 5 * PERIOD)
+    blind = replace(raw([]), start=STOP - 5 * PERIOD)
     with pytest.raises(RobotStateError, match='only 6 states'):
-        MotionMessages(blind).tracking()
+        blind.tracking()
 
 
 @pytest.mark.parametrize(
@@ -68,7 +70,7 @@ def test_a_motion_that_nobody_saw_is_no_motion():
     ],
 )
 def test_efforts_are_measured_or_else_commanded(effort, position, torque):
-    messages = MotionMessages(raw(effort))
+    messages = raw(effort)
     recording = messages.recording()
     assert recording.joints == JOINTS
     assert 0.0 <= recording.time[0] and recording.time[-1] <= 0.4
@@ -78,9 +80,9 @@ def test_efforts_are_measured_or_else_commanded(effort, position, torque):
 
 
 def test_the_rate_is_what_the_states_show():
-    assert MotionMessages(raw([])).update_rate(0.0) == pytest.approx(250.0)
+    assert raw([]).update_rate(0.0) == pytest.approx(250.0)
     # The parameter, rounded by ros2_control to what its own rate allows.
-    assert MotionMessages(raw([])).update_rate(300.0) == pytest.approx(250.0)
-    few = raw([])._replace(states=[], joint_states=[])
+    assert raw([]).update_rate(300.0) == pytest.approx(250.0)
+    few = replace(raw([]), states=[], joint_states=[])
     with pytest.raises(RobotStateError, match='how often it updates'):
-        MotionMessages(few).update_rate(0.0)
+        few.update_rate(0.0)

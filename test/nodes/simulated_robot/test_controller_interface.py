@@ -5,7 +5,7 @@ from control_msgs.msg import JointTolerance
 import pytest
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rclpy.time import Time
-from three_joint_robot import double, GET, JOINTS, LONG, point, QUERY, SET, SET_ALL
+from three_joint_robot import double, GET, JOINTS, LONG, point, SET, SET_ALL
 from waiting import wait_until
 
 
@@ -114,12 +114,3 @@ def test_atomic_set_is_all_or_nothing_and_live(client):
     expected = 900.0 * state.error.positions[1] + 90.0 * state.error.velocities[1]
     assert state.output.effort[1] == pytest.approx(expected, abs=1e-9)
     assert abs(expected) > 1.0, 'gravity must be held by the gains'
-
-
-def test_query_state(client):
-    handle = client.send(point(0.0, 0.0, 0.0, 0.0), point(LONG, 0.1 * LONG, 0.0, 0.0))
-    state = client.when(lambda state: state.reference.velocities[0] > 0.0, 'it moves')
-    answer = client.call(QUERY, time=state.header.stamp)
-    assert answer.success and list(answer.name) == JOINTS
-    assert answer.velocity[0] == pytest.approx(0.1)
-    client.cancel(handle)

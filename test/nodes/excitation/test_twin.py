@@ -12,7 +12,7 @@ from robotid_ros.core.setup.robot_setup import SimulatedDrives
 from robotid_ros.files.configuration import load, read_mapping, read_urdf
 from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.nodes.common.controller import ControllerDescription
-from robotid_ros.nodes.demo.twin import write_twin
+from robotid_ros.nodes.excitation.rehearsal import write_twin
 
 CONFIG = Path(__file__).resolve().parents[3] / 'config' / 'scara.yaml'
 
