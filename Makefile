@@ -9,7 +9,7 @@ DOCS := .venv-docs
 UV := 0.13.9
 # Tests in so many processes at once. Half of their time on two cores is waiting: for robots in real time, for nodes.
 # One thread of BLAS in each.
-WORKERS ?= 4
+WORKERS ?= 3
 PYTEST := -m pytest -n $(WORKERS) --dist worksteal
 
 export PYTHON
