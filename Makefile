@@ -7,8 +7,9 @@ OLDEST := .venv-oldest
 DOCS := .venv-docs
 # Writes the hashes of the pinned packages.
 UV := 0.13.9
-# Tests in so many processes at once: most of them wait for nodes. One thread of BLAS in each.
-WORKERS ?= 2
+# Tests in so many processes at once. Half of their time on two cores is waiting: for robots in real time, for nodes.
+# One thread of BLAS in each.
+WORKERS ?= 3
 PYTEST := -m pytest -n $(WORKERS) --dist worksteal
 
 export PYTHON
@@ -16,6 +17,8 @@ export PYTHONNOUSERSITE := 1
 export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 unexport PYTHONPATH PYTHONHOME LD_LIBRARY_PATH AMENT_PREFIX_PATH _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport RMW_IMPLEMENTATION
+# Each of several hundred processes would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test venv lint unit trajectories pictures docs golden wheel oldest lock colcon clean
 

@@ -88,6 +88,7 @@ def test_bad_signals_are_refused(run, record, config, tmp_path):
     assert not (tmp_path / 'out').exists()
 
 
+@pytest.mark.usefixtures('without_bokeh')
 def test_some_damage_is_survived(run, record, config, tmp_path):
     t, q, tau = signals(4000)
     file = config()
@@ -105,6 +106,7 @@ def test_some_damage_is_survived(run, record, config, tmp_path):
         assert code == EXIT_UNUSABLE and (tmp_path / damage / 'parameters.yaml').exists(), err
 
 
+@pytest.mark.usefixtures('without_bokeh')
 def test_missing_things_are_named(run, record, config, tmp_path):
     path = record(*signals())
     sentence(run('identify', tmp_path / 'none'), 'there is no recording')

@@ -30,7 +30,7 @@ endsolid box"""
 
 def designed(configuration, run):
     """Design for a moment: how good it is, 0 or 3, depends on the machine."""
-    assert run('design', configuration, '--time-limit', 2)[0] in (0, 3)
+    assert run('design', configuration, '--time-limit', 0.5)[0] in (0, 3)
 
 
 def test_a_design_follows_with_no_line_edited(run, tmp_path, monkeypatch):

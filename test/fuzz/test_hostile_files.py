@@ -356,7 +356,8 @@ def test_edited_results(tmp_path, good, capsys, monkeypatch):
     monkeypatch.setattr('robotid_ros.cli.terminal.FIRST_LINE', 1e6)
 
     def refusal(content):
-        (tmp_path / 'parameters.yaml').write_text(yaml.safe_dump(content))
+        text = yaml.dump(content, Dumper=yaml.CSafeDumper)
+        (tmp_path / 'parameters.yaml').write_text(text)
         code = main(['report', str(tmp_path)])
         text = capsys.readouterr().err
         assert code == bool(text) and 'a bug' not in text, text

@@ -187,7 +187,7 @@ def test_without_efforts_nothing_is_said(monitor, at_work, nothing):
 def test_memory_does_not_grow(monitor, at_work):
     stamp, q, effort = at_work(30.0, 100.0)
     sizes = []
-    for k in range(6):
+    for k in range(3):
         feed(monitor, stamp + k * 30 * 10**9, q, effort)
         sizes.append(len(pickle.dumps(monitor)))
     # The filter remembers a transition for every length of a step, a thousand at the most.

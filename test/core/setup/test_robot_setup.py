@@ -38,12 +38,18 @@ def pedestal(height):
     )
 
 
+@pytest.fixture(scope='module')
+def plain():
+    """Set up the arm with its shapes once."""
+    return set_up_robot(description(ARM, shapes=SHAPES))
+
+
 def scene(setup):
     return CollisionScene(setup.robot, setup.excitation.workspace)
 
 
-def test_the_start_is_free_held_and_the_same_each_time():
-    setup = set_up_robot(description(ARM, shapes=SHAPES))
+def test_the_start_is_free_held_and_the_same_each_time(plain):
+    setup = plain
     start = np.array(setup.excitation.start)
     assert scene(setup).is_free(start[None])
     still = np.zeros((1, 4))
@@ -61,8 +67,8 @@ def test_a_start_leaves_the_middle_where_that_is_not_free():
     assert scene(setup).is_free(np.array(setup.excitation.start)[None])
 
 
-def test_ground_and_self_collision_are_on_and_the_ground_is_below_the_feet():
-    flat = set_up_robot(description(ARM, shapes=SHAPES)).excitation.workspace
+def test_ground_and_self_collision_are_on_and_the_ground_is_below_the_feet(plain):
+    flat = plain.excitation.workspace
     assert (flat.ground, flat.self_collision, flat.frame) == (0.0, True, 'arm_tool0')
     standing = {**SHAPES, 'base': pedestal(0.8)}
     high = set_up_robot(description(ARM, shapes=standing)).excitation.workspace
@@ -146,8 +152,8 @@ def test_an_arm_that_no_drive_can_hold_is_one_sentence():
         set_up_robot(description(ARM, {'arm_2': weak}))
 
 
-def test_an_arm_that_is_never_free_is_one_sentence():
-    setup = set_up_robot(description(ARM, shapes=SHAPES))
+def test_an_arm_that_is_never_free_is_one_sentence(plain):
+    setup = plain
     around = {'cell': Obstacle(size=(9.0, 9.0, 9.0))}
     workspace = dataclasses.replace(setup.excitation.workspace, obstacles=around)
     settings = dataclasses.replace(setup.excitation, workspace=workspace)
@@ -238,8 +244,8 @@ def test_known_facts_take_precedence_and_others_stand_where_they_can():
     assert dataclasses.astuple(lifted.limits)[0][0] == 0.2
 
 
-def test_rotors_are_guessed_from_gains_that_damp_critically():
-    setup = set_up_robot(description(ARM, shapes=SHAPES))
+def test_rotors_are_guessed_from_gains_that_damp_critically(plain):
+    setup = plain
     robot, settings = setup.robot, setup.excitation
     p = np.array([9000.0, 6000.0, 0.0, 10.0])
     d = np.array([1200.0, 900.0, 0.0, 0.1])

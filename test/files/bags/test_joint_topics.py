@@ -1,5 +1,7 @@
 """Efforts on topics of their own."""
 
+import functools
+
 from bag_tools import EPOCH, header, joint_state, STEP, STORE, write_mcap
 import numpy as np
 import pytest
@@ -20,10 +22,16 @@ ARRAY = 'std_msgs/msg/Float64MultiArray'
 WRENCH = 'geometry_msgs/msg/WrenchStamped'
 
 
-def dynamic(stamp, effort):
+@functools.cache
+def dynamic_store():
     store = get_typestore(Stores.ROS2_JAZZY)
     types = get_types_from_msg(definition(DYNAMIC)[0], DYNAMIC)
     store.register({k: v for k, v in types.items() if k not in store.fielddefs})
+    return store
+
+
+def dynamic(stamp, effort):
+    store = dynamic_store()
     value = store.types['control_msgs/msg/InterfaceValue']
     values = [value(['position', 'torque'], np.array([9.0, tau])) for tau in effort[::-1]]
     message = store.types[DYNAMIC](header(stamp), list(JOINTS[::-1]), values)
