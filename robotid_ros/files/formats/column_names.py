@@ -1,7 +1,7 @@
 """What the names of columns say: quantity, unit, measured or commanded, and which joint."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 import dataclasses
 from dataclasses import dataclass
 import itertools
@@ -196,8 +196,7 @@ def match_names(found: Sequence[str], known: Sequence[str]) -> dict[str, str]:
     shorter = without_beginning(found)
     matched = _same(found, known)
     for names in ({name: name for name in found}, shorter):
-        for shape in (str, simplified):
-            matched = matched or _by_affix({shape(n): names[n] for n in names}, known, shape)
+        matched = matched or _by_affix({simplified(n): names[n] for n in names}, known)
     return {} if _counts_otherwise(found, matched, known) else matched
 
 
@@ -228,11 +227,9 @@ def _same(found: Sequence[str], known: Sequence[str]) -> dict[str, str]:
     return same
 
 
-def _by_affix(
-    found: dict[str, str], known: Sequence[str], shape: Callable[[str], str]
-) -> dict[str, str]:
-    """Match most of the names, {in a shape: name}, by one affix, where no other does as well."""
-    shapes = [shape(joint) for joint in known]
+def _by_affix(found: dict[str, str], known: Sequence[str]) -> dict[str, str]:
+    """Match most of the names, {simplified: name}, by one affix, where no other does as well."""
+    shapes = [simplified(joint) for joint in known]
     joints = {text: joint for text, joint in zip(shapes, known, strict=True) if text}
     if '' in found or max(Counter(shapes).values(), default=0) > 1:
         return {}
@@ -267,7 +264,7 @@ _SAY_MORE = (REFERENCE | MEASURED | OTHER).union(
     *(WORDS[q] for q in ('position', 'velocity', 'effort', 'time', 'temperature'))
 )
 _NUMBER = re.compile(r'\d+')
-_PATH = re.compile(r'(.*[/.])?(?P<joint>[^/.\[\]]+)[/.][A-Za-z_]+$')
+_PART, _IN_PATH = re.compile(r'[^_./ :-]+'), re.compile(r'(^|[/.])\{joint\}[/.]')
 # What is put behind a name that was there before, here and by pandas, and its first number.
 _REPEATED = re.compile(r' \(\{i\}\)$|\.\{i\}$')
 _SECOND = {' ({i})': 2, '.{i}': 1}
@@ -364,36 +361,27 @@ def _candidates(name: str, joints: Sequence[str]) -> list[tuple[str, Key]]:
     for match in reversed(numbers):
         add(*match.span(), int(match.group()), 'i')
     found += [] if numbers else [(name, None)]
-    if path := _PATH.match(name):
-        add(*path.span('joint'), path['joint'])
-    found += [] if numbers else _remainders(name)
+    # What holds a number is a joint where it is a part of a path.
+    found += (o for o in _remainders(name) if not numbers or _IN_PATH.search(o[0]))
     return [option for option in dict.fromkeys(found) if understand(option[0])]
 
 
 def _remainders(name: str, spelt: Set[str] = frozenset()) -> list[tuple[str, Key]]:
     """
-    Split off the quantity at one end of a name: `shoulder_pan.position`, `Lage_ist_X`.
+    Split off a joint: `shoulder_pan.position`, `Lage_ist_X`, `/arm/elbow/target_position`.
 
-    What remains says nothing else, such as `target_shoulder`, or is a joint that is known.
+    It is one of those that are `spelt`, or all neighbours in a part of a path that say nothing.
     """
-    found: list[tuple[str, Key]] = []
-    for start, stop in _remaining_spans(name):
-        joint = name[start:stop]
-        words = {word.lower() for word in WORD.findall(joint)}
-        if simplified(joint) in spelt or not words & _SAY_MORE:
-            found.append((f'{name[:start]}{{joint}}{name[stop:]}', joint))
+    found = list[tuple[str, Key]]()
+    bracketed = BRACKETS.search(name)
+    parts = [*_PART.finditer(name, 0, bracketed.start() if bracketed else len(name))]
+    said = [not _SAY_MORE.isdisjoint(words_of(part[0])) for part in parts]
+    for (i, first), (k, last) in itertools.combinations_with_replacement(enumerate(parts), 2):
+        start, stop = first.start(), last.end()
+        text = name[start:stop]
+        whole = i == 0 or said[i - 1] or name[parts[i - 1].end()] in '/.'
+        whole &= k + 1 == len(parts) or said[k + 1] or name[stop] in '/.'
+        silent = whole and not any(said[i : k + 1]) and not {*'/.'} & {*text}
+        if silent or simplified(text) in spelt:
+            found.append((f'{name[:start]}{{joint}}{name[stop:]}', text))
     return [option for option in found if understand(option[0])]
-
-
-def _remaining_spans(name: str) -> Iterator[tuple[int, int]]:
-    """Yield what a name is without its first or last word, or those that say what it is."""
-    for match in (
-        re.match(r'(?P<quantity>[A-Za-z]+)[_./ :-]+(?P<joint>.+)$', name),
-        re.match(r'\W*(?P<joint>\w.*)[_./ :-]+(?P<quantity>[A-Za-z]+)$', name),
-    ):
-        if match and match.group('quantity').lower() not in REFERENCE | MEASURED:
-            yield match.span('joint')
-    parts = list(re.finditer(r'[^_./ :-]+', name))
-    silent = [k for k, part in enumerate(parts) if _SAY_MORE.isdisjoint(words_of(part[0]))]
-    if silent and len(silent) < len(parts):
-        yield parts[silent[0]].start(), parts[silent[-1]].end()
