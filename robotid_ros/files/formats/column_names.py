@@ -264,7 +264,7 @@ _SAY_MORE = (REFERENCE | MEASURED | OTHER).union(
     *(WORDS[q] for q in ('position', 'velocity', 'effort', 'time', 'temperature'))
 )
 _NUMBER = re.compile(r'\d+')
-_PART, _IN_PATH = re.compile(r'[^_./ :-]+'), re.compile(r'(^|[/.])\{joint\}[/.]')
+_PART, _IN_PATH = re.compile(r'[^_./ :\[\]()-]+'), re.compile(r'(^|[/.])\{joint\}[/.]')
 # What is put behind a name that was there before, here and by pandas, and its first number.
 _REPEATED = re.compile(r' \(\{i\}\)$|\.\{i\}$')
 _SECOND = {' ({i})': 2, '.{i}': 1}
@@ -282,15 +282,19 @@ class Group:
 def group(names: Iterable[str], joints: Sequence[str]) -> list[Group]:
     """Group names of columns that differ in the number or the name of one of `joints` only."""
     spelt = {simplified(joint) for joint in joints}
-    likely = {name: _candidates(name, joints) for name in names}
-    every = {name: dict.fromkeys([*likely[name], *_remainders(name, spelt)]) for name in likely}
+    every = {name: _options(name, spelt) for name in names}
     words: dict[str, list[str]] = defaultdict(list)
     for pattern, key in itertools.chain.from_iterable(every.values()):
         if isinstance(key, str) and (key in joints or not key.isdecimal()):
             words[pattern].append(key)
     # Names that are joints', in another spelling or with an affix.
-    named = {(pattern, key) for pattern in words for key in match_names(words[pattern], joints)}
-    found = {name: [o for o in every[name] if o in named] or likely[name] for name in likely}
+    named: set[tuple[str, Key]] = {
+        (pattern, key) for pattern in words for key in match_names(words[pattern], joints)
+    }
+    found = {
+        name: [o for o in own if o in named] or [o for o in own if _is_likely(name, *o)]
+        for name, own in every.items()
+    }
     counts = Counter(pattern for options in found.values() for pattern, _ in options)
     groups: dict[str, list[tuple[Key, str]]] = defaultdict(list)
     for name, options in found.items():
@@ -304,6 +308,11 @@ def group(names: Iterable[str], joints: Sequence[str]) -> list[Group]:
             one = Group(pattern, meaning, tuple(sorted(members, key=_order)))
             families[_family(one)].append(one)
     return [one for parts in families.values() for one in _joined(parts)]
+
+
+def _is_likely(name: str, pattern: str, key: Key) -> bool:
+    """Whether an option may count where no joint is known: of words, numbers come before."""
+    return not (isinstance(key, str) and _NUMBER.search(name)) or bool(_IN_PATH.search(pattern))
 
 
 def _family(found: Group) -> tuple[str, Meaning]:
@@ -346,42 +355,29 @@ def _order(member: tuple[Key, str]) -> int:
     return member[0] if isinstance(member[0], int) else 0
 
 
-def _candidates(name: str, joints: Sequence[str]) -> list[tuple[str, Key]]:
-    """Return patterns that a name may follow, the likeliest first."""
-    found: list[tuple[str, Key]] = []
-
-    def add(start: int, stop: int, key: Key, place: str = 'joint') -> None:
-        found.append((f'{name[:start]}{{{place}}}{name[stop:]}', key))
-
-    for joint in sorted(joints, key=len, reverse=True):
-        if match := re.search(rf'(?<![^\W_]){re.escape(joint)}(?![^\W_])', name):
-            add(*match.span(), joint)
-            break
-    numbers = list(_NUMBER.finditer(name))
-    for match in reversed(numbers):
-        add(*match.span(), int(match.group()), 'i')
-    found += [] if numbers else [(name, None)]
-    # What holds a number is a joint where it is a part of a path.
-    found += (o for o in _remainders(name) if not numbers or _IN_PATH.search(o[0]))
-    return [option for option in dict.fromkeys(found) if understand(option[0])]
-
-
-def _remainders(name: str, spelt: Set[str] = frozenset()) -> list[tuple[str, Key]]:
+def _options(name: str, spelt: Set[str]) -> list[tuple[str, Key]]:
     """
-    Split off a joint: `shoulder_pan.position`, `Lage_ist_X`, `/arm/elbow/target_position`.
+    Return patterns that a name may follow and the joint in it, the likeliest first.
 
-    It is one of those that are `spelt`, or all neighbours in a part of a path that say nothing.
+    The joint is one of those that are `spelt`, a number, or all neighbours in a part of a path
+    that say nothing else: `shoulder_pan.position`, `Lage_ist_X`, `/arm/elbow/target_position`.
     """
-    found = list[tuple[str, Key]]()
+    known, silent = list[tuple[str, Key]](), list[tuple[str, Key]]()
     bracketed = BRACKETS.search(name)
     parts = [*_PART.finditer(name, 0, bracketed.start() if bracketed else len(name))]
     said = [not _SAY_MORE.isdisjoint(words_of(part[0])) for part in parts]
     for (i, first), (k, last) in itertools.combinations_with_replacement(enumerate(parts), 2):
         start, stop = first.start(), last.end()
-        text = name[start:stop]
+        option = f'{name[:start]}{{joint}}{name[stop:]}', name[start:stop]
         whole = i == 0 or said[i - 1] or name[parts[i - 1].end()] in '/.'
         whole &= k + 1 == len(parts) or said[k + 1] or name[stop] in '/.'
-        silent = whole and not any(said[i : k + 1]) and not {*'/.'} & {*text}
-        if silent or simplified(text) in spelt:
-            found.append((f'{name[:start]}{{joint}}{name[stop:]}', text))
-    return [option for option in found if understand(option[0])]
+        if simplified(option[1]) in spelt:
+            known.append(option)
+        elif whole and not any(said[i : k + 1]) and not {*'/.'} & {*option[1]}:
+            silent.append(option)
+    numbers: list[tuple[str, Key]] = [
+        (f'{name[: number.start()]}{{i}}{name[number.end() :]}', int(number[0]))
+        for number in reversed([*_NUMBER.finditer(name)])
+    ]
+    options = dict.fromkeys([*known, *(numbers or [(name, None)]), *silent])
+    return [option for option in options if understand(option[0])]
