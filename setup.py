@@ -32,6 +32,7 @@ setup(
         NAME: [
             'py.typed',
             'files/export/controller_package/**/*.jinja',
+            'files/layouts/*',
             'files/report/*.css',
             'files/report/*.js',
             'files/report/templates/*.html',

@@ -1,12 +1,10 @@
 """The files of an identification: parameters.yaml, and torques.npz beside it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 import dataclasses
 from pathlib import Path
-from typing import Any
 
 from ..core.finding_codes import as_data, from_data
-from ..core.findings import Finding, Severity
 from ..core.replay.convergence_history import SimulatedPositions
 from ..exceptions import FileError
 from .atomic import file_errors, read_text, write_text
@@ -68,9 +66,10 @@ def read_results(path: str | Path) -> Results:
         raise FileError(f"'{path}' holds no identified parameters: give a {PARAMETERS}")
     try:
         names = (field.name for field in dataclasses.fields(Results))
-        # Files of earlier versions lack others; without these one was cut short.
         values = {k: content[k] for k in names if k in content or k == 'history'}
-        values['findings'] = tuple(_findings(content))
+        if not isinstance(content['findings'], list):
+            raise TypeError('findings are no list')
+        values['findings'] = tuple(map(from_data, content['findings']))
         values['torques'] = read_series(path.with_name(TORQUES), Torques, 'identify again')
         values['simulated'] = read_series(
             path.with_name(SIMULATED), SimulatedPositions, 'identify again'
@@ -82,16 +81,3 @@ def read_results(path: str | Path) -> Results:
         return from_plain(Results, values)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FileError(f"'{path}' is damaged ({error}): identify again") from error
-
-
-def _findings(content: Mapping[str, Any]) -> Iterator[Finding]:
-    """Read the findings; files of earlier versions have sentences."""
-    if 'findings' in content:
-        if not isinstance(content['findings'], list):
-            raise TypeError('findings are no list')
-        yield from map(from_data, content['findings'])
-        return
-    severities = content.get('severities') or ['warning'] * len(content['warnings'])
-    words = {'note': Severity.INFO, 'serious': Severity.ERROR}
-    for text, severity in zip(content['warnings'], severities, strict=True):
-        yield from_data(str(text), words.get(severity, Severity.WARNING))

@@ -6,18 +6,13 @@ from typing import Any
 
 from ..core.excitation.design import Design
 from ..core.finding_codes import as_data, from_data
-from ..core.findings import Severity
 from ..exceptions import ConfigurationError, TrajectoryError
 from .atomic import read_text, write_text
 from .yaml import dump_yaml, parse_yaml, to_plain
 
 FORMAT = 'robotid_ros/trajectory/1'
-# What a design says, with the severity of sentences in files of earlier versions.
-FINDINGS = {
-    'notes': Severity.INFO,
-    'unchecked': Severity.WARNING,
-    'shortcomings': Severity.ERROR,
-}
+# What a design says.
+FINDINGS = ('notes', 'unchecked', 'shortcomings')
 
 
 def write_design(path: str | Path, design: Design, *, overwrite: bool = True) -> Path:
@@ -58,10 +53,7 @@ def read_design(path: str | Path) -> Design:
             f"'{path}' is not a trajectory file of this version: make one with 'robotid design'"
         )
     try:
-        found = {
-            name: [from_data(each, severity) for each in values.get(name, ())]
-            for name, severity in FINDINGS.items()
-        }
+        found = {name: [*map(from_data, values.get(name, ()))] for name in FINDINGS}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise TrajectoryError(
             f"'{path}' is damaged ({type(error).__name__}: {error}): design again"

@@ -42,13 +42,7 @@ def read_identified_model(path: str | Path) -> IdentifiedModel:
     `path` is that file or the folder; RobotIdError: one is missing or cannot be read.
     """
     results = read_results(path)
-    values = dict(results.model)
-    if not values:  # of results that do not hold their own
-        values = {k: v for k, v in results.settings.get('robot', {}).items() if k != 'urdf'}
-        # The motors of elastic joints come last, and are no joints of the description.
-        elastic = (values.get('elastic') or {}).get('joints') or ()
-        values['joints'] = list(results.joints[: len(results.joints) - len(elastic)])
-    settings = from_mapping({'robot': {'name': results.robot, **values}}).robot
+    settings = from_mapping({'robot': {'name': results.robot, **results.model}}).robot
     robot = build_robot(read_description(results_folder(path) / URDF), settings)
     robot = robot.elastic or robot
     chi = np.zeros(robot.p)

@@ -1,6 +1,6 @@
 """The model in the files is the one that was identified."""
 
-from dataclasses import astuple, replace
+from dataclasses import astuple
 
 from identified_models import of_configuration, of_description, ROOT, saved
 import numpy as np
@@ -10,7 +10,6 @@ from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import inverse_dynamics, RobotDynamics
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.export.identified_model import read_identified_model
-from robotid_ros.files.results_file import write_results
 from robotid_ros.library import InverseDynamics as Library
 
 FRICTION = {'default': ['viscous', 'stribeck', 'coulomb', 'spring'], 'joint_2': ['viscous']}
@@ -64,13 +63,6 @@ def test_joints_stay_where_they_stood(tmp_path):
     )
     expected = inverse_dynamics(robot, model.chi, *states)
     np.testing.assert_allclose(inverse_dynamics(model.robot, model.chi, *states), expected)
-
-
-def test_older_files_are_read_by_their_configuration(tmp_path):
-    model = of_configuration(tmp_path, 'planar_2r_elastic')
-    write_results(replace(model.results, model={}), tmp_path)
-    read = read_identified_model(tmp_path)
-    assert read.results.model == {} and read.robot.parameters == model.robot.parameters
 
 
 def test_springs_are_read_but_no_torque_of_the_motion_alone(tmp_path):

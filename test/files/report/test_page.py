@@ -8,10 +8,7 @@ import re
 
 import numpy as np
 import pytest
-import yaml
 
-from robotid_ros.core.finding_codes import render
-from robotid_ros.core.findings import Severity
 from robotid_ros.core.parameters.plain_friction import PlainFriction
 from robotid_ros.exceptions import FileError, MissingPackageError
 from robotid_ros.files.report.drawing import efforts, friction_curve, outliers, sorted_precision
@@ -203,18 +200,6 @@ def test_the_verdict_follows_validation_and_findings(results):
     good = tuple(dataclasses.replace(row, moving=0.02) for row in results.identification)
     fit = dataclasses.replace(results, identification=good, validation=(), **quiet)
     assert 'Record another motion' in first_words(fit).next_step
-
-
-def test_files_of_earlier_versions_have_sentences(tmp_path, results):
-    path = write_results(results, tmp_path)
-    content = yaml.safe_load(path.read_text())
-    del content['findings']
-    content |= {'warnings': ['j2: noisy', 'a note'], 'severities': ['serious', 'note']}
-    path.write_text(yaml.safe_dump(content))
-    first, second = read_results(path).findings
-    assert (render(first), first.severity) == ('j2: noisy.', Severity.ERROR)
-    assert (render(second), second.severity) == ('a note.', Severity.INFO)
-    assert first_words(read_results(path)).level == first_words(results).level
 
 
 def test_a_link_is_known_by_its_inertial_base_parameters():
