@@ -35,6 +35,7 @@ setup(
             'files/layouts/*',
             'files/report/*.css',
             'files/report/*.js',
+            'files/report/*.mplstyle',
             'files/report/templates/*.html',
             'fleet/report/*.html',
         ]

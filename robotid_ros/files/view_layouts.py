@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, select_autoescape, StrictUndefined
+from .text_template import text_templates
 
+LAYOUTS = Path(__file__).parent / 'layouts'
 # Colours that differ for every kind of eyes (Okabe and Ito), in this order.
 COLOURS = ('#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000')
 RESIDUAL, STATES = 'identification/residual', 'joint_states'
@@ -51,16 +52,8 @@ def foxglove_layout(joints: Sequence[str], controller: str, namespace: str = '')
 
 
 def _rendered(name: str, namespace: str, **values: Any) -> str:
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / 'layouts'),
-        autoescape=select_autoescape(['xml']),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    place = normal_namespace(namespace)
-    return environment.get_template(name).render(place=place, colours=COLOURS, **values)
+    page, place = text_templates(LAYOUTS).get_template(name), normal_namespace(namespace)
+    return page.render(place=place, colours=COLOURS, **values)
 
 
 def normal_namespace(namespace: str) -> str:

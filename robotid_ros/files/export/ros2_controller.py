@@ -13,13 +13,13 @@ from pathlib import Path
 import re
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 import numpy as np
 import pinocchio
 
 from ...core.model.robot import ElasticRobot, Robot
 from ...core.signals.samples import STANDSTILL
 from ...exceptions import ConfigurationError
+from ..text_template import text_templates
 from ..verdict_text import unusable_note
 from .drives import (
     COUPLINGS,
@@ -72,14 +72,7 @@ def ros2_controller(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
         'friction_share': FRICTION_SHARE,
         'standstill': STANDSTILL,
     }
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters['literal'] = _literal
+    environment = text_templates(TEMPLATES, literal=_literal)
     files = {
         name.removesuffix('.jinja').replace('PACKAGE', package): (
             environment.get_template(name).render(values)
