@@ -32,6 +32,7 @@ setup(
         NAME: [
             'py.typed',
             'files/export/controller_package/**/*.jinja',
+            'files/export/descriptions/*.xml',
             'files/layouts/*',
             'files/report/*.css',
             'files/report/*.js',
