@@ -277,13 +277,6 @@ def quaternion(rotation: Array) -> Array:
     return np.asarray(pin.Quaternion(np.ascontiguousarray(rotation)).coeffs())
 
 
-def document(file: ET.Element, notes: Sequence[str]) -> str:
-    """Return the text of a document with a comment of sentences at its beginning."""
-    file.insert(0, comment(notes))
-    ET.indent(file)
-    return ET.tostring(file, encoding='unicode') + '\n'
-
-
 def spaced(values: Iterable[float]) -> str:
     """Return numbers with every digit and spaces between; no minus before a zero."""
     return ' '.join(repr(float(value) + 0.0) for value in values)
