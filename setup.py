@@ -33,7 +33,7 @@ setup(
             'py.typed',
             'files/export/controller_package/**/*.jinja',
             'files/export/descriptions/*.xml',
-            'files/layouts/*',
+            'files/templates/*',
             'files/report/*.css',
             'files/report/*.js',
             'files/report/*.mplstyle',

@@ -6,7 +6,7 @@ from typing import Any
 
 from .text_template import text_templates
 
-LAYOUTS = Path(__file__).parent / 'layouts'
+TEMPLATES = Path(__file__).parent / 'templates'
 # Colours that differ for every kind of eyes (Okabe and Ito), in this order.
 COLOURS = ('#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000')
 RESIDUAL, STATES = 'identification/residual', 'joint_states'
@@ -52,7 +52,7 @@ def foxglove_layout(joints: Sequence[str], controller: str, namespace: str = '')
 
 
 def _rendered(name: str, namespace: str, **values: Any) -> str:
-    page, place = text_templates(LAYOUTS).get_template(name), normal_namespace(namespace)
+    page, place = text_templates(TEMPLATES).get_template(name), normal_namespace(namespace)
     return page.render(place=place, colours=COLOURS, **values)
 
 
