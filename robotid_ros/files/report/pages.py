@@ -75,7 +75,6 @@ def comparison_page(results: Mapping[str, Results]) -> str:
         for name, each in results.items()
     }
     title = ' and '.join(dict.fromkeys(each.robot or 'robot' for each in results.values()))
-    first, *others = results
     return render(
         'comparison.html',
         title=f'{title}: comparison',
@@ -86,22 +85,9 @@ def comparison_page(results: Mapping[str, Results]) -> str:
         results=results,
         lines=lines,
         joints=list(dict.fromkeys(itertools.chain.from_iterable(lines.values()))),
-        pairs=[_pair(first, other, results) for other in others],
+        differences_of=differences,
         total_residual=total_residual,
     )
-
-
-def _pair(first: str, second: str, results: Mapping[str, Results]) -> dict[str, Any]:
-    one, other = results[first].base, results[second].base
-    rows = differences(one, other)
-    return {
-        'first': first,
-        'second': second,
-        'rows': rows,
-        'known': sum(each.normalised is not None for each in rows),
-        'beyond': sum(each.large for each in rows),
-        'missing': len(one) + len(other) - 2 * len(rows),
-    }
 
 
 def _file_name(log: Mapping[str, Any]) -> str:
