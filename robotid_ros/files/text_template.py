@@ -1,4 +1,4 @@
-"""Texts for other programs from templates: XML is escaped, no value may be missing."""
+"""Pages, and texts for other programs, from templates: no value may be missing."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,11 +7,11 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, select_autoescape, StrictUndefined
 
 
-def text_templates(folder: Path, **filters: Callable[..., Any]) -> Environment:
-    """Return the templates of a folder, which may use filters of these names."""
+def text_templates(*folders: Path, **filters: Callable[..., Any]) -> Environment:
+    """Return the templates of folders, which may use filters; XML and HTML are escaped."""
     environment = Environment(
-        loader=FileSystemLoader(folder),
-        autoescape=select_autoescape(['xml'], default=False),
+        loader=FileSystemLoader(folders),
+        autoescape=select_autoescape(['xml', 'html'], default=False),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -157,18 +157,14 @@ class Statements:
 
 
 def _links(model: IdentifiedModel) -> list[dict[str, Any]]:
-    """Return of each link its joint, its parameters, and in C++ and as numbers its `MOMENTS`."""
+    """Return of each link its joint, its parameters, and its `MOMENTS` but for factors."""
     robot, found = model.robot, []
     for joint, columns in zip(robot.links, robot.body_columns, strict=True):
         parameters = [(robot.parameters[c], float(model.chi[c])) for c in columns]
-        XX, XY, XZ, YY, YZ, ZZ, *first, mass = (parameter.name for parameter, _ in parameters)
-        xx, xy, xz, yy, yz, zz, *rest = (value for _, value in parameters)
-        sums = (f'{YY} + {ZZ} - {XX}', f'{XX} + {ZZ} - {YY}', f'{XX} + {YY} - {ZZ}')
-        sxx, syy, szz = (f'0.5 * ({text})' for text in sums)
-        texts = [mass, *first, sxx, f'-{XY}', f'-{XZ}', syy, f'-{YZ}', szz]
+        xx, xy, xz, yy, yz, zz, *first, mass = (value for _, value in parameters)
         second = [yy + zz - xx, xy, xz, xx + zz - yy, yz, xx + yy - zz]
-        values = [rest[3], *rest[:3], *second]
-        found.append({'joint': joint, 'parameters': parameters, 'texts': texts, 'values': values})
+        values = [mass, *first, *second]
+        found.append({'joint': joint, 'parameters': parameters, 'values': values})
     return found
 
 
