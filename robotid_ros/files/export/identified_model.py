@@ -12,6 +12,7 @@ from ...core.model import build_robot, Robot
 from ...core.model.friction import FrictionTerm
 from ...core.model.robot import ElasticRobot
 from ...core.parameters.plain_friction import plain_friction, PlainFriction
+from ...exceptions import FileError
 from ..configuration import from_mapping
 from ..results import Results, URDF
 from ..results_file import read_results, results_folder
@@ -42,6 +43,8 @@ def read_identified_model(path: str | Path) -> IdentifiedModel:
     `path` is that file or the folder; RobotIdError: one is missing or cannot be read.
     """
     results = read_results(path)
+    if not results.model:
+        raise FileError(f"'{path}' does not hold its model: identify again")
     settings = from_mapping({'robot': {'name': results.robot, **results.model}}).robot
     robot = build_robot(read_description(results_folder(path) / URDF), settings)
     robot = robot.elastic or robot

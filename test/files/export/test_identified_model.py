@@ -1,6 +1,6 @@
 """The model in the files is the one that was identified."""
 
-from dataclasses import astuple
+from dataclasses import astuple, replace
 
 from identified_models import of_configuration, of_description, ROOT, saved
 import numpy as np
@@ -8,8 +8,9 @@ import pytest
 
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import inverse_dynamics, RobotDynamics
-from robotid_ros.exceptions import RobotIdError
+from robotid_ros.exceptions import FileError, RobotIdError
 from robotid_ros.files.export.identified_model import read_identified_model
+from robotid_ros.files.results_file import write_results
 from robotid_ros.library import InverseDynamics as Library
 
 FRICTION = {'default': ['viscous', 'stribeck', 'coulomb', 'spring'], 'joint_2': ['viscous']}
@@ -63,6 +64,13 @@ def test_joints_stay_where_they_stood(tmp_path):
     )
     expected = inverse_dynamics(robot, model.chi, *states)
     np.testing.assert_allclose(inverse_dynamics(model.robot, model.chi, *states), expected)
+
+
+def test_results_without_their_model_are_refused(tmp_path):
+    model = of_configuration(tmp_path, 'planar_2r_elastic')
+    write_results(replace(model.results, model={}), tmp_path)
+    with pytest.raises(FileError, match='does not hold its model: identify again'):
+        read_identified_model(tmp_path)
 
 
 def test_springs_are_read_but_no_torque_of_the_motion_alone(tmp_path):
