@@ -32,8 +32,11 @@ setup(
         NAME: [
             'py.typed',
             'files/export/controller_package/**/*.jinja',
+            'files/export/descriptions/*.xml',
+            'files/templates/*',
             'files/report/*.css',
             'files/report/*.js',
+            'files/report/*.mplstyle',
             'files/report/templates/*.html',
             'fleet/report/*.html',
         ]

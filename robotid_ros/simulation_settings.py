@@ -151,6 +151,8 @@ class SimulationSettings:
     Arrays per joint are in the order of `joints`; one value applies to all joints.
     """
 
+    RETIRED = ('drop', 'controller_state_rate')
+
     controller: str = setting('arm_controller', 'name of the controller')
     effort_controller: str = setting(
         '', 'one that forwards efforts, inactive at first, with a controller_manager; empty: none'

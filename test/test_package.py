@@ -41,6 +41,7 @@ LAYERS = (
         'files.bounded',
         'files.yaml',
         'files.provenance',
+        'files.text_template',
         'files.torques_file',
         'files.verification',
         'files.results',

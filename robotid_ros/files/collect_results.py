@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, Never
 
 import numpy as np
+import pinocchio
 
 from ..core.finding_codes import finding
 from ..core.mixed.columns import KINDS
@@ -15,19 +16,24 @@ from ..core.model.base_parameters import BaseParameters
 from ..core.model.parameters import in_effort_unit
 from ..core.pipeline.logs import LogSet
 from ..core.pipeline.results import Identification
+from ..core.regression.estimate import Estimate
 from ..core.regression.goodness_of_fit import Validation
-from ..core.replay.convergence_history import History
+from ..core.replay.convergence_history import History, SimulatedPositions
 from ..core.verdict import judge
 from .atomic import write_text
 from .export.identified_model import model_settings
 from .export.identified_urdf import identified_urdf
 from .identification_input import AnyRecording
 from .provenance import hash_of_recording, versions
-from .report.facts import frames, quality, simulated
 from .report.page import write_report_if_possible
-from .results import Comparison, Entry, Residual, Results, URDF
+from .results import Comparison, Entry, Quality, Residual, Results, URDF
 from .results_file import REPORT, write_results
 from .torques_file import Torques
+
+# Decimals of correlations: with fewer, what the data tell best would be lost.
+DECIMALS = 9
+# Rows of a simulated motion that are kept: they are for the eye.
+MOST_ROWS = 10_000
 
 
 def collect_results(
@@ -257,6 +263,60 @@ def _data(recording: AnyRecording | LogSet, found: Identification) -> dict[str, 
         logs = [recording_facts(cast(AnyRecording, log)) for log in recording.logs]
         return {'source': recording.source, 'messages': recording.size, 'logs': logs, **fit}
     return {**recording_facts(recording), **fit}
+
+
+def quality(found: Identification) -> Quality | Mapping[str, Never]:
+    """Gather what is known of the data and of what they tell."""
+    data, robot, nothing = found.quality, found.robot, dict[str, Never]()
+    if data is None:
+        return nothing
+    of_data, of_limits = ('lowest', 'highest', 'fastest', 'noise', 'delay'), robot.limits
+    lines = {name: getattr(data, name) for name in of_data}
+    lines |= {name: getattr(of_limits, name) for name in ('lower', 'upper', 'velocity')}
+    lines |= {f'rows_{f.name}': getattr(data.rows, f.name) for f in dataclasses.fields(data.rows)}
+    joints = {
+        joint: {'unit': 'm' if linear else 'rad'} | {k: v[j].item() for k, v in lines.items()}
+        for j, (joint, linear) in enumerate(zip(robot.joints, robot.prismatic, strict=True))
+    }
+    names = ('rate', 'jitter', 'gaps', 'longest_gap', 'cutoff', 'decimation', 'whole')
+    figures = {name: getattr(data, name) for name in names} | {'joints': joints}
+    figures['singular_values'] = data.singular_values.tolist()
+    return cast(Quality, figures | {'correlation': correlation(found.estimate)})
+
+
+def correlation(estimate: Estimate) -> list[list[float]]:
+    """Return the correlation matrix of an estimate, lower triangle, rounded."""
+    sigma = np.where(estimate.sigma > 0.0, estimate.sigma, np.inf)
+    matrix = estimate.covariance / np.outer(sigma, sigma)
+    np.fill_diagonal(matrix, 1.0)
+    return [np.round(row[: k + 1], DECIMALS).tolist() for k, row in enumerate(matrix)]
+
+
+def frames(found: Identification) -> dict[str, Any]:
+    """Return the frame of each link in the middle of the motion, rows of rotation and origin."""
+    robot, data = found.robot, found.quality
+    if data is None or data.lowest.shape != (robot.n,):
+        return {}
+    placed, pose = {}, robot.model.createData()
+    middle = robot.link_positions(0.5 * (data.lowest + data.highest))[robot.order]
+    pinocchio.forwardKinematics(robot.model, pose, np.ascontiguousarray(middle))
+    for k, j in enumerate(robot.order):
+        rows = np.column_stack([pose.oMi[k + 1].rotation, pose.oMi[k + 1].translation])
+        placed[robot.links[j]] = np.round(rows, 6).tolist()
+    return {link: placed[link] for link in robot.links}
+
+
+def simulated(found: Identification) -> Mapping[str, SimulatedPositions]:
+    """Return the positions of the last simulation of a closed-loop method."""
+    history = found.history
+    if history is None or history.motion is None:
+        return {}
+    every = max(1, -(-len(history.motion.time) // MOST_ROWS))
+    series = {
+        f.name: getattr(history.motion, f.name) for f in dataclasses.fields(history.motion)[1:]
+    }
+    thinned: dict[str, Any] = {k: x if x is None else x[::every] for k, x in series.items()}
+    return {(found.compared or found).method: dataclasses.replace(history.motion, **thinned)}
 
 
 def recording_facts(recording: AnyRecording) -> dict[str, Any]:

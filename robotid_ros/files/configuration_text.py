@@ -17,8 +17,10 @@ from ..core.setup.robot_setup import RobotSetup
 from ..settings import MISSING
 from ..simulation_settings import SimulationSettings
 from .configuration import Configuration
+from .text_template import text_templates
 from .yaml import dump_flow
 
+TEMPLATES = Path(__file__).parent / 'templates'
 WIDTH = 99
 INDENT = '  '
 
@@ -97,25 +99,45 @@ def configuration_text(setup: RobotSetup, urdf: str, mesh_folders: Iterable[str]
     `urdf` is what the key `robot.urdf` shall say, `mesh_folders` where meshes are that are not
     above it.
     """
-    simulated = (
-        "The simulated robot of 'robotid demo': guesses that fit the size of the arm. A real "
-        'robot is not affected.'
-    )
-    moved = tuple(_excitation(setup, tuple(mesh_folders)))
-    groups = (
-        KeyText('robot', tuple(_robot(setup, urdf)), 'The robot and its model.'),
-        KeyText('excitation', moved, 'The motion, and when to stop it.'),
-        KeyText('simulation', tuple(_simulation(setup)), simulated),
-    )
-    joints = f'The {len(setup.arm.joints)} joints of the arm: {", ".join(setup.arm.joints)}.'
+    limits, drives, facts = setup.limits, setup.drives, setup.facts
     head = [
         f"{setup.robot.name}: by 'robotid init'; 'robotid init --keys' explains every key.",
         'Units: rad, m, s, N·m, N, kg.',
-        joints,
+        f'The {len(setup.arm.joints)} joints of the arm: {", ".join(setup.arm.joints)}.',
         *(f'{text[:1].upper()}{text[1:]}.' for text in left_out_sentences(setup.arm)),
         *(f'Note: {render(found)}' for found in setup.notes),
     ]
-    return parameter_file(groups, '\n'.join(head))
+    free = ~(np.isfinite(limits.lower) & np.isfinite(limits.upper))
+    scale = np.where(setup.robot.prismatic, PRISMATIC_NOISE, 1.0)
+    noise = {'position': POSITION_NOISE * scale, 'velocity': VELOCITY_NOISE * scale}
+    shown = {name: _rounded(x) for name, x in (noise | {'effort': drives.noise}).items()}
+    guessed = zip(setup.robot.joints, _rounded(drives.p), _rounded(drives.d), strict=True)
+    values = {
+        'head': '\n'.join(head),
+        'setup': setup,
+        'urdf': urdf,
+        'excitation': setup.excitation,
+        'usual': SimulationSettings,
+        'digits': DIGITS,
+        'inertial_error': INERTIAL_ERROR,
+        'mesh_folders': list(mesh_folders),
+        'tried': ', '.join(f'{c:.3g} at {period:g} s' for period, c in setup.conditions.items()),
+        'unlimited': ', '.join(itertools.compress(setup.robot.joints, free)),
+        'unchecked': ' '.join(map(render, setup.unchecked.values())),
+        'gains': {
+            joint: dict(facts.gains.get(joint, {'p': p, 'd': d})) for joint, p, d in guessed
+        },
+        'noise': {name: x[:1] if len({*x}) == 1 else x for name, x in shown.items()},
+    }
+    templates = text_templates(
+        TEMPLATES,
+        comment=lambda text, indent=6: '\n'.join(_comment(text, ' ' * indent)),
+        entry=lambda key, value, indent=6: '\n'.join(
+            _wrapped(f'{" " * indent}{dump_flow(key)}: ', value)
+        ),
+        rounded=_rounded,
+    )
+    return templates.get_template('configuration.yaml').render(values)
 
 
 def urdf_setting(urdf: Path, output: Path) -> str:
@@ -125,98 +147,8 @@ def urdf_setting(urdf: Path, output: Path) -> str:
     return os.path.relpath(urdf, folder) if inside else str(urdf)
 
 
-def _robot(setup: RobotSetup, urdf: str) -> Iterable[KeyText]:
-    yield KeyText('name', setup.robot.name)
-    yield KeyText('urdf', urdf)
-    yield KeyText('joints', list(setup.arm.joints), 'All others stand still, at 0 or as locked.')
-    if setup.robot.assumed_inertials:
-        text = 'By the data sheet: shared out between links, which have no inertials.'
-        yield KeyText('mass', setup.facts.mass, text)
-    if setup.locked:
-        text = 'Joints that cannot stand at 0, or that would follow others.'
-        yield KeyText('locked', setup.locked, text)
-    text = 'Friction is chosen from the data; set it where you know the terms:'
-    terms = {'default': ['viscous', 'coulomb', 'offset']}
-    yield KeyText('friction', terms, text, hidden=True)
-    text = 'What the published efforts are; auto: found out from the data, see docs/efforts.md.'
-    yield KeyText('effort_kind', setup.facts.effort_kind, text)
-    for name, rule in setup.rules.items():
-        remedy = ' The data sheet may allow more.' if name == 'acceleration' else ''
-        yield KeyText(name, _rounded(getattr(setup.limits, name)), f'{rule}{remedy}')
-
-
-def _excitation(setup: RobotSetup, mesh_folders: tuple[str, ...]) -> Iterable[KeyText]:
-    settings, limits = setup.excitation, setup.limits
-    text = "The robot's joint trajectory controller, by its name."
-    yield KeyText('controller', setup.facts.controller, text)
-    tried = ', '.join(f'{c:.3g} at {period:g} s' for period, c in setup.conditions.items())
-    text = f'Condition numbers of short searches: {tried}.' if tried else ''
-    yield KeyText('period', settings.period, text)
-    for name in ('order', 'periods'):
-        yield KeyText(name, getattr(settings, name))
-    text = 'Free of collisions, with room to move: see that it is on your robot too.'
-    yield KeyText('start', list(settings.start), text)
-    unlimited = ~(np.isfinite(limits.lower) & np.isfinite(limits.upper))
-    if unlimited.any():
-        names = ', '.join(itertools.compress(setup.robot.joints, unlimited))
-        text = f'How far {names} may turn, which have no position limits.'
-        yield KeyText('amplitude', round(settings.amplitude, DIGITS), text)
-    yield KeyText('time_limit', settings.time_limit, 'Longest search for the motion.')
-    text = (
-        'Share of the effort limits left to what the description does not know: friction, rotors.'
-    )
-    yield KeyText('margins', {'effort': settings.margins.effort}, text)
-    if setup.robot.prismatic.any():
-        errors = setup.tracking_error
-        yield KeyText('tracking_error', _rounded(errors), 'Farthest from the reference.')
-        yield KeyText('goal_tolerance', _rounded(0.5 * errors))
-        yield KeyText('position_tolerance', _rounded(0.2 * errors))
-    if setup.unchecked:
-        reasons = ' '.join(map(render, setup.unchecked.values()))
-        text = f'{reasons} A real robot moves only after you have accepted that:'
-        yield KeyText('accept_unchecked', list(setup.unchecked), text, hidden=True)
-    yield KeyText('workspace', tuple(_workspace(setup, mesh_folders)))
-
-
-def _workspace(setup: RobotSetup, mesh_folders: tuple[str, ...]) -> Iterable[KeyText]:
-    settings = setup.excitation.workspace
-    yield KeyText('frame', settings.frame, 'The tool.')
-    yield KeyText('ground', settings.ground, 'Height of the table or the floor in the root frame.')
-    yield KeyText('self_collision', settings.self_collision)
-    yield KeyText('distance', settings.distance, 'Smallest distance between bodies.')
-    if mesh_folders:
-        yield KeyText('mesh_folders', list(mesh_folders), 'Above the description it was made of.')
-    if settings.ignored_pairs:
-        text = 'Shapes that overlap in many poses: see that these links cannot touch.'
-        yield KeyText('ignored_pairs', list(settings.ignored_pairs), text)
-
-
-def _simulation(setup: RobotSetup) -> Iterable[KeyText]:
-    drives, facts = setup.drives, setup.facts
-    yield KeyText('controller', facts.controller)
-    if facts.command_interface != SimulationSettings.command_interface:
-        yield KeyText('command_interface', facts.command_interface)
-    yield KeyText('update_rate', facts.update_rate)
-    if facts.update_rate < SimulationSettings.state_rate:
-        yield KeyText('state_rate', facts.update_rate)
-    yield KeyText('initial_positions', list(setup.excitation.start))
-    if facts.command_interface == 'effort' or facts.gains:
-        guessed = zip(setup.robot.joints, _rounded(drives.p), _rounded(drives.d), strict=True)
-        gains = {joint: dict(facts.gains.get(joint, {'p': p, 'd': d})) for joint, p, d in guessed}
-        yield KeyText('gains', tuple(KeyText(*item) for item in gains.items()))
-    text = "How far its links are from the description's."
-    yield KeyText('inertial_error', INERTIAL_ERROR, text)
-    for name in ('rotor_inertia', 'viscous', 'coulomb', 'offset'):
-        yield KeyText(name, _rounded(getattr(drives, name)))
-    scale = np.where(setup.robot.prismatic, PRISMATIC_NOISE, 1.0)
-    noise = {'position': POSITION_NOISE * scale, 'velocity': VELOCITY_NOISE * scale}
-    shown = {name: _rounded(x) for name, x in (noise | {'effort': drives.noise}).items()}
-    short = {name: x[:1] if len({*x}) == 1 else x for name, x in shown.items()}
-    yield KeyText('noise', tuple(KeyText(*item) for item in short.items()))
-
-
-def _rounded(values: Iterable[float]) -> list[float]:
-    return [float(f'{value:.{DIGITS}g}') for value in values]
+def _rounded(values: Iterable[float], share: float = 1.0) -> list[float]:
+    return [float(f'{share * value:.{DIGITS}g}') for value in values]
 
 
 # Stands for a name that the user chooses.

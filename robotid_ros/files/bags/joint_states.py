@@ -12,7 +12,7 @@ from ...core.finding_codes import finding
 from ...core.model.urdf_parsing import movable_joints
 from ...exceptions import RecordingError, RobotIdError, shortened, UnknownNameError
 from ..formats.column_names import OTHER, REFERENCE
-from ..formats.joint_table import concatenate, FIELDS, interpolator, JointTable
+from ..formats.joint_table import concatenate, FIELDS, interpolate, JointTable
 from .joint_topics import (
     commanded_effort,
     controllers_of,
@@ -259,17 +259,14 @@ def _interpolate_together(ranked: Sequence[JointTable], joints: Sequence[str]) -
     slowest = min(used, key=lambda t: len(t.stamp))
     # A sample counts where every publisher has one before and one after it, not far away.
     together, exact = np.ones(len(slowest.stamp), dtype=bool), True
-    values = {name: np.full((len(slowest.stamp), len(joints)), np.nan) for name in FIELDS}
+    values = np.full((len(slowest.stamp), len(FIELDS), len(joints)), np.nan)
     for table in used:
-        ordered = table.rows(np.unique(table.stamp, return_index=True)[1])
-        inside, interpolate = interpolator(slowest.stamp, ordered.stamp, HALF)
+        own = [joint for joint in joints if owners[joint] is table]
+        states = np.stack([getattr(table.columns(own), name) for name in FIELDS], axis=1)
+        found, inside = interpolate(slowest.stamp, table.stamp, states, HALF)
+        values[:, :, [joints.index(joint) for joint in own]] = found
         together &= inside
-        exact &= bool(np.isin(slowest.stamp, ordered.stamp).all())
-        for column, joint in enumerate(joints):
-            if owners[joint] is table:
-                place = table.joints.index(joint)
-                for name in FIELDS:
-                    values[name][:, column] = interpolate(getattr(ordered, name)[:, place])
+        exact &= bool(np.isin(slowest.stamp, table.stamp).all())
     publishers = [f'[{", ".join(table.joints)}]' for table in used]
     if together.mean() < MIN_SHARED:
         raise RecordingError(
@@ -279,5 +276,5 @@ def _interpolate_together(ranked: Sequence[JointTable], joints: Sequence[str]) -
         )
     notes = () if exact else (finding('several_publishers', groups=publishers),)
     return JointTable(
-        tuple(joints), slowest.stamp, slowest.received, *values.values(), notes=notes
+        tuple(joints), slowest.stamp, slowest.received, *values.swapaxes(0, 1), notes=notes
     ).rows(together)

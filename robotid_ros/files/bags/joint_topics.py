@@ -186,7 +186,7 @@ def read_effort(bag: Bag, name: str, states: JointTable) -> np.ndarray:
         return np.full(states.effort.shape, np.nan)
     at, reception, values = in_order(parts)
     own, wanted = (at, states.stamp) if at.any() else (reception, states.received)
-    return interpolate(wanted, own, values, HALF)
+    return interpolate(wanted, own, values, HALF)[0]
 
 
 def _interfaces(

@@ -11,6 +11,7 @@ from ...core.findings import Finding
 from ...exceptions import ConfigurationError, RecordingError
 from ..atomic import nearest_file, open_regular, read_text
 from ..bounded import damage_errors, unpack_file
+from ..formats.joint_table import JointTable
 from ..formats.read_options import BAG_SUFFIXES, DEFAULTS, natural_order, ReadOptions, SUFFIXES
 from ..yaml import parse_yaml
 from .mcap_reader import MAGIC, McapReader
@@ -32,12 +33,18 @@ def open_bag(path: str | Path, options: ReadOptions = DEFAULTS) -> Iterator[Bag]
     path = Path(path)
     parts, promised = _find_files(path, notes)
     with contextlib.ExitStack() as stack:
-        readers = [_reader_of(part, notes, options, stack) for part in parts]
-        for reader in readers:
+        readers, tables = [], dict[str, JointTable]()
+        for part in parts:
+            reader = _reader_of(part, notes, options, stack)
+            if isinstance(reader, JointTable):
+                tables[JOINT_STATES_TOPIC] = reader
+                continue
             with damage_errors(path, REPAIR):
                 reader.open()
             stack.callback(_close, reader)
-        bag = Bag(path, readers, notes, options, sum(part.stat().st_size for part in parts))
+            readers.append(reader)
+        size = sum(part.stat().st_size for part in parts)
+        bag = Bag(path, readers, notes, options, size, tables)
         count = sum(bag.topics().values())
         if not count:
             raise RecordingError(f"'{path}' holds no messages: record again")
@@ -46,15 +53,13 @@ def open_bag(path: str | Path, options: ReadOptions = DEFAULTS) -> Iterator[Bag]
                 finding('messages_missing', file=METADATA, promised=promised, count=count)
             )
         if not any(bag.topics(JOINT_STATE).values()):
-            from .tables import joint_states_of_topics, TableReader
+            from .tables import joint_states_of_topics
 
             if found := joint_states_of_topics(bag):
                 topic, table = found
                 taken = JOINT_STATES_TOPIC in bag.topics()
                 name = f'{topic}{JOINT_STATES_TOPIC}' if taken else JOINT_STATES_TOPIC
-                reader = TableReader(path, options, table, name)
-                reader.open()
-                bag = Bag(path, [reader, *readers], notes, options, bag.size)
+                bag = Bag(path, readers, notes, options, size, {name: table})
         if (options.columns or options.units or options.rate) and not bag.tables:
             notes.append(finding('options_of_tables'))
         yield bag
@@ -79,9 +84,11 @@ def data_files(path: Path) -> list[Path]:
     files = [f for f in sorted(path.iterdir(), key=natural_order) if f.suffix in BAG_SUFFIXES]
     # What was unpacked beside the packed file counts once.
     files = [f for f in files if f.suffix != '.zstd' or f.with_suffix('') not in files]
-    if not files and _table(path) is not None:
-        return [path]
     if not files:
+        from ..formats.open_table import table_reader
+
+        if table_reader(path) is not None:
+            return [path]
         raise RecordingError(
             f"'{path}' holds no recording (.mcap, .db3 or .bag): give another folder"
         )
@@ -116,7 +123,7 @@ def _reader_of(
     path: Path, notes: list[Finding], options: ReadOptions, stack: contextlib.ExitStack
 ) -> Any:
     """
-    Return what reads a file, by its first bytes, or a folder of tables; not opened yet.
+    Return what reads a file, by its first bytes, not opened yet; of a table its joint states.
 
     What is compressed is unpacked until `stack` is closed.
     """
@@ -124,12 +131,12 @@ def _reader_of(
         target = Path(stack.enter_context(tempfile.TemporaryDirectory()), path.stem)
         unpack_file(path, target)
         path = target
-    if path.is_dir():
-        return _table(path, options)
-    with open_regular(path) as stream, damage_errors(path, REPAIR):
-        start = stream.read(16)
-    if not start:
-        raise RecordingError(f"'{path}' is empty: the recorder died at once; record again")
+    start = b''
+    if not path.is_dir():
+        with open_regular(path) as stream, damage_errors(path, REPAIR):
+            start = stream.read(16)
+        if not start:
+            raise RecordingError(f"'{path}' is empty: the recorder died at once; record again")
     if start.startswith(_SQLITE):
         wal = path.with_name(f'{path.name}-wal')
         if wal.exists() and wal.stat().st_size:
@@ -145,18 +152,12 @@ def _reader_of(
         return Ros1Reader(path)
     if start.startswith(MAGIC):
         return McapReader(path)
-    if (reader := _table(path, options)) is not None:
-        return reader
+    # What reads tables takes as long to import as a bag to inspect.
+    from .tables import open_joint_states
+
+    if (table := open_joint_states(path, options)) is not None:
+        return table
     raise RecordingError(
         f"'{path}' is neither MCAP nor SQLite, nor a table by its name: give a bag or one of "
         f'{", ".join(SUFFIXES)}'
     )
-
-
-def _table(path: Path, options: ReadOptions = DEFAULTS) -> Any:
-    """Return what reads a table, None for other files."""
-    # What reads tables takes as long to import as a bag to inspect.
-    from ..formats.open_table import table_reader
-    from .tables import TableReader
-
-    return TableReader(path, options) if table_reader(path) else None

@@ -1,6 +1,7 @@
 """An open recording of any kind: its topics and messages, without what is damaged."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 import itertools
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from ..bounded import damage_errors, unpack, unpack_limit
 from ..formats.joint_table import JointTable
 from ..formats.read_options import ReadOptions
 from .mcap_reader import McapReader, Messages
-from .messages import Decoder, Layout, typestore_of
+from .messages import Decoder, JOINT_STATE, Layout, typestore_of
 
 # Messages of files that are not MCAP that are read at once: some megabytes.
 BLOCK = 8192
@@ -40,6 +41,7 @@ class Bag:
     notes : what was unusual about opening it
     options : how to read it
     size : of its files [bytes]
+    tables : joint states that are tables already, by topic
 
     Attributes
     ----------
@@ -54,9 +56,12 @@ class Bag:
         notes: Sequence[Finding],
         options: ReadOptions,
         size: int,
+        tables: Mapping[str, JointTable],
     ):
         self.path, self.options = path, options
-        self._readers, self._notes, self.size = readers, notes, size
+        self._readers, self.size = readers, size
+        self._notes, self._of_tables = notes, [n for each in tables.values() for n in each.notes]
+        self.tables = {name: replace(each, notes=()) for name, each in tables.items()}
         self.connections = [c for reader in readers for c in _connections(reader)]
         self.typestore = typestore_of(self.connections)
         self._left_out: dict[tuple[str, str], int] = {}
@@ -65,7 +70,8 @@ class Bag:
     @property
     def notes(self) -> tuple[Finding, ...]:
         """What was unusual, as far as it was read."""
-        found = [*self._notes, *self._added, *(n for each in self._readers for n in each.notes)]
+        found = [*self._notes, *self._added, *self._of_tables]
+        found += (note for reader in self._readers for note in reader.notes)
         found += [
             finding('messages_left_out', count=count, topic=topic, reason=reason)
             for (topic, reason), count in self._left_out.items()
@@ -82,14 +88,10 @@ class Bag:
             key = topic, reason
             self._left_out[key] = max(count, self._left_out.get(key, 0))
 
-    @property
-    def tables(self) -> dict[str, JointTable]:
-        """Joint states that are tables already, by topic."""
-        return {r.topic: r.table for r in self._readers if hasattr(r, 'table')}
-
     def topics(self, message_type: str | None = None) -> dict[str, int]:
         """Topics, of one type or all, and how many messages each has."""
-        counts: dict[str, int] = {}
+        known = self.tables if message_type in (None, JOINT_STATE) else {}
+        counts = {topic: len(table.stamp) for topic, table in known.items()}
         for c in self.connections:
             if message_type in (None, c.msgtype):
                 counts[c.topic] = counts.get(c.topic, 0) + c.msgcount
@@ -101,7 +103,8 @@ class Bag:
 
     def kind(self, topic: str) -> str:
         """Type of the messages of a topic."""
-        return str(next(c.msgtype for c in self.connections if c.topic == topic))
+        kinds = (str(c.msgtype) for c in self.connections if c.topic == topic)
+        return JOINT_STATE if topic in self.tables else next(kinds)
 
     def messages(self, topic: str) -> Iterator[tuple[int, bytes]]:
         """Yield time of reception [ns] and serialized message of one topic; see `blocks`."""

@@ -142,9 +142,10 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
         clock = Clock(received, raw, jumped=False)
         phases = read_phases(bag, session, clock, int(raw[0]), duration)
         channels = statistics.channels()
-        kinds = {c.topic: c.msgtype for c in bag.connections}
         topics = tuple(
-            TopicSummary(name, kinds[name], n, (n - 1) / duration if duration and n > 1 else 0.0)
+            TopicSummary(
+                name, bag.kind(name), n, (n - 1) / duration if duration and n > 1 else 0.0
+            )
             for name, n in sorted(bag.topics().items())
         )
         urdf = options.urdf or read_urdf(bag)

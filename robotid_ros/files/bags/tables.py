@@ -12,24 +12,17 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from rosbags.interfaces import (
-    Connection,
-    ConnectionExtRosbag2,
-    MessageDefinition,
-    MessageDefinitionFormat,
-)
 
 from ...core.finding_codes import finding
-from ...core.findings import Finding
 from ...core.signals.clock_correction import MAX_STEP_BACK, MIN_PART_SAMPLES
 from ..formats.arrays import EPISODE_GAP
 from ..formats.column_selection import find, select
 from ..formats.joint_table import JointTable
-from ..formats.open_table import open_table
+from ..formats.open_table import open_table, table_reader
 from ..formats.read_options import ReadOptions
 from ..formats.table import ColumnTable, from_arrays
 from ..formats.table_joints import read_joint_table
-from .messages import JOINT_STATE, JOINT_STATES_TOPIC, Layout
+from .messages import Layout
 from .storage import Bag
 
 # Messages of a topic that are looked at, and fewer than which are no recording of a motion.
@@ -37,48 +30,18 @@ FIRST, FEWEST = 50, 10
 _TIME = 'time of reception'
 
 
-class TableReader:
-    """
-    Reader in the manner of those of `rosbags`, whose one topic is a table instead of messages.
+def open_joint_states(path: Path, options: ReadOptions) -> JointTable | None:
+    """Read a table, whose trials follow one another; None for other files."""
+    return continuous(open_table(path, options), path) if table_reader(path) else None
 
-    Parameters
-    ----------
-    path : of the table
-    options : how to read it
-    made : joint states that are read already
-    topic : what to call it
 
-    """
-
-    table: JointTable
-
-    def __init__(
-        self,
-        path: Path,
-        options: ReadOptions,
-        made: JointTable | None = None,
-        topic: str = JOINT_STATES_TOPIC,
-    ):
-        self.path, self.options, self.topic, self._made = path, options, topic, made
-        self.connections: list[Connection] = []
-        self.notes: tuple[Finding, ...] = ()
-
-    def open(self) -> None:
-        """Read the table."""
-        table = self._made or open_table(self.path, self.options)
-        stamp, self.notes = join_trials(table.stamp), table.notes
-        if stamp is not table.stamp:
-            self.notes += (finding('trials_joined', path=str(self.path), gap=EPISODE_GAP),)
-        received = np.maximum.accumulate(stamp)
-        self.table = dataclasses.replace(table, stamp=stamp, received=received, notes=())
-        definition = MessageDefinition(MessageDefinitionFormat.NONE, '')
-        kind = ConnectionExtRosbag2('cdr', [])
-        self.connections = [
-            Connection(0, self.topic, JOINT_STATE, definition, '', len(stamp), kind, self)
-        ]
-
-    def close(self) -> None:
-        """Nothing is held open."""
+def continuous(table: JointTable, path: Path) -> JointTable:
+    """Return a table in which trials follow one another, received at its stamps."""
+    stamp, notes = join_trials(table.stamp), table.notes
+    if stamp is not table.stamp:
+        notes += (finding('trials_joined', path=str(path), gap=EPISODE_GAP),)
+    received = np.maximum.accumulate(stamp)
+    return dataclasses.replace(table, stamp=stamp, received=received, notes=notes)
 
 
 def join_trials(stamp: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -125,7 +88,7 @@ def joint_states_of_topics(bag: Bag) -> tuple[str, JointTable] | None:
             break
     else:
         return None
-    return connection.topic, read_joint_table(table, bag.options)
+    return connection.topic, continuous(read_joint_table(table, bag.options), bag.path)
 
 
 def _table(bag: Bag, topic: str, limit: int | None = None) -> ColumnTable:

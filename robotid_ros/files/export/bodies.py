@@ -8,16 +8,20 @@ at one frame and move to another by H P Hᵀ. Simulators join links that move as
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 import contextlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+from markupsafe import Markup
 import numpy as np
 import numpy.typing as npt
+import pinocchio as pin
 
 from ...core.model.urdf_parsing import parse_urdf, snap_angles
 from ...core.parameters.physical_consistency import mass_properties
 from ...exceptions import shortened
 from ...plant.urdf_reading import Joint, origin_of, read_inertials, read_joints, root_link
+from ..text_template import text_templates
 from .drives import Drive, drives_of
 
 if TYPE_CHECKING:
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
+TEMPLATES = Path(__file__).parent / 'descriptions'
 MOMENTS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 # Least mass [kg] and principal moment [kg·m²] of a moving link: simulators refuse zeros. Least
 # excess of two principal moments over the third, relative: they refuse less than none.
@@ -252,11 +257,24 @@ def comment(notes: Sequence[str]) -> 'ET.Element[Any]':
     return ET.Comment('\n  '.join(['', *lines]).replace('--', '- -') + '\n')
 
 
-def document(file: ET.Element, notes: Sequence[str]) -> str:
-    """Return the text of a document with a comment of sentences at its beginning."""
-    file.insert(0, comment(notes))
-    ET.indent(file)
-    return ET.tostring(file, encoding='unicode') + '\n'
+def render_description(name: str, values: Mapping[str, Any], **filters: Any) -> str:
+    """Return a description from its template; filters write numbers with every digit."""
+    templates = text_templates(
+        TEMPLATES,
+        comment=lambda notes: Markup(comment(notes).text),
+        spaced=spaced,
+        exact=lambda value: repr(float(value)),
+        finite=np.isfinite,
+        behind=np.matmul,
+        place=lambda place: spaced([*place[:3, 3], *quaternion(place[:3, :3])]),
+        **filters,
+    )
+    return templates.get_template(name).render(values)
+
+
+def quaternion(rotation: Array) -> Array:
+    """Return a rotation (3, 3) as x, y, z, w."""
+    return np.asarray(pin.Quaternion(np.ascontiguousarray(rotation)).coeffs())
 
 
 def spaced(values: Iterable[float]) -> str:

@@ -19,11 +19,11 @@ from ...core.model.urdf_parsing import movable_joints, root_link
 from ...exceptions import ConfigurationError
 from ...simulation_settings import SimulationSettings
 from ..configuration import Configuration, read_urdf
+from ..text_template import text_templates
 
 BROADCASTER = 'joint_state_broadcaster'
 GAINS = ('p', 'i', 'd', 'ff_velocity_scale')
-LIBRARY = 'gz_ros2_control-system'
-PLUGIN = 'gz_ros2_control::GazeboSimROS2ControlPlugin'
+TEMPLATES = Path(__file__).parent / 'descriptions'
 SYSTEM = 'gz_ros2_control/GazeboSimSystem'
 # Steps of Gazebo's physics in a second, as of its worlds that come with it [Hz].
 STEP_RATE = 1000
@@ -97,21 +97,12 @@ def gazebo_description(
         for plugin in gazebo.findall('plugin'):
             if 'ros2_control' in f'{plugin.get("filename")} {plugin.get("name")}'.lower():
                 gazebo.remove(plugin)
-    if root != 'world':
-        ElementTree.SubElement(robot, 'link', name='world')
-        fixed = ElementTree.SubElement(robot, 'joint', name='world_joint', type='fixed')
-        ElementTree.SubElement(fixed, 'parent', link='world')
-        ElementTree.SubElement(fixed, 'child', link=root)
-    system = ElementTree.SubElement(robot, 'ros2_control', name='gazebo', type='system')
-    hardware = ElementTree.SubElement(system, 'hardware')
-    ElementTree.SubElement(hardware, 'plugin').text = SYSTEM
-    for name, position in zip(joints, positions or [0.0] * len(joints), strict=True):
-        joint = ElementTree.SubElement(system, 'joint', name=name)
-        ElementTree.SubElement(joint, 'command_interface', name='effort')
-        state = ElementTree.SubElement(joint, 'state_interface', name='position')
-        ElementTree.SubElement(state, 'param', name='initial_value').text = f'{position!r}'
-        ElementTree.SubElement(joint, 'state_interface', name='velocity')
-    gazebo = ElementTree.SubElement(robot, 'gazebo')
-    plugin = ElementTree.SubElement(gazebo, 'plugin', filename=LIBRARY, name=PLUGIN)
-    ElementTree.SubElement(plugin, 'parameters').text = parameters
+    values = {
+        'root': root,
+        'system': SYSTEM,
+        'joints': dict(zip(joints, positions or [0.0] * len(joints), strict=True)),
+        'parameters': parameters,
+    }
+    added = text_templates(TEMPLATES).get_template('gazebo.xml').render(values)
+    robot.extend(ElementTree.fromstring(added))
     return ElementTree.tostring(robot, encoding='unicode')

@@ -22,7 +22,7 @@ from ...core.model.urdf_parsing import parse_urdf, snap_angles
 from ...core.parameters.physical_consistency import mass_properties, pseudo_inertia
 from ...core.parameters.plain_friction import plain_friction, PlainFriction
 from ...exceptions import ModelError
-from .bodies import Array, comment, distribute, document, MOMENTS, own_bodies
+from .bodies import Array, comment, distribute, MOMENTS, own_bodies, render_description
 from .drives import (
     describe_difference,
     explain_losses,
@@ -62,16 +62,14 @@ def srdf(model: 'IdentifiedModel') -> tuple[str, list[str]]:
 
     What it calls `mass` is the inertia of the rotor, on the joint's side with a gear ratio of 1.
     """
-    file = ET.Element('robot', name=model.robot.name)
-    rotors = ET.SubElement(file, 'rotor_params')
-    for joint, values in values_by_joint(model.robot, model.chi).items():
-        if joint in model.robot.joints and 'Ia' in values:
-            inertia = repr(max(values['Ia'], 0.0))
-            ET.SubElement(rotors, 'joint', name=joint, mass=inertia, gear_ratio='1')
+    found = values_by_joint(model.robot, model.chi)
+    known = [joint for joint in found if joint in model.robot.joints and 'Ia' in found[joint]]
+    rotors = {joint: max(found[joint]['Ia'], 0.0) for joint in known}
     notes = ['it holds rotor inertias alone: take the rest from a URDF']
     if names := ', '.join(coupling.name for coupling in model.robot.couplings):
         notes.append(f'motors that drive several joints ({names}) are left out')
-    return document(file, notes), notes
+    values = {'model': model, 'rotors': rotors, 'notes': notes}
+    return render_description('srdf.xml', values), notes
 
 
 def identified_urdf(

@@ -45,17 +45,17 @@ class Driver(NamedTuple):
     ----------
     service, type : relative name where the driver is started as its documents say, and interface
     requests : by the fields of each version of the interface, the one of most releases first
-    success : field of the answer, and its value where the payload is set
     state : topic and type that say what is set, and what reads a body from a message, None where
         it lacks one; None: the driver does not publish it
+    success : field of the answer, and its value where the payload is set
 
     """
 
     service: str
     type: str
     requests: tuple[Callable[[Array], dict[str, Any]], ...]
-    success: tuple[str, Any]
     state: tuple[str, str, Callable[[Any], Array | None]] | None = None
+    success: tuple[str, Any] = ('success', True)
 
 
 class Maker(NamedTuple):
@@ -166,6 +166,21 @@ def _set_payload(body: Array) -> dict[str, Any]:
     return {'mass': float(body[0]), 'center_of_gravity': _xyz(body[1:4])}
 
 
+def _set_inertia(body: Array) -> dict[str, Any]:
+    return {'payload': {'m': float(body[0]), 'com': _xyz(body[1:4]), **_moments(body)}}
+
+
+def _set_load(body: Array) -> dict[str, Any]:
+    """Fields of franka_msgs/srv/SetLoad."""
+    inertia = inertia_matrix(body).ravel(order='F').tolist()
+    return {'mass': float(body[0]), 'center_of_mass': body[1:4].tolist(), 'load_inertia': inertia}
+
+
+def _set_tcp_load(body: Array) -> dict[str, Any]:
+    """Fields of xarm_msgs/srv/SetTcpLoad: kg, mm."""
+    return {'weight': float(body[0]), 'center_of_gravity': (1000.0 * body[1:4]).tolist()}
+
+
 def _of_universal_robots(message: Any) -> Array | None:
     """Read the group `payload` of a control_msgs/DynamicJointState; names may have a prefix."""
     for name, values in zip(message.joint_names, message.interface_values, strict=False):
@@ -184,63 +199,25 @@ def _of_franka(message: Any) -> Array:
     return np.array([load.m, load.com.x, load.com.y, load.com.z, *moments])
 
 
+UNIVERSAL_ROBOTS = Driver(
+    'io_and_status_controller/set_payload',
+    'ur_msgs/srv/SetPayload',
+    (lambda body: {**_set_payload(body), **_moments(body)}, _set_inertia, _set_payload),
+    ('dynamic_joint_states', 'control_msgs/msg/DynamicJointState', _of_universal_robots),
+)
+FRANKA = Driver(
+    'service_server/set_load',
+    'franka_msgs/srv/SetLoad',
+    (_set_load,),
+    ('franka_robot_state_broadcaster/robot_state', 'franka_msgs/msg/FrankaRobotState', _of_franka),
+)
+UFACTORY = Driver(
+    'xarm/set_tcp_load', 'xarm_msgs/srv/SetTcpLoad', (_set_tcp_load,), success=('ret', 0)
+)
 MAKERS: Mapping[str, Maker] = {
-    'universal_robots': Maker(
-        universal_robots,
-        False,
-        ('tool0',),
-        Driver(
-            'io_and_status_controller/set_payload',
-            'ur_msgs/srv/SetPayload',
-            (
-                lambda body: {**_set_payload(body), **_moments(body)},
-                lambda body: {
-                    'payload': {'m': float(body[0]), 'com': _xyz(body[1:4]), **_moments(body)}
-                },
-                _set_payload,
-            ),
-            ('success', True),
-            ('dynamic_joint_states', 'control_msgs/msg/DynamicJointState', _of_universal_robots),
-        ),
-    ),
-    'franka': Maker(
-        franka,
-        True,
-        ('link8',),
-        Driver(
-            'service_server/set_load',
-            'franka_msgs/srv/SetLoad',
-            (
-                lambda body: {
-                    'mass': float(body[0]),
-                    'center_of_mass': body[1:4].tolist(),
-                    'load_inertia': inertia_matrix(body).ravel(order='F').tolist(),
-                },
-            ),
-            ('success', True),
-            (
-                'franka_robot_state_broadcaster/robot_state',
-                'franka_msgs/msg/FrankaRobotState',
-                _of_franka,
-            ),
-        ),
-    ),
-    'ufactory': Maker(
-        ufactory,
-        False,
-        ('link_eef',),
-        Driver(
-            'xarm/set_tcp_load',
-            'xarm_msgs/srv/SetTcpLoad',
-            (
-                lambda body: {
-                    'weight': float(body[0]),
-                    'center_of_gravity': (1000.0 * body[1:4]).tolist(),
-                },
-            ),
-            ('ret', 0),
-        ),
-    ),
+    'universal_robots': Maker(universal_robots, False, ('tool0',), UNIVERSAL_ROBOTS),
+    'franka': Maker(franka, True, ('link8',), FRANKA),
+    'ufactory': Maker(ufactory, False, ('link_eef',), UFACTORY),
     'kuka': Maker(kuka, True, ('tool0', 'flange')),
     'kinova': Maker(kinova, False, ('end_effector_link',)),
 }

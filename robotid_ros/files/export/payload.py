@@ -16,7 +16,7 @@ from ...exceptions import FileError, RecordingError
 from ..atomic import read_text, write_text
 from ..provenance import versions
 from ..yaml import dump_yaml, parse_yaml
-from .bodies import MOMENTS
+from .bodies import MOMENTS, render_description
 from .makers import determined, maker_lines
 
 FORMAT = 1
@@ -120,23 +120,9 @@ def payload_urdf(payload: Payload, link: str) -> str | None:
     """Return a link and the joint that fixes it to `link`; None where it has no inertia."""
     if not np.isfinite(payload.central_sigma).all():
         return None
-    moments = ' '.join(
-        f'{name}="{float(x)!r}"' for name, x in zip(MOMENTS, payload.central[4:], strict=True)
-    )
-    xyz = ' '.join(repr(float(x)) for x in payload.centre_of_mass)
-    return (
-        '<link name="payload">\n'
-        '  <inertial>\n'
-        f'    <origin xyz="{xyz}" rpy="0 0 0"/>\n'
-        f'    <mass value="{payload.mass!r}"/>\n'
-        f'    <inertia {moments}/>\n'
-        '  </inertial>\n'
-        '</link>\n'
-        '<joint name="payload_joint" type="fixed">\n'
-        f'  <parent link="{link}"/>\n'
-        '  <child link="payload"/>\n'
-        '</joint>\n'
-    )
+    inertia = dict(zip(MOMENTS, payload.central[4:], strict=True))
+    values = {'link': link, 'mass': payload.mass, 'centre': payload.centre_of_mass}
+    return render_description('payload.xml', values | {'inertia': inertia})
 
 
 def _known(value: float, sigma: float) -> float | None:

@@ -11,7 +11,6 @@ from io import BytesIO
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from ...core.model.base_parameters import base_parameters
 from ...core.model.robot import ElasticRobot
@@ -19,7 +18,7 @@ from ...core.parameters.plain_friction import plain_friction, PlainFriction
 from ...core.parameters.posterior import draw
 from ...exceptions import ConfigurationError
 from ..yaml import dump_yaml
-from .bodies import Array, principal_inertia, read_parts
+from .bodies import Array, principal_inertia, quaternion, read_parts
 from .identified_model import IdentifiedModel
 from .identified_urdf import identified_urdf
 
@@ -146,7 +145,6 @@ def _values(model: IdentifiedModel) -> dict[str, Any]:
     bodies, _, drives = read_parts(model)
     bodies = bodies[1:]
     found = [principal_inertia(body.inertial) for body in bodies]
-    quaternions = [pin.Quaternion(np.ascontiguousarray(axes)).coeffs() for *_, axes in found]
     joints = [body.joint.name for body in bodies if body.joint is not None]
     driven = [drives[name] for name in joints]
     return {
@@ -154,7 +152,7 @@ def _values(model: IdentifiedModel) -> dict[str, Any]:
         'mass': np.array([mass for mass, *_ in found]),
         'center': np.array([center for _, center, *_ in found]),
         'moments': np.array([moments for _, _, moments, _ in found]),
-        'axes': np.array([(w, x, y, z) for x, y, z, w in quaternions]),
+        'axes': np.array([np.roll(quaternion(axes), 1) for *_, axes in found]),
         'armature': np.array([drive.inertia for drive in driven]),
         'damping': np.array([drive.damping for drive in driven]),
         'frictionloss': np.array([drive.friction for drive in driven]),

@@ -7,19 +7,19 @@ what no result needs is left out. The rest of the package are templates in `cont
 """
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass
 import itertools
 from pathlib import Path
 import re
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 import numpy as np
 import pinocchio
 
 from ...core.model.robot import ElasticRobot, Robot
 from ...core.signals.samples import STANDSTILL
 from ...exceptions import ConfigurationError
+from ..text_template import text_templates
 from ..verdict_text import unusable_note
 from .drives import (
     COUPLINGS,
@@ -40,7 +40,7 @@ DECIMALS = 15
 # Share of the friction that is added unless a parameter says otherwise: that of a gear falls when
 # it warms up (Bittencourt and Gunnarsson 2012), and more than there is moves the robot by itself.
 FRICTION_SHARE = 0.5
-ATOM, PRODUCT, SUM = range(3)
+WORD, SHORT = re.compile(r'\w+'), re.compile(r'[\w.\[\]]+|\(-[\w.\[\]]+\)')
 # A body's mass, first moments ∫ r dm and second moments ∫ r rᵀ dm, as the C++ struct has them.
 MOMENTS = ('m', 'mx', 'my', 'mz', 'sxx', 'sxy', 'sxz', 'syy', 'syz', 'szz')
 # Of a drive, in the order of `Drive`.
@@ -72,14 +72,7 @@ def ros2_controller(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
         'friction_share': FRICTION_SHARE,
         'standstill': STANDSTILL,
     }
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters['literal'] = _literal
+    environment = text_templates(TEMPLATES, literal=_literal)
     files = {
         name.removesuffix('.jinja').replace('PACKAGE', package): (
             environment.get_template(name).render(values)
@@ -100,42 +93,24 @@ def _literal(value: float) -> str:
 
 @dataclass(frozen=True)
 class Expression:
-    """A C++ expression: its sign, its text without it, and the variables that it reads."""
+    """A C++ expression, in brackets unless it is a variable or a call."""
 
     text: str
-    kind: int = ATOM
-    reads: frozenset[str] = frozenset()
-    negative: bool = False
-
-    def __str__(self) -> str:
-        return f'-{self._factor}' if self.negative else self.text
-
-    @property
-    def _factor(self) -> str:
-        return f'({self.text})' if self.kind == SUM else self.text
 
     def __neg__(self) -> 'Expression':
-        kind, text = (PRODUCT, self._factor) if self.kind == SUM else (self.kind, self.text)
-        return Expression(text, kind, self.reads, not self.negative)
+        return Expression(f'(-{self.text})')
 
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):
             return NotImplemented  # the array multiplies its elements
-        if not isinstance(other, Expression):
-            if other in (0, 1, -1):
-                return 0.0 if other == 0 else self if other == 1 else -self
-            other = _number(other)
-        text = f'{self._factor} * {other._factor}'
-        negative = self.negative != other.negative
-        return Expression(text, PRODUCT, self.reads | other.reads, negative)
+        if not isinstance(other, Expression) and other in (0, 1, -1):
+            return 0.0 if other == 0 else self if other == 1 else -self
+        return Expression(f'({self.text} * {_text(other)})')
 
     def __add__(self, other: Any) -> 'Expression':
-        if not isinstance(other, Expression):
-            if other == 0:
-                return self
-            other = _number(other)
-        sign = '-' if other.negative else '+'
-        return Expression(f'{self} {sign} {other.text}', SUM, self.reads | other.reads)
+        if not isinstance(other, Expression) and other == 0:
+            return self
+        return Expression(f'({self.text} + {_text(other)})')
 
     def __sub__(self, other: Any) -> 'Expression':
         return self + -other
@@ -146,24 +121,21 @@ class Expression:
     __rmul__, __radd__ = __mul__, __add__
 
 
-def _number(value: float) -> Expression:
-    return Expression(repr(abs(float(value))), negative=value < 0)
+def _text(value: Any) -> str:
+    return value.text if isinstance(value, Expression) else repr(float(value))
 
 
-@dataclass
 class Statements:
-    """Lines of C++ that give names to expressions."""
+    """Lines of C++ that give names to expressions: {expression: name}."""
 
-    lines: dict[str, Expression] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
 
     def let(self, value: Any, name: str) -> Any:
         """Return what stands for an expression from now on: a variable, or itself if short."""
-        if not isinstance(value, Expression) or value.kind == ATOM:
+        if not isinstance(value, Expression) or SHORT.fullmatch(value.text):
             return value
-        known = self.names.setdefault(str(value), name)
-        self.lines.setdefault(known, value)
-        return Expression(known, reads=frozenset({known}))
+        return Expression(self.names.setdefault(value.text, name))
 
     def vector(self, values: Any, name: str) -> Any:
         """Name the components of a vector."""
@@ -172,31 +144,27 @@ class Statements:
 
     def function(self, results: Sequence[Any]) -> list[str]:
         """Return the statements that the results need, and those that store them in `tau`."""
-        needed = set().union(*(r.reads for r in results if isinstance(r, Expression)))
-        lines: list[str] = []
-        for name, value in reversed(self.lines.items()):
+        stored = [f'tau[{k}] = {_text(result)};' for k, result in enumerate(results)]
+        needed, lines = set(WORD.findall(' '.join(stored))), list[str]()
+        for text, name in reversed(self.names.items()):
             if name in needed:
-                needed |= value.reads
-                lines.insert(0, f'const double {name} = {value};')
-        return lines + [f'tau[{k}] = {result};' for k, result in enumerate(results)]
+                needed.update(WORD.findall(text))
+                lines.insert(0, f'const double {name} = {text};')
+        return lines + stored
 
 
 # The model
 
 
 def _links(model: IdentifiedModel) -> list[dict[str, Any]]:
-    """Return of each link its joint, its parameters, and in C++ and as numbers its `MOMENTS`."""
+    """Return of each link its joint, its parameters, and its `MOMENTS` but for factors."""
     robot, found = model.robot, []
     for joint, columns in zip(robot.links, robot.body_columns, strict=True):
         parameters = [(robot.parameters[c], float(model.chi[c])) for c in columns]
-        XX, XY, XZ, YY, YZ, ZZ, *first, mass = (parameter.name for parameter, _ in parameters)
-        xx, xy, xz, yy, yz, zz, *rest = (value for _, value in parameters)
-        sums = (f'{YY} + {ZZ} - {XX}', f'{XX} + {ZZ} - {YY}', f'{XX} + {YY} - {ZZ}')
-        sxx, syy, szz = (f'0.5 * ({text})' for text in sums)
-        texts = [mass, *first, sxx, f'-{XY}', f'-{XZ}', syy, f'-{YZ}', szz]
+        xx, xy, xz, yy, yz, zz, *first, mass = (value for _, value in parameters)
         second = [yy + zz - xx, xy, xz, xx + zz - yy, yz, xx + yy - zz]
-        values = [rest[3], *rest[:3], *second]
-        found.append({'joint': joint, 'parameters': parameters, 'texts': texts, 'values': values})
+        values = [mass, *first, *second]
+        found.append({'joint': joint, 'parameters': parameters, 'values': values})
     return found
 
 
@@ -363,5 +331,4 @@ def _symmetric(xx: Any, xy: Any, xz: Any, yy: Any, yz: Any, zz: Any) -> Any:
 
 
 def _call(function: str, value: Any) -> Expression:
-    value = value if isinstance(value, Expression) else _number(value)
-    return Expression(f'{function}({value})', PRODUCT, value.reads)
+    return Expression(f'{function}({_text(value)})')

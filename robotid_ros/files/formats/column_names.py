@@ -1,7 +1,7 @@
 """What the names of columns say: quantity, unit, measured or commanded, and which joint."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 import dataclasses
 from dataclasses import dataclass
 import itertools
@@ -196,8 +196,7 @@ def match_names(found: Sequence[str], known: Sequence[str]) -> dict[str, str]:
     shorter = without_beginning(found)
     matched = _same(found, known)
     for names in ({name: name for name in found}, shorter):
-        for shape in (str, simplified):
-            matched = matched or _by_affix({shape(n): names[n] for n in names}, known, shape)
+        matched = matched or _by_affix({simplified(n): names[n] for n in names}, known)
     return {} if _counts_otherwise(found, matched, known) else matched
 
 
@@ -228,11 +227,9 @@ def _same(found: Sequence[str], known: Sequence[str]) -> dict[str, str]:
     return same
 
 
-def _by_affix(
-    found: dict[str, str], known: Sequence[str], shape: Callable[[str], str]
-) -> dict[str, str]:
-    """Match most of the names, {in a shape: name}, by one affix, where no other does as well."""
-    shapes = [shape(joint) for joint in known]
+def _by_affix(found: dict[str, str], known: Sequence[str]) -> dict[str, str]:
+    """Match most of the names, {simplified: name}, by one affix, where no other does as well."""
+    shapes = [simplified(joint) for joint in known]
     joints = {text: joint for text, joint in zip(shapes, known, strict=True) if text}
     if '' in found or max(Counter(shapes).values(), default=0) > 1:
         return {}
@@ -267,7 +264,7 @@ _SAY_MORE = (REFERENCE | MEASURED | OTHER).union(
     *(WORDS[q] for q in ('position', 'velocity', 'effort', 'time', 'temperature'))
 )
 _NUMBER = re.compile(r'\d+')
-_PATH = re.compile(r'(.*[/.])?(?P<joint>[^/.\[\]]+)[/.][A-Za-z_]+$')
+_PART, _IN_PATH = re.compile(r'[^_./ :\[\]()-]+'), re.compile(r'(^|[/.])\{joint\}[/.]')
 # What is put behind a name that was there before, here and by pandas, and its first number.
 _REPEATED = re.compile(r' \(\{i\}\)$|\.\{i\}$')
 _SECOND = {' ({i})': 2, '.{i}': 1}
@@ -285,15 +282,19 @@ class Group:
 def group(names: Iterable[str], joints: Sequence[str]) -> list[Group]:
     """Group names of columns that differ in the number or the name of one of `joints` only."""
     spelt = {simplified(joint) for joint in joints}
-    likely = {name: _candidates(name, joints) for name in names}
-    every = {name: dict.fromkeys([*likely[name], *_remainders(name, spelt)]) for name in likely}
+    every = {name: _options(name, spelt) for name in names}
     words: dict[str, list[str]] = defaultdict(list)
     for pattern, key in itertools.chain.from_iterable(every.values()):
         if isinstance(key, str) and (key in joints or not key.isdecimal()):
             words[pattern].append(key)
     # Names that are joints', in another spelling or with an affix.
-    named = {(pattern, key) for pattern in words for key in match_names(words[pattern], joints)}
-    found = {name: [o for o in every[name] if o in named] or likely[name] for name in likely}
+    named: set[tuple[str, Key]] = {
+        (pattern, key) for pattern in words for key in match_names(words[pattern], joints)
+    }
+    found = {
+        name: [o for o in own if o in named] or [o for o in own if _is_likely(name, *o)]
+        for name, own in every.items()
+    }
     counts = Counter(pattern for options in found.values() for pattern, _ in options)
     groups: dict[str, list[tuple[Key, str]]] = defaultdict(list)
     for name, options in found.items():
@@ -307,6 +308,11 @@ def group(names: Iterable[str], joints: Sequence[str]) -> list[Group]:
             one = Group(pattern, meaning, tuple(sorted(members, key=_order)))
             families[_family(one)].append(one)
     return [one for parts in families.values() for one in _joined(parts)]
+
+
+def _is_likely(name: str, pattern: str, key: Key) -> bool:
+    """Whether an option may count where no joint is known: of words, numbers come before."""
+    return not (isinstance(key, str) and _NUMBER.search(name)) or bool(_IN_PATH.search(pattern))
 
 
 def _family(found: Group) -> tuple[str, Meaning]:
@@ -349,51 +355,29 @@ def _order(member: tuple[Key, str]) -> int:
     return member[0] if isinstance(member[0], int) else 0
 
 
-def _candidates(name: str, joints: Sequence[str]) -> list[tuple[str, Key]]:
-    """Return patterns that a name may follow, the likeliest first."""
-    found: list[tuple[str, Key]] = []
-
-    def add(start: int, stop: int, key: Key, place: str = 'joint') -> None:
-        found.append((f'{name[:start]}{{{place}}}{name[stop:]}', key))
-
-    for joint in sorted(joints, key=len, reverse=True):
-        if match := re.search(rf'(?<![^\W_]){re.escape(joint)}(?![^\W_])', name):
-            add(*match.span(), joint)
-            break
-    numbers = list(_NUMBER.finditer(name))
-    for match in reversed(numbers):
-        add(*match.span(), int(match.group()), 'i')
-    found += [] if numbers else [(name, None)]
-    if path := _PATH.match(name):
-        add(*path.span('joint'), path['joint'])
-    found += [] if numbers else _remainders(name)
-    return [option for option in dict.fromkeys(found) if understand(option[0])]
-
-
-def _remainders(name: str, spelt: Set[str] = frozenset()) -> list[tuple[str, Key]]:
+def _options(name: str, spelt: Set[str]) -> list[tuple[str, Key]]:
     """
-    Split off the quantity at one end of a name: `shoulder_pan.position`, `Lage_ist_X`.
+    Return patterns that a name may follow and the joint in it, the likeliest first.
 
-    What remains says nothing else, such as `target_shoulder`, or is a joint that is known.
+    The joint is one of those that are `spelt`, a number, or all neighbours in a part of a path
+    that say nothing else: `shoulder_pan.position`, `Lage_ist_X`, `/arm/elbow/target_position`.
     """
-    found: list[tuple[str, Key]] = []
-    for start, stop in _remaining_spans(name):
-        joint = name[start:stop]
-        words = {word.lower() for word in WORD.findall(joint)}
-        if simplified(joint) in spelt or not words & _SAY_MORE:
-            found.append((f'{name[:start]}{{joint}}{name[stop:]}', joint))
-    return [option for option in found if understand(option[0])]
-
-
-def _remaining_spans(name: str) -> Iterator[tuple[int, int]]:
-    """Yield what a name is without its first or last word, or those that say what it is."""
-    for match in (
-        re.match(r'(?P<quantity>[A-Za-z]+)[_./ :-]+(?P<joint>.+)$', name),
-        re.match(r'\W*(?P<joint>\w.*)[_./ :-]+(?P<quantity>[A-Za-z]+)$', name),
-    ):
-        if match and match.group('quantity').lower() not in REFERENCE | MEASURED:
-            yield match.span('joint')
-    parts = list(re.finditer(r'[^_./ :-]+', name))
-    silent = [k for k, part in enumerate(parts) if _SAY_MORE.isdisjoint(words_of(part[0]))]
-    if silent and len(silent) < len(parts):
-        yield parts[silent[0]].start(), parts[silent[-1]].end()
+    known, silent = list[tuple[str, Key]](), list[tuple[str, Key]]()
+    bracketed = BRACKETS.search(name)
+    parts = [*_PART.finditer(name, 0, bracketed.start() if bracketed else len(name))]
+    said = [not _SAY_MORE.isdisjoint(words_of(part[0])) for part in parts]
+    for (i, first), (k, last) in itertools.combinations_with_replacement(enumerate(parts), 2):
+        start, stop = first.start(), last.end()
+        option = f'{name[:start]}{{joint}}{name[stop:]}', name[start:stop]
+        whole = i == 0 or said[i - 1] or name[parts[i - 1].end()] in '/.'
+        whole &= k + 1 == len(parts) or said[k + 1] or name[stop] in '/.'
+        if simplified(option[1]) in spelt:
+            known.append(option)
+        elif whole and not any(said[i : k + 1]) and not {*'/.'} & {*option[1]}:
+            silent.append(option)
+    numbers: list[tuple[str, Key]] = [
+        (f'{name[: number.start()]}{{i}}{name[number.end() :]}', int(number[0]))
+        for number in reversed([*_NUMBER.finditer(name)])
+    ]
+    options = dict.fromkeys([*known, *(numbers or [(name, None)]), *silent])
+    return [option for option in options if understand(option[0])]

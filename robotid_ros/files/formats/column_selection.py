@@ -7,7 +7,6 @@ Where names do not say it, joint states that only words tell, and what columns l
 from collections.abc import Mapping, Sequence
 import dataclasses
 from dataclasses import dataclass
-import itertools
 import re
 
 import numpy as np
@@ -130,27 +129,9 @@ def find(table: ColumnTable, joints: Sequence[str]) -> dict[str, Selection]:
         ]  # fmt: skip
         if fitting:
             fitting.sort(key=lambda s: _rank(s, joints))
-            _refuse_several(table, quantity, fitting, joints)
             best = _with_nanoseconds(fitting) if quantity == 'time' else fitting[0]
             found[quantity] = dataclasses.replace(best, others=tuple(fitting[1:]))
     return found
-
-
-def _refuse_several(
-    table: ColumnTable, quantity: str, ranked: Sequence[Selection], joints: Sequence[str]
-) -> None:
-    """Raise an error where arrays of several columns differ in the joint or the number only."""
-    arrays = [s.pattern for s in ranked if table.widths.get(s.pattern, 0) > 1]
-    for found in group(arrays, joints):
-        keys = [key for key, _ in found.members]
-        alike = all(isinstance(key, int) or key in joints for key in keys)
-        if len(keys) > 1 and alike and ranked[0].pattern in (name for _, name in found.members):
-            each = ','.join(f'{name}[0:1]' for name in arrays[:3])
-            raise RecordingError(
-                f"'{table.source}' has {quantity} in several arrays of several columns each, "
-                f'{shortened(arrays)}: name one column of each joint, as in --columns '
-                f"'{quantity}={each}', or give one record per sample"
-            )
 
 
 def _times(table: ColumnTable) -> list[Selection]:
@@ -349,67 +330,18 @@ def places_of(
     return {joint: column for joint, column in places.items() if joint in positions}, notes
 
 
-# Columns of a table that are looked at, and whole numbers that are states of a machine.
-MOST_COLUMNS, MOST_STATES = 64, 20
-WIDER = 10.0  # a range that many times another one is told apart
-EMPTY = 'no numbers'
-_OF_ARRAY = re.compile(r'(.+)\[(\d+):(\d+)\]')
-
-
-def _described(columns: Mapping[str, np.ndarray]) -> str:
-    """Say what columns (N,) look like, those that follow one another and are alike at once."""
-    parts: list[tuple[str, list[str], float, float]] = []
-    for name, values in columns.items():
-        known = values[np.isfinite(values)].astype(float)
-        kind, low, high = _kind(known), known.min(initial=np.inf), known.max(initial=-np.inf)
-        if parts and parts[-1][0] == kind:
-            _, members, least, most = parts[-1]
-            own, other = high - low, most - least
-            if kind == EMPTY or (own <= WIDER * other and other <= WIDER * own):
-                parts[-1] = kind, [*members, name], min(least, low), max(most, high)
-                continue
-        parts.append((kind, [name], low, high))
-    return '; '.join(f'{_span(names)}: {kind.format(*ends)}' for kind, names, *ends in parts)
-
-
-def _kind(known: np.ndarray) -> str:
-    """Return what numbers look like, with places for the least and the largest."""
-    if not known.size:
-        return EMPTY
-    steps = np.diff(known)
-    if not steps.any():
-        return 'constant'
-    if (steps == 1.0).all() and known[0] in (0.0, 1.0):
-        return 'counts the rows'
-    if (steps >= 0.0).all() and 2 * np.count_nonzero(steps) > len(steps):
-        return 'grows like a clock from {:.6g} to {:.6g}'
-    if (known == np.round(known)).all() and len(np.unique(known)) <= MOST_STATES:
-        return 'few whole numbers from {:.6g} to {:.6g}'
-    return 'from {:.3g} to {:.3g}'
-
-
-def _span(members: Sequence[str]) -> str:
-    first, last = members[0], members[-1]
-    ends = [_OF_ARRAY.fullmatch(name) for name in (first, last)]
-    if ends[0] and ends[1] and ends[0][1] == ends[1][1]:
-        return f'{ends[0][1]}[{ends[0][2]}:{ends[1][3]}]'
-    return first if len(members) == 1 else f'{first}..{last}'
+# Columns of a table that are looked at.
+MOST_COLUMNS = 64
 
 
 def _looks_of(table: ColumnTable) -> str:
-    """Describe the columns of a table, those of arrays each, for messages."""
-    counts = np.cumsum([width or 1 for width in table.widths.values()])
-    few = itertools.compress(table.widths, counts <= MOST_COLUMNS)
-    columns: Columns = {}
-    for name, values in table.read([*few]).items():
-        if values.ndim == 1:
-            columns[name] = values
-        else:
-            columns |= {f'{name}[{k}:{k + 1}]': column for k, column in enumerate(values.T)}
-    if not columns:
-        return table.known
-    more = f', … ({counts[-1]} in all)' if counts[-1] > MOST_COLUMNS else ''
-    return f'{_described(columns)}{more}'
+    """Return the columns of a table with their ranges, for messages."""
+    looks = []
+    for name, values in table.read([*table.widths][:MOST_COLUMNS]).items():
+        known, width = values[np.isfinite(values)], table.widths[name]
+        shown = f'{known.min():.5g} to {known.max():.5g}' if known.size else 'no numbers'
+        looks.append(f'{name}[0:{width}]: {shown}' if width else f'{name}: {shown}')
+    return shortened([*looks, *[*table.widths][MOST_COLUMNS:]], MOST_COLUMNS)
 
 
 EXAMPLES = {'time': 't', 'position': 'q{i}', 'velocity': 'dq{i}', 'effort': 'tau{i}'}
@@ -433,20 +365,6 @@ def missing(
         f"'{table.source}' has no column that looks like {quantity} by its name (its "
         f"columns: {_looks_of(table)}{known}): name it with --columns '{example}'{hint}"
     )
-
-
-def are_successive(values: np.ndarray) -> bool:
-    """
-    Tell whether columns (N, n) are samples of one signal behind each other, and not joints.
-
-    Read row by row they are smooth: steps are an n-th of those between rows, and hardly change.
-    """
-    values = values[np.isfinite(values).all(axis=1)]
-    if values.shape[1] < 2 or len(values) < 3:
-        return False
-    steps = np.diff(values.ravel())
-    sizes = [np.sqrt(np.mean(x**2)) for x in (steps, np.diff(steps), np.diff(values, axis=0))]
-    return bool(sizes[1] < 0.5 * sizes[0] and sizes[0] * values.shape[1] < 1.5 * sizes[2])
 
 
 def echoed_columns(table: ColumnTable, joints: Sequence[str]) -> dict[str, Selection]:

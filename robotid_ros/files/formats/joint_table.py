@@ -1,6 +1,6 @@
 """Joint states as one table, whether a file of columns, a bag or a topic holds them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
@@ -67,33 +67,23 @@ MAX_SPACING = 4.5
 
 
 def interpolate(
-    wanted: np.ndarray, time: np.ndarray, values: np.ndarray, beyond: float = 0.0
-) -> np.ndarray:
+    wanted: np.ndarray, time: np.ndarray, values: np.ndarray, beyond: float
+) -> tuple[np.ndarray, np.ndarray]:
     """
-    Interpolate values (M, …) at times (M,) linearly at others (N,), `beyond` as `interpolator`.
+    Interpolate values (M, …) at times (M,) linearly at others (N,).
 
-    Returns (N, …), NaN where no two neighbours are near.
+    Not where neighbours are more than `MAX_SPACING` of their usual intervals apart; still as far
+    as `beyond` of one outside their ends. Returns (N, …), NaN where it is not, and where it is.
     """
     time, first = np.unique(time, return_index=True)
-    near, at = interpolator(wanted, time, beyond)
     flat = values[first].astype(float).reshape(len(first), -1)
-    found = np.column_stack([np.where(near, at(column), np.nan) for column in flat.T])
-    return found.reshape(len(wanted), *values.shape[1:])
-
-
-def interpolator(
-    wanted: np.ndarray, time: np.ndarray, beyond: float
-) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-    """
-    Return where times (N,) lie between others, and how to interpolate values (M,) there.
-
-    Not where the others, which grow, are more than `MAX_SPACING` of their usual intervals apart;
-    still as far as `beyond` of one outside their ends.
-    """
-    if len(time) < 2:
-        return np.zeros(len(wanted), dtype=bool), lambda v: np.full(len(wanted), np.nan)
-    after = np.clip(np.searchsorted(time, wanted), 1, len(time) - 1)
-    usual = float(np.median(np.diff(time)))
-    near = time[after] - time[after - 1] <= MAX_SPACING * usual
-    near &= (wanted >= time[0] - beyond * usual) & (wanted <= time[-1] + beyond * usual)
-    return near, lambda v: np.interp(wanted - time[0], time - time[0], v)
+    found = np.full((len(wanted), flat.shape[1]), np.nan)
+    near = np.zeros(len(wanted), bool)
+    if len(time) > 1:
+        after = np.clip(np.searchsorted(time, wanted), 1, len(time) - 1)
+        usual = float(np.median(np.diff(time)))
+        near = time[after] - time[after - 1] <= MAX_SPACING * usual
+        near &= (wanted >= time[0] - beyond * usual) & (wanted <= time[-1] + beyond * usual)
+        for k, column in enumerate(flat.T):
+            found[near, k] = np.interp(wanted[near] - time[0], time - time[0], column)
+    return found.reshape(len(wanted), *values.shape[1:]), near

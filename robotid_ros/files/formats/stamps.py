@@ -193,30 +193,28 @@ def _unit(
             "--columns 'time=NAME', or give the rate in Hz with --rate"
         )
     # '' where it is longer than a second
-    unit, reason = next(u for u, longest in STEPS if step <= longest), 'by their steps'
+    usual = next(u for u, longest in STEPS if step <= longest)
     proven = proven_time_unit(time, motion['position'], motion['velocity'])
-    if proven and not _RATES[0] <= 1.0 / (step * FACTORS['time'][proven]) <= _RATES[1]:
-        proven = ''  # velocities of motors
-    if proven not in (unit, ''):
-        unit, reason = proven, 'for so the velocities are the derivatives of the positions'
-    elif not unit:
+    if proven and _RATES[0] <= 1.0 / (step * FACTORS['time'][proven]) <= _RATES[1]:
+        fitting, reason = [proven], 'for so the velocities are the derivatives of the positions'
+    elif not usual:
         raise RecordingError(
             f'the times {selection.pattern} are {step:.3g} apart, too short for seconds: give '
             "their unit, as in --units 'time=min' (also h, d for days, s)"
         )
-    elif not proven:
-        fitting = _permitted(time, step, unit, motion)
-        if len(fitting) != 1:
-            may = ' or '.join(fitting)
-            may = f'which may be {may}' if may else f'and the robot too fast for {unit}'
-            raise RecordingError(
-                f'the times {selection.pattern} are {step:.6g} apart, {may}: give their unit, as '
-                f"in --units 'time={(fitting or [unit])[-1]}', or the rate in Hz with --rate"
-            )
-        if fitting != [unit]:
-            unit, reason = fitting[0], 'for so the robot is as fast as its description permits'
-    if unit == 's' and reason == 'by their steps':
-        return unit, 0.0, []
+    else:  # else the velocities may be of motors
+        fitting = _permitted(time, step, usual, motion)
+        reason = 'for so the robot is as fast as its description permits'
+    if len(fitting) != 1:
+        may = ' or '.join(fitting)
+        may = f'which may be {may}' if may else f'and the robot too fast for {usual}'
+        raise RecordingError(
+            f'the times {selection.pattern} are {step:.6g} apart, {may}: give their unit, as in '
+            f"--units 'time={(fitting or [usual])[-1]}', or the rate in Hz with --rate"
+        )
+    (unit,) = fitting
+    if unit == usual:
+        return unit, 0.0, [] if unit == 's' else [_assumed(selection, unit, 'by their steps')]
     return unit, 0.0, [_assumed(selection, unit, reason)]
 
 

@@ -12,7 +12,6 @@ from ...core.signals.derived_efforts import refuse_derived_efforts
 from ...exceptions import RecordingError
 from .column_names import words_of
 from .column_selection import (
-    are_successive,
     Column,
     columns_of_joints,
     echoed_columns,
@@ -90,12 +89,6 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
                 places['effort'], values['effort'] = own, efforts
                 notes += [*more, finding('efforts_zero', column=zero, taken=other.pattern)]
                 break
-    if are_successive(values['position']):
-        raise RecordingError(
-            f"'{table.source}', {found['position'].pattern}: the columns are successive samples "
-            'of one signal, not joints: give one row per sample'
-        )
-
     units = _Units(joints, found, places, options)
     unit, deduced = units.of_positions(values['position'])
     fastest = np.array([(j.velocity if j else 0.0) or math.inf for j in units.joints])

@@ -37,28 +37,28 @@ WITHOUT_VALUE: Mapping[str, frozenset[str]] = {
 }
 CURRENTS = ('a', 'ma')
 ANGLES = ('deg', 'rev', 'rad', 'deg/s', 'rpm', 'rev/s', 'rad/s')
-_ALIASES = {
-    **{'sec': 's', 'secs': 's', 'second': 's', 'seconds': 's', 'µs': 'us', 'μs': 'us'},
-    **{'msec': 'ms', 'usec': 'us', 'nsec': 'ns', 'nsecs': 'ns', 'nanosec': 'ns'},
-    **{'nanosecs': 'ns', 'nanoseconds': 'ns'},
-    **{'radian': 'rad', 'radians': 'rad', 'degree': 'deg', 'degrees': 'deg', '°': 'deg'},
-    **{'turn': 'rev', 'turns': 'rev', '°/s': 'deg/s', 'degps': 'deg/s', 'radps': 'rad/s'},
-    **{'minute': 'min', 'minutes': 'min', 'hours': 'h', 'day': 'd', 'days': 'd'},
-    **{'1/min': 'rpm', 'min⁻¹': 'rpm', 'u/min': 'rpm', 'tr/min': 'rpm'},
-    **{'grad': 'deg', 'grad/s': 'deg/s', 'degré': 'deg', 'degrés': 'deg', 'grados': 'deg'},
-    **{'incs': 'inc', 'incr': 'inc', 'increments': 'inc', 'inkremente': 'inc', 'count': 'counts'},
-    **{'cnt': 'counts', 'cnts': 'counts', 'pulse': 'counts', 'pulses': 'counts'},
-    **{
-        'ticks': 'counts',
-        'percent': '%',
-        '‰': '0.1%',
-        'permille': '0.1%',
-        '1/1000': '0.1%',
-        '01%': '0.1%',
-    },
-    **{'volt': 'v', 'volts': 'v'},
-    **{'r/min': 'rpm', 'rev/min': 'rpm', 'amp': 'a', 'amps': 'a', 'ampere': 'a'},
+_SPELLINGS = {
+    's': 'sec secs second seconds',
+    'ms': 'msec',
+    'us': 'µs μs usec',
+    'ns': 'nsec nsecs nanosec nanosecs nanoseconds',
+    'min': 'minute minutes',
+    'h': 'hours',
+    'd': 'day days',
+    'rad': 'radian radians',
+    'deg': 'degree degrees ° grad degré degrés grados',
+    'rev': 'turn turns',
+    'rad/s': 'radps',
+    'deg/s': '°/s degps grad/s',
+    'rpm': '1/min min⁻¹ u/min tr/min r/min rev/min',
+    'inc': 'incs incr increments inkremente',
+    'counts': 'count cnt cnts pulse pulses ticks',
+    '%': 'percent',
+    '0.1%': '‰ permille 1/1000 01%',
+    'v': 'volt volts',
+    'a': 'amp amps ampere',
 }
+_ALIASES = {word: unit for unit, words in _SPELLINGS.items() for word in words.split()}
 # Letters that are units only between brackets: in names they are something else.
 _BRACKETS_ONLY = ('s', 'm', 'n', 'a', 'min', 'h', 'd', 'v')
 # A velocity that is a multiple of the position's derivative: correlation, tolerance of the

@@ -24,8 +24,8 @@ from ..provenance import versions
 from . import drawing
 from .drawing import finish, MEASURED, NEUTRAL, new_plot, PREDICTED, RESIDUAL, single
 from .moving_arm import moving_arm
-from .pages import Figure, FirstScreen
-from .templates import number, percent, render
+from .pages import FirstScreen
+from .templates import render
 
 TITLES = {'good': 'Can be run', 'fair': 'Can be run with care', 'poor': 'Not to be run'}
 COLORS = {'excitation': PREDICTED, 'validation': MEASURED}
@@ -64,7 +64,12 @@ def design_page(
         design=design,
         verdict_title=TITLES[first.level],
         first=first,
-        tiles=_figures(design, settings),
+        limits=settings,
+        largest=max(
+            (share, name, joint)
+            for name in QUANTITIES
+            for share, joint in zip(getattr(design.usage, name), t.joints, strict=True)
+        ),
         found=found,
         severe=bool(design.shortcomings or design.unchecked),
         motions=list(motions),
@@ -72,7 +77,10 @@ def design_page(
         curves=lambda j: joint_curves(series, time, design, j, bool(robot.prismatic[j])),
         usage={quantity: getattr(design.usage, quantity) for quantity in QUANTITIES},
         search=search(design),
-        facts=_facts(design, robot, configuration),
+        description=configuration.robot.urdf,
+        hash=hashlib.sha256(robot.urdf.encode()).hexdigest(),
+        written=datetime.now(timezone.utc).isoformat(timespec='seconds'),
+        versions=versions(),
         command=command,
         settings={
             group: dataclasses.asdict(getattr(configuration, group))
@@ -102,46 +110,6 @@ def verdict_of(design: Design, settings: ExcitationSettings) -> FirstScreen:
         'Watch it below for what no configuration knows, such as cables, then run it: '
         'excitation.trajectory names the file.',
     )
-
-
-def _figures(design: Design, settings: ExcitationSettings) -> list[Figure]:
-    """Return value, text and class of the five figures."""
-    condition, bound = design.condition_numbers['normalised'], settings.largest_condition
-    raw = number(design.condition_numbers['raw'], '.3g')
-    share, quantity, joint = max(
-        (value, name, joint)
-        for name in QUANTITIES
-        for value, joint in zip(getattr(design.usage, name), design.trajectory.joints, strict=True)
-    )
-    distance, least = design.usage.distance, 1e3 * settings.workspace.distance
-    near, apart = '—', 'no bodies to keep apart'
-    if distance is not None:
-        near = f'{1e3 * distance:.0f} mm'
-        apart = f'smallest distance between bodies; at least {least:g} mm'
-    other = f'; validation {design.validation.period:g} s' if design.validation else ''
-    text = f'condition number, normalised; at most {bound:g}. Raw: {raw}'
-    solver = f'evaluations of the search by {design.solver}, seed {design.seed}'
-    periods = f'{settings.periods} × {design.trajectory.period:g} s'
-    return [
-        (number(condition, '.3g'), text, 'good' if condition <= bound else 'poor'),
-        (periods, f'periods that are run{other}', ''),
-        (percent(share, 0), f'largest share of a limit: {quantity} of {joint}', ''),
-        (near, apart, ''),
-        (f'{design.evaluations}', solver, ''),
-    ]
-
-
-def _facts(design: Design, robot: Robot, configuration: Configuration) -> dict[str, Any]:
-    validation = design.validation
-    return {
-        'hash of the excitation': design.trajectory.hash,
-        'hash of the validation': validation.hash if validation else None,
-        'robot description': configuration.robot.urdf,
-        'SHA-256 of the robot description': hashlib.sha256(robot.urdf.encode()).hexdigest(),
-        'designed in': f'{design.elapsed:.1f} s' if design.elapsed else None,
-        'page written at': datetime.now(timezone.utc).isoformat(timespec='seconds'),
-        **{f'version of {package}': version for package, version in versions().items()},
-    }
 
 
 def motions_of(design: Design) -> dict[str, Trajectory]:

@@ -15,37 +15,16 @@ from ..torques_file import Torques
 from .thinning import thin
 
 MEASURED, PREDICTED, RESIDUAL = '#94a3b8', '#1d4ed8', '#dc2626'
-INK, LINES = '#1e293b', '#e2e8f0'
 FORMATS = ('.png', '.svg', '.pdf')
 RESOLUTION = 110  # of pixels [1/inch]
 POINTS = 1200  # of a curve at most, to keep pictures small
-STYLE: Any = {
-    'svg.fonttype': 'none',
-    'font.family': 'sans-serif',
-    'font.size': 9.0,
-    'axes.edgecolor': LINES,
-    'axes.labelcolor': INK,
-    'axes.titlesize': 10.0,
-    'axes.titleweight': 'bold',
-    'axes.titlelocation': 'left',
-    'axes.spines.top': False,
-    'axes.spines.right': False,
-    'axes.grid': True,
-    'axes.axisbelow': True,
-    'grid.color': LINES,
-    'grid.linewidth': 0.6,
-    'xtick.color': INK,
-    'ytick.color': INK,
-    'text.color': INK,
-    'text.parse_math': False,  # names of joints may hold a $
-    'legend.frameon': False,
-}
+STYLE = Path(__file__).parent / 'figures.mplstyle'
 
 
 def draw_torques(data: Torques | Validation) -> Figure:
     """Draw measured and predicted torque over time and the residual."""
     count = len(data.joints)
-    with matplotlib.rc_context(STYLE):
+    with matplotlib.rc_context(fname=STYLE):
         figure = Figure(figsize=(10.5, 2.1 * count + 0.5), layout='constrained')
         axes = figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
         for index, axis in enumerate(axes):

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 import itertools
 import math
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..verdict_text import next_step, sentences, TITLES
 from ..verification import FEED_FORWARD, NEW_GAINS, PRESENT, Verification
 from . import drawing
 from .moving_arm import bodies_of, known_shares, scene
-from .templates import GOOD_PERCENT, number, percent, render, residual_class
+from .templates import GOOD_PERCENT, render
 from .thinning import phases
 
 COLORS = {
@@ -30,9 +30,6 @@ NOTHING = 1e-9  # of the effort: rounding
 CORRELATED = 0.8
 SETS = {PRIOR: 'robot description', STANDARD: 'identified.urdf', BASE: 'base parameters'}
 RUNS = {PRESENT: 'as it is', FEED_FORWARD: 'feed-forward', NEW_GAINS: 'proposed gains'}
-
-# Value, what it is, and class.
-Figure: TypeAlias = tuple[str, str, str]
 
 
 class FirstScreen(NamedTuple):
@@ -78,7 +75,6 @@ def comparison_page(results: Mapping[str, Results]) -> str:
         for name, each in results.items()
     }
     title = ' and '.join(dict.fromkeys(each.robot or 'robot' for each in results.values()))
-    first, *others = results
     return render(
         'comparison.html',
         title=f'{title}: comparison',
@@ -89,22 +85,9 @@ def comparison_page(results: Mapping[str, Results]) -> str:
         results=results,
         lines=lines,
         joints=list(dict.fromkeys(itertools.chain.from_iterable(lines.values()))),
-        pairs=[_pair(first, other, results) for other in others],
+        differences_of=differences,
         total_residual=total_residual,
     )
-
-
-def _pair(first: str, second: str, results: Mapping[str, Results]) -> dict[str, Any]:
-    one, other = results[first].base, results[second].base
-    rows = differences(one, other)
-    return {
-        'first': first,
-        'second': second,
-        'rows': rows,
-        'known': sum(each.normalised is not None for each in rows),
-        'beyond': sum(each.large for each in rows),
-        'missing': len(one) + len(other) - 2 * len(rows),
-    }
 
 
 def _file_name(log: Mapping[str, Any]) -> str:
@@ -135,7 +118,8 @@ def _shown(results: Results) -> dict[str, Any]:
         'differences_of': differences,
         'verdict_title': TITLES[verdict.level],
         'first': first_words(results),
-        'tiles': figures(results),
+        'within_sigma': count_within_sigma(results.base),
+        'good_percent': GOOD_PERCENT,
         'expected': verdict.joints if known else (),
         'found': results.findings,
         'phases': moves,
@@ -153,7 +137,6 @@ def _shown(results: Results) -> dict[str, Any]:
             *(f'URDF: {name} [{u}]' for name, u in columns),
         ],
         'prediction': prediction_text(results),
-        'facts': _facts(results),
     }
 
 
@@ -162,31 +145,6 @@ def first_words(results: Results) -> FirstScreen:
     found = verdict_of(results)
     css = found.level if found.level in ('good', 'fair') else 'poor'
     return FirstScreen(css, ' '.join(sentences(results)), next_step(results))
-
-
-def figures(results: Results) -> list[Figure]:
-    """Return value, meaning and class of the five figures of the first screen."""
-    rows = results.validation or results.identification
-    what = 'validation' if results.validation else 'fit'
-    tiles: list[Figure] = []
-    if rows:
-        worst = max(rows, key=lambda row: row.reported)
-        text = f'largest residual of a joint, {what}: {worst.joint}'
-        tiles.append((percent(worst.reported), text, residual_class(worst.reported)))
-        text = f'residual of all joints at all times, {what}'
-        tiles.append((percent(total_residual(rows)), text, ''))
-    precise = sum(entry.percent <= GOOD_PERCENT for entry in results.base)
-    text = 'base parameters with %σ ≤ 10'
-    inside, known = count_within_sigma(results.base)
-    if known:
-        text += f'; {inside} of {known} true values within ±3σ'
-    tiles.append((f'{precise} of {len(results.base)}', text, ''))
-    condition = number(results.condition_number, '.1f')
-    tiles.append((condition, 'condition number of the observation matrix', ''))
-    base, consistent = (results.data.get(f'{name}_residual') for name in ('base', 'consistent'))
-    data = 'the fit' if results.identification else 'this log'
-    text = f'left of {data} by identified.urdf; {percent(base)} by the base parameters'
-    return [*tiles, (percent(consistent), text, '')]
 
 
 class Share(NamedTuple):
@@ -239,25 +197,3 @@ def strongest_correlations(results: Results) -> Sequence[tuple[float, str, str]]
         if abs(value) >= CORRELATED
     ]
     return sorted(pairs, key=lambda pair: -abs(pair[0]))
-
-
-def _facts(results: Results) -> dict[str, Any]:
-    data = results.data
-
-    def share(name: str) -> str:
-        return percent(data[name]) if data.get(name) is not None else ''
-
-    return {
-        'recording': data.get('source'),
-        'SHA-256 of the recording': data.get('sha256'),
-        'from': number(data.get('from'), '.6g', ' s', missing=''),
-        'to': number(data.get('to'), '.6g', ' s', missing=''),
-        'joint states': data.get('messages'),
-        'rate': number(data.get('rate'), '.6g', ' Hz', missing=''),
-        'rows of each joint after decimation': ', '.join(map(str, data.get('rows', ()))),
-        'residual of the base parameters, moving rows': share('relative_residual'),
-        'residual of the standard parameters': share('consistent_residual'),
-        'identified at': results.created,
-        **{f'version of {name}': version for name, version in results.versions.items()},
-        **{f'SHA-256 of {log.get("source")}': log.get('sha256') for log in data.get('logs', ())},
-    }

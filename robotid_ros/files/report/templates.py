@@ -5,11 +5,12 @@ import math
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
+from jinja2 import Environment, UndefinedError
 from markupsafe import escape, Markup
 
 from ...core.finding_codes import seen_and_remedy
 from ...core.verdict import FAIR, GOOD, THRESHOLDS
+from ..text_template import text_templates
 from ..yaml import dump_yaml
 
 HERE = Path(__file__).parent
@@ -44,24 +45,18 @@ def render(
 
 @functools.cache
 def _environment(folder: Path | None) -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader([HERE / 'templates', *([folder] if folder else [])]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    return text_templates(
+        HERE / 'templates',
+        *([folder] if folder else []),
+        number=number,
+        percent=percent,
+        breakable=breakable,
+        sentence=lambda text: text[:1].upper() + text[1:],
+        yaml=lambda values: dump_yaml(dict(values)),
+        residual_class=residual_class,
+        seen_and_remedy=seen_and_remedy,
+        precision_class=precision_class,
     )
-    environment.filters |= {
-        'number': number,
-        'percent': percent,
-        'breakable': breakable,
-        'sentence': lambda text: text[:1].upper() + text[1:],
-        'yaml': lambda values: dump_yaml(dict(values)),
-        'residual_class': residual_class,
-        'seen_and_remedy': seen_and_remedy,
-        'precision_class': precision_class,
-    }
-    return environment
 
 
 def number(value: float | None, form: str = '.4g', unit: str = '', missing: str = MISSING) -> str:

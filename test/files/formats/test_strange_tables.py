@@ -80,8 +80,8 @@ def test_columns_without_names_are_shown_and_asked_for(tmp_path):
     with pytest.raises(RecordingError, match='columns without names') as caught:
         open_table(path, OPTIONS)
     text = str(caught.value)
-    assert '\n' not in text and 'column1: grows like a clock from 0 to 5.995' in text
-    assert 'column5: few whole numbers from 0 to 2' in text
+    assert '\n' not in text and 'column1: 0 to 5.995, column2:' in text
+    assert 'column5: 0 to 2, ' in text
     example = re.search(r"--columns '(.*?)'", text)[1]
     assert example == 'time=column1 position=FIRST..LAST effort=FIRST..LAST'
     given = {'time': 'column1', 'position': 'column2..column4', 'effort': 'column6..column8'}
