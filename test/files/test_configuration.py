@@ -123,3 +123,8 @@ def test_keys_of_earlier_versions_are_read(chosen, model):
     assert from_mapping(groups).identification.model == 'plain'
     with pytest.raises(ConfigurationError, match='selection'):
         from_mapping({'identification': {'selection': 'maybe'}})
+
+
+def test_keys_that_are_gone_are_passed_over():
+    old = {'drop': 0.1, 'controller_state_rate': 50.0, 'seed': 3}
+    assert from_mapping({'simulation': old}).simulation.seed == 3

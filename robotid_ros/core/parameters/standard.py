@@ -42,9 +42,9 @@ LOOSEST, HALVINGS = 1e3, 5
 MARGIN, THIN = 0.01, 1e-4
 # A relative residual that is as good as none: noise-free data leave what the solver does.
 NEGLIGIBLE = 1e-5
-# How far the pull may move a base parameter, in its σ: of a description that is right, the farthest
-# of sixty is so far. With 2, noise of short logs takes over from a good description; without a bound
-# friction took over from a wrong one (decision 8).
+# How far the pull may move a base parameter, in its σ: of a description that is right, the
+# farthest of sixty is so far. With 2, noise of short logs outweighs a good description; without a
+# bound friction made up for a wrong one (decision 8).
 NEAR = 3.0
 # Where no body that can exist predicts as well as wanted: so much worse than the best of them.
 SLACK = 0.02
