@@ -1,11 +1,14 @@
 """Zero-phase low-pass filters and central differences."""
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from ..arrays import Array
 
+# Samples of a block at least: its matrices stay in the cache, and steps from block to block few.
+BLOCK = 64
 # Frequencies of noise alone that may be taken for motion, on average in all spectra of a
 # recording: one far up would have nearly all of its noise pass the filter.
 FALSE_ALARMS = 0.01
@@ -20,7 +23,7 @@ def filter_without_phase(x: Array, order: int, cutoff: float, pad: int, keep: in
     Filter signals by a Butterworth low-pass forwards and backwards (Gustafsson 1996).
 
     At both ends a signal goes on point-symmetrically, and the filter starts at rest on its first
-    value.
+    value, as SciPy's `sosfiltfilt` does by default.
 
     Parameters
     ----------
@@ -34,19 +37,137 @@ def filter_without_phase(x: Array, order: int, cutoff: float, pad: int, keep: in
     (..., ceil(N / keep))
 
     """
-    from scipy.signal import sosfiltfilt
+    shape = x.shape[:-1]
+    x = x.reshape(int(np.prod(shape)), x.shape[-1])
+    first, last = x[:, :1], x[:, -1:]
+    # Before its first value a filter at rest may get as much of it as one likes.
+    lead = -pad % keep
+    signal = np.concatenate(
+        [
+            np.repeat(2.0 * first - x[:, pad : pad + 1], lead, axis=1),
+            2.0 * first - x[:, pad:0:-1],
+            x,
+            2.0 * last - x[:, -2 : -2 - pad : -1],
+        ],
+        axis=1,
+    )
+    result = _there_and_back(signal, order, cutoff, keep)
+    start = (pad + lead) // keep
+    count = -(-x.shape[1] // keep)
+    return result[:, start : start + count].reshape(*shape, count)
 
-    if not x.size:  # which SciPy refuses
-        return x[..., ::keep]
-    filtered = sosfiltfilt(_sections(order, cutoff), x, padlen=pad)
-    return np.ascontiguousarray(filtered[..., ::keep])
+
+class _Block(NamedTuple):
+    """
+    A filter with s states over K samples: x' = Φ x + Γ u, y = O x + T u.
+
+    A recursive filter takes one sample after the other. Over a block it is linear in the samples
+    and in its state: all blocks of all signals are one product of matrices, and only the states go
+    from block to block. What is not kept of the result is not computed.
+
+    Attributes
+    ----------
+    update : (s, s) of the state over one sample
+    step, gather, observe, respond : Φ (s, s), Γ (s, K), O (K, s), T (K, K)
+    rest : (s,) state at rest on the input 1
+
+    """
+
+    update: Array
+    step: Array
+    gather: Array
+    observe: Array
+    respond: Array
+    rest: Array
+
+    @property
+    def size(self) -> int:
+        """K."""
+        return len(self.observe)
+
+    def beginning(self, size: int) -> '_Block':
+        """Return the filter over the first few samples."""
+        step = np.linalg.matrix_power(self.update, size)
+        gather, respond = self.gather[:, self.size - size :], self.respond[:size, :size]
+        return _Block(self.update, step, gather, self.observe[:size], respond, self.rest)
+
+
+def _there_and_back(signals: Array, order: int, cutoff: float, keep: int) -> Array:
+    """Return one sample in `keep` of signals (M, N) that were filtered forwards and backwards."""
+    block = _block(order, cutoff, max(1, -(-BLOCK // keep)) * keep)
+    states, size = len(block.rest), block.size
+    count = (signals.shape[1] - 1) // size
+    back_gather, back_observe = block.gather[:, ::-1], block.observe[::-1][::keep]
+    back_respond = block.respond[::-1, ::-1][::keep]
+    # Of each block: what its samples add to both states, and to what is kept.
+    rows = np.vstack([block.gather, back_gather @ block.respond, back_respond @ block.respond])
+    blocks = signals[:, : count * size].reshape(len(signals), count, size)
+    parts = np.moveaxis(blocks @ rows.T, 1, 0)
+    forth, back, kept = np.split(parts, [states, 2 * states], axis=2)
+    state = np.empty((count + 1, len(signals), states))
+    state[0] = signals[:, :1] * block.rest
+    for k in range(count):
+        state[k + 1] = state[k] @ block.step.T + forth[k]
+    tail = _tail(signals[:, count * size :], state[-1], block, keep)
+    back = back + state[:-1] @ (back_gather @ block.observe).T
+    kept = kept + state[:-1] @ (back_respond @ block.observe).T
+    behind = np.empty_like(state)
+    behind[-1], end = tail
+    for k in range(count, 0, -1):
+        behind[k - 1] = behind[k] @ block.step.T + back[k - 1]
+    kept = kept + behind[1:] @ back_observe.T
+    whole = np.moveaxis(kept, 0, 1).reshape(len(signals), count * kept.shape[2])
+    return np.concatenate([whole, end], axis=1)
+
+
+def _tail(signals: Array, state: Array, block: _Block, keep: int) -> tuple[Array, Array]:
+    """Turn round at the end: the state (M, s) of the way back behind the tail, and its result."""
+    part = block.beginning(signals.shape[1])
+    once = state @ part.observe.T + signals @ part.respond.T
+    back = once[:, ::-1]
+    rest = back[:, :1] * part.rest
+    twice = rest @ part.observe.T + back @ part.respond.T
+    return rest @ part.step.T + back @ part.gather.T, twice[:, ::-1][:, ::keep]
 
 
 @lru_cache(maxsize=32)
-def _sections(order: int, cutoff: float) -> Array:
-    from scipy.signal import butter
+def _block(order: int, cutoff: float, size: int) -> _Block:
+    update, drive, observe, direct = _state_space(order, cutoff)
+    rest = np.asarray(np.linalg.solve(np.eye(order) - update, drive), dtype=float)
+    driven, observed = [drive], [observe]
+    for _ in range(size - 1):
+        driven.append(update @ driven[-1])
+        observed.append(observed[-1] @ update)
+    response = np.concatenate([[direct], [observe @ x for x in driven[:-1]]])
+    delay = np.subtract.outer(np.arange(size), np.arange(size))
+    respond = np.where(delay >= 0, response[np.maximum(delay, 0)], 0.0)
+    step = np.linalg.matrix_power(update, size)
+    return _Block(update, step, np.array(driven[::-1]).T, np.array(observed), respond, rest)
 
-    return np.asarray(butter(order, cutoff, output='sos'))
+
+def _state_space(order: int, cutoff: float) -> tuple[Array, Array, Array, float]:
+    """
+    Return A, b, c, d of the digital filter: second-order sections in series, each of gain 1 at 0.
+
+    The poles of the analog prototype are exp(iπ (2k + n + 1)/(2n)), k = 0 … n − 1; the bilinear
+    transformation takes the cut-off to tan(π/2 · cutoff).
+    """
+    A, b, c, d = np.zeros((0, 0)), np.zeros(0), np.zeros(0), 1.0
+    for k in range((order + 1) // 2):
+        pole = np.tan(0.5 * np.pi * cutoff) * np.exp(0.5j * np.pi * (2 * k + order + 1) / order)
+        root = (1.0 + pole) / (1.0 - pole)
+        x, y = root.real, root.imag
+        if 2 * k + 1 == order:  # the real one: (1 − x)/2 (z + 1)/(z − x)
+            gain = 0.5 * (1.0 - x)
+            own, drive = np.array([[x]]), np.array([gain * (1.0 + x)])
+        else:  # gain (z + 1)²/((z − x)² + y²), its state turned and shrunk by the pole
+            gain = 0.25 * ((1.0 - x) ** 2 + y**2)
+            own = np.array([[x, y], [-y, x]])
+            drive = gain * np.array([2.0 * (1.0 + x), ((1.0 + x) ** 2 - y**2) / y])
+        size, width = len(A), len(own)
+        A = np.block([[A, np.zeros((size, width))], [np.outer(drive, c), own]])
+        b, c, d = np.append(b, drive * d), np.append(gain * c, np.eye(width)[0]), gain * d
+    return A, b, c, d
 
 
 def lowpass(x: Array, cutoff: float, rate: float, order: int = 4) -> Array:

@@ -1,45 +1,43 @@
-"""The filter shifts no phase, passes a constant and a slope, and keeps one sample in so many."""
+"""Filters as products of matrices are SciPy's recursion, whatever is kept of the result."""
 
 from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
+from scipy.signal import butter, sosfiltfilt
 
-from robotid_ros.core.signals.filters import filter_without_phase
+from robotid_ros.core.signals.filters import BLOCK, filter_without_phase
+
+# Of the signal: SciPy's own recursion is off by some 1e-12 of it where the cut-off is low.
+ROUNDING = 1e-10
 
 
 def walk(rows, samples, seed=0):
     return np.cumsum(np.random.default_rng(seed).normal(size=(rows, samples)), axis=1)
 
 
+def check(x, order, cutoff, pad, keep):
+    sections = butter(order, cutoff, output='sos')
+    expected = sosfiltfilt(sections, x, axis=-1, padlen=pad)[..., ::keep]
+    found = filter_without_phase(x, order, cutoff, pad, keep)
+    atol = ROUNDING * np.abs(expected).max()
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=atol)
+
+
 @settings(deadline=None, max_examples=60)
 @given(
     order=st.integers(1, 6),
     cutoff=st.floats(0.02, 0.9),
-    samples=st.integers(2, 400),
+    samples=st.integers(2, 6 * BLOCK),
     share=st.floats(0.0, 1.0),
-    keep=st.integers(1, 128),
+    keep=st.integers(1, 2 * BLOCK),
 )
-def test_what_is_kept_is_of_the_whole_and_a_straight_line_passes(
-    order, cutoff, samples, share, keep
-):
-    x, pad = walk(2, samples), round(share * (samples - 1))
-    whole = filter_without_phase(x, order, cutoff, pad)
-    found = filter_without_phase(x, order, cutoff, pad, keep)
-    np.testing.assert_array_equal(found, whole[:, ::keep])
-    level = np.full((1, samples), 3.0)
-    np.testing.assert_allclose(filter_without_phase(level, order, cutoff, pad), level, rtol=1e-9)
+def test_it_is_the_recursion_of_scipy(order, cutoff, samples, share, keep):
+    check(walk(2, samples), order, cutoff, round(share * (samples - 1)), keep)
 
 
 @pytest.mark.parametrize(('order', 'cutoff'), [(4, 0.005), (10, 0.02), (5, 0.3)])
-def test_a_sine_keeps_its_phase_and_loses_what_two_passes_take(order, cutoff):
-    time = np.arange(9000)
-    for share in (0.5, 1.0, 2.0):
-        frequency = np.tan(0.5 * np.pi * cutoff) * share
-        omega = 2.0 * np.arctan(frequency)
-        gain = 1.0 / (1.0 + share ** (2 * order))
-        found = filter_without_phase(np.sin(omega * time)[None], order, cutoff, 1200)[0]
-        inner = slice(4000, 5000)
-        np.testing.assert_allclose(found[inner], gain * np.sin(omega * time[inner]), atol=1e-6)
+def test_low_cut_offs_and_high_orders(order, cutoff):
+    check(walk(2, 9000), order, cutoff, 1200, 1)
 
 
 def test_shapes_stay():
