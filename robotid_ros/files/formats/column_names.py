@@ -264,6 +264,7 @@ _SAY_MORE = (REFERENCE | MEASURED | OTHER).union(
     *(WORDS[q] for q in ('position', 'velocity', 'effort', 'time', 'temperature'))
 )
 _NUMBER = re.compile(r'\d+')
+_PATH = re.compile(r'(.*[/.])?(?P<joint>[^/.\[\]]+)[/.][A-Za-z_]+$')
 _PART, _IN_PATH = re.compile(r'[^_./ :\[\]()-]+'), re.compile(r'(^|[/.])\{joint\}[/.]')
 # What is put behind a name that was there before, here and by pandas, and its first number.
 _REPEATED = re.compile(r' \(\{i\}\)$|\.\{i\}$')
@@ -359,10 +360,13 @@ def _options(name: str, spelt: Set[str]) -> list[tuple[str, Key]]:
     """
     Return patterns that a name may follow and the joint in it, the likeliest first.
 
-    The joint is one of those that are `spelt`, a number, or all neighbours in a part of a path
-    that say nothing else: `shoulder_pan.position`, `Lage_ist_X`, `/arm/elbow/target_position`.
+    The joint is one of those that are `spelt`, a number, what stands before the last part of a
+    path, or all neighbours in a part that say nothing else: `arm.base.position`, `Lage_ist_X`.
     """
     known, silent = list[tuple[str, Key]](), list[tuple[str, Key]]()
+    if path := _PATH.match(name):
+        start, stop = path.span('joint')
+        silent.append((f'{name[:start]}{{joint}}{name[stop:]}', path['joint']))
     bracketed = BRACKETS.search(name)
     parts = [*_PART.finditer(name, 0, bracketed.start() if bracketed else len(name))]
     said = [not _SAY_MORE.isdisjoint(words_of(part[0])) for part in parts]
