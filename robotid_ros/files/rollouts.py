@@ -205,7 +205,7 @@ def simulated(model: IdentifiedModel, problem: ReplayProblem) -> np.ndarray:
     Nothing collides: the recorded robot did not.
     """
     assert problem.measured is not None
-    engine = Engine(model, 1.0 / problem.law.rate)
+    exported = ExportedRobot(model, 1.0 / problem.law.rate)
     start, restart = problem.measured, problem.restart
     torque = problem.torque
     first = torque.tau[np.flatnonzero(torque.valid)[0]] if torque.valid.any() else None
@@ -213,18 +213,18 @@ def simulated(model: IdentifiedModel, problem: ReplayProblem) -> np.ndarray:
     q = np.full(start.q.shape, np.inf)
     for k in range(len(q)):
         if k == 0 or (restart and k % restart == 0):
-            engine.place(start.q[k], start.dq[k])
-        q[k], velocity = engine.state()
+            exported.place(start.q[k], start.dq[k])
+        q[k], velocity = exported.state()
         if not np.isfinite(q[k]).all():
             q[k] = np.inf
             if not restart:
                 break
             continue
-        engine.step(law(k, q[k], velocity))
+        exported.step(law(k, q[k], velocity))
     return q
 
 
-class Engine:
+class ExportedRobot:
     """An exported robot in MuJoCo, whose joints that are not identified are held in place."""
 
     def __init__(self, model: IdentifiedModel, period: float) -> None:

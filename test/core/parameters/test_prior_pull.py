@@ -25,6 +25,7 @@ from robotid_ros.core.parameters.standard import (
     _triangular,
     _unweighted,
     LOOSEST,
+    NEAR,
     standard_parameters,
 )
 from robotid_ros.core.regression.estimators import fit
@@ -74,10 +75,19 @@ def with_centre(inertial, factor):
     return inertial_parameters(P)
 
 
+def farthest(base, estimate, chi):
+    """Return by how many σ standard parameters χ move a base parameter at most."""
+    return np.max(np.abs(base.of(chi) - estimate.value) / np.sqrt(np.diag(estimate.covariance)))
+
+
 def test_a_good_prior_keeps_its_weight(robot, truth):
-    base, system, estimate = measured(robot, truth)
+    base, system, estimate = measured(robot, robot.prior)
     pull = standard_parameters(robot, base, estimate, system, SPREAD, COST)
     assert pull.spread == SPREAD and not pull.obstacle
+    base, system, estimate = measured(robot, truth)  # nearly as good
+    pull = standard_parameters(robot, base, estimate, system, SPREAD, COST)
+    assert pull.spread < 1.5 * SPREAD and not pull.obstacle
+    assert farthest(base, estimate, pull.value) <= NEAR
     assert pull.residual <= (1.0 + COST) * pull.base_residual
 
 
@@ -94,12 +104,13 @@ def test_a_wrong_prior_gives_way_and_no_more_than_it_has_to(robot, method):
     limit = (1.0 + COST) * system.total_residual(estimate.value)
     assert pull.spread > SPREAD and not pull.obstacle
     assert pull.residual == pytest.approx(system.total_residual(base.of(pull.value)))
-    assert pull.residual <= limit
+    assert pull.residual <= limit and farthest(base, estimate, pull.value) <= NEAR
     # A prior that is trusted a quarter more, as finely as the bisection tells, costs too much.
     tighter = _ConsistentFit(robot, _by_estimate(base, estimate), SPREAD)(
         pull.spread / SPREAD / 1.25
     )
-    assert system.total_residual(base.of(tighter.value)) > limit
+    costly = system.total_residual(base.of(tighter.value)) > limit
+    assert costly or farthest(base, estimate, tighter.value) > NEAR
 
 
 @pytest.mark.parametrize('needed', [1.3, 3.0, 40.0, 900.0])
@@ -107,10 +118,12 @@ def test_the_bisection_ends_at_most_a_quarter_above_what_is_needed(needed):
     assert needed <= _least(lambda looser: looser >= needed) <= 1.25 * needed
 
 
-def test_a_looser_prior_than_the_configured_one_is_not_sought_where_any_cost_is_right(robot):
+def test_where_any_cost_is_right_base_parameters_stay_within_their_sigma(robot):
     base, system, estimate = measured(robot, other_bodies(robot, 3.0), 1e-4)
     pull = standard_parameters(robot, base, estimate, system, SPREAD, math.inf)
-    assert pull.spread == SPREAD and pull.residual > (1.0 + COST) * pull.base_residual
+    attempt = _ConsistentFit(robot, _by_estimate(base, estimate), SPREAD)
+    tighter = attempt(pull.spread / SPREAD / 1.25)
+    assert farthest(base, estimate, pull.value) <= NEAR < farthest(base, estimate, tighter.value)
 
 
 def test_links_of_which_nothing_is_known_predict_too(robot, truth):
@@ -141,17 +154,23 @@ def test_what_no_body_can_do_is_told_with_the_link_in_the_way(robot, truth, fact
 
 
 def test_where_none_can_the_prior_gives_way_while_that_helps(robot, truth):
-    """Until the residual is within some percent of the least that its pull allows."""
+    """Until residual and base parameters are within some percent of what its pull allows."""
     chi = np.array(truth)
     chi[robot.first_columns[2] : robot.first_columns[2] + 10] *= -0.3
     base, system, estimate = measured(robot, chi)
     pull = standard_parameters(robot, base, estimate, system, SPREAD, COST)
     attempt = _ConsistentFit(robot, _by_estimate(base, estimate), SPREAD)
-    loosest, tighter = (
-        system.total_residual(base.of(attempt(looser).value))
-        for looser in (LOOSEST, pull.spread / SPREAD / 1.25)
-    )
-    assert pull.residual <= 1.02 * loosest < tighter
+    loosest, tighter = (attempt(looser).value for looser in (LOOSEST, pull.spread / SPREAD / 1.25))
+    limits = [
+        1.02 * system.total_residual(base.of(loosest)),
+        max(NEAR, 1.02 * farthest(base, estimate, loosest)),
+    ]
+    costs = [
+        (system.total_residual(base.of(chi)), farthest(base, estimate, chi))
+        for chi in (pull.value, tighter)
+    ]
+    assert all(cost <= limit for cost, limit in zip(costs[0], limits, strict=True))
+    assert any(cost > limit for cost, limit in zip(costs[1], limits, strict=True))
 
 
 def random_rows(robot, extra):
