@@ -148,10 +148,10 @@ def _summary(found: 'Rollouts') -> str:
         else f'by the measured efforts, with {found.starts} starts'
     )
     text = (
-        f'Driven {driven}. All joints stay within {100 * found.bound:g} % of their travel '
-        f'{times[IDENTIFIED]}'
+        f'RMS errors of positions, driven {driven}. All joints stay within '
+        f'{100 * found.bound:g} % of their travel {times[IDENTIFIED]}'
     )
-    text += f', with the robot description {times[DESCRIBED]}.' if DESCRIBED in times else '.'
+    text += f', as described {times[DESCRIBED]}.' if DESCRIBED in times else '.'
     return text + (f' Efforts drive it, because {found.reason}.' if found.reason else '')
 
 
@@ -160,23 +160,17 @@ def _print_errors(found: 'Rollouts') -> None:
     from ..files.rollouts import rms
 
     sizes = {name: 1e3 * rms(error) for name, error in found.errors.items()}
-    band = (
-        [
-            f'{format_number(1e3 * a, 3)} to {format_number(1e3 * b, 3)}'
-            for a, b in zip(*found.band, strict=True)
-        ]
-        if len(found.draws)
-        else None
-    )
+    ends = zip(*found.band, strict=True) if len(found.draws) else ()
+    band = [f'{format_number(1e3 * a, 3)} to {format_number(1e3 * b, 3)}' for a, b in ends]
     rows = [
         (
             joint,
             f'{format_number(found.travel[k], 3)} {found.units[k]}',
-            *(format_number(each[k], 3) for each in sizes.values()),
+            *(format_number(each[k]) for each in sizes.values()),
             *([band[k]] if band else []),
             f'm{found.units[k]}',
         )
         for k, joint in enumerate(found.joints)
     ]
-    head = ('joint', 'travel', *sizes, *(['possible robots'] if band else []), 'RMS error in')
+    head = ('joint', 'travel', *sizes, *(['possible robots'] if band else []), 'unit')
     print_table(head, rows, '<' + '>' * (len(head) - 2) + '<')

@@ -31,7 +31,7 @@ WINDOW = 1.0
 # Quantiles of the draws between which a band is.
 QUANTILES = (0.05, 0.95)
 # What is simulated besides the draws, as tables and pages name it.
-DESCRIBED, IDENTIFIED = 'robot description', 'identified'
+DESCRIBED, IDENTIFIED = 'described', 'identified'
 CONTROLLER, EFFORTS = 'controller', 'efforts'
 
 

@@ -97,6 +97,10 @@ def answers(bag, loaded, identified, folder):
         'convert': ((bag, folder / 'c.mcap'), ('joints', 'count')),
         'init': ((urdf, '-o', folder / 'i.yaml'), ('joints', 'tool', 'written')),
         'export': ((identified, '--format', 'csv', '-o', folder / 'e.csv'), ('written', 'notes')),
+        'rollout': (
+            (bag, identified, '--draws', 1, '-o', folder / 'o.html'),
+            ('driven_by', 'rms', 'horizon'),
+        ),
         'explain': (('effort_sign',), ('code', 'severity', 'seen', 'why', 'remedy')),
     }
 
@@ -112,6 +116,7 @@ def answers(bag, loaded, identified, folder):
         'convert',
         'init',
         'export',
+        'rollout',
         'explain',
     ],
 )
@@ -124,7 +129,18 @@ def test_json_is_all_that_is_printed(run, bag, loaded, identified, tmp_path, ver
 
 
 @pytest.mark.parametrize(
-    'verb', ['identify', 'validate', 'payload', 'inspect', 'convert', 'init', 'export', 'explain']
+    'verb',
+    [
+        'identify',
+        'validate',
+        'payload',
+        'inspect',
+        'convert',
+        'init',
+        'export',
+        'rollout',
+        'explain',
+    ],
 )
 def test_output_fits_a_terminal(run, bag, loaded, identified, tmp_path, verb):
     arguments, _ = answers(bag, loaded, identified, tmp_path)[verb]

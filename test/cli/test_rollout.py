@@ -89,7 +89,7 @@ def test_without_a_controller_the_efforts_drive_it_and_the_reason_is_said(
     code, out, err = run('rollout', bag, 'results', '--draws', 2)
     assert (code, err) == (0, '')
     text = unwrapped(out)
-    assert 'Driven by the measured efforts' in text
+    assert 'driven by the measured efforts' in text
     assert 'does not hold the controller' in text
     page = tmp_path / 'results' / f'rollout_{bag.name}.html'
     assert page.read_text().count('<figure') == 1
