@@ -252,7 +252,7 @@ def _run_command(run, line: str) -> str:
     assert words[0] == 'robotid', f'{line}: run it, or say in ELSEWHERE what covers it'
     if words[1] == 'convert' and os.path.isfile(words[3]):
         os.remove(words[3])  # a log of this name is there for other commands
-    if words[1] in ('identify', 'payload', 'validate', 'compare'):
+    if words[1] in ('identify', 'payload', 'validate', 'compare', 'rollout'):
         words.append('--force')  # the commands of a page are alternatives, here on one log
     code, out, err = run(*words[1:])
     # 3: a design in no time is poor.

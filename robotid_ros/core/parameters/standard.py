@@ -170,7 +170,12 @@ def standard_parameters(
 
     (first, moved), reference = cost(tight), _relative(R, estimate.value)
     limit = max((1.0 + tolerance) * reference, NEGLIGIBLE)
-    if first <= limit and moved <= NEAR:
+
+    def near(fit: _ConsistentFit) -> float:
+        """Return how far base parameters may move: constraints alone may move them farther."""
+        return max(NEAR, (1.0 + SLACK) * tried(fit)[1])
+
+    if first <= limit and (moved <= NEAR or moved <= near(weighted)):
         return dataclasses.replace(standard(tight), residual=first, base_residual=reference)
     plain = dataclasses.replace(weighted, data=_unweighted(base, estimate, R))
     thin = dataclasses.replace(plain, margin=THIN)
@@ -184,8 +189,7 @@ def standard_parameters(
         owners = dict.fromkeys(p.joint for p in robot.parameters)  # couplings too
         without = {k: min(tried(f, without=k)[0] for f in (thin, weighted)) for k in owners}
         obstacle, rest = min(without.items(), key=lambda item: item[1])
-    # Where constraints are active, base parameters move without a pull too.
-    limits = limit, max(NEAR, (1.0 + SLACK) * tried(fit)[1])
+    limits = limit, near(fit)
     looser = _least(
         lambda pull: all(c <= m for c, m in zip(tried(fit, pull), limits, strict=True))
     )

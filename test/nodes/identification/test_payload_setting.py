@@ -83,7 +83,6 @@ def robot(domain: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Robot,
         'std_srvs/srv/SetBool',
         # The first one is of a version that is not installed.
         (lambda body: {'mass': body[0]}, lambda body: {'data': bool(body[0] > 1.0)}),
-        ('success', True),
         universal.state,
     )
     monkeypatch.setitem(MAKERS, 'here', Maker(str, False, ('tool0',), driver))  # type: ignore
