@@ -45,7 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='what drives the robot; auto: the controller where the log holds it',
     )
     parser.add_argument(
-        '--draws', type=int, default=30, metavar='N', help='possible robots; default: %(default)s'
+        '--draws',
+        type=int,
+        default=30,
+        metavar='N',
+        help='possible robots; 0: none; default: %(default)s',
     )
     parser.add_argument(
         '--bound',
@@ -64,12 +68,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> shared.Outcome:
     """Simulate, and write the page."""
     from ..files.export.identified_model import read_identified_model
-    from ..files.results_file import results_folder
     from ..files.rollouts import IDENTIFIED, rms, roll_out
 
-    log = Path(args.bag).absolute()
-    name = f'rollout_{log.stem if log.is_file() else log.name}.html'
-    output = Path(args.output) if args.output else results_folder(args.results) / name
+    output = shared.page_beside(args.results, 'rollout', args.bag, args.output)
     shared.expect_new([output], args.force)
     model = read_identified_model(args.results)
     args.progress.step('reading')
@@ -86,7 +87,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     )
     args.progress.step('writing the page')
     text = _summary(found)
-    subtitle = f'rollouts of {model.results.robot or "the robot"} along {log.name}'
+    subtitle = f'rollouts of {model.results.robot or "the robot"} along {Path(args.bag).name}'
     subject = found, model.results.robot or 'robot', subtitle, text
     written = shared.page_written('rollouts', output, *subject, force=args.force)
 
@@ -118,16 +119,13 @@ def _recording(
     """Return the chosen part of the log, and how the results' recording was read."""
     from ..core.signals.recording import Recording
     from ..files.bags import open_recording
+    from ..files.check_parameters import without_delay
     from ..files.configuration import from_mapping
-    from ..files.identification_input import split
 
     options = dataclasses.replace(shared.read_options(args), urdf=model.robot.urdf)
     joints = model.robot.recorded_joints
     log = open_recording(args.bag, joints, options=options, progress=args.progress.share)
-    part = shared.selected_part(args)
-    chosen, other = split(log, part)
-    if part is None and other is not None:
-        chosen = other
+    chosen = without_delay(shared.part_to_predict(log, args), model.results)
     if not isinstance(chosen, Recording):
         raise RecordingError(f"'{args.bag}' is too long to be simulated: choose --from and --to")
     return chosen, from_mapping(model.results.settings).identification

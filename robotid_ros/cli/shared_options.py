@@ -224,6 +224,25 @@ def selected_part(args: argparse.Namespace) -> 'LogPart | None':
     return LogPart(start, stop)
 
 
+def part_to_predict(recording: Any, args: argparse.Namespace) -> Any:
+    """Return the part that was asked for, else the validation phase of a session, else all."""
+    from ..files.identification_input import split
+
+    part = selected_part(args)
+    chosen, other = split(recording, part)
+    return other if part is None and other is not None else chosen
+
+
+def page_beside(results: str, kind: str, bag: str, output: str | None) -> Path:
+    """Return where a page on a log goes: `output`, else beside the results."""
+    from ..files.results_file import results_folder
+
+    if output:
+        return Path(output)
+    log = Path(bag).absolute()
+    return results_folder(results) / f'{kind}_{log.stem if log.is_file() else log.name}.html'
+
+
 def above_zero(text: str) -> float:
     """Read a number above zero."""
     try:

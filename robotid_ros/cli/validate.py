@@ -2,7 +2,6 @@
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import shared_options as shared
@@ -53,12 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> shared.Outcome:
     """Predict, and write the page."""
     from ..files.results import total_residual
-    from ..files.results_file import results_folder
     from ..files.verdict_text import verdict_data
 
-    log = Path(args.bag).absolute()
-    name = f'validation_{log.stem if log.is_file() else log.name}.html'
-    output = Path(args.output) if args.output else results_folder(args.parameters) / name
+    output = shared.page_beside(args.parameters, 'validation', args.bag, args.output)
     shared.expect_new([output], args.force)
     checked = _predict(args)
     args.progress.step('writing the page')
@@ -98,7 +94,7 @@ def _predict(args: argparse.Namespace) -> 'CheckedParameters':
     """Predict the torques of the chosen part of the recording by every set of parameters."""
     from ..core.finding_codes import finding
     from ..files.check_parameters import check_parameters
-    from ..files.identification_input import open_input, split
+    from ..files.identification_input import open_input
     from ..files.results import URDF, verdict_of
     from ..files.results_file import read_results, results_folder
     from ..files.robot_description import other_robot_warning
@@ -115,10 +111,7 @@ def _predict(args: argparse.Namespace) -> 'CheckedParameters':
         fallback=known or '',
         progress=args.progress.share,
     )
-    part = shared.selected_part(args)
-    chosen, other = split(session.recording, part)
-    if part is None and other is not None:
-        chosen = other
+    chosen = shared.part_to_predict(session.recording, args)
     args.progress.step('predicting')
     verdict = verdict_of(results)
     marked = [] if verdict.usable else [finding('marked_unusable', reason=verdict.reason)]

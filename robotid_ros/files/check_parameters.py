@@ -43,7 +43,7 @@ def check_parameters(
     settings = session.configuration.identification
 
     def predicted(chi: np.ndarray) -> Validation:
-        return validate(_without_delay(recording, results), robot, chi, settings)
+        return validate(without_delay(recording, results), robot, chi, settings)
 
     sets = {BASE: _standard_parameters(results.minimal_parameters, robot)}
     for name, attribute in ((STANDARD, 'value'), (PRIOR, 'prior')):
@@ -111,7 +111,7 @@ def _residual(validation: Validation | None) -> float:
     return math.nan if validation is None else validation.total_residual(moving=True)
 
 
-def _without_delay(recording: AnyRecording, results: Results) -> RecordingOrChunks:
+def without_delay(recording: AnyRecording, results: Results) -> RecordingOrChunks:
     """Return a recording without the delays that the identification found."""
     lines = results.quality.get('joints', {})
     delays = {joint: float(line['delay']) for joint, line in lines.items() if line.get('delay')}

@@ -127,7 +127,9 @@ def roll_out(
 
     """
     if isinstance(model.robot, ElasticRobot):
-        raise ConfigurationError('rollouts are of rigid joints: this robot has springs')
+        raise ConfigurationError(
+            'rollouts are of rigid joints, and this robot has springs: use robotid validate'
+        )
     robot = model.robot
     samples = prepare(recording, robot, settings.signals)
     problem, reason = _problem(model, recording, samples, settings, driven_by)
@@ -271,7 +273,7 @@ def _bare(model: IdentifiedModel) -> str:
     """Return a robot's MJCF without shapes, with joints held that are not identified."""
     file = ET.fromstring(mjcf(model)[0])
     for parent in list(file.iter()):
-        for element in [e for e in parent if e.tag in ('geom', 'asset', 'contact', 'limit')]:
+        for element in [e for e in parent if e.tag in ('geom', 'asset', 'contact')]:
             parent.remove(element)
     equality = file.find('equality')
     if equality is None:

@@ -46,6 +46,13 @@ def test_help_fits_a_terminal_and_ends_with_examples(run, monkeypatch, verb):
     assert ' ' in verb or f'\nexamples:\n  robotid {verb}' in out
 
 
+# Those that need no ROS; a report prints a path alone.
+OFFLINE = (
+    *('identify', 'validate', 'payload', 'report', 'inspect'),
+    *('convert', 'init', 'export', 'rollout', 'explain'),
+)
+
+
 @pytest.mark.parametrize('verb', VERBS)
 def test_examples_can_be_typed(verb):
     """Their words are those of the parser: an example of an option that is gone is an error."""
@@ -105,21 +112,7 @@ def answers(bag, loaded, identified, folder):
     }
 
 
-@pytest.mark.parametrize(
-    'verb',
-    [
-        'identify',
-        'validate',
-        'payload',
-        'report',
-        'inspect',
-        'convert',
-        'init',
-        'export',
-        'rollout',
-        'explain',
-    ],
-)
+@pytest.mark.parametrize('verb', OFFLINE)
 def test_json_is_all_that_is_printed(run, bag, loaded, identified, tmp_path, verb):
     arguments, names = answers(bag, loaded, identified, tmp_path)[verb]
     code, out, err = run(verb, *arguments, '--json')
@@ -128,20 +121,7 @@ def test_json_is_all_that_is_printed(run, bag, loaded, identified, tmp_path, ver
     assert set(names) <= set(found)
 
 
-@pytest.mark.parametrize(
-    'verb',
-    [
-        'identify',
-        'validate',
-        'payload',
-        'inspect',
-        'convert',
-        'init',
-        'export',
-        'rollout',
-        'explain',
-    ],
-)
+@pytest.mark.parametrize('verb', [verb for verb in OFFLINE if verb != 'report'])
 def test_output_fits_a_terminal(run, bag, loaded, identified, tmp_path, verb):
     arguments, _ = answers(bag, loaded, identified, tmp_path)[verb]
     _, out, _ = run(verb, *arguments)
