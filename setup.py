@@ -32,7 +32,7 @@ setup(
         NAME: [
             'py.typed',
             'files/export/controller_package/**/*.jinja',
-            'files/export/descriptions/*.xml',
+            'files/export/descriptions/*',
             'files/templates/*',
             'files/report/*.css',
             'files/report/*.js',
@@ -86,6 +86,7 @@ setup(
             'pytest-timeout',
             'pytest-xdist',
             'ruff',
+            'usd-core',
             'xacro',
         ],
     },

@@ -46,4 +46,4 @@ def test_the_identified_arm_in_a_simulation(bag, tmp_path):
 
 def test_each_is_short_and_all_are_here():
     lengths = {path.name: len(path.read_text().splitlines()) for path in EXAMPLES.iterdir()}
-    assert len(lengths) == 5 and max(lengths.values()) <= 30
+    assert len(lengths) == 6 and max(lengths.values()) <= 30

@@ -4,6 +4,7 @@ from pathlib import Path
 import subprocess
 import sys
 
+from isaaclab_names import run
 import mujoco
 import numpy as np
 import pytest
@@ -95,3 +96,17 @@ def test_results_without_a_covariance_have_no_ranges(run, tmp_path, scara):
     results = saved(tmp_path / 'results', *scara)
     code, out, err = run('export', results, '--format', 'ranges')
     assert (code, out) == (1, '') and 'how their parameters vary: identify' in unwrapped(err)
+
+
+def test_isaac_lab_draws_within_the_ranges(folder):
+    example = ROOT / 'examples' / 'isaaclab_events.py'
+    found = run(example.read_text(), str(example))['terms'](str(folder / 'ranges/ranges.yaml'))
+    ranges = yaml.safe_load((folder / 'ranges' / 'ranges.yaml').read_text())
+    assert len(found) == len(ranges['joints']) + len(ranges['bodies'])
+    joint, body = found['joint_1_joint'], found['link_1_mass']
+    assert joint.func == 'randomize_joint_parameters' and body.func == 'randomize_rigid_body_mass'
+    assert joint.params['asset_cfg'].joint_names == ['joint_1']
+    dry, mass = ranges['joints']['joint_1']['frictionloss'], ranges['bodies']['link_1']['mass']
+    assert joint.params['friction_distribution_params'] == (dry['low'], dry['high'])
+    assert body.params['mass_distribution_params'] == (mass['low'], mass['high'])
+    assert joint.params['operation'] == body.params['operation'] == 'abs'

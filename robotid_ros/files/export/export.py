@@ -22,6 +22,7 @@ FORMATS = {
     'sdf': Format('.sdf', 'sdf', 'sdf'),
     'urdf': Format('.urdf', 'identified_urdf', 'urdf'),
     'srdf': Format('.srdf', 'identified_urdf', 'srdf'),
+    'isaaclab': Format('_isaaclab', 'isaaclab', 'isaaclab'),
     'ranges': Format('_ranges', 'ranges', 'ranges'),
     'inertials': Format('_inertials.yaml', 'inertials', 'inertials', 'like'),
     'ros2_controller': Format('_dynamics', 'ros2_controller', 'ros2_controller'),
