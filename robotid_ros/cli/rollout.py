@@ -125,10 +125,12 @@ def _recording(
     options = dataclasses.replace(shared.read_options(args), urdf=model.robot.urdf)
     joints = model.robot.recorded_joints
     log = open_recording(args.bag, joints, options=options, progress=args.progress.share)
-    chosen = without_delay(shared.part_to_predict(log, args), model.results)
+    settings = from_mapping(model.results.settings).identification
+    part = shared.part_to_predict(log, args)
+    chosen = without_delay(part, model.results, settings.signals.stamps)
     if not isinstance(chosen, Recording):
         raise RecordingError(f"'{args.bag}' is too long to be simulated: choose --from and --to")
-    return chosen, from_mapping(model.results.settings).identification
+    return chosen, settings
 
 
 def _summary(found: 'Rollouts') -> str:

@@ -43,7 +43,8 @@ def check_parameters(
     settings = session.configuration.identification
 
     def predicted(chi: np.ndarray) -> Validation:
-        return validate(without_delay(recording, results), robot, chi, settings)
+        log = without_delay(recording, results, settings.signals.stamps)
+        return validate(log, robot, chi, settings)
 
     sets = {BASE: _standard_parameters(results.minimal_parameters, robot)}
     for name, attribute in ((STANDARD, 'value'), (PRIOR, 'prior')):
@@ -111,13 +112,13 @@ def _residual(validation: Validation | None) -> float:
     return math.nan if validation is None else validation.total_residual(moving=True)
 
 
-def without_delay(recording: AnyRecording, results: Results) -> RecordingOrChunks:
-    """Return a recording without the delays that the identification found."""
+def without_delay(recording: AnyRecording, results: Results, stamps: str) -> RecordingOrChunks:
+    """Return a recording without the delays that the identification found, see `remove_delay`."""
     lines = results.quality.get('joints', {})
     delays = {joint: float(line['delay']) for joint, line in lines.items() if line.get('delay')}
     if isinstance(recording, Recording):
-        return remove_delay(recording, delays)
-    return (remove_delay(chunk, delays) for chunk in recording)
+        return remove_delay(recording, delays, stamps)
+    return (remove_delay(chunk, delays, stamps) for chunk in recording)
 
 
 def _standard_parameters(values: dict[str, float], robot: Robot) -> np.ndarray:

@@ -145,6 +145,7 @@ def open_input(
         own = {**(settings.get('robot') or {}), 'effort_kind': options.effort_kind}
         settings = {**settings, 'robot': own}
     robot, chosen = _select_robot(description, wanted, recordings)
+    reading = replace(reading, urdf=description)
     if not all(set(robot.recorded_joints) <= set(r.joints) for r in recordings):
         recordings = read(robot.recorded_joints)
     checked = replace(checked, robot=replace(wanted, joints=checked.robot.joints))

@@ -118,6 +118,13 @@ def test_what_is_given_goes_before_what_was_recorded(log, tmp_path):
         open_input([log], recorded)
 
 
+def test_another_log_is_read_with_the_description_of_the_first(log, tmp_path):
+    convert(log, tmp_path / 'bag', ReadOptions(urdf=urdf('a', 'b')))
+    other = open_input([str(tmp_path / 'bag')]).read(log)
+    assert other.joints == ('a', 'b')
+    np.testing.assert_array_equal(other.effort, TAU)
+
+
 def test_the_way_in_is_no_longer_than_the_architecture_says(log, monkeypatch):
     def made(*_, **__):
         raise KeyboardInterrupt

@@ -189,7 +189,9 @@ def observe_in_turn(
             if delays is None:
                 found = prepare_without_delay(recording, robot, base, settings)
             else:
-                samples = prepare(remove_delay(recording, delays), robot, settings)
+                samples = prepare(
+                    remove_delay(recording, delays, settings.stamps), robot, settings
+                )
                 system = observe(samples, robot, base)
                 found = Observed(system, samples, (system,), delays)
         except StandstillError:

@@ -15,6 +15,7 @@ from robotid_ros.core.signals.periodic import noise_between_periods, split_perio
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Reference
 from robotid_ros.core.signals.samples import SignalSettings
+from robotid_ros.core.timing import delays as delays_module
 from robotid_ros.core.timing.delays import estimate_delays, prepare_without_delay, remove_delay
 from robotid_ros.exceptions import RecordingError
 
@@ -147,6 +148,17 @@ def test_a_delay_that_one_quiet_joint_shows_is_not_removed_from_all(robot, recor
     found = estimate_delays(samples, observe(samples, robot, base))
     assert found.common > 10.0 * found.common_sigma and not found.outlier.any()
     assert prepare_without_delay(late, robot, base, SIGNALS).delays == {}
+
+
+def test_stamps_that_are_to_stay_do_in_pieces_too(robot, record, monkeypatch):
+    monkeypatch.setattr(delays_module, 'with_sampling_times', lambda recording: pytest.fail())
+    signals = dataclasses.replace(SIGNALS, stamps='recorded')
+    settings = IdentificationSettings(method='wls', signals=signals, essential=False)
+    late = record(duration=40.0, noise=0.01)
+    late = remove_delay(late, -0.004, 'recorded')
+    pieces = [late.between(0.0, 20.0), late.between(20.0, 40.0)]
+    found = identify(iter(pieces), robot, settings, iter(pieces))
+    assert select(found.findings, 'delay_removed')
 
 
 def test_a_delay_stays_where_none_is_to_be_removed(robot, record):
