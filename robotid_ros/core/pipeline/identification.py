@@ -125,8 +125,8 @@ def _identify_by_one_method(
             samples = prepare(remove_delay(other, delays, stamps), robot, settings.signals)
             motion = DriveMotion(samples.q, samples.dq, samples.ddq)
             return validate_samples(samples, robot, chi), [motion]
-        parts = (remove_delay(chunk, delays, stamps) for chunk in other)
-        found = validate(parts, robot, chi, settings)
+        chunks = (remove_delay(chunk, delays, stamps) for chunk in other)
+        found = validate(chunks, robot, chi, settings)
         if (parts := found.parts) is None or len(found.time) < 2:
             return found, []
         return found, [DriveMotion.of(found.time, parts.position, parts.velocity)]
