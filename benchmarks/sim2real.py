@@ -156,7 +156,7 @@ def peer(
 
             def change(
                 spec: mujoco.MjSpec,
-                value: sysid.Parameter,
+                value: 'sysid.Parameter',
                 quantity: str = quantity,
                 name: str = name,
             ) -> None:
@@ -187,7 +187,7 @@ def peer(
     return sysid.apply_param_modifiers_spec(found, spec)
 
 
-def set_body(spec: mujoco.MjSpec, value: sysid.Parameter) -> None:
+def set_body(spec: mujoco.MjSpec, value: 'sysid.Parameter') -> None:
     """Set a body's inertia; without the second line MuJoCo 4.0.0 finds it empty."""
     name = value.name.removesuffix('_inertia')
     sysid.apply_body_inertia(spec, name, value)
