@@ -36,7 +36,6 @@ LAYERS = (
     *('simulation_settings', 'plant', 'node_settings'),
     'fleet.settings',
     *(
-        'files.remote_file',
         'files.atomic',
         'files.bounded',
         'files.yaml',
@@ -80,6 +79,20 @@ def layer(name: str) -> int:
     around = [i for i, at in enumerate(LAYERS) if f'{name}.'.startswith(f'{at}.')]
     assert inside or around, f'{name} is in no layer: add it to LAYERS'
     return max(inside) if inside else max(around, key=lambda i: len(LAYERS[i]))
+
+
+def test_layers_are_of_modules_that_exist() -> None:
+    paths = [ROOT.joinpath(*name.split('.')) for name in LAYERS]
+    assert [
+        path for path in paths if not (path.is_dir() or path.with_suffix('.py').is_file())
+    ] == []
+
+
+def test_the_architecture_names_files_that_exist() -> None:
+    text = (ROOT.parent / 'docs' / 'architecture.md').read_text()
+    named = re.findall(r'`([a-z_/]+/[a-z_]+\.py)`', text)
+    places = (ROOT, ROOT.parent)
+    assert named and [n for n in named if not any((at / n).is_file() for at in places)] == []
 
 
 def own_name(path: Path) -> str:
