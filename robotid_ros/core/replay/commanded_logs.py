@@ -85,8 +85,8 @@ def commanded_log(recording: Recording, robot: Robot) -> CommandedLog:
     if reference is None or not np.isfinite(reference.q).any(axis=0).all():
         lacking = joints
         if reference is not None:
-            known = np.isfinite(reference.q).any(axis=0)
-            lacking = tuple(j for j, each in zip(joints, known, strict=True) if not each)
+            columns = zip(joints, reference.q.T, strict=True)
+            lacking = tuple(joint for joint, u in columns if not np.isfinite(u).any())
         raise RecordingError(
             f"'{source}' has no commanded positions of {', '.join(lacking)}: record what the "
             "servos are sent, name its columns with --columns 'command=…', or leave these joints "
@@ -198,9 +198,9 @@ def make_windows(logs: Sequence[CommandedLog], smoothed: Sequence[Smoothed]) -> 
         q[w, :count] = log.q[rows]
         state[w] = smoothed[number].q[rows[0]], smoothed[number].dq[rows[0]]
     start = np.array([logs[k].time[rows[0]] for k, rows in pieces])
-    number = np.array([k for k, _ in pieces])
+    of_log = np.array([k for k, _ in pieces])
     commands = tuple((log.command_time, log.command) for log in logs)
-    return Windows(start, number, time, valid, q, state, commands)
+    return Windows(start, of_log, time, valid, q, state, commands)
 
 
 def first_parameters(
@@ -236,8 +236,8 @@ def first_parameters(
             # Where the bodies weigh next to nothing, they leave the scale of the torques open.
             least = np.array([1e-3 * rms(y) + 1e-12, 0.0, 1e-6, 0.0, -np.inf])
             coefficients = lsq_linear(A / size, y, (least, np.full(5, np.inf))).x / size
-            cost += float(np.mean((A @ coefficients - y) ** 2)) / max(np.var(y), 1e-18)
-            stiffness = 1.0 / coefficients[0]
+            cost += float(np.mean((A @ coefficients - y) ** 2)) / max(float(np.var(y)), 1e-18)
+            stiffness = 1.0 / float(coefficients[0])
             for symbol, value in zip(
                 ('armature', 'damping', 'Fc', 'bias'),
                 (*(coefficients[1:4] * stiffness), -coefficients[4]),

@@ -270,7 +270,7 @@ def simulate_servos(
         middle, speed = q + 0.5 * h * v, v + 0.5 * h * a
         last = a[:, 0]
         rigid = terms(middle[:, 0], speed[:, 0], last)
-        inverse = np.linalg.inv(rigid.mass[:, None] + diagonals)[:, rotor]
+        inverse = np.asarray(np.linalg.inv(rigid.mass[:, None] + diagonals)[:, rotor], float)
         wanted = commands[which, :, k].swapaxes(0, 1) + values['bias']
         drive = kp * (wanted - middle) - kd * speed
         largest = np.maximum(largest, np.abs(drive[:, 0]).max(axis=0))

@@ -35,7 +35,7 @@ class JointTable:
     position: np.ndarray
     velocity: np.ndarray
     effort: np.ndarray
-    command: np.ndarray | None = None
+    command: np.ndarray | None = field(default=None, kw_only=True)
     notes: tuple[Finding, ...] = field(default=(), kw_only=True)
 
     def columns(self, joints: Sequence[str]) -> 'JointTable':

@@ -109,7 +109,8 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
     if automatic:
         before.append(_found_note(table, {q: found[q] for q in automatic if q in found}, in_si))
     result = JointTable(
-        joints, stamp, stamp, *(values[quantity] for quantity in FIELDS), values.get(COMMAND),
+        joints, stamp, stamp, *(values[quantity] for quantity in FIELDS),
+        command=values.get(COMMAND),
         notes=(*before, *dict.fromkeys(notes), *told, *aligned, *deduced, *counted),
     )  # fmt: skip
     if options.commands:

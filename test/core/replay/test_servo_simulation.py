@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import servo_plant
 
-from robotid_ros.core.replay.commanded import _servo_arm, Problem
+from robotid_ros.core.replay.commanded import _servo_arm
 from robotid_ros.core.replay.commanded_logs import commanded_log, make_windows, smooth
 from robotid_ros.core.replay.direct_model import mean_sign
+from robotid_ros.core.replay.servo_fit import ServoProblem
 from robotid_ros.core.replay.servo_simulation import mean_signs, simulate_servos, Windows
 
 TRUTH = {
@@ -45,11 +46,10 @@ def test_it_moves_as_mujoco_does(problem):
 
 def test_its_sensitivities_are_those_of_whole_simulations(problem):
     arm, windows, theta = problem
-    precision = np.zeros(len(theta)), np.zeros(len(theta))
-    whole, quick = Problem(arm, windows, precision), Problem(arm, windows, precision)
+    whole = ServoProblem(arm, windows, np.ones((3, arm.robot.n)), 0.2)
     fit = whole.evaluate(theta, windows.state)
     sizes = np.maximum(np.abs(theta), 0.01)
-    linear = quick.linearise(fit, sizes)
+    linear = whole.linearise(fit, sizes)
     for k, step in enumerate(1e-4 * sizes):
         moved = theta.copy()
         moved[k] += step
