@@ -59,6 +59,7 @@ LAYERS = (
     *('files.configuration_text', 'files.view_layouts'),
     *(
         'files.collect_results',
+        'files.servo_results',
         'files.check_parameters',
         'files.payload_input',
     ),
@@ -168,7 +169,8 @@ def test_core_knows_no_ros(part: str) -> None:
 EDGES = (
     *('cli', 'nodes', 'library', 'core.pipeline.results', 'core.finding_codes'),
     *('files.report', 'files.export', 'files.verdict_text', 'files.configuration_text'),
-    *('files.results_file', 'files.trajectory_file', 'fleet.session', 'fleet.report'),
+    *('files.results_file', 'files.servo_results', 'files.trajectory_file'),
+    *('fleet.session', 'fleet.report'),
 )
 TEXTS = {'render', 'seen_and_remedy', 'as_data', 'from_data'}
 

@@ -5,7 +5,7 @@ import dataclasses
 from pathlib import Path
 
 from ..exceptions import UnknownNameError
-from . import shared_options as shared
+from . import servo_identification, shared_options as shared
 from .results_text import print_results, results_data
 from .terminal import ProgressBar
 
@@ -39,6 +39,7 @@ examples:
   robotid identify arm.mat --urdf arm.urdf --columns 'position=q effort=I' \\
     --units 'effort=A*0.1'
   robotid identify tx40 -c config/tx40.yaml --to 3.6 --validation-part 3.6s:7.3s
+  robotid identify my_dataset --urdf so101.urdf --method commands
 """
 
 
@@ -57,8 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--method',
         metavar='METHOD',
-        help='ols, wls, mle, irls, tls, iv, didim, clie, cloe, oe or both; default: the '
-        "configuration's",
+        help='ols, wls, mle, irls, tls, iv, didim, clie, cloe, oe or both; commands: servos, from '
+        "logs without efforts; default: the configuration's",
     )
     shared.add_part_options(parser)
     parser.add_argument(
@@ -69,11 +70,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument('--validation', metavar='BAG', help='validate on another recording')
     shared.add_log_options(parser)
+    servo_identification.add_arguments(parser)
     shared.add_all_option(parser)
 
 
 def run(args: argparse.Namespace) -> shared.Outcome:
     """Identify and write the files."""
+    if args.method == servo_identification.COMMANDS:
+        return servo_identification.run(args)
     progress: ProgressBar = args.progress
     progress.step('reading')
     from ..files.identification_input import open_input, split_all
@@ -94,7 +98,8 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     settings = session.configuration.identification
     if args.method is not None:
         if args.method not in METHODS:
-            raise UnknownNameError('method', args.method, METHODS)
+            known = (*METHODS, servo_identification.COMMANDS)
+            raise UnknownNameError('method', args.method, known)
         settings = dataclasses.replace(settings, method=args.method)
     progress.plan(steps(settings.method))
     found = identify(fitted, session.robot, settings, other, progress.step)

@@ -395,6 +395,28 @@ F461 effort_against_motion warning: The effort of {joint} drives against its mot
     give it.
 F462 effort_flat warning: The effort of {joint} is clipped in {share:.1%} of the samples DO Run a
     slower trajectory WHY A drive at its limit does not show the torque that the motion needs.
+F470 servo_scale info: No effort was logged: torques are in proportion to the bodies of the robot
+    description MEANS If all bodies are 10 % heavier, then all torques are 10 % larger; ratios to
+    the stiffness stay as they are DO To fix the scale, record a second log with a mass that is
+    known, and name it by --known-mass WHY Commands and positions are the same for a robot twice as
+    heavy with servos twice as stiff.
+F471 servo_ratios info: The motion determines only the ratio to the stiffness of {parameters}: they
+    have no value DO Move these joints against gravity, or with more of the arm behind them WHY The
+    weight and the inertia of bodies are what torques are measured by.
+F472 servo_undetermined warning: The motion does not determine {parameters}: they have no value DO
+    Command faster and larger motions of these joints, that turn back and stop WHY What a motion
+    does not show cannot be identified from it.
+F473 servo_not_saturated info: No torque limit shows: servos were asked for at most [[{joints}
+    {torques:.3g}]] DO For a limit, command steps that are too fast to follow WHY A limit shows in
+    positions only where it is reached.
+F474 servo_misfit warning: The model leaves more than noise of the positions: [[{joints}
+    {shares:.0%} of the tracking error]] DO Check the bodies of the description; stribeck or
+    load_coulomb in robot.friction may be missing, and limits of the servo's speed or acceleration
+    are not modelled WHY What the model leaves out biases all parameters of a joint.
+F475 units_may_be_normalised warning: Positions and commands stay within -100 to 100, and reach
+    {largest:.4g}: they may be normalised, and count as {unit} DO If they are normalised, give the
+    calibration file of the robot by --calibration WHY LeRobot scales the range of each joint to
+    -100 to 100 unless it is told to use degrees.
 # F5: parameters
 F501 smaller_than_sigma info: Smaller than their σ: [[{parameters} (%σ {percent:.0f})]]; the motion
     does not tell them from zero DO [[Use the {tried_with}]]{tried} WHY Such a parameter has an

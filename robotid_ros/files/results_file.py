@@ -21,7 +21,7 @@ SIMULATED = 'simulated.npz'
 REPORT = 'report.html'
 # What an identification writes.
 RESULT_FILES = (PARAMETERS, TORQUES, URDF, REPORT)
-FORMAT = 1
+FORMAT, SERVO_FORMAT = 1, 'servos-1'
 
 
 def write_results(results: Results, folder: str | Path) -> Path:
@@ -64,6 +64,11 @@ def read_results(path: str | Path) -> Results:
             'wrote it to'
         )
     content = parse_yaml(read_text(path), str(path))
+    if isinstance(content, Mapping) and content.get('format') == SERVO_FORMAT:
+        raise FileError(
+            f"'{path}' holds servos that were identified from commands, no torques: use the "
+            'identified.xml beside it in MuJoCo'
+        )
     if not isinstance(content, Mapping) or content.get('format') != FORMAT:
         raise FileError(f"'{path}' holds no identified parameters: give a {PARAMETERS}")
     try:

@@ -43,6 +43,7 @@ ELSEWHERE = {
     # As long as a configuration allows it.
     r'robotid design my_robot\.yaml$': 'test/cli/test_design.py',
     r'robotid .*--method (didim|both)': 'test/core/replay',
+    r'robotid .*--method commands': 'test/cli/test_identify_commands.py',
     r'robotid identify ros1\.bag': 'test/cli/test_convert.py',
     r'python examples/randomize': 'test/cli/test_export_ranges.py',
     r'robotid export .*--like': 'test/files/export',

@@ -15,6 +15,7 @@ from ...core.signals.recording import (
     MAX_SAMPLES,
     range_of_positions,
     Recording,
+    Reference,
     RunContext,
 )
 from ...exceptions import RecordingError
@@ -88,7 +89,7 @@ class ChunkedRecording(RunContext):
             times.append(np.stack([states.received, states.stamp])[:, chosen])
             numbers.append(chosen + count)
             ranges.append(range_of_positions(states.position))
-            available.append(_available(states))
+            available.append(_available(states, bag.options))
             count, jumped = count + size, jumped | jump
             progress(count / total)
         names, ends = states.joints, range_of_positions(np.concatenate(ranges))
@@ -257,7 +258,8 @@ def open_recording(
 def _read(bag: Bag, topic: str, joints: Sequence[str] | None) -> Recording:
     tables = next(read_joint_states(bag, topic))
     states, source = select_joints(tables, joints), str(bag.path)
-    kept = _usable_joints(states.joints, _available(states), source, joints is None)
+    available = _available(states, bag.options)
+    kept = _usable_joints(states.joints, available, source, joints is None)
     states, jumped = correct_clock(states.columns(kept))
     recording = to_recording(states, states.stamp[0], source)
     notes = (*recording.notes, *drift_notes(states.stamp, states.received))
@@ -277,12 +279,17 @@ def _read(bag: Bag, topic: str, joints: Sequence[str] | None) -> Recording:
 def to_recording(states: JointTable, origin: int, source: str) -> Recording:
     """Return joint states alone as a recording, its time from `origin` [ns]."""
     velocity = states.velocity if np.isfinite(states.velocity).any() else None
+    time, reference = (states.stamp - origin) * 1e-9, None
+    if states.command is not None:
+        nothing = np.full(states.command.shape, np.nan)
+        reference = Reference(time, states.command, nothing, nothing)
     return Recording(
         joints=states.joints,
-        time=(states.stamp - origin) * 1e-9,
+        time=time,
         position=states.position,
         velocity=velocity,
         effort=states.effort,
+        reference=reference,
         source=source,
         origin=int(origin),
         notes=states.notes,
@@ -318,9 +325,11 @@ def _usable_joints(
     return kept
 
 
-def _available(states: JointTable) -> np.ndarray:
-    """Return whether there is any effort and any position of each joint, (2, n)."""
-    return np.array([np.isfinite(x).any(axis=0) for x in (states.effort, states.position)])
+def _available(states: JointTable, options: ReadOptions) -> np.ndarray:
+    """Return whether there is any effort, if it is needed, and any position of joints, (2, n)."""
+    found = np.array([np.isfinite(x).any(axis=0) for x in (states.effort, states.position)])
+    found[0] |= options.commands
+    return found
 
 
 def _ranges_of_others(

@@ -80,7 +80,7 @@ def joint_states_of_topics(bag: Bag) -> tuple[str, JointTable] | None:
             probe = _table(bag, connection.topic, FIRST)
             found = set(find(probe, bag.options.known_joints))
             found |= {q for q, pattern in bag.options.columns if select(probe, q, pattern)}
-            if not {'position', 'effort'} <= found:
+            if not set(bag.options.needed) <= found:
                 continue
             table = _table(bag, connection.topic)
             note = finding('states_of_fields', topic=connection.topic)

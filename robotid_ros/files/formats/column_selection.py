@@ -16,7 +16,7 @@ from ...core.findings import Finding
 from ...core.setup.arm_choice import choose_arm, JointTree
 from ...exceptions import ModelError, RecordingError, shortened
 from .column_names import group, Key, match_names, Meaning, numbers_in, understand
-from .joint_table import FIELDS
+from .joint_table import COMMAND, FIELDS
 from .read_options import QUANTITIES, ReadOptions
 from .table import Columns, ColumnTable
 
@@ -124,8 +124,8 @@ def find(table: ColumnTable, joints: Sequence[str]) -> dict[str, Selection]:
     for quantity in QUANTITIES:
         fitting = _times(table) if quantity == 'time' else [
             s for s in selections
-            if s.meaning and s.meaning.quantity == quantity
-            and (quantity == 'effort' or not s.meaning.reference)
+            if s.meaning and s.meaning.quantity == (quantity, 'position')[quantity == COMMAND]
+            and (quantity == 'effort' or s.meaning.reference == (quantity == COMMAND))
         ]  # fmt: skip
         if fitting:
             fitting.sort(key=lambda s: _rank(s, joints))
@@ -344,7 +344,9 @@ def _looks_of(table: ColumnTable) -> str:
     return shortened([*looks, *[*table.widths][MOST_COLUMNS:]], MOST_COLUMNS)
 
 
-EXAMPLES = {'time': 't', 'position': 'q{i}', 'velocity': 'dq{i}', 'effort': 'tau{i}'}
+EXAMPLES = {
+    'time': 't', 'position': 'q{i}', 'velocity': 'dq{i}', 'effort': 'tau{i}', COMMAND: 'q_des{i}',
+}  # fmt: skip
 
 
 def missing(
@@ -360,7 +362,7 @@ def missing(
     example = f'{quantity}={EXAMPLES[quantity]}'
     if all(table.widths.values()):
         example = f'{quantity}=NAME[FIRST:END]'
-    hint = f', or {FOLDER_HINT}' if quantity in ('position', 'effort') else ''
+    hint = f', or {FOLDER_HINT}' if quantity in ('position', 'effort', COMMAND) else ''
     return RecordingError(
         f"'{table.source}' has no column that looks like {quantity} by its name (its "
         f"columns: {_looks_of(table)}{known}): name it with --columns '{example}'{hint}"

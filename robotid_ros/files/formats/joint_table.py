@@ -10,6 +10,7 @@ import numpy as np
 from ...core.findings import Finding
 
 FIELDS = ('position', 'velocity', 'effort')
+COMMAND = 'command'
 COLUMNS = ('stamp', 'received', *FIELDS)
 
 
@@ -23,6 +24,7 @@ class JointTable:
     joints : names of the columns
     stamp, received : (N,) times [ns]
     position, velocity, effort : (N, n)
+    command : (N, n) commanded positions, None where these were not asked for
     notes : what was found, assumed and done
 
     """
@@ -33,6 +35,7 @@ class JointTable:
     position: np.ndarray
     velocity: np.ndarray
     effort: np.ndarray
+    command: np.ndarray | None = field(default=None, kw_only=True)
     notes: tuple[Finding, ...] = field(default=(), kw_only=True)
 
     def columns(self, joints: Sequence[str]) -> 'JointTable':
@@ -40,13 +43,16 @@ class JointTable:
         if tuple(joints) == self.joints:
             return self
         places = [self.joints.index(joint) for joint in joints]
-        values = {name: getattr(self, name)[:, places] for name in FIELDS}
+        values = {name: getattr(self, name)[:, places] for name in self._known(FIELDS)}
         return dataclasses.replace(self, joints=tuple(joints), **values)
 
     def rows(self, index: np.ndarray | slice) -> 'JointTable':
         """Return these rows."""
-        values = {name: getattr(self, name)[index] for name in COLUMNS}
+        values = {name: getattr(self, name)[index] for name in self._known(COLUMNS)}
         return dataclasses.replace(self, **values)
+
+    def _known(self, names: Sequence[str]) -> Sequence[str]:
+        return names if self.command is None else (*names, COMMAND)
 
     @property
     def has_effort(self) -> bool:
@@ -57,7 +63,8 @@ class JointTable:
 def concatenate(*tables: JointTable) -> JointTable:
     """Put the rows of tables with the same columns behind each other."""
     values: dict[str, Any] = {
-        name: np.concatenate([getattr(t, name) for t in tables]) for name in COLUMNS
+        name: np.concatenate([getattr(t, name) for t in tables])
+        for name in (COLUMNS if tables[-1].command is None else (*COLUMNS, COMMAND))
     }
     return dataclasses.replace(tables[-1], **values)
 

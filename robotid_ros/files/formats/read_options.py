@@ -12,7 +12,7 @@ from ...exceptions import ConfigurationError
 if TYPE_CHECKING:
     from ...core.setup.arm_choice import JointTree
 
-QUANTITIES = ('time', 'position', 'velocity', 'effort')
+QUANTITIES = ('time', 'position', 'velocity', 'effort', 'command')
 Assignments = tuple[tuple[str, str], ...]
 
 
@@ -30,6 +30,8 @@ class ReadOptions:
     rate : of tables without stamps [Hz]; 0: they have stamps
     effort_topic : 'TOPIC' or 'TOPIC:FIELD' of a bag, to be taken for the efforts
     effort_kind : what the efforts are, instead of the configuration's `robot.effort_kind`
+    commands : whether commanded positions are read in place of efforts
+    calibration : motor, rad per normalised unit and unit at position 0, see `read_calibration`
 
     """
 
@@ -40,6 +42,8 @@ class ReadOptions:
     rate: float = 0.0
     effort_topic: str = ''
     effort_kind: str | None = None
+    commands: bool = False
+    calibration: tuple[tuple[str, float, float], ...] = ()
 
     @cached_property
     def robot(self) -> 'JointTree':
@@ -48,6 +52,11 @@ class ReadOptions:
         from ...core.setup.arm_choice import JointTree
 
         return JointTree(self.urdf or '<robot/>')
+
+    @property
+    def needed(self) -> tuple[str, str]:
+        """Quantities without which a log is of no use."""
+        return 'position', 'command' if self.commands else 'effort'
 
     @property
     def known_joints(self) -> tuple[str, ...]:

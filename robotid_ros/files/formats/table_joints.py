@@ -10,7 +10,7 @@ from ...core.finding_codes import finding
 from ...core.findings import Finding
 from ...core.signals.derived_efforts import refuse_derived_efforts
 from ...exceptions import RecordingError
-from .column_names import words_of
+from .column_names import match_names, words_of
 from .column_selection import (
     Column,
     columns_of_joints,
@@ -21,7 +21,7 @@ from .column_selection import (
     select,
     Selection,
 )
-from .joint_table import FIELDS, JointTable
+from .joint_table import COMMAND, FIELDS, JointTable
 from .read_options import ReadOptions
 from .stamps import align_rows, make_stamps, stray_times, Values
 from .table import Columns, ColumnTable
@@ -39,6 +39,8 @@ from .units import (
 
 # A position beyond so many times its limit, and inside it in degrees, is one in degrees.
 BEYOND_LIMIT, INSIDE_LIMIT = 2.0, 1.1
+# Between these, the largest position of a log may be of a range that is scaled to ±100.
+NORMALISED = 90.0, 100.0
 _Places = Mapping[str, Column]
 
 
@@ -52,19 +54,21 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
     found: dict[str, Selection] = {}
     if table.has_header:
         found = find(table, options.known_joints)
-    elif not {'position', 'effort'} <= set(named):
+    elif not set(options.needed) <= set(named):
         found = echoed_columns(table, robot.independent)
-    automatic = [quantity for quantity in found if quantity not in named]
     found |= {quantity: select(table, quantity, pattern) for quantity, pattern in named.items()}
     if options.rate:
         found.pop('time', None)
-    for quantity in ('position', 'effort'):
+    wanted = ('position', 'velocity', options.needed[1])
+    found = {quantity: each for quantity, each in found.items() if quantity in ('time', *wanted)}
+    automatic = [quantity for quantity in found if quantity not in named]
+    for quantity in options.needed:
         if quantity not in found:
             raise missing(table, quantity, found)
 
     positions, notes = columns_of_joints(table, found['position'], options)
     places: dict[str, _Places] = {'position': positions}
-    for quantity in FIELDS[1:]:
+    for quantity in wanted[1:]:
         if quantity in found:
             places[quantity], more = places_of(
                 table, quantity, found[quantity], positions, options
@@ -78,7 +82,8 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
         content = {name: np.array(column, dtype=float) for name, column in content.items()}
         for column in content.values():
             column[damaged] = math.nan
-    values = {q: _matrix(content, places.get(q, {}), joints) for q in FIELDS}
+    read = dict.fromkeys((*FIELDS, *wanted))
+    values = {q: _matrix(content, places.get(q, {}), joints) for q in read}
     alternatives = found['effort'].others if 'effort' in automatic else ()
     for other in () if np.nan_to_num(values['effort']).any() else alternatives:
         with contextlib.suppress(RecordingError):  # of other joints
@@ -90,6 +95,9 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
                 notes += [*more, finding('efforts_zero', column=zero, taken=other.pattern)]
                 break
     units = _Units(joints, found, places, options)
+    if options.calibration:
+        _calibrate(values, joints, options, table.source)
+        units.said |= {'position': 'rad', COMMAND: 'rad'}
     unit, deduced = units.of_positions(values['position'])
     fastest = np.array([(j.velocity if j else 0.0) or math.inf for j in units.joints])
     motion = values | {'fastest': fastest / units.factors('position', unit)}
@@ -102,8 +110,11 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
         before.append(_found_note(table, {q: found[q] for q in automatic if q in found}, in_si))
     result = JointTable(
         joints, stamp, stamp, *(values[quantity] for quantity in FIELDS),
+        command=values.get(COMMAND),
         notes=(*before, *dict.fromkeys(notes), *told, *aligned, *deduced, *counted),
     )  # fmt: skip
+    if options.commands:
+        return result
     step = float(np.median(np.diff(stamp))) if len(stamp) > 1 else 0.0
     rate = 1e9 / step if step > 0.0 else 0.0
     where = f"'{table.source}', {found['effort'].pattern}"
@@ -116,6 +127,22 @@ def _matrix(content: Columns, places: _Places, joints: Sequence[str]) -> np.ndar
     count = len(next(iter(content.values())))
     missed = np.full(count, math.nan)
     return np.column_stack([places[j].of(content) if j in places else missed for j in joints])
+
+
+def _calibrate(values: Values, joints: Sequence[str], options: ReadOptions, source: str) -> None:
+    """Bring normalised positions and commands (N, n) to rad, in place."""
+    names = [name for name, *_ in options.calibration]
+    motors = {joint: name for name, joint in match_names(names, joints).items()}
+    if lacking := [joint for joint in joints if joint not in motors]:
+        raise RecordingError(
+            f"the calibration file has no motor {', '.join(lacking)} of '{source}' (its motors: "
+            f'{", ".join(names)}): give that of this robot'
+        )
+    known = {name: (factor, middle) for name, factor, middle in options.calibration}
+    factor, middle = np.array([known[motors[joint]] for joint in joints]).T
+    for quantity in ('position', COMMAND):
+        if quantity in values:
+            values[quantity] = (values[quantity] - middle) * factor
 
 
 def _found_note(
@@ -220,7 +247,16 @@ class _Units:
             why = 'so much the derivative of the positions is'
             pairs = zip(FIELDS, proven, known, strict=False)
             notes += [_counted(q, new, why) for q, new, old in pairs if new and new != old]
-        effort, meaning, note = self.said['effort'], self.found['effort'].meaning, None
+        if COMMAND in values:
+            largest = max(float(np.nanmax(np.abs(values[q]))) for q in ('position', COMMAND))
+            own = self.said.get(COMMAND) or position
+            values[COMMAND] *= self.factors('position', own)
+            if not self.said.get('position') and NORMALISED[0] < largest <= NORMALISED[1]:
+                notes.append(
+                    finding('units_may_be_normalised', largest=largest, unit=position or 'rad')
+                )
+        effort, note = self.said.get('effort', ''), None
+        meaning = self.found['effort'].meaning if 'effort' in self.found else None
         if '*' not in effort:
             if size := self._without_size('effort'):
                 note = finding('effort_unit_of_log', what=size, each=size, unit=size)

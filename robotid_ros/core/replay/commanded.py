@@ -1,0 +1,288 @@
+"""
+Identification from commands and encoders alone: servos, friction and delay, without an effort.
+
+Closed-loop output error on positions ('cloe') of short windows. Each starts from a state that is
+estimated with the parameters, see `servo_simulation`. No torque is measured: all torques are in
+proportion to the bodies, those of the description, or to a mass that is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio
+
+from ...exceptions import ConfigurationError
+from ..arrays import Array
+from ..finding_codes import finding
+from ..findings import Finding, in_order
+from ..model.friction import UNKNOWN
+from ..model.robot import ElasticRobot, Robot
+from ..signals.recording import Recording
+from .commanded_logs import commanded_log, first_parameters, make_windows, smooth
+from .servo_fit import Fit, fit_servos, ratio_basis, RATIOS, ServoProblem
+from .servo_simulation import BODIES, DELAY, ServoArm, SYMBOLS
+
+# Friction terms of a configuration and the parameters that stand for them; viscous friction brakes
+# as the servo's damping does, an offset moves the servo as a bias does.
+TERMS = {'viscous': '', 'offset': '', 'coulomb': 'Fc', 'stribeck': 'Fst', 'load_coulomb': 'Fl'}
+# A parameter counts as determined where its σ is below this share of it, or its torque's σ below
+# this share of what the servo usually asks for.
+MAX_RELATIVE_SIGMA, MAX_TORQUE_SIGMA = 0.5, 0.1
+# Residual over the tracking error, and correlation of neighbouring residuals, from which the model
+# leaves something out.
+UNEXPLAINED, CORRELATED = 0.1, 0.5
+Progress = Callable[[str], None]
+
+
+class KnownMass(NamedTuple):
+    """A point mass [kg] that the last log carries, at a place (3,) [m] in a link's frame."""
+
+    mass: float
+    link: str
+    place: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class ServoParameter:
+    """
+    A parameter of a servo, joint or body.
+
+    Attributes
+    ----------
+    symbol, joint : key of `SYMBOLS`, 'delay' or 'bodies'; '' of all joints
+    value, sigma : [unit]; None where the log does not determine it
+    unit : SI
+    ratio, ratio_sigma : value over the stiffness of the joint; None where that is not determined
+
+    """
+
+    symbol: str
+    joint: str
+    value: float | None
+    sigma: float | None
+    unit: str
+    ratio: float | None = None
+    ratio_sigma: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Commanded:
+    """
+    What commands and positions tell of a robot.
+
+    Attributes
+    ----------
+    robot : with the bodies that count
+    parameters : in the order of the robot's joints
+    residual, tracking : (n,) root mean square of what is left of positions, and of commands less
+        positions [rad or m]
+    windows, simulations : number of stretches, and how often all of them were simulated
+    findings : what was observed
+    estimate, covariance : (m,), (m, m) of all that was free, determined or not, by `names`
+
+    """
+
+    robot: Robot
+    parameters: tuple[ServoParameter, ...]
+    residual: Array
+    tracking: Array
+    windows: int
+    simulations: int
+    findings: tuple[Finding, ...]
+    names: tuple[str, ...]
+    estimate: Array
+    covariance: Array
+
+    def value(self, symbol: str, joint: str = '') -> float | None:
+        """Return a parameter's value, None where it is not determined or was not asked for."""
+        found = (p.value for p in self.parameters if (p.symbol, p.joint) == (symbol, joint))
+        return next(found, None)
+
+
+def identify_commanded(
+    recordings: Sequence[Recording],
+    robot: Robot,
+    *,
+    prior_spread: float = 0.2,
+    free_bodies: bool = False,
+    known_mass: KnownMass | None = None,
+    progress: Progress = lambda _: None,
+) -> Commanded:
+    """
+    Identify servos, friction, delay and perhaps bodies from commands and positions.
+
+    Parameters
+    ----------
+    recordings : with commanded positions as their reference; the last one carries a known mass
+    prior_spread : relative standard deviation of the description's bodies, where they are free
+    free_bodies : whether each body has a scale of its own, with that spread
+    known_mass : what fixes the scale of all torques, and so of all bodies together
+
+    Raises
+    ------
+    RecordingError : a recording cannot be used
+    ConfigurationError : the robot has parts that are not simulated here, or no inertials
+    DivergenceError : the model does not follow the log
+
+    """
+    _check_robot(robot)
+    if known_mass is not None and len(recordings) < 2:
+        raise ConfigurationError(
+            'a known mass tells the scale of torques by a log with it beside one without: give '
+            'both, the one with the mass last'
+        )
+    progress('reading commands')
+    logs = [commanded_log(recording, robot) for recording in recordings]
+    smoothed = [smooth(log) for log in logs]
+    windows = make_windows(logs, smoothed)
+    arm = _servo_arm(robot, len(logs), free_bodies, known_mass)
+    rows = [s.valid for s in smoothed]
+    errors = [log.commanded(log.time) - log.q for log in logs]
+    tracking, speed, acceleration = (
+        _rms([x[own] for x, own in zip(values, rows, strict=True)])
+        for values in (errors, [s.dq for s in smoothed], [s.ddq for s in smoothed])
+    )
+    scales = np.maximum(np.stack([tracking, speed, acceleration]), 1e-9)
+    progress('simulating the servos')
+    problem = ServoProblem(arm, windows, scales, prior_spread)
+    problem, fit, covariance = fit_servos(problem, first_parameters(arm, logs, smoothed))
+    return _result(robot, problem, fit, covariance, known_mass is not None)
+
+
+def _rms(parts: Sequence[Array]) -> Array:
+    return np.asarray(np.sqrt((np.concatenate(parts) ** 2).mean(axis=0)))
+
+
+def _check_robot(robot: Robot) -> None:
+    robot.check_no_mimic_joints('an identification from commands')
+    if isinstance(robot, ElasticRobot) or robot.elastic is not None or robot.couplings:
+        raise ConfigurationError(
+            'an identification from commands is of one rigid servo a joint: leave '
+            'robot.elastic and robot.couplings empty'
+        )
+    if robot.assumed_inertials:
+        raise ConfigurationError(
+            'the robot description has no inertials, and without an effort nothing else says what '
+            'torques are: give one with masses and inertias'
+        )
+    for joint, terms in zip(robot.joints, robot.friction, strict=True):
+        if other := [term.name for term in terms if term.name not in TERMS]:
+            raise ConfigurationError(
+                f'friction {", ".join(other)} of {joint} is not simulated with servos: take '
+                f'{", ".join(TERMS)}'
+            )
+
+
+def _servo_arm(
+    robot: Robot, logs: int, free_bodies: bool, known_mass: KnownMass | None
+) -> ServoArm:
+    names, speeds = list[tuple[str, int]](), np.ones(robot.n)
+    for k, j in enumerate(robot.order):
+        chosen = ['stiffness', 'damping', *(['armature'] if robot.rotor_inertia else [])]
+        for term in robot.friction[j]:
+            chosen += [TERMS[term.name]] if TERMS[term.name] else []
+            speeds[k] = term.constants.get('stribeck_velocity', UNKNOWN) or speeds[k]
+        names += [(symbol, k) for symbol in (*chosen, 'bias')]
+    names.append((DELAY, -1))
+    added: list[tuple[int, pinocchio.Inertia] | None] = [None] * logs
+    if free_bodies:
+        names += [(BODIES, k) for k in range(robot.n)]
+    elif known_mass is not None:
+        names.append((BODIES, -1))
+    if known_mass is not None:
+        model = robot.model
+        if not model.existFrame(known_mass.link):
+            links = ', '.join(f.name for f in model.frames if f.type == pinocchio.BODY)
+            raise ConfigurationError(
+                f"'{known_mass.link}' is no link of the robot: name one of {links}"
+            )
+        frame = model.frames[model.getFrameId(known_mass.link)]
+        point = frame.placement.act(np.array(known_mass.place))
+        joint = int(frame.parentJoint) - 1
+        if joint < 0:
+            raise ConfigurationError(
+                f"'{known_mass.link}' does not move: a mass there says nothing"
+            )
+        added[-1] = joint, pinocchio.Inertia(known_mass.mass, point, np.zeros((3, 3)))
+    return ServoArm(robot, tuple(names), {'limit': np.full(robot.n, np.inf)}, speeds, tuple(added))
+
+
+def _result(
+    robot: Robot, problem: ServoProblem, fit: Fit, covariance: Array, scale_known: bool
+) -> Commanded:
+    arm, theta = problem.arm, fit.theta
+    joints = tuple(robot.joints[j] for j in robot.order)
+    basis, sizes = ratio_basis(arm, theta), problem.sizes(theta)
+    by_ratio, covariance = np.sqrt(np.diag(covariance)), basis @ covariance @ basis.T
+    tracking, sigmas, kp = problem.scales[0], np.sqrt(np.diag(covariance)), np.diag(basis)
+    found, undetermined, ratios = list[ServoParameter](), list[str](), list[str]()
+    for k, (symbol, joint) in enumerate(arm.names):
+        name = joints[joint] if joint >= 0 else ''
+        value, sigma = _determined(theta[k], sigmas[k], sizes[k])
+        ratio = _determined(theta[k] / kp[k], by_ratio[k], sizes[k] / kp[k])
+        if symbol not in RATIOS:
+            ratio = None, None
+        if value is None:
+            (undetermined if ratio[0] is None else ratios).append(f'{symbol} {name}'.strip())
+        unit = _unit(symbol, joint >= 0 and bool(robot.prismatic[robot.order[joint]]))
+        found.append(ServoParameter(symbol, name, value, sigma, unit, *ratio))
+    found.sort(key=lambda p: robot.joints.index(p.joint) if p.joint else robot.n)
+    noise = np.sqrt(fit.joint_costs / problem.windows.valid.sum())
+    findings = [
+        *([] if scale_known else [finding('servo_scale')]),
+        *([finding('servo_ratios', parameters=ratios)] if ratios else []),
+        *([finding('servo_undetermined', parameters=undetermined)] if undetermined else []),
+        *_limit_findings(arm, fit, joints),
+        *_misfit_findings(problem, fit, noise, joints),
+    ]
+    back = np.argsort(robot.order)
+    return Commanded(
+        robot,
+        tuple(found),
+        noise[back],
+        tracking[back],
+        len(fit.states),
+        problem.simulations,
+        in_order(findings),
+        tuple(f'{symbol} {joints[j]}' if j >= 0 else symbol for symbol, j in arm.names),
+        theta,
+        covariance,
+    )
+
+
+def _determined(value: float, sigma: float, size: float) -> tuple[float | None, float | None]:
+    """Return a value and its σ, None where the data do not determine it."""
+    known = sigma <= max(MAX_RELATIVE_SIGMA * abs(value), MAX_TORQUE_SIGMA * size)
+    return (float(value), float(sigma)) if known else (None, None)
+
+
+def _unit(symbol: str, slides: bool) -> str:
+    if symbol in (DELAY, BODIES):
+        return 's' if symbol == DELAY else '1'
+    return SYMBOLS[symbol].format(f='N' if slides else 'N·m', l='m' if slides else 'rad')
+
+
+def _limit_findings(arm: ServoArm, fit: Fit, joints: Sequence[str]) -> list[Finding]:
+    open_joints = [k for k in range(arm.robot.n) if ('limit', k) not in arm.names]
+    if not open_joints:
+        return []
+    names = [joints[k] for k in open_joints]
+    return [finding('servo_not_saturated', names, torques=tuple(fit.asked[open_joints].tolist()))]
+
+
+def _misfit_findings(
+    problem: ServoProblem, fit: Fit, noise: Array, joints: Sequence[str]
+) -> list[Finding]:
+    r, both = fit.residual, problem.windows.valid[:, 1:] & problem.windows.valid[:, :-1]
+    products = (r[:, 1:] * r[:, :-1] * both[:, :, None]).sum(axis=(0, 1))
+    correlation = products / np.maximum((r**2).sum(axis=(0, 1)), 1e-300)
+    share = noise / problem.scales[0]
+    bad = np.flatnonzero((share > UNEXPLAINED) & (correlation > CORRELATED)).tolist()
+    if not bad:
+        return []
+    names = [joints[k] for k in bad]
+    return [finding('servo_misfit', names, shares=tuple(share[bad].tolist()))]

@@ -1,0 +1,255 @@
+"""Logs of commanded and measured positions: checked, and cut into windows to simulate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import lsq_linear
+from scipy.signal import savgol_filter
+
+from ...exceptions import RecordingError
+from ..arrays import Array, rms
+from ..model.dynamics import inverse_dynamics
+from ..model.robot import Robot
+from ..signals.recording import Recording
+from .servo_simulation import DELAY, ServoArm, Windows
+
+# Length of a window [s]: far longer than a servo takes to settle, so that it tells gains and
+# friction from its initial state, and short, so that many run side by side. Most of them.
+WINDOW, MOST_WINDOWS = 1.0, 60
+# Fewest samples of a window, fewest windows, usual steps beyond which there is a gap.
+FEWEST_SAMPLES, FEWEST_WINDOWS, GAP = 12, 4, 2.5
+# Span of the polynomials of third order that smooth positions [s], and their fewest samples.
+SMOOTHING, FEWEST_SMOOTHED = 0.12, 7
+# Delays that are tried by least squares, and those around the best that are simulated [s].
+DELAYS, AROUND = np.arange(0.0, 0.2001, 0.005), (-8, -4, -2, 0, 2, 4)
+# Commands that are the positions themselves, of this or one of so many next samples, relative to
+# the travel of a joint; a factor between both that no servo leaves.
+COPY_TOLERANCE, COPY_SHIFTS, UNIT_FACTOR, UNIT_CORRELATION = 1e-9, 3, 1.5, 0.8
+# Slower than this share of its fastest speed a joint's friction has no clear sign.
+SLOW_SHARE = 0.02
+
+
+@dataclasses.dataclass(frozen=True)
+class CommandedLog:
+    """
+    What was commanded and measured, joints in the model's order, without gaps inside a run.
+
+    Attributes
+    ----------
+    source : of messages
+    time : (N,) [s], growing
+    q : (N, n) measured positions
+    command_time, command : (K,) [s], (K, n) commanded positions, held until the next
+
+    """
+
+    source: str
+    time: Array
+    q: Array
+    command_time: Array
+    command: Array
+
+    @property
+    def period(self) -> float:
+        """Usual time between two samples [s]."""
+        return float(np.median(np.diff(self.time)))
+
+    def runs(self) -> list[npt.NDArray[np.intp]]:
+        """Return the rows between gaps."""
+        breaks = np.flatnonzero(np.diff(self.time) > GAP * self.period) + 1
+        return np.split(np.arange(len(self.time)), breaks)
+
+    def commanded(self, time: Array) -> Array:
+        """Return the command that is held at times (N,), (N, n)."""
+        row = np.searchsorted(self.command_time, time, side='right') - 1
+        return self.command[np.maximum(row, 0)]
+
+
+def commanded_log(recording: Recording, robot: Robot) -> CommandedLog:
+    """
+    Check a recording of commanded positions.
+
+    Raises
+    ------
+    RecordingError : there are no commands; they are the measured positions, or in other units
+
+    """
+    joints = tuple(robot.joints[j] for j in robot.order)
+    chosen, source = recording.select(joints), recording.source or 'the recording'
+    reference = chosen.reference
+    if reference is None or not np.isfinite(reference.q).any(axis=0).all():
+        lacking = joints
+        if reference is not None:
+            columns = zip(joints, reference.q.T, strict=True)
+            lacking = tuple(joint for joint, u in columns if not np.isfinite(u).any())
+        raise RecordingError(
+            f"'{source}' has no commanded positions of {', '.join(lacking)}: record what the "
+            "servos are sent, name its columns with --columns 'command=…', or leave these joints "
+            'out by --joints'
+        )
+    finite = np.isfinite(chosen.position).all(axis=1) & np.isfinite(chosen.time)
+    time, rows = np.unique(chosen.time[finite], return_index=True)
+    known = np.isfinite(reference.q).all(axis=1) & np.isfinite(reference.time)
+    stamps, first = np.unique(reference.time[known], return_index=True)
+    if len(time) < 2 * FEWEST_SAMPLES or not len(stamps):
+        raise RecordingError(f"'{source}' has too few samples with positions and commands")
+    q, command = chosen.position[finite][rows], reference.q[known][first]
+    log = CommandedLog(source, time, q, stamps, command)
+    for j, joint in enumerate(joints):
+        _check_command(log, j, joint)
+    return log
+
+
+def _check_command(log: CommandedLog, j: int, joint: str) -> None:
+    """Raise a RecordingError where commands of a joint cannot be what its servo follows."""
+    q, u = log.q[:, j], log.commanded(log.time)[:, j]
+    travel = float(np.ptp(q))
+    copies = [
+        k for k in range(COPY_SHIFTS + 1)
+        if np.abs(u[: len(u) - k] - q[k:]).max() <= COPY_TOLERANCE * max(travel, 1e-6)
+    ]  # fmt: skip
+    if copies:
+        which = f'{copies[0]} samples later' if copies[0] else 'at the same time'
+        raise RecordingError(
+            f"the commands of {joint} in '{log.source}' are its measured positions {which}: they "
+            'say nothing of its servo; record what is sent to it'
+        )
+    if travel <= 0.0 or np.ptp(u) <= 0.0:
+        return
+    slope, correlation = float(np.polyfit(q, u, 1)[0]), float(np.corrcoef(q, u)[0, 1])
+    factor = max(abs(slope), 1.0 / max(abs(slope), 1e-12))
+    if abs(correlation) > UNIT_CORRELATION and (slope < 0.0 or factor > UNIT_FACTOR):
+        raise RecordingError(
+            f"the commands of {joint} in '{log.source}' are {slope:.4g} times its positions: give "
+            "the unit of each, as in --units 'command=deg position=rad', or the commands that "
+            'this joint is sent'
+        )
+
+
+class Smoothed(NamedTuple):
+    """Positions of a log and their derivatives, (N, n) each, and which rows (N,) have them."""
+
+    q: Array
+    dq: Array
+    ddq: Array
+    valid: npt.NDArray[np.bool_]
+
+
+def smooth(log: CommandedLog) -> Smoothed:
+    """Smooth positions by polynomials (Savitzky and Golay 1964)."""
+    period, shape = log.period, log.q.shape
+    length = max(FEWEST_SMOOTHED, 2 * round(0.5 * SMOOTHING / period) + 1)
+    q, dq, ddq = log.q.copy(), np.zeros(shape), np.zeros(shape)
+    valid = np.zeros(shape[0], dtype=bool)
+    for rows in log.runs():
+        if len(rows) < max(length, FEWEST_SAMPLES):
+            continue
+        time = log.time[rows]
+        grid = np.arange(time[0], time[-1] + 0.5 * period, period)
+        if len(grid) < length:
+            continue
+        even = np.column_stack([np.interp(grid, time, column) for column in log.q[rows].T])
+        for order, target in enumerate((q, dq, ddq)):
+            smoothed = savgol_filter(even, length, 3, deriv=order, delta=period, axis=0)
+            target[rows] = np.column_stack([np.interp(time, grid, c) for c in smoothed.T])
+        valid[rows] = True
+    return Smoothed(q, dq, ddq, valid)
+
+
+def make_windows(logs: Sequence[CommandedLog], smoothed: Sequence[Smoothed]) -> Windows:
+    """
+    Cut logs into windows; of more than `MOST_WINDOWS` those in which most is commanded.
+
+    Raises
+    ------
+    RecordingError : the logs are too short
+
+    """
+    pieces: list[tuple[int, npt.NDArray[np.intp]]] = []
+    for number, (log, values) in enumerate(zip(logs, smoothed, strict=True)):
+        size = max(round(WINDOW / log.period) + 1, FEWEST_SAMPLES)
+        for rows in log.runs():
+            if values.valid[rows].all():
+                starts = range(0, len(rows) - size + 1, size - 1)
+                pieces += [(number, rows[start : start + size]) for start in starts]
+    if len(pieces) < FEWEST_WINDOWS:
+        raise RecordingError(
+            f"'{logs[0].source}' has {len(pieces)} stretches of {WINDOW:g} s without a gap: "
+            f'record at least {FEWEST_WINDOWS}, better 30'
+        )
+    travel = np.array([
+        np.ptp(np.vstack([logs[k].commanded(logs[k].time[rows]), logs[k].q[rows]]), axis=0)
+        for k, rows in pieces
+    ])  # fmt: skip
+    activity = (travel / np.maximum(travel.max(axis=0), 1e-12)).sum(axis=1)
+    chosen = np.sort(np.argsort(-activity, kind='stable')[:MOST_WINDOWS])
+    pieces = [pieces[k] for k in chosen]
+    longest, n = max(len(rows) for _, rows in pieces), logs[0].q.shape[1]
+    time, valid = np.zeros((len(pieces), longest)), np.zeros((len(pieces), longest), dtype=bool)
+    q, state = np.zeros((len(pieces), longest, n)), np.zeros((len(pieces), 2, n))
+    for w, (number, rows) in enumerate(pieces):
+        log, count = logs[number], len(rows)
+        time[w, :count], valid[w, :count] = log.time[rows] - log.time[rows[0]], True
+        q[w, :count] = log.q[rows]
+        state[w] = smoothed[number].q[rows[0]], smoothed[number].dq[rows[0]]
+    start = np.array([logs[k].time[rows[0]] for k, rows in pieces])
+    of_log = np.array([k for k, _ in pieces])
+    commands = tuple((log.command_time, log.command) for log in logs)
+    return Windows(start, of_log, time, valid, q, state, commands)
+
+
+def first_parameters(
+    arm: ServoArm, logs: Sequence[CommandedLog], smoothed: Sequence[Smoothed]
+) -> list[Array]:
+    """
+    Return parameters (m,) to start from, of delays around the likeliest.
+
+    `u(t − d) − q = (τ + Ia q̈ + k_d q̇ + F_c sign q̇)/k_p − b` is linear in the coefficients on its
+    right for each delay d, with τ the torque of the bodies along the smoothed motion.
+    """
+    robot, order = arm.robot, arm.robot.order
+    back = np.argsort(order)
+    links = robot.of_links(robot.prior)
+    bodies = [
+        inverse_dynamics(robot, links, s.q[:, back], s.dq[:, back], s.ddq[:, back])[:, order]
+        for s in smoothed
+    ]
+    found, costs = list[dict[tuple[str, int], float]](), list[float]()
+    for delay in DELAYS:
+        values, cost = {(DELAY, -1): float(delay)}, 0.0
+        for j in range(robot.n):
+            target, columns = list[Array](), list[Array]()
+            for log, s, torque in zip(logs, smoothed, bodies, strict=True):
+                rows, speed = s.valid, s.dq[:, j]
+                sign = np.sign(speed) * (np.abs(speed) > SLOW_SHARE * np.abs(speed).max())
+                target.append((log.commanded(log.time - delay)[:, j] - s.q[:, j])[rows])
+                one = np.ones_like(speed)
+                own = np.column_stack([torque[:, j], s.ddq[:, j], speed, sign, one])
+                columns.append(own[rows])
+            A, y = np.vstack(columns), np.concatenate(target)
+            size = np.maximum(np.sqrt((A**2).mean(axis=0)), 1e-12)
+            # Where the bodies weigh next to nothing, they leave the scale of the torques open.
+            least = np.array([1e-3 * rms(y) + 1e-12, 0.0, 1e-6, 0.0, -np.inf])
+            coefficients = lsq_linear(A / size, y, (least, np.full(5, np.inf))).x / size
+            cost += float(np.mean((A @ coefficients - y) ** 2)) / max(float(np.var(y)), 1e-18)
+            stiffness = 1.0 / float(coefficients[0])
+            for symbol, value in zip(
+                ('armature', 'damping', 'Fc', 'bias'),
+                (*(coefficients[1:4] * stiffness), -coefficients[4]),
+                strict=True,
+            ):
+                values[symbol, j] = float(value)
+            values['stiffness', j] = stiffness
+        found.append(values)
+        costs.append(cost)
+    best = int(np.argmin(costs))
+    others = [best + k for k in AROUND if 0 <= best + k < len(DELAYS)]
+    return [
+        np.array([found[k].get(name, 1.0 if name[0] == 'bodies' else 0.0) for name in arm.names])
+        for k in others
+    ]

@@ -1,0 +1,309 @@
+"""Closed-loop output error on positions of servo arms: least squares, limits, covariance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio
+from scipy.optimize import lsq_linear
+
+from ...exceptions import DivergenceError
+from ..arrays import Array
+from .servo_simulation import (
+    BODIES,
+    COARSE_STEP,
+    DELAY,
+    FINE_STEP,
+    ServoArm,
+    simulate_servos,
+    step_of,
+    Windows,
+)
+
+# Steps of finite differences, relative to the size of a parameter, and of states [rad, rad/s].
+RELATIVE_STEP, POSITION_STEP, VELOCITY_STEP = 1e-4, 1e-5, 1e-4
+# What positions and velocities at a start may be off in an iteration, over the noise [1, 1/s].
+STATE_SPREAD = np.array([10.0, 300.0])
+# Iterations of each round; weights of joints change between rounds. A cost that falls by less than
+# this share has converged. Starts that are refined.
+ROUNDS, CONVERGED, STARTS = (3, 8, 10), 1e-5, 2
+# Steps of an iteration that are tried, and largest misfit of a position that counts [rad or m].
+TRIALS, MAX_MISFIT = 8, 100.0
+# Largest delay [s]; fastest servo that commands resolve [1/s]; scales of bodies.
+MAX_DELAY, FASTEST, SCALES = 0.5, 400.0, (0.02, 50.0)
+# Parameters of torques, which have a ratio to the stiffness.
+RATIOS = ('damping', 'armature', 'Fc', 'Fst', 'limit')
+# Limits that are tried, as shares of the torque that a servo without one asks for, with gains that
+# are larger by these factors; least decrease of a joint's cost that speaks for one; share of the
+# asked torque below which a limit was reached.
+LIMITS, GAINS, LIMIT_GAIN, REACHED = (0.3, 0.5, 0.7), (1.0, 1.8), 0.05, 0.98
+
+
+class Fit(NamedTuple):
+    """Parameters (m,), states (W, 2, n), residuals (W, S, n), cost, torque asked for (n,)."""
+
+    theta: Array
+    states: Array
+    residual: Array
+    cost: float
+    asked: Array
+
+    @property
+    def joint_costs(self) -> Array:
+        """Sums of squares of each joint, (n,)."""
+        return np.asarray((self.residual**2).sum(axis=(0, 1)))
+
+
+class Linear(NamedTuple):
+    """Gram matrix (m, m), scores of windows (W, m), changes of states alone and by parameters."""
+
+    gram: Array
+    scores: Array
+    state_change: Array  # (W, 2n)
+    state_gain: Array  # (W, 2n, m)
+
+
+class ServoProblem:
+    """
+    Positions of windows as a function of parameters and initial states.
+
+    Parameters
+    ----------
+    arm, windows : what is simulated and what was measured
+    scales : (3, n) usual tracking error, velocity and acceleration
+    prior_spread : relative standard deviation of bodies that have a scale each
+
+    """
+
+    def __init__(
+        self, arm: ServoArm, windows: Windows, scales: Array, prior_spread: float
+    ) -> None:
+        self.arm, self.windows, self.scales, self.prior_spread = arm, windows, scales, prior_spread
+        self.precision = np.array([
+            prior_spread**-2.0 if symbol == BODIES and joint >= 0 else 0.0
+            for symbol, joint in arm.names
+        ])  # fmt: skip
+        self.weight, self.longest_step, self.simulations = 1.0 / scales[0], COARSE_STEP, 0
+
+    def of(self, arm: ServoArm) -> ServoProblem:
+        """Return the problem of another arm."""
+        other = ServoProblem(arm, self.windows, self.scales, self.prior_spread)
+        other.weight, other.simulations = self.weight, self.simulations
+        return other
+
+    def sizes(self, theta: Array) -> Array:
+        """Return the sizes (m,) of parameters whose torque is what a servo usually asks for."""
+        error, speed, acceleration = self.scales
+        kp = self.arm.values(theta)['stiffness'][0]
+        torque = kp * error
+        by = {
+            'stiffness': kp, 'damping': torque / speed, 'armature': torque / acceleration,
+            'Fc': torque, 'Fst': torque, 'Fl': np.full_like(kp, 0.1), 'bias': error,
+            'limit': torque, BODIES: np.ones_like(kp), DELAY: np.full_like(kp, 0.01),
+        }  # fmt: skip
+        return np.array([by[symbol][max(joint, 0)] for symbol, joint in self.arm.names])
+
+    def bounds(self, theta: Array) -> tuple[Array, Array]:
+        """Return bounds (m,) of parameters from a start."""
+        low, high = np.zeros_like(theta), np.full_like(theta, np.inf)
+        model = self.arm.models(np.ones(self.arm.robot.n))[0]
+        data = model.createData()
+        states = self.windows.state[::5, 0]
+        mass = np.min([np.diag(pinocchio.crba(model, data, q)) for q in states], axis=0)
+        slowest = self.arm.values(theta)['stiffness'][0] / FASTEST**2 - mass
+        for k, (symbol, joint) in enumerate(self.arm.names):
+            if symbol == 'bias':
+                low[k] = -np.inf
+            elif symbol == 'armature':
+                low[k] = max(slowest[joint], 0.0)
+            elif symbol == DELAY:
+                high[k] = MAX_DELAY
+            elif symbol == BODIES:
+                low[k], high[k] = SCALES
+            elif symbol in ('stiffness', 'limit'):
+                low[k] = 1e-3 * theta[k]
+        return low, high
+
+    def evaluate(self, theta: Array, states: Array) -> Fit:
+        """Simulate once."""
+        self.simulations += 1
+        h = step_of(self.arm, self.windows, theta, self.longest_step)
+        run = simulate_servos(self.arm, self.windows, theta[None], states[:, None], h)
+        residual = (self.windows.q - run.q[:, 0]) * self.windows.valid[:, :, None]
+        cost = float(((residual * self.weight) ** 2).sum())
+        cost += float((self.precision * (theta - 1.0) ** 2).sum())
+        return Fit(theta, states, residual, cost, run.asked)
+
+    def reweighted(self, fit: Fit) -> Fit:
+        """Weigh each joint by what is left of it."""
+        noise = np.sqrt(fit.joint_costs / self.windows.valid.sum())
+        self.weight = 1.0 / np.maximum(noise, max(1e-3 * noise.max(), 1e-9))
+        return self.evaluate(fit.theta, fit.states)
+
+    def linearise(self, fit: Fit, sizes: Array) -> Linear:
+        """Differentiate by parameters, whose sizes are (m,), and by initial states."""
+        m, n, count = len(fit.theta), self.arm.robot.n, len(fit.states)
+        moves = np.repeat([POSITION_STEP, VELOCITY_STEP], n)
+        steps = np.concatenate([RELATIVE_STEP * np.maximum(np.abs(fit.theta), sizes), moves])
+        rows = np.tile(fit.theta, (1 + m + 2 * n, 1))
+        rows[1 : 1 + m] += np.diag(steps[:m])
+        states = np.repeat(fit.states[:, None], len(rows), axis=1)
+        states[:, 1 + m :] += np.diag(moves).reshape(2 * n, 2, n)
+        self.simulations += len(rows)
+        h = step_of(self.arm, self.windows, fit.theta, self.longest_step)
+        q = simulate_servos(self.arm, self.windows, rows, states, h).q
+        change = (q[:, 1:] - q[:, :1]) / steps[:, None, None]
+        change *= self.windows.valid[:, None, :, None] * self.weight
+        A, X = np.split(change.reshape(count, m + 2 * n, -1), [m], axis=1)
+        r = (fit.residual * self.weight).reshape(count, 1, -1)
+        # States are where they were, within `STATE_SPREAD`; what they explain is projected off.
+        spread = np.repeat(STATE_SPREAD, n) / np.tile(self.weight, 2)
+        both = np.concatenate([A, r], axis=1)
+        inner = X @ X.swapaxes(1, 2) + np.diag(spread**-2.0)
+        gain = np.linalg.solve(inner, X @ both.swapaxes(1, 2))  # (W, 2n, m + 1)
+        left = both - gain.swapaxes(1, 2) @ X
+        gram = (A @ left[:, :m].swapaxes(1, 2)).sum(axis=0)
+        scores = (A @ left[:, m, :, None])[..., 0]
+        return Linear(0.5 * (gram + gram.T), scores, gain[:, :, m], gain[:, :, :m])
+
+
+def minimise(
+    problem: ServoProblem, theta: Array, states: Array, rounds: Sequence[int]
+) -> tuple[Fit, Linear]:
+    """
+    Minimise the weighted squares by Levenberg-Marquardt steps within bounds.
+
+    Raises
+    ------
+    DivergenceError : no simulation stays near the measured positions
+
+    """
+    sizes, (low, high) = problem.sizes(theta), problem.bounds(theta)
+    fit = problem.evaluate(np.clip(theta, low, high), states)
+    for iterations in rounds:
+        fit, damping = problem.reweighted(fit), 1e-3
+        for _ in range(iterations):
+            before = fit.cost
+            linear = problem.linearise(fit, sizes)
+            slope = linear.scores.sum(axis=0) + problem.precision * (1.0 - fit.theta)
+            normal = linear.gram + np.diag(problem.precision)
+            scale = 1.0 / np.sqrt(np.maximum(np.diag(normal), 1e-12 / sizes**2))
+            scaled = normal * np.outer(scale, scale)
+            for _ in range(TRIALS):
+                root = np.linalg.cholesky(scaled + (damping + 1e-9) * np.eye(len(scale))).T
+                least = (low - fit.theta) / scale
+                most = np.maximum((high - fit.theta) / scale, least + 1e-12)
+                target = np.linalg.solve(root.T, slope * scale)
+                change = lsq_linear(root, target, (least, most)).x * scale
+                moved = (linear.state_change - linear.state_gain @ change).reshape(states.shape)
+                trial = problem.evaluate(
+                    np.clip(fit.theta + change, low, high), fit.states + moved
+                )
+                if trial.cost < fit.cost:
+                    fit, damping = trial, max(0.2 * damping, 1e-9)
+                    break
+                damping *= 8.0
+            if fit.cost > (1.0 - CONVERGED) * before:
+                break
+    if not np.isfinite(fit.cost) or np.abs(fit.residual).max() > MAX_MISFIT:
+        text = (
+            'no servo with these bodies follows the commands as the log does: check the robot '
+            'description, the units and the order of the joints'
+        )
+        raise DivergenceError(text, sum(rounds))
+    return fit, problem.linearise(fit, sizes)
+
+
+def fit_servos(problem: ServoProblem, starts: Sequence[Array]) -> tuple[ServoProblem, Fit, Array]:
+    """
+    Fit from the best of several starts (m,), with the torque limits that the log shows.
+
+    Returns the problem with these limits, the fit, and its covariance (m, m) by `ratio_basis`.
+    Raises DivergenceError as `minimise`.
+    """
+    states = problem.windows.state
+    costs = [problem.evaluate(start, states).cost for start in starts]
+    found, failure = list[Fit](), None
+    for k in np.argsort(costs)[:STARTS]:
+        problem.weight = 1.0 / problem.scales[0]
+        try:
+            found.append(minimise(problem, starts[k], states, ROUNDS[:1])[0])
+        except DivergenceError as error:
+            failure = error
+    if failure and not found:
+        raise failure
+    best = min(found, key=lambda fit: float((fit.joint_costs / problem.scales[0] ** 2).sum()))
+    fit, _ = minimise(problem, best.theta, best.states, ROUNDS[1:2])
+    problem, fit = _with_limits(problem, fit)
+    problem.longest_step = FINE_STEP
+    fit, linear = minimise(problem, fit.theta, fit.states, ROUNDS[2:])
+    return problem, fit, _covariance(problem, fit, linear)
+
+
+def _with_limits(problem: ServoProblem, fit: Fit) -> tuple[ServoProblem, Fit]:
+    """Add the torque limits that a log shows, and fit with them."""
+    arm, n, plain = problem.arm, problem.arm.robot.n, fit.joint_costs
+    best, gains, least = np.full(n, np.inf), np.ones(n), (1.0 - LIMIT_GAIN) * plain
+    of_gains = np.array([symbol in ('stiffness', 'damping') for symbol, _ in arm.names])
+    for gain in GAINS:
+        theta = np.where(of_gains, gain, 1.0) * fit.theta
+        for share in LIMITS:
+            tried = problem.of(dataclasses.replace(arm, fixed={'limit': share * fit.asked}))
+            costs = tried.evaluate(theta, fit.states).joint_costs
+            problem.simulations = tried.simulations
+            better = costs < least
+            best[better], least[better], gains[better] = share, costs[better], gain
+    limited = np.flatnonzero(np.isfinite(best))
+    if not limited.size:
+        return problem, fit
+    names = (*arm.names, *(('limit', int(j)) for j in limited))
+    factors = np.where(of_gains, gains[[j for _, j in arm.names]], 1.0)
+    start = np.append(factors * fit.theta, best[limited] * fit.asked[limited])
+    other = problem.of(dataclasses.replace(arm, names=names))
+    found, _ = minimise(other, start, fit.states, ROUNDS[:2])
+    reached = other.arm.values(found.theta)['limit'][0] < REACHED * found.asked
+    reached &= found.joint_costs < (1.0 - LIMIT_GAIN) * plain
+    kept = [k for k, (symbol, j) in enumerate(names) if symbol != 'limit' or reached[j]]
+    last = other.of(dataclasses.replace(arm, names=tuple(names[k] for k in kept)))
+    return last, found._replace(theta=found.theta[kept])
+
+
+def ratio_basis(arm: ServoArm, theta: Array) -> Array:
+    """
+    Return ∂θ/∂φ (m, m), φ with the ratio to the stiffness in place of each torque's parameter.
+
+    Only the stiffness of a joint changes its torques' scale then, which may be unknown.
+    """
+    basis, place = np.eye(len(theta)), {name: k for k, name in enumerate(arm.names)}
+    for k, (symbol, joint) in enumerate(arm.names):
+        if symbol in RATIOS:
+            stiffness = place['stiffness', joint]
+            basis[k, k], basis[k, stiffness] = theta[stiffness], theta[k] / theta[stiffness]
+    return basis
+
+
+def _covariance(problem: ServoProblem, fit: Fit, linear: Linear) -> Array:
+    """
+    Return the covariance (m, m) by `ratio_basis`: of white noise, or of windows if that is more.
+
+    Residuals of a window correlate, those of different windows do not: `G⁻¹ Σ g gᵀ G⁻¹` with the
+    scores g of windows.
+    """
+    m, n, windows = len(fit.theta), problem.arm.robot.n, len(fit.states)
+    basis = ratio_basis(problem.arm, fit.theta)
+    prior = basis.T @ np.diag(problem.precision) @ basis
+    normal, scores = basis.T @ linear.gram @ basis + prior, linear.scores @ basis
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(normal), 1e-300))
+    scale = np.outer(scale, scale)
+    inverse = np.linalg.inv(normal * scale + 1e-12 * np.eye(m)) * scale
+    freedom = n * problem.windows.valid.sum() - m - 2 * n * windows
+    white = inverse * fit.cost / max(freedom, 1)
+    # Parameters of a joint act on its own residuals most: they are what windows are spent on.
+    spent = windows / max(windows - m / n, 1.0)
+    robust = inverse @ (spent * scores.T @ scores + prior) @ inverse
+    robust = robust + 1e-6 * white  # where no window has a score
+    larger = np.sqrt(np.maximum(np.diag(white) / np.diag(robust), 1.0))
+    return np.asarray(robust * np.outer(larger, larger))

@@ -1,0 +1,300 @@
+"""
+Arms whose servos follow commanded positions, simulated in many short windows at once.
+
+`M(q) q̈ + h(q, q̇) + Ia q̈ + f = sat(k_p (u(t − d) + b − q) − k_d q̇)` with commands u that are held,
+dry friction f that sticks at rest, and the bodies M, h of the description. Every window starts
+from a state of its own. Variants of the parameters, and of the initial states, run beside them:
+their rigid-body terms are those of the windows to first order, so that all sensitivities cost
+about as much as one simulation; servo, saturation and friction are computed for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+import dataclasses
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pinocchio
+
+from ..arrays import Array
+from ..model.dynamics import model_with
+from ..model.robot import Robot
+
+# Symbols of the parameters of a joint, with their units as of `TermKind`.
+SYMBOLS: Mapping[str, str] = {
+    'stiffness': '{f}/{l}', 'damping': '{f}·s/{l}', 'armature': '{f}·s²/{l}', 'Fc': '{f}',
+    'Fst': '{f}', 'Fl': '1', 'bias': '{l}', 'limit': '{f}',
+}  # fmt: skip
+DELAY, BODIES = 'delay', 'bodies'
+# Longest step [s] of a result, and on the way there: at 50 Hz commands that jump by 0.25 rad, the
+# first errs by 3 µs of the delay, the second by 50 µs. The fastest of a joint's rates times a step
+# is to be below `MAX_RATE_STEP`, where the midpoint rule errs by less than 1 % of what decays.
+FINE_STEP, COARSE_STEP, SHORTEST_STEP, MAX_RATE_STEP = 1e-3, 4e-3, 2.5e-4, 0.25
+# Sweeps over joints whose dry friction acts on each other; the change of a sign that ends them.
+MAX_SWEEPS, TOLERANCE = 30, 1e-9
+# A simulated joint farther off than this has diverged [rad or m].
+FAR = 1e3
+
+
+class Windows(NamedTuple):
+    """
+    Short stretches of logs; joints are in the model's order.
+
+    Attributes
+    ----------
+    start : (W,) time of the first sample [s]
+    log : (W,) number of the log
+    time : (W, S) of the samples since the start, 0 where there is none [s]
+    valid : (W, S) which samples there are
+    q : (W, S, n) measured positions
+    state : (W, 2, n) position and velocity at the start, filtered
+    commands : of each log, stamps (K,) [s] and commands (K, n), held from each to the next
+
+    """
+
+    start: Array
+    log: npt.NDArray[np.intp]
+    time: Array
+    valid: npt.NDArray[np.bool_]
+    q: Array
+    state: Array
+    commands: tuple[tuple[Array, Array], ...]
+
+    def commanded(self, delay: float, h: float, count: int) -> Array:
+        """Return the mean commands of `count` steps of h [s], (W, count, n)."""
+        ends = self.start[:, None] + h * np.arange(count + 1) - delay
+        result = np.empty((len(self.start), count, self.q.shape[2]))
+        for number, (time, u) in enumerate(self.commands):
+            own = self.log == number
+            # The first command is held before it as well.
+            area = np.cumsum(u * np.diff(time, append=time[-1])[:, None], axis=0)
+            area = np.vstack([np.zeros(u.shape[1]), area[:-1]])
+            row = np.maximum(np.searchsorted(time, ends[own], side='right') - 1, 0)
+            once = area[row] + u[row] * (ends[own] - time[row])[..., None]
+            result[own] = np.diff(once, axis=1) / h
+        return result
+
+
+@dataclasses.dataclass(frozen=True)
+class ServoArm:
+    """
+    A robot with servos, and which of its parameters are free.
+
+    Attributes
+    ----------
+    robot : rigid, its prior are the bodies
+    names : (m,) of the parameters: (symbol, number of the joint in the model's order or of the
+        link), the delay, a scale of bodies
+    fixed : values of parameters of joints that are not free, (n,) by symbol
+    stribeck_velocity : (n,) [rad/s or m/s]
+    added : of each log, what its robot carries: (number of the joint, inertia) or None
+
+    """
+
+    robot: Robot
+    names: tuple[tuple[str, int], ...]
+    fixed: Mapping[str, Array]
+    stribeck_velocity: Array
+    added: tuple[tuple[int, pinocchio.Inertia] | None, ...] = (None,)
+
+    def values(self, theta: Array) -> dict[str, Array]:
+        """Return the parameters by symbol of rows theta (R, m): (R, n), the delay (R,)."""
+        theta = np.atleast_2d(theta)
+        rows, n = len(theta), self.robot.n
+        found = {s: np.tile(self.fixed.get(s, np.zeros(n)), (rows, 1)) for s in SYMBOLS}
+        found[BODIES], found[DELAY] = np.ones((rows, n)), np.zeros(rows)
+        for column, (symbol, joint) in zip(theta.T, self.names, strict=True):
+            if symbol == DELAY:
+                found[DELAY] = column
+            elif joint < 0:  # of all bodies together
+                found[symbol] = np.repeat(column[:, None], n, axis=1)
+            else:
+                found[symbol][:, joint] = column
+        return found
+
+    def models(self, scale: Array) -> list[Any]:
+        """Return the Pinocchio model of each log, of bodies times their scales (n,)."""
+        models = []
+        for added in self.added:
+            model = model_with(self.robot, self.robot.prior, armature=False)
+            for k in range(self.robot.n):
+                own = model.inertias[k + 1].toDynamicParameters() * scale[k]
+                body = pinocchio.Inertia.FromDynamicParameters(own)
+                model.inertias[k + 1] = body + added[1] if added and added[0] == k else body
+            models.append(model)
+        return models
+
+
+class Rigid(NamedTuple):
+    """Terms of W states: M, ∂τ/∂q, ∂τ/∂q̇ (W, n, n), bias h and torque of each body (W, n)."""
+
+    mass: Array
+    by_position: Array
+    by_velocity: Array
+    bias: Array
+    bodies: Array  # (W, n, n): torques of joints by each body of the description
+
+
+def _rigid_terms(
+    arm: ServoArm, models: list[Any], log: npt.NDArray[np.intp], with_bodies: bool
+) -> Callable[[Array, Array, Array], Rigid]:
+    """Return the function of q, q̇, q̈ (W, n) that evaluates rigid-body terms."""
+    datas = [model.createData() for model in models]
+    n, count = arm.robot.n, len(log)
+    mass, by_q, by_v = (np.zeros((count, n, n)) for _ in range(3))
+    torque, bodies = np.zeros((count, n)), np.zeros((count, n, n))
+    plain = model_with(arm.robot, arm.robot.prior, armature=False)
+    chi = np.array([plain.inertias[k + 1].toDynamicParameters() for k in range(n)])
+    other = plain.createData()
+    upper = np.triu(np.ones((n, n)), 1)
+
+    def terms(q: Array, v: Array, a: Array) -> Rigid:
+        for w in range(count):
+            data = datas[log[w]]
+            pinocchio.computeRNEADerivatives(models[log[w]], data, q[w], v[w], a[w])
+            mass[w], by_q[w], by_v[w], torque[w] = data.M, data.dtau_dq, data.dtau_dv, data.tau
+            if with_bodies:
+                columns = pinocchio.computeJointTorqueRegressor(plain, other, q[w], v[w], a[w])
+                bodies[w] = (columns.reshape(n, n, 10) * chi).sum(axis=2)
+        above = mass * upper
+        whole = mass * np.eye(n) + above + above.swapaxes(1, 2)
+        return Rigid(whole, by_q, by_v, torque - _of(whole, a), bodies)
+
+    return terms
+
+
+def _of(matrix: Array, rows: Array) -> Array:
+    """Return matrices (W, R, n, n) times rows (W, R, n)."""
+    return np.asarray((matrix @ rows[..., None])[..., 0])
+
+
+def mean_signs(speed: Array, rest: Array, friction: Array, h: float) -> Array:
+    """
+    Return the mean signs of dry friction over steps, as `direct_model.mean_sign`, elementwise.
+
+    `rest` is the acceleration without it, `friction` the deceleration that it gives.
+    """
+    known = np.maximum(friction, 1e-300)
+    after = np.clip(rest / known, -1.0, 1.0)
+    before = np.sign(speed)
+    braking = (rest - friction * before) * before  # below 0: it slows down
+    share = np.abs(speed) / np.maximum(-braking * h, 1e-300)
+    stops = (braking < 0.0) & (share < 1.0)
+    share = np.where(stops, share, 1.0)
+    return np.where(before == 0.0, after, share * before + (1.0 - share) * after)
+
+
+def _dry_friction(v: Array, free: Array, inverse: Array, bound: Array, h: float) -> Array:
+    """
+    Return the mean dry friction (W, R, n) of a step.
+
+    `free` are accelerations without it, `inverse` (W, R, n, n) is M⁻¹, `bound` what it can hold.
+    """
+    sign = np.sign(v)
+    force = bound * sign
+    after = v + h * (free - _of(inverse, force))
+    change = ((np.sign(after) != sign) & (bound > 0.0)).any(axis=2)
+    window, row = np.nonzero(change)
+    if not window.size:
+        return force
+    speed, rest, own, f = v[window, row], free[window, row], bound[window, row], force[change]
+    coupling = inverse[window, row]
+    for _ in range(MAX_SWEEPS):
+        largest = 0.0
+        for j in range(v.shape[2]):
+            diagonal = coupling[:, j, j]
+            others = rest[:, j] - (coupling[:, j] * f).sum(axis=1) + diagonal * f[:, j]
+            now = own[:, j] * mean_signs(speed[:, j], others, diagonal * own[:, j], h)
+            moved = np.abs(now - f[:, j]) / np.maximum(own[:, j], 1e-300)
+            largest = max(largest, float(moved.max()))
+            f[:, j] = now
+        if largest < TOLERANCE:
+            break
+    force[change] = f
+    return force
+
+
+class Simulated(NamedTuple):
+    """Positions at the samples, (W, R, S, n), and the largest torque that servos ask for, (n,)."""
+
+    q: Array
+    asked: Array
+
+
+def step_of(arm: ServoArm, windows: Windows, theta: Array, longest: float) -> float:
+    """Return the step [s] at which the fastest joint of parameters (m,) is followed."""
+    values = arm.values(theta)
+    model = arm.models(values[BODIES][0])[0]
+    data, least = model.createData(), np.full(arm.robot.n, np.inf)
+    for q in windows.state[:: max(1, len(windows.state) // 10), 0]:
+        mass = np.triu(pinocchio.crba(model, data, q))
+        mass = mass + np.triu(mass, 1).T + np.diag(values['armature'][0])
+        least = np.minimum(least, 1.0 / np.diag(np.linalg.inv(mass)))
+    rates = values['damping'][0] / least, np.sqrt(values['stiffness'][0] / least)
+    fastest = float(np.max(rates))
+    return float(np.clip(MAX_RATE_STEP / max(fastest, 1e-9), SHORTEST_STEP, longest))
+
+
+def simulate_servos(
+    arm: ServoArm, windows: Windows, theta: Array, states: Array, h: float
+) -> Simulated:
+    """
+    Simulate rows of parameters in all windows; the first row is exact, others are near it.
+
+    Parameters
+    ----------
+    theta : (R, m)
+    states : (W, R, 2, n) initial states
+    h : step [s]
+
+    """
+    values = {name: value[None] for name, value in arm.values(theta).items()}
+    kp, kd, armature, limit = (values[s] for s in ('stiffness', 'damping', 'armature', 'limit'))
+    scale = values[BODIES][0]
+    with_bodies = bool((scale != scale[0]).any())
+    terms = _rigid_terms(arm, arm.models(scale[0]), windows.log, with_bodies)
+    steps = int(np.ceil(windows.time.max() / h - 1e-9)) + 1
+    delays, which = np.unique(values[DELAY][0], return_inverse=True)
+    rotors, rotor = np.unique(armature[0], axis=0, return_inverse=True)
+    diagonals = rotors[:, :, None] * np.eye(rotors.shape[1])
+    commands = np.stack([windows.commanded(d, h, steps) for d in delays])
+    q, v = states[:, :, 0].copy(), states[:, :, 1].copy()
+    a = np.zeros_like(q)
+    path = np.empty((steps + 1, *q.shape))
+    path[0], largest = q, np.zeros(q.shape[2])
+    speeds = arm.stribeck_velocity
+    dry = values['Fc'].any() or values['Fst'].any() or values['Fl'].any()
+    for k in range(steps):
+        middle, speed = q + 0.5 * h * v, v + 0.5 * h * a
+        last = a[:, 0]
+        rigid = terms(middle[:, 0], speed[:, 0], last)
+        inverse = np.asarray(np.linalg.inv(rigid.mass[:, None] + diagonals)[:, rotor], float)
+        wanted = commands[which, :, k].swapaxes(0, 1) + values['bias']
+        drive = kp * (wanted - middle) - kd * speed
+        largest = np.maximum(largest, np.abs(drive[:, 0]).max(axis=0))
+        passive = rigid.bias[:, None]
+        passive = passive + (middle - middle[:, :1]) @ rigid.by_position.swapaxes(1, 2)
+        passive += (speed - speed[:, :1]) @ rigid.by_velocity.swapaxes(1, 2)
+        if with_bodies:
+            passive += (scale - scale[:1]) @ rigid.bodies.swapaxes(1, 2)
+        a = _of(inverse, np.clip(drive, -limit, limit) - passive)
+        if dry:
+            load = np.abs(rigid.bias + _of(rigid.mass, last))[:, None]
+            bound = values['Fc'] + values['Fl'] * load
+            bound = bound + values['Fst'] * np.exp(-((v / speeds) ** 2))
+            bound = np.broadcast_to(bound, v.shape)
+            a = a - _of(inverse, _dry_friction(v, a, inverse, bound, h))
+        after = v + h * a
+        q, v = q + 0.5 * h * (v + after), after
+        if not np.isfinite(q).all() or np.abs(q).max() > FAR:
+            path[k + 1 :] = FAR
+            break
+        path[k + 1] = q
+    at = np.minimum(windows.time / h, steps - 1e-9)
+    row = at.astype(int)
+    share = (at - row)[..., None, None]
+    number = np.arange(len(q))[:, None]
+    sampled = path[row, number] * (1.0 - share) + path[row + 1, number] * share
+    return Simulated(sampled.swapaxes(1, 2), largest)
