@@ -69,6 +69,20 @@ def test_a_leg_and_a_limit_that_it_reaches():
     assert note.joints == ('hip', 'calf')
 
 
+def test_friction_that_falls_with_the_speed():
+    truth = {joint: {**own, 'Fst': 0.06} for joint, own in ARM.items()}
+
+    def fading(data):
+        return -0.06 * np.exp(-((data.qvel / 0.15) ** 2)) * np.tanh(data.qvel / 2e-3)
+
+    constants = {'default': {'stribeck_velocity': 0.15}}
+    friction = ('viscous', 'coulomb', 'offset', 'stribeck')
+    robot = servo_plant.robot(servo_plant.ARM, friction, friction_constants=constants)
+    found = identify_commanded([recorded(servo_plant.ARM, truth, torque=fading)], robot)
+    assert_true(found, truth, 0.033)
+    assert found.value('Fst', 'elbow') is not None
+
+
 def test_a_known_mass_gives_the_scale():
     heavy = tuple(
         (*row[:4], 1.25 * row[4], row[5], tuple(1.25 * x for x in row[6]))
