@@ -211,12 +211,22 @@ def test_an_arm_that_cannot_be_held_is_not_guided(session: Session, results: Pat
 
     commands = client.node.create_publisher(JointTrajectory, f'/{HOLDS}/joint_trajectory', 1)
     client.wait_for(commands.get_subscription_count, what='the controller listens')
-    end = JointTrajectoryPoint(positions=START, time_from_start=duration_message(4.0))
-    end.positions[0] += 0.5
     joints = ['joint_1', 'joint_2', 'joint_3']
-    commands.publish(JointTrajectory(joint_names=joints, points=[end]))
+
+    def command(*points: tuple[float, float]) -> None:
+        """Send the controller seconds, and how far the first joint is from its start then."""
+        trajectory = JointTrajectory(joint_names=joints)
+        for second, travel in points:
+            at = [START[0] + travel, *START[1:]]
+            point = JointTrajectoryPoint(positions=at, time_from_start=duration_message(second))
+            trajectory.points.append(point)
+        commands.publish(trajectory)
+
+    # To and fro until it was seen: on a busy machine a refusal takes its time.
+    command(*((2.0 * k, 0.4 * (k % 2)) for k in range(1, 200)))
     session.robot.wait_moving(0.05)
     assert 'the arm moves' in refused()
+    command((2.0, 0.0))
     guided.wait(4.0)
     session.robot.rest_after(session.robot.now)
     begin = session.robot.positions[-1]
