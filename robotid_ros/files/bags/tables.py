@@ -19,7 +19,7 @@ from ..formats.arrays import EPISODE_GAP
 from ..formats.column_selection import find, select
 from ..formats.joint_table import JointTable
 from ..formats.open_table import open_table, table_reader
-from ..formats.read_options import ReadOptions
+from ..formats.read_options import NEEDED, ReadOptions
 from ..formats.table import ColumnTable, from_arrays
 from ..formats.table_joints import read_joint_table
 from .messages import Layout
@@ -80,7 +80,7 @@ def joint_states_of_topics(bag: Bag) -> tuple[str, JointTable] | None:
             probe = _table(bag, connection.topic, FIRST)
             found = set(find(probe, bag.options.known_joints))
             found |= {q for q, pattern in bag.options.columns if select(probe, q, pattern)}
-            if not set(bag.options.needed) <= found:
+            if not set(NEEDED[bag.options.commands]) <= found:
                 continue
             table = _table(bag, connection.topic)
             note = finding('states_of_fields', topic=connection.topic)

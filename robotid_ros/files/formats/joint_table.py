@@ -43,16 +43,17 @@ class JointTable:
         if tuple(joints) == self.joints:
             return self
         places = [self.joints.index(joint) for joint in joints]
-        values = {name: getattr(self, name)[:, places] for name in self._known(FIELDS)}
+        values = {name: getattr(self, name)[:, places] for name in FIELDS}
+        if self.command is not None:
+            values[COMMAND] = self.command[:, places]
         return dataclasses.replace(self, joints=tuple(joints), **values)
 
     def rows(self, index: np.ndarray | slice) -> 'JointTable':
         """Return these rows."""
-        values = {name: getattr(self, name)[index] for name in self._known(COLUMNS)}
+        values = {name: getattr(self, name)[index] for name in COLUMNS}
+        if self.command is not None:
+            values[COMMAND] = self.command[index]
         return dataclasses.replace(self, **values)
-
-    def _known(self, names: Sequence[str]) -> Sequence[str]:
-        return names if self.command is None else (*names, COMMAND)
 
     @property
     def has_effort(self) -> bool:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ...core.setup.arm_choice import JointTree
 
 QUANTITIES = ('time', 'position', 'velocity', 'effort', 'command')
+# Without these a log is of no use: by `ReadOptions.commands`.
+NEEDED = {False: ('position', 'effort'), True: ('position', 'command')}
 Assignments = tuple[tuple[str, str], ...]
 
 
@@ -52,11 +54,6 @@ class ReadOptions:
         from ...core.setup.arm_choice import JointTree
 
         return JointTree(self.urdf or '<robot/>')
-
-    @property
-    def needed(self) -> tuple[str, str]:
-        """Quantities without which a log is of no use."""
-        return 'position', 'command' if self.commands else 'effort'
 
     @property
     def known_joints(self) -> tuple[str, ...]:

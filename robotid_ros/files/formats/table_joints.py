@@ -22,7 +22,7 @@ from .column_selection import (
     Selection,
 )
 from .joint_table import COMMAND, FIELDS, JointTable
-from .read_options import ReadOptions
+from .read_options import NEEDED, ReadOptions
 from .stamps import align_rows, make_stamps, stray_times, Values
 from .table import Columns, ColumnTable
 from .units import (
@@ -50,19 +50,19 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
 
     `options` are what the user and the robot description say.
     """
-    robot, named = options.robot, dict(options.columns)
+    robot, named, needed = options.robot, dict(options.columns), NEEDED[options.commands]
     found: dict[str, Selection] = {}
     if table.has_header:
         found = find(table, options.known_joints)
-    elif not set(options.needed) <= set(named):
+    elif not set(needed) <= set(named):
         found = echoed_columns(table, robot.independent)
     found |= {quantity: select(table, quantity, pattern) for quantity, pattern in named.items()}
     if options.rate:
         found.pop('time', None)
-    wanted = ('position', 'velocity', options.needed[1])
+    wanted = ('position', 'velocity', needed[1])
     found = {quantity: each for quantity, each in found.items() if quantity in ('time', *wanted)}
     automatic = [quantity for quantity in found if quantity not in named]
-    for quantity in options.needed:
+    for quantity in needed:
         if quantity not in found:
             raise missing(table, quantity, found)
 
