@@ -22,6 +22,7 @@ from ..model.friction import NONNEGATIVE, OF_POSITION
 from ..model.robot import Robot
 from ..regression.estimate import Estimate
 from ..regression.observation_system import System
+from ..regression.shrinkage import Penalty
 from .essential import effective_sample_size
 from .physical_consistency import (
     BodyPrior,
@@ -146,7 +147,7 @@ def standard_parameters(
         links = physically_consistent_links(found.value, robot.first_columns)
         return Standard(found.value, found.sigma, links, spread=looser * spread)
 
-    weighted = _ConsistentFit(robot, _by_estimate(base, estimate), spread)
+    weighted = _ConsistentFit(robot, _by_estimate(base, estimate, system), spread)
     tight = weighted(1.0)
     if system is None:
         return standard(tight)
@@ -177,7 +178,7 @@ def standard_parameters(
 
     if first <= limit and (moved <= NEAR or moved <= near(weighted)):
         return dataclasses.replace(standard(tight), residual=first, base_residual=reference)
-    plain = dataclasses.replace(weighted, data=_unweighted(base, estimate, R))
+    plain = dataclasses.replace(weighted, data=_unweighted(base, estimate, R, system.penalty))
     thin = dataclasses.replace(plain, margin=THIN)
     attainable, obstacle, rest = float('nan'), '', float('nan')
     for fit in (weighted, plain, thin):
@@ -258,26 +259,47 @@ def _relative(R: Array, chi: Array) -> float:
     return float(error / max(float(np.linalg.norm(R[:, -1])), 1e-300))
 
 
-def _by_estimate(base: BaseParameters, estimate: Estimate) -> _Data:
+def _by_estimate(base: BaseParameters, estimate: Estimate, system: System | None = None) -> _Data:
     """
     Whiten by the rows and weights of the estimate: its classical covariance is (WᵀΩ²W)⁻¹ σ².
 
     Rows count as far as they are independent. The covariance that respects their correlation would
-    do as well without constraints; with them it gives way where residuals are large already.
+    do as well without constraints; with them it gives way where residuals are large already. Of a
+    mixed model the sum that the estimate minimises counts, penalties included.
     """
+    inflation = _inflation(estimate)
+    if system is not None and (penalty := system.penalty) is not None:
+        rows = [k * system.rows(j)[0] for j, k in enumerate(penalty.weights)]
+        normal = penalty.curvature + sum(w.T @ w for w in rows)
+        root = _root(normal / (penalty.noise * inflation))
+        return _data(root, base, root @ estimate.value, estimate)
     scale = diagonal_scale(estimate.classical)
     values, vectors = np.linalg.eigh(estimate.classical / np.outer(scale, scale))
     root = (vectors / np.sqrt(np.maximum(values, 1e-10 * values[-1]))).T / scale
-    root = root / np.sqrt(_inflation(estimate))
+    root = root / np.sqrt(inflation)
     return _data(root, base, root @ estimate.value, estimate)
 
 
-def _unweighted(base: BaseParameters, estimate: Estimate, R: Array) -> _Data:
+def _unweighted(
+    base: BaseParameters, estimate: Estimate, R: Array, penalty: Penalty | None = None
+) -> _Data:
+    """Weight all rows alike; a mixed model's penalties stay."""
+    inflation = _inflation(estimate)
     squares = float(np.sum((R[:, -1] - R[:, :-1] @ estimate.value) ** 2))
     freedom = max(float(estimate.rows.sum()) - len(estimate.value), 1.0)
-    sigma = max(float(np.sqrt(squares / freedom * _inflation(estimate))), 1e-300)
-    root = R[:, :-1] / sigma
-    return _data(root, base, R[:, -1] / sigma, estimate)
+    R = R / max(float(np.sqrt(squares / freedom * inflation)), 1e-300)
+    root, target = R[:, :-1], R[:, -1]
+    if penalty is not None:
+        pulled = _root(penalty.curvature / (penalty.noise * inflation))
+        root, target = np.vstack([root, pulled]), np.append(target, pulled @ estimate.value)
+    return _data(root, base, target, estimate)
+
+
+def _root(normal: Array) -> Array:
+    """Return R (b, b) with RᵀR a matrix that is positive definite, but for rounding."""
+    scale = diagonal_scale(normal)
+    values, vectors = np.linalg.eigh(normal / np.outer(scale, scale))
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))).T * scale)
 
 
 def _data(root: Array, base: BaseParameters, target: Array, estimate: Estimate) -> _Data:

@@ -52,6 +52,18 @@ class Penalty(ReadOnlyArrays):
     doubt: float
     instants: Array
 
+    @property
+    def curvature(self) -> Array:
+        """Half the second derivative (b, b) of the sum by χ, without that of the rows."""
+        used = self.instants[:, :-1]
+        weak = self.precision + (HOLD + RIDGE) * self.size
+        return np.asarray(np.diag(weak) + self.rows.T @ self.rows + used.T @ used)
+
+    @property
+    def noise(self) -> float:
+        """Mean variance of a weighted row: w is the root of 1/σ."""
+        return float(np.mean(self.weights**-2.0))
+
     def solve(self, W: Array, Y: Array) -> tuple[Solution, Array, Array]:
         """
         Solve weighted rows (N, b), (N,).
@@ -68,7 +80,7 @@ class Penalty(ReadOnlyArrays):
         """
         R = np.asarray(np.linalg.qr(np.column_stack([W, Y]), mode='r'))
         W, Y = R[:, :-1], R[:, -1]
-        noise = float(np.mean(self.weights**-2.0))
+        noise = self.noise
         if self.doubt > noise:
             # A pull that the rows do not contradict may be stronger than what is known.
             share = np.sqrt(noise / self.doubt)

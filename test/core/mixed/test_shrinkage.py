@@ -111,6 +111,7 @@ def test_a_penalised_fit_is_the_normal_equations_with_the_penalties():
     normal = alone + U[:, :6].T @ U[:, :6]
     right = W.T @ Y + R.T @ r + hold * plain + U[:, :6].T @ U[:, 6]
     np.testing.assert_allclose(found.value, np.linalg.solve(normal, right), rtol=1e-9)
+    np.testing.assert_allclose(W.T @ W + penalty.curvature, normal, rtol=1e-12)
     # The bread is the derivative with respect to Wᵀ Y, the plain fit's part included. Rows at
     # instants are of the same data: they move as the others' estimate does.
     step = 1e-6 * rng.normal(size=100)
