@@ -78,6 +78,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     """Identify and write the files."""
     if args.method == servo_identification.COMMANDS:
         return servo_identification.run(args)
+    servo_identification.refuse_options(args)
     progress: ProgressBar = args.progress
     progress.step('reading')
     from ..files.identification_input import open_input, split_all

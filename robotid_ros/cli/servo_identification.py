@@ -51,6 +51,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def refuse_options(args: argparse.Namespace) -> None:
+    """Raise a ConfigurationError where another method is given options of this one."""
+    if args.known_mass or args.free_bodies or args.calibration:
+        raise ConfigurationError(
+            '--known-mass, --free-bodies and --calibration are options of --method commands: add '
+            'it, or leave them out'
+        )
+
+
 def parse_known_mass(text: str) -> 'KnownMass':
     """Read '0.2@gripper:0,0,0.05'."""
     from ..core.replay.commanded import KnownMass
@@ -141,8 +150,8 @@ def _show(found: 'Commanded', findings: Any, written: str, every: bool) -> None:
     print_table(
         ('joint', 'left of positions', 'of the tracking error'),
         [
-            (joint, format_number(rest, 3), format_percent(rest / all))
-            for joint, rest, all in errors
+            (joint, format_number(rest, 3), format_percent(rest / tracking))
+            for joint, rest, tracking in errors
         ],
     )
     print_findings(findings, every=every)

@@ -1,6 +1,7 @@
 """`robotid identify --method commands`: from a data set of LeRobot to a MuJoCo model."""
 
 import json
+from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -70,3 +71,20 @@ def test_what_does_not_go_together_is_said(run, dataset, tmp_path):
     assert code == 1 and 'one without' in errors
     code, _, errors = run(*arguments, '--known-mass', '0.2')
     assert code == 2 and 'KG@LINK' in errors
+
+
+@pytest.mark.parametrize(
+    ('words', 'part'),
+    [
+        (('--free-bodies',), 'options of --method commands'),
+        (('--known-mass', '0.2@link_1'), 'options of --method commands'),
+        (('--columns', 'command=q_des{i}'), 'leave command= out'),
+    ],
+)
+def test_other_methods_do_not_ignore_what_is_for_commands(run, tmp_path, words, part):
+    table = tmp_path / 'log.csv'
+    table.write_text('t,q1,q2,tau1,tau2,q_des1,q_des2\n' + '0,0,0,0,0,0,0\n' * 3)
+    urdf = Path(__file__).resolve().parents[2] / 'urdf' / 'scara.urdf'
+    code, out, err = run('identify', table, '--urdf', urdf, '-o', tmp_path / 'found', *words)
+    assert (code, out) == (1, '') and part in ' '.join(err.split())
+    assert not (tmp_path / 'found').exists()

@@ -42,7 +42,10 @@ def mjcf(chain, truth, added=None):
     ends, body = '', ''
     for name, _, place, axis, mass, com, moments in chain:
         own = truth[name]
-        spread = lambda x: ' '.join(map(str, x))  # noqa: E731
+
+        def spread(x):
+            return ' '.join(map(str, x))
+
         body += (
             f'<body name="{name}_link" pos="{spread(place)}"><joint name="{name}" axis="{axis}" '
             f'armature="{own["armature"]}" frictionloss="{own["Fc"]}" '

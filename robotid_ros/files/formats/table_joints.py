@@ -51,6 +51,11 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
     `options` are what the user and the robot description say.
     """
     robot, named, needed = options.robot, dict(options.columns), NEEDED[options.commands]
+    if COMMAND in named and not options.commands:
+        raise RecordingError(
+            "commands are read by 'robotid identify --method commands' alone: leave command= out "
+            'of --columns'
+        )
     found: dict[str, Selection] = {}
     if table.has_header:
         found = find(table, options.known_joints)

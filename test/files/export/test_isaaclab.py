@@ -78,7 +78,10 @@ def as_mjcf(stage, names):
 
     def text(name):
         prim, joint = bodies[name], joints[name]
-        get = lambda key: prim.GetAttribute(f'physics:{key}').Get()  # noqa: E731
+
+        def get(key):
+            return prim.GetAttribute(f'physics:{key}').Get()
+
         axes = placed(get('centerOfMass'), get('principalAxes'))
         inside = (
             f'<inertial pos="{written(axes[:3, 3])}" quat="{quat(axes)}" '
@@ -86,7 +89,10 @@ def as_mjcf(stage, names):
         )
         place = np.eye(4)
         if not joint.IsA(UsdPhysics.FixedJoint):
-            at = lambda key: joint.GetAttribute(key).Get()  # noqa: E731
+
+            def at(key):
+                return joint.GetAttribute(key).Get()
+
             frames = [
                 placed(at(f'physics:localPos{k}'), at(f'physics:localRot{k}')) for k in (0, 1)
             ]
@@ -159,7 +165,10 @@ def test_usd_holds_the_model(tmp_path, name):
     for k, joint in enumerate(robot.joints):
         prim = stage.GetPrimAtPath(f'/{name}/joints/{joint}')
         kind, unit = ('linear', 1.0) if robot.prismatic[k] else ('angular', DEGREE)
-        get = lambda key, prim=prim: prim.GetAttribute(key).Get()  # noqa: E731
+
+        def get(key, prim=prim):
+            return prim.GetAttribute(key).Get()
+
         axis, plain = f'physxJointAxis:{kind}', model.plain_friction[joint]
         assert get(f'{axis}:armature') == pytest.approx(group.armature[joint], rel=1e-6)
         assert get(f'{axis}:dynamicFrictionEffort') == pytest.approx(plain.coulomb, rel=1e-6)
