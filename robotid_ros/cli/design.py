@@ -45,6 +45,7 @@ examples:
   robotid design config/tx40.yaml -o trajectory.yaml
   robotid design arm.yaml -o payload_motion.yaml --payload 5
   robotid design arm.yaml -o other.yaml --seed 3
+  robotid design arm.yaml -o next.yaml --known log_identified
 """
 
 
@@ -67,6 +68,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='KG',
         help='a short motion instead, which tells payloads up to this mass',
     )
+    parser.add_argument(
+        '--known',
+        metavar='RESULTS',
+        help='excite what these results of `robotid identify` leave unknown',
+    )
 
 
 def run(args: argparse.Namespace) -> shared.Outcome:
@@ -76,6 +82,8 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     from ..core.model import build_robot
     from ..files.configuration import load, read_urdf
     from ..files.report.page import check_plotting, page_beside
+    from ..files.results import known_of
+    from ..files.results_file import read_results
     from ..files.trajectory_file import write_design
 
     page = page_beside(args.output)
@@ -86,6 +94,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         raise ConfigurationError(f"'{args.config}' names no URDF: set robot.urdf")
     robot = build_robot(urdf, configuration.robot)
     settings = _apply_options(configuration.excitation, args)
+    known = known_of(read_results(args.known)) if args.known else None
     used = dataclasses.replace(configuration, excitation=settings)
     importing = time.monotonic()
     with contextlib.suppress(MissingPackageError):
@@ -96,7 +105,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     settings = dataclasses.replace(settings, time_limit=max(0.0, remaining))
     args.progress.plan((('designing', settings.time_limit), ('writing the page', page_time)))
     args.progress.step('designing')
-    result = design(robot, settings, partial(_show_progress, args.progress))
+    result = design(robot, settings, partial(_show_progress, args.progress), known)
     write_design(args.output, result, overwrite=args.force)
     args.progress.step('writing the page')
     subject = result, robot, used, args.command_line
@@ -121,6 +130,10 @@ def _apply_options(
     if args.payload is not None:
         heaviest = dataclasses.replace(settings.payload, mass=args.payload)
         settings = dataclasses.replace(settings, payload=heaviest)
+    if args.known and settings.payload.mass:
+        raise ConfigurationError(
+            '--known is for a motion of the arm, not for a payload: leave out one of the two'
+        )
     if args.seed is not None and args.seed < 0:
         raise ConfigurationError('--seed must be zero or more')
     chosen = {key: value for key, value in given.items() if value is not None}

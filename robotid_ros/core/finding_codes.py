@@ -522,6 +522,9 @@ F801 designed_columns info: {count} columns, {which} WHY The motion excites the 
     columns.
 F802 search_stopped info: The search was stopped before its end: the same seed may give another
     trajectory WHY A longer search excites more.
+F815 known_before info: By the σ of the parameters alone, the expected error on working motions
+    falls from {before:.2p} to {after:.2p} with this motion WHY What the model leaves out adds to
+    it, and no motion reduces that.
 F803 convex_hulls info: {count} meshes are replaced by their convex hulls WHY A hull is larger than
     its mesh: distances are smaller than those of the robot.
 F804 boxes info: The hulls of {bodies} are too fine: they are replaced by boxes WHY A box is larger

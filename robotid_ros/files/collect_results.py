@@ -14,6 +14,7 @@ from ..core.mixed.columns import KINDS
 from ..core.model import Robot
 from ..core.model.base_parameters import BaseParameters
 from ..core.model.parameters import in_effort_unit
+from ..core.parameters.essential import effective_sample_size
 from ..core.pipeline.logs import LogSet
 from ..core.pipeline.results import Identification
 from ..core.regression.estimate import Estimate
@@ -249,6 +250,7 @@ def _data(recording: AnyRecording | LogSet, found: Identification) -> dict[str, 
     standard = found.standard
     fit: dict[str, Any] = {
         'rows': [int(rows) for rows in found.estimate.rows],
+        'independent_rows': effective_sample_size(found.estimate),
         'relative_residual': float(found.estimate.total_residual),
         'base_residual': float(standard.base_residual),
         'consistent_residual': float(standard.residual),

@@ -8,11 +8,13 @@ from typing import Any, Never, TypedDict
 
 import numpy as np
 
+from ..core.excitation.next_problem import Known
 from ..core.findings import Finding
 from ..core.model.settings import RobotSettings
 from ..core.parameters.plain_friction import PlainFriction
 from ..core.replay.convergence_history import SimulatedPositions
 from ..core.verdict import conclude, JointError, Verdict
+from ..exceptions import ConfigurationError
 from .torques_file import Torques
 from .verification import Verification
 
@@ -276,6 +278,53 @@ def prediction_text(results: Results) -> str:
             f"link or drive of '{results.data['obstacle']}' is in the way."
         )
     return text
+
+
+def base_covariance(results: Results) -> np.ndarray:
+    """
+    Return the covariance of the base parameters, (b, b).
+
+    Raises
+    ------
+    ConfigurationError : files of early versions do not hold it
+
+    """
+    lower, size = results.quality.get('correlation') or (), len(results.base)
+    if len(lower) != size:
+        raise ConfigurationError(
+            'the results do not say how their parameters vary: identify again'
+        )
+    correlation = np.zeros((size, size))
+    for k, row in enumerate(lower):
+        correlation[k, : k + 1] = correlation[: k + 1, k] = row
+    sigma = np.array([entry.sigma for entry in results.base])
+    return correlation * np.outer(sigma, sigma)
+
+
+def known_of(results: Results) -> Known:
+    """
+    Return what results know of a robot, for the design of its next motion.
+
+    Raises
+    ------
+    ConfigurationError : files of early versions do not hold the covariance
+
+    """
+    data, rows = results.data, results.identification
+    logs = data.get('logs', [data])
+    duration = sum(float(log['to']) - float(log['from']) for log in logs)
+    independent = float(data.get('independent_rows', sum(data['rows'])))
+    joints = {each.joint: each.from_parameters for each in verdict_of(results).joints}
+    return Known(
+        joints=results.joints,
+        names=tuple(entry.name for entry in results.base),
+        value=np.array([entry.value for entry in results.base]),
+        covariance=base_covariance(results),
+        expected=np.array([joints.get(row.joint, math.nan) for row in rows]),
+        noise=np.array([row.rms for row in rows]),
+        effort=np.array([row.torque for row in rows]),
+        rate=independent / len(rows) / duration,
+    )
 
 
 def chosen_settings(settings: RobotSettings, results: Results) -> RobotSettings:

@@ -84,7 +84,8 @@ def next_step(results: Results) -> str:
         weak = [each.joint for each in verdict.joints if each.from_parameters > bound]
         return (
             f'Record more motion of {", ".join(weak or [worst.joint])}, faster and over more of '
-            'the range, and identify all logs together: robotid identify LOG ANOTHER_LOG.'
+            'the range (robotid design CONFIG --known FOLDER finds it), and identify all logs '
+            'together: robotid identify LOG ANOTHER_LOG.'
         )
     if verdict.reason == NOT_VALIDATED:
         return (

@@ -70,3 +70,16 @@ def test_errors_are_one_sentence(tmp_path, capsys, arguments, words):
     error = capsys.readouterr().err
     assert words in error
     assert error.count('\n') == 1
+
+
+def test_the_next_motion_is_for_what_results_leave_unknown(run, bag, tmp_path):
+    folder, file = tmp_path / 'identified', tmp_path / 'next.yaml'
+    assert run('identify', bag, '-c', CONFIG, '-o', folder)[0] == 0
+    code, out, _ = run('design', CONFIG, '-o', file, '--time-limit', 10, '--known', folder)
+    assert code == 0 and 'F815' in out
+    (note,) = [each for each in read_design(file).notes if each.code == 'F815']
+    assert 0.0 < note.values['after'] < note.values['before'] < 0.2
+    code, _, error = run(
+        *('design', CONFIG, '-o', file, '--force', '--known', folder, '--payload', 2)
+    )
+    assert code == 1 and 'not for a payload' in error

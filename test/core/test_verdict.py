@@ -9,6 +9,7 @@ from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 
+from robotid_ros.core.excitation.working_motion import working_motion
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.findings import Severity
 from robotid_ros.core.identification_settings import IdentificationSettings
@@ -30,7 +31,6 @@ from robotid_ros.core.verdict import (
     UNIT,
     UNUSABLE,
     Verdict,
-    working_motion,
 )
 from robotid_ros.files.collect_results import save
 from robotid_ros.files.results import verdict_of
@@ -121,16 +121,22 @@ def test_a_gain_that_is_given_makes_torques_of_currents(record):
     assert verdict.usable and verdict.effort_unit == ''
 
 
+def recorded(quality):
+    return quality.lowest, quality.highest, quality.fastest
+
+
 def test_the_motion_is_that_of_the_limits(robot, record):
     found = identify(record(0, 10.0, 0.01), robot, SETTINGS)
-    q, dq, ddq, lacking = working_motion(robot, found.quality)
+    q, dq, ddq, lacking = working_motion(robot, *recorded(found.quality))
     assert np.abs(q).max() < 3.0 and np.ptp(q, axis=0).min() > 4.0
     assert 2.0 < np.abs(dq).max() <= 0.6 * 10.0
     assert np.abs(ddq).max() <= 0.6 * 20.0 * (1 + 1e-12) and lacking == ('acceleration',)
     free = dataclasses.replace(
         robot.limits, lower=np.full(3, -np.inf), velocity=np.array([np.inf, 10.0, 10.0])
     )
-    q, dq, _, lacking = working_motion(dataclasses.replace(robot, limits=free), found.quality)
+    q, dq, _, lacking = working_motion(
+        dataclasses.replace(robot, limits=free), *recorded(found.quality)
+    )
     assert lacking == ('position', 'velocity', 'acceleration')
     assert (q >= found.quality.lowest).all() and (q <= found.quality.highest).all()
     assert np.abs(dq[:, 0]).max() <= found.quality.fastest[0]
@@ -139,12 +145,8 @@ def test_the_motion_is_that_of_the_limits(robot, record):
 def test_quintic_moves_are_consistent(robot, record):
     """Velocity and acceleration are bounded by what moves over a range can have."""
     quality = identify(record(0, 10.0, 0.01), robot, SETTINGS).quality
-    assert all(
-        np.array_equal(a, b)
-        for a, b in zip(
-            working_motion(robot, quality)[:3], working_motion(robot, quality)[:3], strict=True
-        )
-    )
+    first, again = (working_motion(robot, *recorded(quality))[:3] for _ in range(2))
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
 
 
 SHARES = st.floats(0.0, 3.0) | st.just(math.nan)
@@ -216,12 +218,8 @@ def test_springs_are_at_rest_on_working_motions(robot, record):
     motors = RobotSettings(elastic=ElasticSettings(joints=('j2',)))
     elastic = build_robot(URDF, motors).elastic
     quality = identify(record(0, 10.0, 0.01), robot, SETTINGS).quality
-    wide = dataclasses.replace(
-        quality,
-        **{name: np.append(getattr(quality, name), 1.0) for name in ('lowest', 'highest')},
-        fastest=np.append(quality.fastest, 1.0),
-    )
-    q, dq, ddq, _ = working_motion(elastic, wide)
+    wide = [np.append(values, 1.0) for values in recorded(quality)]
+    q, dq, ddq, _ = working_motion(elastic, *wide)
     torque = (regressor(elastic, q, dq, ddq) @ elastic.prior)[elastic.motors]
     rigid, states = elastic.rigid, [x[:, :3] for x in (q, dq, ddq)]
     np.testing.assert_allclose(torque, regressor(rigid, *states) @ rigid.prior, atol=1e-9)

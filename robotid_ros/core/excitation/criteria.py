@@ -26,6 +26,7 @@ class Criterion:
     One that is smoothable takes a finite `sharpness`.
     """
 
+    name: str
     objective: Objective
     report: Callable[[float], float]
     smoothable: bool = False
@@ -88,6 +89,20 @@ def subset_d_optimal(s: Array, count: int) -> tuple[float, Array]:
     return share * value - rest * others, gradient
 
 
+def prediction_error(s: Array, goal: Array) -> tuple[float, Array]:
+    """
+    Return `½ ln tr(G S⁻¹)`: V-optimality, the mean square error of prediction.
+
+    `goal` is G (b, b), the mean of wᵀw over the rows to predict (Atkinson, Donev and Tobias 2007,
+    chapter 10.6).
+    """
+    inverse = np.linalg.inv(s)
+    squares = float(np.sum(goal * inverse))
+    if not squares > 0.0:  # rounding: S is singular
+        return math.inf, np.zeros_like(s)
+    return 0.5 * math.log(squares), inverse @ goal @ inverse * (-0.5 / squares)
+
+
 def smallest(s: Array) -> tuple[float, Array]:
     """Return `−σ_min(W)/√N`."""
     values, vectors = np.linalg.eigh(s)
@@ -96,11 +111,14 @@ def smallest(s: Array) -> tuple[float, Array]:
 
 
 CRITERIA: dict[str, Criterion] = {
-    'condition': Criterion(condition, math.exp, smoothable=True),
-    'normalised_condition': Criterion(normalised_condition, math.exp, smoothable=True),
-    'frobenius': Criterion(frobenius, math.exp),
-    'd_optimal': Criterion(d_optimal, float),
-    'smallest': Criterion(smallest, float),
+    each.name: each
+    for each in (
+        Criterion('condition', condition, math.exp, smoothable=True),
+        Criterion('normalised_condition', normalised_condition, math.exp, smoothable=True),
+        Criterion('frobenius', frobenius, math.exp),
+        Criterion('d_optimal', d_optimal, float),
+        Criterion('smallest', smallest, float),
+    )
 }
 
 

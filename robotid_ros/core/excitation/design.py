@@ -23,6 +23,7 @@ from .limits import (
     QUANTITIES,
     Usage,
 )
+from .next_problem import Known, NextProblem
 from .observation_matrix import ObservationModel
 from .problem import keeps_bounds, PayloadProblem, Problem, random_point
 from .search import gradient, ProgressCallback, Search, SearchStopped
@@ -184,10 +185,15 @@ def check_start(problem: Problem, start: Array) -> None:
 
 
 def design(
-    robot: Robot, settings: ExcitationSettings, progress: ProgressCallback | None = None
+    robot: Robot,
+    settings: ExcitationSettings,
+    progress: ProgressCallback | None = None,
+    known: Known | None = None,
 ) -> Design:
     """
     Design an excitation trajectory, and the one that validates.
+
+    With what is `known` of the robot, it excites what is not.
 
     The best feasible trajectory is kept at all times: the time limit, a callback that returns
     something true, and Ctrl-C end the search with it. The time limit is that of everything here;
@@ -204,7 +210,10 @@ def design(
     kind = settings.validation.kind
     check_settings(robot, settings)
     scene = CollisionScene(robot, settings.workspace)
-    problem = (PayloadProblem if settings.payload.mass else Problem)(robot, settings, scene)
+    if known is not None:
+        problem: Problem = NextProblem(robot, settings, scene, known)
+    else:
+        problem = (PayloadProblem if settings.payload.mass else Problem)(robot, settings, scene)
     if problem.start is not None:
         check_start(problem, problem.start)
     limit, preparation = settings.time_limit, time.monotonic() - begin
@@ -223,8 +232,7 @@ def _result(problem: Problem, search: Search, trajectory: Trajectory, usage: Usa
     """Return a design with its figures, without the trajectory that validates."""
     # Condition numbers are those with the robot's own friction.
     times = (np.arange(FIGURE_SAMPLES) + 0.5) / FIGURE_SAMPLES * trajectory.period
-    w = ObservationModel(problem.robot).matrix(trajectory.sample(times))[:, :, problem.columns]
-    flat = (w * problem.weights[:, None]).reshape(-1, w.shape[2]) / np.sqrt(len(w))
+    flat = problem.rows(ObservationModel(problem.robot).matrix(trajectory.sample(times)))
     s = flat.T @ flat
     names = {'raw': 'condition', 'normalised': 'normalised_condition', 'frobenius': 'frobenius'}
     numbers = {
@@ -240,6 +248,9 @@ def _result(problem: Problem, search: Search, trajectory: Trajectory, usage: Usa
         )
     count, which = len(problem.columns), problem.columns_note
     notes = [finding('designed_columns', count=count, which=which)]
+    if isinstance(problem, NextProblem):
+        after = problem.criterion.report(problem.criterion.objective(s)[0])
+        notes.append(finding('known_before', before=problem.before, after=after))
     shortcomings, most = [], problem.settings.largest_condition
     if numbers['normalised'] > most:
         poor = finding('badly_conditioned', condition=numbers['normalised'], most=most)
@@ -253,7 +264,7 @@ def _result(problem: Problem, search: Search, trajectory: Trajectory, usage: Usa
     return Design(
         trajectory=trajectory,
         validation=None,
-        criterion=problem.settings.criterion,
+        criterion=problem.criterion.name,
         value=problem.criterion.report(search.objective),
         columns=tuple(problem.observation.names[k] for k in problem.columns),
         condition_numbers=numbers,

@@ -85,6 +85,8 @@ class Problem:
         self.columns = self._columns()
         self.weights = 1.0 / np.array(settings.noise) if settings.noise else np.ones(robot.n)
         self.criterion = criterion(settings.criterion)
+        # R with RᵀR what is known already, as a mean over the rows of the motion.
+        self.known = np.zeros((0, len(self.columns)))
         size = FAMILIES[settings.family].size * settings.order
         self.template = self.trajectory(np.zeros(robot.n), np.zeros((size, robot.n)))
         # Midpoints: no sample sits at rest at the ends, where Coulomb friction has no sign.
@@ -214,17 +216,22 @@ class Problem:
 
     def information(self, w: Array, sharpness: float = np.inf) -> tuple[float, Array]:
         """
-        Return the objective of W (N, n, columns) and its gradient in S = WᵀW/N, (b, b).
+        Return the objective of W (N, n, columns) and its gradient in S = WᵀW/N + RᵀR, (b, b).
 
         It is infinite where S is singular: of a motion that limits shrink to nothing.
         """
-        flat = self._weighted_columns(w).reshape(-1, len(self.columns))
-        s = flat.T @ flat / len(w)
+        rows = self.rows(w)
+        s = rows.T @ rows
         smoothing = (sharpness,) if self.criterion.smoothable else ()
         try:
             return self.criterion.objective(s, *smoothing)
         except np.linalg.LinAlgError:
             return np.inf, np.zeros_like(s)
+
+    def rows(self, w: Array) -> Array:
+        """Return rows whose sum of squares is S: of W (N, n, columns), and of what is known."""
+        flat = self._weighted_columns(w).reshape(-1, len(self.columns))
+        return np.vstack([flat / np.sqrt(len(w)), self.known])
 
     def _effort(self, w: Array) -> tuple[float, Array]:
         """Return barrier and penalty of the efforts that W (N, n, columns) predicts, and slope."""
@@ -297,7 +304,7 @@ class PayloadProblem(Problem):
         if not settings.noise and np.isfinite(limits).all():
             self.weights: Array = limits.max() / limits
         objective = partial(subset_d_optimal, count=self.payload_columns)
-        self.criterion: Criterion = Criterion(objective, float)
+        self.criterion: Criterion = Criterion('d_optimal', objective, float)
 
     @property
     def columns_note(self) -> str:

@@ -17,6 +17,7 @@ from ...core.model.robot import ElasticRobot
 from ...core.parameters.plain_friction import plain_friction, PlainFriction
 from ...core.parameters.posterior import draw
 from ...exceptions import ConfigurationError
+from ..results import base_covariance
 from ..yaml import dump_yaml
 from .bodies import Array, principal_inertia, quaternion, read_parts
 from .identified_model import IdentifiedModel
@@ -90,19 +91,12 @@ def drawn(model: IdentifiedModel, count: int) -> Iterator[IdentifiedModel]:
     if isinstance(robot, ElasticRobot):
         raise ConfigurationError('ranges are of rigid joints: export mjcf, urdf or a table')
     base = base_parameters(robot)
-    lower = results.quality.get('correlation') or ()
     same = tuple(entry.name for entry in results.base) == base.names
-    if not same or len(lower) != base.rank or 'prior_spread' not in results.data:
-        raise ConfigurationError(
-            'the results do not say how their parameters vary: identify again'
-        )
-    correlation = np.zeros((base.rank, base.rank))
-    for k, row in enumerate(lower):
-        correlation[k, : k + 1] = correlation[: k + 1, k] = row
-    value, sigma = np.array([(entry.value, entry.sigma) for entry in results.base]).T
+    if not same or 'prior_spread' not in results.data:
+        raise ConfigurationError('the results are of another version: identify again')
+    value, covariance = np.array([e.value for e in results.base]), base_covariance(results)
     spread = float(results.data['prior_spread'])
     known = dataclasses.replace(robot, prior=_prior(model))
-    covariance = correlation * np.outer(sigma, sigma)
     plain, middle = model.plain_friction, plain_friction(robot, model.chi)
     for chi in draw(known, base, value, covariance, spread, count):
         # The recorded speeds are not known here: by how much it differs at all of them.
