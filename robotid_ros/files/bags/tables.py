@@ -106,7 +106,7 @@ def _table(bag: Bag, topic: str, limit: int | None = None) -> ColumnTable:
         if not (field.startswith('header.stamp') and not values.any()):
             joined[field] = values[:, 0] if values.shape[1] == 1 else values
     words = {key: np.array(values) for key, values in layouts[best].texts.items()}
-    return from_arrays(f'{topic} of {bag.path}', joined | words, {_TIME: 'ns'})
+    return from_arrays(f'{topic} of {bag.path}', joined | words, units={_TIME: 'ns'})
 
 
 def _columns(layout: Layout, payloads: np.ndarray) -> dict[str, np.ndarray]:

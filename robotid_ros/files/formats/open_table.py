@@ -150,12 +150,12 @@ def _read_folder(path: Path, files: Mapping[Path, Reader]) -> ColumnTable:
             joined = {**parts[name], **joined}
     tables = [name for name in parts if name not in left_out]
     note = finding('tables_joined', tables=tables, left_out=tuple(left_out))
-    return dataclasses.replace(from_arrays(str(path), joined), notes=(note,), labels=labels)
+    return from_arrays(str(path), joined, labels, notes=(note,))
 
 
 def _columns(file: Path, table: ColumnTable, labels: dict[str, tuple[str, ...]]) -> Columns:
     """Return columns that say what they are, and the others together by the name of their file."""
-    columns = table.read(list(table.widths))
+    columns = table.read(table.names)
     told = {name: values for name, values in columns.items() if _said([name])}
     other = {name: values for name, values in columns.items() if name not in told}
     if other:

@@ -93,7 +93,7 @@ def read_text_table(path: Path) -> ColumnTable:
             dates[name] = '' if dated else days[0]
     return ColumnTable(
         str(path),
-        {name: 0 for name in names if name not in texts},
+        [name for name in names if name not in texts],
         functools.partial(_read, path, form, names, dates),
         bool(header),
         texts,
