@@ -18,8 +18,7 @@ from ...core.signals.clock_correction import MAX_STEP_BACK, MIN_PART_SAMPLES
 from ..formats.arrays import EPISODE_GAP
 from ..formats.column_selection import find, select
 from ..formats.joint_table import JointTable
-from ..formats.open_table import open_table, table_reader
-from ..formats.read_options import NEEDED, ReadOptions
+from ..formats.read_options import NEEDED
 from ..formats.table import ColumnTable, from_arrays
 from ..formats.table_joints import read_joint_table
 from .messages import Layout
@@ -28,11 +27,6 @@ from .storage import Bag
 # Messages of a topic that are looked at, and fewer than which are no recording of a motion.
 FIRST, FEWEST = 50, 10
 _TIME = 'time of reception'
-
-
-def open_joint_states(path: Path, options: ReadOptions) -> JointTable | None:
-    """Read a table, whose trials follow one another; None for other files."""
-    return continuous(open_table(path, options), path) if table_reader(path) else None
 
 
 def continuous(table: JointTable, path: Path) -> JointTable:

@@ -315,7 +315,7 @@ def group(
     for pattern, members in groups.items():
         if (meaning := understand(pattern)) is None:
             continue
-        members.sort(key=_by_number)
+        members.sort(key=lambda m: m[0] if isinstance(m[0], int) else 0)
         bare, kind, repeated = pattern, meaning, _REPEATED.search(pattern)
         if repeated and meaning.quantity != 'time' and members[0][0] == _SECOND[repeated[0]]:
             bare = pattern[: repeated.start()]
@@ -334,16 +334,12 @@ def group(
             result += [part for _, part in parts]
             continue
         units = {name: part.meaning.unit for _, part in parts for _, name in part.members}
-        whole.sort(key=_by_number)
+        whole.sort(key=lambda m: m[0] if isinstance(m[0], int) else 0)
         own = [units[name] for _, name in whole]
         unit = own[0] if len(set(own)) == 1 else ','.join(own)
         bare, one = parts[0]
         result.append(Selection(bare, tuple(whole), replace(one.meaning, unit=unit)))
     return result
-
-
-def _by_number(member: tuple[Key, str]) -> int:
-    return member[0] if isinstance(member[0], int) else 0
 
 
 def _options(name: str, spelt: Set[str]) -> list[tuple[str, Key]]:

@@ -88,9 +88,9 @@ def table_reader(path: Path) -> Reader | None:
     return read_text_table if start else None
 
 
-def open_table(path: Path, options: ReadOptions) -> JointTable:
+def open_table(path: Path, options: ReadOptions) -> JointTable | None:
     """
-    Read a table; the one read last is kept, for those who read it in several passes.
+    Read a table, None for other files; the one read last is kept, for several passes.
 
     Raises RobotIdError where it is damaged, lacks something, or needs a package.
     """
@@ -100,9 +100,11 @@ def open_table(path: Path, options: ReadOptions) -> JointTable:
 
 
 @functools.lru_cache(maxsize=1)
-def _read(path: Path, shown: str, _modified: int, _size: int, options: ReadOptions) -> JointTable:
-    reader = table_reader(path)
-    assert reader is not None
+def _read(
+    path: Path, shown: str, _modified: int, _size: int, options: ReadOptions
+) -> JointTable | None:
+    if (reader := table_reader(path)) is None:
+        return None
     with damage_errors(shown):
         table = reader(Path(shown))
         if table.has_header and not options.columns and (clock := check_rows(table)):
