@@ -7,7 +7,9 @@ import numpy as np
 
 from ...core.finding_codes import finding
 from ...core.findings import Finding
+from ...core.signals.clock_correction import MAX_STEP_BACK, MIN_PART_SAMPLES
 from ...exceptions import ConfigurationError, RecordingError
+from .arrays import EPISODE_GAP
 from .column_names import Selection
 from .column_selection import missing
 from .read_options import ReadOptions
@@ -284,3 +286,24 @@ def _spread(stamp: np.ndarray, position: np.ndarray) -> tuple[np.ndarray, list[F
     even = np.round(even).astype(np.int64)
     note = finding('stamps_coarse', step=coarse * 1e-9, rate=1e9 / step)
     return np.asarray(stamp[0] + even - min(0, int(even.min()))), [note]
+
+
+def join_trials(stamp: np.ndarray) -> np.ndarray:
+    """
+    Let the times (N,) [ns] of trials that are appended to one another go on after a pause.
+
+    No times of reception say how long passed between them. Steps ahead nearby that make up for a
+    step back are those of stamps that are far off: they stay. The same array where none starts
+    again.
+    """
+    step = np.diff(stamp)
+    back = step < -MAX_STEP_BACK * 1e9
+    if not back.any():
+        return stamp
+    from scipy.ndimage import maximum_filter1d  # it takes its time to import
+
+    restart = back & (2 * maximum_filter1d(step, 2 * MIN_PART_SAMPLES + 1) < -step)
+    if not restart.any():
+        return stamp
+    shift = np.where(restart, round(EPISODE_GAP * 1e9) - step, 0)
+    return stamp + np.concatenate([[0], np.cumsum(shift)])

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-import contextlib
 import csv
 from dataclasses import dataclass, replace
 import datetime
@@ -241,8 +240,19 @@ def _read(
     index, blocks = {name: names.index(name) for name in asked}, list[np.ndarray]()
     with _open(path, form.encoding) as stream:
         kept = _data_lines(stream, form)
-        while block := list(itertools.islice(kept, ROWS)):
-            blocks.append(_numbers(path, block, form, index))
+        while lines := list(itertools.islice(kept, ROWS)):
+            # At once where all are numbers, else cell by cell.
+            how: Any = {'delimiter': form.delimiter or None, 'comments': None, 'quotechar': '"'}
+            try:
+                if form.decimal_comma:
+                    raise ValueError
+                blocks.append(np.loadtxt(lines, usecols=[*index.values()], ndmin=2, **how))
+            except ValueError:
+                split = csv.reader(lines, delimiter=form.delimiter) if form.delimiter else None
+                rows = [*(split or map(str.split, lines))]
+                cells = {n: [r[k] if k < len(r) else '' for r in rows] for n, k in index.items()}
+                found = [readable(str(path), name, own, form) for name, own in cells.items()]
+                blocks.append(np.column_stack(found))
     columns = dict(zip(asked, np.concatenate(blocks).T, strict=True))
     for name in dates.keys() & asked.keys():
         time = columns[name]
@@ -254,20 +264,6 @@ def _read(
             columns[name] = time.copy()
             columns[name][known] += DAY * np.cumsum(nights)
     return {name: columns[name] for name in wanted}
-
-
-def _numbers(
-    path: Path, lines: Sequence[str], form: _Form, index: Mapping[str, int]
-) -> np.ndarray:
-    """Convert columns of lines, (N, columns): at once where all are numbers, else cell by cell."""
-    if not form.decimal_comma:
-        with contextlib.suppress(ValueError):
-            how: Any = {'delimiter': form.delimiter or None, 'comments': None, 'quotechar': '"'}
-            return np.asarray(np.loadtxt(lines, usecols=[*index.values()], ndmin=2, **how))
-    separated = csv.reader(lines, delimiter=form.delimiter) if form.delimiter else None
-    rows = [*(separated or map(str.split, lines))]
-    columns = {name: [row[k] if k < len(row) else '' for row in rows] for name, k in index.items()}
-    return np.column_stack([readable(str(path), n, c, form) for n, c in columns.items()])
 
 
 def readable(source: str, name: str, cells: Sequence[str], form: _Form) -> np.ndarray:
