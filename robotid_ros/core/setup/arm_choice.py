@@ -8,7 +8,7 @@ import re
 from xml.etree import ElementTree
 
 from ...exceptions import ConfigurationError, ModelError, shortened, UnknownNameError
-from ..model.urdf_parsing import movable_names, MOVABLE_TYPES, parse_urdf
+from ..model.urdf_parsing import link_at, movable_names, MOVABLE_TYPES, parse_urdf
 
 # A joint without a drive is passive only in a description that names the drives of this share of
 # its joints or more: many name those of a gripper alone, or none.
@@ -134,12 +134,8 @@ class JointTree:
 
 
 def _read_joint(element: ElementTree.Element) -> TreeJoint:
-    def end(tag: str, key: str = 'link') -> str:
-        child = element.find(tag)
-        return '' if child is None else child.get(key, '')
-
     name, kind = str(element.get('name')), str(element.get('type'))
-    mimics = end('mimic', 'joint') if kind in MOVABLE_TYPES else ''
+    mimics = link_at(element, 'mimic', 'joint') if kind in MOVABLE_TYPES else ''
     limit = element.find('limit')
     velocity = 0.0 if limit is None else _number(limit.get('velocity'))
     limit = limit if kind in ('revolute', 'prismatic') else None
@@ -147,7 +143,8 @@ def _read_joint(element: ElementTree.Element) -> TreeJoint:
         sign * math.inf if limit is None else _number(limit.get(key), sign * math.inf)
         for sign, key in ((-1.0, 'lower'), (1.0, 'upper'))
     )
-    return TreeJoint(name, kind, end('parent'), end('child'), mimics, lower, upper, velocity)
+    parent, child = (link_at(element, end) for end in ('parent', 'child'))
+    return TreeJoint(name, kind, parent, child, mimics, lower, upper, velocity)
 
 
 def _passive(root: ElementTree.Element, names: Sequence[str]) -> tuple[str, ...]:

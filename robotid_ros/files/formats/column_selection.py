@@ -7,7 +7,6 @@ Where names do not say it, joint states that only words tell, and what columns l
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 import functools
-import itertools
 import re
 
 import numpy as np
@@ -145,23 +144,34 @@ def _rank(selection: Selection, joints: Sequence[str]) -> tuple[object, ...]:
 
 
 def columns_of_joints(
-    table: ColumnTable, selection: Selection, options: ReadOptions
+    table: ColumnTable,
+    quantity: str,
+    selection: Selection,
+    options: ReadOptions,
+    positions: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, str], list[Finding]]:
     """
     Return the column of each joint, and notes on what the file does not say itself.
 
-    Names count, of columns or in columns of text; else numbers, else the order. A RecordingError
-    says that the robot has no such joint, or another number of joints.
+    Names count, of columns or in columns of text; else numbers, else the order. Of joints that
+    have columns of `positions` already, columns without names are in their order where they are
+    as many, and those of others are left out. A RecordingError says that the robot has no such
+    joint, or another number of joints, or that none of them has positions.
     """
     keys = [key for key, _ in selection.members]
     words = [key for key in keys if isinstance(key, str)]
+    columns = [column for _, column in selection.members]
+    if positions is not None and len(keys) == len(positions) and not words:
+        return dict(zip(positions, columns, strict=True)), []
     if not words:  # such as `name0` of `rostopic echo -p`
         for found in group(table.texts, ()) if table.texts else ():
             numbered = isinstance(found.members[0][0], int) and len(found.members) == len(keys)
             if found.meaning.quantity == 'name' and numbered:
                 words = [table.texts[name] for _, name in found.members]
     robot, notes, joints = options.robot, list[Finding](), options.known_joints
-    matched = match_names(words, joints) or match_names(words, options.joints)
+    matched = dict[str, str]()
+    if words:
+        matched = match_names(words, joints) or match_names(words, options.joints)
     if words and not joints:
         names = words
     elif matched:
@@ -188,8 +198,15 @@ def columns_of_joints(
             order = numbers_in(words) or range(len(words))
             names = [known[sorted(order).index(number)] for number in order]
             notes = [finding('joints_by_order', names, words=tuple(words))]
-    columns = (column for _, column in selection.members)
-    return {n: column for n, column in zip(names, columns, strict=True) if n}, notes
+    places = {n: column for n, column in zip(names, columns, strict=True) if n}
+    if positions is None:
+        return places, notes
+    if places.keys().isdisjoint(positions):
+        raise RecordingError(
+            f"'{table.source}' has {quantity} of {', '.join(places)} and position of "
+            f'{", ".join(positions)}: name columns of the same joints with --columns'
+        )
+    return {joint: column for joint, column in places.items() if joint in positions}, notes
 
 
 def _by_number(
@@ -244,31 +261,6 @@ def _of_more(
     return [joints[place] for place in places]
 
 
-def places_of(
-    table: ColumnTable,
-    quantity: str,
-    selection: Selection,
-    positions: Mapping[str, str],
-    options: ReadOptions,
-) -> tuple[dict[str, str], list[Finding]]:
-    """
-    Return the column of each joint that has positions for another quantity, and notes.
-
-    A RecordingError says that the columns are of other joints.
-    """
-    members = selection.members
-    if len(members) == len(positions) and not any(isinstance(key, str) for key, _ in members):
-        columns = (column for _, column in members)
-        return dict(zip(positions, columns, strict=True)), []
-    places, notes = columns_of_joints(table, selection, options)
-    if not set(places) & set(positions):
-        raise RecordingError(
-            f"'{table.source}' has {quantity} of {', '.join(places)} and position of "
-            f'{", ".join(positions)}: name columns of the same joints with --columns'
-        )
-    return {joint: column for joint, column in places.items() if joint in positions}, notes
-
-
 # Columns of a table that are looked at.
 MOST_COLUMNS = 64
 
@@ -299,7 +291,7 @@ def missing(
         if left_out := note.values['left_out']:
             known += f'; {shortened(left_out)} left out, of another length'
     example = f'{quantity}={EXAMPLES[quantity]}'
-    if table.names == [*itertools.chain(*table.arrays.values())]:
+    if table.names == [*table.places]:
         example = f'{quantity}=NAME[FIRST:END]'
     hint = f', or {FOLDER_HINT}' if quantity in ('position', 'effort', COMMAND) else ''
     return RecordingError(

@@ -48,6 +48,8 @@ _SAMPLE, _BINARY = 4096, bytes({*range(9), *range(14, 27), *range(28, 32)})
 # Where the header of MATLAB's own files ends and that of HDF5 begins, and where an archive has the
 # name of its first file.
 _USER_BLOCK, _ENTRY = 512, 30
+# Of bags, of which short ones hold no byte that tells them from a text.
+_BAGS = (b'\x89MCAP', b'SQLite format 3', b'#ROSBAG', b'\x28\xb5\x2f\xfd')
 
 
 def table_reader(path: Path) -> Reader | None:
@@ -71,6 +73,8 @@ def table_reader(path: Path) -> Reader | None:
     for magic, sentence in _FOREIGN:
         if start.startswith(magic) or start[_ENTRY:].startswith(magic):
             raise RecordingError(f"'{path}' {sentence}")
+    if start.startswith(_BAGS):
+        return None
     if start[_USER_BLOCK:].startswith(b'\x89HDF'):
         return read_hdf5
     for magic, reader in _MAGIC:

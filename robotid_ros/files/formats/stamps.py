@@ -147,8 +147,8 @@ def make_stamps(
     notes = [finding('rows_without_time', count=without)] if without else []
     time, *fraction = (clock[kept] for clock in clocks)
     moved = {k: v[kept] if v.ndim == 2 else v for k, v in motion.items()}
-    given = canonical('s' if fraction else dict(options.units).get('time', ''))
-    if given and given not in FACTORS['time']:
+    given = 's' if fraction else dict(options.units).get('time', '')
+    if given and (given := canonical(given)) not in FACTORS['time']:
         names = ', '.join(FACTORS['time'])
         raise ConfigurationError(f"'{given}' is no unit of time: use one of {names}")
     said, reason, origin = table.units.get(selection.members[0][1], ''), '', 0.0
@@ -190,7 +190,9 @@ def _unit(time: np.ndarray, name: str, motion: Values) -> tuple[str, float, str]
         )
     # '' where it is longer than a second
     usual = next(u for u, longest in STEPS if step <= longest)
-    proven = proven_time_unit(time, motion['position'], motion['velocity'])
+    proven, velocity = '', motion['velocity']
+    if np.isfinite(velocity).any():
+        proven = proven_time_unit(time, motion['position'], velocity)
     if proven and _RATES[0] <= 1.0 / (step * FACTORS['time'][proven]) <= _RATES[1]:
         fitting, reason = [proven], 'for so the velocities are the derivatives of the positions'
     elif not usual:

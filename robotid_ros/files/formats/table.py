@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 import importlib
-import itertools
 import re
 from typing import Any
 
@@ -29,7 +28,7 @@ class ColumnTable:
     read : returns the columns of these names, (N,)
     has_header : False where the names are `column1`, `column2`, … for want of others
     texts : {name: first text} of columns that hold no numbers
-    arrays : {name of an array (N, n): names of its columns}, `q[0]` or `q.elbow`
+    places : {column of an array (N, n), `q[0]` or `q.elbow`: its pattern and number or name in it}
     rate : that the file names [Hz], 0 for none
     notes : what was unusual about it
     units : {column: unit} that the file says elsewhere than in the name, as of dates
@@ -42,29 +41,25 @@ class ColumnTable:
     read: Callable[[Sequence[str]], Columns]
     has_header: bool = True
     texts: Mapping[str, str] = field(default_factory=dict)
-    arrays: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    places: Mapping[str, tuple[str, Key]] = field(default_factory=dict)
     rate: float = 0.0
     notes: tuple[Finding, ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)
     passed_over: tuple[str, ...] = ()
 
     @property
-    def places(self) -> dict[str, tuple[str, Key]]:
-        """Pattern of each column of an array, and its number or name in it."""
-        return {
-            column: (f'{name}[{{i}}]', k)
-            if column[len(name)] == '['
-            else (f'{name}.{{joint}}', column[len(name) + 1 :])
-            for name, own in self.arrays.items()
-            for k, column in enumerate(own)
-        }
+    def arrays(self) -> dict[str, list[str]]:
+        """Columns of each array by its name."""
+        found: dict[str, list[str]] = {}
+        for column, (pattern, _) in self.places.items():
+            found.setdefault(re.sub(r'(\[\{i\}\]|\.\{joint\})$', '', pattern), []).append(column)
+        return found
 
     @property
     def known(self) -> str:
         """Names of the columns, for messages: a few of many."""
-        inside = set(itertools.chain(*self.arrays.values()))
         names = [f'{name}[0:{len(own)}]' for name, own in self.arrays.items()]
-        return shortened([*names, *(name for name in self.names if name not in inside)], 24)
+        return shortened([*names, *(name for name in self.names if name not in self.places)], 24)
 
 
 def from_arrays(
@@ -99,8 +94,8 @@ def from_arrays(
     lists_of_names.sort(key=lambda name: 'joint' in name.lower())
     named = [lists[name] for name in lists_of_names]
     words = {len(each): each for each in named if len(set(each)) == len(each)}
-    columns, units, parts = Columns(), dict(more.pop('units', {})), dict[str, list[str]]()
-    passed_over = []
+    columns, units, passed_over = Columns(), dict(more.pop('units', {})), list[str]()
+    places: dict[str, tuple[str, Key]] = {}
     for name, value in numbers.items():
         if value.ndim not in (1, 2) or count not in value.shape:
             passed_over.append(f'{name} {value.shape}')
@@ -113,16 +108,18 @@ def from_arrays(
             columns[name] = value
             continue
         own = (labels or {}).get(name) or words.get(value.shape[1]) or ()
-        parts[name] = [f'{name}[{k}]' for k in range(value.shape[1])]
-        if len(own) == value.shape[1]:
-            joints = (re.sub(r'[._]pos(ition)?$', '', label) for label in own)
-            parts[name] = [f'{name}.{joint}' for joint in joints]
-        columns |= zip(parts[name], value.T, strict=True)
+        joints = [re.sub(r'[._]pos(ition)?$', '', label) for label in own]
+        if len(set(joints)) == value.shape[1]:
+            each = {f'{name}.{joint}': (f'{name}.{{joint}}', joint) for joint in joints}
+        else:
+            each = {f'{name}[{k}]': (f'{name}[{{i}}]', k) for k in range(value.shape[1])}
+        columns |= zip(each, value.T, strict=True)
+        places |= each
     return ColumnTable(
         source,
         list(columns),
         lambda names: {name: columns[name] for name in names},
-        arrays=parts,
+        places=places,
         texts={name: own[0] for name, own in lists.items() if len(own) == count},
         units={name: unit for name, unit in units.items() if name in columns},
         passed_over=tuple(passed_over),
@@ -171,10 +168,10 @@ def check_rows(table: ColumnTable) -> str:
             f"'{table.source}' has signals with times of their own: export one column of times, "
             "or name columns of one clock with --columns 'time=… position=… effort=…'"
         )
-    positions = [g for g in group(names, (), table.places) if g.meaning.quantity == 'position']
     keys = [n for n in table.texts if set(words_of(n)) & _KEYS and not any(map(str.isdigit, n))]
     keys += [n for n in names if set(words_of(n)) <= _KEYS]
-    if keys and sum(len(g.members) for g in positions) == 1:
+    groups = group(names, (), table.places) if keys else []
+    if sum(len(each.members) for each in groups if each.meaning.quantity == 'position') == 1:
         raise RecordingError(
             f"'{table.source}' has a row for each {keys[0]}: export a column for each joint "
             '(pandas: pivot), or name the columns of one joint with --columns'

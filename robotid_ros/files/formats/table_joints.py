@@ -11,7 +11,7 @@ from ...core.findings import Finding
 from ...core.signals.derived_efforts import refuse_derived_efforts
 from ...exceptions import RecordingError
 from .column_names import match_names, words_of
-from .column_selection import columns_of_joints, echoed_columns, find, missing, places_of, select
+from .column_selection import columns_of_joints, echoed_columns, find, missing, select
 from .joint_table import COMMAND, FIELDS, JointTable
 from .read_options import NEEDED, ReadOptions
 from .stamps import align_rows, make_stamps, stray_times, Values
@@ -61,12 +61,12 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
         if quantity not in found:
             raise missing(table, quantity, found)
 
-    positions, notes = columns_of_joints(table, found['position'], options)
+    positions, notes = columns_of_joints(table, 'position', found['position'], options)
     places, joints = {'position': positions}, tuple(positions)
     for quantity in wanted[1:]:
         if quantity in found:
-            places[quantity], more = places_of(
-                table, quantity, found[quantity], positions, options
+            places[quantity], more = columns_of_joints(
+                table, quantity, found[quantity], options, positions
             )
             notes += more
     times = [name for _, name in found['time'].members] if 'time' in found else []
@@ -79,7 +79,7 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
     alternatives = found['effort'].others if 'effort' in automatic else ()
     for other in () if np.nan_to_num(values['effort']).any() else alternatives:
         with contextlib.suppress(RecordingError):  # of other joints
-            own, more = places_of(table, 'effort', other, positions, options)
+            own, more = columns_of_joints(table, 'effort', other, options, positions)
             efforts = _matrix(table.read(list(own.values())), own, joints)
             if np.nan_to_num(efforts).any():
                 zero, found['effort'] = found['effort'].pattern, other
@@ -177,7 +177,7 @@ def _unit_of_positions(
     That is what is `said`, else one by which they are within `limits` (n,) [rad], infinite where
     there is none.
     """
-    for unit in said.split(','):
+    for unit in said.split(',') if said else ():
         if canonical(unit) in WITHOUT_VALUE['position']:
             raise RecordingError(
                 f'the positions {name} are in {unit}, whose size the log does not say: give it in '

@@ -87,7 +87,11 @@ def read_text_table(path: Path) -> ColumnTable:
         for name, cell in zip(names, cells, strict=True)
         if cell.strip() and not is_value(cell, form.decimal_comma)
     }
-    form, notes = _of_same_joints(path, form, texts, bool(header))
+    joints, notes = [name for name in texts if name[-1].isdigit()], tuple[Finding, ...]()
+    if header:
+        joints = [n for n in joints if (said := understand(n)) and said.quantity == 'name']
+    if len(joints) > 1:
+        form, notes = _of_same_joints(path, form, [texts[name] for name in joints])
     days = [name for name, cell in texts.items() if _DAY.match(cell)]
     dates = {}
     for name, cell in zip(names, cells, strict=True):
@@ -201,15 +205,10 @@ def _header_of(rows: Sequence[list[str]], width: int, comma: bool) -> list[str]:
 
 
 def _of_same_joints(
-    path: Path, form: _Form, texts: Mapping[str, str], header: bool
+    path: Path, form: _Form, joints: Sequence[str]
 ) -> tuple[_Form, tuple[Finding, ...]]:
     """Leave out rows that name other joints: their columns are of these, in their order."""
-    names = [name for name in texts if name[-1].isdigit()]
-    if header:
-        names = [n for n in names if (said := understand(n)) and said.quantity == 'name']
-    if len(names) < 2:
-        return form, ()
-    words, found = form.delimiter.join(texts[name] for name in names), Counter[str]()
+    words, found = form.delimiter.join(joints), Counter[str]()
     with _open(path, form.encoding) as stream:
         for line in _data_lines(stream, form):
             others = () if words in line else _cells(line.strip(), form.delimiter)

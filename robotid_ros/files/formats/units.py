@@ -122,12 +122,14 @@ def factors(quantity: str, text: str, prismatic: np.ndarray) -> np.ndarray:
     unknown unit, or at another number of them.
     """
     count, parts, values = len(prismatic), text.split(','), list[float]()
+    if not text:
+        return np.ones(count)
     if len(parts) not in (1, count):
         raise ConfigurationError(
             f"the units '{text}' of {quantity} are {len(parts)} for {count} joints: give one for "
             'all, or one for each'
         )
-    for part in parts if text else ():
+    for part in parts:
         unit, star, gain = part.partition('*')
         if quantity == 'effort' and part.lower() == 'n*m':
             unit, star, gain = 'nm', '', ''
@@ -142,7 +144,7 @@ def factors(quantity: str, text: str, prismatic: np.ndarray) -> np.ndarray:
             raise ConfigurationError(
                 f"'{part}' is no unit of {quantity}: use one of {known}, with a gain as in A*0.12"
             ) from None
-    result = np.resize(values or [1.0], count)
+    result = np.resize(values, count)
     if len(parts) == 1 and canonical(text.split('*')[0]) in ANGLES:
         result[prismatic] = 1.0
     return result
