@@ -120,7 +120,7 @@ def _open(path: Path, encoding: str) -> io.TextIOBase:
 def _analyse(path: Path, encoding: str, start: bytes) -> tuple[_Form, list[str], list[str]]:
     """Return form, with the delimiter that leaves most numbers, header, and first cells."""
     lines = [*io.StringIO(start.decode(encoding, errors='replace'), newline='')]
-    best, rows, most = None, list[list[str]](), -1.0
+    best, most, rows, above = None, -1.0, list[list[str]](), list[list[str]]()
     for delimiter in (*DELIMITERS, ''):
         split = [_cells(line, delimiter) for line in lines]
         # Numbers have decimal commas where some have commas, and none has a point.
@@ -136,20 +136,24 @@ def _analyse(path: Path, encoding: str, start: bytes) -> tuple[_Form, list[str],
         width = max(counts, key=lambda width: counts[width], default=0)
         if width > 2 and not any(row[-1].strip() for row in split if len(row) == width):
             split = [row[:-1] if len(row) == width else row for row in split]
-        first = _first_row(split, comma)
+        # Of each row, how many cells hold values, and how many anything.
+        values = np.array([sum(is_value(cell, comma) for cell in row) for row in split])
+        filled = np.array([sum(map(bool, map(str.strip, row))) for row in split])
+        first = _first_row(split, values, filled)
         if first is not None:
-            share = share_of_values(itertools.chain(*split[first:]), comma)
+            share = float(values[first:].sum() / max(1, filled[first:].sum()))
             if share > most:
-                best, rows, most = _Form(encoding, delimiter, comma, first), split, share
+                best, most, rows = _Form(encoding, delimiter, comma, first), share, split[first:]
+                names = values[:first] < LEAST * filled[:first]
+                above = [*itertools.compress(split, names)]
     if best is None:
         raise RecordingError(
             f"'{path}' holds no table of numbers in its first {HEAD} lines: give a bag "
             '(MCAP, SQLite), or a CSV file with one row per sample'
         )
-    above, rows, comma = rows[: best.first], rows[best.first :], best.decimal_comma
     width = len(rows[0])
     cells = [next((r[k] for r in rows if k < len(r) and r[k].strip()), '') for k in range(width)]
-    return best, _header_of(above, width, comma) if above else [], cells
+    return best, _header_of(above, width), cells
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
@@ -159,27 +163,26 @@ def _cells(line: str, delimiter: str) -> list[str]:
         return line.split(delimiter)
 
 
-def _first_row(rows: Sequence[list[str]], comma: bool) -> int | None:
+def _first_row(rows: Sequence[list[str]], values: np.ndarray, filled: np.ndarray) -> int | None:
     """Return the first of the rows that stay a table of numbers, of one column if need be."""
-    later = [share_of_values(row, comma) for row in rows[len(rows) // 2 :] if any(row)]
-    enough = max(LEAST, BESIDE * float(np.median(later))) if later else LEAST
-    for least, k, row in ((n, k, row) for n in (2, 1) for k, row in enumerate(rows)):
-        if sum(is_value(cell, comma) for cell in row) < least or row[0].startswith(('#', '%')):
-            continue
-        following = [other for other in rows[k + 1 :] if any(other)][:2]
-        alike = all(len(r) == len(row) and share_of_values(r, comma) >= enough for r in following)
-        if alike and share_of_values(row, comma) >= enough:
-            return k
+    shares, there = values / np.maximum(filled, 1), np.flatnonzero([any(row) for row in rows])
+    later = shares[there[there >= len(rows) // 2]]
+    enough = max(LEAST, BESIDE * float(np.median(later))) if later.size else LEAST
+    for least, k in itertools.product((2, 1), there):
+        if values[k] >= least and not rows[k][0].startswith(('#', '%')):
+            alike = [k, *there[there > k][:2]]
+            if all(len(rows[j]) == len(rows[k]) and shares[j] >= enough for j in alike):
+                return int(k)
     return None
 
 
-def _header_of(rows: Sequence[list[str]], width: int, comma: bool) -> list[str]:
+def _header_of(rows: Sequence[list[str]], width: int) -> list[str]:
     """Return the names of columns in the rows above them, units joined to them, [] for none."""
     fitting, units = list[list[str]](), list[list[str]]()
     for row in rows:
         if len(row) == width + 1:
             row = row[1:] if row[0] in ('#', '%') else row[:-1]
-        if len(row) == width and any(row) and share_of_values(row, comma) < 0.5:
+        if len(row) == width and any(row):
             fitting.append([cell.strip() for cell in row])
     for row in fitting if len(fitting) > 1 else ():
         first, *others = (cell.strip(' []()') for cell in row)  # behind what may say so
@@ -303,12 +306,6 @@ def number(cell: str, decimal_comma: bool = False) -> float:
         return float(cell.replace(',', '.') if decimal_comma else cell)
     except ValueError:
         return math.nan
-
-
-def share_of_values(cells: Iterable[str], comma: bool) -> float:
-    """Return the share of the cells that hold values, among those that hold anything."""
-    filled = [cell for cell in cells if cell.strip()]
-    return sum(is_value(cell, comma) for cell in filled) / max(1, len(filled))
 
 
 def _day_alone(cell: str) -> float:
