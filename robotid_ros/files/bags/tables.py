@@ -10,6 +10,7 @@ import numpy as np
 from ...core.finding_codes import finding
 from ..formats.column_selection import find, select
 from ..formats.joint_table import JointTable
+from ..formats.open_table import continuous
 from ..formats.read_options import NEEDED
 from ..formats.table import ColumnTable, from_arrays
 from ..formats.table_joints import read_joint_table
@@ -44,7 +45,7 @@ def joint_states_of_topics(bag: Bag) -> tuple[str, JointTable] | None:
             break
     else:
         return None
-    return connection.topic, read_joint_table(table, bag.options)
+    return connection.topic, continuous(read_joint_table(table, bag.options), bag.path)
 
 
 def _table(bag: Bag, topic: str, limit: int | None = None) -> ColumnTable:

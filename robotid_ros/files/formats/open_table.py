@@ -13,10 +13,11 @@ from ...core.finding_codes import finding
 from ...exceptions import RecordingError, RobotIdError
 from ..atomic import file_errors, open_regular
 from ..bounded import damage_errors
-from .arrays import is_lerobot, read_hdf5, read_mat, read_npy, read_npz, read_parquet
+from .arrays import EPISODE_GAP, is_lerobot, read_hdf5, read_mat, read_npy, read_npz, read_parquet
 from .column_names import group, understand
 from .joint_table import JointTable
 from .read_options import BAG_SUFFIXES, ReadOptions, SUFFIXES
+from .stamps import join_trials
 from .table import check_rows, Columns, ColumnTable, from_arrays
 from .table_joints import read_joint_table
 from .text_table import read_text_table
@@ -113,7 +114,16 @@ def _read(
         table = reader(Path(shown))
         if table.has_header and not options.columns and (clock := check_rows(table)):
             options = dataclasses.replace(options, columns=(('time', clock),))
-        return read_joint_table(table, options)
+        return continuous(read_joint_table(table, options), shown)
+
+
+def continuous(table: JointTable, source: str | Path) -> JointTable:
+    """Return a table in which trials follow one another, received at its stamps."""
+    stamp, notes = join_trials(table.stamp), table.notes
+    if stamp is not table.stamp:
+        notes += (finding('trials_joined', path=str(source), gap=EPISODE_GAP),)
+    received = np.maximum.accumulate(stamp)
+    return dataclasses.replace(table, stamp=stamp, received=received, notes=notes)
 
 
 def _read_folder(path: Path, files: Mapping[Path, Reader]) -> ColumnTable:

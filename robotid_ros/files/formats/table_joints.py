@@ -10,12 +10,11 @@ from ...core.finding_codes import finding
 from ...core.findings import Finding
 from ...core.signals.derived_efforts import refuse_derived_efforts
 from ...exceptions import RecordingError
-from .arrays import EPISODE_GAP
 from .column_names import match_names, words_of
 from .column_selection import columns_of_joints, echoed_columns, find, missing, select
 from .joint_table import COMMAND, FIELDS, JointTable
 from .read_options import NEEDED, ReadOptions
-from .stamps import align_rows, join_trials, make_stamps, stray_times, Values
+from .stamps import align_rows, make_stamps, stray_times, Values
 from .table import Columns, ColumnTable
 from .units import (
     canonical,
@@ -39,8 +38,7 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
     """
     Make joint states of a table; a RobotIdError says what is missing or does not fit.
 
-    `options` are what the user and the robot description say. Trials follow one another; rows are
-    received at their stamps.
+    `options` are what the user and the robot description say.
     """
     robot, named, needed = options.robot, dict(options.columns), NEEDED[options.commands]
     if COMMAND in named and not options.commands:
@@ -134,17 +132,11 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
                 in_si=' and '.join(quantity for quantity in in_si if quantity in taken),
             )
         )
-    joined = join_trials(stamp)
-    if joined is not stamp:
-        counted.append(finding('trials_joined', path=table.source, gap=EPISODE_GAP))
     result = JointTable(
-        joints,
-        joined,
-        np.maximum.accumulate(joined),
-        *(values[quantity] for quantity in FIELDS),
+        joints, stamp, stamp, *(values[quantity] for quantity in FIELDS),
         command=values.get(COMMAND),
         notes=(*before, *dict.fromkeys(notes), *told, *aligned, *deduced, *counted),
-    )
+    )  # fmt: skip
     if options.commands:
         return result
     step = float(np.median(np.diff(stamp))) if len(stamp) > 1 else 0.0
