@@ -109,10 +109,11 @@ def from_arrays(
             continue
         own = (labels or {}).get(name) or words.get(value.shape[1]) or ()
         joints = [re.sub(r'[._]pos(ition)?$', '', label) for label in own]
-        if len(set(joints)) == value.shape[1]:
+        each: dict[str, tuple[str, Key]] = {
+            f'{name}[{k}]': (f'{name}[{{i}}]', k) for k in range(value.shape[1])
+        }
+        if len(joints) == len(set(joints)) == value.shape[1]:
             each = {f'{name}.{joint}': (f'{name}.{{joint}}', joint) for joint in joints}
-        else:
-            each = {f'{name}[{k}]': (f'{name}[{{i}}]', k) for k in range(value.shape[1])}
         columns |= zip(each, value.T, strict=True)
         places |= each
     return ColumnTable(

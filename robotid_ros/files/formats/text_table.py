@@ -165,14 +165,15 @@ def _cells(line: str, delimiter: str) -> list[str]:
 
 def _first_row(rows: Sequence[list[str]], values: np.ndarray, filled: np.ndarray) -> int | None:
     """Return the first of the rows that stay a table of numbers, of one column if need be."""
-    shares, there = values / np.maximum(filled, 1), np.flatnonzero([any(row) for row in rows])
-    later = shares[there[there >= len(rows) // 2]]
-    enough = max(LEAST, BESIDE * float(np.median(later))) if later.size else LEAST
-    for least, k in itertools.product((2, 1), there):
+    shares = values / np.maximum(filled, 1)
+    there = [k for k, row in enumerate(rows) if any(row)]
+    later = [shares[k] for k in there if k >= len(rows) // 2]
+    enough = max(LEAST, BESIDE * float(np.median(later))) if later else LEAST
+    for least, (place, k) in itertools.product((2, 1), enumerate(there)):
         if values[k] >= least and not rows[k][0].startswith(('#', '%')):
-            alike = [k, *there[there > k][:2]]
+            alike = there[place : place + 3]
             if all(len(rows[j]) == len(rows[k]) and shares[j] >= enough for j in alike):
-                return int(k)
+                return k
     return None
 
 
