@@ -12,13 +12,11 @@ from ...exceptions import ConfigurationError, RecordingError
 from ..atomic import nearest_file, open_regular, read_text
 from ..bounded import damage_errors, unpack_file
 from ..formats.joint_table import JointTable
-from ..formats.open_table import open_table, table_reader
 from ..formats.read_options import BAG_SUFFIXES, DEFAULTS, natural_order, ReadOptions, SUFFIXES
 from ..yaml import parse_yaml
 from .mcap_reader import MAGIC, McapReader
 from .messages import JOINT_STATE, JOINT_STATES_TOPIC
 from .storage import Bag, REPAIR, ZSTD
-from .tables import joint_states_of_topics
 
 METADATA, _SQLITE = 'metadata.yaml', b'SQLite format 3\0'
 
@@ -57,6 +55,8 @@ def open_bag(path: str | Path, options: ReadOptions = DEFAULTS) -> Iterator[Bag]
                 finding('messages_missing', file=METADATA, promised=promised, count=count)
             )
         if not any(bag.topics(JOINT_STATE).values()):
+            from .tables import joint_states_of_topics
+
             if found := joint_states_of_topics(bag):
                 topic, table = found
                 taken = JOINT_STATES_TOPIC in bag.topics()
@@ -87,6 +87,8 @@ def data_files(path: Path) -> list[Path]:
     # What was unpacked beside the packed file counts once.
     files = [f for f in files if f.suffix != '.zstd' or f.with_suffix('') not in files]
     if not files:
+        from ..formats.open_table import table_reader
+
         if table_reader(path) is not None:
             return [path]
         raise RecordingError(
@@ -149,6 +151,9 @@ def _reader_of(
         return Ros1Reader(path)
     if start.startswith(MAGIC):
         return McapReader(path)
+    # What reads tables takes as long to import as a bag to inspect.
+    from ..formats.open_table import open_table
+
     if (table := open_table(path, options)) is not None:
         return table
     raise RecordingError(

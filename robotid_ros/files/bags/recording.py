@@ -20,7 +20,6 @@ from ...core.signals.recording import (
 )
 from ...exceptions import RecordingError
 from ..formats.joint_table import JointTable
-from ..formats.open_table import open_table
 from ..formats.read_options import BAG_SUFFIXES, DEFAULTS, ReadOptions
 from .clock import Clock, correct_clock, correct_clock_chunks, drift_notes
 from .joint_states import find_topic, read_joint_states, select_joints
@@ -251,6 +250,8 @@ def open_recording(
     """
     path = Path(path)
     if path.exists() and path.suffix not in BAG_SUFFIXES and not options.effort_topic:
+        from ..formats.open_table import open_table  # nodes that write bags read no tables
+
         table = open_table(path, options)
         if table is not None and len(table.stamp) <= max_samples:
             return _recording([table], joints, str(path), options)[0]
