@@ -46,7 +46,12 @@ def open_atomic(path: str | Path, *, overwrite: bool = True) -> Iterator[BinaryI
                 yield stream
                 stream.flush()
                 os.fsync(stream.fileno())
-            os.chmod(name, _mode(path))
+            mask = os.umask(0)
+            os.umask(mask)
+            mode = 0o666 & ~mask
+            with contextlib.suppress(FileNotFoundError):  # else that of the file that is replaced
+                mode = path.stat().st_mode & 0o777
+            os.chmod(name, mode)
             if overwrite:
                 os.replace(name, path)
             else:
@@ -54,7 +59,13 @@ def open_atomic(path: str | Path, *, overwrite: bool = True) -> Iterator[BinaryI
         finally:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(name)
-        _sync_folder(path.parent)
+        # Some network file systems cannot sync a folder; the file itself is on disk by now.
+        with contextlib.suppress(OSError):
+            descriptor = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
 
 def expect_writable(folder: str | Path, size: int = 0) -> None:
@@ -162,22 +173,3 @@ def read_text(path: str | Path) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise FileError(f"'{path}' is not a text file: give the right file") from error
-
-
-def _mode(path: Path) -> int:
-    """Permissions of the file that is replaced, else what the umask leaves."""
-    with contextlib.suppress(FileNotFoundError):
-        return path.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
-def _sync_folder(folder: Path) -> None:
-    # Some network file systems cannot sync a folder; the file itself is on disk by now.
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -25,6 +25,7 @@ EXCITING, VALIDATING = 'exciting', 'validating'
 MIN_DURATION = 0.5
 
 AnyRecording = Recording | ChunkedRecording
+_NOTHING_GIVEN = Configuration()
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def open_input(
 
     """
     settings: Mapping[str, Any] = {}
-    checked = configuration if isinstance(configuration, Configuration) else Configuration()
+    checked = configuration if isinstance(configuration, Configuration) else _NOTHING_GIVEN
     if isinstance(configuration, str | Path):
         settings, checked = load_with_mapping(configuration)
     description = urdf or read_urdf(checked)

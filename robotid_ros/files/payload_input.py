@@ -16,7 +16,7 @@ from ..core.payload import KnownArm
 from .configuration import Configuration
 from .formats.read_options import DEFAULTS, ReadOptions
 from .identification_input import AnyRecording, open_input, split
-from .results import Results, URDF
+from .results import URDF
 from .results_file import PARAMETERS, read_results, results_folder
 
 TOOL = 'tool0'
@@ -71,7 +71,13 @@ def open_payload(
             fallback=identified.read_text() if identified.exists() else fallback,
             progress=progress,
         )
-        reference, recording = _known_arm(results), session.recording
+        # Without base parameters that are shrunk: a payload is found without. Files keep no more
+        # of their covariance than σ.
+        plain = [entry for entry in results.base if entry.name.rstrip(digits) not in SHRUNK]
+        value, sigma = np.array([(entry.value, entry.sigma) for entry in plain]).T
+        names, covariance = tuple(entry.name for entry in plain), np.diag(sigma**2)
+        reference = KnownArm(names, value, covariance, covariance)
+        recording = session.recording
     else:
         session = open_input(
             [empty], config, urdf, options=options, fallback=fallback, progress=progress
@@ -87,15 +93,3 @@ def open_payload(
 def is_results(path: str) -> bool:
     """Whether a path leads to the results of an identification."""
     return path.endswith('.yaml') or (Path(path) / PARAMETERS).exists()
-
-
-def _known_arm(results: Results) -> KnownArm:
-    """
-    Return identified base parameters, without those that are shrunk: a payload is found without.
-
-    Files keep no more of their covariance than σ.
-    """
-    plain = [entry for entry in results.base if entry.name.rstrip(digits) not in SHRUNK]
-    value, sigma = np.array([(entry.value, entry.sigma) for entry in plain]).T
-    covariance = np.diag(sigma**2)
-    return KnownArm(tuple(entry.name for entry in plain), value, covariance, covariance)

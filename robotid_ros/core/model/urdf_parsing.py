@@ -1,9 +1,9 @@
 """The text of a URDF: checked, with rounded angles made exact."""
 
 from collections import Counter
+import io
 import math
 import re
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -71,29 +71,10 @@ def root_link(urdf: str) -> str:
     return next((name for name in names if name not in children), '')
 
 
-def link_at(joint: ElementTree.Element, end: str) -> str:
-    """Return the name of the link at the `parent` or `child` end of a joint, '' without one."""
+def link_at(joint: ElementTree.Element, end: str, key: str = 'link') -> str:
+    """Return the link that an element of a joint names, '' without one; or another `key` of it."""
     element = joint.find(end)
-    return '' if element is None else element.get('link', '')
-
-
-class _Builder(ElementTree.TreeBuilder):
-    """Builds a tree of bounded depth."""
-
-    depth = 0
-
-    def start(self, tag: str, attrs: Any) -> ElementTree.Element:
-        self.depth += 1
-        if self.depth > MAX_DEPTH or len(attrs) > MAX_ATTRIBUTES:
-            raise ModelError(
-                f'<{tag}> of the robot description is nested in {self.depth - 1} others and has '
-                f'{len(attrs)} attributes: that is no URDF, give another file'
-            )
-        return super().start(tag, attrs)
-
-    def end(self, tag: str) -> ElementTree.Element:
-        self.depth -= 1
-        return super().end(tag)
+    return '' if element is None else element.get(key, '')
 
 
 def parse_urdf(urdf: str) -> ElementTree.Element:
@@ -109,10 +90,18 @@ def parse_urdf(urdf: str) -> ElementTree.Element:
         raise ModelError('the robot description is empty: give the text of a URDF')
     if '<xacro:' in _COMMENT.sub('', urdf):
         raise ModelError('the robot description is the source of a xacro: run xacro on it first')
+    depth, elements = 0, ElementTree.iterparse(io.StringIO(urdf), ('start', 'end'))
     try:
-        root = ElementTree.fromstring(urdf, ElementTree.XMLParser(target=_Builder()))
+        for event, element in elements:
+            depth += 1 if event == 'start' else -1
+            if depth > MAX_DEPTH or len(element.attrib) > MAX_ATTRIBUTES:
+                raise ModelError(
+                    f'<{element.tag}> of the robot description is nested in {depth - 1} others '
+                    f'and has {len(element.attrib)} attributes: that is no URDF, give another file'
+                )
     except ElementTree.ParseError as error:
         raise ModelError(f'the robot description is not valid XML ({error}): repair it') from error
+    root = element
     if root.tag != 'robot':
         raise ModelError(
             f'the robot description starts with <{root.tag}>: give a URDF, which has <robot>'
@@ -128,36 +117,28 @@ def _check_numbers(root: ElementTree.Element) -> None:
     """Raise an error for text that a parser of URDFs would skip with a message on stderr only."""
     owners = [(link, e) for link in root.findall('link') for e in link.findall('inertial')]
     owners += [(joint, joint) for joint in root.findall('joint')]
-    for owner, parent in owners:
-        for element in parent.findall('*'):
-            for key in NUMERIC_ATTRIBUTES.get(element.tag, ()):
-                text = element.get(key)
-                if text is not None:
-                    name = f'{owner.tag} {owner.get("name", "")[:80]}'
-                    _check_number(name, element.tag, key, text)
-
-
-def _check_number(owner: str, tag: str, key: str, text: str) -> None:
-    if '$' in text:
-        raise ModelError(
-            f"the robot description holds '{text}', it is the source of a xacro: run xacro on it "
-            'first'
-        )
-    try:
-        values = [float(word) for word in text.split()]
-    except ValueError:
-        values = [math.nan]
-    count = 3 if key in _VECTORS else 1
-    if (
-        len(values) != count
-        or not all(map(math.isfinite, values))
-        or (tag == 'mass' and values[0] < 0)
-    ):
-        what = 'three numbers' if count == 3 else 'a number'
-        raise ModelError(
-            f"{key} of the <{tag}> of {owner} is '{text[:80]}' in the robot description: it must "
-            f'be {what}{" of at least 0" if tag == "mass" else ""}'
-        )
+    for owner, element in ((owner, e) for owner, parent in owners for e in parent):
+        for key in NUMERIC_ATTRIBUTES.get(element.tag, ()):
+            if (text := element.get(key)) is None:
+                continue
+            if '$' in text:
+                raise ModelError(
+                    f"the robot description holds '{text}', it is the source of a xacro: run "
+                    'xacro on it first'
+                )
+            try:
+                values = [float(word) for word in text.split()]
+            except ValueError:
+                values = [math.nan]
+            count, mass = 3 if key in _VECTORS else 1, element.tag == 'mass'
+            known = len(values) == count and all(map(math.isfinite, values))
+            if not known or (mass and values[0] < 0.0):
+                what = 'three numbers' if count == 3 else 'a number'
+                raise ModelError(
+                    f'{key} of the <{element.tag}> of {owner.tag} {owner.get("name", "")[:80]} is '
+                    f"'{text[:80]}' in the robot description: it must be "
+                    f'{what}{" of at least 0" if mass else ""}'
+                )
 
 
 def check_tree(root: ElementTree.Element) -> None:

@@ -8,7 +8,7 @@ import re
 from xml.etree import ElementTree
 
 from ...exceptions import ConfigurationError, ModelError, shortened, UnknownNameError
-from ..model.urdf_parsing import movable_names, MOVABLE_TYPES, parse_urdf
+from ..model.urdf_parsing import link_at, movable_names, MOVABLE_TYPES, parse_urdf
 
 # A joint without a drive is passive only in a description that names the drives of this share of
 # its joints or more: many name those of a gripper alone, or none.
@@ -62,14 +62,11 @@ class JointTree:
     """
 
     def __init__(self, urdf: str) -> None:
-        root = parse_urdf(urdf)
+        self._root = root = parse_urdf(urdf)
         self.joints = {joint.name: joint for joint in map(_read_joint, root.findall('joint'))}
         self.movable = movable_names(root)
         self.mimics = tuple(name for name in self.movable if self.joints[name].mimics)
         self.independent = tuple(name for name in self.movable if name not in self.mimics)
-        self.passive = _passive(root, self.independent)
-        inactive = {*self.mimics, *self.passive}
-        self.driven = tuple(name for name in self.movable if name not in inactive)
         links = ((str(k.get('name')), k.find('inertial/mass')) for k in root.findall('link'))
         self._masses = {k: 0.0 if m is None else _number(m.get('value')) for k, m in links}
         self._carrier = {joint.child: joint for joint in self.joints.values()}
@@ -78,6 +75,29 @@ class JointTree:
     def links(self) -> tuple[str, ...]:
         """Names of all links."""
         return tuple(self._masses)
+
+    @cached_property
+    def passive(self) -> tuple[str, ...]:
+        """Joints that have neither drive nor limits where most of the others have them."""
+        root, names = self._root, self.independent
+        driven = {str(e.get('name')) for drive in root.iter('transmission') for e in drive.iter()}
+        described = root.iterfind('ros2_control/joint[command_interface]')
+        driven |= {str(joint.get('name')) for joint in described}
+        elements = {str(joint.get('name')): joint for joint in root.findall('joint')}
+        limits = {name: elements[name].find('limit') for name in names}
+        limited = {
+            name
+            for name, limit in limits.items()
+            if limit is not None and _number(limit.get('effort')) > 0.0
+        }
+        least = MIN_DESCRIBED * len(names)
+        most = [known for known in (driven, limited) if len(known.intersection(names)) >= least]
+        return tuple(name for name in names if any(name not in known for known in most))
+
+    @cached_property
+    def driven(self) -> tuple[str, ...]:
+        """Joints that a drive moves, none that mimics another."""
+        return tuple(name for name in self.independent if name not in self.passive)
 
     @cached_property
     def following(self) -> dict[str, list[str]]:
@@ -134,12 +154,8 @@ class JointTree:
 
 
 def _read_joint(element: ElementTree.Element) -> TreeJoint:
-    def end(tag: str, key: str = 'link') -> str:
-        child = element.find(tag)
-        return '' if child is None else child.get(key, '')
-
     name, kind = str(element.get('name')), str(element.get('type'))
-    mimics = end('mimic', 'joint') if kind in MOVABLE_TYPES else ''
+    mimics = link_at(element, 'mimic', 'joint') if kind in MOVABLE_TYPES else ''
     limit = element.find('limit')
     velocity = 0.0 if limit is None else _number(limit.get('velocity'))
     limit = limit if kind in ('revolute', 'prismatic') else None
@@ -147,23 +163,8 @@ def _read_joint(element: ElementTree.Element) -> TreeJoint:
         sign * math.inf if limit is None else _number(limit.get(key), sign * math.inf)
         for sign, key in ((-1.0, 'lower'), (1.0, 'upper'))
     )
-    return TreeJoint(name, kind, end('parent'), end('child'), mimics, lower, upper, velocity)
-
-
-def _passive(root: ElementTree.Element, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the joints that have neither drive nor limits where most of the others have them."""
-    driven = {str(e.get('name')) for drive in root.iter('transmission') for e in drive.iter()}
-    driven |= {str(j.get('name')) for j in root.iterfind('ros2_control/joint[command_interface]')}
-    elements = {str(joint.get('name')): joint for joint in root.findall('joint')}
-    limits = {name: elements[name].find('limit') for name in names}
-    limited = {
-        name
-        for name, limit in limits.items()
-        if limit is not None and _number(limit.get('effort')) > 0.0
-    }
-    least = MIN_DESCRIBED * len(names)
-    most = [known for known in (driven, limited) if len(known.intersection(names)) >= least]
-    return tuple(name for name in names if any(name not in known for known in most))
+    parent, child = (link_at(element, end) for end in ('parent', 'child'))
+    return TreeJoint(name, kind, parent, child, mimics, lower, upper, velocity)
 
 
 def _number(text: str | None, default: float = 0.0) -> float:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 import dataclasses
+import itertools
 import re
 
 from ...exceptions import FEW, ModelError, shortened
@@ -74,16 +75,11 @@ def matching_names(names: Sequence[str], recorded: Sequence[str]) -> list[tuple[
 
 def without_beginning(names: Sequence[str]) -> dict[str, str]:
     """Return names {without the words that all begin with: name}."""
-    begin = re.match(r'.*[^A-Za-z0-9]|', beginning(names))
+    pairs = zip(min(names, default=''), max(names, default=''), strict=False)
+    same = ''.join(a for a, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+    begin = re.match(r'.*[^A-Za-z0-9]|', same)
     start = begin.end() if begin is not None and len(names) > 1 else 0
     return {name[start:]: name for name in names}
-
-
-def beginning(names: Sequence[str]) -> str:
-    """Return what all names begin with, which is what the first and the last sorted one do."""
-    first, last = min(names, default=''), max(names, default='')
-    same = (a == b for a, b in zip(first, last, strict=False))
-    return first[: next((k for k, equal in enumerate(same) if not equal), len(first))]
 
 
 def _affixes(name: str, other: str) -> list[tuple[str, str, bool]]:

@@ -57,15 +57,24 @@ def find_topic(bag: Bag, joints: Sequence[str] | None = None) -> str:
     if not asked:
         with contextlib.suppress(RobotIdError):
             asked = movable_joints(bag.options.urdf or read_urdf(bag) or '')[0]
-    first = {topic: _first_joints(bag, topic) for topic in counts}
+    # Of the first messages the joints with positions, and those with efforts but 0.
+    first: dict[str, tuple[set[str], set[str]]] = {topic: (set(), set()) for topic in counts}
+    for topic, (joints_of, with_effort) in first.items():
+        for layout, payloads, *_ in bag.groups(topic, limit=FIRST_MESSAGES, fault_of=fault_of):
+            names = layout.texts['name']
+            known = np.isfinite(layout.column(payloads, 'position')).any(axis=0)
+            joints_of.update(itertools.compress(names, known))
+            with_effort.update(itertools.compress(names, _live(layout.column(payloads, 'effort'))))
     published = set().union(*(names for names, _ in first.values()))
     wanted = published & set(asked) or published
 
     def rank(topic: str) -> tuple[bool | int, ...]:
         names, with_effort = first[topic]
+        words = {w.lower() for w in re.findall('[A-Z]?[a-z]+|[A-Z]+', topic) if len(w) > 1}
+        words |= {word.removesuffix('s') for word in words}
         return (
             not wanted.isdisjoint(names),
-            not _is_reference(topic),
+            words.isdisjoint(REFERENCE | OTHER),
             not wanted.isdisjoint(with_effort) or bool(bag.options.effort_topic),
             topic == JOINT_STATES_TOPIC,
             topic.endswith(JOINT_STATES_TOPIC),
@@ -76,24 +85,6 @@ def find_topic(bag: Bag, joints: Sequence[str] | None = None) -> str:
     best, *others = sorted(counts, key=rank, reverse=True)
     bag.add_note(finding('topic_chosen', topic=best, others=others))
     return best
-
-
-def _first_joints(bag: Bag, topic: str) -> tuple[set[str], set[str]]:
-    """Return the joints with positions in the first messages, and those with efforts but 0."""
-    joints, with_effort = set[str](), set[str]()
-    for layout, payloads, *_ in bag.groups(topic, limit=FIRST_MESSAGES, fault_of=fault_of):
-        names = layout.texts['name']
-        known = np.isfinite(layout.column(payloads, 'position')).any(axis=0)
-        joints.update(itertools.compress(names, known))
-        with_effort.update(itertools.compress(names, _live(layout.column(payloads, 'effort'))))
-    return joints, with_effort
-
-
-def _is_reference(topic: str) -> bool:
-    """Whether a topic is of commanded, predicted or other than measured states by its name."""
-    words = {word.lower() for word in re.findall('[A-Z]?[a-z]+|[A-Z]+', topic) if len(word) > 1}
-    words |= {word.removesuffix('s') for word in words}
-    return bool(words & (REFERENCE | OTHER))
 
 
 def read_joint_states(
@@ -109,8 +100,10 @@ def read_joint_states(
     memory; `window` are the times of reception between which it is read [ns].
     """
     if topic in bag.tables:
-        for part in _pieces(bag.tables[topic], seconds, window):
-            yield _with_effort(bag, [part])
+        table, alone = bag.tables[topic], not (bag.connections or bag.options.effort_topic)
+        whole = seconds == np.inf and window == UNBOUNDED
+        for part in [table] if whole else _pieces(table, seconds, window):
+            yield [part] if alone else _with_effort(bag, [part])
         return
     decoder = Decoder(bag.typestore, JOINT_STATE, fault_of)
     joint_sets: dict[frozenset[str], _Parts] = {}

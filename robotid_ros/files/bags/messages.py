@@ -66,7 +66,11 @@ def _register(store: Any, message_type: str, embedded: Any) -> None:
         if embedded.format == MessageDefinitionFormat.MSG:
             types = get_types_from_msg(text, message_type)
         elif embedded.format == MessageDefinitionFormat.IDL:
-            types = _idl_types(text)
+            separator = '=' * 80 + '\n'
+            parts = [text]
+            if text.startswith(f'{separator}IDL: '):
+                parts = [part.split('\n', 1)[1] for part in text.split(separator)[1:]]
+            types = {k: v for part in parts for k, v in get_types_from_idl(part).items()}
         else:
             _add_installed(store, message_type)
             return
@@ -74,16 +78,6 @@ def _register(store: Any, message_type: str, embedded: Any) -> None:
     except Exception:  # rosbags raises whatever the text leads to
         # A definition that cannot be read only matters when its topic is asked for.
         return
-
-
-def _idl_types(text: str) -> dict[str, Any]:
-    separator = '=' * 80 + '\n'
-    if not text.startswith(f'{separator}IDL: '):
-        return dict(get_types_from_idl(text))
-    types: dict[str, Any] = {}
-    for part in text.split(separator)[1:]:
-        types.update(get_types_from_idl(part.split('\n', 1)[1]))
-    return types
 
 
 def _add_installed(store: Any, message_type: str) -> None:

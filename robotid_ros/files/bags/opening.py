@@ -31,7 +31,9 @@ def open_bag(path: str | Path, options: ReadOptions = DEFAULTS) -> Iterator[Bag]
     """
     notes: list[Finding] = []
     path = Path(path)
-    parts, promised = _find_files(path, notes)
+    parts, promised = data_files(path), 0
+    if parts != [path]:
+        parts, promised = _listed(path, parts, notes)
     with contextlib.ExitStack() as stack:
         readers, tables = [], dict[str, JointTable]()
         for part in parts:
@@ -95,11 +97,8 @@ def data_files(path: Path) -> list[Path]:
     return files
 
 
-def _find_files(path: Path, notes: list[Finding]) -> tuple[list[Path], int]:
-    """Find the files to open, in the order of `metadata.yaml`, and the messages it promises."""
-    files = data_files(path)
-    if files == [path]:
-        return files, 0
+def _listed(path: Path, files: list[Path], notes: list[Finding]) -> tuple[list[Path], int]:
+    """Return the files in the order of `metadata.yaml`, and the messages that it promises."""
     if not (path / METADATA).exists():
         notes.append(finding('metadata_missing'))
         return files, 0
@@ -153,9 +152,9 @@ def _reader_of(
     if start.startswith(MAGIC):
         return McapReader(path)
     # What reads tables takes as long to import as a bag to inspect.
-    from .tables import open_joint_states
+    from ..formats.open_table import open_table
 
-    if (table := open_joint_states(path, options)) is not None:
+    if (table := open_table(path, options)) is not None:
         return table
     raise RecordingError(
         f"'{path}' is neither MCAP nor SQLite, nor a table by its name: give a bag or one of "

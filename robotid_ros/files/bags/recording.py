@@ -20,7 +20,7 @@ from ...core.signals.recording import (
 )
 from ...exceptions import RecordingError
 from ..formats.joint_table import JointTable
-from ..formats.read_options import DEFAULTS, ReadOptions
+from ..formats.read_options import BAG_SUFFIXES, DEFAULTS, ReadOptions
 from .clock import Clock, correct_clock, correct_clock_chunks, drift_notes
 from .joint_states import find_topic, read_joint_states, select_joints
 from .joint_topics import add_reference, MARGIN
@@ -248,32 +248,41 @@ def open_recording(
     UnknownNameError : a joint that the recording lacks
 
     """
+    path = Path(path)
+    if path.exists() and path.suffix not in BAG_SUFFIXES and not options.effort_topic:
+        from ..formats.open_table import open_table  # nodes that write bags read no tables
+
+        table = open_table(path, options)
+        if table is not None and len(table.stamp) <= max_samples:
+            return _recording([table], joints, str(path), options)[0]
     with open_bag(path, options) as bag:
         topic = find_topic(bag, joints)
-        if bag.count(topic) <= max_samples:
-            return _read(bag, topic, joints)
-        return ChunkedRecording.open(bag, topic, joints, progress or (lambda _: None), max_samples)
+        if bag.count(topic) > max_samples:
+            told = progress or (lambda _: None)
+            return ChunkedRecording.open(bag, topic, joints, told, max_samples)
+        tables = next(read_joint_states(bag, topic))
+        recording, clock = _recording(tables, joints, str(path), options)
+        recording = add_context(bag, recording, clock, float(recording.time[-1]))
+        # The stamps of the reference jump as well, and nothing says where.
+        recording = recording if clock.jumped else add_reference(bag, recording)
+        return dataclasses.replace(recording, notes=(*bag.notes, *recording.notes))
 
 
-def _read(bag: Bag, topic: str, joints: Sequence[str] | None) -> Recording:
-    tables = next(read_joint_states(bag, topic))
-    states, source = select_joints(tables, joints), str(bag.path)
-    available = _available(states, bag.options)
+def _recording(
+    tables: Sequence[JointTable], joints: Sequence[str] | None, source: str, options: ReadOptions
+) -> tuple[Recording, Clock]:
+    """Return the joint states of all publishers as one recording, and its clock."""
+    states = select_joints(tables, joints)
+    available = _available(states, options)
     kept = _usable_joints(states.joints, available, source, joints is None)
     states, jumped = correct_clock(states.columns(kept))
     recording = to_recording(states, states.stamp[0], source)
-    notes = (*recording.notes, *drift_notes(states.stamp, states.received))
-    recording = dataclasses.replace(recording, notes=notes)
-    if len(bag.topics()) > 1:  # else there is nothing beside the joint states
-        clock = Clock(states.received, states.stamp, jumped)
-        recording = add_context(bag, recording, clock, float(recording.time[-1]))
-        # The stamps of the reference jump as well, and nothing says where.
-        recording = recording if jumped else add_reference(bag, recording)
     left_out = dict[str, tuple[float, float]]()
     for table in tables:
         left_out |= _ranges_of_others(table.joints, range_of_positions(table.position), kept)
-    notes = (*bag.notes, *recording.notes)
-    return dataclasses.replace(recording, notes=notes, left_out=left_out)
+    notes = (*recording.notes, *drift_notes(states.stamp, states.received))
+    clock = Clock(states.received, states.stamp, jumped)
+    return dataclasses.replace(recording, notes=notes, left_out=left_out), clock
 
 
 def to_recording(states: JointTable, origin: int, source: str) -> Recording:

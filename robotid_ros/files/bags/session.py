@@ -17,7 +17,7 @@ Topics match by their last names too (`/left/excitation/state`), so that namespa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 import contextlib
 import dataclasses
 from dataclasses import dataclass, field
@@ -150,17 +150,6 @@ def cut_notes(phases: Sequence[Phase]) -> tuple[Finding, ...]:
     return tuple(finding('session_cut', phase=p.name, missing=p.missing or None) for p in cut)
 
 
-def _speed_notes(phases: Sequence[Phase]) -> Iterator[Finding]:
-    """Say which motions ran at another speed than planned."""
-    for phase in phases:
-        mean, low, high = phase.speed
-        if phase.name in MEASURED and phase.speed != FULL:
-            if phase.steady:
-                yield finding('slow_motion', phase=phase.name, speed=mean)
-            else:
-                yield finding('speed_changed', phase=phase.name, low=low, high=high)
-
-
 MAX_SECONDS = 9e9  # of a stamp: 64 bits of nanoseconds
 MAX_DIGITS = 9  # of a number of cycles
 Run = TypeVar('Run', bound=RunContext)
@@ -205,7 +194,13 @@ def add_context(bag: Bag, recording: Run, clock: Clock, end: float) -> Run:
     """Add what a bag says about its joint states up to `end` [s], but the reference."""
     session = read_session(bag)
     phases = read_phases(bag, session, clock, recording.origin, end)
-    notes = [*recording.notes, *cut_notes(phases), *_speed_notes(phases)]
+    notes = [*recording.notes, *cut_notes(phases)]
+    for phase in phases:
+        name, (mean, low, high) = phase.name, phase.speed
+        if name in MEASURED and phase.speed != FULL:
+            changed = finding('speed_changed', phase=name, low=low, high=high)
+            slow = finding('slow_motion', phase=name, speed=mean)
+            notes.append(slow if phase.steady else changed)
     controller = _build_controller(session.controller, str(bag.path))
     if controller and (joints := changed_gains(session)):
         controller = dataclasses.replace(controller, gains={})

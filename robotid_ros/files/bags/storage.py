@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 import itertools
 from pathlib import Path
 from typing import Any
@@ -63,9 +64,13 @@ class Bag:
         self._notes, self._of_tables = notes, [n for each in tables.values() for n in each.notes]
         self.tables = {name: replace(each, notes=()) for name, each in tables.items()}
         self.connections = [c for reader in readers for c in _connections(reader)]
-        self.typestore = typestore_of(self.connections)
         self._left_out: dict[tuple[str, str], int] = {}
         self._added: dict[Finding, None] = {}
+
+    @cached_property
+    def typestore(self) -> Any:
+        """Types of the messages, for rosbags."""
+        return typestore_of(self.connections)
 
     @property
     def notes(self) -> tuple[Finding, ...]:
@@ -144,11 +149,15 @@ class Bag:
                 chosen = [c for c in _connections(reader) if c.topic == topic]
                 if isinstance(reader, McapReader):
                     for block in reader.blocks({c.id for c in chosen}, start, stop):
-                        if _is_plain(block):
+                        data = np.frombuffer(block.data, np.uint8)
+                        at = block.starts[block.sizes >= len(ZSTD)]
+                        packed = all((data[at + k] == ZSTD[k]).any() for k in range(len(ZSTD)))
+                        # None is compressed by itself, or of an impossible time.
+                        if not packed and (block.received < 2**63).all():
                             yield block
                         else:
-                            times, data = block.received.tolist(), block.payloads()
-                            yield from in_blocks(zip(times, data, strict=True))
+                            times, each = block.received.tolist(), block.payloads()
+                            yield from in_blocks(zip(times, each, strict=True))
                 elif chosen:
                     yield from in_blocks(x[1:] for x in reader.messages(chosen, start, stop))
 
@@ -188,14 +197,6 @@ class Bag:
                 self.add_left_out(topic, {'damaged': damaged})
                 continue
             yield time, message
-
-
-def _is_plain(block: Messages) -> bool:
-    """Tell whether no message is compressed by itself, or of an impossible time."""
-    if (block.received >= 2**63).any():
-        return False
-    data, starts = np.frombuffer(block.data, np.uint8), block.starts[block.sizes >= len(ZSTD)]
-    return not all((data[starts + k] == ZSTD[k]).any() for k in range(len(ZSTD)))
 
 
 def _connections(reader: Any) -> list[Any]:

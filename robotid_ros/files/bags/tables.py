@@ -1,25 +1,17 @@
-"""
-Joint states that are not sensor_msgs/JointState: tables, and topics whose fields are columns.
-
-What reads bags reads, cuts, inspects and converts them as if they were messages.
-"""
+"""Joint states of a bag that are no sensor_msgs/JointState: topics whose fields are columns."""
 
 from collections import defaultdict
 from collections.abc import Sequence
 import contextlib
 import dataclasses
-from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from ...core.finding_codes import finding
-from ...core.signals.clock_correction import MAX_STEP_BACK, MIN_PART_SAMPLES
-from ..formats.arrays import EPISODE_GAP
 from ..formats.column_selection import find, select
 from ..formats.joint_table import JointTable
-from ..formats.open_table import open_table, table_reader
-from ..formats.read_options import NEEDED, ReadOptions
+from ..formats.open_table import continuous
+from ..formats.read_options import NEEDED
 from ..formats.table import ColumnTable, from_arrays
 from ..formats.table_joints import read_joint_table
 from .messages import Layout
@@ -28,41 +20,6 @@ from .storage import Bag
 # Messages of a topic that are looked at, and fewer than which are no recording of a motion.
 FIRST, FEWEST = 50, 10
 _TIME = 'time of reception'
-
-
-def open_joint_states(path: Path, options: ReadOptions) -> JointTable | None:
-    """Read a table, whose trials follow one another; None for other files."""
-    return continuous(open_table(path, options), path) if table_reader(path) else None
-
-
-def continuous(table: JointTable, path: Path) -> JointTable:
-    """Return a table in which trials follow one another, received at its stamps."""
-    stamp, notes = join_trials(table.stamp), table.notes
-    if stamp is not table.stamp:
-        notes += (finding('trials_joined', path=str(path), gap=EPISODE_GAP),)
-    received = np.maximum.accumulate(stamp)
-    return dataclasses.replace(table, stamp=stamp, received=received, notes=notes)
-
-
-def join_trials(stamp: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """
-    Let the times (N,) [ns] of trials that are appended to one another go on after a pause.
-
-    No times of reception say how long passed between them. Steps ahead nearby that make up for a
-    step back are those of stamps that are far off: they stay. The same array where none starts
-    again.
-    """
-    step = np.diff(stamp)
-    back = step < -MAX_STEP_BACK * 1e9
-    if not back.any():
-        return stamp
-    from scipy.ndimage import maximum_filter1d
-
-    restart = back & (2 * maximum_filter1d(step, 2 * MIN_PART_SAMPLES + 1) < -step)
-    if not restart.any():
-        return stamp
-    shift = np.where(restart, round(EPISODE_GAP * 1e9) - step, 0)
-    return stamp + np.concatenate([[0], np.cumsum(shift)])
 
 
 def joint_states_of_topics(bag: Bag) -> tuple[str, JointTable] | None:
@@ -106,7 +63,7 @@ def _table(bag: Bag, topic: str, limit: int | None = None) -> ColumnTable:
         if not (field.startswith('header.stamp') and not values.any()):
             joined[field] = values[:, 0] if values.shape[1] == 1 else values
     words = {key: np.array(values) for key, values in layouts[best].texts.items()}
-    return from_arrays(f'{topic} of {bag.path}', joined | words, {_TIME: 'ns'})
+    return from_arrays(f'{topic} of {bag.path}', joined | words, units={_TIME: 'ns'})
 
 
 def _columns(layout: Layout, payloads: np.ndarray) -> dict[str, np.ndarray]:

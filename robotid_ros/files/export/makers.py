@@ -166,21 +166,6 @@ def _set_payload(body: Array) -> dict[str, Any]:
     return {'mass': float(body[0]), 'center_of_gravity': _xyz(body[1:4])}
 
 
-def _set_inertia(body: Array) -> dict[str, Any]:
-    return {'payload': {'m': float(body[0]), 'com': _xyz(body[1:4]), **_moments(body)}}
-
-
-def _set_load(body: Array) -> dict[str, Any]:
-    """Fields of franka_msgs/srv/SetLoad."""
-    inertia = inertia_matrix(body).ravel(order='F').tolist()
-    return {'mass': float(body[0]), 'center_of_mass': body[1:4].tolist(), 'load_inertia': inertia}
-
-
-def _set_tcp_load(body: Array) -> dict[str, Any]:
-    """Fields of xarm_msgs/srv/SetTcpLoad: kg, mm."""
-    return {'weight': float(body[0]), 'center_of_gravity': (1000.0 * body[1:4]).tolist()}
-
-
 def _of_universal_robots(message: Any) -> Array | None:
     """Read the group `payload` of a control_msgs/DynamicJointState; names may have a prefix."""
     for name, values in zip(message.joint_names, message.interface_values, strict=False):
@@ -202,17 +187,30 @@ def _of_franka(message: Any) -> Array:
 UNIVERSAL_ROBOTS = Driver(
     'io_and_status_controller/set_payload',
     'ur_msgs/srv/SetPayload',
-    (lambda body: {**_set_payload(body), **_moments(body)}, _set_inertia, _set_payload),
+    (
+        lambda body: {**_set_payload(body), **_moments(body)},
+        lambda body: {'payload': {'m': float(body[0]), 'com': _xyz(body[1:4]), **_moments(body)}},
+        _set_payload,
+    ),
     ('dynamic_joint_states', 'control_msgs/msg/DynamicJointState', _of_universal_robots),
 )
 FRANKA = Driver(
     'service_server/set_load',
     'franka_msgs/srv/SetLoad',
-    (_set_load,),
+    (
+        lambda body: {
+            'mass': float(body[0]),
+            'center_of_mass': body[1:4].tolist(),
+            'load_inertia': inertia_matrix(body).ravel(order='F').tolist(),
+        },
+    ),
     ('franka_robot_state_broadcaster/robot_state', 'franka_msgs/msg/FrankaRobotState', _of_franka),
 )
-UFACTORY = Driver(
-    'xarm/set_tcp_load', 'xarm_msgs/srv/SetTcpLoad', (_set_tcp_load,), success=('ret', 0)
+UFACTORY = Driver(  # kg, mm
+    'xarm/set_tcp_load',
+    'xarm_msgs/srv/SetTcpLoad',
+    (lambda b: {'weight': float(b[0]), 'center_of_gravity': (1000.0 * b[1:4]).tolist()},),
+    success=('ret', 0),
 )
 MAKERS: Mapping[str, Maker] = {
     'universal_robots': Maker(universal_robots, False, ('tool0',), UNIVERSAL_ROBOTS),

@@ -15,7 +15,7 @@ from ...exceptions import RecordingError
 from ..atomic import open_regular, read_text
 from ..bounded import check_unpacked, load_npz
 from .read_options import natural_order
-from .table import ColumnTable, from_arrays, nanoseconds, optional_package
+from .table import ColumnTable, from_arrays, optional_package
 
 _MAT_HEADER, _MAT_COMPRESSED = 128, 15
 _BLOCK = 1 << 22  # of what is unpacked only to be counted [bytes]
@@ -52,9 +52,7 @@ def _table(path: Path, arrays: Mapping[str, np.ndarray]) -> ColumnTable:
 def _without_names(path: Path, array: np.ndarray) -> ColumnTable:
     array = array if array.shape[0] >= array.shape[1] else array.T
     columns = {f'column{k + 1}': array[:, k] for k in range(array.shape[1])}
-    return ColumnTable(
-        str(path), dict.fromkeys(columns, 0), lambda names: {n: columns[n] for n in names}, False
-    )
+    return dataclasses.replace(from_arrays(str(path), columns), has_header=False)
 
 
 def read_mat(path: Path) -> ColumnTable:
@@ -162,17 +160,15 @@ def read_parquet(path: Path) -> ColumnTable:
         check_unpacked(file, max(packed, 8 * metadata.num_rows * metadata.num_columns))
     # Nothing else, as pictures, is read.
     names = [f.name for f in parquet.read_schema(files[0]) if _kind(f.type)]
-    table = _of_arrow(path, [parquet.read_table(file, columns=names) for file in files])
+    arrays = _of_arrow([parquet.read_table(file, columns=names) for file in files])
     info = _info(path)
-    features = (info.get('features') or {}).items()
-    labels = {name: x for name, feature in features if (x := _labels(feature)) is not None}
-    rate = float(info.get('fps') or 0.0)
-    return dataclasses.replace(table, labels={**table.labels, **labels}, rate=rate)
+    labels = {name: _labels(feature) for name, feature in (info.get('features') or {}).items()}
+    return from_arrays(str(path), arrays, labels, rate=float(info.get('fps') or 0.0))
 
 
-def _of_arrow(path: Path, tables: Sequence[Any]) -> ColumnTable:
-    """Make a table of those of Arrow, behind each other."""
-    arrays, units = dict[str, np.ndarray](), dict[str, str]()
+def _of_arrow(tables: Sequence[Any]) -> dict[str, np.ndarray]:
+    """Return the columns of tables of Arrow, behind each other."""
+    arrays = dict[str, np.ndarray]()
     for field in tables[0].schema:
         kind, columns = _kind(field.type), [table.column(field.name) for table in tables]
         if kind == 'words':
@@ -184,26 +180,23 @@ def _of_arrow(path: Path, tables: Sequence[Any]) -> ColumnTable:
             parts = [_array(column) for column in columns]
             if len({part.shape[1:] for part in parts}) == 1:
                 arrays[field.name] = np.concatenate(parts)
-        if kind == 'time':
-            units[field.name] = 'ns'
-    if EPISODE in arrays:
-        if 'timestamp' in arrays:  # counts from 0 in each episode
-            time = np.asarray(arrays['timestamp'], float)
-            starts, shift = np.flatnonzero(np.diff(arrays[EPISODE])) + 1, np.zeros(time.size)
-            shift[starts] = time[starts - 1] - time[starts] + EPISODE_GAP
-            arrays['timestamp'] = time + np.cumsum(shift)
-        arrays = {name: array for name, array in arrays.items() if not name.endswith('index')}
-    return from_arrays(str(path), arrays, units)
+    if EPISODE not in arrays:
+        return arrays
+    if 'timestamp' in arrays:  # counts from 0 in each episode
+        time = np.asarray(arrays['timestamp'], float)
+        starts, shift = np.flatnonzero(np.diff(arrays[EPISODE])) + 1, np.zeros(time.size)
+        shift[starts] = time[starts - 1] - time[starts] + EPISODE_GAP
+        arrays['timestamp'] = time + np.cumsum(shift)
+    return {name: array for name, array in arrays.items() if not name.endswith('index')}
 
 
 def _kind(kind: Any) -> str:
-    """Return what a type of Arrow is: numbers, times, words, lists of them, or '' for none."""
+    """Return what a type of Arrow is: numbers or times, words, lists of them, or '' for none."""
     types = optional_package('pyarrow', 'a table of Arrow').types
     if types.is_dictionary(kind):
         kind = kind.value_type
-    if types.is_timestamp(kind) or types.is_duration(kind):
-        return 'time'
-    if types.is_floating(kind) or types.is_integer(kind):
+    numbers = (types.is_floating, types.is_integer, types.is_timestamp, types.is_duration)
+    if any(is_kind(kind) for is_kind in numbers):
         return 'number'
     if types.is_string(kind) or types.is_large_string(kind):
         return 'words'
@@ -212,10 +205,9 @@ def _kind(kind: Any) -> str:
 
 
 def _array(column: Any) -> np.ndarray:
-    """Return a column as (N,) or (N, width), (N, 0) of rows of different lengths; times in ns."""
+    """Return a column as (N,) or (N, width), (N, 0) of rows of different lengths."""
     if not hasattr(column.type, 'value_type'):
-        array = np.asarray(column)
-        return nanoseconds(array) if array.dtype.kind in 'Mm' else array
+        return np.asarray(column)
     compute = optional_package('pyarrow.compute', 'a table of Arrow')
     lengths = compute.unique(compute.list_value_length(column)).to_pylist()
     if len(lengths) != 1 or not lengths[0]:
@@ -238,11 +230,10 @@ def _info(path: Path) -> Mapping[str, Any]:
     return {}
 
 
-def _labels(feature: Any) -> tuple[str, ...] | None:
-    """Names of the columns of a feature: a list, or {kind: list}."""
+def _labels(feature: Any) -> tuple[str, ...]:
+    """Names of the columns of a feature: a list, or {kind: list}; () for none."""
     names = feature.get('names') if isinstance(feature, Mapping) else None
     if isinstance(names, Mapping):
         names = next(iter(names.values()), None)
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        return None
-    return tuple(names)
+    whole = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    return tuple(names or ()) if whole else ()

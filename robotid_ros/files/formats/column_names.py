@@ -1,14 +1,16 @@
 """What the names of columns say: quantity, unit, measured or commanded, and which joint."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-import dataclasses
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+import functools
 import itertools
 import re
+from types import MappingProxyType
+from typing import Any
 import unicodedata
 
-from ...core.setup.joint_selection import beginning, matching_names, without_beginning
+from ...core.setup.joint_selection import matching_names, without_beginning
 from .units import canonical, CURRENTS, FACTORS, quantity_of, unit_in_name
 
 WORDS: Mapping[str, frozenset[str]] = {
@@ -85,29 +87,32 @@ _LATIN = '\u024f'
 _SHORTEST = 3  # of the parts of a compound
 
 
+@functools.cache
 def words_of(text: str) -> tuple[str, ...]:
-    """Return the words of a name in lower case, without accents, compounds split."""
+    """
+    Return the words of a name in lower case, without accents.
+
+    Compounds are split into known parts, of which the last speaks of a quantity; scripts without
+    blanks at the longest known word in each place.
+    """
     plain = ''.join(
         unicodedata.normalize('NFKD', sign)[0] if '\x7f' < sign <= _LATIN else sign
         for sign in unicodedata.normalize('NFC', text)
     )
-    return tuple(part for word in WORD.findall(plain) for part in _split(word.lower()))
-
-
-def _split(word: str) -> Iterator[str]:
-    """Yield the parts of a compound that are known and speak of a quantity, else the word."""
-    if word in _KNOWN:
-        yield word
-    elif word.isascii():
-        cuts = range(_SHORTEST, len(word) - _SHORTEST + 1)
-        pairs = ((word[:k], word[k:]) for k in cuts)
-        yield from next((p for p in pairs if p[1] in _QUANTITIES and p[0] in _KNOWN), (word,))
-    else:  # scripts without blanks: the longest known word at each place
-        while word:
-            lengths = range(len(word), 0, -1)
-            size = next((n for n in lengths if word[:n] in _KNOWN), 1)
-            yield word[:size]
-            word = word[size:]
+    found = list[str]()
+    for word in map(str.lower, WORD.findall(plain)):
+        if word in _KNOWN:
+            found.append(word)
+        elif word.isascii():
+            cuts = range(_SHORTEST, len(word) - _SHORTEST + 1)
+            pairs = ((word[:k], word[k:]) for k in cuts)
+            found += next((p for p in pairs if p[1] in _QUANTITIES and p[0] in _KNOWN), (word,))
+        else:
+            while word:
+                size = next((n for n in range(len(word), 0, -1) if word[:n] in _KNOWN), 1)
+                found.append(word[:size])
+                word = word[size:]
+    return tuple(found)
 
 
 Key = int | str | None
@@ -140,6 +145,10 @@ class Meaning:
     score: int
 
 
+NOTHING = Meaning('', False, False, '', 0)
+
+
+@functools.cache
 def understand(pattern: str) -> Meaning | None:
     """Return what a pattern says, None where that is nothing or something else."""
     bracketed = BRACKETS.search(pattern)
@@ -148,14 +157,21 @@ def understand(pattern: str) -> Meaning | None:
     raw = tuple(_DERIVATIVES.sub(r'\1q', ' '.join(words_of(text))).split())
     words = set(raw)
     found = [quantity for quantity, known in WORDS.items() if words & known]
-    if 'current' in found and len(found) > 1:
-        found.remove('current')  # the present one
     if words & OTHER:
         return None
     if not found and (idiom := IDIOMS.get(frozenset(words))):
         return Meaning(*idiom, False, '', 0)
-    quantity = _one_quantity(found, words) if found else quantity_of(inside)
-    if not quantity:
+    # Of several: `current position`, `q_dot`, `header.stamp`, `ang_vel`.
+    if 'current' in found and len(found) > 1:
+        found.remove('current')
+    if 'time' in found and len(found) > 1 and words & WORDS['time'] <= {'t', 'sec', 's'}:
+        found.remove('time')
+    if found in (['position', 'velocity'], ['position', 'acceleration']):
+        found = found[words & WORDS['position'] <= {'ang', 'angle'} :]
+    if found == ['position'] and words & {'dot', 'ddot'}:
+        found = ['acceleration' if words & {'ddot', 'd'} else 'velocity']
+    quantity = found[0] if found else quantity_of(inside)
+    if not quantity or len(found) > 1:
         return None
     unit, current = canonical(inside), quantity == 'current'
     if found:
@@ -167,22 +183,9 @@ def understand(pattern: str) -> Meaning | None:
     return Meaning(quantity, bool(words & REFERENCE), current, unit, score)
 
 
-def _one_quantity(found: Sequence[str], words: set[str]) -> str | None:
-    """Choose between several: `q_dot` is a velocity, `header.stamp` a time."""
-    if 'time' in found and len(found) > 1 and words & WORDS['time'] <= {'t', 'sec', 's'}:
-        found = [quantity for quantity in found if quantity != 'time']
-    if found in (['position', 'velocity'], ['position', 'acceleration']):
-        found = found[words & WORDS['position'] <= {'ang', 'angle'} :]  # ang_vel
-    if len(found) > 1:
-        return None
-    if found == ['position'] and words & {'dot', 'ddot'}:
-        return 'acceleration' if words & {'ddot', 'd'} else 'velocity'
-    return found[0]
-
-
 # Names that have to differ by the same affix: one alone may end like another by chance.
 MIN_PAIRS = 2
-_DIGITS = '0123456789'
+_NUMBER = re.compile(r'\d+')
 
 
 def match_names(found: Sequence[str], known: Sequence[str]) -> dict[str, str]:
@@ -193,21 +196,29 @@ def match_names(found: Sequence[str], known: Sequence[str]) -> dict[str, str]:
     differ by one prefix or suffix, at last without the words that all names of the file begin
     with: `ur10e_elbow` is `ur5_elbow`. Names that are no joint are left out.
     """
-    shorter = without_beginning(found)
-    matched = _same(found, known)
-    for names in ({name: name for name in found}, shorter):
+    matched = {name: name for name in found if name in known}
+    free = {joint: simplified(joint) for joint in known if joint not in matched}
+    left = {name: simplified(name) for name in found if name not in matched}
+    for name, text in left.items():
+        alike = [joint for joint, other in free.items() if other == text]
+        if len(alike) == 1 and list(left.values()).count(text) == 1:
+            matched[name] = alike[0]
+    for names in ({name: name for name in found}, without_beginning(found)):
         matched = matched or _by_affix({simplified(n): names[n] for n in names}, known)
-    return {} if _counts_otherwise(found, matched, known) else matched
+    if len(matched) < len(found) and numbers_in(found):
+        # Counted from another number: `joint_0` is `joint_1`.
+        left_out = [joint for joint in known if joint not in matched.values()]
+        if any(numbers_in([*matched.values(), joint]) for joint in left_out):
+            return {}
+    return matched
 
 
 def numbers_in(names: Sequence[str]) -> list[int]:
     """Return the numbers of names that differ in one number only, [] for others."""
-    if len(set(names)) < 2:
+    if len({_NUMBER.sub('#', name) for name in names}) != 1:
         return []
-    start = len(beginning(names).rstrip(_DIGITS))
-    stop = len(beginning([name[:start:-1] for name in names]).rstrip(_DIGITS))
-    middles = [name[start : len(name) - stop] for name in names]
-    return [int(text) for text in middles] if all(map(str.isdecimal, middles)) else []
+    differ = [n for n in zip(*map(_NUMBER.findall, names), strict=True) if len(set(n)) > 1]
+    return [int(text) for text in differ[0]] if len(differ) == 1 else []
 
 
 def simplified(name: str) -> str:
@@ -215,20 +226,12 @@ def simplified(name: str) -> str:
     return re.sub(r'[^a-z0-9]|joint', '', name.lower())
 
 
-def _same(found: Sequence[str], known: Sequence[str]) -> dict[str, str]:
-    """Match names that are equal, then those of the others that are spelt otherwise."""
-    same = {name: name for name in found if name in known}
-    free = {joint: simplified(joint) for joint in known if joint not in same}
-    left = {name: simplified(name) for name in found if name not in same}
-    for name, text in left.items():
-        alike = [joint for joint, other in free.items() if other == text]
-        if len(alike) == 1 and list(left.values()).count(text) == 1:
-            same[name] = alike[0]
-    return same
-
-
 def _by_affix(found: dict[str, str], known: Sequence[str]) -> dict[str, str]:
-    """Match most of the names, {simplified: name}, by one affix, where no other does as well."""
+    """
+    Match most of the names, {simplified: name}, by one affix, where no other does as well.
+
+    Mere numbers do not match joints of which few have one: `J[1]` is no `wrist_1`.
+    """
     shapes = [simplified(joint) for joint in known]
     joints = {text: joint for text, joint in zip(shapes, known, strict=True) if text}
     if '' in found or max(Counter(shapes).values(), default=0) > 1:
@@ -237,33 +240,19 @@ def _by_affix(found: dict[str, str], known: Sequence[str]) -> dict[str, str]:
     others = [text for text in joints if text not in dict(pairs)]
     as_well = matching_names(others, [text for _, text in pairs])
     few = len(pairs) < min(MIN_PAIRS, len(known)) or 2 * len(pairs) < len(found)
-    if few or len(as_well) == len(pairs) or _only_count(pairs, found, shapes):
+    if few or len(as_well) == len(pairs):
         return {}
+    if all(map(str.isdecimal, found)):
+        kinds = [_NUMBER.sub('#', text) for text in (pairs[0][0], *shapes)]
+        if 2 * (kinds.count(kinds[0]) - 1) <= len(shapes) or len(pairs) < len(found):
+            return {}
     return {found[text]: joints[joint] for joint, text in pairs}
-
-
-def _only_count(
-    pairs: Sequence[tuple[str, str]], found: Collection[str], shapes: Sequence[str]
-) -> bool:
-    """Whether mere numbers meet joints of which few have one: `J[1]` is no `wrist_1`."""
-    kinds = [re.sub(r'\d+', '#', text) for text in (pairs[0][0], *shapes)]
-    few = 2 * (kinds.count(kinds[0]) - 1) <= len(shapes)
-    return all(map(str.isdecimal, found)) and (few or len(pairs) < len(found))
-
-
-def _counts_otherwise(found: Sequence[str], matched: dict[str, str], known: Sequence[str]) -> bool:
-    """Whether names are counted from another number: `joint_0` is `joint_1`."""
-    if len(matched) == len(found) or not numbers_in(found):
-        return False
-    left = [joint for joint in known if joint not in matched.values()]
-    return any(numbers_in([*matched.values(), joint]) for joint in left)
 
 
 # What says more of a column than which joint it is of.
 _SAY_MORE = (REFERENCE | MEASURED | OTHER).union(
     *(WORDS[q] for q in ('position', 'velocity', 'effort', 'time', 'temperature'))
 )
-_NUMBER = re.compile(r'\d+')
 _PATH = re.compile(r'(.*[/.])?(?P<joint>[^/.\[\]]+)[/.][A-Za-z_]+$')
 _PART, _IN_PATH = re.compile(r'[^_./ :\[\]()-]+'), re.compile(r'(^|[/.])\{joint\}[/.]')
 # What is put behind a name that was there before, here and by pandas, and its first number.
@@ -271,19 +260,36 @@ _REPEATED = re.compile(r' \(\{i\}\)$|\.\{i\}$')
 _SECOND = {' ({i})': 2, '.{i}': 1}
 
 
-@dataclasses.dataclass(frozen=True)
-class Group:
-    """Columns of one pattern, such as `q{i}`: (number, name of a joint or None, column) each."""
+EMPTY: Mapping[str, tuple[str, Key]] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Selection:
+    """
+    Columns of one quantity, of one pattern such as `q{i}`.
+
+    Members are the number or name of a joint (None: neither) and its column; `meaning` is what
+    their names say, if anything; `others` would do as well, the likeliest first.
+    """
 
     pattern: str
-    meaning: Meaning
     members: tuple[tuple[Key, str], ...]
+    meaning: Meaning = NOTHING
+    others: tuple['Selection', ...] = ()
 
 
-def group(names: Iterable[str], joints: Sequence[str]) -> list[Group]:
-    """Group names of columns that differ in the number or the name of one of `joints` only."""
+def group(
+    names: Iterable[str], joints: Sequence[str], places: Mapping[str, tuple[str, Key]] = EMPTY
+) -> list[Selection]:
+    """
+    Select columns that mean something: those that differ in the joint only together.
+
+    That is a number or the name of one of `joints`; of a column of an array `places` say it with
+    its pattern. Also together are columns of different joints
+    that differ in the unit, in torque or force, or in what repeated names have behind them.
+    """
     spelt = {simplified(joint) for joint in joints}
-    every = {name: _options(name, spelt) for name in names}
+    every = {n: [places[n]] if n in places else _options(n, spelt) for n in names}
     words: dict[str, list[str]] = defaultdict(list)
     for pattern, key in itertools.chain.from_iterable(every.values()):
         if isinstance(key, str) and (key in joints or not key.isdecimal()):
@@ -292,68 +298,48 @@ def group(names: Iterable[str], joints: Sequence[str]) -> list[Group]:
     named: set[tuple[str, Key]] = {
         (pattern, key) for pattern in words for key in match_names(words[pattern], joints)
     }
-    found = {
-        name: [o for o in own if o in named] or [o for o in own if _is_likely(name, *o)]
-        for name, own in every.items()
-    }
+    found = {}
+    for name, options in every.items():
+        # Where no joint is known numbers come before words.
+        numbered = _NUMBER.search(name) and name not in places
+        found[name] = [o for o in options if o in named] or [
+            o for o in options if not (isinstance(o[1], str) and numbered) or _IN_PATH.search(o[0])
+        ]
     counts = Counter(pattern for options in found.values() for pattern, _ in options)
     groups: dict[str, list[tuple[Key, str]]] = defaultdict(list)
     for name, options in found.items():
         if options:
             pattern, key = max(options, key=lambda option: counts[option[0]])
             groups[pattern].append((key, name))
-    # Groups whose names differ in their unit only, and names with their repetitions.
-    families: dict[tuple[str, Meaning], list[Group]] = defaultdict(list)
+    families: dict[Any, list[tuple[str, Selection]]] = defaultdict(list)
     for pattern, members in groups.items():
-        if (meaning := understand(pattern)) is not None:
-            one = Group(pattern, meaning, tuple(sorted(members, key=_order)))
-            families[_family(one)].append(one)
-    return [one for parts in families.values() for one in _joined(parts)]
-
-
-def _is_likely(name: str, pattern: str, key: Key) -> bool:
-    """Whether an option may count where no joint is known: of words, numbers come before."""
-    return not (isinstance(key, str) and _NUMBER.search(name)) or bool(_IN_PATH.search(pattern))
-
-
-def _family(found: Group) -> tuple[str, Meaning]:
-    """Return what groups have in common that are one quantity of several joints."""
-    pattern, meaning = _bare(found), found.meaning
-    if meaning.unit and BRACKETS.search(found.pattern):
-        meaning = dataclasses.replace(meaning, unit='any')
-    # Torques of some joints and forces of others are one quantity.
-    words = WORDS.get(meaning.quantity, frozenset())
-    alike = (meaning.quantity if w[0].lower() in words else w[0] for w in WORD.finditer(pattern))
-    return WORD.sub(lambda _: next(alike), pattern), dataclasses.replace(meaning, score=0)
-
-
-def _bare(found: Group) -> str:
-    """Return a pattern without unit, and without what says that a name is repeated."""
-    pattern, meaning = found.pattern, found.meaning
-    repeated = _REPEATED.search(pattern)
-    if repeated and meaning.quantity != 'time' and found.members[0][0] == _SECOND[repeated[0]]:
-        pattern = pattern[: repeated.start()]
-    bracketed = BRACKETS.search(pattern)
-    return pattern[: bracketed.start()].rstrip() if meaning.unit and bracketed else pattern
-
-
-def _joined(parts: Sequence[Group]) -> Sequence[Group]:
-    """Return one group of several that hold different joints, else these."""
-    units = {name: part.meaning.unit for part in parts for _, name in part.members}
-    members = [member for part in parts for member in part.members]
-    first = min((key for key, _ in members if isinstance(key, int)), default=0) - 1
-    members = [(first if key is None else key, name) for key, name in members]
-    if len(parts) == 1 or len(dict(members)) < len(members):
-        return parts
-    members.sort(key=_order)
-    own = [units[name] for _, name in members]
-    unit = own[0] if len(set(own)) == 1 else ','.join(own)
-    meaning = dataclasses.replace(parts[0].meaning, unit=unit)
-    return [Group(_bare(parts[0]), meaning, tuple(members))]
-
-
-def _order(member: tuple[Key, str]) -> int:
-    return member[0] if isinstance(member[0], int) else 0
+        if (meaning := understand(pattern)) is None:
+            continue
+        members.sort(key=lambda m: m[0] if isinstance(m[0], int) else 0)
+        bare, kind, repeated = pattern, meaning, _REPEATED.search(pattern)
+        if repeated and meaning.quantity != 'time' and members[0][0] == _SECOND[repeated[0]]:
+            bare = pattern[: repeated.start()]
+        if meaning.unit and (bracketed := BRACKETS.search(bare)):
+            bare, kind = bare[: bracketed.start()].rstrip(), replace(meaning, unit='any')
+        alike = WORDS.get(meaning.quantity, frozenset())
+        said = tuple(meaning.quantity if w.lower() in alike else w for w in WORD.findall(bare))
+        family = said, tuple(WORD.split(bare)), replace(kind, score=0)
+        families[family].append((bare, Selection(pattern, tuple(members), meaning)))
+    result = list[Selection]()
+    for parts in families.values():
+        whole = [member for _, part in parts for member in part.members]
+        first = min((key for key, _ in whole if isinstance(key, int)), default=0) - 1
+        whole = [(first if key is None else key, name) for key, name in whole]
+        if len(parts) == 1 or len(dict(whole)) < len(whole):  # or of the same joints
+            result += [part for _, part in parts]
+            continue
+        units = {name: part.meaning.unit for _, part in parts for _, name in part.members}
+        whole.sort(key=lambda m: m[0] if isinstance(m[0], int) else 0)
+        own = [units[name] for _, name in whole]
+        unit = own[0] if len(set(own)) == 1 else ','.join(own)
+        bare, one = parts[0]
+        result.append(Selection(bare, tuple(whole), replace(one.meaning, unit=unit)))
+    return result
 
 
 def _options(name: str, spelt: Set[str]) -> list[tuple[str, Key]]:

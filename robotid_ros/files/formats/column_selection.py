@@ -5,8 +5,8 @@ Where names do not say it, joint states that only words tell, and what columns l
 """
 
 from collections.abc import Mapping, Sequence
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import replace
+import functools
 import re
 
 import numpy as np
@@ -15,40 +15,23 @@ from ...core.finding_codes import finding, select as findings_of
 from ...core.findings import Finding
 from ...core.setup.arm_choice import choose_arm, JointTree
 from ...exceptions import ModelError, RecordingError, shortened
-from .column_names import group, Key, match_names, Meaning, numbers_in, understand
+from .column_names import (
+    group,
+    Key,
+    match_names,
+    Meaning,
+    NOTHING,
+    numbers_in,
+    Selection,
+    understand,
+)
 from .joint_table import COMMAND, FIELDS
 from .read_options import QUANTITIES, ReadOptions
-from .table import Columns, ColumnTable
+from .table import ColumnTable
 
+DATE = Meaning('time', False, False, '', 0)
 FOLDER_HINT = 'give the folder, where other files hold the other quantities'
-_SLICE, _ENDS = re.compile(r'(?P<name>.+)\[(?P<start>\d*):(?P<stop>\d*)\]$'), ('start', 'stop')
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column: that of a name, or the one of this index in an array."""
-
-    name: str
-    index: int | None = None
-
-    def of(self, content: Columns) -> np.ndarray:
-        """Return its values, (N,), in what was read."""
-        return content[self.name] if self.index is None else content[self.name][:, self.index]
-
-
-@dataclass(frozen=True)
-class Selection:
-    """
-    Columns of one quantity.
-
-    Members are the number or name of a joint (None: neither) and its column; `meaning` is what
-    their names say, if anything; `others` would do as well, the likeliest first.
-    """
-
-    pattern: str
-    members: tuple[tuple[Key, Column], ...]
-    meaning: Meaning | None = None
-    others: tuple['Selection', ...] = ()
+_SLICE = re.compile(r'(?P<name>.+)\[(?P<start>\d*):(?P<stop>\d*)\]$')
 
 
 def select(table: ColumnTable, quantity: str, pattern: str) -> Selection:
@@ -66,43 +49,30 @@ def select(table: ColumnTable, quantity: str, pattern: str) -> Selection:
                 f"'{table.source}' has no column '{pattern}' for {quantity} (its columns: "
                 f'{table.known}): correct --columns'
             )
-        members = [(k, column) for k, column in enumerate(c for part in parts for _, c in part)]
-    return Selection(pattern, tuple(members), understand(pattern))
+        members = [*enumerate(name for part in parts for _, name in part)]
+    return Selection(pattern, tuple(members), understand(pattern) or NOTHING)
 
 
-def _matches(table: ColumnTable, pattern: str) -> list[tuple[Key, Column]]:
+def _matches(table: ColumnTable, pattern: str) -> list[tuple[Key, str]]:
     """Columns of one pattern, numbered where they have no number or name of their own."""
-    names = list(table.widths)
-    if pattern in table.widths:
-        return _array(table, pattern)
-    part = _SLICE.match(pattern)
-    if part is not None and table.widths.get(part['name']):
-        return _array(
-            table, part['name'], slice(*(int(part[k]) if part[k] else None for k in _ENDS))
-        )
-    first, dots, last = pattern.partition('..')
+    names = list(table.names)
+    if pattern in names:
+        return [(None, pattern)]
+    part, (first, dots, last) = _SLICE.match(pattern), pattern.partition('..')
+    if pattern in table.arrays:
+        return [(table.places[name][1], name) for name in table.arrays[pattern]]
+    if part is not None and part['name'] in table.arrays:
+        start, stop = (int(part[k]) if part[k] else None for k in ('start', 'stop'))
+        return [*enumerate(table.arrays[part['name']][start:stop])]
     if dots and first in names and last in names:
-        between = names[names.index(first) : names.index(last) + 1]
-        return [(k, Column(name)) for k, name in enumerate(between)]
+        return [*enumerate(names[names.index(first) : names.index(last) + 1])]
     expression = re.escape(pattern).replace(r'\{i\}', r'(\d+)').replace(r'\{joint\}', '(.+)')
     if expression == re.escape(pattern):
         return []
     found = ((re.fullmatch(expression, name), name) for name in names)
-    members: list[tuple[Key, Column]] = [
-        (m[1] if '{joint}' in pattern else int(m[1]), Column(name)) for m, name in found if m
-    ]
-    return sorted(members, key=lambda m: m[0] if isinstance(m[0], int) else 0)
-
-
-def _array(table: ColumnTable, name: str, part: slice = slice(None)) -> list[tuple[Key, Column]]:
-    """Columns of an array, by their labels where all of it is meant and has some."""
-    width, labels = table.widths[name], table.labels.get(name, ())
-    if not width:
-        return [(None, Column(name))]
-    if part == slice(None) and len(labels) == width:
-        names = (re.sub(r'[._]pos(ition)?$', '', label) for label in labels)
-        return [(key, Column(name, k)) for k, key in enumerate(names)]
-    return [(j, Column(name, k)) for j, k in enumerate(range(width)[part])]
+    if '{joint}' in pattern:
+        return [(match[1], name) for match, name in found if match]
+    return sorted((int(match[1]), name) for match, name in found if match)
 
 
 def find(table: ColumnTable, joints: Sequence[str]) -> dict[str, Selection]:
@@ -112,25 +82,26 @@ def find(table: ColumnTable, joints: Sequence[str]) -> dict[str, Selection]:
     Measured columns come before commanded ones, torques before currents; `joints` are those of the
     robot, where they are known.
     """
-    groups = group((n for n, width in table.widths.items() if not width), joints)
-    selections = [
-        Selection(g.pattern, tuple((k, Column(n)) for k, n in g.members), g.meaning)
-        for g in groups
-    ]
-    for name, width in table.widths.items():
-        if width and (meaning := understand(re.sub(r'\d+', '', name))):
-            selections.append(Selection(name, tuple(_array(table, name)), meaning))
+    selections = group(table.names, joints, table.places)
     found = {}
     for quantity in QUANTITIES:
         fitting = _times(table) if quantity == 'time' else [
             s for s in selections
-            if s.meaning and s.meaning.quantity == (quantity, 'position')[quantity == COMMAND]
+            if s.meaning.quantity == (quantity, 'position')[quantity == COMMAND]
             and (quantity == 'effort' or s.meaning.reference == (quantity == COMMAND))
         ]  # fmt: skip
         if fitting:
-            fitting.sort(key=lambda s: _rank(s, joints))
-            best = _with_nanoseconds(fitting) if quantity == 'time' else fitting[0]
-            found[quantity] = dataclasses.replace(best, others=tuple(fitting[1:]))
+            best, *others = sorted(fitting, key=functools.partial(_rank, joints=joints))
+            if quantity == 'time':
+                # A column of seconds and the one of nanoseconds that belongs to it are one.
+                start = re.sub(r'sec(ond)?s?$', '', best.pattern)
+                twin = re.compile(re.escape(start) + r'n(ano)?s(ec(ond)?s?)?$')
+                for other in others if start != best.pattern else ():
+                    if twin.match(other.pattern):
+                        pattern = f'{best.pattern}, {other.pattern}'
+                        best = replace(best, pattern=pattern, members=best.members + other.members)
+                        break
+            found[quantity] = replace(best, others=tuple(others))
     return found
 
 
@@ -140,33 +111,16 @@ def _times(table: ColumnTable) -> list[Selection]:
 
     Mere counts of the rows and what never changes, as the day, count only where there is no other.
     """
-    dates = {name: Meaning('time', False, False, '', 0) for name in table.units}
     # Numbers of a column say that it is one of a joint's; those of a group that it is in do not.
-    names = [n for n, width in table.widths.items() if not (width or re.search(r'\d[^./]*$', n))]
-    meant = [(name, meaning) for name in names if (meaning := understand(name))]
-    meant += [pair for pair in dates.items() if pair[0] not in dict(meant)]
-    times = [
-        Selection(name, ((None, Column(name)),), meaning)
-        for name, meaning in meant
-        if meaning.quantity == 'time'
-    ]
-    columns = table.read([time.pattern for time in times]) if len(times) > 1 else {}
+    names = [name for name in table.names if not re.search(r'\d[^./]*$', name)]
+    meant = {name: meaning for name in names if (meaning := understand(name))}
+    meant = {name: DATE for name in table.units} | meant
+    times = [name for name, meaning in meant.items() if meaning.quantity == 'time']
+    columns = table.read(times) if len(times) > 1 else {}
     steps = {name: np.diff(values) for name, values in columns.items()}
     counts = [name for name, step in steps.items() if (step == 1).all() or (step == 0).all()]
-    return [time for time in times if time.pattern not in counts] or times
-
-
-def _with_nanoseconds(ranked: Sequence[Selection]) -> Selection:
-    """Join a column of seconds with the one of nanoseconds that belongs to it."""
-    best = ranked[0]
-    twins = {re.sub(r'sec(ond)?s?$', f'{n}secs', best.pattern) for n in ('n', 'nano')}
-    twins.add(re.sub(r'sec(ond)?s?$', 'nanos', best.pattern))
-    twins |= {twin[:-1] for twin in twins} | {f'{twin[:-1]}onds' for twin in twins}
-    for other in ranked[1:]:
-        if other.pattern in twins:
-            pattern = f'{best.pattern}, {other.pattern}'
-            return Selection(pattern, (*best.members, *other.members), best.meaning)
-    return best
+    kept = [name for name in times if name not in counts] or times
+    return [Selection(name, ((None, name),), meant[name]) for name in kept]
 
 
 def _rank(selection: Selection, joints: Sequence[str]) -> tuple[object, ...]:
@@ -176,7 +130,6 @@ def _rank(selection: Selection, joints: Sequence[str]) -> tuple[object, ...]:
     Last are columns that are named, and not after joints of the robot: those of a force sensor.
     """
     meaning = selection.meaning
-    assert meaning is not None
     stamp = 'stamp' not in selection.pattern.lower()
     words = [key for key, _ in selection.members if isinstance(key, str)]
     return (
@@ -190,36 +143,51 @@ def _rank(selection: Selection, joints: Sequence[str]) -> tuple[object, ...]:
     )
 
 
-def _joint_names(table: ColumnTable) -> list[str]:
-    """Names of the joints that columns of text hold, such as `name0` of `rostopic echo -p`."""
-    for found in group(table.texts, ()):
-        if found.meaning.quantity == 'name' and isinstance(found.members[0][0], int):
-            return [table.texts[name] for _, name in found.members]
-    return []
-
-
 def columns_of_joints(
-    table: ColumnTable, selection: Selection, options: ReadOptions
-) -> tuple[dict[str, Column], list[Finding]]:
+    table: ColumnTable,
+    quantity: str,
+    selection: Selection,
+    options: ReadOptions,
+    positions: Mapping[str, str] | None = None,
+) -> tuple[dict[str, str], list[Finding]]:
     """
     Return the column of each joint, and notes on what the file does not say itself.
 
-    Names count, of columns or in columns of text; else numbers, else the order. A RecordingError
-    says that the robot has no such joint, or another number of joints.
+    Names count, of columns or in columns of text; else numbers, else the order. Of joints that
+    have columns of `positions` already, columns without names are in their order where they are
+    as many, and those of others are left out. A RecordingError says that the robot has no such
+    joint, or another number of joints, or that none of them has positions.
     """
     keys = [key for key, _ in selection.members]
     words = [key for key in keys if isinstance(key, str)]
-    texts = _joint_names(table)
-    if not words and len(texts) == len(keys):
-        words = texts
-    names, notes = _by_name(words, options)
-    if not names:
-        independent = options.robot.independent
+    columns = [column for _, column in selection.members]
+    if positions is not None and len(keys) == len(positions) and not words:
+        return dict(zip(positions, columns, strict=True)), []
+    if not words:  # such as `name0` of `rostopic echo -p`
+        for found in group(table.texts, ()) if table.texts else ():
+            numbered = isinstance(found.members[0][0], int) and len(found.members) == len(keys)
+            if found.meaning.quantity == 'name' and numbered:
+                words = [table.texts[name] for _, name in found.members]
+    robot, notes, joints = options.robot, list[Finding](), options.known_joints
+    matched = dict[str, str]()
+    if words:
+        matched = match_names(words, joints) or match_names(words, options.joints)
+    if words and not joints:
+        names = words
+    elif matched:
+        if others := {word: joint for word, joint in matched.items() if word != joint}:
+            notes.append(finding('names_matched', others.values(), words=tuple(others)))
+        if left_out := [word for word in words if word not in matched]:
+            notes.append(finding('joints_left_out', words=left_out))
+        names = [matched.get(word, '') for word in words]
+        names = ['' if name in robot.mimics else name for name in names]
+    else:
+        independent = robot.independent
         known: Sequence[str] = independent or options.joints
         if len(options.joints) == len(keys) != len(independent):
             known = options.joints
         if not isinstance(keys[0], str):
-            names, notes = _by_number(table, selection, known, options.robot)
+            names, notes = _by_number(table, selection, known, robot)
         elif len(words) != len(known):
             raise RecordingError(
                 f"'{table.source}' has {selection.pattern} of '{words[0]}', which is no joint of "
@@ -230,25 +198,15 @@ def columns_of_joints(
             order = numbers_in(words) or range(len(words))
             names = [known[sorted(order).index(number)] for number in order]
             notes = [finding('joints_by_order', names, words=tuple(words))]
-    columns = (column for _, column in selection.members)
-    return {n: column for n, column in zip(names, columns, strict=True) if n}, notes
-
-
-def _by_name(words: Sequence[str], options: ReadOptions) -> tuple[list[str], list[Finding]]:
-    """Return the joint that each name is, '' for none, and notes; nothing where none is."""
-    robot = options.robot
-    if not options.known_joints:
-        return list(words), []
-    matched = match_names(words, options.known_joints) or match_names(words, options.joints)
-    if not matched:
-        return [], []
-    notes = []
-    if others := {word: joint for word, joint in matched.items() if word != joint}:
-        notes.append(finding('names_matched', others.values(), words=tuple(others)))
-    if left_out := [word for word in words if word not in matched]:
-        notes.append(finding('joints_left_out', words=left_out))
-    names = (matched.get(word, '') for word in words)
-    return ['' if name in robot.mimics else name for name in names], notes
+    places = {n: column for n, column in zip(names, columns, strict=True) if n}
+    if positions is None:
+        return places, notes
+    if places.keys().isdisjoint(positions):
+        raise RecordingError(
+            f"'{table.source}' has {quantity} of {', '.join(places)} and position of "
+            f'{", ".join(positions)}: name columns of the same joints with --columns'
+        )
+    return {joint: column for joint, column in places.items() if joint in positions}, notes
 
 
 def _by_number(
@@ -261,9 +219,7 @@ def _by_number(
         return [f'joint_{place + 1}' for place in places], []
     if max(places) >= len(known):
         columns = [column for _, column in selection.members]
-        few = f'{columns[0].name}..{columns[len(known) - 1].name}'
-        if columns[0].index is not None:
-            few = f'{columns[0].name}[0:{len(known)}]'
+        few = f'{columns[0]}..{columns[len(known) - 1]}'
         raise RecordingError(
             f"'{table.source}' has {len(numbers)} columns {selection.pattern}, the robot "
             f'{len(known)} joints ({", ".join(known)}): name those that count, as in --columns '
@@ -305,31 +261,6 @@ def _of_more(
     return [joints[place] for place in places]
 
 
-def places_of(
-    table: ColumnTable,
-    quantity: str,
-    selection: Selection,
-    positions: Mapping[str, Column],
-    options: ReadOptions,
-) -> tuple[dict[str, Column], list[Finding]]:
-    """
-    Return the column of each joint that has positions for another quantity, and notes.
-
-    A RecordingError says that the columns are of other joints.
-    """
-    members = selection.members
-    if len(members) == len(positions) and not any(isinstance(key, str) for key, _ in members):
-        columns = (column for _, column in members)
-        return dict(zip(positions, columns, strict=True)), []
-    places, notes = columns_of_joints(table, selection, options)
-    if not set(places) & set(positions):
-        raise RecordingError(
-            f"'{table.source}' has {quantity} of {', '.join(places)} and position of "
-            f'{", ".join(positions)}: name columns of the same joints with --columns'
-        )
-    return {joint: column for joint, column in places.items() if joint in positions}, notes
-
-
 # Columns of a table that are looked at.
 MOST_COLUMNS = 64
 
@@ -337,11 +268,11 @@ MOST_COLUMNS = 64
 def _looks_of(table: ColumnTable) -> str:
     """Return the columns of a table with their ranges, for messages."""
     looks = []
-    for name, values in table.read([*table.widths][:MOST_COLUMNS]).items():
-        known, width = values[np.isfinite(values)], table.widths[name]
+    for name, values in table.read(table.names[:MOST_COLUMNS]).items():
+        known = values[np.isfinite(values)]
         shown = f'{known.min():.5g} to {known.max():.5g}' if known.size else 'no numbers'
-        looks.append(f'{name}[0:{width}]: {shown}' if width else f'{name}: {shown}')
-    return shortened([*looks, *[*table.widths][MOST_COLUMNS:]], MOST_COLUMNS)
+        looks.append(f'{name}: {shown}')
+    return shortened([*looks, *table.names[MOST_COLUMNS:]], MOST_COLUMNS)
 
 
 EXAMPLES = {
@@ -360,7 +291,7 @@ def missing(
         if left_out := note.values['left_out']:
             known += f'; {shortened(left_out)} left out, of another length'
     example = f'{quantity}={EXAMPLES[quantity]}'
-    if all(table.widths.values()):
+    if table.names == [*table.places]:
         example = f'{quantity}=NAME[FIRST:END]'
     hint = f', or {FOLDER_HINT}' if quantity in ('position', 'effort', COMMAND) else ''
     return RecordingError(
@@ -376,22 +307,22 @@ def echoed_columns(table: ColumnTable, joints: Sequence[str]) -> dict[str, Selec
     Seconds, nanoseconds, the names of the joints in columns of words, positions, velocities,
     efforts. Raises RecordingError at another form: what no word tells is named by the user.
     """
-    columns = table.read(list(table.widths))
+    columns = table.read(table.names)
     names = [name for name, values in columns.items() if not np.isnan(values).all()]
     told = list(match_names(list(table.texts.values()), joints))
     if told and len(names) == 2 + 3 * len(told):
         seconds, nanoseconds = (columns[name] for name in names[:2])
         if (np.diff(seconds + 1e-9 * nanoseconds) > 0.0).all() and nanoseconds.max() < 1e9:
-            time = tuple((None, Column(name)) for name in names[:2])
+            time = tuple((None, name) for name in names[:2])
             found = {'time': Selection(', '.join(names[:2]), time)}
             for k, quantity in enumerate(FIELDS):
                 block = names[2 + k * len(told) :][: len(told)]
-                members = tuple(zip(told, map(Column, block), strict=True))
+                members = tuple(zip(told, block, strict=True))
                 found[quantity] = Selection(f'{block[0]}..{block[-1]}', members)
             return found
     hint = f', or {FOLDER_HINT}' if len(names) <= len(joints) + 1 else ''
     raise RecordingError(
-        f"'{table.source}' has {len(table.widths)} columns without names ({_looks_of(table)}): "
+        f"'{table.source}' has {len(table.names)} columns without names ({_looks_of(table)}): "
         f"name them, as in --columns 'time={names[0]} position=FIRST..LAST effort=FIRST..LAST'"
         f'{hint}'
     )

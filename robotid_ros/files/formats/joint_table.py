@@ -11,7 +11,7 @@ from ...core.findings import Finding
 
 FIELDS = ('position', 'velocity', 'effort')
 COMMAND = 'command'
-COLUMNS = ('stamp', 'received', *FIELDS)
+COLUMNS = ('stamp', 'received', *FIELDS, COMMAND)
 
 
 @dataclass(frozen=True)
@@ -43,16 +43,14 @@ class JointTable:
         if tuple(joints) == self.joints:
             return self
         places = [self.joints.index(joint) for joint in joints]
-        values = {name: getattr(self, name)[:, places] for name in FIELDS}
-        if self.command is not None:
-            values[COMMAND] = self.command[:, places]
+        held = {name: getattr(self, name) for name in (*FIELDS, COMMAND)}
+        values = {name: x[:, places] for name, x in held.items() if x is not None}
         return dataclasses.replace(self, joints=tuple(joints), **values)
 
     def rows(self, index: np.ndarray | slice) -> 'JointTable':
         """Return these rows."""
-        values = {name: getattr(self, name)[index] for name in COLUMNS}
-        if self.command is not None:
-            values[COMMAND] = self.command[index]
+        held = {name: getattr(self, name) for name in COLUMNS}
+        values = {name: x[index] for name, x in held.items() if x is not None}
         return dataclasses.replace(self, **values)
 
     @property
@@ -63,9 +61,9 @@ class JointTable:
 
 def concatenate(*tables: JointTable) -> JointTable:
     """Put the rows of tables with the same columns behind each other."""
+    held = {name: [getattr(table, name) for table in tables] for name in COLUMNS}
     values: dict[str, Any] = {
-        name: np.concatenate([getattr(t, name) for t in tables])
-        for name in (COLUMNS if tables[-1].command is None else (*COLUMNS, COMMAND))
+        name: np.concatenate(parts) for name, parts in held.items() if parts[-1] is not None
     }
     return dataclasses.replace(tables[-1], **values)
 

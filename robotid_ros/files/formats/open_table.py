@@ -13,10 +13,11 @@ from ...core.finding_codes import finding
 from ...exceptions import RecordingError, RobotIdError
 from ..atomic import file_errors, open_regular
 from ..bounded import damage_errors
-from .arrays import is_lerobot, read_hdf5, read_mat, read_npy, read_npz, read_parquet
+from .arrays import EPISODE_GAP, is_lerobot, read_hdf5, read_mat, read_npy, read_npz, read_parquet
 from .column_names import group, understand
 from .joint_table import JointTable
 from .read_options import BAG_SUFFIXES, ReadOptions, SUFFIXES
+from .stamps import join_trials
 from .table import check_rows, Columns, ColumnTable, from_arrays
 from .table_joints import read_joint_table
 from .text_table import read_text_table
@@ -47,6 +48,8 @@ _SAMPLE, _BINARY = 4096, bytes({*range(9), *range(14, 27), *range(28, 32)})
 # Where the header of MATLAB's own files ends and that of HDF5 begins, and where an archive has the
 # name of its first file.
 _USER_BLOCK, _ENTRY = 512, 30
+# Of bags, of which short ones hold no byte that tells them from a text.
+_BAGS = (b'\x89MCAP', b'SQLite format 3', b'#ROSBAG', b'\x28\xb5\x2f\xfd')
 
 
 def table_reader(path: Path) -> Reader | None:
@@ -70,6 +73,8 @@ def table_reader(path: Path) -> Reader | None:
     for magic, sentence in _FOREIGN:
         if start.startswith(magic) or start[_ENTRY:].startswith(magic):
             raise RecordingError(f"'{path}' {sentence}")
+    if start.startswith(_BAGS):
+        return None
     if start[_USER_BLOCK:].startswith(b'\x89HDF'):
         return read_hdf5
     for magic, reader in _MAGIC:
@@ -88,9 +93,9 @@ def table_reader(path: Path) -> Reader | None:
     return read_text_table if start else None
 
 
-def open_table(path: Path, options: ReadOptions) -> JointTable:
+def open_table(path: Path, options: ReadOptions) -> JointTable | None:
     """
-    Read a table; the one read last is kept, for those who read it in several passes.
+    Read a table, None for other files; the one read last is kept, for several passes.
 
     Raises RobotIdError where it is damaged, lacks something, or needs a package.
     """
@@ -100,14 +105,25 @@ def open_table(path: Path, options: ReadOptions) -> JointTable:
 
 
 @functools.lru_cache(maxsize=1)
-def _read(path: Path, shown: str, _modified: int, _size: int, options: ReadOptions) -> JointTable:
-    reader = table_reader(path)
-    assert reader is not None
+def _read(
+    path: Path, shown: str, _modified: int, _size: int, options: ReadOptions
+) -> JointTable | None:
+    if (reader := table_reader(path)) is None:
+        return None
     with damage_errors(shown):
         table = reader(Path(shown))
         if table.has_header and not options.columns and (clock := check_rows(table)):
             options = dataclasses.replace(options, columns=(('time', clock),))
-        return read_joint_table(table, options)
+        return continuous(read_joint_table(table, options), shown)
+
+
+def continuous(table: JointTable, source: str | Path) -> JointTable:
+    """Return a table in which trials follow one another, received at its stamps."""
+    stamp, notes = join_trials(table.stamp), table.notes
+    if stamp is not table.stamp:
+        notes += (finding('trials_joined', path=str(source), gap=EPISODE_GAP),)
+    received = np.maximum.accumulate(stamp)
+    return dataclasses.replace(table, stamp=stamp, received=received, notes=notes)
 
 
 def _read_folder(path: Path, files: Mapping[Path, Reader]) -> ColumnTable:
@@ -150,12 +166,12 @@ def _read_folder(path: Path, files: Mapping[Path, Reader]) -> ColumnTable:
             joined = {**parts[name], **joined}
     tables = [name for name in parts if name not in left_out]
     note = finding('tables_joined', tables=tables, left_out=tuple(left_out))
-    return dataclasses.replace(from_arrays(str(path), joined), notes=(note,), labels=labels)
+    return from_arrays(str(path), joined, labels, notes=(note,))
 
 
 def _columns(file: Path, table: ColumnTable, labels: dict[str, tuple[str, ...]]) -> Columns:
     """Return columns that say what they are, and the others together by the name of their file."""
-    columns = table.read(list(table.widths))
+    columns = table.read(table.names)
     told = {name: values for name, values in columns.items() if _said([name])}
     other = {name: values for name, values in columns.items() if name not in told}
     if other:

@@ -1,14 +1,17 @@
 """Stamps of a table [ns], and its rows in their order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 import math
 
 import numpy as np
 
 from ...core.finding_codes import finding
 from ...core.findings import Finding
+from ...core.signals.clock_correction import MAX_STEP_BACK, MIN_PART_SAMPLES
 from ...exceptions import ConfigurationError, RecordingError
-from .column_selection import missing, Selection
+from .arrays import EPISODE_GAP
+from .column_names import Selection
+from .column_selection import missing
 from .read_options import ReadOptions
 from .table import ColumnTable
 from .units import canonical, epoch_of, FACTORS, proven_time_unit, STEPS, WITHOUT_JUMPS
@@ -143,15 +146,23 @@ def make_stamps(
     without = int((~kept).sum())
     notes = [finding('rows_without_time', count=without)] if without else []
     time, *fraction = (clock[kept] for clock in clocks)
-    if fraction:
-        stamp = _nanoseconds(time, 's', selection.pattern)
-        return stamp + fraction[0].astype(np.int64), kept, notes
     moved = {k: v[kept] if v.ndim == 2 else v for k, v in motion.items()}
-    said = table.units.get(selection.members[0][1].name, '')
-    unit, origin, told = _unit(time, selection, said, options, moved)
+    given = 's' if fraction else dict(options.units).get('time', '')
+    if given and (given := canonical(given)) not in FACTORS['time']:
+        names = ', '.join(FACTORS['time'])
+        raise ConfigurationError(f"'{given}' is no unit of time: use one of {names}")
+    said, reason, origin = table.units.get(selection.members[0][1], ''), '', 0.0
+    unit = given or said or selection.meaning.unit
+    if not unit:
+        unit, origin, reason = _unit(time, selection.pattern, moved)
     stamp = _nanoseconds(time, unit, selection.pattern, origin)
+    if fraction:
+        return stamp + fraction[0].astype(np.int64), kept, notes
     stamp, spread = _spread(stamp, moved['position'])
-    return stamp, kept, [*told, *spread, *notes]
+    if reason:
+        columns = selection.pattern
+        spread.insert(0, finding('time_unit_assumed', columns=columns, unit=unit, reason=reason))
+    return stamp, kept, [*spread, *notes]
 
 
 def stray_times(time: np.ndarray) -> np.ndarray:
@@ -162,44 +173,31 @@ def stray_times(time: np.ndarray) -> np.ndarray:
     return far if far.mean() <= STRAYS else np.zeros_like(far)
 
 
-def _unit(
-    time: np.ndarray,
-    selection: Selection,
-    said: str,
-    options: ReadOptions,
-    motion: Mapping[str, np.ndarray],
-) -> tuple[str, float, list[Finding]]:
-    """Return the unit of times, the second since 1970 from which they count, and notes."""
-    given = canonical(dict(options.units).get('time', ''))
-    if given:
-        if given not in FACTORS['time']:
-            known = ', '.join(FACTORS['time'])
-            raise ConfigurationError(f"'{given}' is no unit of time: use one of {known}")
-        return given, 0.0, []
-    said = said or (selection.meaning.unit if selection.meaning else '')
-    if said:
-        return said, 0.0, []
+def _unit(time: np.ndarray, name: str, motion: Values) -> tuple[str, float, str]:
+    """Return the unit of times, the second since 1970 from which they count, and why."""
     steps = np.abs(np.diff(np.sort(time) if is_disordered(time) else time))
     step = float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 0.0
     unit, origin = epoch_of(time, step)
     if unit:
-        told = _assumed(selection, unit, 'for so they are dates of today')
-        return unit, origin, [told] if unit != 's' or origin else []
+        expected = unit == 's' and not origin
+        return unit, origin, '' if expected else 'for so they are dates of today'
     if (steps == 0.0).mean() > MOSTLY:  # coarse ones
         step *= float((steps > 0.0).mean())
     if not step:
         raise RecordingError(
-            f'the times {selection.pattern} are the same in all rows: name another column with '
+            f'the times {name} are the same in all rows: name another column with '
             "--columns 'time=NAME', or give the rate in Hz with --rate"
         )
     # '' where it is longer than a second
     usual = next(u for u, longest in STEPS if step <= longest)
-    proven = proven_time_unit(time, motion['position'], motion['velocity'])
+    proven, velocity = '', motion['velocity']
+    if np.isfinite(velocity).any():
+        proven = proven_time_unit(time, motion['position'], velocity)
     if proven and _RATES[0] <= 1.0 / (step * FACTORS['time'][proven]) <= _RATES[1]:
         fitting, reason = [proven], 'for so the velocities are the derivatives of the positions'
     elif not usual:
         raise RecordingError(
-            f'the times {selection.pattern} are {step:.3g} apart, too short for seconds: give '
+            f'the times {name} are {step:.3g} apart, too short for seconds: give '
             "their unit, as in --units 'time=min' (also h, d for days, s)"
         )
     else:  # else the velocities may be of motors
@@ -209,54 +207,43 @@ def _unit(
         may = ' or '.join(fitting)
         may = f'which may be {may}' if may else f'and the robot too fast for {usual}'
         raise RecordingError(
-            f'the times {selection.pattern} are {step:.6g} apart, {may}: give their unit, as in '
+            f'the times {name} are {step:.6g} apart, {may}: give their unit, as in '
             f"--units 'time={(fitting or [usual])[-1]}', or the rate in Hz with --rate"
         )
-    (unit,) = fitting
-    if unit == usual:
-        return unit, 0.0, [] if unit == 's' else [_assumed(selection, unit, 'by their steps')]
-    return unit, 0.0, [_assumed(selection, unit, reason)]
+    if fitting == [usual]:
+        reason = '' if usual == 's' else 'by their steps'
+    return fitting[0], 0.0, reason
 
 
-def _assumed(selection: Selection, unit: str, reason: str) -> Finding:
-    return finding('time_unit_assumed', columns=selection.pattern, unit=unit, reason=reason)
-
-
-def _permitted(
-    time: np.ndarray, step: float, usual: str, motion: Mapping[str, np.ndarray]
-) -> list[str]:
+def _permitted(time: np.ndarray, step: float, usual: str, motion: Values) -> list[str]:
     """
     Return the units of times that may be meant, the likeliest first.
 
     They make the rate one of robots and, where the description has limits of velocity, the speeds
-    neither too fast for them nor far too slow for a motion. Ticks are whole. `usual` is the unit
-    by the usual `step`; motion as in `make_stamps`.
+    neither too fast for them nor far too slow for a motion; jumps do not count. Ticks are whole.
+    `usual` is the unit by the usual `step`; motion as in `make_stamps`.
     """
     whole = time.dtype.kind in 'iu' or bool((time == np.round(time)).all())
     units = [usual, *(u for u in _TICKS if u != usual and (whole or u not in ('100ns', 'ns')))]
     rates = {unit: 1.0 / (step * FACTORS['time'][unit]) for unit in units}
     units = [u for u in units if u == usual or _RATES[0] <= rates[u] <= _RATES[1]]
-    share = _speeds(time, motion['position']) / motion['fastest']
-    shares = {unit: float(share.max(initial=0.0)) / FACTORS['time'][unit] for unit in units}
+    order = np.argsort(time, kind='stable') if is_disordered(time) else slice(None)
+    time, position = time[order], motion['position'][order]
+    span, every = max(1, len(time) // _SPANS), max(1, len(time) // _SPEEDS)
+    steps = (time[span::every] - time[:-span:every]).astype(float)
+    moved = np.abs(position[span::every] - position[:-span:every])[steps > 0.0]
+    largest = 0.0
+    if len(moved):
+        speeds = np.nan_to_num(moved / steps[steps > 0.0, None])
+        shares_of_limits = np.quantile(speeds, WITHOUT_JUMPS, axis=0) / motion['fastest']
+        largest = float(shares_of_limits.max(initial=0.0))
+    shares = {unit: largest / FACTORS['time'][unit] for unit in units}
     if found := [unit for unit in units if _SHARES[0] < shares[unit] < _SHARES[1]]:
         return found
     if shares[usual] > _SHARES[1] and usual != 's':
         return []
     # Nothing is known of the limits, or nothing moves.
     return [unit for unit in units if unit == usual or {unit, usual} == {'us', '100ns'}]
-
-
-def _speeds(time: np.ndarray, position: np.ndarray) -> np.ndarray:
-    """Return the largest speeds of joints (n,) for one unit of time; jumps do not count."""
-    if is_disordered(time):
-        order = np.argsort(time, kind='stable')
-        time, position = time[order], position[order]
-    span, every = max(1, len(time) // _SPANS), max(1, len(time) // _SPEEDS)
-    steps = (time[span::every] - time[:-span:every]).astype(float)
-    moved = np.abs(position[span::every] - position[:-span:every])[steps > 0.0]
-    if not len(moved):
-        return np.zeros(position.shape[1])
-    return np.quantile(np.nan_to_num(moved / steps[steps > 0.0, None]), WITHOUT_JUMPS, axis=0)
 
 
 def _nanoseconds(time: np.ndarray, unit: str, name: str, origin: float = 0.0) -> np.ndarray:
@@ -301,3 +288,24 @@ def _spread(stamp: np.ndarray, position: np.ndarray) -> tuple[np.ndarray, list[F
     even = np.round(even).astype(np.int64)
     note = finding('stamps_coarse', step=coarse * 1e-9, rate=1e9 / step)
     return np.asarray(stamp[0] + even - min(0, int(even.min()))), [note]
+
+
+def join_trials(stamp: np.ndarray) -> np.ndarray:
+    """
+    Let the times (N,) [ns] of trials that are appended to one another go on after a pause.
+
+    No times of reception say how long passed between them. Steps ahead nearby that make up for a
+    step back are those of stamps that are far off: they stay. The same array where none starts
+    again.
+    """
+    step = np.diff(stamp)
+    back = step < -MAX_STEP_BACK * 1e9
+    if not back.any():
+        return stamp
+    from scipy.ndimage import maximum_filter1d  # it takes its time to import
+
+    restart = back & (2 * maximum_filter1d(step, 2 * MIN_PART_SAMPLES + 1) < -step)
+    if not restart.any():
+        return stamp
+    shift = np.where(restart, round(EPISODE_GAP * 1e9) - step, 0)
+    return stamp + np.concatenate([[0], np.cumsum(shift)])

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.findings import Finding
 from ...exceptions import FileError, reason_of, RecordingError, shortened
-from .column_names import group, words_of
+from .column_names import group, Key, words_of
 
 Columns = dict[str, np.ndarray]
 
@@ -24,11 +24,11 @@ class ColumnTable:
     Attributes
     ----------
     source : path, for messages
-    widths : {name: columns of an array, 0 for a column of its own}, in the order of the file
-    read : returns the columns of these names, (N,) or (N, width)
+    names : of the columns of numbers, in the order of the file
+    read : returns the columns of these names, (N,)
     has_header : False where the names are `column1`, `column2`, … for want of others
     texts : {name: first text} of columns that hold no numbers
-    labels : {name of an array: names of its columns}
+    places : {column of an array (N, n), `q[0]` or `q.elbow`: its pattern and number or name in it}
     rate : that the file names [Hz], 0 for none
     notes : what was unusual about it
     units : {column: unit} that the file says elsewhere than in the name, as of dates
@@ -37,33 +37,44 @@ class ColumnTable:
     """
 
     source: str
-    widths: Mapping[str, int]
+    names: list[str]
     read: Callable[[Sequence[str]], Columns]
     has_header: bool = True
     texts: Mapping[str, str] = field(default_factory=dict)
-    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    places: Mapping[str, tuple[str, Key]] = field(default_factory=dict)
     rate: float = 0.0
     notes: tuple[Finding, ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)
     passed_over: tuple[str, ...] = ()
 
     @property
+    def arrays(self) -> dict[str, list[str]]:
+        """Columns of each array by its name."""
+        found: dict[str, list[str]] = {}
+        for column, (pattern, _) in self.places.items():
+            found.setdefault(re.sub(r'(\[\{i\}\]|\.\{joint\})$', '', pattern), []).append(column)
+        return found
+
+    @property
     def known(self) -> str:
         """Names of the columns, for messages: a few of many."""
-        names = [f'{n}[0:{w}]' if w else n for n, w in self.widths.items()]
-        return shortened(names, 24)
+        names = [f'{name}[0:{len(own)}]' for name, own in self.arrays.items()]
+        return shortened([*names, *(name for name in self.names if name not in self.places)], 24)
 
 
 def from_arrays(
-    source: str, arrays: Mapping[str, np.ndarray], units: Mapping[str, str] | None = None
+    source: str,
+    arrays: Mapping[str, np.ndarray],
+    labels: Mapping[str, Sequence[str]] | None = None,
+    **more: Any,
 ) -> ColumnTable:
     """
     Make a table of arrays that are in memory already, (N,), (N, n) or (n, N).
 
     N is the length that most values share. Lists of words (n,) may name the columns of the others,
     words (N,) are columns of texts; arrays of one value, of more than two axes or of another
-    length are passed over. `units` are those of columns that their names do not say. Raises
-    RecordingError where nothing is left.
+    length are passed over. `labels` are names of the columns of arrays, `more` attributes of the
+    table. Raises RecordingError where nothing is left.
     """
     flat = {name: np.squeeze(value) for name, value in arrays.items() if value.size > 1}
     lists = {  # without the blanks that make words equally long
@@ -72,37 +83,49 @@ def from_arrays(
         if v.dtype.kind in 'USO' and v.ndim == 1
     }
     numbers = {k: v for k, v in flat.items() if v.dtype.kind in 'fiubMm'}
-    sizes, columns = Counter[int](), dict[str, np.ndarray]()
+    sizes = Counter[int]()
     for value in (value for value in numbers.values() if value.ndim in (1, 2)):
         sizes[max(value.shape)] += value.size
     if not sizes:
         raise RecordingError(f"'{source}' holds no arrays of numbers: give another file")
-    count, clocks = max(sizes, key=lambda length: (sizes[length], length)), dict(units or {})
-    for name, value in numbers.items():
-        if value.dtype.kind in 'Mm':
-            value, clocks[name] = nanoseconds(value), 'ns'
-        if value.ndim in (1, 2) and count in value.shape:
-            columns[name] = value if value.shape[0] == count else value.T
-    widths = {name: value.shape[1] if value.ndim == 2 else 0 for name, value in columns.items()}
+    count = max(sizes, key=lambda length: (sizes[length], length))
     # Of two lists of as many words, `joint_names` comes before `names`.
     lists_of_names = [name for name in lists if re.search('joint|name', name, re.IGNORECASE)]
     lists_of_names.sort(key=lambda name: 'joint' in name.lower())
     named = [lists[name] for name in lists_of_names]
-    labels = {len(each): tuple(each) for each in named if len(set(each)) == len(each)}
+    words = {len(each): each for each in named if len(set(each)) == len(each)}
+    columns, units, passed_over = Columns(), dict(more.pop('units', {})), list[str]()
+    places: dict[str, tuple[str, Key]] = {}
+    for name, value in numbers.items():
+        if value.ndim not in (1, 2) or count not in value.shape:
+            passed_over.append(f'{name} {value.shape}')
+            continue
+        if value.dtype.kind in 'Mm':  # dates since 1970, durations
+            value = value.astype(f'{value.dtype.kind}8[ns]').astype(np.int64)
+            units[name] = 'ns'
+        value = value if value.shape[0] == count else value.T
+        if value.ndim == 1:
+            columns[name] = value
+            continue
+        own = (labels or {}).get(name) or words.get(value.shape[1]) or ()
+        joints = [re.sub(r'[._]pos(ition)?$', '', label) for label in own]
+        each: dict[str, tuple[str, Key]] = {
+            f'{name}[{k}]': (f'{name}[{{i}}]', k) for k in range(value.shape[1])
+        }
+        if len(joints) == len(set(joints)) == value.shape[1]:
+            each = {f'{name}.{joint}': (f'{name}.{{joint}}', joint) for joint in joints}
+        columns |= zip(each, value.T, strict=True)
+        places |= each
     return ColumnTable(
         source,
-        widths,
+        list(columns),
         lambda names: {name: columns[name] for name in names},
-        labels={name: labels[width] for name, width in widths.items() if width in labels},
-        texts={name: words[0] for name, words in lists.items() if len(words) == count},
-        units={name: unit for name, unit in clocks.items() if name in columns},
-        passed_over=tuple(f'{k} {v.shape}' for k, v in numbers.items() if k not in columns),
+        places=places,
+        texts={name: own[0] for name, own in lists.items() if len(own) == count},
+        units={name: unit for name, unit in units.items() if name in columns},
+        passed_over=tuple(passed_over),
+        **more,
     )
-
-
-def nanoseconds(times: np.ndarray) -> np.ndarray:
-    """Return dates (N,) as int64 [ns] since 1970, durations as int64 [ns]."""
-    return np.asarray(times.astype(f'{times.dtype.kind}8[ns]').astype(np.int64))
 
 
 def optional_package(name: str, source: str) -> Any:
@@ -132,7 +155,7 @@ def check_rows(table: ColumnTable) -> str:
     Raises RecordingError where signals have times of their own that differ, or a row is of one
     joint.
     """
-    names = list(table.widths)
+    names = list(table.names)
     bases = [re.sub(r' \(\d+\)$', '', name) for name in names]
     said = [bool(set(words_of(name.rpartition('.')[2])) & _TIMES) for name in names]
     places = [k for k, time in enumerate(said) if time and not [*said, True][k + 1]]
@@ -146,10 +169,10 @@ def check_rows(table: ColumnTable) -> str:
             f"'{table.source}' has signals with times of their own: export one column of times, "
             "or name columns of one clock with --columns 'time=… position=… effort=…'"
         )
-    positions = [g for g in group(names, ()) if g.meaning.quantity == 'position']
     keys = [n for n in table.texts if set(words_of(n)) & _KEYS and not any(map(str.isdigit, n))]
-    keys += [n for n, width in table.widths.items() if not width and set(words_of(n)) <= _KEYS]
-    if keys and sum(len(g.members) for g in positions) == 1:
+    keys += [n for n in names if set(words_of(n)) <= _KEYS]
+    groups = group(names, (), table.places) if keys else []
+    if sum(len(each.members) for each in groups if each.meaning.quantity == 'position') == 1:
         raise RecordingError(
             f"'{table.source}' has a row for each {keys[0]}: export a column for each joint "
             '(pandas: pivot), or name the columns of one joint with --columns'

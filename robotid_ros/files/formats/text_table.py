@@ -1,8 +1,7 @@
 """Tables as text: CSV of any delimiter, with a header or without; numbers, dates, nothing."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import csv
 from dataclasses import dataclass, replace
 import datetime
@@ -68,23 +67,31 @@ class _Form:
 def read_text_table(path: Path) -> ColumnTable:
     """Open a text file of numbers; a FileError or RecordingError where it holds no table."""
     with _open(path, 'latin-1') as stream:
-        start = stream.read(HEAD)
+        start = ''.join(itertools.islice(stream, HEAD)).encode('latin-1')
     encodings: Sequence[str] = ('utf-8-sig',)
-    if start[:2] in ('\xff\xfe', '\xfe\xff'):
+    if start[:2] in (b'\xff\xfe', b'\xfe\xff'):
         encodings = ('utf-16',)
-    elif '\0' in start[:4]:
-        encodings = ('utf-16-le' if start[1] == '\0' else 'utf-16-be',)
-    elif any('\ufffd' in line for line in _first_lines(path, encodings[0])):
+    elif b'\0' in start[:4]:
+        encodings = ('utf-16-le' if start[1] == 0 else 'utf-16-be',)
+    elif '\ufffd' in start.decode(errors='replace'):
         encodings = ENCODINGS
-    heads = [_analyse(path, encoding) for encoding in encodings]
+    heads = [_analyse(path, encoding, start) for encoding in encodings]
     form, header, cells = max(heads, key=lambda head: len([*filter(understand, head[1])]))
-    names = unique(header or [''] * len(cells))
+    seen, names = Counter[str](), list[str]()
+    for k, name in enumerate(header or [''] * len(cells)):  # empty and repeated ones get their own
+        own = name or f'column{k + 1}'
+        seen[own] += 1
+        names.append(own if seen[own] == 1 else f'{own} ({seen[own]})')
     texts = {
         name: cell.strip()
         for name, cell in zip(names, cells, strict=True)
         if cell.strip() and not is_value(cell, form.decimal_comma)
     }
-    form, notes = _of_same_joints(path, form, texts, bool(header))
+    joints, notes = [name for name in texts if name[-1].isdigit()], tuple[Finding, ...]()
+    if header:
+        joints = [n for n in joints if (said := understand(n)) and said.quantity == 'name']
+    if len(joints) > 1:
+        form, notes = _of_same_joints(path, form, [texts[name] for name in joints])
     days = [name for name, cell in texts.items() if _DAY.match(cell)]
     dates = {}
     for name, cell in zip(names, cells, strict=True):
@@ -93,51 +100,13 @@ def read_text_table(path: Path) -> ColumnTable:
             dates[name] = '' if dated else days[0]
     return ColumnTable(
         str(path),
-        {name: 0 for name in names if name not in texts},
+        [name for name in names if name not in texts],
         functools.partial(_read, path, form, names, dates),
         bool(header),
         texts,
         notes=notes,
         units=dict.fromkeys(dates, 's'),
     )
-
-
-def _of_same_joints(
-    path: Path, form: _Form, texts: Mapping[str, str], header: bool
-) -> tuple[_Form, tuple[Finding, ...]]:
-    """Leave out rows that name other joints: their columns are of these, in their order."""
-    names = [name for name in texts if name[-1].isdigit()]
-    if header:
-        names = [n for n in names if (said := understand(n)) and said.quantity == 'name']
-    if len(names) < 2:
-        return form, ()
-    words = form.delimiter.join(texts[name] for name in names)
-    with _open(path, form.encoding) as stream:
-        found = Counter(
-            words if words in line else _words(line, form) for line in _data_lines(stream, form)
-        )
-    if not found.pop(words, 0) or not found:  # blanks around the names, or the same joints
-        return form, ()
-    sets, counts = zip(*found.most_common(), strict=True)
-    note = finding('rows_of_other_joints', sets=sets, counts=counts)
-    return replace(form, words=words), (note,)
-
-
-def _words(line: str, form: _Form) -> str:
-    cells = _cells(line.strip(), form.delimiter)
-    words = (c.strip() for c in cells if c.strip() and not is_value(c, form.decimal_comma))
-    return ', '.join(words) or 'none'
-
-
-def _data_lines(stream: Iterable[str], form: _Form) -> Iterator[str]:
-    for line in itertools.islice(stream, form.first, None):
-        if line.strip() and line[0] not in '#%' and form.words in line:
-            yield line
-
-
-def _first_lines(path: Path, encoding: str) -> list[str]:
-    with _open(path, encoding) as stream:
-        return list(itertools.islice(stream, HEAD))
 
 
 def _open(path: Path, encoding: str) -> io.TextIOBase:
@@ -148,52 +117,43 @@ def _open(path: Path, encoding: str) -> io.TextIOBase:
         return io.TextIOWrapper(stream, encoding=encoding, errors='replace', newline='')
 
 
-def _analyse(path: Path, encoding: str) -> tuple[_Form, list[str], list[str]]:
+def _analyse(path: Path, encoding: str, start: bytes) -> tuple[_Form, list[str], list[str]]:
     """Return form, with the delimiter that leaves most numbers, header, and first cells."""
-    lines, best, rows = _first_lines(path, encoding), None, list[list[str]]()
-    most = -1.0
+    lines = [*io.StringIO(start.decode(encoding, errors='replace'), newline='')]
+    best, most, rows, above = None, -1.0, list[list[str]](), list[list[str]]()
     for delimiter in (*DELIMITERS, ''):
-        comma = has_decimal_commas(_cells(line, delimiter) for line in lines)
-        split = _rows(lines, delimiter)
-        first = _first_row(split, comma)
+        split = [_cells(line, delimiter) for line in lines]
+        # Numbers have decimal commas where some have commas, and none has a point.
+        signs = {
+            sign
+            for cell in {*itertools.chain(*split)}
+            if not math.isnan(number(cell, True))
+            for sign in cell
+        }
+        comma = ',' in signs and '.' not in signs
+        # Without a last cell that all rows of the table leave empty.
+        counts = Counter(len(row) for row in split if row)
+        width = max(counts, key=lambda width: counts[width], default=0)
+        if width > 2 and not any(row[-1].strip() for row in split if len(row) == width):
+            split = [row[:-1] if len(row) == width else row for row in split]
+        # Of each row, how many cells hold values, and how many anything.
+        values = np.array([sum(is_value(cell, comma) for cell in row) for row in split])
+        filled = np.array([sum(map(bool, map(str.strip, row))) for row in split])
+        first = _first_row(split, values, filled)
         if first is not None:
-            share = share_of_values(itertools.chain(*split[first:]), comma)
+            share = float(values[first:].sum() / max(1, filled[first:].sum()))
             if share > most:
-                best, rows, most = _Form(encoding, delimiter, comma, first), split, share
+                best, most, rows = _Form(encoding, delimiter, comma, first), share, split[first:]
+                names = values[:first] < LEAST * filled[:first]
+                above = [*itertools.compress(split, names)]
     if best is None:
         raise RecordingError(
             f"'{path}' holds no table of numbers in its first {HEAD} lines: give a bag "
             '(MCAP, SQLite), or a CSV file with one row per sample'
         )
-    above, rows, comma = rows[: best.first], rows[best.first :], best.decimal_comma
     width = len(rows[0])
     cells = [next((r[k] for r in rows if k < len(r) and r[k].strip()), '') for k in range(width)]
-    header = _header_of(above, width, comma)
-    return best, header, cells
-
-
-def _first_row(rows: Sequence[list[str]], comma: bool) -> int | None:
-    """Return the first of the rows that stay a table of numbers, of one column if need be."""
-    later = [share_of_values(row, comma) for row in rows[len(rows) // 2 :] if any(row)]
-    enough = max(LEAST, BESIDE * float(np.median(later))) if later else LEAST
-    for least, k, row in ((n, k, row) for n in (2, 1) for k, row in enumerate(rows)):
-        if sum(is_value(cell, comma) for cell in row) < least or row[0].startswith(('#', '%')):
-            continue
-        following = [other for other in rows[k + 1 :] if any(other)][:2]
-        alike = all(len(r) == len(row) and share_of_values(r, comma) >= enough for r in following)
-        if alike and share_of_values(row, comma) >= enough:
-            return k
-    return None
-
-
-def _rows(lines: Iterable[str], delimiter: str) -> list[list[str]]:
-    """Split lines, without a last cell that all rows of the table leave empty."""
-    rows = [_cells(line, delimiter) for line in lines]
-    counts = Counter(len(row) for row in rows if row)
-    width = max(counts, key=lambda width: counts[width], default=0)
-    if width > 2 and not any(row[-1].strip() for row in rows if len(row) == width):
-        rows = [row[:-1] if len(row) == width else row for row in rows]
-    return rows
+    return best, _header_of(above, width), cells
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
@@ -201,6 +161,74 @@ def _cells(line: str, delimiter: str) -> list[str]:
         return next(csv.reader([line], delimiter=delimiter), []) if delimiter else line.split()
     except csv.Error:  # a cell of 131,072 signs
         return line.split(delimiter)
+
+
+def _first_row(rows: Sequence[list[str]], values: np.ndarray, filled: np.ndarray) -> int | None:
+    """Return the first of the rows that stay a table of numbers, of one column if need be."""
+    shares = values / np.maximum(filled, 1)
+    there = [k for k, row in enumerate(rows) if any(row)]
+    later = [shares[k] for k in there if k >= len(rows) // 2]
+    enough = max(LEAST, BESIDE * float(np.median(later))) if later else LEAST
+    for least, (place, k) in itertools.product((2, 1), enumerate(there)):
+        if values[k] >= least and not rows[k][0].startswith(('#', '%')):
+            alike = there[place : place + 3]
+            if all(len(rows[j]) == len(rows[k]) and shares[j] >= enough for j in alike):
+                return k
+    return None
+
+
+def _header_of(rows: Sequence[list[str]], width: int) -> list[str]:
+    """Return the names of columns in the rows above them, units joined to them, [] for none."""
+    fitting, units = list[list[str]](), list[list[str]]()
+    for row in rows:
+        if len(row) == width + 1:
+            row = row[1:] if row[0] in ('#', '%') else row[:-1]
+        if len(row) == width and any(row):
+            fitting.append([cell.strip() for cell in row])
+    for row in fitting if len(fitting) > 1 else ():
+        first, *others = (cell.strip(' []()') for cell in row)  # behind what may say so
+        if all(map(is_unit, filter(None, others))) if any(others) else is_unit(first):
+            units.append(row)
+    named = [row for row in fitting if row not in units] or fitting
+    if not named:
+        return []
+    best = max(reversed(named), key=lambda row: len(set(row)))
+    if len(named) > 1 and len(set(best)) < width:  # names of several levels
+        whole = [''] * width
+        for level in named:
+            last, merged = '', sum(map(bool, level)) > 1  # over the empty cells behind them
+            for k, cell in enumerate(level):
+                last = cell or (last if merged else '')
+                whole[k] = f'{whole[k]} {last}'.strip()
+        best = max(best, whole, key=lambda row: len(set(row)))
+    names = [name.lstrip('#%').strip() for name in best]
+    for row in units[-1:]:
+        pairs = zip(names, (cell.strip(' []()') for cell in row), strict=True)
+        names = [f'{name} [{unit}]' if name and is_unit(unit) else name for name, unit in pairs]
+    return names
+
+
+def _of_same_joints(
+    path: Path, form: _Form, joints: Sequence[str]
+) -> tuple[_Form, tuple[Finding, ...]]:
+    """Leave out rows that name other joints: their columns are of these, in their order."""
+    words, found = form.delimiter.join(joints), Counter[str]()
+    with _open(path, form.encoding) as stream:
+        for line in _data_lines(stream, form):
+            others = () if words in line else _cells(line.strip(), form.delimiter)
+            told = [c.strip() for c in others if c.strip() and not is_value(c, form.decimal_comma)]
+            found[words if words in line else ', '.join(told) or 'none'] += 1
+    if not found.pop(words, 0) or not found:  # blanks around the names, or the same joints
+        return form, ()
+    sets, counts = zip(*found.most_common(), strict=True)
+    note = finding('rows_of_other_joints', sets=sets, counts=counts)
+    return replace(form, words=words), (note,)
+
+
+def _data_lines(stream: Iterable[str], form: _Form) -> Iterator[str]:
+    for line in itertools.islice(stream, form.first, None):
+        if line.strip() and line[0] not in '#%' and form.words in line:
+            yield line
 
 
 def _read(
@@ -215,29 +243,53 @@ def _read(
     index, blocks = {name: names.index(name) for name in asked}, list[np.ndarray]()
     with _open(path, form.encoding) as stream:
         kept = _data_lines(stream, form)
-        while block := list(itertools.islice(kept, ROWS)):
-            blocks.append(_numbers(path, block, form, index))
+        while lines := list(itertools.islice(kept, ROWS)):
+            # At once where all are numbers, else cell by cell.
+            how: Any = {'delimiter': form.delimiter or None, 'comments': None, 'quotechar': '"'}
+            try:
+                if form.decimal_comma:
+                    raise ValueError
+                blocks.append(np.loadtxt(lines, usecols=[*index.values()], ndmin=2, **how))
+            except ValueError:
+                split = csv.reader(lines, delimiter=form.delimiter) if form.delimiter else None
+                rows = [*(split or map(str.split, lines))]
+                cells = {n: [r[k] if k < len(r) else '' for r in rows] for n, k in index.items()}
+                found = [readable(str(path), name, own, form) for name, own in cells.items()]
+                blocks.append(np.column_stack(found))
     columns = dict(zip(asked, np.concatenate(blocks).T, strict=True))
     for name in dates.keys() & asked.keys():
-        day, time = dates[name], columns[name]
-        columns[name] = time + columns[day] if day else over_midnight(time)
+        time = columns[name]
+        if day := dates[name]:
+            columns[name] = time + columns[day]
+        elif np.nanmax(time, initial=0.0) <= DAY:  # times of day go on after midnight
+            known = np.flatnonzero(np.isfinite(time))
+            nights = np.diff(time[known], prepend=time[known[:1]]) < -DAY / 2.0
+            columns[name] = time.copy()
+            columns[name][known] += DAY * np.cumsum(nights)
     return {name: columns[name] for name in wanted}
 
 
-def _numbers(
-    path: Path, lines: Sequence[str], form: _Form, index: Mapping[str, int]
-) -> np.ndarray:
-    """Convert columns of lines, (N, columns): at once where all are numbers, else cell by cell."""
-    if not form.decimal_comma:
-        with contextlib.suppress(ValueError):
-            how: Any = {'delimiter': form.delimiter or None, 'comments': None, 'quotechar': '"'}
-            return np.asarray(np.loadtxt(lines, usecols=[*index.values()], ndmin=2, **how))
-    separated = csv.reader(lines, delimiter=form.delimiter) if form.delimiter else None
-    rows = [*(separated or map(str.split, lines))]
-    columns = {name: [row[k] if k < len(row) else '' for row in rows] for name, k in index.items()}
-    return np.column_stack(
-        [readable(str(path), name, cells, form.decimal_comma) for name, cells in columns.items()]
-    )
+def readable(source: str, name: str, cells: Sequence[str], form: _Form) -> np.ndarray:
+    """
+    Turn cells into numbers, NaN for anything else; dates into seconds since 1970, or midnight.
+
+    Raises RecordingError where many begin as numbers and are none, as `1,234` or `5 km`.
+    """
+    first = [*itertools.islice(filter(str.strip, cells), 3)]
+    convert: Callable[[str], float] = functools.partial(number, decimal_comma=form.decimal_comma)
+    if first and all(map(_DAY.match, first)):
+        convert = _day_alone
+    elif any(map(_CLOCK.match, first)):
+        convert = _seconds
+    values = np.fromiter(map(convert, cells), float, len(cells))
+    missing = itertools.compress(cells, np.isnan(values))
+    lost = [cell for cell in missing if _UNREADABLE.match(cell)]
+    if len(lost) > MAX_UNREADABLE * len(cells):
+        raise RecordingError(
+            f"'{source}' has {len(lost)} cells in the column '{name}' that are no numbers, as "
+            f"'{lost[0].strip()}': export them without signs between thousands, and without units"
+        )
+    return values
 
 
 def is_value(cell: str, decimal_comma: bool) -> bool:
@@ -251,64 +303,14 @@ def is_value(cell: str, decimal_comma: bool) -> bool:
 
 def number(cell: str, decimal_comma: bool = False) -> float:
     """Return a number, NaN for any other text, thousands with signs between them among those."""
-    with contextlib.suppress(ValueError):
+    try:
         return float(cell.replace(',', '.') if decimal_comma else cell)
-    return math.nan
+    except ValueError:
+        return math.nan
 
 
-def _converted(cells: Sequence[str], decimal_comma: bool) -> np.ndarray:
-    """
-    Turn cells into numbers, NaN for anything else.
-
-    Dates become seconds since 1970, times of day those since midnight.
-    """
-    if not (decimal_comma and any('.' in cell for cell in cells)):
-        with contextlib.suppress(ValueError):
-            return np.fromiter((float(cell or 'nan') for cell in cells), float, len(cells))
-    first = [*itertools.islice(filter(str.strip, cells), 3)]
-    if first and all(map(_DAY.match, first)):
-        days = (_days(cell.strip()) if _DAY.match(cell) else math.nan for cell in cells)
-        return DAY * np.fromiter(days, float, len(cells))
-    if not any(map(_CLOCK.match, first)):
-        return np.fromiter((number(cell, decimal_comma) for cell in cells), float, len(cells))
-    return np.fromiter(map(_seconds, cells), float, len(cells))
-
-
-def readable(source: str, name: str, cells: Sequence[str], decimal_comma: bool) -> np.ndarray:
-    """Turn cells into numbers; a RecordingError where many begin as such, as `1,234` or `5 km`."""
-    values = _converted(cells, decimal_comma)
-    missing = itertools.compress(cells, np.isnan(values))
-    lost = [cell for cell in missing if _UNREADABLE.match(cell)]
-    if len(lost) > MAX_UNREADABLE * len(cells):
-        raise RecordingError(
-            f"'{source}' has {len(lost)} cells in the column '{name}' that are no numbers, as "
-            f"'{lost[0].strip()}': export them without signs between thousands, and without units"
-        )
-    return values
-
-
-def share_of_values(cells: Iterable[str], comma: bool) -> float:
-    """Return the share of the cells that hold values, among those that hold anything."""
-    filled = [cell for cell in cells if cell.strip()]
-    return sum(is_value(cell, comma) for cell in filled) / max(1, len(filled))
-
-
-def has_decimal_commas(rows: Iterable[Sequence[str]]) -> bool:
-    """Return whether the numbers of rows have decimal commas, and no decimal points."""
-    cells = itertools.chain.from_iterable(rows)
-    numbers = [cell for cell in cells if not math.isnan(number(cell, True))]
-    return any(',' in cell for cell in numbers) and not any('.' in cell for cell in numbers)
-
-
-def over_midnight(times: np.ndarray) -> np.ndarray:
-    """Let times of day (N,) go on after midnight; dates stay."""
-    if not np.nanmax(times, initial=0.0) <= DAY:
-        return times
-    known = np.flatnonzero(np.isfinite(times))
-    days = np.cumsum(np.diff(times[known], prepend=times[known[:1]]) < -DAY / 2.0)
-    result = times.copy()
-    result[known] += DAY * days
-    return result
+def _day_alone(cell: str) -> float:
+    return DAY * _days(cell.strip()) if _DAY.match(cell) else math.nan
 
 
 def _seconds(cell: str) -> float:
@@ -338,53 +340,3 @@ def _days(text: str) -> float:
         return float(datetime.date(year, month, day).toordinal() - 719163)
     except ValueError:
         return math.nan
-
-
-def _header_of(rows: Sequence[list[str]], width: int, comma: bool) -> list[str]:
-    """Return the names of columns in the rows above them, units joined to them, [] for none."""
-    fitting = []
-    for row in rows:
-        if len(row) == width + 1:
-            row = row[1:] if row[0] in ('#', '%') else row[:-1]
-        if len(row) == width and any(row) and share_of_values(row, comma) < 0.5:
-            fitting.append([cell.strip() for cell in row])
-    units = [row for row in fitting if _are_units(row)] if len(fitting) > 1 else []
-    named = [row for row in fitting if row not in units] or fitting
-    if not named:
-        return []
-    best = max(reversed(named), key=lambda row: len(set(row)))
-    if len(named) > 1 and len(set(best)) < width:  # names of several levels
-        levels = zip(*map(_filled, named), strict=True)
-        whole = [' '.join(filter(None, cells)) for cells in levels]
-        best = max(best, whole, key=lambda row: len(set(row)))
-    names = [name.lstrip('#%').strip() for name in best]
-    for row in units[-1:]:
-        pairs = zip(names, (cell.strip(' []()') for cell in row), strict=True)
-        names = [f'{name} [{unit}]' if name and is_unit(unit) else name for name, unit in pairs]
-    return names
-
-
-def _filled(row: Sequence[str]) -> Sequence[str]:
-    """Repeat names over the empty cells behind them, as merged cells have them."""
-    if sum(map(bool, row)) < 2:
-        return row
-    result: list[str] = []
-    for cell in row:
-        result.append(cell or ''.join(result[-1:]))
-    return result
-
-
-def _are_units(row: Sequence[str]) -> bool:
-    """Return whether a row holds units, behind what may say so."""
-    first, *others = (cell.strip(' []()') for cell in row)
-    return all(map(is_unit, filter(None, others))) if any(others) else is_unit(first)
-
-
-def unique(names: Sequence[str]) -> list[str]:
-    """Give empty and repeated names one of their own."""
-    seen, result = Counter[str](), []
-    for k, name in enumerate(names):
-        own = name or f'column{k + 1}'
-        seen[own] += 1
-        result.append(own if seen[own] == 1 else f'{own} ({seen[own]})')
-    return result

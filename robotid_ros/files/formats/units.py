@@ -93,7 +93,8 @@ def canonical(unit: str) -> str:
 
 def is_unit(text: str) -> bool:
     """Return whether a text is a unit of anything."""
-    return text == '1' or any(_is_unit_of(quantity, canonical(text)) for quantity in FACTORS)
+    unit = canonical(text)
+    return text == '1' or any(unit in FACTORS[q] or unit in WITHOUT_VALUE[q] for q in FACTORS)
 
 
 def quantity_of(unit: str) -> str:
@@ -102,52 +103,51 @@ def quantity_of(unit: str) -> str:
     return found[0] if len(found) == 1 and found != ['time'] else ''
 
 
-def _is_unit_of(quantity: str, unit: str) -> bool:
-    return unit in FACTORS[quantity] or unit in WITHOUT_VALUE[quantity]
-
-
 def unit_in_name(words: tuple[str, ...], bracketed: str, quantity: str) -> str:
     """Return the unit that a column's name ends with, '' for none; `rad_s`, `rad_per_s`: rad/s."""
     words = tuple(word for word in words if word != 'per')
-    if _is_unit_of(quantity, canonical(bracketed)):
-        return canonical(bracketed)
-    for text in ('/'.join(words[-2:]), ''.join(words[-2:]), *words[-1:]):
-        if _is_unit_of(quantity, canonical(text)) and canonical(text) not in _BRACKETS_ONLY:
-            return canonical(text)
-    return ''
+    known = FACTORS[quantity].keys() | WITHOUT_VALUE[quantity]
+    if (unit := canonical(bracketed)) in known:
+        return unit
+    texts = map(canonical, ('/'.join(words[-2:]), ''.join(words[-2:]), *words[-1:]))
+    return next((each for each in texts if each in known - {*_BRACKETS_ONLY}), '')
 
 
-def factors(quantity: str, text: str, count: int, prismatic: np.ndarray) -> np.ndarray:
+def factors(quantity: str, text: str, prismatic: np.ndarray) -> np.ndarray:
     """
     SI value of the columns of a quantity, (n,).
 
-    `text` is `UNIT` or `UNIT*GAIN` for all joints, or one for each between commas; one angle for
-    all is none of the joints that are `prismatic` (n,). Raises ConfigurationError at an unknown
-    unit, or at another number of them.
+    `text` is `UNIT` or `UNIT*GAIN` for all joints, or one for each between commas, '' for SI; one
+    angle for all is none of the joints that are `prismatic` (n,). Raises ConfigurationError at an
+    unknown unit, or at another number of them.
     """
-    parts = text.split(',')
+    count, parts, values = len(prismatic), text.split(','), list[float]()
+    if not text:
+        return np.ones(count)
     if len(parts) not in (1, count):
         raise ConfigurationError(
             f"the units '{text}' of {quantity} are {len(parts)} for {count} joints: give one for "
             'all, or one for each'
         )
-    values = np.resize([_factor(quantity, part) for part in parts], count)
+    for part in parts:
+        unit, star, gain = part.partition('*')
+        if quantity == 'effort' and part.lower() == 'n*m':
+            unit, star, gain = 'nm', '', ''
+        sizes = {
+            **FACTORS[quantity],
+            **dict.fromkeys(WITHOUT_VALUE[quantity] if star else (), 1.0),
+        }
+        try:
+            values.append(sizes[canonical(unit)] * (float(gain) if star else 1.0))
+        except (KeyError, ValueError):
+            known = ', '.join((*FACTORS[quantity], *sorted(WITHOUT_VALUE[quantity])))
+            raise ConfigurationError(
+                f"'{part}' is no unit of {quantity}: use one of {known}, with a gain as in A*0.12"
+            ) from None
+    result = np.resize(values, count)
     if len(parts) == 1 and canonical(text.split('*')[0]) in ANGLES:
-        values[prismatic] = 1.0
-    return values
-
-
-def _factor(quantity: str, text: str) -> float:
-    text = 'nm' if quantity == 'effort' and text.lower() == 'n*m' else text
-    unit, star, gain = text.partition('*')
-    own = {**FACTORS[quantity], **(dict.fromkeys(WITHOUT_VALUE[quantity], 1.0) if star else {})}
-    try:
-        return own[canonical(unit)] * (float(gain) if star else 1.0)
-    except (KeyError, ValueError):
-        known = ', '.join((*FACTORS[quantity], *sorted(WITHOUT_VALUE[quantity])))
-        raise ConfigurationError(
-            f"'{text}' is no unit of {quantity}: use one of {known}, with a gain as in A*0.12"
-        ) from None
+        result[prismatic] = 1.0
+    return result
 
 
 def epoch_of(time: np.ndarray, step: float) -> tuple[str, float]:
@@ -194,25 +194,21 @@ def usual_ratio(time: np.ndarray, position: np.ndarray, other: np.ndarray) -> fl
         parts = np.linspace(0, len(time) - MANY // PARTS, PARTS).astype(int)
         rows = (parts[:, None] + np.arange(MANY // PARTS)).ravel()
         time, position, other = time[rows], position[rows], other[rows]
-    ratios, smoother = (_ratios(time, position, other, span) for span in (1, SPAN))
-    ratios = np.where(np.isnan(ratios), smoother, ratios)
-    return math.nan if np.isnan(ratios).all() else float(np.nanmedian(ratios))
-
-
-def _ratios(time: np.ndarray, position: np.ndarray, other: np.ndarray, span: int) -> np.ndarray:
-    """Return the factor of each joint, (n,), from differences over so many samples."""
     ratios = np.full(position.shape[1], np.nan)
-    steps = (time[span:] - time[:-span])[:, None]
-    with np.errstate(all='ignore'):
-        slope = (position[span:] - position[:-span]) / steps
-        areas = 0.5 * (other[1:] + other[:-1]) * np.diff(time)[:, None]
-        middle = sum(areas[k : k + len(steps)] for k in range(span)) / steps
-        for k, (a, b) in enumerate(zip(slope.T, middle.T, strict=True)):
-            good = np.isfinite(a) & np.isfinite(b) & (steps[:, 0] > 0.0)
-            if good.sum() < 10:
-                continue
-            # Jumps of the position have no part in its velocity.
-            good &= np.abs(a) <= np.quantile(np.abs(a[good]), WITHOUT_JUMPS)
-            if np.corrcoef(a[good], b[good])[0, 1] > MIN_CORRELATION:
-                ratios[k] = np.std(b[good]) / np.std(a[good])
-    return ratios
+    # Differences of neighbours, else over more samples.
+    for span in (1, SPAN):
+        steps = (time[span:] - time[:-span])[:, None]
+        with np.errstate(all='ignore'):
+            slope = (position[span:] - position[:-span]) / steps
+            areas = 0.5 * (other[1:] + other[:-1]) * np.diff(time)[:, None]
+            middle = sum(areas[k : k + len(steps)] for k in range(span)) / steps
+            for k in np.flatnonzero(np.isnan(ratios)):
+                a, b = slope[:, k], middle[:, k]
+                good = np.isfinite(a) & np.isfinite(b) & (steps[:, 0] > 0.0)
+                if good.sum() < 10:
+                    continue
+                # Jumps of the position have no part in its velocity.
+                good &= np.abs(a) <= np.quantile(np.abs(a[good]), WITHOUT_JUMPS)
+                if np.corrcoef(a[good], b[good])[0, 1] > MIN_CORRELATION:
+                    ratios[k] = np.std(b[good]) / np.std(a[good])
+    return math.nan if np.isnan(ratios).all() else float(np.nanmedian(ratios))

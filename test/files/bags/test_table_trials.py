@@ -7,8 +7,8 @@ from robotid_ros.core.finding_codes import select
 from robotid_ros.core.signals.resampling import resample_uniformly
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.files.bags import open_recording
-from robotid_ros.files.bags.tables import join_trials
 from robotid_ros.files.convert import convert
+from robotid_ros.files.formats.stamps import join_trials
 
 DURATION = 6.0  # of a trial [s]
 SPEED = np.array([1.0, 1.9])  # angular frequencies [rad/s]

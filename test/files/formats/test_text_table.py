@@ -20,7 +20,7 @@ def lines(delimiter, header=True, decimal='.', names=NAMES):
 
 def read(path):
     table = read_text_table(path)
-    return table, np.column_stack([*table.read(list(table.widths)).values()])
+    return table, np.column_stack([*table.read(list(table.names)).values()])
 
 
 @pytest.mark.parametrize('delimiter', [',', ';', '\t', '|', ' ', '   ', ', ', '\t '])
@@ -30,7 +30,7 @@ def test_any_delimiter_is_found(tmp_path, delimiter, end, header):
     path = tmp_path / 'a.csv'
     path.write_bytes((end.join(lines(delimiter, header)) + end).encode())
     table, values = read(path)
-    assert list(table.widths) == (NAMES if header else ['column1', 'column2', 'column3'])
+    assert list(table.names) == (NAMES if header else ['column1', 'column2', 'column3'])
     assert table.has_header == header
     np.testing.assert_array_equal(values, ROWS)
 
@@ -51,7 +51,7 @@ def test_what_surrounds_a_table_is_passed_over(tmp_path, change):
     path = tmp_path / 'a.csv'
     path.write_text('\n'.join(change(lines(';'))))
     table, values = read(path)
-    assert list(table.widths) == NAMES
+    assert list(table.names) == NAMES
     np.testing.assert_array_equal(values, ROWS)
 
 
@@ -65,7 +65,7 @@ def test_a_row_of_units_belongs_to_the_names(tmp_path):
     path = tmp_path / 'a.csv'
     head, *body = lines(',')
     path.write_text('\n'.join([head, '[s],deg,Nm', *body]))
-    assert list(read(path)[0].widths) == ['t [s]', 'q1 [deg]', 'tau1 [Nm]']
+    assert list(read(path)[0].names) == ['t [s]', 'q1 [deg]', 'tau1 [Nm]']
 
 
 @pytest.mark.parametrize('encoding', ['utf-8-sig', 'utf-16', 'latin-1'])
@@ -74,7 +74,7 @@ def test_encodings_are_found(tmp_path, encoding):
     names = ['t', 'q1 [°]', 'tau1']
     path.write_bytes('\n'.join(lines(',', names=names)).encode(encoding))
     table, values = read(path)
-    assert list(table.widths) == names
+    assert list(table.names) == names
     np.testing.assert_array_equal(values, ROWS)
 
 
@@ -88,7 +88,7 @@ def test_missing_values_are_nan_and_texts_no_columns(tmp_path):
     path = tmp_path / 'a.csv'
     path.write_text('t,q1,mode,tau1\n0,1,run,2\n1,,run,3\n2,NaN,stop,n/a\n3,4,stop\n')
     table, values = read(path)
-    assert (list(table.widths), dict(table.texts)) == (['t', 'q1', 'tau1'], {'mode': 'run'})
+    assert (list(table.names), dict(table.texts)) == (['t', 'q1', 'tau1'], {'mode': 'run'})
     nan = np.nan
     np.testing.assert_array_equal(values, [[0, 1, 2], [1, nan, 3], [2, nan, nan], [3, 4, nan]])
 
@@ -111,7 +111,7 @@ def test_empty_cells_are_neutral(tmp_path, delimiter, empty):
         body[row][column], values[row, column] = '', np.nan
     path.write_text('\n'.join([delimiter.join(row) for row in [NAMES, *body]]))
     table, found = read(path)
-    assert list(table.widths) == NAMES
+    assert list(table.names) == NAMES
     np.testing.assert_array_equal(found, values)
 
 
@@ -119,7 +119,7 @@ def test_a_column_that_stays_empty_keeps_its_name(tmp_path):
     path = tmp_path / 'a.csv'
     path.write_text('\n'.join([','.join([*NAMES, 'comment']), *(f'{x},' for x in lines(',')[1:])]))
     table, values = read(path)
-    assert list(table.widths) == [*NAMES, 'comment']
+    assert list(table.names) == [*NAMES, 'comment']
     np.testing.assert_array_equal(values[:, :3], ROWS)
     assert np.isnan(values[:, 3]).all()
 
@@ -129,7 +129,7 @@ def test_columns_of_different_rates_stand_side_by_side(tmp_path):
     rows = [f'{k},{k},{-k},,' if k % 4 == 1 else f'{k},,,1.5,{k}' for k in range(400)]
     path.write_text('\n'.join(['__time,q1,tau1,imu_x,imu_y', *rows]))
     table, values = read(path)
-    assert list(table.widths) == ['__time', 'q1', 'tau1', 'imu_x', 'imu_y']
+    assert list(table.names) == ['__time', 'q1', 'tau1', 'imu_x', 'imu_y']
     np.testing.assert_array_equal(values[1::4, 2], -np.arange(400)[1::4])
     assert np.isnan(values[::4, 1:3]).all()
 
@@ -142,7 +142,7 @@ def test_decimal_commas_are_no_delimiters(tmp_path, delimiter, columns):
     head = delimiter.join(NAMES[:columns])
     path.write_text('\n'.join([head, *(delimiter.join([v] * columns) for v in values)]))
     table, found = read(path)
-    assert list(table.widths) == NAMES[:columns]
+    assert list(table.names) == NAMES[:columns]
     expected = [float(value.replace(',', '.')) for value in values]
     np.testing.assert_array_equal(found.T, [expected] * columns)
 
@@ -177,7 +177,7 @@ def test_what_is_no_table_is_one_sentence(tmp_path, text):
 def test_repeated_and_empty_names_become_unique(tmp_path):
     path = tmp_path / 'a.csv'
     path.write_text('\n'.join(lines(',', names=['t', '', 't'])))
-    assert list(read(path)[0].widths) == ['t', 'column2', 't (2)']
+    assert list(read(path)[0].names) == ['t', 'column2', 't (2)']
 
 
 @given(
