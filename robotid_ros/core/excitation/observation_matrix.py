@@ -140,9 +140,10 @@ class ObservedMotion:
             if drive.inertia is not None:
                 found.append((drive.inertia, result.ddq, 1.0))
             for column, term in drive.terms:
-                source, into = (x.q if term.kind.of_position else x.dq for x in (self.motion, result))
+                k = 0 if term.kind.of_position else 1
+                source, into = self.motion[k], result[k]
                 slopes = _slopes(term, drive.turn(source))
-                found += [(k, into, slope) for k, slope in enumerate(slopes, column)]
+                found += [(number, into, slope) for number, slope in enumerate(slopes, column)]
             for column, into, slope in found:
                 share = slope * drive.turn(weights[:, :, observation.places[column]])
                 for joint in drive.joints:

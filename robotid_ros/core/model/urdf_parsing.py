@@ -3,7 +3,6 @@
 from collections import Counter
 import math
 import re
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -23,9 +22,6 @@ NUMERIC_ATTRIBUTES = {
     'axis': ('xyz',),
 }
 _VECTORS = ('xyz', 'rpy')
-# Nesting and attributes of a URDF stay below 20, those of its extensions too; parsers take a time
-# that grows with the square of either.
-MAX_DEPTH, MAX_ATTRIBUTES = 100, 200
 # Largest error of an angle that is written with two decimals or more [rad].
 MAX_ROUNDING = 6e-3
 _COMMENT = re.compile('<!--.*?-->', re.DOTALL)
@@ -77,25 +73,6 @@ def link_at(joint: ElementTree.Element, end: str) -> str:
     return '' if element is None else element.get('link', '')
 
 
-class _Builder(ElementTree.TreeBuilder):
-    """Builds a tree of bounded depth."""
-
-    depth = 0
-
-    def start(self, tag: str, attrs: Any) -> ElementTree.Element:
-        self.depth += 1
-        if self.depth > MAX_DEPTH or len(attrs) > MAX_ATTRIBUTES:
-            raise ModelError(
-                f'<{tag}> of the robot description is nested in {self.depth - 1} others and has '
-                f'{len(attrs)} attributes: that is no URDF, give another file'
-            )
-        return super().start(tag, attrs)
-
-    def end(self, tag: str) -> ElementTree.Element:
-        self.depth -= 1
-        return super().end(tag)
-
-
 def parse_urdf(urdf: str) -> ElementTree.Element:
     """
     Parse a URDF.
@@ -110,7 +87,7 @@ def parse_urdf(urdf: str) -> ElementTree.Element:
     if '<xacro:' in _COMMENT.sub('', urdf):
         raise ModelError('the robot description is the source of a xacro: run xacro on it first')
     try:
-        root = ElementTree.fromstring(urdf, ElementTree.XMLParser(target=_Builder()))
+        root = ElementTree.fromstring(urdf)
     except ElementTree.ParseError as error:
         raise ModelError(f'the robot description is not valid XML ({error}): repair it') from error
     if root.tag != 'robot':

@@ -18,13 +18,13 @@ from ...exceptions import (
 )
 from ..arrays import Array
 from ..elastic_joints.elastic_estimation import account_for_springs, check_deflections
+from ..excitation.trajectory import Motion
 from ..finding_codes import finding
 from ..findings import Finding
 from ..identification_settings import IdentificationSettings, MODEL_ERROR, SIMULATED
 from ..mixed.mixed_model import MixedModel
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import ElasticRobot, Robot
-from ..parameters.plain_friction import DriveMotion
 from ..parameters.standard import basic_solution
 from ..regression.estimate import Estimate
 from ..regression.estimators import add_reference_instruments, fit, MIXED
@@ -85,13 +85,13 @@ class Estimation(Observed[System]):
         )
 
     @property
-    def motions(self) -> list[DriveMotion]:
+    def motions(self) -> list[Motion]:
         """Motions that the recording shows: of a long one, or of several, those in memory."""
         samples = self.samples
         if len(self.sampled_systems) == 1:
-            return [DriveMotion(samples.q, samples.dq, samples.ddq)]
+            return [Motion(samples.q, samples.dq, samples.ddq)]
         return [
-            DriveMotion.of(rows.time, rows.q, rows.dq)
+            Motion(rows.q, rows.dq, np.gradient(rows.dq, rows.time, axis=0))
             for rows in self.sampled_systems
             if rows.q is not None and rows.dq is not None and len(rows.time) > 1
         ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 import dataclasses
+from functools import partial
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from ..diagnostics.data_quality import (
     timing_warnings,
 )
 from ..diagnostics.plausibility import dissipation_warnings, exact_fit_warnings, FittedModel
+from ..excitation.trajectory import Motion
 from ..finding_codes import finding, select
 from ..findings import Finding, in_order
 from ..identification_settings import IdentificationSettings, SIMULATED
@@ -22,13 +24,13 @@ from ..model.base_parameters import base_parameters
 from ..model.robot import ElasticRobot, Robot
 from ..parameters.essential import find_essential
 from ..parameters.parameter_choice import compare_on_motion, try_base, try_essential
-from ..parameters.plain_friction import DriveMotion, plain_friction
+from ..parameters.plain_friction import plain_friction
 from ..parameters.standard import basic_solution, standard_parameters
 from ..regression.estimators import MIXED
 from ..regression.goodness_of_fit import Validation
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
-from ..timing.delays import remove_delay
+from ..timing.delays import Delays, remove_delay
 from .choices import choose_model
 from .estimation import check_method, estimate_base_parameters, iterate_friction_load, Progress
 from .logs import longest_log, RecordingOrChunks
@@ -86,6 +88,27 @@ def identify(
     return dataclasses.replace(found, findings=findings, history=other.history, compared=other)
 
 
+def _predicted(
+    robot: Robot,
+    settings: IdentificationSettings,
+    delays: Delays,
+    recording: RecordingOrChunks,
+    chi: Array,
+) -> tuple[Validation, list[Motion]]:
+    """Predict the torques of another recording; return its motion as well."""
+    stamps = settings.signals.stamps
+    if isinstance(recording, Recording):
+        samples = prepare(remove_delay(recording, delays, stamps), robot, settings.signals)
+        motion = Motion(samples.q, samples.dq, samples.ddq)
+        return validate_samples(samples, robot, chi), [motion]
+    chunks = (remove_delay(chunk, delays, stamps) for chunk in recording)
+    found = validate(chunks, robot, chi, settings)
+    if (parts := found.parts) is None or len(found.time) < 2:
+        return found, []
+    q, dq = parts.position, parts.velocity
+    return found, [Motion(q, dq, np.gradient(dq, found.time, axis=0))]
+
+
 def _identify_by_one_method(
     recording: RecordingOrChunks,
     robot: Robot,
@@ -94,12 +117,17 @@ def _identify_by_one_method(
     progress: Progress,
 ) -> Identification:
     progress('choosing filters, rows and friction')
-    recording, robot, settings, mixed, choices = choose_model(recording, robot, settings)
+    recording, robot, settings, mixed, notes = choose_model(recording, robot, settings)
     progress('preparing signals')
-    notes = list[Finding]()
+    findings = [*notes]
     if settings.method != MIXED:  # which has the load of its plain fit
-        robot, notes = iterate_friction_load(longest_log(recording), robot, settings)
+        robot, more = iterate_friction_load(longest_log(recording), robot, settings)
+        findings += more
     base = base_parameters(robot)
+    # Without what is shrunk: diagnostics look at what that leaves.
+    judged = (robot, base)
+    if mixed is not None and robot is mixed.robot:
+        judged = (mixed.plain, mixed.base)
     estimation = estimate_base_parameters(recording, robot, base, settings, progress, mixed)
     estimate, plain = estimation.estimate, estimation.less_shrunk()
     essential = None
@@ -114,30 +142,14 @@ def _identify_by_one_method(
     progress('finding standard parameters')
     pull = settings.prior_spread, settings.prior_cost
     standard = standard_parameters(robot, base, estimate, estimation.system, *pull)
-    notes = [*choices, *notes, *standard.findings]
+    findings = [*judged[0].warnings, *findings, *standard.findings]
     progress('validating')
     chi = basic_solution(base, estimate.value)
 
-    def predicted(other: RecordingOrChunks, chi: Array) -> tuple[Validation, list[DriveMotion]]:
-        """Predict the torques of another recording; return its motion as well."""
-        delays, stamps = estimation.delays, settings.signals.stamps
-        if isinstance(other, Recording):
-            samples = prepare(remove_delay(other, delays, stamps), robot, settings.signals)
-            motion = DriveMotion(samples.q, samples.dq, samples.ddq)
-            return validate_samples(samples, robot, chi), [motion]
-        chunks = (remove_delay(chunk, delays, stamps) for chunk in other)
-        found = validate(chunks, robot, chi, settings)
-        if (parts := found.parts) is None or len(found.time) < 2:
-            return found, []
-        return found, [DriveMotion.of(found.time, parts.position, parts.velocity)]
-
-    held_out, motions = None, list[DriveMotion]()
+    predicted = partial(_predicted, robot, settings, estimation.delays)
+    held_out, motions = None, list[Motion]()
     if validation is not None:
         held_out, motions = predicted(validation, chi)
-    # Without what is shrunk: diagnostics look at what that leaves.
-    judged = (robot, base)
-    if mixed is not None and robot is mixed.robot:
-        judged = (mixed.plain, mixed.base)
     # Which parameters predict motion that was not fitted: another one, else parts left out.
     fewer, better = None, None
     rigid = not isinstance(robot, ElasticRobot)
@@ -158,7 +170,7 @@ def _identify_by_one_method(
         )
     if better is not None:
         tried = better.values(robot.joints[better.joint], 'base parameters')
-        notes.append(finding('base_predicts_better', **tried))
+        findings.append(finding('base_predicts_better', **tried))
     # A replay has rows of the simulated motion, and rows of springs are combinations: what is
     # compared with other methods is the measured motion.
     samples, systems = estimation.samples, estimation.sampled_systems
@@ -168,16 +180,13 @@ def _identify_by_one_method(
         fitted = estimation.fitted(robot, base)
     whole = FittedModel(robot, base, systems, estimate.value)
     read: Iterable[Finding] = getattr(recording, 'notes', ())
-    of_log = select(read, 'effort_unit_of_log')
     data = data_warnings(*judged, samples, plain.sampled_systems, plain.estimate, whole)
-    if of_log:  # the log says it itself
-        known = select(data, 'effort_unit')
-        data = [each for each in data if each not in known]
-    if judged[0].drive_gain_given:  # which says what currents are worth
-        read = [each for each in read if each not in of_log]
-    findings = (
-        *judged[0].warnings,
-        *notes,
+    # The log says its unit itself, the configuration what its efforts are worth.
+    if of_log := select(read, 'effort_unit_of_log'):
+        of_data = select(data, 'effort_unit')
+        data = [each for each in data if each not in of_data]
+        read = [each for each in read if not (judged[0].drive_gain_given and each in of_log)]
+    findings += [
         *read,
         *estimation.notes,
         *data,
@@ -186,7 +195,7 @@ def _identify_by_one_method(
         *identifiability_warnings(judged[0], samples, plain.estimate, fewer),
         *timing_warnings(plain.system.timing, plain.estimate),
         *estimation.remarks,
-    )
+    ]
     return Identification(
         robot=robot,
         method=settings.method,
