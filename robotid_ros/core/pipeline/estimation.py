@@ -31,7 +31,7 @@ from ..regression.estimators import add_reference_instruments, fit, MIXED
 from ..regression.goodness_of_fit import Validation
 from ..regression.observation_system import Factors, observe, Observed, Rows, System
 from ..regression.random_effects import agreement
-from ..replay.convergence_history import History
+from ..replay.convergence_history import History, Iteration
 from ..replay.didim import describe_iteration, fit_with_simulated_instruments, identify_closed_loop
 from ..signals.recording import Recording
 from ..signals.samples import Samples
@@ -241,16 +241,12 @@ def _fit_by_simulation(
     progress: Progress,
 ) -> tuple[System, Estimate, History]:
     """Fit along a simulated motion; the replay knows its delays and takes efforts as recorded."""
-    method = settings.method
-    result = identify_closed_loop(
-        recording,
-        robot,
-        base,
-        settings.replay,
-        samples,
-        lambda iteration: progress(describe_iteration(iteration, method)),
-        method,
-    )
+    method, replay = settings.method, settings.replay
+
+    def report(iteration: Iteration) -> None:
+        progress(describe_iteration(iteration, method))
+
+    result = identify_closed_loop(recording, robot, base, replay, samples, report, method)
     estimate, history = result.estimate, result.history
     if method == 'didim':
         return result.system, estimate, history
