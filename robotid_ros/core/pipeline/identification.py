@@ -1,6 +1,6 @@
 """From a recording to an identification: the steps in their order."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 import dataclasses
 from functools import partial
 
@@ -16,13 +16,14 @@ from ..diagnostics.data_quality import (
     timing_warnings,
 )
 from ..diagnostics.plausibility import dissipation_warnings, exact_fit_warnings, FittedModel
+from ..diagnostics.trials import Trial
 from ..excitation.trajectory import Motion
 from ..finding_codes import finding, select
 from ..findings import Finding, in_order
 from ..identification_settings import IdentificationSettings, SIMULATED
-from ..model.base_parameters import base_parameters
+from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import ElasticRobot, Robot
-from ..parameters.essential import find_essential
+from ..parameters.essential import Essential, find_essential
 from ..parameters.parameter_choice import compare_on_motion, try_base, try_essential
 from ..parameters.plain_friction import plain_friction
 from ..parameters.standard import basic_solution, standard_parameters
@@ -32,7 +33,13 @@ from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..timing.delays import Delays, remove_delay
 from .choices import choose_model
-from .estimation import check_method, estimate_base_parameters, iterate_friction_load, Progress
+from .estimation import (
+    check_method,
+    estimate_base_parameters,
+    Estimation,
+    iterate_friction_load,
+    Progress,
+)
 from .logs import longest_log, RecordingOrChunks
 from .results import Identification
 from .validation import validate, validate_samples
@@ -109,6 +116,42 @@ def _predicted(
     return found, [Motion(q, dq, np.gradient(dq, found.time, axis=0))]
 
 
+def _essential(
+    estimation: Estimation, plain: Estimation, settings: IdentificationSettings
+) -> Essential:
+    """Return the essential parameters, with their places among all base parameters."""
+    method, ratio = estimation.estimate.method, settings.essential_ratio
+    bounds = settings.essential_sigma, settings.significance, 'wls' if method == MIXED else method
+    found = find_essential(plain.system, plain.estimate, *bounds, ratio)
+    if (penalty := estimation.system.penalty) is None:
+        return found
+    return dataclasses.replace(found, indices=np.flatnonzero(~penalty.shrunk)[found.indices])
+
+
+def _findings(
+    read: Iterable[Finding],
+    robot: Robot,
+    base: BaseParameters,
+    estimation: Estimation,
+    plain: Estimation,
+    whole: FittedModel,
+    fewer: Trial | None,
+) -> Iterator[Finding]:
+    """Yield what was read of a log, and what its data and their plain fit show."""
+    samples, estimate = estimation.samples, plain.estimate
+    data = data_warnings(robot, base, samples, plain.sampled_systems, estimate, whole)
+    # The log says its unit itself, the configuration what its efforts are worth.
+    of_log, of_data = select(read, 'effort_unit_of_log'), select(data, 'effort_unit')
+    yield from (each for each in read if not (robot.drive_gain_given and each in of_log))
+    yield from estimation.notes
+    yield from (each for each in data if not (of_log and each in of_data))
+    yield from exact_fit_warnings(robot, samples, estimate)
+    yield from dissipation_warnings(whole, estimation.estimate.covariance)
+    yield from identifiability_warnings(robot, samples, estimate, fewer)
+    yield from timing_warnings(plain.system.timing, estimate)
+    yield from estimation.remarks
+
+
 def _identify_by_one_method(
     recording: RecordingOrChunks,
     robot: Robot,
@@ -133,12 +176,7 @@ def _identify_by_one_method(
     essential = None
     if settings.essential:
         progress('finding the essential parameters')
-        method = 'wls' if estimate.method == MIXED else estimate.method
-        bounds = settings.essential_sigma, settings.significance, method, settings.essential_ratio
-        essential = find_essential(plain.system, plain.estimate, *bounds)
-        if (penalty := estimation.system.penalty) is not None:
-            indices = np.flatnonzero(~penalty.shrunk)[essential.indices]
-            essential = dataclasses.replace(essential, indices=indices)
+        essential = _essential(estimation, plain, settings)
     progress('finding standard parameters')
     pull = settings.prior_spread, settings.prior_cost
     standard = standard_parameters(robot, base, estimate, estimation.system, *pull)
@@ -179,23 +217,8 @@ def _identify_by_one_method(
     else:
         fitted = estimation.fitted(robot, base)
     whole = FittedModel(robot, base, systems, estimate.value)
-    read: Iterable[Finding] = getattr(recording, 'notes', ())
-    data = data_warnings(*judged, samples, plain.sampled_systems, plain.estimate, whole)
-    # The log says its unit itself, the configuration what its efforts are worth.
-    if of_log := select(read, 'effort_unit_of_log'):
-        of_data = select(data, 'effort_unit')
-        data = [each for each in data if each not in of_data]
-        read = [each for each in read if not (judged[0].drive_gain_given and each in of_log)]
-    findings += [
-        *read,
-        *estimation.notes,
-        *data,
-        *exact_fit_warnings(judged[0], samples, plain.estimate),
-        *dissipation_warnings(whole, estimate.covariance),
-        *identifiability_warnings(judged[0], samples, plain.estimate, fewer),
-        *timing_warnings(plain.system.timing, plain.estimate),
-        *estimation.remarks,
-    ]
+    read = getattr(recording, 'notes', ())
+    findings += _findings(read, *judged, estimation, plain, whole, fewer)
     return Identification(
         robot=robot,
         method=settings.method,
