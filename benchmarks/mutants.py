@@ -32,7 +32,7 @@ T = TypeVar('T')
 # Where formulas are; searches, settings and texts are not.
 MODULES = tuple(
     """
-    model/base_parameters model/dynamics model/drive_torques model/friction model/inertial_columns
+    model/base_parameters model/dynamics model/friction model/inertial_columns
     model/robot_description
     parameters/essential parameters/physical_consistency
     parameters/standard

@@ -12,11 +12,9 @@ NAMED = {
         ('load of friction without its size',
          'size = 0.0 if load is None else np.abs(load)', 'size = 0.0 if load is None else load'),
     ),
-    'model/drive_torques': (
+    'model/dynamics': (
         ('motors of couplings drive one joint alone',
          '(joint, k, drive.ratios[joint] * values)', '(joint, k, values)'),
-    ),
-    'model/dynamics': (
         ('mimicked joints do not load their driver',
          'jacobian[joint, driver] * torques', 'torques'),
     ),

@@ -159,16 +159,14 @@ def average_periods(recording: Recording, robot: ElasticRobot) -> AveragePeriod 
     resampled, rate, covered, _ = resample_uniformly(
         dataclasses.replace(recording, effort=effort), SignalSettings()
     )
-    with np.errstate(divide='ignore'):  # a link on a spring has no drive
-        largest = robot.limits.effort / np.abs(robot.drive_gain)
-    if not covered.all() or clipped_samples(resampled.effort, largest).any():
+    if not covered.all() or clipped_samples(resampled.effort, robot.largest_efforts).any():
         return None
     sigma = noise_between_periods(resampled.position, rate, period)
     if sigma is None or np.any(sigma <= EXACT * np.ptp(resampled.position, axis=0)):
         return None
     signals = resampled.position, resampled.effort
     position, effort = (settled_periods(values, rate, period) for values in signals)
-    torque = effort.mean(axis=0) * robot.drive_gain
+    torque = robot.torques(effort.mean(axis=0))
     sigma = sigma / np.sqrt(len(position))
     return AveragePeriod(position.mean(axis=0), torque, sigma, period)
 

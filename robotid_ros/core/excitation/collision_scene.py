@@ -1,5 +1,5 @@
 """
-Clearances of a robot: to itself, the ground, obstacles, and the walls of its tool box.
+Clearances of a robot: to itself, the ground, obstacles, and of its tool to the walls of its box.
 
 Meshes are replaced by their convex hulls, which is on the safe side and quick.
 """
@@ -17,7 +17,7 @@ from ...exceptions import CollisionError, ConfigurationError
 from ..arrays import Array
 from ..model.robot import Robot
 from .batch_kinematics import KinematicTree
-from .collision_bodies import collision_model, tool_frame
+from .collision_bodies import collision_model, shapes, tool_frame
 from .distance_bounds import approach_bounds, BoundingSpheres
 from .settings import Workspace
 
@@ -30,32 +30,6 @@ FREE_PART = 50
 PENALTY_CLEARANCE, PENALTY_UNIT = 0.004, 0.01
 # Nearest points that are nearer to each other do not give the direction between them [m].
 TOUCHING = 1e-9
-
-
-class ToolBox:
-    """The walls around a tool, if it has some: lower x, y, z, then upper ones."""
-
-    def __init__(self, model: Any, tree: KinematicTree, settings: Workspace) -> None:
-        self._tree = tree
-        frame = model.frames[tool_frame(model, settings.frame)]
-        self.joint = int(frame.parentJoint)
-        self._offset = np.array(frame.placement.translation)
-        self.corners = box_corners(settings)
-        self.walls = 6 if settings.lower or settings.upper else 0
-
-    def places(self, q: Array) -> Array:
-        """Return where configurations (N, n), in the model's order, put the tool, (N, 3) [m]."""
-        if not self.joint:
-            return np.broadcast_to(self._offset, (len(q), 3))
-        rotation, translation = (x[:, self.joint - 1] for x in self._tree.places(q))
-        return np.asarray(rotation @ self._offset + translation)
-
-    def distances(self, q: Array) -> Array:
-        """Return distances inside the walls, (N, 6) or, without a box, (N, 0) [m]."""
-        if not self.walls:
-            return np.empty((len(q), 0))
-        place = self.places(q)
-        return np.hstack([place - self.corners[0], self.corners[1] - place])
 
 
 def box_corners(settings: Workspace) -> tuple[Array, Array]:
@@ -80,13 +54,29 @@ def box_corners(settings: Workspace) -> tuple[Array, Array]:
     return corners[0], corners[1]
 
 
+def add_tool_box(geometry: Any, model: Any, settings: Workspace) -> None:
+    """Add the tool as a point, and the walls of its box: half-spaces that it may touch."""
+    frame = model.frames[tool_frame(model, settings.frame)]
+    corners = np.stack(box_corners(settings))
+    if np.isinf(corners).all():
+        return
+    point = pin.GeometryObject('tool', frame.parentJoint, frame.placement, shapes.Sphere(0.0))
+    number = geometry.addGeometryObject(point)
+    for (side, axis), corner in np.ndenumerate(corners):
+        if np.isfinite(corner):
+            sign = 1.0 - 2.0 * side
+            wall = shapes.Halfspace(sign * np.eye(3)[axis], sign * corner - settings.distance)
+            body = pin.GeometryObject(f'wall {side}{axis} of the tool box', 0, pin.SE3.Identity(), wall)
+            geometry.addCollisionPair(pin.CollisionPair(number, geometry.addGeometryObject(body)))
+
+
 class CollisionScene:
     """
     Clearances of configurations, with gradients: distances of bodies less the smallest allowed.
 
-    They come in the order of the geometry's collision pairs; where the tool has a box, its
-    distances from the six walls follow. `notes` are findings, `unchecked` those
-    about what is not checked at all, by the names of `accept_unchecked`.
+    They come in the order of the geometry's collision pairs; those of the tool and the walls of
+    its box are the last ones. `notes` are findings, `unchecked` those about what is not checked at
+    all, by the names of `accept_unchecked`.
 
     Parameters
     ----------
@@ -104,17 +94,17 @@ class CollisionScene:
         self.model: Any = robot.model.copy()
         self.data = self.model.createData()
         self.geometry, self.notes, self.unchecked = collision_model(robot, self.model, settings)
-        self.geometry_data = self.geometry.createData()
         self.pairs = len(self.geometry.collisionPairs)
+        add_tool_box(self.geometry, self.model, settings)
+        self.geometry_data = self.geometry.createData()
         self.approach_bounds = approach_bounds(self.model, self.geometry)
         self._spheres = BoundingSpheres(self.model, self.geometry)
         self._tree = KinematicTree(self.model)
-        self._box = ToolBox(self.model, self._tree, settings)
 
     @property
     def empty(self) -> bool:
         """Whether there is nothing to touch."""
-        return not self._box.walls and not self.pairs
+        return not len(self.geometry.collisionPairs)
 
     def _model_order(self, q: Array) -> Array:
         return np.ascontiguousarray(q[:, self.order])
@@ -155,21 +145,15 @@ class CollisionScene:
             return np.empty((len(q), 0))
         rows = self._model_order(q)
         least, near = self._bounded(rows, largest)
-        return self._with_walls(rows, np.where(near, least, np.inf))
+        return np.where(near, least, np.inf)
 
     def is_free(self, q: Array) -> bool:
         """Return whether all configurations (N, n) keep the smallest distance."""
         rows = self._model_order(q)
         if self.empty:
             return True
-        for part in np.array_split(rows, 1 + len(rows) // FREE_PART):
-            if (self._with_walls(part, self._bounded(part, 0.0)[0]) < 0.0).any():
-                return False
-        return True
-
-    def _with_walls(self, rows: Array, clearances: Array) -> Array:
-        """Append the distances of the tool inside its box, where it has one."""
-        return np.hstack([clearances, self._box.distances(rows)])
+        parts = np.array_split(rows, 1 + len(rows) // FREE_PART)
+        return all((self._bounded(part, 0.0)[0] >= 0.0).all() for part in parts)
 
     def penalty(self, q: Array) -> tuple[float, Array]:
         """
@@ -177,7 +161,7 @@ class CollisionScene:
 
         h is Huber's function of what is positive, r²/2 up to 1 and r − 1/2 beyond, so that bodies
         that overlap do not outweigh all else; d₀ and u: `PENALTY_CLEARANCE` and `PENALTY_UNIT`.
-        Its derivatives in the clearances (N, pairs + walls) are returned too.
+        Its derivatives in the clearances (N, pairs) are returned too.
         """
         if self.empty:
             return 0.0, np.zeros((len(q), 0))
@@ -207,27 +191,19 @@ class CollisionScene:
 
     @cached_property
     def _moving(self) -> Array:
-        """How joints move the second body of each pair, and the tool, against the first one."""
+        """How joints move the second body of each pair against the first one."""
         links = np.vstack([np.zeros(self._tree.n), self._tree.ancestors])
         joints = [body.parentJoint for body in self.geometry.geometryObjects]
         pairs = [[joints[p.first], joints[p.second]] for p in self.geometry.collisionPairs]
-        pairs += [[0, self._box.joint]] * self._box.walls
         one, two = np.array(pairs, dtype=int).reshape(-1, 2).T
         return np.asarray(links[two] - links[one])
 
     def _nearest(
         self, rows: Array, places: NDArray[np.intp], numbers: NDArray[np.intp]
     ) -> tuple[Array, Array]:
-        """Return direction and one of the nearest points of pairs and walls, (A, 3) each."""
-        walls = numbers >= self.pairs
+        """Return direction and one of the nearest points of pairs, (A, 3) each."""
         normals, points = np.empty((2, len(numbers), 3))
-        if walls.any():
-            sides, axes = np.divmod(numbers[walls] - self.pairs, 3)
-            normals[walls] = (1.0 - 2.0 * sides)[:, None] * np.eye(3)[axes]
-            points[walls] = self._box.places(rows)[places[walls]]
-        bodies = np.flatnonzero(~walls)
-        results = self._measured(rows, places[bodies], numbers[bodies])
-        for k, result in zip(bodies.tolist(), results, strict=True):
+        for k, result in enumerate(self._measured(rows, places, numbers)):
             points[k], distance = result.getNearestPoint1(), result.min_distance
             apart = abs(distance) > TOUCHING
             across = (result.getNearestPoint2() - points[k]) / distance if apart else result.normal
@@ -257,7 +233,7 @@ class CollisionScene:
         while intervals:
             low, high = intervals.pop()
             both = np.stack([measure(low), measure(high)])
-            smallest = min(smallest, float(both.min(initial=np.inf)))
+            smallest = min(smallest, float(both[:, : self.pairs].min(initial=np.inf)))
             approach = self.approach_bounds @ (path[high] - path[low])
             safe = both.sum(axis=0) - approach >= 2.0 * self.settings.distance
             if high - low > 1 and not safe.all():
@@ -270,17 +246,19 @@ class CollisionScene:
         distances = self._distances(q)
         if (distances < self.settings.distance).any():
             closest = int(np.argmin(distances))
-            objects, pair = self.geometry.geometryObjects, self.geometry.collisionPairs[closest]
-            raise CollisionError(
-                f'{objects[pair.first].name} and {objects[pair.second].name} are '
-                f'{distances[closest]:.3f} m apart at {time:.3f} s, less than '
-                f'{self.settings.distance:g} m: move the start, design again, or name the pair in '
-                'excitation.workspace.ignored_pairs'
+            pair = self.geometry.collisionPairs[closest]
+            first, second = (
+                self.geometry.geometryObjects[k].name for k in (pair.first, pair.second)
             )
-        walls = self._box.distances(q[None])
-        if (walls < 0.0).any():
+            if closest >= self.pairs:
+                beyond = self.settings.distance - distances[closest]
+                raise CollisionError(
+                    f'the tool leaves its box by {beyond:.3f} m at {time:.3f} s: move the start, '
+                    'enlarge the box or design again'
+                )
             raise CollisionError(
-                f'the tool leaves its box by {-walls.min():.3f} m at {time:.3f} s: '
-                'move the start, enlarge the box or design again'
+                f'{first} and {second} are {distances[closest]:.3f} m apart at {time:.3f} s, less '
+                f'than {self.settings.distance:g} m: move the start, design again, or name the '
+                'pair in excitation.workspace.ignored_pairs'
             )
         return distances

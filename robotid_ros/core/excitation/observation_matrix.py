@@ -5,13 +5,12 @@ Row j and link i of W are `J_jᵀ Y_i`: the screw of joint j in the frame of lin
 regressor; columns of drives follow. The gradient goes the same way back, all samples at once.
 """
 
-from collections.abc import Callable
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import numpy as np
 
 from ..arrays import Array
+from ..model.dynamics import drive_columns
 from ..model.friction import FrictionTerm, SYMMETRIC
 from ..model.parameters import INERTIAL, PINOCCHIO_ORDER
 from ..model.robot import Robot, Transmission
@@ -30,74 +29,28 @@ STEP = 1e-6
 PINOCCHIO_SYMBOLS = tuple(INERTIAL[i] for i in np.argsort(PINOCCHIO_ORDER))
 
 
-class DriveColumn(NamedTuple):
+def smoothed(drive: Transmission, steepness: Array) -> Transmission:
     """
-    A torque `rᵀ f(r·x)` of a drive with ratios r, x one of q, dq and ddq.
+    Replace Coulomb's sign(dq) of a drive by tanh(s·dq), which an optimiser can follow.
 
-    Attributes
-    ----------
-    name : of its parameter
-    drive : whose torque it is
-    source : 'q', 'dq' or 'ddq': x
-    function : of the drive's x (N,), or None for x itself
-
+    The steepness (n,) of its joints is averaged by their ratios [s/rad or s/m].
     """
-
-    name: str
-    drive: Transmission
-    source: str
-    function: Callable[[Array], Array] | None
-
-    def fill(self, out: Array, motion: Motion) -> None:
-        """Write the column into `out`, (N, n) zeros."""
-        joints, turn = self.drive.joints, self.drive.turn(getattr(motion, self.source))
-        values = turn if self.function is None else self.function(turn)
-        out[:, joints] = np.outer(values, self.drive.ratios[joints])
-
-    def add_gradient(self, result: Motion, motion: Motion, weights: Array) -> None:
-        """Add the gradient of `Σ weights ∘ column` to `result`, in place; weights (N, n)."""
-        share = self.drive.turn(weights)
-        if self.function is not None:
-            turn = self.drive.turn(getattr(motion, self.source))
-            # By three points on the speed's side of zero, where friction is smooth.
-            step = np.where(turn < 0.0, -STEP, STEP)
-            x = np.where(np.abs(turn) < STEP, step, turn)
-            points = np.stack([x, x + step, x + 2.0 * step])
-            here, near, far = self.function(points.ravel()).reshape(3, -1)
-            share = share * ((4.0 * near - 3.0 * here - far) / (2.0 * step))
-        into = getattr(result, self.source)
-        for joint in self.drive.joints:
-            into[:, joint] += self.drive.ratios[joint] * share
+    size = np.abs(drive.ratios)
+    slope = float(size @ steepness / np.sum(size))
+    smooth = FrictionTerm('smooth_coulomb', {'tanh_steepness': slope})
+    terms = ((k, smooth if term.kind.dry == SYMMETRIC else term) for k, term in drive.terms)
+    return drive._replace(terms=tuple(terms))
 
 
-def drive_columns(robot: Robot, steepness: Array | None = None) -> tuple[DriveColumn, ...]:
-    """
-    List the columns of rotor inertias, friction and couplings, joint by joint.
-
-    Parameters
-    ----------
-    steepness : (n,) replace Coulomb's sign(dq) by tanh(steepness·dq), which an optimiser can
-        follow [s/rad or s/m]; None: as the robot has it
-
-    """
-
-    def term_column(term: FrictionTerm, index: int, x: Array) -> Array:
-        return term.columns(x, x)[index]
-
-    result, names = [], [parameter.name for parameter in robot.parameters]
-    for drive in robot.drives:
-        if drive.inertia is not None:
-            result.append(DriveColumn(names[drive.inertia], drive, 'ddq', None))
-        size = np.abs(drive.ratios)
-        for column, term in drive.terms:
-            if term.kind.dry == SYMMETRIC and steepness is not None:
-                slope = float(size @ steepness / np.sum(size))
-                term = FrictionTerm('smooth_coulomb', {'tanh_steepness': slope})
-            source = 'q' if term.kind.of_position else 'dq'
-            for k in range(len(term.kind.symbols)):
-                function = partial(term_column, term, k)
-                result.append(DriveColumn(names[column + k], drive, source, function))
-    return tuple(result)
+def _slopes(term: FrictionTerm, x: Array) -> Iterator[Array]:
+    """Yield the derivatives (N,) of a term's columns by position or speed x (N,) of its drive."""
+    # By three points on the speed's side of zero, where friction is smooth.
+    step = np.where(x < 0.0, -STEP, STEP)
+    x = np.where(np.abs(x) < STEP, step, x)
+    points = np.concatenate([x, x + step, x + 2.0 * step])
+    for values in term.columns(points, points):
+        here, near, far = values.reshape(3, -1)
+        yield (4.0 * near - 3.0 * here - far) / (2.0 * step)
 
 
 class ObservationModel:
@@ -105,15 +58,21 @@ class ObservationModel:
     Observation matrices of one robot: inertial columns in Pinocchio's order, then the others.
 
     The order is link by link `m mx my mz Ixx Ixy Iyy Ixz Iyz Izz`, then rotor inertias, friction
-    and couplings in the order of `robot.parameters`. `steepness`: see `drive_columns`.
+    and couplings in the order of `robot.parameters`. With a `steepness`, drives are `smoothed`.
     """
 
     def __init__(self, robot: Robot, steepness: Array | None = None) -> None:
         self.tree = KinematicTree(robot.model)
         self.order, self.inverse = robot.order, np.argsort(robot.order)
-        self.extras: tuple[DriveColumn, ...] = drive_columns(robot, steepness)
+        self.drives = robot.drives
+        if steepness is not None:
+            self.drives = tuple(smoothed(drive, steepness) for drive in robot.drives)
+        extras = [column for drive in robot.drives for column in drive.columns]
         numbers = [f'{symbol}{j + 1}' for j in self.order for symbol in PINOCCHIO_SYMBOLS]
-        self.names: tuple[str, ...] = (*numbers, *(extra.name for extra in self.extras))
+        # Places of the extras, by their columns among the standard parameters.
+        self.places = {column: len(numbers) + k for k, column in enumerate(extras)}
+        names = (robot.parameters[column].name for column in extras)
+        self.names: tuple[str, ...] = (*numbers, *names)
 
     def matrix(self, motion: Motion) -> Array:
         """Return W as (N, n, 10 n + extras): sample, joint, column."""
@@ -137,11 +96,11 @@ class ObservedMotion:
         self.v, a = ((k.to_link @ x[..., None])[..., 0] for x in (k.v, k.a))
         self.y = body_regressor(self.v, a)
         count, inertial = len(motion.q), 10 * tree.n
-        self.matrix = np.zeros((count, tree.n, inertial + len(observation.extras)))
+        self.matrix = np.zeros((count, tree.n, inertial + len(observation.places)))
         rows = np.swapaxes(np.swapaxes(self.screws, 2, 3) @ self.y, 1, 2)
         self.matrix[:, order, :inertial] = rows.reshape(count, tree.n, inertial)
-        for i, extra in enumerate(observation.extras):
-            extra.fill(self.matrix[:, :, inertial + i], motion)
+        for joint, column, values in drive_columns(observation.drives, *motion):
+            self.matrix[:, joint, observation.places[column]] = values
 
     def gradient(self, weights: Array) -> Motion:
         """
@@ -174,8 +133,19 @@ class ObservedMotion:
         d = cross(v, screws)
         by_q = (cross(a, screws) - cross(d, v)) * g + d * h - screws * turned
         by_dq = screws * h + 2.0 * d * g
-        found = (x.sum(axis=2)[:, observation.inverse] for x in (by_q, by_dq, screws * g))
-        result = Motion(*found)
-        for i, extra in enumerate(observation.extras):
-            extra.add_gradient(result, self.motion, weights[:, :, 10 * n + i])
+        sums = (x.sum(axis=2)[:, observation.inverse] for x in (by_q, by_dq, screws * g))
+        result = Motion(*sums)
+        for drive in observation.drives:
+            found = list[tuple[int, Array, Array | float]]()
+            if drive.inertia is not None:
+                found.append((drive.inertia, result.ddq, 1.0))
+            for column, term in drive.terms:
+                k = 0 if term.kind.of_position else 1
+                source, into = self.motion[k], result[k]
+                slopes = _slopes(term, drive.turn(source))
+                found += [(number, into, slope) for number, slope in enumerate(slopes, column)]
+            for column, into, slope in found:
+                share = slope * drive.turn(weights[:, :, observation.places[column]])
+                for joint in drive.joints:
+                    into[:, joint] += drive.ratios[joint] * share
         return result

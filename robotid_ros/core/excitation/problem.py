@@ -315,8 +315,9 @@ class PayloadProblem(Problem):
     def _columns(self) -> NDArray[np.intp]:
         names = self.observation.names
         own = [names.index(f'{symbol}{self.link + 1}') for symbol in PINOCCHIO_SYMBOLS]
-        drives = enumerate(self.observation.extras, len(names) - len(self.observation.extras))
-        chosen = np.array([*own, *(k for k, drive in drives if drive.source != 'ddq')])
+        places, parameters = self.observation.places.items(), self.robot.parameters
+        friction = (k for column, k in places if parameters[column].symbol != 'Ia')
+        chosen = np.array([*own, *friction])
         free = reduce_by_qr(self._random_rows()[:, chosen])[0]
         self.payload_columns = int(np.sum(free < len(own)))
         return np.asarray(chosen[free])

@@ -1,7 +1,6 @@
 """The columns D_j of what plain friction may leave out of a joint's torque, kind by kind."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -9,8 +8,7 @@ import numpy.typing as npt
 from ..arrays import Array
 from ..model.friction import FrictionTerm, TERMS
 from ..model.robot import Robot
-from ..regression.observation_system import decimate, Rows
-from ..signals.samples import Samples
+from ..regression.observation_system import decimate, Observed, Rows
 
 # What the default opens: each predicts other motion better on the logs of benchmarks/foreign.py.
 KINDS = ('low_speed', 'rounded_sign', 'load', 'slip', 'position')
@@ -28,13 +26,7 @@ BOTH_WAYS = 0.05
 TINY = 1e-9  # a speed, range or load that is as good as none
 
 Scales = Sequence[tuple[FrictionTerm, ...]]
-
-
-class Part(NamedTuple):
-    """Samples of one motion and their rows."""
-
-    samples: Samples
-    system: Rows
+Part = Observed[Rows]  # of one motion
 
 
 def scaled_terms(parts: Sequence[Part], robot: Robot, rigid: Array) -> Scales:
@@ -75,17 +67,11 @@ def told_joints(parts: Sequence[Part], robot: Robot) -> npt.NDArray[np.bool_]:
     return np.array(robot.open_friction) & (fewer >= BOTH_WAYS)
 
 
-def observe_kinds(
-    samples: Samples,
-    system: Rows,
-    told: npt.NDArray[np.bool_],
-    scales: Scales,
-    rigid: Array,
-) -> Array:
+def observe_kinds(part: Part, told: npt.NDArray[np.bool_], scales: Scales, rigid: Array) -> Array:
     """Return the columns of all kinds (n, N, d) through W's filter, zero where not told (n,)."""
-    load, result = system.predict(rigid), []
+    samples, load, result = part.samples, part.system.predict(rigid), []
     for j, terms in enumerate(scales):
-        torque = np.interp(samples.time, system.time, load[j])
+        torque = np.interp(samples.time, part.system.time, load[j])
         motion = samples.q[:, j], samples.dq[:, j], torque, True
         values = np.array([column for term in terms for column in term.columns(*motion)])
         result.append(decimate(values, samples.decimation).T * told[j])

@@ -7,7 +7,7 @@ import numpy as np
 from ..arrays import Array
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
-from ..regression.observation_system import observe
+from ..regression.observation_system import observe, Observed
 from ..signals.filters import lowpass
 from ..signals.preparation import CUTOFF_FACTOR, MIN_CUTOFF, prepare
 from ..signals.recording import Recording
@@ -55,7 +55,8 @@ def at_instants(
     thinned = dataclasses.replace(
         samples, **motion, tau=tau, rate=samples.rate / keep.step, measured=None
     )
-    return Part(thinned, observe(thinned, robot, base))
+    system = observe(thinned, robot, base)
+    return Observed(system, thinned, (system,))
 
 
 def position_bandwidth(q: Array, rate: float) -> float:

@@ -176,11 +176,11 @@ def choose(
     rigid = np.where(links, plain, 0.0)
     scales = scaled_terms(parts, robot, rigid)
     told = told_joints(parts, robot)
-    kinds = [observe_kinds(p.samples, p.system, told, scales, rigid) for p in parts]
+    kinds = [observe_kinds(part, told, scales, rigid) for part in parts]
     size = column_scale(parts, kinds, scales)
     kinds = [D / size[:, None] for D in kinds]
     grams = _grams(parts, kinds, length)
-    theirs = [observe_kinds(p.samples, p.system, told, scales, rigid) for p in instants]
+    theirs = [observe_kinds(part, told, scales, rigid) for part in instants]
     used = _grams_of_instants(parts, instants, [D / size[:, None] for D in theirs], length)
     # Where a model is exact, what rows at instants leave is made by filters alone, and what the
     # others leave is noise, which has no covariance from one row to the next.

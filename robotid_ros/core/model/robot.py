@@ -82,6 +82,12 @@ class Transmission(NamedTuple):
     terms: tuple[tuple[int, FrictionTerm], ...]
 
     @property
+    def columns(self) -> list[int]:
+        """Columns of all its parameters."""
+        rotor = [] if self.inertia is None else [self.inertia]
+        return rotor + [k + i for k, term in self.terms for i in range(len(term.kind.symbols))]
+
+    @property
     def dry(self) -> bool:
         """Whether friction can hold it."""
         return any(term.kind.dry for _, term in self.terms)
@@ -245,6 +251,16 @@ class Robot:
         for column, coupling in zip(range(start, self.p, 3), self.couplings, strict=True):
             found.append(_drive(coupling.ratios, column, True, COUPLED_FRICTION))
         return tuple(found)
+
+    def torques(self, effort: Array) -> Array:
+        """Return the torques (…, n) of published efforts [N·m or N]."""
+        return np.asarray(effort * self.drive_gain)
+
+    @property
+    def largest_efforts(self) -> Array:
+        """Effort limits (n,) in the unit of published efforts; inf of a link on a spring."""
+        with np.errstate(divide='ignore'):
+            return np.asarray(self.limits.effort / np.abs(self.drive_gain))
 
     def of_links(self, chi: Array) -> Array:
         """Return standard parameters (p,), zero but for the inertial ones of links."""

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import Array, rms
+from ..excitation.trajectory import Motion
 from ..model.dynamics import inverse_dynamics
-from ..model.friction import LINK_SIDE_SUFFIX, PLAIN
+from ..model.friction import PLAIN
 from ..model.robot import ElasticRobot, Robot
 from ..signals.samples import STANDSTILL
 
@@ -55,28 +56,6 @@ class PlainFriction:
     def exact(self) -> bool:
         """Whether the friction that it stands for is plain."""
         return self.relative <= EXACT
-
-
-class DriveMotion(NamedTuple):
-    """
-    Samples of a motion.
-
-    Attributes
-    ----------
-    q, dq, ddq : (N, n)
-    successive : whether they follow each other, so that friction may remember its path
-
-    """
-
-    q: Array
-    dq: Array
-    ddq: Array
-    successive: bool = True
-
-    @classmethod
-    def of(cls, time: Array, q: Array, dq: Array) -> 'DriveMotion':
-        """Return the motion of positions and velocities (N, n) at times (N,), N > 1."""
-        return cls(q, dq, np.gradient(dq, time, axis=0))
 
 
 def plain_equivalent(
@@ -128,8 +107,8 @@ def difference(plain: PlainFriction, dq: Array, friction: Array) -> tuple[float,
 def plain_friction(
     robot: Robot,
     chi: Array,
-    fitted: Sequence[DriveMotion] = (),
-    validation: Sequence[DriveMotion] = (),
+    fitted: Sequence[Motion] = (),
+    validation: Sequence[Motion] = (),
 ) -> dict[str, PlainFriction]:
     """
     Fit plain friction to the identified friction of each joint, and of each coupling's motor.
@@ -138,7 +117,7 @@ def plain_friction(
     limit count alike. The difference is that of the `validation` motions where it is larger there.
     """
     recorded, others = (_by_drive(robot, chi, motions) for motions in (fitted, validation))
-    anywhere = _by_drive(robot, chi, [_states_within_limits(robot)])
+    anywhere = _by_drive(robot, chi, [_states_within_limits(robot)], successive=False)
     found = {}
     for name, drive in anywhere.items():
         known = name in recorded and len(recorded[name].speed) >= LEAST_SAMPLES
@@ -161,11 +140,13 @@ class _Drive(NamedTuple):
     plain: list[float]
 
 
-def _by_drive(robot: Robot, chi: Array, motions: Sequence[DriveMotion]) -> dict[str, _Drive]:
+def _by_drive(
+    robot: Robot, chi: Array, motions: Sequence[Motion], successive: bool = True
+) -> dict[str, _Drive]:
     """Return the friction of all motions, by the name of the joint or coupling."""
     parts: dict[str, list[_Drive]] = {}
     for motion in motions:
-        for name, drive in _drives(robot, chi, motion):
+        for name, drive in _drives(robot, chi, motion, successive):
             moves = np.abs(drive.speed) >= STANDSTILL
             kept = drive._replace(speed=drive.speed[moves], torque=drive.torque[moves])
             parts.setdefault(name, []).append(kept)
@@ -179,29 +160,28 @@ def _by_drive(robot: Robot, chi: Array, motions: Sequence[DriveMotion]) -> dict[
     }
 
 
-def _drives(robot: Robot, chi: Array, motion: DriveMotion) -> Iterator[tuple[str, _Drive]]:
+def _drives(
+    robot: Robot, chi: Array, motion: Motion, successive: bool
+) -> Iterator[tuple[str, _Drive]]:
     """Yield the friction of each joint, without that of couplings, and of each coupling."""
-    q, dq, _, successive = motion
+    q, dq, ddq = motion
     loads = None
     if robot.load_dependent and not isinstance(robot, ElasticRobot):
-        loads = inverse_dynamics(robot, robot.of_links(chi), q, dq, motion.ddq)
+        loads = inverse_dynamics(robot, robot.of_links(chi), q, dq, ddq)
     motors = robot.motors.tolist() if isinstance(robot, ElasticRobot) else range(robot.n)
     for j, motor in enumerate(motors):
         torque, plain = np.zeros(len(q)), [0.0, 0.0, 0.0]
-        # Both sides of a spring turn as one where formats have no spring.
-        sides = {'': robot.friction[motor]}
-        if motor != j:
-            sides[LINK_SIDE_SUFFIX] = robot.friction[j]
         load = None if loads is None else loads[:, j]
-        for side, term in ((s, t) for s, terms in sides.items() for t in terms):
+        # Both sides of a spring turn as one where formats have no spring.
+        own = (drive for drive in robot.drives if drive.joints.tolist() in ([j], [motor]))
+        for column, term in (each for drive in own for each in drive.terms):
             if term.kind.spring:  # formats have no ripple, which plain friction therefore misses
                 continue
             columns = term.columns(q[:, motor], dq[:, motor], load, successive)
-            for symbol, values in zip(term.kind.symbols, columns, strict=True):
-                value = float(chi[robot.column(f'{symbol}{side}{j + 1}')])
-                torque += value * values
+            for k, values in enumerate(columns, column):
+                torque += chi[k] * values
                 if term.name in PLAIN:
-                    plain[PLAIN.index(term.name)] += value
+                    plain[PLAIN.index(term.name)] += float(chi[k])
         yield robot.joints[j], _Drive(dq[:, motor], torque, plain)
     for coupling in robot.couplings:
         speed = dq @ coupling.ratios
@@ -210,7 +190,7 @@ def _drives(robot: Robot, chi: Array, motion: DriveMotion) -> Iterator[tuple[str
         yield coupling.name, _Drive(speed, torque, [Fv, Fc, 0.0])
 
 
-def _states_within_limits(robot: Robot) -> DriveMotion:
+def _states_within_limits(robot: Robot) -> Motion:
     """Return random states whose speeds are spread evenly, without acceleration."""
     rng, limits = np.random.default_rng(0), robot.limits
     lower = np.nan_to_num(limits.lower, neginf=-NO_POSITION_LIMIT)
@@ -220,4 +200,4 @@ def _states_within_limits(robot: Robot) -> DriveMotion:
     shares = (np.arange(STATES) + 0.5) / STATES
     dq = fastest * rng.permuted(np.tile(shares[:, None], robot.n), axis=0)
     q, dq = np.vstack([q, q]), np.vstack([dq, -dq])
-    return DriveMotion(q, dq, np.zeros_like(q), successive=False)
+    return Motion(q, dq, np.zeros_like(q))

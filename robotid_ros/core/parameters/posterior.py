@@ -13,7 +13,7 @@ of the cones. Where no constraint is active, one sweep gives independent draws.
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Array, diagonal_scale
+from ..arrays import Array
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from .physical_consistency import (
@@ -25,7 +25,7 @@ from .physical_consistency import (
     SolverError,
     UPPER,
 )
-from .standard import nonnegative_columns, prior_sigma, THIN
+from .standard import nonnegative_columns, prior_sigma, THIN, whitening
 
 # Parallel chains from one start: each gives one draw a round, so that those are independent.
 CHAINS = 1000
@@ -98,9 +98,7 @@ def _untruncated(
     links, positive = robot.first_columns.tolist(), nonnegative_columns(robot)
     prior = BodyPrior(robot.prior, links, positive, sigma, spread, margin=THIN)
     T, origin, weight = scaled_coordinates(prior)
-    scale = diagonal_scale(covariance)
-    values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
-    whiten = (vectors / np.sqrt(np.maximum(values, 1e-10 * values[-1]))).T / scale
+    whiten = whitening(covariance)
     data, target = whiten @ base.matrix @ T, whiten @ value
     bodies = np.repeat(links, 10) + np.tile(np.arange(10), len(links))
 

@@ -273,10 +273,7 @@ def _by_estimate(base: BaseParameters, estimate: Estimate, system: System | None
         normal = penalty.curvature + sum(w.T @ w for w in rows)
         root = _root(normal / (penalty.noise * inflation))
         return _data(root, base, root @ estimate.value, estimate)
-    scale = diagonal_scale(estimate.classical)
-    values, vectors = np.linalg.eigh(estimate.classical / np.outer(scale, scale))
-    root = (vectors / np.sqrt(np.maximum(values, 1e-10 * values[-1]))).T / scale
-    root = root / np.sqrt(inflation)
+    root = whitening(estimate.classical) / np.sqrt(inflation)
     return _data(root, base, root @ estimate.value, estimate)
 
 
@@ -293,6 +290,13 @@ def _unweighted(
         pulled = _root(penalty.curvature / (penalty.noise * inflation))
         root, target = np.vstack([root, pulled]), np.append(target, pulled @ estimate.value)
     return _data(root, base, target, estimate)
+
+
+def whitening(covariance: Array) -> Array:
+    """Return V (b, b) with VᵀV the inverse of a covariance whose smallest values are rounding."""
+    scale = diagonal_scale(covariance)
+    values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
+    return np.asarray((vectors / np.sqrt(np.maximum(values, 1e-10 * values[-1]))).T / scale)
 
 
 def _root(normal: Array) -> Array:

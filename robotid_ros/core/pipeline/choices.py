@@ -113,24 +113,22 @@ def choose_filters(
 
     judging = min(JUDGING, LARGEST_BAND * rate)
     wanted = dataclasses.replace(signals, cutoff=JUDGING_POSITIONS * judging, band=judging)
-    found = [prepare_without_delay(r, robot, base, wanted) for r in recordings]
-    judged = [Part(each.samples, each.system) for each in found]
+    judged = [prepare_without_delay(r, robot, base, wanted) for r in recordings]
     prompt = [
         remove_delay(r, each.delays, signals.stamps)
-        for r, each in zip(recordings, found, strict=True)
+        for r, each in zip(recordings, judged, strict=True)
     ]
     notes = None
-    if not any(each.delays for each in found):
+    if not any(each.delays for each in judged):
         # What looks like a delay with other filters only is an error of the model.
-        notes = tuple(dict.fromkeys(chain.from_iterable(each.notes for each in found)))
+        notes = tuple(dict.fromkeys(chain.from_iterable(each.notes for each in judged)))
     signals = dataclasses.replace(signals, time_offset=False)
     if signals.cutoff:
         return prompt, signals, notes
 
     def observed(cutoff: float, band: float) -> list[Part]:
         chosen = dataclasses.replace(signals, cutoff=cutoff, band=band)
-        found = [prepare_without_delay(r, robot, base, chosen) for r in prompt]
-        return [Part(each.samples, each.system) for each in found]
+        return [prepare_without_delay(r, robot, base, chosen) for r in prompt]
 
     wider = [signals.band] if signals.band else list(BANDS)
     bands = dict.fromkeys(min(band, LARGEST_BAND * rate) for band in wider)
@@ -176,8 +174,7 @@ def choose_from(
 
 def _chosen(recordings: Sequence[Recording], robot: Robot, signals: SignalSettings) -> MixedModel:
     base = base_parameters(robot)
-    found = [prepare_without_delay(r, robot, base, signals) for r in recordings]
-    parts = [Part(each.samples, each.system) for each in found]
+    parts = [prepare_without_delay(r, robot, base, signals) for r in recordings]
     return choose(parts, [at_instants(r, robot, base, signals) for r in recordings], robot, base)
 
 

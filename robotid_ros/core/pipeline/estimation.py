@@ -18,20 +18,20 @@ from ...exceptions import (
 )
 from ..arrays import Array
 from ..elastic_joints.elastic_estimation import account_for_springs, check_deflections
+from ..excitation.trajectory import Motion
 from ..finding_codes import finding
 from ..findings import Finding
 from ..identification_settings import IdentificationSettings, MODEL_ERROR, SIMULATED
 from ..mixed.mixed_model import MixedModel
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import ElasticRobot, Robot
-from ..parameters.plain_friction import DriveMotion
 from ..parameters.standard import basic_solution
 from ..regression.estimate import Estimate
 from ..regression.estimators import add_reference_instruments, fit, MIXED
 from ..regression.goodness_of_fit import Validation
 from ..regression.observation_system import Factors, observe, Observed, Rows, System
 from ..regression.random_effects import agreement
-from ..replay.convergence_history import History
+from ..replay.convergence_history import History, Iteration
 from ..replay.didim import describe_iteration, fit_with_simulated_instruments, identify_closed_loop
 from ..signals.recording import Recording
 from ..signals.samples import Samples
@@ -85,13 +85,13 @@ class Estimation(Observed[System]):
         )
 
     @property
-    def motions(self) -> list[DriveMotion]:
+    def motions(self) -> list[Motion]:
         """Motions that the recording shows: of a long one, or of several, those in memory."""
         samples = self.samples
         if len(self.sampled_systems) == 1:
-            return [DriveMotion(samples.q, samples.dq, samples.ddq)]
+            return [Motion(samples.q, samples.dq, samples.ddq)]
         return [
-            DriveMotion.of(rows.time, rows.q, rows.dq)
+            Motion(rows.q, rows.dq, np.gradient(rows.dq, rows.time, axis=0))
             for rows in self.sampled_systems
             if rows.q is not None and rows.dq is not None and len(rows.time) > 1
         ]
@@ -241,16 +241,12 @@ def _fit_by_simulation(
     progress: Progress,
 ) -> tuple[System, Estimate, History]:
     """Fit along a simulated motion; the replay knows its delays and takes efforts as recorded."""
-    method = settings.method
-    result = identify_closed_loop(
-        recording,
-        robot,
-        base,
-        settings.replay,
-        samples,
-        lambda iteration: progress(describe_iteration(iteration, method)),
-        method,
-    )
+    method, replay = settings.method, settings.replay
+
+    def report(iteration: Iteration) -> None:
+        progress(describe_iteration(iteration, method))
+
+    result = identify_closed_loop(recording, robot, base, replay, samples, report, method)
     estimate, history = result.estimate, result.history
     if method == 'didim':
         return result.system, estimate, history

@@ -1,7 +1,8 @@
 """From a recording to an identification: the steps in their order."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 import dataclasses
+from functools import partial
 
 import numpy as np
 
@@ -15,22 +16,30 @@ from ..diagnostics.data_quality import (
     timing_warnings,
 )
 from ..diagnostics.plausibility import dissipation_warnings, exact_fit_warnings, FittedModel
+from ..diagnostics.trials import Trial
+from ..excitation.trajectory import Motion
 from ..finding_codes import finding, select
 from ..findings import Finding, in_order
 from ..identification_settings import IdentificationSettings, SIMULATED
-from ..model.base_parameters import base_parameters
+from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import ElasticRobot, Robot
-from ..parameters.essential import find_essential
+from ..parameters.essential import Essential, find_essential
 from ..parameters.parameter_choice import compare_on_motion, try_base, try_essential
-from ..parameters.plain_friction import DriveMotion, plain_friction
+from ..parameters.plain_friction import plain_friction
 from ..parameters.standard import basic_solution, standard_parameters
 from ..regression.estimators import MIXED
 from ..regression.goodness_of_fit import Validation
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
-from ..timing.delays import remove_delay
+from ..timing.delays import Delays, remove_delay
 from .choices import choose_model
-from .estimation import check_method, estimate_base_parameters, iterate_friction_load, Progress
+from .estimation import (
+    check_method,
+    estimate_base_parameters,
+    Estimation,
+    iterate_friction_load,
+    Progress,
+)
 from .logs import longest_log, RecordingOrChunks
 from .results import Identification
 from .validation import validate, validate_samples
@@ -86,6 +95,63 @@ def identify(
     return dataclasses.replace(found, findings=findings, history=other.history, compared=other)
 
 
+def _predicted(
+    robot: Robot,
+    settings: IdentificationSettings,
+    delays: Delays,
+    recording: RecordingOrChunks,
+    chi: Array,
+) -> tuple[Validation, list[Motion]]:
+    """Predict the torques of another recording; return its motion as well."""
+    stamps = settings.signals.stamps
+    if isinstance(recording, Recording):
+        samples = prepare(remove_delay(recording, delays, stamps), robot, settings.signals)
+        motion = Motion(samples.q, samples.dq, samples.ddq)
+        return validate_samples(samples, robot, chi), [motion]
+    chunks = (remove_delay(chunk, delays, stamps) for chunk in recording)
+    found = validate(chunks, robot, chi, settings)
+    if (parts := found.parts) is None or len(found.time) < 2:
+        return found, []
+    q, dq = parts.position, parts.velocity
+    return found, [Motion(q, dq, np.gradient(dq, found.time, axis=0))]
+
+
+def _essential(
+    estimation: Estimation, plain: Estimation, settings: IdentificationSettings
+) -> Essential:
+    """Return the essential parameters, with their places among all base parameters."""
+    method, ratio = estimation.estimate.method, settings.essential_ratio
+    bounds = settings.essential_sigma, settings.significance, 'wls' if method == MIXED else method
+    found = find_essential(plain.system, plain.estimate, *bounds, ratio)
+    if (penalty := estimation.system.penalty) is None:
+        return found
+    return dataclasses.replace(found, indices=np.flatnonzero(~penalty.shrunk)[found.indices])
+
+
+def _findings(
+    read: Iterable[Finding],
+    robot: Robot,
+    base: BaseParameters,
+    estimation: Estimation,
+    plain: Estimation,
+    whole: FittedModel,
+    fewer: Trial | None,
+) -> Iterator[Finding]:
+    """Yield what was read of a log, and what its data and their plain fit show."""
+    samples, estimate = estimation.samples, plain.estimate
+    data = data_warnings(robot, base, samples, plain.sampled_systems, estimate, whole)
+    # The log says its unit itself, the configuration what its efforts are worth.
+    of_log, of_data = select(read, 'effort_unit_of_log'), select(data, 'effort_unit')
+    yield from (each for each in read if not (robot.drive_gain_given and each in of_log))
+    yield from estimation.notes
+    yield from (each for each in data if not (of_log and each in of_data))
+    yield from exact_fit_warnings(robot, samples, estimate)
+    yield from dissipation_warnings(whole, estimation.estimate.covariance)
+    yield from identifiability_warnings(robot, samples, estimate, fewer)
+    yield from timing_warnings(plain.system.timing, estimate)
+    yield from estimation.remarks
+
+
 def _identify_by_one_method(
     recording: RecordingOrChunks,
     robot: Robot,
@@ -94,50 +160,34 @@ def _identify_by_one_method(
     progress: Progress,
 ) -> Identification:
     progress('choosing filters, rows and friction')
-    recording, robot, settings, mixed, choices = choose_model(recording, robot, settings)
+    recording, robot, settings, mixed, notes = choose_model(recording, robot, settings)
     progress('preparing signals')
-    notes = list[Finding]()
+    findings = [*notes]
     if settings.method != MIXED:  # which has the load of its plain fit
-        robot, notes = iterate_friction_load(longest_log(recording), robot, settings)
+        robot, more = iterate_friction_load(longest_log(recording), robot, settings)
+        findings += more
     base = base_parameters(robot)
+    # Without what is shrunk: diagnostics look at what that leaves.
+    judged = (robot, base)
+    if mixed is not None and robot is mixed.robot:
+        judged = (mixed.plain, mixed.base)
     estimation = estimate_base_parameters(recording, robot, base, settings, progress, mixed)
     estimate, plain = estimation.estimate, estimation.less_shrunk()
     essential = None
     if settings.essential:
         progress('finding the essential parameters')
-        method = 'wls' if estimate.method == MIXED else estimate.method
-        bounds = settings.essential_sigma, settings.significance, method, settings.essential_ratio
-        essential = find_essential(plain.system, plain.estimate, *bounds)
-        if (penalty := estimation.system.penalty) is not None:
-            indices = np.flatnonzero(~penalty.shrunk)[essential.indices]
-            essential = dataclasses.replace(essential, indices=indices)
+        essential = _essential(estimation, plain, settings)
     progress('finding standard parameters')
     pull = settings.prior_spread, settings.prior_cost
     standard = standard_parameters(robot, base, estimate, estimation.system, *pull)
-    notes = [*choices, *notes, *standard.findings]
+    findings = [*judged[0].warnings, *findings, *standard.findings]
     progress('validating')
     chi = basic_solution(base, estimate.value)
 
-    def predicted(other: RecordingOrChunks, chi: Array) -> tuple[Validation, list[DriveMotion]]:
-        """Predict the torques of another recording; return its motion as well."""
-        delays, stamps = estimation.delays, settings.signals.stamps
-        if isinstance(other, Recording):
-            samples = prepare(remove_delay(other, delays, stamps), robot, settings.signals)
-            motion = DriveMotion(samples.q, samples.dq, samples.ddq)
-            return validate_samples(samples, robot, chi), [motion]
-        chunks = (remove_delay(chunk, delays, stamps) for chunk in other)
-        found = validate(chunks, robot, chi, settings)
-        if (parts := found.parts) is None or len(found.time) < 2:
-            return found, []
-        return found, [DriveMotion.of(found.time, parts.position, parts.velocity)]
-
-    held_out, motions = None, list[DriveMotion]()
+    predicted = partial(_predicted, robot, settings, estimation.delays)
+    held_out, motions = None, list[Motion]()
     if validation is not None:
         held_out, motions = predicted(validation, chi)
-    # Without what is shrunk: diagnostics look at what that leaves.
-    judged = (robot, base)
-    if mixed is not None and robot is mixed.robot:
-        judged = (mixed.plain, mixed.base)
     # Which parameters predict motion that was not fitted: another one, else parts left out.
     fewer, better = None, None
     rigid = not isinstance(robot, ElasticRobot)
@@ -158,7 +208,7 @@ def _identify_by_one_method(
         )
     if better is not None:
         tried = better.values(robot.joints[better.joint], 'base parameters')
-        notes.append(finding('base_predicts_better', **tried))
+        findings.append(finding('base_predicts_better', **tried))
     # A replay has rows of the simulated motion, and rows of springs are combinations: what is
     # compared with other methods is the measured motion.
     samples, systems = estimation.samples, estimation.sampled_systems
@@ -167,26 +217,8 @@ def _identify_by_one_method(
     else:
         fitted = estimation.fitted(robot, base)
     whole = FittedModel(robot, base, systems, estimate.value)
-    read: Iterable[Finding] = getattr(recording, 'notes', ())
-    of_log = select(read, 'effort_unit_of_log')
-    data = data_warnings(*judged, samples, plain.sampled_systems, plain.estimate, whole)
-    if of_log:  # the log says it itself
-        known = select(data, 'effort_unit')
-        data = [each for each in data if each not in known]
-    if judged[0].drive_gain_given:  # which says what currents are worth
-        read = [each for each in read if each not in of_log]
-    findings = (
-        *judged[0].warnings,
-        *notes,
-        *read,
-        *estimation.notes,
-        *data,
-        *exact_fit_warnings(judged[0], samples, plain.estimate),
-        *dissipation_warnings(whole, estimate.covariance),
-        *identifiability_warnings(judged[0], samples, plain.estimate, fewer),
-        *timing_warnings(plain.system.timing, plain.estimate),
-        *estimation.remarks,
-    )
+    read = getattr(recording, 'notes', ())
+    findings += _findings(read, *judged, estimation, plain, whole, fewer)
     return Identification(
         robot=robot,
         method=settings.method,

@@ -12,8 +12,7 @@ from ...exceptions import RecordingError
 from ..arrays import Array, freeze_fields, ReadOnlyArrays
 from ..findings import Finding
 from ..model.base_parameters import BaseParameters
-from ..model.drive_torques import path_columns
-from ..model.dynamics import regressor
+from ..model.dynamics import path_columns, regressor
 from ..model.friction import SHRUNK
 from ..model.robot import ElasticRobot, Robot
 from ..signals.filters import filter_without_phase

@@ -5,7 +5,7 @@ Per joint, they are R of [W D Y] = Q R, with ‖Y − W χ‖ = ‖R [−χ 0 1]
 MAX_BATCHES successive batches, whose scores show the covariance of correlated residuals.
 """
 
-import dataclasses
+from dataclasses import fields, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -75,23 +75,14 @@ def split(
     template: System, factors: Array, counts: npt.NDArray[np.intp], batches: Array
 ) -> Factors:
     """Return the system of the rows of factors of [W D Y] (n, b + d + 1, b + d + 1)."""
-    n, size, _ = factors.shape
-    b = len(template.names)
-    return Factors(
-        template.names,
-        template.units,
-        template.joints,
-        factors[:, :, :b],
-        factors[:, :, -1],
-        np.ones((n, size), dtype=bool),
-        counts,
-        batches,
-        D=None if template.D is None else factors[:, :, b:-1],
-        band=template.band,
-        prior=template.prior,
-        timing=template.timing,
-        penalty=template.penalty,
-    )
+    b, own = len(template.names), {f.name: getattr(template, f.name) for f in fields(System)}
+    own |= {
+        'W': factors[:, :, :b],
+        'Y': factors[:, :, -1],
+        'valid': np.ones(factors.shape[:2], bool),
+    }
+    own['D'] = None if template.D is None else factors[:, :, b:-1]
+    return Factors(**own, counts=counts, batches=batches)
 
 
 def _of_batches(template: System, factors: Array, counts: npt.NDArray[np.intp]) -> Factors:
@@ -114,7 +105,7 @@ def compress(system: System, most_batches: int) -> Factors:
         return _of_batches(system, np.stack([*parts], axis=1), system.valid.sum(axis=1))
     groups = np.array_split(system.batches, min(most_batches, system.batches.shape[1]), axis=1)
     merged = [triangular_factor(g.reshape(len(g), -1, g.shape[-1])) for g in groups]
-    return dataclasses.replace(system, batches=np.stack(merged, axis=1))
+    return replace(system, batches=np.stack(merged, axis=1))
 
 
 def triangular_factor(rows: Array) -> Array:

@@ -13,6 +13,7 @@ import dataclasses
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pinocchio
 
 from ...exceptions import ConfigurationError
@@ -24,7 +25,7 @@ from ..model.robot import ElasticRobot, Robot
 from ..signals.recording import Recording
 from .commanded_logs import commanded_log, first_parameters, make_windows, smooth
 from .servo_fit import Fit, fit_servos, ratio_basis, RATIOS, ServoProblem
-from .servo_simulation import BODIES, DELAY, ServoArm, SYMBOLS
+from .servo_simulation import BODIES, DELAY, ServoArm, UNITS
 
 # Friction terms of a configuration and the parameters that stand for them; viscous friction brakes
 # as the servo's damping does, an offset moves the servo as a bias does.
@@ -53,7 +54,7 @@ class ServoParameter:
 
     Attributes
     ----------
-    symbol, joint : key of `SYMBOLS`, 'delay' or 'bodies'; '' of all joints
+    symbol, joint : key of `UNITS`; '' of all joints
     value, sigma : [unit]; None where the log does not determine it
     unit : SI
     ratio, ratio_sigma : value over the stiffness of the joint; None where that is not determined
@@ -140,21 +141,15 @@ def identify_commanded(
     smoothed = [smooth(log) for log in logs]
     windows = make_windows(logs, smoothed)
     arm = _servo_arm(robot, len(logs), free_bodies, known_mass)
-    rows = [s.valid for s in smoothed]
-    errors = [log.commanded(log.time) - log.q for log in logs]
-    tracking, speed, acceleration = (
-        _rms([x[own] for x, own in zip(values, rows, strict=True)])
-        for values in (errors, [s.dq for s in smoothed], [s.ddq for s in smoothed])
-    )
-    scales = np.maximum(np.stack([tracking, speed, acceleration]), 1e-9)
+    motions = [
+        np.stack([log.commanded(log.time) - log.q, s.dq, s.ddq])[:, s.valid]
+        for log, s in zip(logs, smoothed, strict=True)
+    ]
+    scales = np.sqrt(np.mean(np.concatenate(motions, axis=1) ** 2, axis=1))
     progress('simulating the servos')
-    problem = ServoProblem(arm, windows, scales, prior_spread)
+    problem = ServoProblem(arm, windows, np.maximum(scales, 1e-9), prior_spread)
     problem, fit, covariance = fit_servos(problem, first_parameters(arm, logs, smoothed))
     return _result(robot, problem, fit, covariance, known_mass is not None)
-
-
-def _rms(parts: Sequence[Array]) -> Array:
-    return np.asarray(np.sqrt((np.concatenate(parts) ** 2).mean(axis=0)))
 
 
 def _check_robot(robot: Robot) -> None:
@@ -228,17 +223,24 @@ def _result(
             ratio = None, None
         if value is None:
             (undetermined if ratio[0] is None else ratios).append(f'{symbol} {name}'.strip())
-        unit = _unit(symbol, joint >= 0 and bool(robot.prismatic[robot.order[joint]]))
+        slides = joint >= 0 and bool(robot.prismatic[robot.order[joint]])
+        unit = UNITS[symbol].format(f='N' if slides else 'N·m', l='m' if slides else 'rad')
         found.append(ServoParameter(symbol, name, value, sigma, unit, *ratio))
     found.sort(key=lambda p: robot.joints.index(p.joint) if p.joint else robot.n)
     noise = np.sqrt(fit.joint_costs / problem.windows.valid.sum())
-    findings = [
-        *([] if scale_known else [finding('servo_scale')]),
-        *([finding('servo_ratios', parameters=ratios)] if ratios else []),
-        *([finding('servo_undetermined', parameters=undetermined)] if undetermined else []),
-        *_limit_findings(arm, fit, joints),
-        *_misfit_findings(problem, fit, noise, joints),
-    ]
+    findings = [] if scale_known else [finding('servo_scale')]
+    if ratios:
+        findings.append(finding('servo_ratios', parameters=ratios))
+    if undetermined:
+        findings.append(finding('servo_undetermined', parameters=undetermined))
+    if free := [k for k in range(robot.n) if ('limit', k) not in arm.names]:
+        asked, names = tuple(fit.asked[free].tolist()), [joints[k] for k in free]
+        findings.append(finding('servo_not_saturated', names, torques=asked))
+    share = noise / tracking
+    correlation = _correlation(fit.residual, problem.windows.valid)
+    if bad := np.flatnonzero((share > UNEXPLAINED) & (correlation > CORRELATED)).tolist():
+        left, names = tuple(share[bad].tolist()), [joints[k] for k in bad]
+        findings.append(finding('servo_misfit', names, shares=left))
     back = np.argsort(robot.order)
     return Commanded(
         robot,
@@ -260,29 +262,8 @@ def _determined(value: float, sigma: float, size: float) -> tuple[float | None, 
     return (float(value), float(sigma)) if known else (None, None)
 
 
-def _unit(symbol: str, slides: bool) -> str:
-    if symbol in (DELAY, BODIES):
-        return 's' if symbol == DELAY else '1'
-    return SYMBOLS[symbol].format(f='N' if slides else 'N·m', l='m' if slides else 'rad')
-
-
-def _limit_findings(arm: ServoArm, fit: Fit, joints: Sequence[str]) -> list[Finding]:
-    open_joints = [k for k in range(arm.robot.n) if ('limit', k) not in arm.names]
-    if not open_joints:
-        return []
-    names = [joints[k] for k in open_joints]
-    return [finding('servo_not_saturated', names, torques=tuple(fit.asked[open_joints].tolist()))]
-
-
-def _misfit_findings(
-    problem: ServoProblem, fit: Fit, noise: Array, joints: Sequence[str]
-) -> list[Finding]:
-    r, both = fit.residual, problem.windows.valid[:, 1:] & problem.windows.valid[:, :-1]
-    products = (r[:, 1:] * r[:, :-1] * both[:, :, None]).sum(axis=(0, 1))
-    correlation = products / np.maximum((r**2).sum(axis=(0, 1)), 1e-300)
-    share = noise / problem.scales[0]
-    bad = np.flatnonzero((share > UNEXPLAINED) & (correlation > CORRELATED)).tolist()
-    if not bad:
-        return []
-    names = [joints[k] for k in bad]
-    return [finding('servo_misfit', names, shares=tuple(share[bad].tolist()))]
+def _correlation(residual: Array, valid: npt.NDArray[np.bool_]) -> Array:
+    """Return the correlation of neighbouring residuals (W, S, n), (n,)."""
+    both = (valid[:, 1:] & valid[:, :-1])[:, :, None]
+    products = (residual[:, 1:] * residual[:, :-1] * both).sum(axis=(0, 1))
+    return np.asarray(products / np.maximum((residual**2).sum(axis=(0, 1)), 1e-300))

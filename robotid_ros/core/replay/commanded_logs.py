@@ -238,13 +238,9 @@ def first_parameters(
             coefficients = lsq_linear(A / size, y, (least, np.full(5, np.inf))).x / size
             cost += float(np.mean((A @ coefficients - y) ** 2)) / max(float(np.var(y)), 1e-18)
             stiffness = 1.0 / float(coefficients[0])
-            for symbol, value in zip(
-                ('armature', 'damping', 'Fc', 'bias'),
-                (*(coefficients[1:4] * stiffness), -coefficients[4]),
-                strict=True,
-            ):
-                values[symbol, j] = float(value)
-            values['stiffness', j] = stiffness
+            symbols = ('armature', 'damping', 'Fc', 'bias', 'stiffness')
+            terms = (*(coefficients[1:4] * stiffness), -coefficients[4], stiffness)
+            values |= {(s, j): float(term) for s, term in zip(symbols, terms, strict=True)}
         found.append(values)
         costs.append(cost)
     best = int(np.argmin(costs))

@@ -305,7 +305,7 @@ def make_replay_problem(
     recording = recording.select(robot.joints)
     law = make_control_law(_controller(recording, settings), robot.joints, robot.drive_gain)
     start, desired = reference_on_grid(recording, law.rate)
-    effort, delay = recording.effort * robot.drive_gain, find_effort_delay(recording, settings)
+    effort, delay = robot.torques(recording.effort), find_effort_delay(recording, settings)
     torque = torque_on_grid(recording, effort, start, len(desired.q), law.rate, delay)
     replay = ReplayProblem(robot, base, law, desired, torque, settings, start=start)
     if samples is None:

@@ -7,7 +7,6 @@ import dataclasses
 from typing import NamedTuple
 
 import numpy as np
-import pinocchio
 from scipy.optimize import lsq_linear
 
 from ...exceptions import DivergenceError
@@ -109,11 +108,9 @@ class ServoProblem:
     def bounds(self, theta: Array) -> tuple[Array, Array]:
         """Return bounds (m,) of parameters from a start."""
         low, high = np.zeros_like(theta), np.full_like(theta, np.inf)
-        model = self.arm.models(np.ones(self.arm.robot.n))[0]
-        data = model.createData()
-        states = self.windows.state[::5, 0]
-        mass = np.min([np.diag(pinocchio.crba(model, data, q)) for q in states], axis=0)
-        slowest = self.arm.values(theta)['stiffness'][0] / FASTEST**2 - mass
+        masses = self.arm.mass_matrices(self.windows, np.ones(self.arm.robot.n))
+        least = np.diagonal(masses, axis1=1, axis2=2).min(axis=0)
+        slowest = self.arm.values(theta)['stiffness'][0] / FASTEST**2 - least
         for k, (symbol, joint) in enumerate(self.arm.names):
             if symbol == 'bias':
                 low[k] = -np.inf

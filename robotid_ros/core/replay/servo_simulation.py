@@ -22,12 +22,12 @@ from ..arrays import Array
 from ..model.dynamics import model_with
 from ..model.robot import Robot
 
-# Symbols of the parameters of a joint, with their units as of `TermKind`.
-SYMBOLS: Mapping[str, str] = {
-    'stiffness': '{f}/{l}', 'damping': '{f}·s/{l}', 'armature': '{f}·s²/{l}', 'Fc': '{f}',
-    'Fst': '{f}', 'Fl': '1', 'bias': '{l}', 'limit': '{f}',
-}  # fmt: skip
 DELAY, BODIES = 'delay', 'bodies'
+# Symbols of the parameters, of a joint but for the delay, with their units as of `TermKind`.
+UNITS: Mapping[str, str] = {
+    'stiffness': '{f}/{l}', 'damping': '{f}·s/{l}', 'armature': '{f}·s²/{l}', 'Fc': '{f}',
+    'Fst': '{f}', 'Fl': '1', 'bias': '{l}', 'limit': '{f}', BODIES: '1', DELAY: 's',
+}  # fmt: skip
 # Longest step [s] of a result, and on the way there: at 50 Hz commands that jump by 0.25 rad, the
 # first errs by 3 µs of the delay, the second by 50 µs. The fastest of a joint's rates times a step
 # is to be below `MAX_RATE_STEP`, where the midpoint rule errs by less than 1 % of what decays.
@@ -103,7 +103,7 @@ class ServoArm:
         """Return the parameters by symbol of rows theta (R, m): (R, n), the delay (R,)."""
         theta = np.atleast_2d(theta)
         rows, n = len(theta), self.robot.n
-        found = {s: np.tile(self.fixed.get(s, np.zeros(n)), (rows, 1)) for s in SYMBOLS}
+        found = {s: np.tile(self.fixed.get(s, np.zeros(n)), (rows, 1)) for s in UNITS}
         found[BODIES], found[DELAY] = np.ones((rows, n)), np.zeros(rows)
         for column, (symbol, joint) in zip(theta.T, self.names, strict=True):
             if symbol == DELAY:
@@ -125,6 +125,13 @@ class ServoArm:
                 model.inertias[k + 1] = body + added[1] if added and added[0] == k else body
             models.append(model)
         return models
+
+    def mass_matrices(self, windows: Windows, scale: Array) -> Array:
+        """Return M where some windows start, (P, n, n), of bodies times their scales (n,)."""
+        model, starts = self.models(scale)[0], windows.state[:, 0]
+        data = model.createData()
+        some = starts[:: max(1, len(starts) // 10)]
+        return np.array([np.array(pinocchio.crba(model, data, q)) for q in some])
 
 
 class Rigid(NamedTuple):
@@ -226,12 +233,8 @@ class Simulated(NamedTuple):
 def step_of(arm: ServoArm, windows: Windows, theta: Array, longest: float) -> float:
     """Return the step [s] at which the fastest joint of parameters (m,) is followed."""
     values = arm.values(theta)
-    model = arm.models(values[BODIES][0])[0]
-    data, least = model.createData(), np.full(arm.robot.n, np.inf)
-    for q in windows.state[:: max(1, len(windows.state) // 10), 0]:
-        mass = np.triu(pinocchio.crba(model, data, q))
-        mass = mass + np.triu(mass, 1).T + np.diag(values['armature'][0])
-        least = np.minimum(least, 1.0 / np.diag(np.linalg.inv(mass)))
+    mass = arm.mass_matrices(windows, values[BODIES][0]) + np.diag(values['armature'][0])
+    least = 1.0 / np.diagonal(np.linalg.inv(mass), axis1=1, axis2=2).max(axis=0)
     rates = values['damping'][0] / least, np.sqrt(values['stiffness'][0] / least)
     fastest = float(np.max(rates))
     return float(np.clip(MAX_RATE_STEP / max(fastest, 1e-9), SHORTEST_STEP, longest))

@@ -185,7 +185,8 @@ def ground_height(robot: Robot, workspace: Workspace) -> float:
     The root frame of an arm is where it is bolted down; that of a robot with a body of its own may
     be far above its feet or its pedestal.
     """
-    scene = CollisionScene(robot, dataclasses.replace(workspace, ground=None))
+    alone = dataclasses.replace(workspace, ground=None, lower=(), upper=())
+    scene = CollisionScene(robot, alone)
     heights = [0.0]
     for body in scene.geometry.geometryObjects:
         if body.parentJoint == 0:  # lowest point of the box of a body that is fixed to the base
@@ -200,12 +201,13 @@ def ground_height(robot: Robot, workspace: Workspace) -> float:
 
 def overlapping_pairs(robot: Robot, workspace: Workspace) -> tuple[str, ...]:
     """Return the pairs 'link_a/link_b', with one link between them, whose shapes overlap."""
-    near = dataclasses.replace(workspace, distance=min(DISTANCES), ground=None)
-    scene = CollisionScene(robot, near)
+    near = min(DISTANCES)
+    alone = dataclasses.replace(workspace, distance=near, ground=None, lower=(), upper=())
+    scene = CollisionScene(robot, alone)
     if not scene.pairs:
         return ()
     poses = random_configurations(robot, POSES)
-    touching = (scene.clearances(poses)[:, : scene.pairs] < 0.0).mean(axis=0)
+    touching = (scene.clearances(poses) < 0.0).mean(axis=0)
     parents, bodies = list(robot.model.parents), scene.geometry.geometryObjects
     found = []
     for pair, share in zip(scene.geometry.collisionPairs, touching, strict=True):

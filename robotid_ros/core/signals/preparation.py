@@ -159,7 +159,7 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
         q,
         dq,
         ddq,
-        even.recording.effort * robot.drive_gain,
+        robot.torques(even.recording.effort),
         even.rate,
         valid,
         even.noise,

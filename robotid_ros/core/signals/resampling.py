@@ -247,9 +247,7 @@ def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> Un
             even.joints, even.position, even.effort, rate=rate, where=recording.source
         )
         recording.passed.add(check)
-    with np.errstate(divide='ignore'):  # a link on a spring has no drive
-        largest = robot.limits.effort / np.abs(robot.drive_gain)
-    cut = clipped_samples(even.effort, largest)
+    cut = clipped_samples(even.effort, robot.largest_efforts)
     notes += [
         finding('effort_clipped', [joint], share=share)
         for joint, share in zip(robot.joints, cut.mean(axis=0), strict=True)
@@ -262,7 +260,7 @@ def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> Un
     ]
     period, noise = find_period(recording), None
     if period is not None:
-        noise = noise_between_periods(even.effort * robot.drive_gain, rate, period)
+        noise = noise_between_periods(robot.torques(even.effort), rate, period)
     if settings.averaging and period is not None and measured.all() and not cut.any():
         even, rate, measured = average_periods(even, rate, period)
         cut = np.zeros(even.position.shape, dtype=bool)

@@ -16,7 +16,7 @@ from ..arrays import Array
 from ..excitation.limits import check_efforts
 from ..excitation.trajectory import CubicWaypoints, Waypoints
 from ..model import inverse_dynamics, Robot
-from ..model.drive_torques import friction
+from ..model.dynamics import friction
 from ..model.robot import ElasticRobot
 
 # In which the effort that holds the robot is built up before a motion, and taken away after it
@@ -101,7 +101,7 @@ def goal_with_efforts(
         ends = (places == len(time) - 1)[:, None]
         return np.where(ends, held, predicted(places)) + left * (present - first)
 
-    return _with_efforts(goal, edges, time, torque, robot.limits.effort / np.abs(robot.drive_gain))
+    return _with_efforts(goal, edges, time, torque, robot.largest_efforts)
 
 
 def slowed(goal: Waypoints, factor: float) -> Waypoints:
@@ -197,5 +197,4 @@ def _with_efforts(
 def check_feed_forward(motion: Waypoints, robot: Robot, share: float) -> None:
     """Raise a `LimitError` for efforts beyond a share of the robot's limits."""
     assert motion.tau is not None
-    limits = share * robot.limits.effort / np.abs(robot.drive_gain)
-    check_efforts(motion.joints, motion.time, motion.tau, limits)
+    check_efforts(motion.joints, motion.time, motion.tau, share * robot.largest_efforts)

@@ -64,7 +64,7 @@ def ros2_controller(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
         'guard': package.upper(),
         'robot': robot,
         'notes': notes,
-        'limits': robot.limits.effort / np.abs(robot.drive_gain),
+        'limits': robot.largest_efforts,
         'links': _links(model),
         'last': robot.links[-1],
         'drives': _drives(model, robot),

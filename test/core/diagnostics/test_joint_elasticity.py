@@ -8,8 +8,7 @@ from robotid_ros.core.diagnostics.joint_elasticity import elasticity_warnings
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model.base_parameters import base_parameters
-from robotid_ros.core.model.drive_torques import friction
-from robotid_ros.core.model.dynamics import inverse_dynamics
+from robotid_ros.core.model.dynamics import friction, inverse_dynamics
 from robotid_ros.core.model.parameters import INERTIAL
 from robotid_ros.core.parameters.standard import basic_solution
 from robotid_ros.core.pipeline.identification import identify

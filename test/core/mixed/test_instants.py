@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.mixed.columns import KIND, Part
+from robotid_ros.core.mixed.columns import KIND
 from robotid_ros.core.mixed.instants import at_instants, position_bandwidth, ROWS
 from robotid_ros.core.mixed.mixed_model import choose
 from robotid_ros.core.model import inverse_dynamics
@@ -38,7 +38,7 @@ def test_the_bandwidth_is_that_of_the_fastest_joint(frequency, amplitude):
 def test_rows_are_the_dynamics_at_instants():
     recording = recorded(lambda q, dq, load: 0.0 * dq, noise=0.0)
     part = at_instants(recording, ROBOT, BASE, SIGNALS)
-    samples, system = part
+    samples, system = part.samples, part.system
     standard = 1.1 * ROBOT.prior
     for j, damping in enumerate((0.5, 0.8, 0.4)):
         standard[ROBOT.column(f'Fv{j + 1}')] = damping
@@ -53,9 +53,9 @@ def test_rows_are_the_dynamics_at_instants():
 
 def test_a_long_recording_is_thinned():
     recording = recorded(seconds=120.0)
-    samples, system = at_instants(recording, ROBOT, BASE, SIGNALS)
-    assert ROWS <= len(system.time) < 2 * ROWS
-    assert samples.rate == pytest.approx(200.0 / (len(recording.time) // ROWS))
+    part = at_instants(recording, ROBOT, BASE, SIGNALS)
+    assert ROWS <= len(part.system.time) < 2 * ROWS
+    assert part.samples.rate == pytest.approx(200.0 / (len(recording.time) // ROWS))
 
 
 def test_where_the_model_is_exact_rows_at_instants_count_for_little():
@@ -63,8 +63,8 @@ def test_where_the_model_is_exact_rows_at_instants_count_for_little():
     for law in (coulomb, stribeck, ripple):
         recording = recorded(law, noise=1e-3)
         observed = prepare_without_delay(recording, ROBOT, BASE, SIGNALS)
-        samples, system = observed.samples, observed.system
-        parts, instants = [Part(samples, system)], [at_instants(recording, ROBOT, BASE, SIGNALS)]
+        system = observed.system
+        parts, instants = [observed], [at_instants(recording, ROBOT, BASE, SIGNALS)]
         model = choose(parts, instants, ROBOT, BASE)
         weights = model.shrinkage.weights
         torques = np.sum(model.instants[''] ** 2)
@@ -78,9 +78,8 @@ def test_the_factor_holds_the_rows():
     """U [χ; −1] has the squares that the weighted rows leave, of any parameters."""
     recording = recorded(stribeck)
     observed = prepare_without_delay(recording, ROBOT, BASE, SIGNALS)
-    samples, system = observed.samples, observed.system
     instants = at_instants(recording, ROBOT, BASE, SIGNALS)
-    model = choose([Part(samples, system)], [instants], ROBOT, BASE)
+    model = choose([observed], [instants], ROBOT, BASE)
     names = [*BASE.names, '']
     factor = np.column_stack([model.instants[name] for name in names])
     assert len(model.instants) == BASE.rank + len(KIND) * ROBOT.n + 1

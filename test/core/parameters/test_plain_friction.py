@@ -5,16 +5,13 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
+from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, CoupledMotorSettings, RobotSettings
 from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.core.model.friction import TERMS
 from robotid_ros.core.model.parameters import INERTIAL
-from robotid_ros.core.parameters.plain_friction import (
-    DriveMotion,
-    plain_equivalent,
-    plain_friction,
-)
+from robotid_ros.core.parameters.plain_friction import plain_equivalent, plain_friction
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.logs import LogSet
 from robotid_ros.core.signals.recording import Recording
@@ -91,7 +88,7 @@ def test_every_term_counts_as_the_model_has_it(term):
     chi[drives] = rng.uniform(0.5, 1.0, drives.sum())
     q, dq, ddq = (np.tile(x, 2)[:, : robot.n] for x in motion(np.arange(2000) / 200.0, 1))
     moving = np.abs(dq) > 0.02
-    found = plain_friction(robot, chi, [DriveMotion(q, dq, ddq)])
+    found = plain_friction(robot, chi, [Motion(q, dq, ddq)])
     others = np.array([p.symbol in (*INERTIAL, 'Ia', 'Kq') for p in robot.parameters])
     friction = inverse_dynamics(robot, chi, q, dq, ddq, successive=True)
     friction -= inverse_dynamics(robot, np.where(others, chi, 0.0), q, dq, ddq)
@@ -111,7 +108,7 @@ def test_of_a_motor_that_turns_several_joints_nothing_is_negative():
     chi = np.array(robot.prior)
     chi[[robot.column('Fv24'), robot.column('Fc24')]] = -0.1, 0.7
     q, dq, ddq = (np.tile(x, 2)[:, :4] for x in motion(np.arange(2000) / 200.0, 1))
-    found = plain_friction(robot, chi, [DriveMotion(q, dq, ddq)])
+    found = plain_friction(robot, chi, [Motion(q, dq, ddq)])
     assert [*found] == [*robot.joints, 'wrist']
     assert found['wrist'].viscous == 0.0 and 0.0 < found['wrist'].coulomb < 0.7
     assert found['arm'].exact and not found['wrist'].exact
