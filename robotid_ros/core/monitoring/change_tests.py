@@ -230,13 +230,6 @@ class ForgettingLeastSquares:
         return np.asarray(np.sum(left**2, axis=1))
 
 
-class ChangedGroup(NamedTuple):
-    """A group that changed, and whether it is clear: no other one explains nearly as much."""
-
-    group: ParameterGroup
-    clear: bool
-
-
 class Evidence(NamedTuple):
     """
     What rows say of changes of the followed parameters.
@@ -325,15 +318,16 @@ class ChangeTests:
         sizes = [len(group.members) for group in followed.groups]
         self._thresholds = np.array([chdtri(n, erfc(significance / np.sqrt(2.0))) for n in sizes])
 
-    def find(self, rows: ForgettingLeastSquares, noise: Array) -> list[ChangedGroup]:
+    def find(
+        self, rows: ForgettingLeastSquares, noise: Array
+    ) -> tuple[list[ParameterGroup], bool]:
         """
-        Return the groups that changed, the one that explains most first.
+        Return the groups that changed, the one that explains most first, and whether it is clear.
 
-        Each next group has to be significant beside those before it. `noise` (n,) is the σ that a
-        row of each joint counts with.
+        No other group explains nearly as much then. Each next group has to be significant beside
+        those before it. `noise` (n,) is the σ that a row of each joint counts with.
         """
-        found: list[ChangedGroup] = []
-        chosen: list[int] = []
+        chosen, clear = list[int](), False
         price = PRICE * np.array([len(group.members) for group in self.groups])
         while len(chosen) < len(self.groups):
             free = [self.groups[k] for k in chosen]
@@ -343,11 +337,11 @@ class ChangeTests:
             best = int(np.argmax(np.where(statistics > self._thresholds, gain, -np.inf)))
             if statistics[best] <= self._thresholds[best]:
                 break
-            others = np.delete(gain, [best, *chosen])
-            clear = not len(others) or gain[best] - float(others.max()) > MARGIN
-            found.append(ChangedGroup(self.groups[best], clear))
+            if not chosen:
+                others = np.delete(gain, best)
+                clear = not len(others) or gain[best] - float(others.max()) > MARGIN
             chosen.append(best)
-        return found
+        return [self.groups[k] for k in chosen], clear
 
     def strength(self, group: ParameterGroup, rows: ForgettingLeastSquares, noise: Array) -> float:
         """Return what a group alone explains, over its threshold."""

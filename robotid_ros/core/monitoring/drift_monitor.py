@@ -134,9 +134,9 @@ class ChangeTrial:
         # σ of rows about their own fit, whatever changed.
         fitted, _ = self._tests.estimate(self.rows, self._noise.per_row(), self._tests.groups)
         noise = self._noise.per_row_of(self.rows, fitted)
-        found = self._tests.find(self.rows, noise)
+        found, clear = self._tests.find(self.rows, noise)
         if found:
-            group, *free = (each.group for each in found)
+            group, *free = found
             value, sigma = self._tests.estimate(self.rows, noise, (group, *free))
             new = group != self.suspected or self._late_from is None
             if new:  # some of the last rows may say that it was not there yet
@@ -145,7 +145,7 @@ class ChangeTrial:
                     self._restart(rows[0])
                     for row in rows:
                         self.add(row)
-            if found[0].clear and not self._is_over(value):
+            if clear and not self._is_over(value):
                 if new:  # rows that come later have to confirm it
                     self.suspected, self._value = group, value[list(group.members)]
                     self._late_from = stamp + round(self._duration() * 1e9)
@@ -364,8 +364,9 @@ class DriftMonitor:
         """Begin a trial where rows show a change; where not, learn where groups start."""
         noise = self._noise.per_row()
         for rows in (*self._windows(), *self._recent, self._rows):
-            if found := self._tests.find(rows, noise):
-                group = found[0].group
+            found, _ = self._tests.find(rows, noise)
+            if found:
+                group = found[0]
                 value = self._tests.estimate(rows, noise, (group,))[0][list(group.members)]
                 self._trial = ChangeTrial(
                     self.followed, self._tests, self._noise, self._settings, group, value

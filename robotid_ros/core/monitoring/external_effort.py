@@ -37,15 +37,6 @@ RESOLUTION = 1.0 / (2.0 * np.pi)
 MAX_SAMPLES = 50_000
 
 
-class FilteredMotion(NamedTuple):
-    """Position, velocity, acceleration and effort of the joints at one time, (n,) each."""
-
-    q: Array
-    dq: Array
-    ddq: Array
-    tau: Array
-
-
 class MomentumObserver:
     """
     Observes external efforts; no acceleration and no inverse of M(q) is needed.
@@ -97,55 +88,56 @@ class MomentumObserver:
         self.observed, self.inertia = np.zeros((3, n)), np.zeros((n, n))
         self._last: tuple[Array, Array] | None = None
 
-    def start(self, motion: FilteredMotion) -> None:
-        """Start anew with what is known of friction at this time."""
-        momentum, rate = self._momentum_and_rate(motion)
+    def start(self, motion: Array, effort: Array) -> None:
+        """Start anew, with positions and two derivatives (3, n), and efforts (n,)."""
+        momentum, rate = self._momentum_and_rate(motion, effort)
         self.observed = -rate
         self.observed[0] = 0.0
         self._last = momentum, rate
 
-    def step(self, motion: FilteredMotion, h: float) -> None:
+    def step(self, motion: Array, effort: Array, h: float) -> None:
         """Go on to what is measured h [s] later."""
         if self._last is None:
-            self.start(motion)
+            self.start(motion, effort)
             return
-        (before, rate_before), (momentum, rate) = self._last, self._momentum_and_rate(motion)
+        before, rate_before = self._last
+        momentum, rate = self._momentum_and_rate(motion, effort)
         mean = -0.5 * (rate_before + rate)
         mean[0] += (momentum - before) / h
         share = 1.0 - np.exp(-self._gain * h)
         self.observed = self.observed + share * (mean - self.observed)
         self._last = momentum, rate
 
-    def _momentum_and_rate(self, motion: FilteredMotion) -> tuple[Array, Array]:
+    def _momentum_and_rate(self, motion: Array, effort: Array) -> tuple[Array, Array]:
         """
         Return p (n,), and (3, n) what changes it: the expected, less what friction may hide.
 
         Rows 1 and 2 are how far friction may lie below and above the expected one, negative.
         """
-        q, dq, _, tau = motion
+        q, dq, _ = motion
         self.inertia, rates = self._model.mass_matrix(q), np.empty_like(self.observed)
         friction, below, above = self._friction(motion)
-        rates[0] = self._model.momentum_rate(q, dq) + tau - friction
+        rates[0] = self._model.momentum_rate(q, dq) + effort - friction
         rates[1], rates[2] = -below, -above
         return self.inertia @ dq, rates
 
-    def _friction(self, motion: FilteredMotion) -> tuple[Array, Array, Array]:
+    def _friction(self, motion: Array) -> tuple[Array, Array, Array]:
         """Return the expected friction, and how far it may lie below and above, (n,) each."""
-        drives = self._model.drives
-        speed, acceleration = motion.dq, motion.ddq
+        drives, (q, dq, acceleration) = self._model.drives, motion
+        speed = dq
         if self._coupled:
             speed, acceleration = drives @ speed, drives @ acceleration
         own = np.abs(speed)
         turned = own > TURNING_SPEED * self._standstill
         self._direction[turned] = np.sign(speed[turned])
-        load = self._model.transmitted(motion.q, motion.dq)
+        load = self._model.transmitted(q, dq)
         slow = own < self._standstill + self._resolution * np.abs(acceleration)
         if not slow.any():
-            friction = self._model.drive_friction(motion.q, speed, load)
+            friction = self._model.drive_friction(q, speed, load)
             below = above = np.zeros_like(friction)
         else:  # some drives may turn either way
             low, high = (
-                self._model.drive_friction(motion.q, np.where(slow, end, speed), load)
+                self._model.drive_friction(q, np.where(slow, end, speed), load)
                 for end in (
                     np.minimum(speed, -self._standstill),
                     np.maximum(speed, self._standstill),
@@ -260,17 +252,16 @@ class ExternalEffortEstimator:
         if not self._states.effort_reported or self._states.age < self._settling_time:
             self._running = False
             return None
-        q, dq, ddq = self._states.motion
-        motion = FilteredMotion(q, dq, ddq, self._states.effort)
+        motion, torque = self._states.motion, self._states.effort
         if self._running:
-            self._observer.step(motion, step)
+            self._observer.step(motion, torque, step)
         else:
-            self._observer.start(motion)
+            self._observer.start(motion, torque)
         observed = self._observer.observed
         self._running = bool(np.isfinite(observed).all())
         if not self._running:
             return None
-        inertia = np.sqrt((self._observer.inertia**2).sum(axis=1))
+        (q, dq, _), inertia = motion, np.sqrt((self._observer.inertia**2).sum(axis=1))
         effort, below, above = observed
         hidden = self._friction.sigma(dq, effort, below + above, step)
         return ExternalEffort(stamp, q, dq, inertia, effort, below, above, hidden)

@@ -1,12 +1,11 @@
 """Settings of what is watched of a robot at work: contacts and drift."""
 
 import dataclasses
-from dataclasses import dataclass
 
 from ...settings import setting
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class ContactSettings:
     """External effort, wrench and contact, live from the joint states."""
 

@@ -19,8 +19,8 @@ from ..excitation.collision_bodies import BodyFrame
 from ..model.inertial_columns import LINEAR, QUADRATIC
 from ..model.parameters import INERTIAL, PINOCCHIO_ORDER
 from ..model.robot import Robot
-from ..rank import DEPENDENT, PREDICTED
-from .payload import nearest_possible, OPEN_SHARE, Payload, SIGNIFICANT, UPPER
+from ..rank import PREDICTED
+from .payload import nearest_possible, open_factors, OPEN_SHARE, Payload, SIGNIFICANT, UPPER
 
 # A sensor measures what acts on it, or what it exerts.
 ACTION, REACTION = -1.0, 1.0
@@ -173,11 +173,13 @@ def identify_at_sensor(
     for step in range(STEPS):
         J, axes = jacobian(g, value)
         rows = (J[:, :, :used] / sigma[:, None]).reshape(6 * N, used)
-        solved = _solve(rows, (wrench / sigma).ravel())
-        value, left = solved.value[:10], wrench - J[:, :, :used] @ solved.value
-        rms = np.sqrt(np.sum(left.reshape(N, 2, 3) ** 2, axis=(0, 2)) / (3 * N - solved.rank / 2))
+        root, U, _ = open_factors(rows)
+        solved = root @ (U.T @ (wrench / sigma).ravel())
+        value, left = solved[:10], wrench - J[:, :, :used] @ solved
+        freedom = 3 * N - root.shape[1] / 2
+        rms = np.sqrt(np.sum(left.reshape(N, 2, 3) ** 2, axis=(0, 2)) / freedom)
         sigma = np.maximum(np.repeat(rms, 3), least)
-        turn = axes @ solved.value[16:] if heavy else np.zeros(3)
+        turn = axes @ solved[16:] if heavy else np.zeros(3)
         g = pinocchio.exp3(turn) @ g
         if step and np.linalg.norm(turn) < CONVERGED:
             break
@@ -187,9 +189,9 @@ def identify_at_sensor(
     correlation = np.clip(correlation, 0.0, MOST_CORRELATION)
     residual = sigma * np.sqrt((1.0 + correlation) / (1.0 - correlation))
     rows = (J[:, :, :used] / residual[:, None]).reshape(6 * N, used)
-    solved = _solve(rows, (wrench / residual).ravel())
-    covariance = solved.root @ solved.root.T
-    free = solved.value[:10]
+    root, U, unknown = open_factors(rows)
+    solved, covariance = root @ (U.T @ (wrench / residual).ravel()), root @ root.T
+    free = solved[:10]
     if not turning and free[9] > 0.0:  # any inertia explains the poses: that of a small ball
         h, m = free[6:9], free[9]
         free[:6] = ((h @ h / m + m * BALL**2) * np.eye(3) - np.outer(h, h) / m)[UPPER]
@@ -197,33 +199,11 @@ def identify_at_sensor(
     order = [*range(10, used), *range(10)]
     A = np.linalg.qr(rows[:, order])[1][used - 10 :, used - 10 :]
     value = nearest_possible(A, A @ free, free)
-    payload = Payload(frame, value, covariance[:10, :10], solved.unknown[:10], free)
+    payload = Payload(frame, value, covariance[:10, :10], unknown[:10], free)
     spread = np.linalg.eigvalsh(covariance[16:, 16:])[-1] ** 0.5 if heavy else np.inf
-    model = SensorModel(value, solved.value[10:16], g, sign)
+    model = SensorModel(value, solved[10:16], g, sign)
     offset_sigma = np.sqrt(np.diag(covariance)[10:16])
     return SensedBody(payload, model, offset_sigma, float(spread), residual)
-
-
-class _Solution(NamedTuple):
-    """Least squares (p,), a root (p, r) of its covariance, directions (p, k) that are open."""
-
-    value: Array
-    root: Array
-    unknown: Array
-
-    @property
-    def rank(self) -> int:
-        return self.root.shape[1]
-
-
-def _solve(rows: Array, y: Array) -> _Solution:
-    size = np.linalg.norm(rows, axis=0)
-    scale = np.divide(1.0, size, out=np.ones_like(size), where=size > 0.0)
-    U, s, Vt = np.linalg.svd(rows * scale, full_matrices=False)
-    rank = int(np.sum(s > DEPENDENT * s[0]))
-    root = scale[:, None] * Vt[:rank].T / s[:rank]
-    unknown = np.where(np.abs(Vt[rank:]) > OPEN_SHARE, Vt[rank:], 0.0).T
-    return _Solution(root @ (U[:, :rank].T @ y), root, scale[:, None] * unknown)
 
 
 def _check_determined(rows: Array, names: tuple[str, ...]) -> None:
@@ -248,9 +228,10 @@ def _gravity(rotation: Array, force: Array, gravity: Array, sign: float) -> tupl
     N = len(force)
     unit = np.broadcast_to(np.eye(3), (N, 3, 3))
     rows = np.concatenate([rotation.transpose(0, 2, 1), unit], axis=2).reshape(3 * N, 6)
-    solved = _solve(rows, force.ravel())
-    left = force.ravel() - rows @ solved.value
-    w, noise = -sign * solved.value[:3], np.linalg.norm(left) / np.sqrt(3 * N - 6)
+    root, U, _ = open_factors(rows)
+    solved = root @ (U.T @ force.ravel())
+    left = force.ravel() - rows @ solved
+    w, noise = -sign * solved[:3], np.linalg.norm(left) / np.sqrt(3 * N - 6)
     size = np.linalg.norm(w)
-    heavy = size > SIGNIFICANT * noise * np.linalg.norm(solved.root[:3], ord=2)
+    heavy = size > SIGNIFICANT * noise * np.linalg.norm(root[:3], ord=2)
     return (np.linalg.norm(gravity) / size * w if heavy else gravity), bool(heavy)

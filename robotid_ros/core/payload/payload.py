@@ -348,21 +348,31 @@ def identify_payload(
         np.linalg.solve(root, base.matrix[np.ix_(rows, robot.body_columns[carrier.link])])
     )
     target = np.asarray(np.linalg.solve(root, change))
-    size = np.linalg.norm(A, axis=0)
-    scale = np.divide(1.0, size, out=np.ones_like(size), where=size > 0.0)
-    U, s, Vt = np.linalg.svd(A * scale)
-    rank = int(np.sum(s > DEPENDENT * s[0]))
-    inverse = scale[:, None] * (Vt[:rank].T / s[:rank]) @ np.linalg.solve(root.T, U[:, :rank]).T
-    unknown = np.where(np.abs(Vt[rank:]) > OPEN_SHARE, Vt[rank:], 0.0).T
+    half, basis, unknown = open_factors(A)
+    inverse = half @ np.linalg.solve(root.T, basis).T
     free = inverse @ change
     payload = Payload(
         robot.links[carrier.link],
         nearest_possible(A, target, free),
         inverse @ covariance @ inverse.T,
-        scale[:, None] * unknown,
+        unknown,
         free,
     )
     return payload.moved(carrier.name, frame_change(carrier.placement))
+
+
+def open_factors(A: Array) -> tuple[Array, Array, Array]:
+    """
+    Factor the pseudoinverse of rows A (N, p) of rank r: A⁺ = R Uᵀ, (AᵀA)⁺ = R Rᵀ.
+
+    Returns R (p, r), U (N, r), and the directions (p, p − r) that the rows leave open.
+    """
+    size = np.linalg.norm(A, axis=0)
+    scale = np.divide(1.0, size, out=np.ones_like(size), where=size > 0.0)
+    U, s, Vt = np.linalg.svd(A * scale, full_matrices=len(A) < len(size))
+    rank = int(np.sum(s > DEPENDENT * s[0]))
+    unknown = np.where(np.abs(Vt[rank:]) > OPEN_SHARE, Vt[rank:], 0.0).T
+    return scale[:, None] * (Vt[:rank].T / s[:rank]), U[:, :rank], scale[:, None] * unknown
 
 
 def nearest_possible(A: Array, target: Array, free: Array) -> Array:

@@ -53,11 +53,6 @@ class PositionRange:
         return 0.5 * (self.lower + self.upper)
 
 
-def rename(pairs: Sequence[tuple[str, str]]) -> str:
-    """List names with those that they get."""
-    return shortened([f'{name} to {other}' for name, other in pairs], FEW)
-
-
 def matching_names(names: Sequence[str], recorded: Sequence[str]) -> list[tuple[str, str]]:
     """
     Return names of a description and of a recording that are the same but for one affix.
@@ -110,7 +105,8 @@ def _moving_joints(
         pairs = pairs or [(n, shorter[rest]) for n, rest in matching_names(names, [*shorter])]
         if not pairs:
             raise ModelError(text + 'give the description of the robot that was recorded')
-        raise ModelError(f'{text}rename {rename(pairs)} in the description')
+        listed = shortened([f'{name} to {other}' for name, other in pairs], FEW)
+        raise ModelError(f'{text}rename {listed} in the description')
     moving = tuple(name for name in common if recorded[name].moves)
     if not moving:
         raise ModelError(f'{", ".join(common)} stood still in the recording: record a motion')

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 import dataclasses
 
 import numpy as np
-import pinocchio as pin
 
 from ...exceptions import ConfigurationError, TrajectoryError
 from ..arrays import Array
@@ -211,11 +210,9 @@ def overlapping_pairs(robot: Robot, workspace: Workspace) -> tuple[str, ...]:
     parents, bodies = list(robot.model.parents), scene.geometry.geometryObjects
     found = []
     for pair, share in zip(scene.geometry.collisionPairs, touching, strict=True):
-        first, second = sorted((bodies[pair.first], bodies[pair.second]), key=_joint)
-        if share > OVERLAPPING and parents[parents[_joint(second)]] == _joint(first):
+        first, second = sorted(
+            (bodies[pair.first], bodies[pair.second]), key=lambda body: int(body.parentJoint)
+        )
+        if share > OVERLAPPING and parents[parents[second.parentJoint]] == first.parentJoint:
             found.append('/'.join(body.name.rsplit('_', 1)[0] for body in (first, second)))
     return tuple(dict.fromkeys(found))
-
-
-def _joint(body: pin.GeometryObject) -> int:
-    return int(body.parentJoint)

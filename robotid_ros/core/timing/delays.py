@@ -94,10 +94,9 @@ def estimate_delays(samples: Samples, system: Rows, all_rows: bool = False) -> D
     return DelayEstimate(total, sigma, common, common_sigma, outlier, system.valid)
 
 
-def advance(time: Array, values: Array, delay: float | Array) -> Array:
-    """Return signals (N, n) `delay` seconds earlier, one for all or (n,)."""
-    each = np.broadcast_to(delay, values.shape[1:])
-    columns = zip(values.T, each, strict=True)
+def advance(time: Array, values: Array, delay: Array) -> Array:
+    """Return signals (N, n) earlier by delays (n,) [s]."""
+    columns = zip(values.T, delay, strict=True)
     return np.column_stack([np.interp(time + d, time, column) for column, d in columns])
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from robotid_ros.core.model import build_robot, inverse_dynamics
 from robotid_ros.core.model.dynamics import RobotDynamics
-from robotid_ros.core.monitoring.external_effort import FilteredMotion, MomentumObserver
+from robotid_ros.core.monitoring.external_effort import MomentumObserver
 from robotid_ros.exceptions import ConfigurationError
 from robotid_ros.files.configuration import load, read_urdf
 
@@ -21,11 +21,11 @@ GAIN, PUSH = np.array([20.0, 30.0, 40.0]), np.array([3.0, -5.0, 2.0])
 def observe(model, states, time, gain, standstill):
     """Return r, below and above along a motion, (N, 3, n)."""
     observer = MomentumObserver(model, gain, standstill)
-    rows = [FilteredMotion(*row) for row in zip(*states, strict=True)]
-    observer.start(rows[0])
+    rows = [(row[:3], row[3]) for row in np.stack(states, axis=1)]
+    observer.start(*rows[0])
     found = [observer.observed]
     for row, h in zip(rows[1:], np.diff(time).tolist(), strict=True):
-        observer.step(row, h)
+        observer.step(*row, h)
         found.append(observer.observed)
     return np.array(found)
 
