@@ -25,41 +25,6 @@ WIDTH = 99
 INDENT = '  '
 
 
-@dataclasses.dataclass(frozen=True)
-class KeyText:
-    """
-    A key, its value or the entries of a group, and the lines of comment above it.
-
-    A `hidden` key is a comment itself.
-    """
-
-    key: str
-    value: Any
-    comment: str = ''
-    hidden: bool = False
-
-
-def parameter_file(groups: Iterable[KeyText], head: str) -> str:
-    """Write a parameter file of groups for all nodes, with a text above it as comment."""
-    entries = [KeyText('/**', (KeyText('ros__parameters', tuple(groups)),))]
-    return '\n'.join([*_comment(head, ''), *_lines(entries, '')]) + '\n'
-
-
-def _lines(entries: Iterable[KeyText], indent: str) -> list[str]:
-    lines = []
-    for entry in entries:
-        lines += _comment(entry.comment, indent)
-        key, value = dump_flow(entry.key), entry.value
-        group = isinstance(value, tuple) and value and isinstance(value[0], KeyText)
-        if group:
-            own = [f'{indent}{key}:', *_lines(value, indent + INDENT)]
-        else:
-            own = _wrapped(f'{indent}{key}: ', value)
-        hidden = f'{indent}# ' if entry.hidden else indent
-        lines += [hidden + line.removeprefix(indent) for line in own]
-    return lines
-
-
 def _wrapped(start: str, value: Any) -> list[str]:
     """Write a value behind its key, a long list over several lines."""
     text = start + dump_flow(value)
@@ -164,25 +129,30 @@ HEAD = (
 
 def settings_reference() -> str:
     """Return a configuration that holds every key at its default; what it says is a comment."""
-    return parameter_file(_entries(Configuration), HEAD)
+    return settings_text(Configuration, HEAD)
 
 
-def _entries(cls: type) -> Iterator[KeyText]:
+def settings_text(cls: type, head: str) -> str:
+    """Write a parameter file of the groups of a class at their defaults, a text above them."""
+    groups = ['/**:', f'{INDENT}ros__parameters:', *_keys(cls, 2 * INDENT)]
+    return '\n'.join([*_comment(head, ''), *groups]) + '\n'
+
+
+def _keys(cls: type, indent: str) -> Iterator[str]:
     types = typing.get_type_hints(cls)
     for field in dataclasses.fields(cls):
-        kind = types[field.name]
-        comment = _described(field, kind)
+        kind, key = types[field.name], f'{indent}{field.name}:'
+        yield from _comment(_described(field, kind), indent)
         if dataclasses.is_dataclass(kind):
-            yield KeyText(field.name, tuple(_entries(typing.cast(type, kind))), comment)
+            yield from (key, *_keys(typing.cast(type, kind), indent + INDENT))
             continue
         value = field.default if field.default is not MISSING else None
-        value = {} if value is None and _free(kind) else value
-        plain = list(value) if isinstance(value, tuple) else value
-        yield KeyText(field.name, plain, comment)
+        yield from _wrapped(f'{key} ', {} if value is None and _free(kind) else value)
         if _free(kind) and dataclasses.is_dataclass(group := typing.get_args(kind)[1]):
-            # What is below a free name.
-            inside = tuple(_entries(typing.cast(type, group)))
-            yield KeyText(field.name, (KeyText(FREE_NAME, inside),), hidden=True)
+            # What is below a free name, as a comment.
+            inside = _keys(typing.cast(type, group), indent + 2 * INDENT)
+            for line in (key, f'{indent}{INDENT}{FREE_NAME}:', *inside):
+                yield f'{indent}# {line.removeprefix(indent)}'
 
 
 def _free(kind: Any) -> bool:

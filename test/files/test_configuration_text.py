@@ -10,12 +10,12 @@ from robotid_ros.core.setup.robot_setup import KnownFacts, set_up_robot
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.configuration_text import (
     configuration_text,
-    KeyText,
-    parameter_file,
+    settings_text,
     urdf_setting,
     WIDTH,
 )
 from robotid_ros.files.yaml import parse_yaml
+from robotid_ros.settings import setting
 
 URDF = Path(__file__).resolve().parents[2] / 'urdf'
 SLIDER = """<robot name="gantry"><link name="base"/>
@@ -111,14 +111,23 @@ def test_a_description_beside_its_configuration_is_named_relative_to_it():
 
 
 def test_long_lists_and_comments_are_wrapped_and_read_back():
-    names = [f'a_joint_with_a_long_name_{k}: "odd"' for k in range(9)]
-    groups = (
-        KeyText(
-            'robot', (KeyText('joints', names, 'word ' * 60), KeyText('more', 'x', hidden=True))
-        ),
-    )
-    text = parameter_file(groups, 'head ' * 40)
+    names = tuple(f'a_joint_with_a_long_name_{k}: "odd"' for k in range(9))
+
+    @dataclasses.dataclass
+    class Group:
+        joints: tuple[str, ...] = setting(names, 'word ' * 60)
+
+    @dataclasses.dataclass
+    class Free:
+        x: float = setting(0.0, 'hidden')
+
+    @dataclasses.dataclass
+    class Groups:
+        robot: Group = setting(Group, 'the robot')
+        more: dict[str, Free] = setting(dict, 'others')
+
+    text = settings_text(Groups, 'head ' * 40)
     assert max(map(len, text.splitlines())) <= WIDTH
     parsed = parse_yaml(text, 'text')['/**']['ros__parameters']
-    assert parsed == {'robot': {'joints': names}}
-    assert '      # more: x' in text
+    assert parsed == {'robot': {'joints': [*names]}, 'more': {}}
+    assert '    #   NAME:\n' in text
