@@ -115,6 +115,7 @@ class RigidBody:
     joint: Joint | None  # that carries it, None for the base
     parent: int  # number of the body that carries it, -1 for the base
     origin: Array  # H (4, 4), its frame in that of the parent
+    place: Array  # H (4, 4), its frame in that of the base
     links: dict[str, Array]  # H (4, 4) of each in the frame of the body, which is the first's
     inertial: Array  # pseudo-inertia (4, 4) of all of them
 
@@ -133,9 +134,10 @@ def _rigid_bodies(root: ET.Element) -> tuple[RigidBody, ...]:
     ]
     while ahead:
         joint, parent, origin, link = ahead.pop()
+        place = bodies[parent].place @ origin if bodies else origin
         links = dict(_fixed_together(link, np.eye(4), joints))
         inertial = np.sum([H @ own[name] @ H.T for name, H in links.items()], axis=0)
-        bodies.append(RigidBody(joint, parent, origin, links, inertial))
+        bodies.append(RigidBody(joint, parent, origin, place, links, inertial))
         ahead += [
             (carried, len(bodies) - 1, links[carried.parent] @ carried.origin, carried.child)
             for carried in reversed(joints)
@@ -239,16 +241,36 @@ def _numbers(text: str) -> tuple[float, ...]:
     return tuple(map(float, text.split()))
 
 
-def read_parts(
-    model: 'IdentifiedModel',
-) -> tuple[tuple[RigidBody, ...], dict[str, list[Shape]], dict[str, Drive]]:
-    """Return the bodies of an identified robot, the shapes of links, the drives of joints."""
-    root = parse_urdf(model.robot.urdf)
+@dataclass(frozen=True)
+class Parts:
+    """
+    What descriptions of an identified robot consist of.
+
+    Attributes
+    ----------
+    bodies, joints : as `_rigid_bodies` has them; the joints that carry them
+    shapes, drives : of links; of joints and couplings
+    efforts : limits of the joints that no other one drives [N·m or N]
+
+    """
+
+    bodies: tuple[RigidBody, ...]
+    joints: tuple[Joint, ...]
+    shapes: dict[str, list[Shape]]
+    drives: dict[str, Drive]
+    efforts: dict[str, float]
+
+
+def read_parts(model: 'IdentifiedModel') -> Parts:
+    """Return the parts of an identified robot."""
+    root, robot = parse_urdf(model.robot.urdf), model.robot
     snap_angles(root)
     bodies = _rigid_bodies(root)
-    carried = (body.joint for body in bodies if body.joint is not None)
-    described = {j.name: Drive(damping=j.damping, friction=j.friction) for j in carried}
-    return bodies, _read_shapes(root), described | drives_of(model)
+    joints = tuple(body.joint for body in bodies if body.joint is not None)
+    described = {j.name: Drive(damping=j.damping, friction=j.friction) for j in joints}
+    known = dict(zip(robot.joints, robot.limits.effort, strict=True))
+    efforts = {j.name: known.get(j.name, j.effort) for j in joints if j.mimic is None}
+    return Parts(bodies, joints, _read_shapes(root), described | drives_of(model), efforts)
 
 
 def comment(notes: Sequence[str]) -> 'ET.Element[Any]':
@@ -267,6 +289,9 @@ def render_description(name: str, values: Mapping[str, Any], **filters: Any) -> 
         finite=np.isfinite,
         behind=np.matmul,
         place=lambda place: spaced([*place[:3, 3], *quaternion(place[:3, :3])]),
+        position=lambda place: place[:3, 3],
+        turn=lambda place: np.roll(quaternion(place[:3, :3]), 1),  # w first
+        principal=principal_inertia,
         **filters,
     )
     return templates.get_template(name).render(values)

@@ -16,14 +16,7 @@ import numpy as np
 
 from ...exceptions import shortened
 from ...plant.urdf_reading import Joint
-from .bodies import (
-    explain_impossible,
-    principal_inertia,
-    quaternion,
-    read_parts,
-    render_description,
-    spaced,
-)
+from .bodies import explain_impossible, read_parts, render_description, spaced
 from .drives import explain_losses, FRICTION, ROTORS
 from .identified_model import IdentifiedModel
 
@@ -34,24 +27,15 @@ SOLIDS = {'box': 'Cube', 'cylinder': 'Cylinder', 'capsule': 'Capsule', 'sphere':
 
 def isaaclab(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
     """Write an identified robot as USD and its configuration, and sentences on what they lack."""
-    bodies, shapes, drives = read_parts(model)
-    robot = model.robot
-    joints = [body.joint for body in bodies if body.joint is not None]
+    parts, robot = read_parts(model), model.robot
+    bodies, joints, drives = parts.bodies, parts.joints, parts.drives
     links = _identifiers(link for body in bodies for link in body.links)
     names = _identifiers(joint.name for joint in joints)
-    places, rows = list[np.ndarray](), []
-    for body in bodies:
-        places.append(places[body.parent] @ body.origin if places else body.origin)
-        own = [
-            (link, place, [s for s in shapes.get(link, ()) if s.kind in SOLIDS])
-            for link, place in body.links.items()
-        ]
-        rows.append((body, places[-1], principal_inertia(body.inertial), own))
     notes = explain_losses(model, KEPT) + explain_impossible(bodies)
     following = [joint.name for joint in joints if joint.mimic is not None]
     if following:
         notes.append(f'joints that mimic others are free, without a drive: {shortened(following)}')
-    if any(shape.kind not in SOLIDS for own in shapes.values() for shape in own):
+    if any(shape.kind not in SOLIDS for own in parts.shapes.values() for shape in own):
         notes.append(
             "meshes are left out: convert identified.urdf with Isaac Lab's convert_urdf.py, and "
             'name its file in the configuration'
@@ -60,23 +44,19 @@ def isaaclab(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
     if changed:
         notes.append(f'USD has no such names: {shortened(changed)} got underscores')
     driven = [joint for joint in joints if joint.mimic is None]
-    efforts = {joint.name: joint.effort for joint in driven}
-    efforts |= dict(zip(robot.joints, robot.limits.effort, strict=True))
-    speeds = dict.fromkeys(efforts, math.inf)
+    speeds = dict.fromkeys(parts.efforts, math.inf)
     speeds |= dict(zip(robot.joints, robot.limits.velocity, strict=True))
     dry = {joint.name: drives[joint.name].friction for joint in driven}
     values = {
+        **vars(parts),
         'model': model,
-        'bodies': rows,
         'file': _identifiers([robot.name])[robot.name],
         'links': links,
         'names': names,
         'driven': driven,
-        'drives': drives,
-        'efforts': efforts,
         'speeds': speeds,
         'fields': {
-            'effort_limit_sim': efforts,
+            'effort_limit_sim': parts.efforts,
             'velocity_limit_sim': speeds,
             'armature': {joint.name: drives[joint.name].inertia for joint in driven},
             'friction': dry,
@@ -89,8 +69,6 @@ def isaaclab(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
     }
     filters = {
         'listed': lambda numbers: f'({", ".join(spaced(numbers).split())})',
-        'turn': lambda place: np.roll(quaternion(place[:3, :3]), 1),
-        'position': lambda place: place[:3, 3],
         'turn_to': _turn_to,
         'middle': _middle,
         'plain': lambda text: text.replace('\\', '/').replace('"', "'"),

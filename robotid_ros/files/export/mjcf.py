@@ -18,15 +18,7 @@ from ...exceptions import FileError, RobotIdError, shortened
 from ...plant.urdf_reading import JOINT_TYPES
 from ..atomic import file_errors
 from ..configuration import from_mapping, resolve
-from .bodies import (
-    explain_impossible,
-    principal_inertia,
-    quaternion,
-    read_parts,
-    render_description,
-    Shape,
-    spaced,
-)
+from .bodies import explain_impossible, read_parts, render_description, Shape, spaced
 from .drives import COUPLINGS, explain_losses, FRICTION, GRAVITY, OFFSETS, ROTORS, SPRINGS
 from .identified_model import IdentifiedModel
 
@@ -53,7 +45,8 @@ def mjcf(
     Meshes are sought in the packages in `folders`, and in those that the configuration names.
     Joints with `servos` get position actuators, others motors; `notes` replace those on losses.
     """
-    bodies, shapes, drives = read_parts(model)
+    parts = read_parts(model)
+    bodies, shapes = parts.bodies, parts.shapes
     with contextlib.suppress(RobotIdError):
         workspace = from_mapping(model.results.settings).excitation.workspace
         folders = [*folders, *workspace.mesh_folders]
@@ -72,38 +65,19 @@ def mjcf(
             f'meshes that were not found, or are no binary {", ".join(MESHES)}, are left out: '
             f'{shortened([*missing])}; --mesh-folder names the folders of their packages'
         )
-    principal = []
-    for body in bodies:
-        mass, com, moments, axes = principal_inertia(body.inertial)
-        place = np.eye(4)
-        place[:3, :3], place[:3, 3] = axes, com
-        principal.append((mass, place, moments))
     collides = {link for link, own in shapes.items() if not all(shape.visual for shape in own)}
     around = [body for body in bodies if body.parent == 0 and collides & bodies[0].links.keys()]
-    joints = [body.joint for body in bodies if body.joint is not None]
-    efforts = dict(zip(model.robot.joints, model.robot.limits.effort, strict=True))
     values = {
+        **vars(parts),
         'model': model,
-        'bodies': bodies,
-        'principal': principal,
-        'shapes': shapes,
         'meshes': found,
-        'drives': drives,
         'touching': [body.name for body in around if collides & body.links.keys()],
-        'followers': [joint for joint in joints if joint.mimic is not None],
-        'driven': {j.name: efforts.get(j.name, j.effort) for j in joints if j.mimic is None},
         'types': JOINT_TYPES,
         'servos': servos,
         'timestep': TIMESTEP,
         'notes': notes,
     }
-    return render_description(
-        'mjcf.xml',
-        values,
-        half=_half,
-        position=lambda place: spaced(place[:3, 3]),
-        turn=lambda place: spaced(np.roll(quaternion(place[:3, :3]), 1)),
-    ), notes
+    return render_description('mjcf.xml', values, half=_half), notes
 
 
 def _half(shape: Shape) -> str:

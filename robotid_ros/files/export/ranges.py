@@ -136,11 +136,10 @@ def _with_parameters(
 
 def _values(model: IdentifiedModel) -> dict[str, Any]:
     """Return the values of each array of a draw."""
-    bodies, _, drives = read_parts(model)
-    bodies = bodies[1:]
+    parts = read_parts(model)
+    bodies, joints = parts.bodies[1:], [joint.name for joint in parts.joints]
     found = [principal_inertia(body.inertial) for body in bodies]
-    joints = [body.joint.name for body in bodies if body.joint is not None]
-    driven = [drives[name] for name in joints]
+    driven = [parts.drives[name] for name in joints]
     return {
         'names': {'bodies': [body.name for body in bodies], 'joints': joints},
         'mass': np.array([mass for mass, *_ in found]),

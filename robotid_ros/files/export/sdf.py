@@ -18,8 +18,8 @@ WORLD, JOINT_SUFFIX = 'world', '_joint'
 
 def sdf(model: IdentifiedModel) -> tuple[str, list[str]]:
     """Write an identified robot as SDFormat, with a comment on what it lacks; return both."""
-    bodies, shapes, drives = read_parts(model)
-    links = {name for body in bodies for name in body.links}
+    parts = read_parts(model)
+    bodies, links = parts.bodies, {name for body in parts.bodies for name in body.links}
     rows = []
     for body in bodies:
         # The world is no link: where a description has one of this name, what is fixed to it is.
@@ -30,7 +30,7 @@ def sdf(model: IdentifiedModel) -> tuple[str, list[str]]:
         places = {link: back @ place for link, place in body.links.items() if link != WORLD}
         rows.append((body, name, centre, mass, dict(zip(MOMENTS, tensor, strict=True)), places))
     notes = explain_losses(model, KEPT) + explain_impossible(bodies)
-    taken = sorted(links & {body.joint.name for body in bodies if body.joint is not None})
+    taken = sorted(links & {joint.name for joint in parts.joints})
     if taken:
         notes.append(
             f'joints may not be named like links: {", ".join(taken)} got {JOINT_SUFFIX} behind it'
@@ -40,5 +40,5 @@ def sdf(model: IdentifiedModel) -> tuple[str, list[str]]:
         """Return the name of a joint: all names of a model have to differ."""
         return joint + JOINT_SUFFIX if joint in links else joint
 
-    values = {'model': model, 'bodies': rows, 'shapes': shapes, 'drives': drives, 'notes': notes}
+    values = vars(parts) | {'model': model, 'bodies': rows, 'notes': notes}
     return render_description('sdf.xml', values, free=free), notes
