@@ -4,7 +4,6 @@ import argparse
 from pathlib import Path
 
 from ..exceptions import ConfigurationError
-from .results_text import print_differences
 from .shared_options import add_output_option, EXIT_UNUSABLE, expect_new, Outcome, page_written
 from .terminal import format_number, print_table, print_written
 
@@ -42,6 +41,7 @@ def run(args: argparse.Namespace) -> Outcome:
     from ..files.results import of_other_method, total_residual, verdict_of
     from ..files.results_file import read_results, results_folder
     from ..files.verdict_text import unusable_note, verdict_data
+    from .results_text import print_differences
 
     args.progress.step('reading')
     expect_new([Path(args.output)], args.force)
@@ -51,8 +51,8 @@ def run(args: argparse.Namespace) -> Outcome:
         each, name = read_results(path), results_folder(path).name
         name = given if name in results else name
         results[name] = each
-        if each.compared is not None:
-            results[f'{name}, {each.compared.method.upper()}'] = of_other_method(each)
+        if other := each.compared:
+            results[f'{name}, {other.method.upper()}'] = of_other_method(each, other)
     if len(results) < 2:
         raise ConfigurationError(
             f"'{args.parameters[0]}' has one result: give another one, or identify with "

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError, RobotIdError, UnknownNameError
-from .results_text import print_found, print_verdict, results_data
 from .shared_options import add_all_option, add_output_option, EXIT_ERROR, judged, Outcome
 from .terminal import format_number, print_paragraph, print_table, print_written
 
@@ -107,6 +106,7 @@ def report(
     busy machine may be the reason, so that it does not change the exit code.
     """
     from ..nodes.demo.node_processes import MAX_RESIDUAL, MIN_SHARE_WITHIN, recovery_of
+    from .results_text import print_found, print_verdict, results_data
 
     recovery = recovery_of(results)
 

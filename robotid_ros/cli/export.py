@@ -1,7 +1,6 @@
 """`robotid export RESULTS --format FORMAT`: what was identified, for other programs."""
 
 import argparse
-import dataclasses
 from pathlib import Path
 import re
 from typing import TYPE_CHECKING
@@ -103,14 +102,11 @@ def run(args: argparse.Namespace) -> shared.Outcome:
 
 def _write_regressor(args: argparse.Namespace, model: 'IdentifiedModel', path: Path) -> list[str]:
     """Write W and Y of a log; return notes on it."""
-    from ..files.bags import open_recording
     from ..files.export.tables import write_regressor
     from ..files.identification_input import split
 
-    options = dataclasses.replace(shared.read_options(args), urdf=model.robot.urdf)
     args.progress.step('reading')
-    joints = model.robot.recorded_joints
-    log = open_recording(args.regressor, joints, options=options, progress=args.progress.share)
+    log = shared.open_log_of(args, args.regressor, model.robot)
     args.progress.step('writing')
     part = split(log, shared.selected_part(args))[0]
     return write_regressor(path, part, model, overwrite=args.force)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from ..exceptions import UnknownNameError
 from . import servo_identification, shared_options as shared
-from .results_text import print_results, results_data
 from .terminal import ProgressBar
 
 # Labels of the steps with the share of the time that each takes, of 8 s of a six-axis arm at
@@ -106,6 +105,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     found = identify(fitted, session.robot, settings, other, progress.step)
     progress.step('writing the results')
     from ..files.collect_results import save
+    from .results_text import print_results, results_data
 
     results = save(found, fitted, folder, session.settings, args.command_line)
     files = sorted(file.name for file in folder.iterdir())

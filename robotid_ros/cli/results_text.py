@@ -1,8 +1,12 @@
 """An identification as a terminal shows it: parameters, residuals, and the verdict."""
 
+from collections.abc import Sequence
 import math
-from typing import Any, TYPE_CHECKING
+from typing import Any
 
+from ..files.comparison import differences
+from ..files.results import Entry, prediction_text, Results, total_residual, verdict_of
+from ..files.verdict_text import next_step, sentences, verdict_data
 from .terminal import (
     format_measured,
     format_number,
@@ -13,22 +17,14 @@ from .terminal import (
     show,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..files.results import Entry, Results
-
 # What a verdict's level looks like.
 STYLES = {'good': 'good', 'fair': 'doubtful', 'poor': 'bad', 'unusable': 'bad'}
 # σ that a summary counts as well known [%]; so many parameters are shown unasked.
 WELL_KNOWN, FEW_PARAMETERS = 10.0, 12
 
 
-def results_data(results: 'Results') -> dict[str, Any]:
+def results_data(results: Results) -> dict[str, Any]:
     """Return what was found as an object of JSON."""
-    from ..files.results import total_residual
-    from ..files.verdict_text import verdict_data
-
     names = ('robot', 'method', 'joints', 'identification', 'validation')
     judged = results.validation or results.identification
     return {
@@ -42,10 +38,8 @@ def results_data(results: 'Results') -> dict[str, Any]:
     }
 
 
-def print_results(results: 'Results', written: 'Sequence[str]', *, every: bool) -> None:
+def print_results(results: Results, written: Sequence[str], *, every: bool) -> None:
     """Print what was found, the model, findings, the verdict, what to do next and the files."""
-    from ..files.results import prediction_text
-
     print_found(results, every=every)
     if model := results.selection.get('summary'):
         print_paragraph(str(model), 'model')
@@ -57,11 +51,8 @@ def print_results(results: 'Results', written: 'Sequence[str]', *, every: bool) 
         print_paragraph(text, 'written')
 
 
-def print_verdict(results: 'Results', *, brief: bool = False) -> None:
+def print_verdict(results: Results, *, brief: bool = False) -> None:
     """Print the verdict and what to do next; `brief`: what explains it stands above."""
-    from ..files.results import verdict_of
-    from ..files.verdict_text import next_step, sentences
-
     verdict = verdict_of(results)
     texts = ' '.join(sentences(results, brief=brief))
     print_paragraph(f'{verdict.level}. {texts}', 'verdict', STYLES[verdict.level])
@@ -69,7 +60,7 @@ def print_verdict(results: 'Results', *, brief: bool = False) -> None:
         print_paragraph(step, 'next')
 
 
-def print_found(results: 'Results', *, every: bool) -> None:
+def print_found(results: Results, *, every: bool) -> None:
     """Print what was identified, the joints, and parameters that are few or asked for."""
     data, name = results.data, str(results.data.get('source', results.robot))
     parts = [part for part in data.get('logs', [data]) if 'to' in part]
@@ -91,14 +82,12 @@ def print_found(results: 'Results', *, every: bool) -> None:
     print_joints(results, every=every)
 
 
-def print_joints(results: 'Results', *, every: bool = False) -> None:
+def print_joints(results: Results, *, every: bool = False) -> None:
     """
     Print effort, residual and expected error of each joint, and the residual of all.
 
     `every`: residual in motion, R² and RMS of the last recording, and both parts of the error.
     """
-    from ..files.results import total_residual, verdict_of
-
     groups = {'residual': results.identification, 'validation': results.validation}
     groups = {name: rows for name, rows in groups.items() if rows}
     if len(groups) == 1:
@@ -136,11 +125,9 @@ def print_joints(results: 'Results', *, every: bool = False) -> None:
 
 
 def print_differences(
-    names: tuple[str, str], first: 'Sequence[Entry]', second: 'Sequence[Entry]'
+    names: tuple[str, str], first: Sequence[Entry], second: Sequence[Entry]
 ) -> None:
     """Print the base parameters of two results side by side."""
-    from ..files.comparison import differences
-
     rows = [
         (
             *(each.name, format_number(each.first, 5), format_number(each.second, 5)),
@@ -157,7 +144,7 @@ def print_differences(
         print_paragraph(f'{names[0]} and {names[1]} have no base parameter in common')
 
 
-def print_parameters(results: 'Results') -> None:
+def print_parameters(results: Results) -> None:
     """Print the base parameters, with the true values where there are any."""
     known = any(entry.true is not None for entry in results.base)
     head = ['parameter', 'value', 'σ', '%σ', *(['true', 'error/σ'] if known else []), 'unit']

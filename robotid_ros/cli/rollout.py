@@ -1,7 +1,6 @@
 """`robotid rollout LOG RESULTS`: how well a simulator follows a recording with what was found."""
 
 import argparse
-import dataclasses
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -118,13 +117,10 @@ def _recording(
 ) -> 'tuple[Recording, IdentificationSettings]':
     """Return the chosen part of the log, and how the results' recording was read."""
     from ..core.signals.recording import Recording
-    from ..files.bags import open_recording
     from ..files.check_parameters import without_delay
     from ..files.configuration import from_mapping
 
-    options = dataclasses.replace(shared.read_options(args), urdf=model.robot.urdf)
-    joints = model.robot.recorded_joints
-    log = open_recording(args.bag, joints, options=options, progress=args.progress.share)
+    log = shared.open_log_of(args, args.bag, model.robot)
     settings = from_mapping(model.results.settings).identification
     part = shared.part_to_predict(log, args)
     chosen = without_delay(part, model.results, settings.signals.stamps)

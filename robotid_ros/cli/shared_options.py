@@ -10,8 +10,9 @@ from typing import Any, cast, TYPE_CHECKING
 from ..exceptions import ConfigurationError, FileError, MissingPackageError
 
 if TYPE_CHECKING:
+    from ..core.model import Robot
     from ..files.formats.read_options import ReadOptions
-    from ..files.identification_input import LogPart
+    from ..files.identification_input import AnyRecording, LogPart
     from ..files.results import Results
 
 EFFORT_KINDS = ('auto', 'joint_torque', 'without_gravity')
@@ -123,6 +124,15 @@ def read_options(args: argparse.Namespace, *, described: bool = False) -> 'ReadO
     )
 
 
+def open_log_of(args: argparse.Namespace, source: str, robot: 'Robot') -> 'AnyRecording':
+    """Open a log of the joints of an identified robot."""
+    from ..files.bags import open_recording
+
+    options = dataclasses.replace(read_options(args), urdf=robot.urdf)
+    share = args.progress.share
+    return open_recording(source, robot.recorded_joints, options=options, progress=share)
+
+
 def description(args: argparse.Namespace) -> str | None:
     """Return the text of the robot description that `--urdf` names, None without."""
     from ..files.robot_description import read_description
@@ -224,7 +234,7 @@ def selected_part(args: argparse.Namespace) -> 'LogPart | None':
     return LogPart(start, stop)
 
 
-def part_to_predict(recording: Any, args: argparse.Namespace) -> Any:
+def part_to_predict(recording: 'AnyRecording', args: argparse.Namespace) -> 'AnyRecording':
     """Return the part that was asked for, else the validation phase of a session, else all."""
     from ..files.identification_input import split
 

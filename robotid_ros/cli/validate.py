@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from . import shared_options as shared
-from .results_text import print_joints, print_verdict
 from .terminal import print_findings, print_paragraph, print_written
 
 if TYPE_CHECKING:
@@ -53,6 +52,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     """Predict, and write the page."""
     from ..files.results import total_residual
     from ..files.verdict_text import verdict_data
+    from .results_text import print_joints, print_verdict
 
     output = shared.page_beside(args.parameters, 'validation', args.bag, args.output)
     shared.expect_new([output], args.force)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.diagnostics.residual_reasons import prediction_warnings
 from ..core.findings import Finding
-from ..core.model.friction import FrictionTerm, TERMS
+from ..core.model.friction import make_terms
 from ..core.model.robot import Robot
 from ..core.model.robot_builder import with_friction
 from ..core.pipeline.logs import RecordingOrChunks
@@ -81,13 +81,7 @@ def _with_identified_friction(robot: Robot, results: Results) -> Robot:
     names, constants = (results.model.get(k, {}) for k in ('friction', 'friction_constants'))
     if not names.keys() >= set(robot.joints):
         return robot
-    terms = tuple(
-        tuple(
-            FrictionTerm(name, {k: constants[joint][k] for k in TERMS[name].constants})
-            for name in names[joint]
-        )
-        for joint in robot.joints
-    )
+    terms = tuple(make_terms(tuple(names[joint]), constants[joint]) for joint in robot.joints)
     return with_friction(robot, terms)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, cast, Never
+from typing import Any, cast
 
 import numpy as np
 import pinocchio
@@ -27,7 +27,7 @@ from .export.identified_urdf import identified_urdf
 from .identification_input import AnyRecording
 from .provenance import hash_of_recording, versions
 from .report.page import write_report_if_possible
-from .results import Comparison, Entry, Quality, Residual, Results, URDF
+from .results import Comparison, Entry, Residual, Results, URDF
 from .results_file import REPORT, write_results
 from .torques_file import Torques
 
@@ -35,6 +35,7 @@ from .torques_file import Torques
 DECIMALS = 9
 # Rows of a simulated motion that are kept: they are for the eye.
 MOST_ROWS = 10_000
+_SERIES = dataclasses.fields(SimulatedPositions)[1:]
 
 
 def collect_results(
@@ -168,15 +169,11 @@ def add_true_values(
     """Return results with true standard parameters (p,) beside them, NaN where not known."""
     true = base.of(np.nan_to_num(truth))
     known = [np.isfinite(truth[row != 0.0]).all() for row in base.matrix]
-    values = {name: x for name, x, k in zip(base.names, true, known, strict=True) if k}
-    values |= {name: x for name, x in zip(names, truth, strict=True) if np.isfinite(x)}
+    values = {name: float(x) for name, x, k in zip(base.names, true, known, strict=True) if k}
+    values |= {name: float(x) for name, x in zip(names, truth, strict=True) if np.isfinite(x)}
 
     def with_true(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-        true = (values.get(entry.name) for entry in entries)
-        return tuple(
-            dataclasses.replace(entry, true=None if value is None else float(value))
-            for entry, value in zip(entries, true, strict=True)
-        )
+        return tuple(dataclasses.replace(e, true=values.get(e.name)) for e in entries)
 
     return dataclasses.replace(
         results, base=with_true(results.base), standard=with_true(results.standard)
@@ -267,11 +264,11 @@ def _data(recording: AnyRecording | LogSet, found: Identification) -> dict[str, 
     return {**recording_facts(recording), **fit}
 
 
-def quality(found: Identification) -> Quality | Mapping[str, Never]:
+def quality(found: Identification) -> dict[str, Any]:
     """Gather what is known of the data and of what they tell."""
-    data, robot, nothing = found.quality, found.robot, dict[str, Never]()
+    data, robot = found.quality, found.robot
     if data is None:
-        return nothing
+        return {}
     of_data, of_limits = ('lowest', 'highest', 'fastest', 'noise', 'delay'), robot.limits
     lines = {name: getattr(data, name) for name in of_data}
     lines |= {name: getattr(of_limits, name) for name in ('lower', 'upper', 'velocity')}
@@ -281,9 +278,12 @@ def quality(found: Identification) -> Quality | Mapping[str, Never]:
         for j, (joint, linear) in enumerate(zip(robot.joints, robot.prismatic, strict=True))
     }
     names = ('rate', 'jitter', 'gaps', 'longest_gap', 'cutoff', 'decimation', 'whole')
-    figures = {name: getattr(data, name) for name in names} | {'joints': joints}
-    figures['singular_values'] = data.singular_values.tolist()
-    return cast(Quality, figures | {'correlation': correlation(found.estimate)})
+    return {
+        **{name: getattr(data, name) for name in names},
+        'joints': joints,
+        'singular_values': data.singular_values.tolist(),
+        'correlation': correlation(found.estimate),
+    }
 
 
 def correlation(estimate: Estimate) -> list[list[float]]:
@@ -314,10 +314,8 @@ def simulated(found: Identification) -> Mapping[str, SimulatedPositions]:
     if history is None or history.motion is None:
         return {}
     every = max(1, -(-len(history.motion.time) // MOST_ROWS))
-    series = {
-        f.name: getattr(history.motion, f.name) for f in dataclasses.fields(history.motion)[1:]
-    }
-    thinned: dict[str, Any] = {k: x if x is None else x[::every] for k, x in series.items()}
+    series = ((f.name, getattr(history.motion, f.name)) for f in _SERIES)
+    thinned = {name: values[::every] for name, values in series if values is not None}
     return {(found.compared or found).method: dataclasses.replace(history.motion, **thinned)}
 
 

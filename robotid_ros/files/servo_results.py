@@ -23,6 +23,8 @@ from .yaml import dump_yaml, to_plain
 
 MODEL = 'identified.xml'
 SERVO_FILES = (PARAMETERS, MODEL)
+# Standard parameters that stand for those of a servo.
+_SYMBOLS = {'armature': 'Ia', 'Fc': 'Fc', 'Fst': 'Fst', 'Fl': 'Fl'}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +88,9 @@ def servo_model(found: Commanded) -> str:
     robot, chi = found.robot, np.zeros(found.robot.p)
     links, scale = robot.body_columns.ravel(), found.value('bodies')
     chi[links] = robot.prior[links] * (1.0 if scale is None else scale)
-    for parameter, column in ((p, _column(found, p.joint, p.symbol)) for p in found.parameters):
+    columns = {(p.joint, p.symbol): k for k, p in enumerate(robot.parameters)}
+    for parameter in found.parameters:
+        column = columns.get((parameter.joint, _SYMBOLS.get(parameter.symbol, '')))
         if column is not None and parameter.value is not None:
             chi[column] = parameter.value
     results = Results(
@@ -108,16 +112,6 @@ def servos_of(found: Commanded) -> Mapping[str, Servo]:
             limit = np.inf if limit is None else limit
             servos[joint] = Servo(stiffness, damping, found.value('bias', joint) or 0.0, limit)
     return servos
-
-
-# Standard parameters that stand for those of a servo.
-_SYMBOLS = {'armature': 'Ia', 'Fc': 'Fc', 'Fst': 'Fst', 'Fl': 'Fl'}
-
-
-def _column(found: Commanded, joint: str, symbol: str) -> int | None:
-    wanted = joint, _SYMBOLS.get(symbol, '')
-    parameters = enumerate(found.robot.parameters)
-    return next((k for k, p in parameters if (p.joint, p.symbol) == wanted), None)
 
 
 def _notes(found: Commanded) -> list[str]:

@@ -1,6 +1,5 @@
 """`trajectory.yaml`: a design with its evidence, exact to the last bit."""
 
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,7 @@ from ..core.excitation.design import Design
 from ..core.finding_codes import as_data, from_data
 from ..core.findings import Severity
 from ..exceptions import ConfigurationError, TrajectoryError
-from .atomic import read_text, write_text
+from .atomic import new_names, read_text, write_text
 from .yaml import dump_yaml, parse_yaml, to_plain
 
 FORMAT = 'robotid_ros/trajectory/1'
@@ -33,8 +32,7 @@ def save_design(folder: str | Path, robot: str, design: Design) -> Path:
     FileError where the file cannot be written.
     """
     text, name = dump_design(design), f'{robot or "robot"}_trajectory_{design.trajectory.hash}'
-    for number in count(1):
-        path = Path(folder, f'{name}.yaml' if number == 1 else f'{name}_{number}.yaml')
+    for path in new_names(Path(folder, f'{name}.yaml')):
         if not path.exists():
             return write_text(path, text, overwrite=False)
         if read_text(path) == text:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 import hashlib
+import itertools
 
 import numpy as np
 
@@ -28,14 +29,11 @@ def merge(systems: Iterable[Factors]) -> Factors | None:
 
     Of any number of them, so many are in memory at once as are merged.
     """
-    total, waiting = None, list[Factors]()
-    for system in systems:
-        waiting.append(system)
-        if len(waiting) == AT_ONCE:
-            total = stack_factors(waiting if total is None else [total, *waiting])
-            total, waiting = compress(total, MOST_BATCHES), []
-    rest = waiting if total is None else [total, *waiting]
-    return compress(stack_factors(rest), MOST_BATCHES) if rest else None
+    total, rest = None, iter(systems)
+    while waiting := list(itertools.islice(rest, AT_ONCE)):
+        waiting = waiting if total is None else [total, *waiting]
+        total = compress(stack_factors(waiting), MOST_BATCHES)
+    return total
 
 
 def main_group(store: Store, type_: str) -> tuple[str, str]:

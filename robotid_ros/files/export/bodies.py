@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import contextlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TYPE_CHECKING
+from typing import Any
 from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
@@ -23,9 +23,7 @@ from ...exceptions import shortened
 from ...plant.urdf_reading import Joint, origin_of, read_inertials, read_joints, root_link
 from ..text_template import text_templates
 from .drives import Drive, drives_of
-
-if TYPE_CHECKING:
-    from .identified_model import IdentifiedModel
+from .identified_model import IdentifiedModel
 
 Array = npt.NDArray[np.float64]
 
@@ -261,7 +259,7 @@ class Parts:
     efforts: dict[str, float]
 
 
-def read_parts(model: 'IdentifiedModel') -> Parts:
+def read_parts(model: IdentifiedModel) -> Parts:
     """Return the parts of an identified robot."""
     root, robot = parse_urdf(model.robot.urdf), model.robot
     snap_angles(root)

@@ -3,16 +3,13 @@
 from collections.abc import Set
 from dataclasses import dataclass
 import itertools
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...core.model.robot import ElasticRobot, Robot
 from ...core.parameters.plain_friction import PlainFriction
 from ...exceptions import shortened
-
-if TYPE_CHECKING:
-    from .identified_model import IdentifiedModel
+from .identified_model import IdentifiedModel
 
 # Parts of the model that a format may hold.
 FRICTION, OFFSETS, SPRINGS = 'friction', 'offsets', 'springs'
@@ -38,7 +35,7 @@ def values_by_joint(robot: Robot, chi: np.ndarray) -> dict[str, dict[str, float]
     return values
 
 
-def drives_of(model: 'IdentifiedModel') -> dict[str, Drive]:
+def drives_of(model: IdentifiedModel) -> dict[str, Drive]:
     """
     Return the drives of the identified joints, of the couplings, and of joints that mimic.
 
@@ -58,7 +55,7 @@ def drives_of(model: 'IdentifiedModel') -> dict[str, Drive]:
     return found | {follower.name: Drive() for follower in model.robot.followers}
 
 
-def explain_losses(model: 'IdentifiedModel', kept: Set[str]) -> list[str]:
+def explain_losses(model: IdentifiedModel, kept: Set[str]) -> list[str]:
     """
     Say in sentences what of a model has no place in a format.
 
@@ -121,7 +118,7 @@ def _units(robot: Robot, drive: str) -> tuple[str, str]:
     return 'N·m', 'N·m·s/rad'
 
 
-def _friction_losses(model: 'IdentifiedModel', kept: Set[str]) -> list[str]:
+def _friction_losses(model: IdentifiedModel, kept: Set[str]) -> list[str]:
     robot, plain = model.robot, model.plain_friction
     if FRICTION not in kept:
         text = ', '.join(dict.fromkeys(term.name for terms in robot.friction for term in terms))

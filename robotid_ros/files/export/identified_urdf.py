@@ -8,7 +8,6 @@ as SRDF.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 import re
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
@@ -16,6 +15,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from ...core.finding_codes import render
+from ...core.model import Robot
 from ...core.model.friction import TERMS
 from ...core.model.parameters import INERTIAL
 from ...core.model.urdf_parsing import parse_urdf, snap_angles
@@ -31,10 +31,7 @@ from .drives import (
     ROTORS,
     values_by_joint,
 )
-
-if TYPE_CHECKING:
-    from ...core.model import Robot
-    from .identified_model import IdentifiedModel
+from .identified_model import IdentifiedModel
 
 NOTE = 'identified too:'
 ROTOR_NOTE = (
@@ -46,7 +43,7 @@ Edit = tuple[int, int, str]
 _TAG = re.compile(rb'<(?:[^>"\']|"[^"]*"|\'[^\']*\')*>')
 
 
-def urdf(model: 'IdentifiedModel') -> tuple[str, list[str]]:
+def urdf(model: IdentifiedModel) -> tuple[str, list[str]]:
     """Write the identified description, with a comment on what it does not hold; return both."""
     notes = explain_losses(model, {FRICTION, ROTORS})
     if model.robot.rotor_inertia:
@@ -56,7 +53,7 @@ def urdf(model: 'IdentifiedModel') -> tuple[str, list[str]]:
     return f'{text}\n{ET.tostring(comment(notes), encoding="unicode")}\n', notes
 
 
-def srdf(model: 'IdentifiedModel') -> tuple[str, list[str]]:
+def srdf(model: IdentifiedModel) -> tuple[str, list[str]]:
     """
     Write rotor inertias as an SRDF for `pinocchio.loadRotorParameters`, and what it does not hold.
 
@@ -73,7 +70,7 @@ def srdf(model: 'IdentifiedModel') -> tuple[str, list[str]]:
 
 
 def identified_urdf(
-    robot: 'Robot', chi: np.ndarray, friction: Mapping[str, PlainFriction] | None = None
+    robot: Robot, chi: np.ndarray, friction: Mapping[str, PlainFriction] | None = None
 ) -> str:
     """
     Write identified parameters into the robot's description; all else stays byte for byte.
@@ -128,7 +125,7 @@ def identified_urdf(
     return data.decode()
 
 
-def _places(robot: 'Robot', joint: str) -> dict[str, Array]:
+def _places(robot: Robot, joint: str) -> dict[str, Array]:
     """Return where the links that move with a joint are, H (4, 4) to the moving link's frame."""
     number = robot.model.getJointId(joint)
     return {

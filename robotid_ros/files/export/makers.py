@@ -19,7 +19,6 @@ determine it. The services are as the drivers' own code has them:
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
-import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -279,15 +278,13 @@ def principal_axes(inertia: Array) -> tuple[Array, Array]:
 
     Of the 24 rotations that do, the one that turns least.
     """
-    moments, vectors = np.linalg.eigh(inertia)
-    rotations = [
-        (order, vectors[:, order] * signs)
-        for order in map(list, itertools.permutations(range(3)))
-        for signs in itertools.product((1.0, -1.0), repeat=3)
-        if np.linalg.det(vectors[:, order] * signs) > 0.0
-    ]
-    order, axes = max(rotations, key=lambda each: np.trace(each[1]))  # 1 + 2 cos of the angle
-    return moments[order], axes
+    from scipy.spatial.transform import Rotation
+
+    vectors = np.linalg.eigh(inertia)[1]
+    vectors[:, 0] *= np.sign(np.linalg.det(vectors))  # right-handed
+    every = vectors @ np.rint(Rotation.create_group('O').as_matrix())
+    axes = every[np.trace(every, axis1=1, axis2=2).argmax()]  # 1 + 2 cos of the angle
+    return np.diag(axes.T @ inertia @ axes), axes
 
 
 def _fields(values: dict[str, float]) -> str:

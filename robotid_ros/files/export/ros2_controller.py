@@ -11,6 +11,7 @@ from dataclasses import astuple, dataclass
 import itertools
 from pathlib import Path
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -215,23 +216,6 @@ def _unless_zero(name: str, fields: Sequence[str], values: Sequence[float]) -> l
     return [Expression(f'{name}.{field}') if value else 0.0 for field, value in pairs]
 
 
-@dataclass
-class _Link:
-    """A link and its joint, whose `fixed` and `turn` lead to the frame of the link before."""
-
-    axis: Any
-    slides: bool
-    fixed: Any
-    turn: Any
-    point: Any
-    w: Any
-    dw: Any
-    a: Any
-    U: Any
-    F: Any
-    N: Any
-
-
 def _link_torques(code: Statements, robot: Robot, bodies: Any, q: Any, dq: Any, ddq: Any) -> Any:
     """
     Return the torques (n,) of the links, by recursive Newton-Euler.
@@ -243,12 +227,12 @@ def _link_torques(code: Statements, robot: Robot, bodies: Any, q: Any, dq: Any, 
 
         F = M a + U s,   N = ∫ r × (a + U r) dm = s × a + (G_zy − G_yz, G_xz − G_zx, G_yx − G_xy)
 
-    with G = U Σ.
+    with G = U Σ. `fixed` and `turn` lead to the frame of the link before.
     """
     model, jacobian = robot.model, robot.mimic_jacobian
     offset = np.append(np.zeros(robot.n), [follower.offset for follower in robot.followers])
     q, dq, ddq = jacobian @ q + offset, jacobian @ dq, jacobian @ ddq
-    still, links = np.zeros(3, dtype=object), list[_Link]()
+    still, links = np.zeros(3, dtype=object), list[SimpleNamespace]()
     for k, joint in enumerate(robot.order):
         number, parent = str(joint + 1), model.parents[k + 1] - 1
         place, (axis, slides) = model.jointPlacements[k + 1], _axis(model, k)
@@ -289,7 +273,8 @@ def _link_torques(code: Statements, robot: Robot, bodies: Any, q: Any, dq: Any, 
         first, G = np.array([mx, my, mz], dtype=object), U @ _symmetric(*second)
         F = mass * a + U @ first
         N = _skew(first) @ a + (G - G.T)[[2, 0, 1], [1, 2, 0]]
-        links.append(_Link(axis, slides, fixed, turn, point, w, dw, a, U, F, N))
+        own = {'axis': axis, 'slides': slides, 'fixed': fixed, 'turn': turn, 'point': point}
+        links.append(SimpleNamespace(**own, w=w, dw=dw, a=a, U=U, F=F, N=N))
     tau = np.zeros(len(links), dtype=object)
     for k, link in reversed(list(enumerate(links))):
         joint, parent = robot.order[k], model.parents[k + 1] - 1

@@ -71,20 +71,21 @@ def npz_arrays(results: Results) -> bytes:
 
 def mat_structs(results: Results) -> bytes:
     """Return a MAT file with the structs `base` and `standard`, whose texts are cells."""
-    from scipy.io import savemat
-
-    stream, content = BytesIO(), dict[str, Any]()
-    content['joints'] = _matlab_column(np.array(results.joints, dtype=str))
-    for table in TABLES:
-        columns = columns_of(getattr(results, table))
-        content[table] = {name: _matlab_column(values) for name, values in columns.items()}
-    savemat(stream, content, oned_as='column')
+    stream, tables = BytesIO(), {table: columns_of(getattr(results, table)) for table in TABLES}
+    _save_mat(stream, {'joints': np.array(results.joints, dtype=str), **tables})
     return stream.getvalue()
 
 
-def _matlab_column(values: np.ndarray) -> np.ndarray:
-    """Return a column: a cell array where the values are texts."""
-    return values.astype(object) if values.dtype.kind == 'U' else values
+def _save_mat(stream: BinaryIO, content: dict[str, Any]) -> None:
+    from scipy.io import savemat
+
+    def matlab(value: Any) -> Any:
+        """Turn texts into cell arrays, also those of a struct."""
+        if isinstance(value, dict):
+            return {name: matlab(each) for name, each in value.items()}
+        return value.astype(object) if value.dtype.kind == 'U' else value
+
+    savemat(stream, matlab(content), oned_as='column')
 
 
 def write_regressor(
@@ -133,15 +134,12 @@ def _arrays(table: Array, names: tuple[str, ...], units: tuple[str, ...]) -> dic
 
 
 def _write_mat(stream: BinaryIO, table: Array, *columns: tuple[str, ...]) -> None:
-    from scipy.io import savemat
-
     if table.nbytes > MAX_MAT:
         raise FileError(
             f'{table.nbytes >> 20} MB of rows are too many for a MAT file: take npz, or choose a '
             'part of the log'
         )
-    arrays = {name: _matlab_column(values) for name, values in _arrays(table, *columns).items()}
-    savemat(stream, arrays, oned_as='column')
+    _save_mat(stream, _arrays(table, *columns))
 
 
 def _write_csv(

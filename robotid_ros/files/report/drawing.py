@@ -13,6 +13,7 @@ from typing import Any
 from bokeh import models
 from bokeh.core.json_encoder import serialize_json
 from bokeh.document import Document
+from bokeh.palettes import Blues9, Oranges9
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 from markupsafe import Markup
@@ -32,10 +33,7 @@ MEASURED, PREDICTED, RESIDUAL, TRUE = '#d9730d', '#2f7de1', '#d6455d', '#8b5cf6'
 NEUTRAL, GOOD, FAIR = '#7b8794', '#1a8f4c', '#b7791f'
 FONT = 'system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif'
 # From −1 to 1, white in between on light ground as on dark.
-DIVERGING = (
-    *('#08519c', '#2171b5', '#4292c6', '#6baed6', '#9ecae1', '#c6dbef', '#deebf7', '#f7f7f7'),
-    *('#fee6ce', '#fdd0a2', '#fdae6b', '#fd8d3c', '#f16913', '#d94801', '#8c2d04'),
-)
+DIVERGING = (*Blues9[1:8], '#f7f7f7', *Oranges9[7:1:-1], '#8c2d04')
 LINES = (PREDICTED, MEASURED, TRUE, GOOD, RESIDUAL, NEUTRAL)
 COLORS = {'identification': PREDICTED, 'validation': MEASURED}
 NAMES = {'identification': 'fit', 'validation': 'validation'}
@@ -435,33 +433,35 @@ def error_over_time(series: Mapping[str, tuple[np.ndarray, np.ndarray]], shared:
 
 def normalised_differences(found: Sequence[Difference]) -> Any:
     """Draw differences over their σ, parameter by parameter; the band is ±3σ."""
-    known = [each for each in found if each.normalised is not None]
-    plot = _plot_of_names([each.name for each in known], 'difference / σ')
-    plot.add_layout(_band(GOOD, bottom=-3.0, top=3.0))
-    values = {'name': plot.x_range.factors, 'value': [each.normalised for each in known]}
-    plot.vbar('name', top='value', width=0.6, color=PREDICTED, source=values)
-    return finish(plot, [('', '@name'), ('difference / σ', '@value{0.00}')])
-
-
-def _plot_of_names(names: Sequence[str], y: str, **more: Any) -> Any:
-    """Return an empty plot over names of parameters."""
-    plot = new_plot('', y, 300, 'reset', x_range=models.FactorRange(*names), **more)
-    plot.xaxis.major_label_orientation = 'vertical'
-    return plot
+    known = {each.name: each.normalised for each in found if each.normalised is not None}
+    return _bars(known, 'difference / σ', (-3.0, 3.0), '0.00')
 
 
 def sorted_precision(entries: Sequence[Entry]) -> Any:
     """Draw %σ of base parameters, the best known first; the band is that of essential ones."""
-    known = sorted(
-        (each for each in entries if np.isfinite(each.percent)), key=lambda e: e.percent
-    )
-    plot = _plot_of_names([each.name for each in known], '%σ', y_axis_type='log')
-    shown = np.clip([each.percent for each in known], *PERCENTS)
+    known = [entry for entry in entries if np.isfinite(entry.percent)]
+    known.sort(key=lambda entry: entry.percent)
+    shown = np.clip([entry.percent for entry in known], *PERCENTS)
     low = 0.5 * float(shown.min(initial=PERCENTS[1]))
-    plot.add_layout(_band(GOOD, bottom=low, top=GOOD_PERCENT))
-    values = {'name': plot.x_range.factors, 'value': shown, 'base': np.full(len(shown), low)}
-    plot.vbar('name', top='value', bottom='base', width=0.6, color=PREDICTED, source=values)
-    return finish(plot, [('', '@name'), ('%σ', '@value{0.0}')])
+    values = dict(zip((entry.name for entry in known), shown.tolist(), strict=True))
+    return _bars(values, '%σ', (low, GOOD_PERCENT), '0.0', low, y_axis_type='log')
+
+
+def _bars(
+    values: Mapping[str, float],
+    label: str,
+    band: tuple[float, float],
+    digits: str,
+    base: float = 0.0,
+    **more: Any,
+) -> Any:
+    """Draw values by the names of parameters, from a base, over a band."""
+    plot = new_plot('', label, 300, 'reset', x_range=models.FactorRange(*values), **more)
+    plot.xaxis.major_label_orientation = 'vertical'
+    plot.add_layout(_band(GOOD, bottom=band[0], top=band[1]))
+    source = {'name': [*values], 'value': [*values.values()]}
+    plot.vbar('name', top='value', bottom=base, width=0.6, color=PREDICTED, source=source)
+    return finish(plot, [('', '@name'), (label, f'@value{{{digits}}}')])
 
 
 def width_of(names: int) -> int:

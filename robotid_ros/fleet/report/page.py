@@ -142,11 +142,11 @@ def _sessions(
 
 def _charts(robots: Robots, own: Sequence[Finding]) -> Iterator[dict[str, Any]]:
     """Yield a chart of each parameter that a finding names over the robots, then over time."""
-    named = {str(f.values['parameter']) for f in own if 'parameter' in f.values}
-    names = robots.base.names
-    for k in [k for k, name in enumerate(names) if name in named]:
-        accused = _colours(own, names[k])
-        x = np.linspace(0.0, WIDTH, 2 * len(robots.names) + 1)[1::2]
+    colours = [_colours(own, name) for name in robots.base.names]
+    x = np.linspace(0.0, WIDTH, 2 * len(robots.names) + 1)[1::2]
+    for k, accused in enumerate(colours):
+        if not accused:
+            continue
         low, high = (robots.values[:, k] + sign * 2.0 * robots.sigmas[:, k] for sign in (-1, 1))
         chart, y = _chart(robots, k, 'robot', np.concatenate([low, high]))
         shown = [n in accused or len(x) <= MOST_NAMES for n in robots.names]
@@ -166,8 +166,7 @@ def _charts(robots: Robots, own: Sequence[Finding]) -> Iterator[dict[str, Any]]:
     x = np.interp(times, (first, max(last, first + 1.0)), (0.0, WIDTH))
     for k in np.flatnonzero(robots.friction).tolist():
         values = robots.sessions[dated, k]
-        accused = _colours(own, names[k])
-        chart, y = _chart(robots, k, 'date', values)
+        accused, (chart, y) = colours[k], _chart(robots, k, 'date', values)
         lines = []
         for name in sorted(robots.names, key=lambda name: (name in accused, name)):
             place = owner == robots.names.index(name)
