@@ -1,4 +1,14 @@
-"""`robotid compare A B …`: results of several sessions or methods, with σ of the difference."""
+"""
+Set the results of several identifications side by side.
+
+Compare the base parameters of several identifications: differences from the first one, and over
+their σ; beyond ±3 they are none of noise. Of a result of two methods, as --method both leaves
+them, one is enough. Writes a page with the same. The exit code is 4 where one of the results is
+marked unusable.
+
+  robotid compare monday_identified friday_identified
+  robotid compare tx40_identified -o methods.html
+"""
 
 import argparse
 from pathlib import Path
@@ -11,18 +21,6 @@ from .terminal import format_number, print_table, print_written
 NAME_WIDTH = 12
 # Steps with the share of the time that each takes.
 STEPS = (('reading', 1.0), ('writing the page', 4.0))
-HELP = 'set the results of several identifications side by side'
-DESCRIPTION = (
-    'Compare the base parameters of several identifications: differences from the first one, and '
-    'over their σ; beyond ±3 they are none of noise. Of a result of two methods, as --method '
-    'both leaves them, one is enough. Writes a page with the same. The exit code is 4 where one '
-    'of the results is marked unusable.'
-)
-EXAMPLES = """\
-examples:
-  robotid compare monday_identified friday_identified
-  robotid compare tx40_identified -o methods.html
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

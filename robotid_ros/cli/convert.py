@@ -1,23 +1,20 @@
-"""`robotid convert SOURCE OUTPUT`: any log as a bag of joint states."""
+r"""
+Write any log as a bag.
+
+Write a log as a rosbag2 bag (MCAP) of joint states in SI. The other commands read the same logs
+directly.
+
+  robotid convert arm.csv arm.mcap --urdf arm.urdf
+  robotid convert arm.npz arm --urdf arm.urdf --rate 500 --units position=deg
+  robotid convert arm.csv arm.mcap \
+    --columns 'time=Time position=Enc{i} effort=Trq{i}'
+  robotid convert ros1.bag arm.mcap --effort-topic /currents:data[0:6]
+"""
 
 import argparse
 
 from . import shared_options as shared
 from .terminal import print_findings, print_paragraph
-
-HELP = 'write any log as a bag'
-DESCRIPTION = (
-    'Write a log as a rosbag2 bag (MCAP) of joint states in SI. The other '
-    'commands read the same logs directly.'
-)
-EXAMPLES = """\
-examples:
-  robotid convert arm.csv arm.mcap --urdf arm.urdf
-  robotid convert arm.npz arm --urdf arm.urdf --rate 500 --units position=deg
-  robotid convert arm.csv arm.mcap \\
-    --columns 'time=Time position=Enc{i} effort=Trq{i}'
-  robotid convert ros1.bag arm.mcap --effort-topic /currents:data[0:6]
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,15 @@
-"""`robotid demo [ROBOT]`: a whole session on the simulated robot, over services and topics."""
+"""
+Run a whole session on the simulated robot.
+
+Start a simulated robot and identify it: four nodes, driven by services and topics as a real robot
+would be. Ends with the residuals on the validation trajectory, the identified parameters beside
+the true ones, and what they are worth on the robot: tracking errors with and without feed-forward,
+and with the proposed gains.
+
+  robotid demo                         # the TX-40
+  robotid demo scara -o tried          # or ur10, arm3, planar_2r_elastic, …
+  robotid demo my_robot.yaml --all     # what robotid init has written
+"""
 
 import argparse
 from dataclasses import replace
@@ -14,22 +25,6 @@ if TYPE_CHECKING:
 
 # Longest session [s]: several times what one takes on a machine with other work.
 TIME_LIMIT = 900.0
-
-HELP = 'run a whole session on the simulated robot'
-DESCRIPTION = (
-    'Start a simulated robot and identify it: four nodes, driven by services and '
-    'topics as a real robot would be. Ends with the residuals on the validation trajectory, '
-    'the identified parameters beside the true ones, and what they are worth on the robot: '
-    'tracking errors with and without feed-forward, and with the proposed gains.'
-)
-
-
-EXAMPLES = """\
-examples:
-  robotid demo                         # the TX-40
-  robotid demo scara -o tried          # or ur10, arm3, planar_2r_elastic, …
-  robotid demo my_robot.yaml --all     # what robotid init has written
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

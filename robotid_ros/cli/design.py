@@ -1,4 +1,15 @@
-"""`robotid design CONFIG -o trajectory.yaml`: the motion that a robot will run."""
+"""
+Design the trajectory that excites the parameters.
+
+Design a trajectory that keeps all limits of a robot and excites its parameters as well as
+possible, and another one for validation. Ctrl-C keeps the best so far. The exit code is 3 for a
+poor design, which is written all the same. A page beside it shows the arm in motion.
+
+  robotid design config/tx40.yaml -o trajectory.yaml
+  robotid design arm.yaml -o payload_motion.yaml --payload 5
+  robotid design arm.yaml -o other.yaml --seed 3
+  robotid design arm.yaml -o next.yaml --known log_identified
+"""
 
 import argparse
 import contextlib
@@ -33,20 +44,6 @@ FIGURES = (
 )
 # Writing the page takes about so many times as long as importing what draws it.
 PAGE_SHARE = 2.0
-HELP = 'design the trajectory that excites the parameters'
-DESCRIPTION = (
-    'Design a trajectory that keeps all limits of a robot and excites its '
-    'parameters as well as possible, and another one for validation. Ctrl-C keeps the '
-    'best so far. The exit code is 3 for a poor design, which is written all the same. '
-    'A page beside it shows the arm in motion.'
-)
-EXAMPLES = """\
-examples:
-  robotid design config/tx40.yaml -o trajectory.yaml
-  robotid design arm.yaml -o payload_motion.yaml --payload 5
-  robotid design arm.yaml -o other.yaml --seed 3
-  robotid design arm.yaml -o next.yaml --known log_identified
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,13 @@
-"""`robotid doctor`: what on a live ROS graph is in the way of a session."""
+"""
+Check a running robot: controller, joint states, efforts, network, disk.
+
+Listen to the ROS graph for some seconds, ask its nodes, and say what is in the way of a session
+and what to do about it. Nothing is moved or set. The exit code is 1 when there is an error.
+
+  robotid doctor
+  robotid doctor --config my_robot.yaml --duration 10
+  robotid doctor --namespace /arm1 --controller arm_controller --json
+"""
 
 import argparse
 from collections import Counter
@@ -13,18 +22,6 @@ from .terminal import LABELS, print_paragraph
 if TYPE_CHECKING:
     from ..core.findings import Finding
 
-HELP = 'check a running robot: controller, joint states, efforts, network, disk'
-DESCRIPTION = (
-    'Listen to the ROS graph for some seconds, ask its nodes, and say what is in the way of a '
-    'session and what to do about it. Nothing is moved or set. The exit code is 1 when there is '
-    'an error.'
-)
-EXAMPLES = """\
-examples:
-  robotid doctor
-  robotid doctor --config my_robot.yaml --duration 10
-  robotid doctor --namespace /arm1 --controller arm_controller --json
-"""
 # Longest wait for what is not discovered, or does not answer [s]: DDS announces every 3 s.
 TIMEOUT = 10.0
 

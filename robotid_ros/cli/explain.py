@@ -1,4 +1,14 @@
-"""`robotid explain CODE`: what a finding means, why it matters and what to do."""
+"""
+Say what a finding or a word of the output means, why it matters and what to do.
+
+Print the entry of a finding by its code or name, as parameters.yaml, --json and the report have
+them, or say what a word of the output means. Words in braces stand for values of a finding.
+Without a code, all words and findings are listed.
+
+  robotid explain F401
+  robotid explain effort_sign
+  robotid explain residual
+"""
 
 import argparse
 import dataclasses
@@ -12,12 +22,6 @@ from .terminal import print_paragraph, print_table, show
 if TYPE_CHECKING:
     from ..core.finding_codes import Code
 
-HELP = 'say what a finding or a word of the output means, why it matters and what to do'
-DESCRIPTION = (
-    'Print the entry of a finding by its code or name, as parameters.yaml, --json and the report '
-    'have them, or say what a word of the output means. Words in braces stand for values of a '
-    'finding. Without a code, all words and findings are listed.'
-)
 # Words of the output, each with one meaning in all of it.
 WORDS = {
     'residual': 'What the model leaves of the recorded effort of a joint, as a share of that '
@@ -34,12 +38,6 @@ WORDS = {
     'verdict': 'good: error up to 5 % and validated. fair: up to 15 %, for simulation and '
     'feed-forward. poor: up to 50 %. unusable: more, or efforts that are no torques.',
 }
-EXAMPLES = """\
-examples:
-  robotid explain F401
-  robotid explain effort_sign
-  robotid explain residual
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,19 @@
-"""`robotid export RESULTS --format FORMAT`: what was identified, for other programs."""
+"""
+Write what was identified for other programs.
+
+Write an identified robot for simulators and controllers (mjcf, sdf, urdf, srdf, inertials for a
+xacro), how far it may be off (ranges), a controller of ros2_control for it (a package in C++), or
+its parameters as a table (csv, mat, npz). In mjcf, sdf, urdf and the controller viscous and
+Coulomb friction stand for other laws, with their residual at the recorded speeds. What a format
+cannot hold is said here, and in the file.
+
+  robotid export tx40_identified --format mjcf
+  robotid export results --format mjcf -o arm.xml --mesh-folder ~/ws/src
+  robotid export results --format inertials --like physical_parameters.yaml
+  robotid export results --format ros2_controller -o src/arm_dynamics
+  robotid export results --format csv -o parameters.csv
+  robotid export results --format npz --regressor recordings/tx40 --part 0:0.5
+"""
 
 import argparse
 from pathlib import Path
@@ -12,24 +27,6 @@ from .terminal import print_paragraph
 
 if TYPE_CHECKING:
     from ..files.export.identified_model import IdentifiedModel
-
-HELP = 'write what was identified for other programs'
-DESCRIPTION = (
-    'Write an identified robot for simulators and controllers (mjcf, sdf, urdf, srdf, inertials '
-    'for a xacro), how far it may be off (ranges), a controller of ros2_control for it (a package '
-    'in C++), or its parameters as a table (csv, mat, npz). In mjcf, sdf, urdf and the controller '
-    'viscous and Coulomb friction stand for other laws, with their residual at the recorded '
-    'speeds. What a format cannot hold is said here, and in the file.'
-)
-EXAMPLES = """\
-examples:
-  robotid export tx40_identified --format mjcf
-  robotid export results --format mjcf -o arm.xml --mesh-folder ~/ws/src
-  robotid export results --format inertials --like physical_parameters.yaml
-  robotid export results --format ros2_controller -o src/arm_dynamics
-  robotid export results --format csv -o parameters.csv
-  robotid export results --format npz --regressor recordings/tx40 --part 0:0.5
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,16 @@
-"""`robotid fleet run|report`: from the bags of many robots to a store and a page."""
+"""
+Identify a fleet of robots from all its recordings.
+
+Identify many recordings of many robots on all cores or a Dask cluster, into a store of Parquet
+files that grows: what is there is not computed again. Report what the robots of a type share,
+which is not like the others, and what changes. The exit code of run is 4 where every bag that was
+identified leaves more than half of the effort of a joint.
+
+  robotid fleet run recordings -c config/ur10.yaml -o store
+  robotid fleet run --manifest bags.csv -c ur10.yaml -c scara=arm.yaml -o store
+  robotid fleet run bags -c ur10.yaml -o store --scheduler tcp://host:8786
+  robotid fleet report store
+"""
 
 import argparse
 import dataclasses
@@ -12,20 +24,6 @@ from .terminal import print_findings, print_paragraph, print_table, ProgressBar
 if TYPE_CHECKING:
     from ..fleet.run import Run
 
-HELP = 'identify a fleet of robots from all its recordings'
-DESCRIPTION = (
-    'Identify many recordings of many robots on all cores or a Dask cluster, into a store of '
-    'Parquet files that grows: what is there is not computed again. Report what the robots of a '
-    'type share, which is not like the others, and what changes. The exit code of run is 4 where '
-    'every bag that was identified leaves more than half of the effort of a joint.'
-)
-EXAMPLES = """\
-examples:
-  robotid fleet run recordings -c config/ur10.yaml -o store
-  robotid fleet run --manifest bags.csv -c ur10.yaml -c scara=arm.yaml -o store
-  robotid fleet run bags -c ur10.yaml -o store --scheduler tcp://host:8786
-  robotid fleet report store
-"""
 # Failed bags that are named after a run; the store has all.
 MOST_REASONS = 10
 

@@ -1,4 +1,21 @@
-"""`robotid identify BAG …`: from recordings to identified parameters."""
+r"""
+Identify the dynamic parameters from a recording.
+
+Identify dynamic parameters from a recording; write parameters.yaml, torques.npz, identified.urdf
+and report.html. Without options the phases of the session are used: identification on the
+excitation, validation on the other trajectory. The exit code is 4 where the result is unusable for
+other motions, which is written all the same.
+
+  robotid identify recordings/tx40_2025-01-31
+  robotid identify arm.mcap -c config/arm.yaml -o identified --method didim
+  robotid identify ur10.db3 -c config/ur10.yaml --part 0:0.5
+  robotid identify arm.csv --urdf arm.urdf
+  robotid identify monday.mcap tuesday.mcap --urdf arm.urdf
+  robotid identify arm.mat --urdf arm.urdf --columns 'position=q effort=I' \
+    --units 'effort=A*0.1'
+  robotid identify tx40 -c config/tx40.yaml --to 3.6 --validation-part 3.6s:7.3s
+  robotid identify my_dataset --urdf so101.urdf --method commands
+"""
 
 import argparse
 import dataclasses
@@ -21,25 +38,6 @@ STEPS = (
     ('writing the results', 2.0),
 )
 SIMULATING = 60.0
-HELP = 'identify the dynamic parameters from a recording'
-DESCRIPTION = (
-    'Identify dynamic parameters from a recording; write parameters.yaml, '
-    'torques.npz, identified.urdf and report.html. Without options the phases of the session '
-    'are used: identification on the excitation, validation on the other trajectory. The exit '
-    'code is 4 where the result is unusable for other motions, which is written all the same.'
-)
-EXAMPLES = """\
-examples:
-  robotid identify recordings/tx40_2025-01-31
-  robotid identify arm.mcap -c config/arm.yaml -o identified --method didim
-  robotid identify ur10.db3 -c config/ur10.yaml --part 0:0.5
-  robotid identify arm.csv --urdf arm.urdf
-  robotid identify monday.mcap tuesday.mcap --urdf arm.urdf
-  robotid identify arm.mat --urdf arm.urdf --columns 'position=q effort=I' \\
-    --units 'effort=A*0.1'
-  robotid identify tx40 -c config/tx40.yaml --to 3.6 --validation-part 3.6s:7.3s
-  robotid identify my_dataset --urdf so101.urdf --method commands
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,19 @@
-"""`robotid init [URDF]`: a configuration that runs, from a description or a live robot."""
+"""
+Write a configuration for a robot description, or for a robot that is up.
+
+Write a commented configuration for the arm of a URDF or xacro: joints, limits, start pose,
+workspace, and a simulated robot to try them on. Without a description it asks the robot that is
+up: description, controller, rate, gains, and what its efforts are.
+
+  robotid init my_robot.urdf            # writes my_robot.yaml
+  robotid demo my_robot.yaml            # a whole session on the simulated robot
+  robotid init m10ia.urdf --mass 130    # its URDF has no inertials
+  robotid init ur.urdf.xacro name:=ur ur_type:=ur10e -o ur10e.yaml
+  robotid init two_arms.urdf.xacro -o left.yaml --tip left_tool0
+  robotid init my_robot.urdf --repair inertias   # and a corrected copy
+  robotid init --controller arm_controller   # the robot that is up
+  robotid init --keys                   # every key of a configuration
+"""
 
 import argparse
 from dataclasses import replace
@@ -23,23 +38,6 @@ LISTENING = 3.0
 # Label of the longest step; steps with the share of the time that each takes.
 PERIOD = 'choosing the period of the motion'
 STEPS = (('asking the robot', 1.0), ('reading the description', 1.0), (PERIOD, 4.0))
-HELP = 'write a configuration for a robot description, or for a robot that is up'
-DESCRIPTION = (
-    'Write a commented configuration for the arm of a URDF or xacro: joints, limits, start pose, '
-    'workspace, and a simulated robot to try them on. Without a description it asks the robot '
-    'that is up: description, controller, rate, gains, and what its efforts are.'
-)
-EXAMPLES = """\
-examples:
-  robotid init my_robot.urdf            # writes my_robot.yaml
-  robotid demo my_robot.yaml            # a whole session on the simulated robot
-  robotid init m10ia.urdf --mass 130    # its URDF has no inertials
-  robotid init ur.urdf.xacro name:=ur ur_type:=ur10e -o ur10e.yaml
-  robotid init two_arms.urdf.xacro -o left.yaml --tip left_tool0
-  robotid init my_robot.urdf --repair inertias   # and a corrected copy
-  robotid init --controller arm_controller   # the robot that is up
-  robotid init --keys                   # every key of a configuration
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

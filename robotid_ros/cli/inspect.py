@@ -1,4 +1,12 @@
-"""`robotid inspect BAG`: what a recording holds and whether it is usable."""
+"""
+Show what a recording holds and whether it is usable.
+
+Show topics, rates, gaps, joints and phases of a recording, and its use. The exit code is 4 when no
+identification can be made from it.
+
+  robotid inspect session/tx40_2025-01-31
+  robotid inspect arm.csv --urdf arm.urdf
+"""
 
 import argparse
 import dataclasses
@@ -9,17 +17,6 @@ from .terminal import format_number, print_findings, print_paragraph, print_tabl
 
 if TYPE_CHECKING:
     from ..files.bags.summary import BagSummary
-
-HELP = 'show what a recording holds and whether it is usable'
-DESCRIPTION = (
-    'Show topics, rates, gaps, joints and phases of a recording, and its use. '
-    'The exit code is 4 when no identification can be made from it.'
-)
-EXAMPLES = """\
-examples:
-  robotid inspect session/tx40_2025-01-31
-  robotid inspect arm.csv --urdf arm.urdf
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,8 @@
-"""`robotid`: one verb a module, with texts, `add_arguments(parser)`, `run(args)` and `STEPS`."""
+"""
+`robotid`: one verb a module, with `add_arguments(parser)`, `run(args)` and `STEPS`.
+
+What a verb's module says of itself is its help: a sentence, a description, examples.
+"""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -120,11 +124,13 @@ def build_parser() -> argparse.ArgumentParser:
     subparsers = parser.add_subparsers(dest='verb', metavar='COMMAND', required=True)
     for verb in VERBS:
         module = import_module(f'.{verb}', __package__)
+        paragraphs = (module.__doc__ or '').strip('\n').split('\n\n')
+        summary, text, examples, *_ = [*paragraphs, '', '', '']
         subparser = subparsers.add_parser(
             verb,
-            help=module.HELP,
-            description=module.DESCRIPTION,
-            epilog=module.EXAMPLES,
+            help=summary[:1].lower() + summary[1:].removesuffix('.'),
+            description=text,
+            epilog=f'examples:\n{examples}\n',
             formatter_class=HelpFormatter,
         )
         module.add_arguments(subparser)

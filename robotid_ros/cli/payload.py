@@ -1,4 +1,19 @@
-"""`robotid payload EMPTY LOADED`: the body that a robot carries, from two sessions."""
+"""
+Identify a payload from two recordings, without and with it; set it at the robot.
+
+Identify the mass, centre of mass and inertia of a body that the arm carries, from what it changes
+between two recordings of the same robot, or between an identification and a recording; write them
+to a file, with the lines that robots' controllers take. Friction may have changed meanwhile. The
+exit code is 4 where the mass does not stand out of its σ. With --set the payload is set at the
+driver of the robot and at the node feedforward; a driver's payload changes how the robot holds its
+weight: let it rest, and keep away.
+
+  robotid payload recordings/empty recordings/with_gripper --frame tool0
+  robotid payload recordings/arm_identified recordings/with_gripper
+  robotid payload empty.mcap loaded.mcap -c config/arm.yaml -o gripper.yaml
+  robotid payload gripper.yaml --set universal_robots
+  robotid payload gripper_before.yaml --restore
+"""
 
 import argparse
 import math
@@ -24,23 +39,6 @@ if TYPE_CHECKING:
 STEPS = 5
 # Longest wait for a service that is not there, or does not answer [s]: UR's checks for seconds.
 TIMEOUT = 15.0
-HELP = 'identify a payload from two recordings, without and with it; set it at the robot'
-DESCRIPTION = (
-    'Identify the mass, centre of mass and inertia of a body that the arm carries, from what it '
-    'changes between two recordings of the same robot, or between an identification and a '
-    "recording; write them to a file, with the lines that robots' controllers take. Friction may "
-    'have changed meanwhile. The exit code is 4 where the mass does not stand out of its σ. With '
-    "--set the payload is set at the driver of the robot and at the node feedforward; a driver's "
-    'payload changes how the robot holds its weight: let it rest, and keep away.'
-)
-EXAMPLES = """\
-examples:
-  robotid payload recordings/empty recordings/with_gripper --frame tool0
-  robotid payload recordings/arm_identified recordings/with_gripper
-  robotid payload empty.mcap loaded.mcap -c config/arm.yaml -o gripper.yaml
-  robotid payload gripper.yaml --set universal_robots
-  robotid payload gripper_before.yaml --restore
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

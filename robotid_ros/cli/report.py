@@ -1,4 +1,11 @@
-"""`robotid report DIR`: the report of an identification, anew."""
+"""
+Write the report of an identification anew.
+
+Write report.html from parameters.yaml and, for the figures of torques, the torques.npz beside it.
+
+  robotid report tx40_identified
+  robotid report parameters.yaml -o tx40.html
+"""
 
 import argparse
 from functools import partial
@@ -10,16 +17,6 @@ from .terminal import show
 
 # Steps with the share of the time that each takes.
 STEPS = (('reading', 1.0), ('writing the page', 4.0))
-HELP = 'write the report of an identification anew'
-DESCRIPTION = (
-    'Write report.html from parameters.yaml and, for the figures of torques, the '
-    'torques.npz beside it.'
-)
-EXAMPLES = """\
-examples:
-  robotid report tx40_identified
-  robotid report parameters.yaml -o tx40.html
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,15 @@
-"""`robotid rollout LOG RESULTS`: how well a simulator follows a recording with what was found."""
+"""
+Simulate a recording with what was identified.
+
+Simulate the motion of a recording in MuJoCo and compare the positions: with the robot description,
+with what was identified, and with robots that the results leave possible. What drives them is the
+recorded reference by the law of the recorded controller, in one run, or else the measured efforts,
+anew every second. Without a part, the validation phase of a session is used, else all of it.
+Writes a page.
+
+  robotid rollout recordings/tx40 tx40_identified
+  robotid rollout arm.csv arm_identified --by efforts --from 30
+"""
 
 import argparse
 import math
@@ -18,19 +29,6 @@ if TYPE_CHECKING:
 # Steps with the share of the time that each takes.
 STEPS = (('reading', 1.0), ('simulating', 8.0), ('writing the page', 1.0))
 DRIVERS = ('auto', 'controller', 'efforts')
-HELP = 'simulate a recording with what was identified'
-DESCRIPTION = (
-    'Simulate the motion of a recording in MuJoCo and compare the positions: with the robot '
-    'description, with what was identified, and with robots that the results leave possible. '
-    'What drives them is the recorded reference by the law of the recorded controller, in one '
-    'run, or else the measured efforts, anew every second. Without a part, the validation phase '
-    'of a session is used, else all of it. Writes a page.'
-)
-EXAMPLES = """\
-examples:
-  robotid rollout recordings/tx40 tx40_identified
-  robotid rollout arm.csv arm_identified --by efforts --from 30
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

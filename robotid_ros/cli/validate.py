@@ -1,4 +1,14 @@
-"""`robotid validate BAG --parameters FILE`: how well parameters predict another recording."""
+"""
+Compare what identified parameters predict with a recording.
+
+Predict the torques of a recording by identified parameters and compare. Without a part, a
+session's validation phase is used, else all of it. Writes a page that sets the robot description,
+identified.urdf and the base parameters side by side. The exit code is 4 where the parameters do
+not predict it: more than half of the effort of a joint.
+
+  robotid validate recordings/tx40_other --parameters tx40_identified
+  robotid validate arm.mcap --parameters parameters.yaml --from 30
+"""
 
 import argparse
 from dataclasses import replace
@@ -12,18 +22,6 @@ if TYPE_CHECKING:
 
 # Steps with the share of the time that each takes.
 STEPS = (('reading', 2.0), ('predicting', 2.0), ('writing the page', 2.0))
-HELP = 'compare what identified parameters predict with a recording'
-DESCRIPTION = (
-    'Predict the torques of a recording by identified parameters and compare. '
-    "Without a part, a session's validation phase is used, else all of it. Writes a page that "
-    'sets the robot description, identified.urdf and the base parameters side by side. The exit '
-    'code is 4 where the parameters do not predict it: more than half of the effort of a joint.'
-)
-EXAMPLES = """\
-examples:
-  robotid validate recordings/tx40_other --parameters tx40_identified
-  robotid validate arm.mcap --parameters parameters.yaml --from 30
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
