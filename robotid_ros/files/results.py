@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 import dataclasses
 from dataclasses import dataclass, field
 import math
-from typing import Any
+from typing import Any, Never, TypedDict
 
 import numpy as np
 
@@ -19,6 +19,40 @@ from .torques_file import Torques
 from .verification import Verification
 
 URDF = 'identified.urdf'
+
+
+class JointQuality(TypedDict):
+    """How one joint moved [unit], its limits, and rows by what became of them."""
+
+    unit: str
+    lowest: float
+    highest: float
+    fastest: float
+    lower: float
+    upper: float
+    velocity: float
+    noise: float
+    delay: float
+    rows_total: int
+    rows_used: int
+    rows_standstill: int
+    rows_beside: int
+    rows_bridged: int
+
+
+class Quality(TypedDict):
+    """What is known of the data, [Hz] and [s]."""
+
+    rate: float
+    jitter: float
+    gaps: int
+    longest_gap: float
+    cutoff: float
+    decimation: int
+    whole: bool
+    joints: Mapping[str, JointQuality]
+    singular_values: Sequence[float]
+    correlation: Sequence[Sequence[float]]
 
 
 @dataclass(frozen=True)
@@ -146,9 +180,8 @@ class Results:
     model : keys of `robot` in a configuration with which identified.urdf is the model
     torques : {'identification' or 'validation': Torques}
     verification : what they were worth on the robot, or None
-    quality : of the data and of what they tell, [Hz], [s] and units of joints: stamps, joints,
-        rows, singular values, correlation of the base parameters (lower triangle); empty where it
-        is not known
+    quality : of the data and of what they tell: stamps, joints, rows, singular values,
+        correlation of the base parameters (lower triangle); empty where it is not known
     frames : {link: its frame in the root's [m], three rows of four} with the arm in the middle of
         its motion
     simulated : {method: positions of the last simulation}
@@ -179,7 +212,7 @@ class Results:
     selection: Mapping[str, Any] = field(default_factory=dict)
     verification: Verification | None = None
     model: Mapping[str, Any] = field(default_factory=dict)
-    quality: Mapping[str, Any] = field(default_factory=dict)
+    quality: Quality | Mapping[str, Never] = field(default_factory=dict)
     frames: Mapping[str, Sequence[Sequence[float]]] = field(default_factory=dict)
     simulated: Mapping[str, SimulatedPositions] = field(default_factory=dict)
     plain_friction: Mapping[str, PlainFriction] = field(default_factory=dict)

@@ -376,7 +376,7 @@ def test_edited_results(tmp_path, good, capsys, monkeypatch):
         for key, value in content[table][0].items():
             row = {**content[table][0], key: [] if isinstance(value, str) else 'x'}
             assert 'is damaged' in refusal({**content, table: [row, *content[table][1:]]})
-    for key in ('data', 'essential', 'selection', 'quality'):
+    for key in ('data', 'essential', 'selection'):
         for name in content[key]:
             refusal({**content, key: {**content[key], name: ['x']}})
 

@@ -14,6 +14,7 @@ from .identified_model import IdentifiedModel
 # Parts of the model that a format may hold.
 FRICTION, OFFSETS, SPRINGS = 'friction', 'offsets', 'springs'
 ROTORS, COUPLINGS, GRAVITY = 'rotors', 'couplings', 'gravity'
+EVERYTHING = frozenset({FRICTION, OFFSETS, SPRINGS, ROTORS, COUPLINGS, GRAVITY})
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def inertials(model: IdentifiedModel, like: str = '') -> tuple[str, list[str]]:
     ConfigurationError: its structure is another one, or it names none of the links.
     """
     bodies = {name: body for name, body in own_bodies(model.robot.urdf).items() if body[3, 3] > 0}
-    notes = explain_losses(model, frozenset())
+    notes = explain_losses(model, set())
     if not like:
         content: dict[str, Any] = {name: _entry(body) for name, body in bodies.items()}
     else:

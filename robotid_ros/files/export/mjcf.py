@@ -19,10 +19,9 @@ from ...plant.urdf_reading import JOINT_TYPES
 from ..atomic import file_errors
 from ..configuration import from_mapping, resolve
 from .bodies import explain_impossible, read_parts, render_description, Shape, spaced
-from .drives import COUPLINGS, explain_losses, FRICTION, GRAVITY, OFFSETS, ROTORS, SPRINGS
+from .drives import EVERYTHING, explain_losses
 from .identified_model import IdentifiedModel
 
-KEPT = frozenset({FRICTION, OFFSETS, SPRINGS, ROTORS, COUPLINGS, GRAVITY})
 PACKAGE = 'package://'
 MESHES = ('.stl', '.obj', '.msh')  # that MuJoCo reads
 # MuJoCo's own [s]. Its dry friction is a soft constraint: at low speeds it is too small, and its
@@ -58,7 +57,7 @@ def mjcf(
             missing[shape.mesh] = None
         else:
             found.setdefault(key, (f'{path.stem}_{len(found)}', path))
-    notes = explain_losses(model, KEPT) if notes is None else list(notes)
+    notes = explain_losses(model, EVERYTHING) if notes is None else list(notes)
     notes += explain_impossible(bodies)
     if missing:
         notes.append(

@@ -22,20 +22,10 @@ from ...core.signals.samples import STANDSTILL
 from ...exceptions import ConfigurationError
 from ..text_template import text_templates
 from ..verdict_text import unusable_note
-from .drives import (
-    COUPLINGS,
-    drives_of,
-    explain_losses,
-    FRICTION,
-    GRAVITY,
-    OFFSETS,
-    ROTORS,
-    SPRINGS,
-)
+from .drives import drives_of, EVERYTHING, explain_losses
 from .identified_model import IdentifiedModel
 
 TEMPLATES = Path(__file__).parent / 'controller_package'
-HELD = frozenset({FRICTION, OFFSETS, SPRINGS, ROTORS, COUPLINGS, GRAVITY})
 # Decimals of directions and places [m]: cos(π/2) becomes 0, and what is left out is rounding.
 DECIMALS = 15
 # Share of the friction that is added unless a parameter says otherwise: that of a gear falls when
@@ -57,7 +47,7 @@ def ros2_controller(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
     if note := unusable_note(model.results):
         raise ConfigurationError(f'no controller is written: {note}')
     robot = model.robot.rigid if isinstance(model.robot, ElasticRobot) else model.robot
-    notes = explain_losses(model, HELD)
+    notes = explain_losses(model, EVERYTHING)
     package = re.sub(r'[^a-z0-9]+', '_', robot.name.lower()).strip('_')
     package = f'{package if package[:1].isalpha() else f"robot_{package}"}_dynamics'
     values = {

@@ -12,7 +12,6 @@ from .bodies import explain_impossible, MOMENTS, principal_inertia, read_parts, 
 from .drives import explain_losses, FRICTION, SPRINGS
 from .identified_model import IdentifiedModel
 
-KEPT = frozenset({FRICTION, SPRINGS})
 WORLD, JOINT_SUFFIX = 'world', '_joint'
 
 
@@ -29,7 +28,7 @@ def sdf(model: IdentifiedModel) -> tuple[str, list[str]]:
         tensor = ((axes * moments) @ axes.T)[np.triu_indices(3)]
         places = {link: back @ place for link, place in body.links.items() if link != WORLD}
         rows.append((body, name, centre, mass, dict(zip(MOMENTS, tensor, strict=True)), places))
-    notes = explain_losses(model, KEPT) + explain_impossible(bodies)
+    notes = explain_losses(model, {FRICTION, SPRINGS}) + explain_impossible(bodies)
     taken = sorted(links & {joint.name for joint in parts.joints})
     if taken:
         notes.append(
