@@ -66,7 +66,9 @@ def add_tool_box(geometry: Any, model: Any, settings: Workspace) -> None:
         if np.isfinite(corner):
             sign = 1.0 - 2.0 * side
             wall = shapes.Halfspace(sign * np.eye(3)[axis], sign * corner - settings.distance)
-            body = pin.GeometryObject(f'wall {side}{axis} of the tool box', 0, pin.SE3.Identity(), wall)
+            body = pin.GeometryObject(
+                f'wall {side}{axis} of the tool box', 0, pin.SE3.Identity(), wall
+            )
             geometry.addCollisionPair(pin.CollisionPair(number, geometry.addGeometryObject(body)))
 
 
