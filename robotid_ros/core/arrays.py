@@ -41,6 +41,13 @@ def diagonal_scale(matrix: Array) -> Array:
     return np.sqrt(np.maximum(size, 1e-48 * size.max(axis=-1, keepdims=True, initial=1e-252)))
 
 
+def whitening(covariance: Array) -> Array:
+    """Return V (b, b) with VᵀV the inverse of a covariance whose smallest values are rounding."""
+    scale = diagonal_scale(covariance)
+    values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
+    return np.asarray((vectors / np.sqrt(np.maximum(values, 1e-10 * values[-1]))).T / scale)
+
+
 @dataclasses.dataclass(frozen=True)
 class ReadOnlyArrays:
     """Base of frozen dataclasses: fields of type `Array` or `Array | None` become read-only."""

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ...exceptions import ConfigurationError, FEW, shortened
-from ..arrays import Array, diagonal_scale
+from ..arrays import Array, whitening
 from ..model.base_parameters import base_parameters
 from ..model.dynamics import regressor
 from ..model.robot import Robot
@@ -92,7 +92,7 @@ class NextProblem(Problem):
         names = self.observation.names
         turn = base.matrix[:, [robot.column(names[k]) for k in self.columns]]
         self.weights = 1.0 / np.maximum(known.noise, NEGLIGIBLE * known.effort)
-        self.known = _whitening(covariance) @ turn / math.sqrt(count)
+        self.known = whitening(covariance) @ turn / math.sqrt(count)
         self.criterion = Criterion(
             'prediction_error',
             partial(prediction_error, goal=turn.T @ goal @ turn / count),
@@ -103,10 +103,3 @@ class NextProblem(Problem):
     def columns_note(self) -> str:
         """Which columns the criterion is about."""
         return 'with what is known of them'
-
-
-def _whitening(covariance: Array) -> Array:
-    """Return R (b, b) with RᵀR the inverse of a covariance, but for rounding."""
-    scale = diagonal_scale(covariance)
-    values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
-    return np.asarray((vectors / np.sqrt(np.maximum(values, 1e-10 * values[-1]))).T / scale)

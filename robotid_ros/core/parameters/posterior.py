@@ -13,7 +13,7 @@ of the cones. Where no constraint is active, one sweep gives independent draws.
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Array
+from ..arrays import Array, whitening
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from .physical_consistency import (
@@ -25,7 +25,7 @@ from .physical_consistency import (
     SolverError,
     UPPER,
 )
-from .standard import nonnegative_columns, prior_sigma, THIN, whitening
+from .standard import nonnegative_columns, prior_sigma, THIN
 
 # Parallel chains from one start: each gives one draw a round, so that those are independent.
 CHAINS = 1000

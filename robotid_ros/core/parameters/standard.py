@@ -14,7 +14,7 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Array, diagonal_scale, ReadOnlyArrays
+from ..arrays import Array, diagonal_scale, ReadOnlyArrays, whitening
 from ..finding_codes import finding
 from ..findings import Finding
 from ..model.base_parameters import BaseParameters
@@ -290,13 +290,6 @@ def _unweighted(
         pulled = _root(penalty.curvature / (penalty.noise * inflation))
         root, target = np.vstack([root, pulled]), np.append(target, pulled @ estimate.value)
     return _data(root, base, target, estimate)
-
-
-def whitening(covariance: Array) -> Array:
-    """Return V (b, b) with VᵀV the inverse of a covariance whose smallest values are rounding."""
-    scale = diagonal_scale(covariance)
-    values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
-    return np.asarray((vectors / np.sqrt(np.maximum(values, 1e-10 * values[-1]))).T / scale)
 
 
 def _root(normal: Array) -> Array:
