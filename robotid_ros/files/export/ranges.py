@@ -91,10 +91,10 @@ def drawn(model: IdentifiedModel, count: int) -> Iterator[IdentifiedModel]:
     if isinstance(robot, ElasticRobot):
         raise ConfigurationError('ranges are of rigid joints: export mjcf, urdf or a table')
     base = base_parameters(robot)
+    value, covariance = np.array([e.value for e in results.base]), base_covariance(results)
     same = tuple(entry.name for entry in results.base) == base.names
     if not same or 'prior_spread' not in results.data:
         raise ConfigurationError('the results are of another version: identify again')
-    value, covariance = np.array([e.value for e in results.base]), base_covariance(results)
     spread = float(results.data['prior_spread'])
     known = dataclasses.replace(robot, prior=_prior(model))
     plain, middle = model.plain_friction, plain_friction(robot, model.chi)
