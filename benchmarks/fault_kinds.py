@@ -15,7 +15,7 @@ import time
 
 from control_msgs.action import FollowJointTrajectory
 from diagnostic_msgs.msg import DiagnosticStatus
-from fault_trial import DEADLINE, Fault, Trial
+from fault_trial import AcceptedError, DEADLINE, Fault, Trial
 from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.action import ActionClient
 from rclpy.parameter import Parameter
@@ -92,9 +92,12 @@ def _call(service: str) -> Callable[[Trial], None]:
 
 def _refused(service: str) -> Callable[[Trial], None]:
     def inject(trial: Trial) -> None:
+        answer = ''
         with contextlib.suppress(RobotIdError):
             answer = trial.client.call_trigger(service)
-            raise AssertionError(f'{service} was accepted: {answer}')
+        if answer:
+            said = trial.client.message('excitation')
+            raise AcceptedError(f'{service} was accepted: {answer} (excitation: {said})')
 
     return inject
 

@@ -100,6 +100,10 @@ class EndedError(RobotIdError):
     """A session that nothing was done to has ended."""
 
 
+class AcceptedError(RobotIdError):
+    """A request that has to be refused during a session was not."""
+
+
 class Trial:
     """
     A robot and the nodes of a session, which live from one fault to the next.

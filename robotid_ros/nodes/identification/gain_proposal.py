@@ -142,8 +142,8 @@ def check_at_rest(node: Node, controller: str, timeout: float) -> None:
         raise ControllerError(f'the robot moves ({", ".join(moving)}): wait until it rests')
 
 
-# A state of the excitation that is older says nothing any more [s]: it repeats it several times a
-# second, unless it has died.
+# The excitation repeats a state in which it moves several times a second. After so long without
+# one, it has died [s]; or another one is up that is not heard yet.
 MAX_STATE_AGE = 2.0
 MOVING = {state.value for state in State if state.moving}
 # The parameter that asks for gains which are not better.
@@ -179,7 +179,10 @@ class GainUpdate:
         excitation = node.configuration.excitation
         self._controller = ControllerClient(node, excitation.controller, excitation.timeout)
         self._session, self._heard = '', 0.0
-        node.create_subscription(DiagnosticStatus, 'excitation/state', self._on_state, LATCHED)
+        states = node.create_subscription(
+            DiagnosticStatus, 'excitation/state', self._on_state, LATCHED
+        )
+        self._state_topic: str = states.topic_name
 
     def set(self, robot: Robot, inertia: Array, folder: Path, created: str) -> tuple[Gains, Gains]:
         """
@@ -196,18 +199,17 @@ class GainUpdate:
 
         Raises
         ------
-        ControllerError : a trial found them not better, the robot moves, or the controller refuses
+        ControllerError : a session may run, a trial found them not better, the robot moves, or the
+            controller refuses
 
         """
-        if self._session in MOVING and time.monotonic() - self._heard < MAX_STATE_AGE:
-            raise ControllerError(
-                f'the excitation moves the robot ({self._session}): wait until its session ends'
-            )
+        self._check_no_session()
         if not self._node.get_parameter(ANYWAY).value:
             check_trial(folder, created)
         description = self._controller.describe()
         description.check_gains_are_torques()
         check_at_rest(self._node, self._controller.name, self._controller.timeout)
+        self._check_no_session()  # begun meanwhile
         old, new = propose_for_joints(robot, inertia, description.gains, self._settings)
         try:
             self._controller.set(gain_parameters(new))
@@ -215,6 +217,20 @@ class GainUpdate:
             self._controller.set(gain_parameters(old))
             raise ControllerError(f'{error}; the old gains are set again') from error
         return old, new
+
+    def _check_no_session(self) -> None:
+        """Raise a ControllerError where a session moves the robot, or may."""
+        if self._session and self._session not in MOVING:
+            return
+        if self._session and time.monotonic() - self._heard < MAX_STATE_AGE:
+            raise ControllerError(
+                f'the excitation moves the robot ({self._session}): wait until its session ends'
+            )
+        if self._node.count_publishers(self._state_topic):
+            raise ControllerError(
+                f"the excitation is up and does not say on '{self._state_topic}' whether it moves "
+                'the robot: ask again, or restart it'
+            )
 
     def _on_state(self, message: DiagnosticStatus) -> None:
         self._session, self._heard = values_of(message).get('state', ''), time.monotonic()

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 import os
 from pathlib import Path
+import time
 
 from control_msgs.msg import JointTrajectoryControllerState
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -166,6 +167,21 @@ def test_gains_are_left_alone_during_a_session(nodes, tmp_path):
         return str(caught.value)
 
     assert 'the excitation moves the robot (exciting)' in wait_until(refused, 'it is refused')
+
+
+def test_gains_are_left_alone_while_an_excitation_is_up_that_was_not_heard(nodes):
+    """The one before died in motion; the new one may move the robot already."""
+    node, client = nodes
+    update = node._gain_update
+    update._session, update._heard = 'approaching', time.monotonic() - 10.0
+    update._check_no_session()  # nobody is there
+    state = client.create_publisher(DiagnosticStatus, 'excitation/state', LATCHED)
+    wait_until(lambda: node.count_publishers('excitation/state'), 'the new one is seen')
+    with pytest.raises(ControllerError, match=r"does not say on '.*excitation/state'"):
+        update._check_no_session()
+    state.publish(status('excitation', '', {'state': 'idle'}))
+    wait_until(lambda: update._session == 'idle', 'it is heard')
+    update._check_no_session()
 
 
 def test_its_parameters_can_be_read(nodes):
