@@ -300,13 +300,19 @@ def known_of(results: Results) -> Known:
 
     Raises
     ------
-    ConfigurationError : files of early versions do not hold the covariance
+    ConfigurationError : files of early versions do not hold the covariance, or the duration
 
     """
     data, rows = results.data, results.identification
-    logs = data.get('logs', [data])
-    duration = sum(float(log['to']) - float(log['from']) for log in logs)
-    independent = float(data.get('independent_rows', sum(data['rows'])))
+    try:
+        logs = data.get('logs', [data])
+        duration = sum(float(log['to']) - float(log['from']) for log in logs)
+        independent = float(data.get('independent_rows') or sum(data['rows']))
+        rate = independent / len(rows) / duration
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        raise ConfigurationError(
+            'the results do not say how long was recorded, and how many rows: identify again'
+        ) from None
     joints = {each.joint: each.from_parameters for each in verdict_of(results).joints}
     return Known(
         joints=results.joints,
@@ -316,7 +322,7 @@ def known_of(results: Results) -> Known:
         expected=np.array([joints.get(row.joint, math.nan) for row in rows]),
         noise=np.array([row.rms for row in rows]),
         effort=np.array([row.torque for row in rows]),
-        rate=independent / len(rows) / duration,
+        rate=rate,
     )
 
 

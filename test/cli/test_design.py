@@ -5,6 +5,7 @@ from pathlib import Path
 import sys
 
 import pytest
+import yaml
 
 from robotid_ros.cli.main import main
 from robotid_ros.files.trajectory_file import read_design
@@ -83,3 +84,8 @@ def test_the_next_motion_is_for_what_results_leave_unknown(run, bag, tmp_path):
         *('design', CONFIG, '-o', file, '--force', '--known', folder, '--payload', 2)
     )
     assert code == 1 and 'not for a payload' in error
+    values = yaml.safe_load((folder / 'parameters.yaml').read_text())
+    del values['data']['to']
+    (folder / 'parameters.yaml').write_text(yaml.safe_dump(values))
+    code, _, error = run('design', CONFIG, '-o', file, '--force', '--known', folder)
+    assert code == 1 and 'how long was recorded' in error and 'identify again' in error

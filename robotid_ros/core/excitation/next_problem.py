@@ -19,6 +19,8 @@ from .working_motion import LEAST_EFFORT, STANDSTILL, working_motion
 
 # Residuals are at least this share of the effort: noise-free data leave none.
 NEGLIGIBLE = 1e-5
+# Efforts of a joint are more than this, which no sensor shows [N·m or N, and its square].
+LEAST = 1e-12
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,11 @@ class NextProblem(Problem):
         super().__init__(robot, replace(settings, columns=()), scene)
         places = [known.names.index(name) for name in base.names]
         covariance = known.covariance[np.ix_(places, places)]
+        if not np.isfinite(covariance).all():
+            raise ConfigurationError(
+                'the results leave parameters wholly open, their σ is infinite: design a motion '
+                'without them'
+            )
         limits = self.limits
         q, dq, ddq, _ = working_motion(
             replace(robot, limits=limits), limits.lower, limits.upper, limits.velocity
@@ -78,9 +85,9 @@ class NextProblem(Problem):
         goals = []
         for j, rows in enumerate(W):
             moving = rows[np.abs(dq[:, j]) > STANDSTILL]
-            predicted = np.mean((moving @ known.value[places]) ** 2)
-            effort = max(predicted, (LEAST_EFFORT * known.effort[j]) ** 2)
-            goals.append(moving.T @ moving / (len(moving) * effort))
+            predicted = np.sum((moving @ known.value[places]) ** 2) / max(len(moving), 1)
+            effort = max(predicted, (LEAST_EFFORT * known.effort[j]) ** 2, LEAST)
+            goals.append(moving.T @ moving / (max(len(moving), 1) * effort))
         errors = np.array([np.sum(goal * covariance) for goal in goals])
         told = np.isfinite(known.expected)
         share = np.sum(known.expected[told] ** 2) / np.sum(errors[told]) if told.any() else 1.0
@@ -91,7 +98,7 @@ class NextProblem(Problem):
         count = known.rate * settings.period * settings.periods
         names = self.observation.names
         turn = base.matrix[:, [robot.column(names[k]) for k in self.columns]]
-        self.weights = 1.0 / np.maximum(known.noise, NEGLIGIBLE * known.effort)
+        self.weights = 1.0 / np.maximum(known.noise, NEGLIGIBLE * known.effort + LEAST)
         self.known = whitening(covariance) @ turn / math.sqrt(count)
         self.criterion = Criterion(
             'prediction_error',

@@ -130,6 +130,23 @@ def test_what_the_model_leaves_out_does_not_count():
     np.testing.assert_allclose(scaled, right, atol=1e-12 * np.abs(right).max())
 
 
+def test_what_the_results_leave_wholly_open_is_refused():
+    robot = bounded('arm3')
+    known = known_by(robot, design(robot, settings(iterations=2)).trajectory, np.ones(3))
+    with pytest.raises(ConfigurationError, match='σ is infinite: design a motion without them'):
+        design(robot, settings(), known=replace(known, covariance=np.inf * known.covariance))
+
+
+def test_a_joint_too_slow_for_friction_counts_for_nothing():
+    robot = bounded('arm3')
+    known = known_by(robot, design(robot, settings(iterations=2)).trajectory, np.ones(3))
+    slow = replace(
+        robot, limits=replace(robot.limits, velocity=robot.limits.velocity * (1, 1, 1e-4))
+    )
+    found = NextProblem(slow, settings(), CollisionScene(slow, FREE), known)
+    assert 0.0 < found.before < np.inf
+
+
 @pytest.mark.parametrize(
     ('changes', 'words'),
     [({'joints': ('a', 'b', 'c')}, 'other joints'), ({'names': ('x',) * 20}, 'parameters ')],
