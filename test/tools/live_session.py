@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
+from contextlib import suppress
 import os
 from pathlib import Path
 import subprocess
@@ -210,9 +211,11 @@ def dead(pid: int) -> bool:
 
 def child_of(pid: int, word: str) -> int:
     """Find the child process whose command line holds a word."""
-    # A thread is the parent of what it starts.
-    threads = Path(f'/proc/{pid}/task').glob('*/children')
-    for child in ' '.join(path.read_text() for path in threads).split():
-        if word in Path(f'/proc/{child}/cmdline').read_text():
-            return int(child)
+    # A thread is the parent of what it starts; both may end while they are looked at.
+    for thread in Path(f'/proc/{pid}/task').glob('*/children'):
+        with suppress(OSError):
+            for child in map(int, thread.read_text().split()):
+                with suppress(OSError):
+                    if word in Path(f'/proc/{child}/cmdline').read_text():
+                        return child
     raise AssertionError(f'no {word} below {pid}')
