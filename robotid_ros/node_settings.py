@@ -8,7 +8,7 @@ from .core.monitoring.settings import ContactSettings, DriftSettings
 from .settings import setting
 
 # What a description may leave unchecked; all of it is accepted where only a simulation moves.
-UNCHECKED = ('ground', 'self_collision', 'collision_geometry', 'masses')
+UNCHECKED = ('ground', 'self_collision', 'collision_geometry', 'masses', 'position_limits')
 
 
 @dataclass(frozen=True)

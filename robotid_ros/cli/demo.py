@@ -77,6 +77,10 @@ def find_config(name: str) -> Path:
         if not path.is_file():
             raise ConfigurationError(f"'{name}' does not exist: give a configuration file")
         return path.absolute()
+    if Path(name).exists():
+        raise ConfigurationError(
+            f"'{name}' is no configuration: give the .yaml that 'robotid init URDF' writes"
+        )
     from ..files.configuration import resolve
 
     folder = resolve('package://robotid_ros/config')

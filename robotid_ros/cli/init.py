@@ -109,6 +109,10 @@ def run(args: argparse.Namespace) -> Outcome:
         if copied:
             folders = mesh_folders(source.absolute())
             source = output.with_name(f'{output.stem}_description.urdf')
+            if source.exists() and source.samefile(args.urdf):
+                raise ConfigurationError(
+                    f"the copy would replace '{args.urdf}': name another configuration by -o"
+                )
     progress.step('reading the description')
     written = (output, source) if copied else (output,)
     known = replace(facts or KnownFacts(), mass=args.mass)

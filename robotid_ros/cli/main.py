@@ -166,6 +166,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_USAGE
     limit_blas_threads()  # verbs import NumPy
     try:
+        if '' in words:
+            parser.error('an argument is empty: quote a name, or set the variable that holds it')
         args = parser.parse_args(argv)
     except SystemExit as usage:
         return usage.code if isinstance(usage.code, int) else EXIT_USAGE
@@ -198,6 +200,7 @@ def _run(args: argparse.Namespace, interrupted: threading.Event) -> int:
     try:
         with ProgressBar(args.verb, quiet=args.quiet) as args.progress:
             args.progress.plan(args.steps)
+            _expect_output_apart(args)
             outcome = args.run(args)
         print_json(outcome.data) if args.json else outcome.show()
         sys.stdout.flush()
@@ -230,11 +233,25 @@ def _sentence(error: Exception, args: argparse.Namespace) -> str:
         return f'cannot read or write {where}: {(error.strerror or str(error)).lower()}'
     if isinstance(error, MemoryError):
         return 'there is not enough memory: choose a part with --from and --to'
-    values = [v if isinstance(v, list) else [v] for v in vars(args).values()]
-    words = [word for each in values for word in each if isinstance(word, str)]
-    files = ', '.join(f"'{word}'" for word in words if os.path.exists(word))
+    files = ', '.join(f"'{word}'" for word in _files(args))
     what = f'{files} is damaged, or this is' if files else 'this is'
     return f'{type(error).__name__}: {error}; {what} a bug: run again with --debug'
+
+
+def _files(args: argparse.Namespace, without: str = '') -> list[str]:
+    """Return the files and folders that options and arguments name, but for one option."""
+    values = [v if isinstance(v, list) else [v] for k, v in vars(args).items() if k != without]
+    words = [word for each in values for word in each if isinstance(word, str)]
+    return [word for word in words if os.path.exists(word)]
+
+
+def _expect_output_apart(args: argparse.Namespace) -> None:
+    """Check that what is to be replaced, be it by --force, is nothing that the command reads."""
+    output = getattr(args, 'output', None)
+    if not (output and getattr(args, 'force', False) and os.path.isfile(output)):
+        return
+    if any(os.path.samefile(output, read) for read in _files(args, 'output')):
+        raise RobotIdError(f"'{output}' is what the command reads: name another output by -o")
 
 
 def _discard_output() -> None:

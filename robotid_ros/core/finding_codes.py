@@ -214,6 +214,9 @@ F218 effort_steps warning: The effort of {joint} comes in steps of {step:.3g} ME
     same at the same effort; averaging does not remove it.
 F219 periods_averaged info: The periods of {period:g} s were averaged WHY An average of periods has
     less noise.
+F220 position_steps info: The position of {joint} comes in steps of {step:.2g}, which hide speeds
+    below {speed:.2g} a second DO Move faster, or record a finer position WHY The sign of friction
+    is that of the speed.
 F221 efforts_held info: The efforts are commands that were held: they belong {delay:.2f ms} before
     their stamps WHY A command counts from when it is set until the next one.
 F222 delay_removed info: The efforts are {delay:.2f ms} ± {sigma:.2f ms} behind the positions: this
@@ -297,8 +300,8 @@ F407 gravity_direction error: Gravity along ({direction:.2f}) in the frame of th
     set robot.gravity to that{tried} WHY With a wrong gravity, every mass and centre of mass is
     wrong.
 F408 friction_jump error: The friction of {joint} changes by {jump:+.2g} {unit} at {since:.2f} s DO
-    Leave out what is from {start:.2f} to {stop:.2f} s, or identify the parts apart{tried} WHY One
-    value of friction cannot stand for two.
+    Leave out what is from {start:.2f} to {stop:.2f} s, or identify the parts apart, by --to
+    {since:.2f} and --from {since:.2f}{tried} WHY One value of friction cannot stand for two.
 F409 effort_saturation error: The effort of {joint} seems to saturate near {limit:.3g} in
     {share:.0%} of the samples DO Run a slower trajectory, or leave these parts out WHY A drive at
     its limit does not show the torque that the motion needs.
@@ -339,8 +342,9 @@ F423 unexplained_load_friction error: {unexplained}: friction that grows with th
 F424 unexplained_lag error: {unexplained}: a lag behind the model {explains} DO Check for a delay
     (signals.time_offset) or friction that builds up over a reversal WHY {biased}
 F425 unexplained_motion error: {unexplained}: it follows the motion, but no friction, spring,
-    coupling or delay explains it DO Check effort sensor, URDF and what touches the robot WHY
-    {biased}
+    coupling or delay explains it[[; {part:.0%} of it is from {start:.1f} to {stop:.1f} s]] DO
+    [[If something touched the robot then, leave that time out by --to {start:.1f} or --from
+    {stop:.1f}. ]]Check effort sensor, URDF and what touches the robot WHY {biased}
 F426 unexplained_effort error: {unexplained}: no sign, gain, exchange of columns, delay or
     direction of gravity explains it DO Compare joint axes and lengths of the URDF with the robot
     WHY {biased}
@@ -349,6 +353,9 @@ F427 contradicting_joints error: The model leaves more unexplained than it would
     columns, delay or direction of gravity explains it MEANS The joints contradict each other DO
     Compare joint axes and lengths of the URDF with the robot WHY Joints share the parameters of
     the links beyond them: what fits one has to fit the others.
+F428 unexplained_steps error: {unexplained}: its position comes in steps of {step:.2g}, which hide
+    speeds below {speed:.2g} a second, and the sign of friction with them DO Move faster, or record
+    a finer position WHY Where the sign of a speed is wrong, friction is.
 F430 spring_not_shown warning: The torque of {joint} explains {explained:.0%} of its deflection of
     {deflection:.1e} rad, {parameter} = {stiffness:.3g} MEANS These data show no spring DO Take the
     joint out of robot.elastic.joints or improve its encoders WHY A stiffness from a deflection
@@ -553,6 +560,9 @@ F813 no_collision_geometry warning: The description has no collision geometry: s
 F814 collision_geometry_unreadable warning: The collision geometry cannot be read ({reason}):
     self-collision is not checked DO Set excitation.workspace.mesh_folders WHY The motion may bring
     links together.
+F816 positions_unchecked warning: The description has no position limits of {joints}, which are not
+    of the type continuous: their stops are not checked DO Set robot.lower and robot.upper, or
+    correct the type WHY The motion may run into a stop.
 F820 badly_conditioned error: The normalised condition number is {condition:.3g}, above {most:g} DO
     Lengthen excitation.period, raise excitation.time_limit or loosen the limits WHY Noise moves
     parameters far where columns are nearly dependent.

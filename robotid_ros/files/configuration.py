@@ -86,7 +86,10 @@ def read_mapping(path: str | Path) -> dict[str, Any]:
     parameter file.
     """
     content = parse_yaml(read_text(path), str(path))
-    shape = "it must hold '/**:', below it 'ros__parameters:', below that the groups"
+    shape = (
+        "it must hold '/**:', below it 'ros__parameters:', below that the groups, as 'robotid "
+        "init URDF' writes it"
+    )
     for key in ('/**', 'ros__parameters'):
         if not isinstance(content, Mapping) or list(content) != [key]:
             found = isinstance(content, Mapping) and shortened([*map(str, content)])

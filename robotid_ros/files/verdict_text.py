@@ -179,7 +179,7 @@ def _errors(verdict: Verdict, *, brief: bool) -> list[str]:
     if measured and not brief:
         worst = max(measured, key=lambda each: each.measured)
         texts.append(
-            f'The residual on another motion is largest at {worst.joint}: '
+            f'The error measured on another motion, noise apart, is largest at {worst.joint}: '
             f'{_percent(worst.measured)}.'
         )
     if verdict.reason == RESIDUAL:

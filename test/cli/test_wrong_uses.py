@@ -93,7 +93,22 @@ identify log.csv -c arm.yaml -o kept.yaml | is a file, not a folder: name anothe
 identify log.csv -c arm.yaml --otput x | did you mean '--output'?
 identify empty.csv -c arm.yaml | record again
 identify words.csv -c arm.yaml | give a bag (MCAP, SQLite), or a CSV file
-identify arm.urdf -c arm.yaml | give a bag (MCAP, SQLite), or a CSV file
+identify arm.urdf -c arm.yaml | a robot description goes behind --urdf
+identify log.csv arm.urdf | a robot description goes behind --urdf
+identify log.csv arm.yaml | a configuration behind -c
+identify '' --urdf arm.urdf | set the variable that holds it
+identify log.csv --urdf '' | set the variable that holds it
+identify log.csv --urdf folder | give a file
+identify log.csv --urdf wide.urdf | give the right file
+identify *.xyz --urdf arm.urdf | give a rosbag2 folder or file
+identify head.csv -c arm.yaml | or a CSV file with one row per sample
+identify still.csv -c arm.yaml | name another column with --columns 'time=NAME'
+identify log.csv -c log.csv | as 'robotid init URDF' writes it
+identify log.csv -c again.yaml | the key 'robot' is given twice
+identify log.csv -c number.yaml | must be of type str, not 5
+identify log.csv -c arm.yaml --rate nan | give one from 1 to 100000
+identify log.csv -c arm.yaml --validation lgo.csv | did you mean 'log.csv'?
+identify log.csv -c arm.yaml -o arm.urdf/x | is a file, not a folder: name another one
 identify folder -c arm.yaml | give another folder
 identify zero.csv -c arm.yaml | record a motion
 identify noeffort.csv -c arm.yaml | name it with --columns
@@ -111,6 +126,8 @@ compare kept folder | {OTHER_PARAMETERS}
 payload log.csv | required: loaded
 payload kept.yaml --set franka | give one of robotid payload
 payload log.csv lgo.csv --urdf arm.urdf | did you mean 'log.csv'?
+payload log.csv log.csv --urdf arm.urdf --frame tol0 | did you mean 'tool0'?
+payload log.csv log.csv --urdf arm.urdf -o log.csv --force | name another output by -o
 inspect | required: bag
 inspect lgo.csv | did you mean 'log.csv'?
 inspect folder | give another folder
@@ -135,6 +152,10 @@ design arm.yaml --payload -1 | must be a number above zero
 design arm.yaml -o kept.yaml | {THERE}
 design arm.yaml -o kept.html | let the name of the file end in .yaml
 design arm.yaml -o folder | {THERE}
+design arm.yaml -o arm.yaml --force | name another output by -o
+design log.csv | as 'robotid init URDF' writes it
+design arm.yaml --known folder | {NO_PARAMETERS}
+design arm.yaml --known kept | {OTHER_PARAMETERS}
 design length.yaml | give one per joint (2)
 init amr.urdf | {NEAR_URDF}
 init arm.yaml | repair it
@@ -145,12 +166,18 @@ init arm.urdf -o new.yaml --tip tol0 | did you mean 'tool0'?
 init arm.urdf -o new.yaml --joints joint_3 | use one of joint_1, joint_2
 init arm.urdf --joints joint_1 --tip tool0 | give one of them
 init arm.urdf -o kept.yaml | {THERE}
+init arm.urdf -o arm.urdf --force | name another output by -o
+init arm_description.urdf -o arm.yaml --repair inertias --force | name another configuration
 init arm.urdf --force --repair inertia | did you mean 'inertias'?
 init bare.urdf | --mass of robotid init
 init bare.urdf --mass heavy | 'heavy' must be a number
 init still.urdf | give that of an arm
 init arm.urdf --repair masses | use one of inertias
 demo ur1 | did you mean 'ur10'?
+demo arm.urdf | give the .yaml that 'robotid init URDF' writes
+explain F9999 | use one of
+rollout log.csv folder | {NO_PARAMETERS}
+rollout log.csv | required: results
 demo lots.yaml | give a configuration file
 demo lost.yaml | no such file
 demo joint.yaml | did you mean 'joint_1'?
@@ -180,7 +207,12 @@ def folder(tmp_path_factory):
         **{f'{k}.urdf': text.replace(*pair, 1) for k, pair in DESCRIPTIONS.items()},
         'lost.yaml': HEAD.replace('arm.urdf', 'nowhere.urdf') + '}\n',
         'nothing.yaml': HEAD.replace('urdf: arm.urdf', 'name: x') + '}\n',
+        'again.yaml': f'{HEAD}}}\n    robot: {{}}\n',
+        'number.yaml': HEAD.replace('arm.urdf', '5') + '}\n',
         'arm.urdf': text,
+        'arm_description.urdf': text,
+        'head.csv': f'time,{COLUMNS},{EFFORTS}\n',
+        'still.csv': f'time,{COLUMNS},{EFFORTS}\n' + '1,1,2,3,4\n' * 200,
         'bare.urdf': re.sub('<inertial>.*?</inertial>', '', text, flags=re.DOTALL),
         'still.urdf': '<robot name="x"><link name="a"/></robot>',
         'sdf.urdf': '<sdf version="1.6"/>',
@@ -194,6 +226,7 @@ def folder(tmp_path_factory):
     }
     (folder / 'kept').mkdir()
     (folder / 'folder').mkdir()
+    (folder / 'wide.urdf').write_bytes(text.encode('utf-16'))
     for name, content in texts.items():
         (folder / name).write_text(content)
     return folder

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Array
-from ..finding_codes import finding
+from ..arrays import Array, rms
+from ..finding_codes import finding, select
 from ..findings import Finding
 from ..model.robot import Robot
 from ..regression.goodness_of_fit import Validation
@@ -29,6 +29,11 @@ MIN_MOVING = 0.5  # share of the rows in which a joint moves; at rest, dry frict
 MIN_OWN, MAX_OWN_SHARE = 0.04, 0.5
 # Share of the residual's power in the motion's band, over what white noise has there.
 MIN_STRUCTURE, MOTION_SHARE = 1.5, 0.95
+# Speed over what steps of the position hide from which its sign is known; error there, over that
+# at all speeds, below which it is not the shape of friction that is wrong.
+KNOWN, AT_KNOWN = 2.0, 0.5
+# Of the squared residual, and the time that it takes at most to say when it was.
+OF_SPAN, SHORT_SPAN = 0.8, 0.25
 MIN_ROWS = 8  # over the number of columns
 ROUNDING = 1e-10  # below which columns depend on others
 # Speed at which friction is no longer that of standstill [rad/s or m/s].
@@ -130,12 +135,22 @@ def _reason(
     if share - max(chance, 0.0) >= MIN_EXPLAINED:
         after = rest.size * np.sqrt(1.0 - share)
         figures = {'residual': residual, 'share': share, 'before': rest.size, 'after': after}
+        steps = [
+            each for each in select(samples.notes, 'position_steps') if each.joints[0] in joints
+        ]
+        if name == 'unexplained_friction' and steps:
+            dq = decimate(samples.dq[:, rest.joint][None], samples.decimation)[0]
+            known = np.abs(dq[used]) > KNOWN * steps[0].values['speed']
+            own = project_out(rest.W[known], ROUNDING)(rest.own[known])
+            if known.sum() < MIN_ROWS * rest.W.shape[1] or rms(own) < AT_KNOWN * rms(rest.own):
+                return finding('unexplained_steps', joints, residual=residual, **steps[0].values)
         return finding(name, joints, other=other, **figures)
     error = np.zeros(len(used))
     error[used] = rest.own
     if rest.size < WITHOUT_REASON or not _is_structured(error, rest.predicted, system):
         return None
-    return finding('unexplained_motion', joints, residual=residual)
+    span = _span(system.time[used], rest.own)
+    return finding('unexplained_motion', joints, residual=residual, **span)
 
 
 def _reasons(
@@ -175,6 +190,18 @@ def _explained(W: Array, columns: Array, error: Array) -> float:
         gains = np.linalg.lstsq(F[fitted], e[fitted], rcond=1e-6)[0]
         left += float(np.sum((e[judged] - F[judged] @ gains) ** 2))
     return 1.0 - left / max(float(error @ error), 1e-300) if columns.size else 0.0
+
+
+def _span(time: Array, error: Array) -> dict[str, float]:
+    """Return the shortest time that holds most of a squared error, {} where it is not short."""
+    before = np.concatenate([[0.0], np.cumsum(error**2)]) / max(float(error @ error), 1e-300)
+    last = np.searchsorted(before, before[:-1] + OF_SPAN) - 1
+    whole = last < len(time)
+    length = time[np.minimum(last, len(time) - 1)] - time
+    first = int(np.argmin(np.where(whole, length, np.inf)))
+    if length[first] > SHORT_SPAN * (time[-1] - time[0]):
+        return {}
+    return {'part': OF_SPAN, 'start': float(time[first]), 'stop': float(time[last[first]])}
 
 
 def _is_structured(error: Array, predicted: Array, system: Rows) -> bool:

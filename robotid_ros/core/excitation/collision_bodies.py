@@ -1,6 +1,6 @@
 """The bodies of a scene: collision geometry of the URDF, ground, obstacles; and their pairs."""
 
-from itertools import combinations
+from itertools import combinations, compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from ..arrays import Array
 from ..finding_codes import finding
 from ..findings import Finding
 from ..model.robot import Robot
+from ..model.urdf_parsing import joints_without_range
 from .settings import Obstacle, Workspace
 
 # Pinocchio 3 has the shapes under their library's former name.
@@ -65,8 +66,13 @@ def collision_model(
         unchecked['self_collision'] = finding('self_collision_unchecked')
     if settings.ground is None:
         unchecked['ground'] = finding('ground_unchecked')
-    if robot.assumed_inertials:  # no matter of collisions, but of what is accepted like these
+    # No matter of collisions, but of what is accepted like these.
+    if robot.assumed_inertials:
         unchecked['masses'] = finding('masses_unchecked')
+    lacking, limits = joints_without_range(robot.urdf), robot.limits
+    free = compress(robot.joints, ~np.isfinite(limits.upper - limits.lower))
+    if stops := [name for name in free if name in lacking]:
+        unchecked['position_limits'] = finding('positions_unchecked', stops)
     joints = [int(body.parentJoint) for body in geometry.geometryObjects]
     moving = [k for k, joint in enumerate(joints) if joint > 0]
     if settings.self_collision:

@@ -59,6 +59,17 @@ def movable_names(root: ElementTree.Element) -> tuple[str, ...]:
     return tuple(names)
 
 
+def joints_without_range(urdf: str) -> frozenset[str]:
+    """
+    Return the revolute joints without the position limits that the standard asks for.
+
+    A malformed URDF raises a `ModelError`.
+    """
+    joints = parse_urdf(urdf).iterfind("joint[@type='revolute']")
+    limits = {str(joint.get('name')): joint.find('limit') for joint in joints}
+    return frozenset(k for k, v in limits.items() if v is None or 'lower' not in v.attrib)
+
+
 def root_link(urdf: str) -> str:
     """
     Return the link that is no joint's child, whose frame is the base frame.

@@ -149,7 +149,8 @@ def _analyse(path: Path, encoding: str, start: bytes) -> tuple[_Form, list[str],
     if best is None:
         raise RecordingError(
             f"'{path}' holds no table of numbers in its first {HEAD} lines: give a bag "
-            '(MCAP, SQLite), or a CSV file with one row per sample'
+            '(MCAP, SQLite), or a CSV file with one row per sample; a robot description goes '
+            'behind --urdf, a configuration behind -c'
         )
     width = len(rows[0])
     cells = [next((r[k] for r in rows if k < len(r) and r[k].strip()), '') for k in range(width)]

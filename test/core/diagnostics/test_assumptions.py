@@ -8,7 +8,7 @@ import pytest
 from robotid_ros.core.diagnostics.advice import GRAVITY
 from robotid_ros.core.diagnostics.assumptions import data_warnings
 from robotid_ros.core.diagnostics.plausibility import scale_warnings
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.finding_codes import NAMES, render, select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.core.model.base_parameters import base_parameters
@@ -173,6 +173,37 @@ def test_a_spring_is_told(parts, warnings):
     tau[:, 0] += tau[:, 0].std() * (q[:, 0] - q[:, 0].mean()) / q[:, 0].std()
     found = warnings(q, tau)
     assert ('j1',) in [each.joints for each in select(found, 'unexplained_spring')]
+
+
+def test_a_contact_is_told_with_its_time_and_how_to_leave_it_out(parts, warnings):
+    q, _, rigid, friction = parts
+    tau = rigid + friction
+    assert warnings(q, tau) == []
+    pushed = (TIME > 12.0) & (TIME < 14.0)
+    tau[pushed, 0] += 3.0 * tau[:, 0].std() * np.sin(np.pi * (TIME[pushed] - 12.0) / 2.0)
+    (found,) = select(warnings(q, tau), 'unexplained_motion')
+    assert found.joints == ('j1',)
+    assert 12.0 < found.values['start'] < 12.6 and 13.4 < found.values['stop'] < 14.0
+    assert f'--from {found.values["stop"]:.1f}. Check effort sensor' in render(found)
+
+
+@pytest.mark.parametrize(('step', 'name'), [(6e-3, 'unexplained_steps'), (1e-5, None)])
+def test_steps_of_the_position_are_told_from_friction(robot, truth, step, name):
+    """Of a slow motion that Coulomb friction rules, in steps of an encoder."""
+    slow, chi = 0.1, truth.copy()
+    chi[[robot.column(f'Fc{j}') for j in (1, 2, 3)]] = 8.0
+    q, dq, ddq = (slow * x for x in motion(TIME, seed=1))
+    settings = dataclasses.replace(SETTINGS, signals=SignalSettings(cutoff=5.0, rows='every'))
+    recording = Recording(
+        robot.joints, TIME, np.round(q / step) * step, inverse_dynamics(robot, chi, q, dq, ddq)
+    )
+    base = base_parameters(robot)
+    found = estimate_base_parameters(recording, robot, base, settings, lambda _: None)
+    given = found.samples, found.sampled_systems, found.estimate
+    told = data_warnings(robot, base, *given)
+    assert bool(told) == bool(name)
+    assert all(each.code == NAMES['unexplained_steps'].code for each in told)
+    assert all(each.values['step'] == pytest.approx(step) for each in told)
 
 
 def test_a_residual_that_is_noise_is_not_told(parts, robot):

@@ -7,7 +7,7 @@ import pytest
 
 from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.excitation.settings import Obstacle
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.finding_codes import render, select
 from robotid_ros.core.model.dynamics import inverse_dynamics, mass_matrix
 from robotid_ros.core.setup.robot_setup import (
     BANDWIDTH,
@@ -117,6 +117,14 @@ def test_shapes_that_overlap_by_their_size_are_left_out_where_nothing_else_is_fr
     assert setup.excitation.workspace.ignored_pairs == ('arm_link_1/arm_link_3',)
     (pairs,) = select(setup.notes, 'overlapping')
     assert pairs.values['pairs'] == ('arm_link_1/arm_link_3',)
+
+
+def test_revolute_joints_without_position_limits_have_to_be_accepted():
+    """The standard asks for them; joints that turn freely are continuous."""
+    inside = dict.fromkeys(('arm_1', 'arm_2'), '<limit velocity="2" effort="60"/>')
+    rows = [(name, 'continuous' if name == 'arm_2' else kind, *ends) for name, kind, *ends in ARM]
+    found = set_up_robot(description(rows, inside)).unchecked['position_limits']
+    assert found.joints == ('arm_1',) and 'robot.lower and robot.upper' in render(found)
 
 
 @pytest.mark.parametrize(
