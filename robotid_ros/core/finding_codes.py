@@ -214,6 +214,9 @@ F218 effort_steps warning: The effort of {joint} comes in steps of {step:.3g} ME
     same at the same effort; averaging does not remove it.
 F219 periods_averaged info: The periods of {period:g} s were averaged WHY An average of periods has
     less noise.
+F220 effort_dead_zone warning: The effort of {joint} reads 0 below {least:.3g}, in {share:.1%} of
+    the samples: these are left out DO Record efforts of a drive without a dead zone, or larger
+    ones WHY What reads 0 is not 0, and would count as friction.
 F221 efforts_held info: The efforts are commands that were held: they belong {delay:.2f ms} before
     their stamps WHY A command counts from when it is set until the next one.
 F222 delay_removed info: The efforts are {delay:.2f ms} ± {sigma:.2f ms} behind the positions: this
@@ -417,6 +420,9 @@ F475 units_may_be_normalised warning: Positions and commands stay within -100 to
     {largest:.4g}: they may be normalised, and count as {unit} DO If they are normalised, give the
     calibration file of the robot by --calibration WHY LeRobot scales the range of each joint to
     -100 to 100 unless it is told to use degrees.
+F476 servo_gaps info: The log has {count} gaps or ends of episodes; {share:.0%} of its samples are
+    between two that are too near to each other DO Record without losses, and episodes of several
+    seconds WHY A stretch that is simulated does not reach over a gap.
 # F5: parameters
 F501 smaller_than_sigma info: Smaller than their σ: [[{parameters} (%σ {percent:.0f})]]; the motion
     does not tell them from zero DO [[Use the {tried_with}]]{tried} WHY Such a parameter has an
