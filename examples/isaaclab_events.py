@@ -24,7 +24,10 @@ def terms(path: str, asset: str = 'robot') -> dict[str, EventTermCfg]:
         limits = {'armature': joint['armature'], 'friction': joint['frictionloss']}
         entity = SceneEntityCfg(asset, joint_names=[name])
         add(f'{name}_joint', mdp.randomize_joint_parameters, entity, **limits)
-    for name, body in ranges['bodies'].items():
+        if 'kp' in joint:  # a servo that was identified from commands
+            gains = {'stiffness': joint['kp'], 'damping': joint['kv']}
+            add(f'{name}_servo', mdp.randomize_actuator_gains, entity, **gains)
+    for name, body in ranges.get('bodies', {}).items():
         entity = SceneEntityCfg(asset, body_names=[name])
         add(f'{name}_mass', mdp.randomize_rigid_body_mass, entity, mass=body['mass'])
     return found

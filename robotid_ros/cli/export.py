@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from ..files.export.identified_model import IdentifiedModel
 
 
+RANGES = 'ranges'
+# Formats of servos that were identified from commands.
+OF_SERVOS = ('mjcf', 'sdf', 'urdf', 'isaaclab', RANGES)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument('results', help='parameters.yaml, or the folder that holds it')
@@ -67,18 +72,32 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     from ..files.atomic import write_bytes
     from ..files.export.export import write
     from ..files.export.identified_model import read_identified_model
+    from ..files.identified_servos import read_servos, servo_ranges
     from ..files.results_file import read_results, results_folder
+    from ..files.servo_results import servo_model
     from ..files.verdict_text import unusable_note
 
-    model = read_identified_model(args.results)
+    servos = read_servos(args.results)
+    if servos is not None and args.format not in OF_SERVOS:
+        raise ConfigurationError(
+            f'servos from commands are exported as {", ".join(OF_SERVOS)}: choose one of these'
+        )
+    model = (
+        read_identified_model(args.results)
+        if servos is None
+        else servo_model(servos.robot, servos.parameters)
+    )
     name = re.sub(r'[^\w.-]+', '_', model.robot.name).lstrip('.') or 'robot'
     beside = results_folder(args.results) / f'{name}{FORMATS[args.format].suffix}'
     output = Path(args.output) if args.output else beside
     table = output.with_name(f'{output.stem}_regressor{output.suffix}')
     written = [output, table] if args.regressor else [output]
     shared.expect_new(written, args.force)
-    marked = unusable_note(read_results(args.results))
-    files, notes = write(args.format, model, folders=args.mesh_folder, like=args.like)
+    marked = '' if servos else unusable_note(read_results(args.results))
+    if servos is not None and args.format == RANGES:
+        files, notes = servo_ranges(servos)
+    else:
+        files, notes = write(args.format, model, folders=args.mesh_folder, like=args.like)
     if args.regressor:
         notes = [*notes, *_write_regressor(args, model, table)]
     for path, content in files.items():

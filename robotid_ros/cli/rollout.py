@@ -4,7 +4,8 @@ Simulate a recording with what was identified.
 Simulate the motion of a recording in MuJoCo and compare the positions: with the robot description,
 with what was identified, and with robots that the results leave possible. What drives them is the
 recorded reference by the law of the recorded controller, in one run, or else the measured efforts,
-anew every second. Without a part, the validation phase of a session is used, else all of it.
+anew every second; servos that were identified from commands follow the recorded ones. Without a
+part, the validation phase of a session is used, else all of it.
 Writes a page.
 
   robotid rollout recordings/tx40 tx40_identified
@@ -18,12 +19,14 @@ from typing import TYPE_CHECKING
 
 from ..exceptions import RecordingError
 from . import shared_options as shared
+from .servo_identification import add_calibration_option, read_command_options
 from .terminal import format_number, print_paragraph, print_table, print_written
 
 if TYPE_CHECKING:
     from ..core.identification_settings import IdentificationSettings
     from ..core.signals.recording import Recording
     from ..files.export.identified_model import IdentifiedModel
+    from ..files.identified_servos import IdentifiedServos
     from ..files.rollouts import Rollouts
 
 # Steps with the share of the time that each takes.
@@ -60,32 +63,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     shared.add_part_options(parser)
     shared.add_log_options(parser)
+    add_calibration_option(parser)
 
 
 def run(args: argparse.Namespace) -> shared.Outcome:
     """Simulate, and write the page."""
     from ..files.export.identified_model import read_identified_model
+    from ..files.identified_servos import read_servos, roll_out_servos
     from ..files.rollouts import IDENTIFIED, rms, roll_out
 
     output = shared.page_beside(args.results, 'rollout', args.bag, args.output)
     shared.expect_new([output], args.force)
-    model = read_identified_model(args.results)
-    args.progress.step('reading')
-    recording, settings = _recording(args, model)
-    args.progress.step('simulating')
-    found = roll_out(
-        model,
-        recording,
-        settings,
-        draws=max(args.draws, 0),
-        bound=0.01 * args.bound,
-        driven_by='' if args.by == 'auto' else args.by,
-        progress=args.progress.share,
-    )
+    draws, bound, share = max(args.draws, 0), 0.01 * args.bound, args.progress.share
+    servos = read_servos(args.results)
+    if servos is not None:
+        args.progress.step('reading')
+        commands, name = _commands(args, servos), servos.robot.name
+        args.progress.step('simulating')
+        found = roll_out_servos(servos, commands, draws=draws, bound=bound, progress=share)
+    else:
+        model = read_identified_model(args.results)
+        args.progress.step('reading')
+        (recording, settings), name = _recording(args, model), model.results.robot
+        args.progress.step('simulating')
+        found = roll_out(
+            model,
+            recording,
+            settings,
+            draws=draws,
+            bound=bound,
+            driven_by='' if args.by == 'auto' else args.by,
+            progress=share,
+        )
     args.progress.step('writing the page')
     text = _summary(found)
-    subtitle = f'rollouts of {model.results.robot or "the robot"} along {Path(args.bag).name}'
-    subject = found, model.results.robot or 'robot', subtitle, text
+    subtitle = f'rollouts of {name or "the robot"} along {Path(args.bag).name}'
+    subject = found, name or 'robot', subtitle, text
     written = shared.page_written('rollouts', output, *subject, force=args.force)
 
     def show() -> None:
@@ -127,8 +140,20 @@ def _recording(
     return chosen, settings
 
 
+def _commands(args: argparse.Namespace, servos: 'IdentifiedServos') -> 'Recording':
+    """Return the chosen part of a log of commands and positions."""
+    from ..core.signals.recording import Recording
+
+    log = shared.open_log_of(args, args.bag, servos.robot, read_command_options(args))
+    chosen = shared.part_to_predict(log, args)
+    if not isinstance(chosen, Recording):
+        raise RecordingError(f"'{args.bag}' is too long to be simulated: choose --from and --to")
+    return chosen
+
+
 def _summary(found: 'Rollouts') -> str:
     """Say what drives the simulation, and for how long it holds."""
+    from ..files.identified_servos import AT_ONCE, SERVOS
     from ..files.rollouts import CONTROLLER, DESCRIBED, IDENTIFIED
 
     last = float(found.time[-1])
@@ -136,16 +161,16 @@ def _summary(found: 'Rollouts') -> str:
     for name, error in found.errors.items():
         time = float(found.horizon(error)[-1])
         times[name] = f'for {time:.2f} s' if time <= last else f'for all of {last:.2f} s'
-    driven = (
-        "by the recorded controller's law along its reference, in one run"
-        if found.driven_by == CONTROLLER
-        else f'by the measured efforts, with {found.starts} starts'
-    )
+    driven = {
+        CONTROLLER: "by the recorded controller's law along its reference, in one run",
+        SERVOS: f'by servos along the recorded commands, with {found.starts} starts',
+    }.get(found.driven_by, f'by the measured efforts, with {found.starts} starts')
     text = (
         f'RMS errors of positions, driven {driven}. All joints stay within '
         f'{100 * found.bound:g} % of their travel {times[IDENTIFIED]}'
     )
-    text += f', as described {times[DESCRIBED]}.' if DESCRIBED in times else '.'
+    text += f', as described {times[DESCRIBED]}' if DESCRIBED in times else ''
+    text += f', the commands themselves {times[AT_ONCE]}.' if AT_ONCE in times else '.'
     return text + (f' Efforts drive it, because {found.reason}.' if found.reason else '')
 
 

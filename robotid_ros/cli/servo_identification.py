@@ -46,7 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action='store_true',
         help='a scale of each body, near 1 as identification.prior_spread says',
     )
-    group.add_argument(
+    add_calibration_option(group)
+
+
+def add_calibration_option(parser: argparse._ActionsContainer) -> None:
+    """Add `--calibration`."""
+    parser.add_argument(
         '--calibration', metavar='FILE', help='of LeRobot, where positions are normalised'
     )
 
@@ -92,7 +97,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
             'an identification from commands is not validated on torques: leave out --validation '
             'and --validation-part'
         )
-    options, share = _options(args), args.progress.share
+    options, share = read_command_options(args), args.progress.share
     given = open_input(
         args.bag, args.config, shared.description(args), options=options, progress=share
     )
@@ -116,7 +121,8 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     )
 
 
-def _options(args: argparse.Namespace) -> 'ReadOptions':
+def read_command_options(args: argparse.Namespace) -> 'ReadOptions':
+    """Return what the user says of a log of commands."""
     options = dataclasses.replace(shared.read_options(args), commands=True)
     if not args.calibration:
         return options

@@ -124,11 +124,13 @@ def read_options(args: argparse.Namespace, *, described: bool = False) -> 'ReadO
     )
 
 
-def open_log_of(args: argparse.Namespace, source: str, robot: 'Robot') -> 'AnyRecording':
-    """Open a log of the joints of an identified robot."""
+def open_log_of(
+    args: argparse.Namespace, source: str, robot: 'Robot', options: 'ReadOptions | None' = None
+) -> 'AnyRecording':
+    """Open a log of the joints of an identified robot; options are those of the command line."""
     from ..files.bags import open_recording
 
-    options = dataclasses.replace(read_options(args), urdf=robot.urdf)
+    options = dataclasses.replace(options or read_options(args), urdf=robot.urdf)
     share = args.progress.share
     return open_recording(source, robot.recorded_joints, options=options, progress=share)
 

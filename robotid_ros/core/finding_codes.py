@@ -241,6 +241,9 @@ F228 logs_together info: {count} logs were identified together: {logs} WHY Logs 
     nothing but the motion differs.
 F229 long_logs info: Long logs: residuals and torques shown are of parts of them, the fit is of all
     WHY Rows of long recordings do not fit into memory.
+F230 effort_dead_zone warning: The effort of {joint} reads 0 below {least:.3g}, in {share:.1%} of
+    the samples: these are left out DO Record efforts of a drive without a dead zone, or larger
+    ones WHY What reads 0 is not 0, and would count as friction.
 # F3: motion
 F301 hardly_moved warning: {joint} hardly moved ({share:.0%} of the time) DO Record a motion that
     moves it, or name it in robot.locked WHY Of a joint at rest, friction takes any value.
@@ -424,6 +427,9 @@ F475 units_may_be_normalised warning: Positions and commands stay within -100 to
     {largest:.4g}: they may be normalised, and count as {unit} DO If they are normalised, give the
     calibration file of the robot by --calibration WHY LeRobot scales the range of each joint to
     -100 to 100 unless it is told to use degrees.
+F476 servo_gaps info: The log has {count} gaps or ends of episodes; {share:.0%} of its samples are
+    between two that are too near to each other DO Record without losses, and episodes of several
+    seconds WHY A stretch that is simulated does not reach over a gap.
 # F5: parameters
 F501 smaller_than_sigma info: Smaller than their σ: [[{parameters} (%σ {percent:.0f})]]; the motion
     does not tell them from zero DO [[Use the {tried_with}]]{tried} WHY Such a parameter has an

@@ -1,6 +1,6 @@
 """Files of an identification from commands: parameters.yaml, and a MuJoCo model with servos."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
 from datetime import datetime, timezone
 from pathlib import Path
@@ -10,10 +10,12 @@ import numpy as np
 
 from ..core.finding_codes import as_data
 from ..core.findings import Finding, in_order
+from ..core.model import Robot
 from ..core.parameters.plain_friction import plain_friction
-from ..core.replay.commanded import Commanded
+from ..core.replay.commanded import Commanded, ServoParameter
 from .atomic import write_text
-from .export.identified_model import IdentifiedModel
+from .export.identified_model import IdentifiedModel, Servo
+from .export.identified_urdf import identified_urdf
 from .export.mjcf import mjcf
 from .identification_input import AnyRecording
 from .provenance import hash_of_recording, versions
@@ -21,20 +23,10 @@ from .results import Results
 from .results_file import PARAMETERS, SERVO_FORMAT
 from .yaml import dump_yaml, to_plain
 
-MODEL = 'identified.xml'
-SERVO_FILES = (PARAMETERS, MODEL)
+MODEL, DESCRIPTION = 'identified.xml', 'description.urdf'
+SERVO_FILES = (PARAMETERS, MODEL, DESCRIPTION)
 # Standard parameters that stand for those of a servo.
 _SYMBOLS = {'armature': 'Ia', 'Fc': 'Fc', 'Fst': 'Fst', 'Fl': 'Fl'}
-
-
-@dataclasses.dataclass(frozen=True)
-class Servo:
-    """A position actuator in SI, its limit infinite where none shows."""
-
-    stiffness: float
-    damping: float
-    bias: float
-    limit: float
 
 
 def servo_data(
@@ -48,6 +40,7 @@ def servo_data(
         'method': 'commands',
         'created': datetime.now(timezone.utc).isoformat(timespec='seconds'),
         'joints': list(robot.joints),
+        'locked': dict(robot.locked),
         'data': [
             {'source': r.source, 'duration': r.duration, 'sha256': hash_of_recording(r.source)}
             for r in recordings
@@ -73,62 +66,60 @@ def save_servos(
     command: str = '',
 ) -> dict[str, Any]:
     """
-    Write `parameters.yaml` and `identified.xml`; return what the former holds.
+    Write `parameters.yaml`, `identified.xml` and the description; return what the first holds.
 
     Raises FileError where the folder cannot be written.
     """
     data = servo_data(found, recordings, notes, command)
-    write_text(Path(folder) / MODEL, servo_model(found))
+    model = servo_model(found.robot, found.parameters)
+    write_text(Path(folder) / MODEL, mjcf(model)[0])
+    write_text(Path(folder) / DESCRIPTION, found.robot.urdf)
     write_text(Path(folder) / PARAMETERS, dump_yaml(data))
     return data
 
 
-def servo_model(found: Commanded) -> str:
-    """Return the robot as MJCF: joints with armature and dry friction, servos as actuators."""
-    robot, chi = found.robot, np.zeros(found.robot.p)
-    links, scale = robot.body_columns.ravel(), found.value('bodies')
-    chi[links] = robot.prior[links] * (1.0 if scale is None else scale)
+def servo_model(robot: Robot, parameters: Sequence[ServoParameter]) -> IdentifiedModel:
+    """Return a robot with the servos, rotors, friction and bodies that were identified."""
+    known = {(p.symbol, p.joint): p.value for p in parameters if p.value is not None}
+    of_all = known.get(('bodies', ''), 1.0)
+    scales = np.array([known.get(('bodies', joint), of_all) for joint in robot.joints])
+    chi = np.zeros(robot.p)
+    chi[robot.body_columns] = robot.prior[robot.body_columns] * scales[:, None]
     columns = {(p.joint, p.symbol): k for k, p in enumerate(robot.parameters)}
-    for parameter in found.parameters:
-        column = columns.get((parameter.joint, _SYMBOLS.get(parameter.symbol, '')))
-        if column is not None and parameter.value is not None:
-            chi[column] = parameter.value
+    for (symbol, joint), value in known.items():
+        column = columns.get((joint, _SYMBOLS.get(symbol, '')))
+        if column is not None:
+            chi[column] = value
+    servos = {
+        joint: Servo(
+            known['stiffness', joint],
+            known['damping', joint],
+            known.get(('bias', joint), 0.0),
+            known.get(('limit', joint), np.inf),
+        )
+        for joint in robot.joints
+        if {('stiffness', joint), ('damping', joint)} <= known.keys()
+    }
+    friction = plain_friction(robot, chi)
+    if (scales != 1.0).any():
+        robot = dataclasses.replace(robot, urdf=identified_urdf(robot, chi, friction))
     results = Results(
-        robot.name, 'commands', '', robot.joints, (), (), (),
-        plain_friction=plain_friction(robot, chi),
+        robot.name, 'commands', '', robot.joints, (), (), (), plain_friction=friction
     )  # fmt: skip
-    return mjcf(
-        IdentifiedModel(results, robot, chi), servos=servos_of(found), notes=_notes(found)
-    )[0]
+    return IdentifiedModel(results, robot, chi, servos, tuple(_notes(robot, known, servos)))
 
 
-def servos_of(found: Commanded) -> Mapping[str, Servo]:
-    """Return the servos of the joints whose stiffness and damping are determined."""
-    servos = {}
-    for joint in found.robot.joints:
-        stiffness, damping = (found.value(symbol, joint) for symbol in ('stiffness', 'damping'))
-        if stiffness is not None and damping is not None:
-            limit = found.value('limit', joint)
-            limit = np.inf if limit is None else limit
-            servos[joint] = Servo(stiffness, damping, found.value('bias', joint) or 0.0, limit)
-    return servos
-
-
-def _notes(found: Commanded) -> list[str]:
-    notes = ['identified from commands and positions: torques are in proportion to the bodies']
-    delay = found.value('delay')
-    if delay is not None:
-        notes.append(f'commands act {delay:.4g} s late, which is not in this file: hold them back')
-    servos = servos_of(found)
-    if open_joints := [joint for joint in found.robot.joints if joint not in servos]:
-        notes.append(
-            f'stiffness or damping of {", ".join(open_joints)} is not determined: these are motors'
+def _notes(
+    robot: Robot, known: Mapping[tuple[str, str], float], servos: Mapping[str, Servo]
+) -> Iterator[str]:
+    yield 'identified from commands and positions: torques are in proportion to the bodies'
+    if ('delay', '') in known:
+        yield (
+            f'commands act {known["delay", ""]:.4g} s late, which is not in this file: hold them '
+            'back'
         )
-    shaped = [p for p in found.parameters if p.symbol in ('Fst', 'Fl') and p.value]
-    if shaped:
-        notes.append('plain friction stands for stribeck and load_coulomb, see parameters.yaml')
-    if any(p.symbol == 'bodies' and p.joint for p in found.parameters):
-        notes.append(
-            'the bodies are those of the description; see parameters.yaml for their scales'
-        )
-    return notes
+    if open_joints := [joint for joint in robot.joints if joint not in servos]:
+        names = ', '.join(open_joints)
+        yield f'stiffness or damping of {names} is not determined: these are motors'
+    if any(symbol in ('Fst', 'Fl') and value for (symbol, _), value in known.items()):
+        yield 'plain friction stands for stribeck and load_coulomb, see parameters.yaml'

@@ -1,14 +1,22 @@
 """`robotid identify --method commands`: from a data set of LeRobot to a MuJoCo model."""
 
+import dataclasses
 import json
 from pathlib import Path
+import subprocess
+import sys
 
+import isaaclab_names
 import mujoco
 import numpy as np
 import pytest
 import servo_plant
 
+from robotid_ros.files.identified_servos import AT_ONCE, read_servos
+from robotid_ros.files.rollouts import IDENTIFIED
 from robotid_ros.files.yaml import parse_yaml
+
+from .conftest import unwrapped
 
 ARM = (('shoulder', 'world', (0, 0, 0.1), '0 1 0', 0.4, (0.0, 0.0, 0.12), (4e-3, 4e-3, 4e-4)),)
 TRUTH = {'shoulder': {'stiffness': 18.0, 'damping': 0.6, 'armature': 0.028, 'Fc': 0.05}}
@@ -16,26 +24,26 @@ TRUTH = {'shoulder': {'stiffness': 18.0, 'damping': 0.6, 'armature': 0.028, 'Fc'
 
 @pytest.fixture(scope='module')
 def dataset(tmp_path_factory):
-    """Write a data set in degrees, without efforts, of an arm with one servo at 30 Hz."""
-    pyarrow, writer = (pytest.importorskip(f'pyarrow{part}') for part in ('', '.parquet'))
+    """Write data sets of an arm with one servo at 25 Hz, of two motions."""
+    pytest.importorskip('pyarrow')
     folder = tmp_path_factory.mktemp('so')
     time = np.arange(0.0, 9.0, 1.0 / 25)
-    commands = servo_plant.motion(time, 1, 3, 0.6)
-    recording = servo_plant.record(ARM, TRUTH, commands, 25, 0.05, noise=5e-4)
-    (folder / 'set/meta').mkdir(parents=True)
-    (folder / 'set/data/chunk-000').mkdir(parents=True)
-    feature = {'dtype': 'float32', 'shape': [1], 'names': ['shoulder.pos']}
-    features = {'action': feature, 'observation.state': feature}
-    info = {'codebase_version': 'v3.0', 'fps': 25, 'features': features}
-    (folder / 'set/meta/info.json').write_text(json.dumps(info))
-    columns = {
-        'action': [*np.rad2deg(commands).astype(np.float32)],
-        'observation.state': [*np.rad2deg(recording.position).astype(np.float32)],
-        'timestamp': time.astype(np.float32),
-        'episode_index': np.zeros(len(time), int),
-    }
-    writer.write_table(pyarrow.table(columns), folder / 'set/data/chunk-000/file-000.parquet')
+    for seed, name in ((3, 'set'), (4, 'other')):
+        commands = servo_plant.motion(time, 1, seed, 0.6)
+        recording = servo_plant.record(ARM, TRUTH, commands, 25, 0.05, noise=5e-4)
+        servo_plant.save_lerobot(folder / name, recording)
     (folder / 'arm.urdf').write_text(servo_plant.urdf(ARM))
+    return folder
+
+
+@pytest.fixture(scope='module')
+def servos(dataset, tmp_path_factory):
+    """Identify the servo."""
+    from robotid_ros.cli.main import main
+
+    folder = tmp_path_factory.mktemp('servos')
+    arguments = ('identify', dataset / 'set', '--urdf', dataset / 'arm.urdf', '-o', folder)
+    assert main([*map(str, arguments), '--method', 'commands', '--units', 'position=deg']) == 0
     return folder
 
 
@@ -62,6 +70,102 @@ def test_one_command_makes_parameters_and_a_model(run, dataset, tmp_path):
     assert code == 1 and '--force' in errors
 
 
+def test_rollouts_follow_another_motion(run, dataset, servos, tmp_path):
+    arguments = ('rollout', dataset / 'other', servos, '-o', tmp_path / 'page.html')
+    arguments += ('--units', 'position=deg', '--draws', 5)
+    code, text, errors = run(*arguments, '--json')
+    assert (code, errors) == (0, ''), errors
+    found = json.loads(text)
+    assert found['driven_by'] == 'servos' and found['starts'] == 1
+    (identified,), (commands,) = (found['rms'][key] for key in (IDENTIFIED, AT_ONCE))
+    low, high = (ends[0] for ends in found['band'])
+    # Noise of the encoder, and little more; draws are about as good.
+    assert identified < 1e-3 < 0.05 < commands
+    assert low < high < 4.0 * identified
+    assert found['horizon'][IDENTIFIED][-1] is None  # never left
+    code, text, _ = run(*arguments, '--force')
+    assert code == 0 and 'along the recorded commands' in unwrapped(text)
+
+
+def test_draws_are_as_the_covariance_says(servos):
+    found = read_servos(servos)
+    draws, parameters = found.draws(4000), {p.symbol: p for p in found.parameters}
+    for key, symbol in (('kp', 'stiffness'), ('armature', 'armature'), ('delay', 'delay')):
+        values, own = draws[key][1:].ravel(), parameters[symbol]
+        assert draws[key].ravel()[0] == pytest.approx(own.value)
+        assert values.mean() == pytest.approx(own.value, abs=0.1 * own.sigma)
+        assert values.std() == pytest.approx(own.sigma, rel=0.05)
+        assert (values > 0.0).all()
+    names = [symbol for symbol, _ in found.names]
+    k, j = names.index('stiffness'), names.index('armature')
+    expected = found.covariance[k, j] / np.sqrt(found.covariance[k, k] * found.covariance[j, j])
+    both = np.corrcoef(draws['kp'][1:, 0], draws['armature'][1:, 0])
+    assert both[0, 1] == pytest.approx(expected, abs=0.05)
+
+
+def test_ranges_of_servos_randomise_the_model(run, servos, tmp_path):
+    arguments = ('export', servos, '--format', 'ranges', '-o', tmp_path / 'ranges')
+    code, _, errors = run(*arguments)
+    assert (code, errors) == (0, '')
+    table = parse_yaml((tmp_path / 'ranges/ranges.yaml').read_text(), '')
+    kp = table['joints']['shoulder']['kp']
+    assert kp['low'] < kp['identified'] < kp['high'] and kp['unit'] == 'N·m/rad'
+    assert table['delay']['low'] < 0.05 < table['delay']['high']
+    script = Path(__file__).resolve().parents[2] / 'examples/randomize.py'
+    command = [sys.executable, script, servos / 'identified.xml', tmp_path / 'ranges']
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert len({line.split()[-2] for line in done.stdout.splitlines()}) == 3
+    example = script.with_name('isaaclab_events.py')
+    terms = isaaclab_names.run(example.read_text(), str(example))['terms']
+    found = terms(str(tmp_path / 'ranges/ranges.yaml'))
+    limits = found['shoulder_servo'].params['stiffness_distribution_params']
+    assert limits == (kp['low'], kp['high'])
+    code, _, errors = run('export', servos, '--format', 'csv')
+    assert code == 1 and 'ranges' in errors
+
+
+@pytest.mark.parametrize('kind', ['mjcf', 'sdf', 'urdf', 'isaaclab'])
+def test_simulators_get_the_servos(run, servos, tmp_path, kind):
+    code, _, errors = run('export', servos, '--format', kind, '-o', tmp_path / 'out')
+    assert (code, errors) == (0, '')
+    values = {p.symbol: p.value for p in read_servos(servos).parameters}
+    if kind == 'mjcf':
+        model = mujoco.MjModel.from_xml_path(str(tmp_path / 'out'))
+        assert model.actuator('shoulder').gainprm[0] == values['stiffness']
+    if kind == 'isaaclab':
+        (module,) = (tmp_path / 'out').glob('*_cfg.py')
+        found = isaaclab_names.run(module.read_text(), str(module))['ROBOT_CFG']
+        actuator = found.actuators['joints']
+        assert actuator.stiffness == {'shoulder': values['stiffness']}
+        assert actuator.damping == {'shoulder': values['damping']}
+        (stage,) = (tmp_path / 'out').glob('*.usda')
+        per_degree = values['stiffness'] * np.pi / 180
+        text = stage.read_text().partition('physics:stiffness = ')[2]
+        assert float(text.partition('\n')[0]) == pytest.approx(per_degree)
+
+
+def test_two_arms_in_one_data_set(run, dataset, tmp_path):
+    time = np.arange(0.0, 9.0, 1.0 / 25)
+    left = servo_plant.record(ARM, TRUTH, servo_plant.motion(time, 1, 3, 0.6), 25, 0.05)
+    both = dataclasses.replace(
+        left,
+        joints=('left_shoulder', 'right_shoulder'),
+        position=np.hstack([left.position, -left.position]),
+        effort=np.hstack([left.effort, left.effort]),
+        reference=dataclasses.replace(
+            left.reference,
+            **{k: np.hstack([getattr(left.reference, k)] * 2) for k in ('dq', 'ddq')},
+            q=np.hstack([left.reference.q, -left.reference.q]),
+        ),
+    )
+    folder = servo_plant.save_lerobot(tmp_path / 'two', both)
+    code, _, errors = run(
+        'identify', folder, '--urdf', dataset / 'arm.urdf', '--method', 'commands'
+    )
+    assert code == 1 and "'left_shoulder', which is no joint" in unwrapped(errors)
+    assert '--columns' in errors and len(errors.splitlines()) < 8
+
+
 def test_what_does_not_go_together_is_said(run, dataset, tmp_path):
     arguments = ('identify', dataset / 'set', '--urdf', dataset / 'arm.urdf')
     arguments += ('--method', 'commands', '-o', tmp_path / 'out')
@@ -69,6 +173,10 @@ def test_what_does_not_go_together_is_said(run, dataset, tmp_path):
     assert code == 1 and '--validation' in errors
     code, _, errors = run(*arguments, '--known-mass', '0.2@shoulder_link')
     assert code == 1 and 'one without' in errors
+    bare = tmp_path / 'bare.urdf'
+    bare.write_text(servo_plant.urdf(ARM, inertials=False))
+    code, _, errors = run(*arguments[:3], bare, *arguments[4:], '--force')
+    assert code == 1 and 'no inertials' in errors
     code, _, errors = run(*arguments, '--known-mass', '0.2')
     assert code == 2 and 'KG@LINK' in errors
 

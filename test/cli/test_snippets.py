@@ -19,6 +19,7 @@ import sys
 
 import numpy as np
 import pytest
+import servo_plant
 import yaml
 
 from .conftest import motion, record, ROOT
@@ -43,7 +44,6 @@ ELSEWHERE = {
     # As long as a configuration allows it.
     r'robotid design my_robot\.yaml$': 'test/cli/test_design.py',
     r'robotid .*--method (didim|both)': 'test/core/replay',
-    r'robotid .*--method commands': 'test/cli/test_identify_commands.py',
     r'robotid identify ros1\.bag': 'test/cli/test_convert.py',
     r'python examples/randomize': 'test/cli/test_export_ranges.py',
     r'robotid export .*--like': 'test/files/export',
@@ -140,6 +140,7 @@ def inputs(tmp_path_factory, scara, loaded):
         shutil.copy(mcap, folder / f'{name}.mcap')
     shutil.copy(other, folder / 'loaded.mcap')
     _write_tables(folder, robot, chi)
+    _write_data_sets(folder)
     _write_configurations(folder)
     from robotid_ros.cli.main import main
 
@@ -163,6 +164,18 @@ def _write_tables(folder: Path, robot, chi) -> None:
         np.savetxt(folder / f'{name}.csv', table, delimiter=',', header=head, comments='')
     current = {'time': t, 'enc': np.degrees(q), 'I': tau / 0.12}
     scipy.io.savemat(folder / 'arm.mat', current)
+
+
+def _write_data_sets(folder: Path) -> None:
+    """Write data sets of an arm with one servo."""
+    chain = servo_plant.ARM[:1]
+    truth = {'shoulder': {'stiffness': 18.0, 'damping': 0.6, 'armature': 0.028, 'Fc': 0.05}}
+    time = np.arange(0.0, 8.0, 1.0 / 30)
+    for seed, name in enumerate(('my_dataset', 'other_dataset')):
+        commands = servo_plant.motion(time, 1, seed, 0.6)
+        recording = servo_plant.record(chain, truth, commands, 30, 0.05)
+        servo_plant.save_lerobot(folder / name, recording)
+    (folder / 'so101.urdf').write_text(servo_plant.urdf(chain))
 
 
 def _write_configurations(folder: Path) -> None:

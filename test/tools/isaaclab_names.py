@@ -18,6 +18,7 @@ def run(text, path):
 
     modules['isaaclab.assets'].ArticulationCfg = ArticulationCfg
     modules['isaaclab.envs'].mdp = SimpleNamespace(
+        randomize_actuator_gains='randomize_actuator_gains',
         randomize_joint_parameters='randomize_joint_parameters',
         randomize_rigid_body_mass='randomize_rigid_body_mass',
     )

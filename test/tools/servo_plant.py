@@ -1,5 +1,7 @@
 """Servo arms in MuJoCo, an engine of its own: what it records is the oracle of `commanded`."""
 
+import json
+
 import mujoco
 import numpy as np
 
@@ -110,6 +112,30 @@ def record(chain, truth, commands, rate, delay, noise=2e-4, seed=0, added=None, 
         position=measured + noise * rng.standard_normal(measured.shape), effort=nothing,
         reference=Reference(time, commands, nothing, nothing),
     )  # fmt: skip
+
+
+def save_lerobot(folder, recording, prefix=''):
+    """Write a recording as a data set of LeRobot v3.0 in degrees, without efforts."""
+    import pyarrow
+    import pyarrow.parquet
+
+    (folder / 'meta').mkdir(parents=True)
+    (folder / 'data/chunk-000').mkdir(parents=True)
+    names = [f'{prefix}{joint}.pos' for joint in recording.joints]
+    feature = {'dtype': 'float32', 'shape': [len(names)], 'names': names}
+    features = {'action': feature, 'observation.state': feature}
+    fps = round(1.0 / np.median(np.diff(recording.time)))
+    info = {'codebase_version': 'v3.0', 'fps': fps, 'features': features}
+    (folder / 'meta/info.json').write_text(json.dumps(info))
+    columns = {
+        'action': [*np.rad2deg(recording.reference.q).astype(np.float32)],
+        'observation.state': [*np.rad2deg(recording.position).astype(np.float32)],
+        'timestamp': recording.time.astype(np.float32),
+        'episode_index': np.zeros(len(recording.time), int),
+    }
+    path = folder / 'data/chunk-000/file-000.parquet'
+    pyarrow.parquet.write_table(pyarrow.table(columns), path)
+    return folder
 
 
 def robot(chain, friction=('viscous', 'coulomb', 'offset'), **settings):

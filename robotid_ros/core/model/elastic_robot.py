@@ -74,6 +74,7 @@ def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
         'prior': frozen([prior.get(p.name, 0.0) for p in parameters]),
         'drive_gain': frozen([*drive_gain, *robot.drive_gain[behind]]),
         'prismatic': robot.prismatic[rows],
+        'gain_spread': None if robot.gain_spread is None else frozen(robot.gain_spread[rows]),
     }
     return ElasticRobot(**fields, rigid=robot, motors=motors)
 

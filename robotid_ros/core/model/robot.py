@@ -139,6 +139,7 @@ class Robot:
         grows with the load; None: the prior's
     assumed_inertials : whether the description has none, so that the prior says nothing of links
     drive_gain_given : whether the configuration says what efforts are worth
+    gain_spread : (n,) relative standard deviation of `drive_gain`, or None: exact
 
     """
 
@@ -166,6 +167,7 @@ class Robot:
     load_parameters: Array | None = None
     assumed_inertials: bool = False
     drive_gain_given: bool = False
+    gain_spread: Array | None = None
 
     def __repr__(self) -> str:
         return f'<{self.name}: {", ".join(self.joints)}; {self.p} standard parameters>'

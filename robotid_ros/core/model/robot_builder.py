@@ -23,6 +23,7 @@ from .robot_description import (
     read_mimics,
     with_inertials,
 )
+from .servo_drives import gains_of_drives
 from .settings import CoupledMotorSettings, RobotSettings
 from .urdf_parsing import check_tree, inertial_warnings, movable_names, parse_urdf, snap_angles
 
@@ -76,6 +77,7 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
             'the URDF has no inertials: set robot.mass (--mass of robotid init) to what the data '
             'sheet says of the whole robot, or give the links masses and inertias'
         )
+    gain, spread = gains_of_drives(settings, joints)
     robot = Robot(
         name=settings.name or name,
         urdf=urdf,
@@ -87,7 +89,7 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
         couplings=tuple(_coupling(k, c, joints) for k, c in settings.couplings.items()),
         parameters=(),
         prior=np.empty(0),
-        drive_gain=_array('drive_gain', settings.drive_gain, np.ones(len(joints))),
+        drive_gain=frozen(gain),
         prismatic=np.array([joint.get('type') == 'prismatic' for joint in chosen]),
         rotor_inertia=settings.rotor_inertia,
         damping=frozen(damping),
@@ -96,7 +98,8 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
         effort_kind=settings.effort_kind,
         warnings=warnings,
         assumed_inertials=bool(assumed),
-        drive_gain_given=bool(settings.drive_gain),
+        drive_gain_given=bool(settings.drive_gain or settings.drives),
+        gain_spread=frozen(spread),
         followers=followers,
         locked={name: place for name, place in locked.items() if name not in following},
     )

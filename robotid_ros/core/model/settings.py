@@ -68,8 +68,20 @@ class RobotSettings:
         dict, 'motors that drive several joints, by a name of your choice'
     )
     elastic: ElasticSettings = setting(ElasticSettings, 'joints with a spring in the transmission')
+    drives: tuple[str, ...] = setting(
+        (),
+        "servo of each joint, '' for others: their torque per ampere and its spread, see "
+        'docs/efforts.md; with /counts efforts are the register',
+    )
     drive_gain: tuple[float, ...] = setting(
-        (), 'torque per unit of the published effort; empty: efforts are torques', unit='N·m'
+        (),
+        "torque per unit of the published effort; empty: the drives', else efforts are torques",
+        unit='N·m',
+    )
+    drive_gain_spread: tuple[float, ...] = setting(
+        (),
+        'relative standard deviation of drive_gain, which σ counts; empty: 0, or that of drives',
+        minimum=0.0,
     )
     effort_kind: str = setting(
         'auto',

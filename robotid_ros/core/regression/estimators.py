@@ -242,13 +242,14 @@ def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
         bias = bread @ V.T @ V @ bread.T
         from_prior = np.diag(bread) > LEFT_BY_DATA * np.diag(system.prior.covariance)
     covariance, classical, model_error, of_noise = _covariances(system, weights, solution, method)
+    scales = _by_scales(system, joint_rows, weights, bread)
     norms = [np.linalg.norm(y - w @ value) for w, y in joint_rows]
     return Estimate(
         names=system.names,
         units=system.units,
         value=value,
         # Rows at instants are not of the weights by which consistent parameters may be off.
-        covariance=covariance + bias + np.outer(moved, moved),
+        covariance=covariance + bias + np.outer(moved, moved) + scales @ scales.T,
         classical=classical + bias,
         model_error=model_error,
         of_noise=None if of_noise is None else of_noise + bias,
@@ -260,6 +261,14 @@ def fit(system: System, method: str = 'wls', iterations: int = 1) -> Estimate:
         method=method,
         from_prior=tuple(np.flatnonzero(from_prior).tolist()),
     )
+
+
+def _by_scales(system: System, joint_rows: JointRows, weights: Weights, bread: Array) -> Array:
+    """Return how far a standard deviation of each torque's scale moves the estimate, (b, n)."""
+    if system.gain_spread is None or not system.gain_spread.any():
+        return np.zeros((len(bread), 1))
+    pulls = [(w * (k**2)[:, None]).T @ y for (w, y), k in zip(joint_rows, weights, strict=True)]
+    return np.asarray(bread @ np.column_stack(pulls) * system.gain_spread)
 
 
 def _solve(

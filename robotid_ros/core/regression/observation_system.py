@@ -107,6 +107,7 @@ class System:
     prior : what is known of the parameters besides, or None
     timing : how far errors of the samples' times move the estimate, or None: not at all
     penalty : of a mixed model, or None
+    gain_spread : (n,) relative standard deviation of the scale of each joint's Y, or None
 
     """
 
@@ -122,6 +123,7 @@ class System:
     prior: GaussianPrior | None = None
     timing: TimingError | None = None
     penalty: Penalty | None = None
+    gain_spread: Array | None = None
 
     def __post_init__(self) -> None:
         freeze_fields(self, 'W', 'Y')
@@ -365,6 +367,7 @@ def observe(samples: Samples, robot: Robot, base: BaseParameters) -> Rows:
         moving=samples.moving[::keep].T,
         q=read_only(samples.q[::keep].copy()),
         dq=read_only(samples.dq[::keep].copy()),
+        gain_spread=robot.gain_spread,
     )
 
 

@@ -23,7 +23,7 @@ from ..findings import Finding, in_order
 from ..model.friction import UNKNOWN
 from ..model.robot import ElasticRobot, Robot
 from ..signals.recording import Recording
-from .commanded_logs import commanded_log, first_parameters, make_windows, smooth
+from .commanded_logs import commanded_log, first_parameters, gap_findings, make_windows, smooth
 from .servo_fit import Fit, fit_servos, ratio_basis, RATIOS, ServoProblem
 from .servo_simulation import BODIES, DELAY, ServoArm, UNITS
 
@@ -149,7 +149,9 @@ def identify_commanded(
     progress('simulating the servos')
     problem = ServoProblem(arm, windows, np.maximum(scales, 1e-9), prior_spread)
     problem, fit, covariance = fit_servos(problem, first_parameters(arm, logs, smoothed))
-    return _result(robot, problem, fit, covariance, known_mass is not None)
+    found = _result(robot, problem, fit, covariance, known_mass is not None)
+    findings = in_order((*found.findings, *gap_findings(logs)))
+    return dataclasses.replace(found, findings=findings)
 
 
 def _check_robot(robot: Robot) -> None:

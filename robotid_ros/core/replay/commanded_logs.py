@@ -13,6 +13,8 @@ from scipy.signal import savgol_filter
 
 from ...exceptions import RecordingError
 from ..arrays import Array, rms
+from ..finding_codes import finding
+from ..findings import Finding
 from ..model.dynamics import inverse_dynamics
 from ..model.robot import Robot
 from ..signals.recording import Recording
@@ -28,8 +30,9 @@ SMOOTHING, FEWEST_SMOOTHED = 0.12, 7
 # Delays that are tried by least squares, and those around the best that are simulated [s].
 DELAYS, AROUND = np.arange(0.0, 0.2001, 0.005), (-8, -4, -2, 0, 2, 4)
 # Commands that are the positions themselves, of this or one of so many next samples, relative to
-# the travel of a joint; a factor between both that no servo leaves.
-COPY_TOLERANCE, COPY_SHIFTS, UNIT_FACTOR, UNIT_CORRELATION = 1e-9, 3, 1.5, 0.8
+# the travel of a joint; a factor between both that no servo leaves: an XL330 that bears half a
+# kilogram at 0.1 m left 1.5.
+COPY_TOLERANCE, COPY_SHIFTS, UNIT_FACTOR, UNIT_CORRELATION = 1e-9, 3, 3.0, 0.8
 # Slower than this share of its fastest speed a joint's friction has no clear sign.
 SLOW_SHARE = 0.02
 
@@ -201,6 +204,16 @@ def make_windows(logs: Sequence[CommandedLog], smoothed: Sequence[Smoothed]) -> 
     of_log = np.array([k for k, _ in pieces])
     commands = tuple((log.command_time, log.command) for log in logs)
     return Windows(start, of_log, time, valid, q, state, commands)
+
+
+def gap_findings(logs: Sequence[CommandedLog]) -> list[Finding]:
+    """Tell of gaps, and of how much of the logs is lost by them."""
+    runs = [(len(rows) * log.period, len(rows)) for log in logs for rows in log.runs()]
+    if len(runs) == len(logs):
+        return []
+    lost = sum(count for seconds, count in runs if seconds < WINDOW)
+    share = lost / sum(count for _, count in runs)
+    return [finding('servo_gaps', count=len(runs) - len(logs), share=share)]
 
 
 def first_parameters(

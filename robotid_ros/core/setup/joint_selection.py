@@ -25,7 +25,9 @@ PER_JOINT_SETTINGS = (
     'acceleration',
     'jerk',
     'effort',
+    'drives',
     'drive_gain',
+    'drive_gain_spread',
     'couplings',
 )
 

@@ -30,6 +30,9 @@ MIN_LEVELS = 10
 LIMIT_TOLERANCE = 1e-4
 # Up to so many levels of an effort, its rounding is no noise that averages out.
 MAX_COARSE_LEVELS = 40
+# An effort has a dead zone where its first level is so many of its steps above zero, and all
+# levels are whole steps but for this share of one.
+DEAD_STEPS, WHOLE = 1.5, 0.1
 # Samples that show the levels of an effort.
 LEVEL_SAMPLES = 10_000
 
@@ -160,6 +163,20 @@ def clipped_samples(effort: Array, limit: Array | None = None) -> Mask:
                 found[:, j] |= sign * column >= levels[-1]
             elif limit is not None and abs(levels[-1] - limit[j]) < LIMIT_TOLERANCE * limit[j]:
                 found[:, j] |= sign * column >= (1.0 - LIMIT_TOLERANCE) * limit[j]
+    return found
+
+
+def dead_zones(effort: Array) -> Array:
+    """Return the least effort (n,) that is reported where smaller ones read 0, else 0."""
+    found = np.zeros(effort.shape[1])
+    for j, column in enumerate(effort.T):
+        levels = np.unique(np.abs(column[:: max(1, column.size // LEVEL_SAMPLES)]))
+        levels = levels[levels > 0.0]
+        if levels.size < MIN_LEVELS or np.mean(column == 0.0) < MIN_CLIPPED_SHARE:
+            continue
+        step = float(np.median(np.diff(levels)))
+        whole = np.abs(levels / step - np.round(levels / step)).max() < WHOLE
+        found[j] = levels[0] if whole and levels[0] > DEAD_STEPS * step else 0.0
     return found
 
 

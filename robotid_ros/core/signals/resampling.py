@@ -21,6 +21,7 @@ from .derived_efforts import refuse_derived_efforts
 from .filters import motion_bandwidth
 from .invalid_samples import (
     clipped_samples,
+    dead_zones,
     find_usable_samples,
     quantization_steps,
     unwrap_angles,
@@ -49,6 +50,8 @@ MAX_LISTED_GAPS = 3
 MANY_GAPS, LARGE_SHARE = 10, 0.5
 # A joint that travels less is at rest [rad or m].
 MIN_TRAVEL = 1e-3
+# Relative: an effort at its least level is no smaller.
+LEVEL = 1e-6
 # Share of clipped samples from which a note is worth reading.
 MIN_CLIPPED_SHARE = 0.001
 
@@ -258,6 +261,13 @@ def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> Un
         for joint, step in zip(robot.joints, quantization_steps(even.effort), strict=True)
         if step > 0.0
     ]
+    least = dead_zones(recording.effort)
+    dead = np.abs(even.effort) < (1.0 - LEVEL) * least
+    notes += [
+        finding('effort_dead_zone', [robot.joints[j]], least=least[j], share=dead[:, j].mean())
+        for j in np.flatnonzero(dead.any(axis=0))
+    ]
+    cut |= dead
     period, noise = find_period(recording), None
     if period is not None:
         noise = noise_between_periods(robot.torques(even.effort), rate, period)

@@ -64,6 +64,8 @@ def explain_losses(model: IdentifiedModel, kept: Set[str]) -> list[str]:
     GRAVITY.
     """
     robot = model.robot
+    if model.servos:
+        return [*model.notes]
     found = [*_inertia_losses(robot, kept), *_friction_losses(model, kept)]
     if GRAVITY not in kept and not np.allclose(robot.gravity, (0.0, 0.0, -9.81)):
         found.append(f'gravity was {robot.gravity.tolist()} m/s² in the base frame: set it there')

@@ -19,12 +19,28 @@ from ..robot_description import read_description
 
 
 @dataclass(frozen=True)
+class Servo:
+    """A position actuator in SI, its limit infinite where none shows."""
+
+    stiffness: float
+    damping: float
+    bias: float
+    limit: float
+
+
+@dataclass(frozen=True)
 class IdentifiedModel:
-    """What was found, the robot with its identified description, and χ (p,) of it."""
+    """
+    What was found, the robot with its identified description, and χ (p,) of it.
+
+    Joints with `servos` follow positions; their `notes` stand for those on what a format loses.
+    """
 
     results: Results
     robot: Robot
     chi: np.ndarray
+    servos: Mapping[str, Servo] = dataclasses.field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def plain_friction(self) -> Mapping[str, PlainFriction]:

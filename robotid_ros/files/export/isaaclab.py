@@ -46,6 +46,13 @@ def isaaclab(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
     speeds = dict.fromkeys(parts.efforts, math.inf)
     speeds |= dict(zip(robot.joints, robot.limits.velocity, strict=True))
     dry = {joint.name: drives[joint.name].friction for joint in driven}
+    efforts = dict(parts.efforts)
+    for name, servo in model.servos.items():
+        efforts[name] = min(efforts.get(name, math.inf), servo.limit)
+    gains = {
+        field: {n: getattr(servo, field) for n, servo in model.servos.items()}
+        for field in ('stiffness', 'damping')
+    }
     values = {
         **vars(parts),
         'model': model,
@@ -54,8 +61,10 @@ def isaaclab(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
         'names': names,
         'driven': driven,
         'speeds': speeds,
+        'efforts': efforts,
+        'gains': gains,
         'fields': {
-            'effort_limit_sim': parts.efforts,
+            'effort_limit_sim': efforts,
             'velocity_limit_sim': speeds,
             'armature': {joint.name: drives[joint.name].inertia for joint in driven},
             'friction': dry,

@@ -6,10 +6,9 @@ bias of the actuator; a motor that turns several joints is a tendon, a joint tha
 one an equality.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 import contextlib
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -29,20 +28,14 @@ MESHES = ('.stl', '.obj', '.msh')  # that MuJoCo reads
 # stable, two steps, a joint has to turn round within one step for a wrong direction; with the
 # hardest impedance a joint at rest does not creep.
 TIMESTEP = 0.002
-NO_SERVOS: Mapping[str, Any] = {}
 
 
-def mjcf(
-    model: IdentifiedModel,
-    folders: Sequence[str | Path] = (),
-    servos: Mapping[str, Any] = NO_SERVOS,
-    notes: Sequence[str] | None = None,
-) -> tuple[str, list[str]]:
+def mjcf(model: IdentifiedModel, folders: Sequence[str | Path] = ()) -> tuple[str, list[str]]:
     """
     Write an identified robot as MJCF, and sentences on what it does not hold, which stand in it.
 
     Meshes are sought in the packages in `folders`, and in those that the configuration names.
-    Joints with `servos` get position actuators, others motors; `notes` replace those on losses.
+    Joints with servos get position actuators, others motors.
     """
     parts = read_parts(model)
     bodies, shapes = parts.bodies, parts.shapes
@@ -57,8 +50,7 @@ def mjcf(
             missing[shape.mesh] = None
         else:
             found.setdefault(key, (f'{path.stem}_{len(found)}', path))
-    notes = explain_losses(model, EVERYTHING) if notes is None else list(notes)
-    notes += explain_impossible(bodies)
+    notes = explain_losses(model, EVERYTHING) + explain_impossible(bodies)
     if missing:
         notes.append(
             f'meshes that were not found, or are no binary {", ".join(MESHES)}, are left out: '
@@ -72,7 +64,6 @@ def mjcf(
         'meshes': found,
         'touching': [body.name for body in around if collides & body.links.keys()],
         'types': JOINT_TYPES,
-        'servos': servos,
         'timestep': TIMESTEP,
         'notes': notes,
     }

@@ -62,7 +62,8 @@ def ranges(model: IdentifiedModel) -> tuple[dict[str, bytes], list[str]]:
     for group, own in names.items():
         table[group] = {
             name: {
-                key: {'unit': UNITS[key][name in linear]} | _range(shown[key][k], draws[key][:, k])
+                key: {'unit': UNITS[key][name in linear]}
+                | range_of(shown[key][k], draws[key][:, k])
                 for key in UNITS
                 if key in shown and (key in BODIES) == (group == 'bodies')
             }
@@ -152,7 +153,7 @@ def _values(model: IdentifiedModel) -> dict[str, Any]:
     }
 
 
-def _range(identified: Array, drawn: Array) -> dict[str, Any]:
+def range_of(identified: Array, drawn: Array) -> dict[str, Any]:
     """Return what is known of a parameter, of which there are draws (N, …)."""
     low, high = np.quantile(drawn, QUANTILES, axis=0)
     columns = {'identified': identified, 'mean': drawn.mean(axis=0), 'sigma': drawn.std(axis=0)}

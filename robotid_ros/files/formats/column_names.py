@@ -240,7 +240,10 @@ def _by_affix(found: dict[str, str], known: Sequence[str]) -> dict[str, str]:
     others = [text for text in joints if text not in dict(pairs)]
     as_well = matching_names(others, [text for _, text in pairs])
     few = len(pairs) < min(MIN_PAIRS, len(known)) or 2 * len(pairs) < len(found)
-    if few or len(as_well) == len(pairs):
+    # Of two arms in a file, which one is the robot?
+    own = {text for _, text in pairs}
+    twins = matching_names(list(joints), [text for text in found if text not in own])
+    if few or len(pairs) in (len(as_well), len(twins)):
         return {}
     if all(map(str.isdecimal, found)):
         kinds = [_NUMBER.sub('#', text) for text in (pairs[0][0], *shapes)]

@@ -156,3 +156,19 @@ def test_locked_joints_are_lumped_where_they_stand():
         np.hstack([ddq, pad]),
     )
     np.testing.assert_allclose(inverse_dynamics(locked, locked.prior, q, dq, ddq), full[:, :2])
+
+
+def test_drives_have_gains_that_the_configuration_may_know_better():
+    robot = arm(drives=('sts3215', 'xm430-w350/counts', '', ''))
+    np.testing.assert_allclose(robot.drive_gain, [1.079, 1.783 * 2.69e-3, 1.0, 1.0])
+    np.testing.assert_allclose(robot.gain_spread, [0.2, 0.2, 0.0, 0.0])
+    assert robot.drive_gain_given
+    measured = arm(drives=('sts3215', '', '', ''), drive_gain=(1.2, 1.0, 1.0, 1.0))
+    np.testing.assert_allclose(measured.drive_gain, [1.2, 1.0, 1.0, 1.0])
+    assert not measured.gain_spread.any()
+    spread = (0.1, 0.1, 0.0, 0.0)
+    assert tuple(arm(drive_gain_spread=spread).gain_spread) == spread
+    with pytest.raises(UnknownNameError, match='sts3215'):
+        arm(drives=('sts9999', '', '', ''))
+    with pytest.raises(ConfigurationError, match='one per joint'):
+        arm(drives=('sts3215',))

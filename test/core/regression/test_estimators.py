@@ -235,3 +235,17 @@ def test_blocks_are_enough_for_a_covariance_and_no_more_than_rows():
 def test_the_decimation_leaves_a_known_share_of_white_noise(keep):
     white = np.random.default_rng(3).normal(size=(1, 40_000 * keep, 1))
     assert keep * np.var(decimate(white, keep)) == pytest.approx(NOISE_BAND, rel=0.03)
+
+
+def test_sigma_counts_how_far_scales_of_torques_move_the_estimate():
+    rows, spread, step = system(3, 300, (0.3, 0.1)), np.array([0.2, 0.05]), 1e-6
+    plain, found = fit(rows, 'ols'), fit(dataclasses.replace(rows, gain_spread=spread), 'ols')
+    np.testing.assert_array_equal(found.value, plain.value)
+    expected = np.zeros((4, 4))
+    for j, share in enumerate(spread):
+        larger = dataclasses.replace(
+            rows, Y=rows.Y * np.where(np.arange(2) == j, 1 + step, 1)[:, None]
+        )
+        moved = share * (fit(larger, 'ols').value - plain.value) / step
+        expected += np.outer(moved, moved)
+    np.testing.assert_allclose(found.covariance - plain.covariance, expected, rtol=1e-4)

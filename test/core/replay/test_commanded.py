@@ -69,6 +69,20 @@ def test_a_leg_and_a_limit_that_it_reaches():
     assert note.joints == ('hip', 'calf')
 
 
+def test_states_that_are_slower_than_commands_with_losses():
+    fast = recorded(servo_plant.ARM, ARM, seconds=12.0, rate=200)
+    kept = np.arange(fast.time.size) % 4 == 0
+    kept &= np.random.default_rng(1).uniform(size=kept.size) > 0.05
+    kept[1000:1150] = False
+    parts = {name: getattr(fast, name)[kept] for name in ('time', 'position', 'effort')}
+    found = identify_commanded(
+        [dataclasses.replace(fast, **parts)], servo_plant.robot(servo_plant.ARM)
+    )
+    assert_true(found, ARM, 0.033)
+    (note,) = select(found.findings, 'servo_gaps')
+    assert note.values['count'] >= 1 and note.values['share'] < 0.5
+
+
 def test_friction_that_falls_with_the_speed():
     truth = {joint: {**own, 'Fst': 0.06} for joint, own in ARM.items()}
 

@@ -168,6 +168,19 @@ def test_coarse_efforts(made):
     assert steps['joint_1',] == pytest.approx(1.0)
 
 
+def test_a_dead_zone_is_left_out(made):
+    step = np.array([0.3, 0.9, 0.3])
+    coarse = np.round(made.effort / step) * step
+    error, found = outcome(
+        spoiled(made, effort=np.where(np.abs(coarse) < 3.5 * step, 0.0, coarse))
+    )
+    told = {each.joints: each.values['least'] for each in select(found, 'effort_dead_zone')}
+    assert told['joint_2',] == pytest.approx(3.6)
+    right(error)
+    _, found = outcome(spoiled(made, effort=coarse))
+    assert not select(found, 'effort_dead_zone')
+
+
 def test_nothing_is_said_of_a_good_recording(made):
     error, found = outcome(made)
     right(error)
