@@ -98,7 +98,7 @@ class GainProposalSettings:
     """Gains proposed from the identified inertia J: `p = J ω²`, `d = 2 ζ J ω`."""
 
     bandwidth: float = setting(
-        0.0, 'wanted ω_n; 0: what the present gains reach', unit='rad/s', minimum=0.0
+        0.0, 'wanted ω_n; 0: the largest with 6 dB and 45° of margin', unit='rad/s', minimum=0.0
     )
     damping: float = setting(1.0, 'wanted ζ', minimum=0.1, maximum=10.0)
     change: float = setting(
@@ -106,7 +106,7 @@ class GainProposalSettings:
     )
     although_not_better: bool = setting(
         False,
-        'let ~/update_controller set gains that ~/verify_gains has found not better',
+        'try and set gains that a simulation, or ~/verify_gains, has found not better',
         dynamic=True,
     )
 

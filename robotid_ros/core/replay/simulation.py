@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 import dataclasses
 from functools import partial
@@ -219,6 +220,7 @@ def simulate(
     integrator: str = 'auto',
     step: float = 1e-3,
     restart: int = 0,
+    delay: int = 0,
 ) -> Simulation:
     """
     Integrate the closed loop from the reference's start, at rest relative to it (DIDIM IV).
@@ -230,6 +232,7 @@ def simulate(
     integrator : key of `INTEGRATORS`, or 'auto', see `quickest`
     step : longest integration step [s]
     restart : updates after which the state is that of the reference again; 0: never
+    delay : updates until a torque acts
 
     Raises
     ------
@@ -248,16 +251,15 @@ def simulate(
     bound = MAX_DEVIATION * np.maximum(travel, 0.1 * travel.max(initial=0.0)) + 1e-3
     q, dq, ddq, tau = (np.empty((count, n)) for _ in range(4))
     slip = np.empty((count, direct.slip_directions.shape[0]))
-    control = law.start(
-        desired, direct.inverse_dynamics(desired.q[0], desired.dq[0], desired.ddq[0])
-    )
+    first = direct.inverse_dynamics(desired.q[0], desired.dq[0], desired.ddq[0])
+    control, waiting = law.start(desired, first), deque([first] * delay)
     position, velocity = desired.q[0].copy(), desired.dq[0].copy()
     for k in range(count):
         if restart and k % restart == 0:
             position, velocity = desired.q[k].copy(), desired.dq[k].copy()
         q[k], dq[k] = position, velocity
-        effort = control(k, position, velocity)
-        tau[k] = effort
+        waiting.append(control(k, position, velocity))
+        tau[k] = effort = waiting.popleft()
         total = effort if external is None else effort + external[k]
         position, velocity, ddq[k], slip[k] = advance(position, velocity, total)
         for _ in range(parts - 1):

@@ -27,7 +27,8 @@ REST = 1.0
 # model, and some 200 points/s.
 TOLERANCE = 1e-3
 # Times whose efforts are evaluated before it is known which are needed: two calls cost as much.
-AT_ONCE = 256
+# Updates of a motion whose efforts are all evaluated in one call: the ten of a search cost more.
+AT_ONCE, IN_ONE_CALL = 256, 2048
 
 
 def with_rests(motion: Waypoints) -> Waypoints:
@@ -125,6 +126,10 @@ def _predicted(
     motion: Waypoints, robot: Robot, chi: Array, acting: Array
 ) -> Callable[[NDArray[np.intp]], Array]:
     """Return the efforts at some of the times `acting` (N,), in the unit of the commands."""
+    if len(acting) <= IN_ONE_CALL:
+        tau = inverse_dynamics(robot, chi, *motion.sample(acting), successive=True)
+        every = np.asarray(tau / robot.drive_gain)
+        return lambda places: every[places]
     path = None
     if not isinstance(robot, ElasticRobot) and any(
         term.kind.of_path is not None for terms in robot.friction for term in terms

@@ -17,11 +17,20 @@ from ...core.arrays import Array
 from ...core.excitation.trajectory import Trajectory, Waypoints, waypoints
 from ...core.identification_settings import IdentificationSettings
 from ...core.model import build_robot, Robot, RobotSettings
+from ...core.signals.recording import Controller
 from ...core.verification.feed_forward import (
     check_feed_forward,
     REST,
     with_feed_forward,
     with_rests,
+)
+from ...core.verification.gains import (
+    GainProposal,
+    Gains,
+    loop_delay,
+    NAMES,
+    propose_gains,
+    smallest_step,
 )
 from ...core.verification.static_postures import evaluate_postures, RestPair, static_postures
 from ...core.verification.tracking import Tracking, tracks_better
@@ -49,15 +58,10 @@ from ...files.verification import (
     write_gains,
 )
 from ...node_settings import GainProposalSettings
-from ..common.controller import ControllerClient
+from ..common.controller import ControllerClient, ControllerDescription, JTC
 from ..common.messages import State
 from ..common.worker_process import run_in_process
-from ..identification.gain_proposal import (
-    gain_parameters,
-    Gains,
-    largest_inertia,
-    propose_for_joints,
-)
+from ..identification.gain_proposal import gain_parameters, proposal_sentence
 from .guardian import Guardian
 from .motion_log import MotionLog
 from .session import Session
@@ -69,8 +73,12 @@ CREEP_TIME = 4.0
 MEASURING_TIME = 1.0
 # What a worker process may take for a motion [s]: a hundred times what it needs on a free machine.
 WORKER_TIME = 600.0
-# Configurations of a motion at which the mass matrix is evaluated.
-MAX_POSES = 200
+# Shares of the motion, one after the other, that are run with proposed gains before all of it.
+GROWTH = (0.25, 0.5)
+# Tracking error of such a share, over that of all of the motion with the present gains, at which
+# a trial ends: friction and weight leave as much of any motion, and less with stiffer gains.
+GROWN_ERROR = 2.0
+PlainGains = dict[str, dict[str, float]]
 
 
 class VerifiedModel(NamedTuple):
@@ -173,24 +181,43 @@ class VerificationRuns:
         """
         Run the motion with present and with proposed gains; keep these only if they are better.
 
-        The old ones are written before others are set, and what was kept as a file for the
-        controller.
+        They are tried if a simulation finds them better, on a motion that grows. The old ones are
+        written before others are set, and what was kept as a file for the controller.
         """
         description, model = self._session.description, self._model
         description.check_gains_are_torques()
-        supervisor = self._session.supervisor
-        settings = self._signals.controller_gains
-        old, new = gains_for_motion(
-            model.robot, model.consistent, self._points, description.gains, settings
+        supervisor, wanted = self._session.supervisor, self._signals.controller_gains
+        growing = [grown(self._points, share) for share in GROWTH]
+        for points in growing:
+            self._session.check_motion(points)
+        what = 'running the motion with the present gains'
+        log = self._run(what, self._points)
+        before, proposal = self._in_worker(
+            propose_after_run, *(log, description, self._points, model, wanted)
         )
-        before = self._track('running the motion with the present gains', self._points)
+        old, new = _plain(proposal.old), _plain(proposal.new)
+        if not proposal.better and (proposal.why or not wanted.although_not_better):
+            trial = GainTrial(False, proposal_sentence(proposal), old, new)
+            return dataclasses.replace(
+                found, gains=trial, series={PRESENT: before, **found.series}
+            )
+        present = [before, self._track(f'{what} again', self._points)]
         self._write_gains(GAINS_BEFORE, old, 'before a trial of others')
-        parameters = gain_parameters(old), gain_parameters(new)
+        parameters = gain_parameters(proposal.old), gain_parameters(proposal.new)
         supervisor.gains.expect(parameters[1])
+        what = 'running the motion with the proposed gains'
         with on_trial(supervisor.guardian, self._context.controller, *parameters) as keep:
             supervisor.wait_at_rest()
-            after = self._track('running the motion with the proposed gains', self._points)
-            if kept := tracks_better(before, after):
+            for share, points in zip(GROWTH, growing, strict=True):
+                error = self._track(f'{what}, {100 * share:.0f} % of it', points).rms
+                if (error > GROWN_ERROR * before.rms).any():
+                    joint = self._context.robot.joints[int(np.argmax(error / before.rms))]
+                    raise RobotStateError(
+                        f'with the proposed gains {joint} is farther off in {100 * share:.0f} % '
+                        'of the motion than in all of it before: they are not tried any further'
+                    )
+            after = [self._track(text, self._points) for text in (what, f'{what} again')]
+            if kept := tracks_better(present, after):
                 path = self._write_gains(GAINS, new, 'that follow from the inertia')
                 keep()
         sentence = 'the proposed gains are not better: the old ones are set again'
@@ -199,9 +226,10 @@ class VerificationRuns:
                 f"the proposed gains are better, and set until the controller ends: load '{path}' "
                 'with its configuration to keep them'
             )
-        rows = tracking_rows(before, after, units(model.robot))
-        trial = GainTrial(kept, sentence, _plain(old), _plain(new), rows)
-        series = {PRESENT: before, **found.series, NEW_GAINS: after}
+        sentence = f'{sentence} ({proposal_sentence(proposal)})'
+        rows = tracking_rows(before, after[-1], units(model.robot))
+        trial = GainTrial(kept, sentence, old, new, rows)
+        series = {PRESENT: before, **found.series, NEW_GAINS: after[-1]}
         return dataclasses.replace(found, gains=trial, series=series)
 
     def verify_static(self, found: Verification) -> Verification:
@@ -210,11 +238,11 @@ class VerificationRuns:
         rows = evaluate_postures(self._model.robot, self._model.chi, pairs)
         return dataclasses.replace(found, static=rows, postures=len(pairs))
 
-    def _write_gains(self, name: str, gains: Gains, comment: str) -> Path:
+    def _write_gains(self, name: str, gains: PlainGains, comment: str) -> Path:
         """Write gains beside the results, as a file for the controller."""
         controller = self._context.node.resolve_topic_name(self._context.controller.name)
         text = f'Gains of {controller} {comment}.'
-        write_gains(self._model.folder / name, controller, _plain(gains), text)
+        write_gains(self._model.folder / name, controller, gains, text)
         return self._model.folder / name
 
     def _rest_pairs(self, count: int, distance: float) -> list[RestPair]:
@@ -308,35 +336,43 @@ def units(robot: Robot, names: tuple[str, str] = ('rad', 'm')) -> dict[str, str]
     return {j: names[bool(p)] for j, p in zip(robot.joints, robot.prismatic, strict=True)}
 
 
-def _plain(gains: Gains) -> dict[str, dict[str, float]]:
-    return {joint: {'p': g.p, 'i': g.i, 'd': g.d} for joint, g in gains.items()}
+def _plain(gains: Gains) -> PlainGains:
+    return {joint: {name: getattr(g, name) for name in NAMES} for joint, g in gains.items()}
 
 
-def gains_for_motion(
-    robot: Robot,
-    chi: Array,
-    motion: Waypoints,
-    present: Mapping[str, Mapping[str, float]],
-    settings: GainProposalSettings,
-) -> tuple[Gains, Gains]:
-    """
-    Return present gains, and those that fit the largest inertia of each joint on a motion.
+def grown(points: Waypoints, share: float) -> Waypoints:
+    """Return a share of a motion, from where it begins and in the same time."""
+    q = points.q[0] + share * (points.q - points.q[0])
+    return dataclasses.replace(points, q=q, dq=share * points.dq, ddq=share * points.ddq)
 
-    Parameters
-    ----------
-    robot, chi : model and physically consistent standard parameters (p,)
-    motion : that will be run
-    present : gains of the controller, by joint
-    settings : of the proposal
 
-    """
-    inertia = largest_inertia(robot, chi, motion.q, MAX_POSES)
-    if not (inertia > 0.0).all():
-        raise ControllerError(
-            'the results hold no physically consistent parameters, from which gains follow: '
-            'identify again'
-        )
-    return propose_for_joints(robot, inertia, present, settings)
+def propose_after_run(
+    log: MotionLog,
+    description: ControllerDescription,
+    points: Waypoints,
+    model: VerifiedModel,
+    wanted: GainProposalSettings,
+) -> tuple[Tracking, GainProposal]:
+    """Return the errors of a motion between rests that was run, and gains proposed for it."""
+    rate = log.update_rate(description.rate)
+    controller = Controller(
+        *(description.name, JTC, rate, description.joints),
+        *(description.command_interfaces, description.gains),
+    )
+    time = np.arange(round(REST * rate), round((points.duration - REST) * rate)) / rate
+    proposal = propose_gains(
+        model.robot,
+        model.consistent,
+        controller,
+        points.q,
+        points.sample(time),
+        bandwidth=wanted.bandwidth,
+        damping=wanted.damping,
+        change=wanted.change,
+        delay=loop_delay(model.results.findings),
+        resolution=smallest_step(log.recording().position),
+    )
+    return log.tracking(), proposal
 
 
 @contextmanager

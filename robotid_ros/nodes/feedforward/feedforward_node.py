@@ -26,7 +26,12 @@ from unique_identifier_msgs.msg import UUID
 
 from ...core.arrays import Array
 from ...core.excitation.trajectory import Waypoints
-from ...core.verification.feed_forward import check_feed_forward, goal_with_efforts, slowed
+from ...core.verification.feed_forward import (
+    check_feed_forward,
+    goal_with_efforts,
+    IN_ONE_CALL,
+    slowed,
+)
 from ...exceptions import ControllerError, LimitError, RobotIdError
 from ..common import runtime
 from ..common.batched_subscription import BatchedSubscription, NEWEST
@@ -41,7 +46,7 @@ from ..common.controller import (
     reference_positions,
     subscribe_states,
 )
-from ..common.messages import one_line, status, status_array
+from ..common.messages import one_line, status, status_array, to_nanoseconds
 from ..common.processes import prefer_threads
 from ..common.runtime import LATCHED, STEADY
 from ..common.waiting import Silence, wait_until
@@ -194,7 +199,12 @@ class FeedForward(ModelNode):
                 )
             )
         if self.get_parameter('feedforward.enabled').value:
-            points, first = await self._in_thread(lambda: self._with_efforts(request.trajectory))
+            if self._is_quick(request.trajectory):
+                points, first = self._with_efforts(request.trajectory)
+            else:
+                points, first = await self._in_thread(
+                    lambda: self._with_efforts(request.trajectory)
+                )
         goal = FollowJointTrajectory.Goal(
             trajectory=request.trajectory,
             path_tolerance=request.path_tolerance,
@@ -232,6 +242,13 @@ class FeedForward(ModelNode):
         if handle.is_cancel_requested:
             sent.cancel_goal_async()
         return running
+
+    def _is_quick(self, trajectory: Any) -> bool:
+        """Whether efforts take a few milliseconds, less than a thread and the turns it costs."""
+        if time.monotonic() - self._heard > WATCH_PERIOD or self.settings.largest_slowdown > 1.0:
+            return False
+        last = [to_nanoseconds(p.time_from_start) * 1e-9 for p in trajectory.points[-1:]]
+        return sum(last) <= IN_ONE_CALL * self._period
 
     def _with_efforts(self, trajectory: Any) -> tuple[Waypoints, float]:
         """

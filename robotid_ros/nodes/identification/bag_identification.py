@@ -1,6 +1,6 @@
 """From a bag to files and to what the topics show; runs in a process of its own."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 import shlex
 from typing import Any
@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.excitation.trajectory import Motion
+from ...core.findings import Finding
 from ...core.model.dynamics import RobotDynamics
 from ...core.model.robot import ElasticRobot, Robot
 from ...core.monitoring.contact_detector import contact_thresholds, ContactThresholds
 from ...core.monitoring.external_effort import external_efforts, ExternalEffortEstimator
 from ...core.pipeline.identification import identify
+from ...core.replay.replay_problem import reference_on_grid
 from ...core.signals.recording import Recording
-from ...exceptions import RecordingError, RobotIdError
+from ...core.verification.gains import GainProposal, loop_delay, propose_gains, smallest_step
+from ...exceptions import ControllerError, RecordingError, RobotIdError
 from ...files.atomic import make_new_folder
 from ...files.collect_results import save
 from ...files.configuration import Configuration
@@ -22,12 +26,11 @@ from ...files.export.identified_urdf import identified_urdf
 from ...files.identification_input import AnyRecording, EXCITING, open_input, split
 from ...files.results import chosen_settings
 from ...node_settings import IdentificationNodeSettings
-from .gain_proposal import largest_inertia
 from .outcome import IdentificationOutcome
 
 FAILED = 'failed'
-# Configurations at which the mass matrix is evaluated.
-MAX_POSES = 500
+# Of a motion that is simulated with proposed gains [s].
+SIMULATED_TIME = 30.0
 
 
 def identify_bag(
@@ -81,12 +84,6 @@ def identify_bag(
     names = [parameter.name for parameter in found.robot.parameters]
     values_by_name = dict(zip(names, found.standard.value, strict=True))
     possible = np.array([values_by_name[parameter.name] for parameter in model.parameters])
-    # Positions of the motion or the first piece of it.
-    piece = exciting if isinstance(exciting, Recording) else next(iter(exciting))
-    positions = piece.select(model.joints).position
-    # Gains of a controller that commands anything else follow from no inertia.
-    known = recording.controller
-    gains = known.gains if known and known.command_interfaces == ('effort',) else {}
     return IdentificationOutcome(
         results=results,
         folder=folder,
@@ -98,8 +95,7 @@ def identify_bag(
         thresholds=_thresholds(
             model, possible, exciting if validating is None else validating, settings
         ),
-        inertia=largest_inertia(model, possible, positions, MAX_POSES),
-        gains=gains,
+        gains=_proposed_gains(model, possible, exciting, validating, results.findings, settings),
         origin=recording.origin,
     )
 
@@ -137,5 +133,43 @@ def _thresholds(
         )
         seen = external_efforts((piece.select(robot.joints) for piece in pieces), estimator)
         return contact_thresholds(seen, settings.contact.false_alarms)
+    except RobotIdError as error:
+        return str(error)
+
+
+def _proposed_gains(
+    robot: Robot,
+    standard: Array,
+    exciting: AnyRecording,
+    validating: AnyRecording | None,
+    findings: Sequence[Finding],
+    settings: IdentificationNodeSettings,
+) -> GainProposal | str:
+    """Return proposed gains, or why there are none; '' without gains that are torques."""
+    both = exciting, exciting if validating is None else validating
+    work, moving = (
+        (each if isinstance(each, Recording) else next(iter(each))).select(robot.joints)
+        for each in both
+    )
+    controller, wanted = exciting.controller, settings.controller_gains
+    if controller is None or controller.command_interfaces != ('effort',) or not controller.gains:
+        return ''
+    try:
+        if not controller.rate:
+            raise ControllerError('the update rate of the controller is unknown')
+        _, motion = reference_on_grid(moving, controller.rate)
+        rows = slice(round(SIMULATED_TIME * controller.rate))
+        return propose_gains(
+            robot,
+            standard,
+            controller,
+            work.position[work.finite],
+            Motion(*(values[rows] for values in motion)),
+            bandwidth=wanted.bandwidth,
+            damping=wanted.damping,
+            change=wanted.change,
+            delay=loop_delay(findings),
+            resolution=smallest_step(work.position),
+        )
     except RobotIdError as error:
         return str(error)

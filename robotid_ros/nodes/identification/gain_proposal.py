@@ -1,7 +1,6 @@
-"""Controller gains that fit the identified inertia, and set on a robot that rests."""
+"""Controller gains that follow from the identified inertia, set on a robot that rests."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 import math
 from pathlib import Path
 import time
@@ -11,84 +10,12 @@ from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 from rclpy.node import Node
 
-from ...core.arrays import Array
-from ...core.model import mass_matrix, Robot
+from ...core.verification.gains import GainProposal, JointGains, NAMES
 from ...exceptions import ControllerError, FEW
 from ...files.verification import read_verification, VERIFICATION
-from ...node_settings import GainProposalSettings
 from ..common.controller import ControllerClient, subscribe_states
 from ..common.messages import stamps_to_nanoseconds, State, values_of
 from ..common.runtime import ConfiguredNode, LATCHED
-
-
-@dataclass(frozen=True)
-class JointGains:
-    """
-    PID gains of one joint and the behaviour they give a decoupled inertia J.
-
-    Parameters
-    ----------
-    p, i, d : gains per unit of the controller's command
-    inertia : J in that unit [kg·m² where the command is a torque]
-
-    """
-
-    p: float
-    i: float
-    d: float
-    inertia: float
-
-    @property
-    def natural_frequency(self) -> float:
-        """ω_n = √(p/J) [rad/s]."""
-        return math.sqrt(max(self.p, 0.0) / self.inertia)
-
-    @property
-    def damping(self) -> float:
-        """ζ = d / (2 √(p J))."""
-        return self.d / (2.0 * math.sqrt(self.p * self.inertia)) if self.p > 0.0 else math.inf
-
-
-def propose_gains(old: JointGains, settings: GainProposalSettings) -> JointGains:
-    """
-    Place the poles of J q̈ = −p e − d ė at the wanted ω_n and ζ: `p = J ω²`, `d = 2 ζ J ω`.
-
-    The integral gain keeps its ratio to p. No gain changes by more than the allowed factor; one
-    that is zero stays zero.
-    """
-
-    def bounded(old: float, new: float) -> float:
-        return min(max(new, old / settings.change), old * settings.change)
-
-    omega = settings.bandwidth or old.natural_frequency
-    p = bounded(old.p, old.inertia * omega**2)
-    d = bounded(old.d, 2.0 * settings.damping * old.inertia * omega)
-    i = old.i * p / old.p if old.p else old.i
-    return JointGains(p, i, d, old.inertia)
-
-
-Gains = dict[str, JointGains]
-
-
-def propose_for_joints(
-    robot: Robot,
-    inertia: Array,
-    present: Mapping[str, Mapping[str, float]],
-    settings: GainProposalSettings,
-) -> tuple[Gains, Gains]:
-    """Present and proposed gains, from the inertia (n,) of each joint [kg·m² or kg]."""
-    old = {}
-    for joint, value, drive in zip(robot.joints, inertia, robot.drive_gain, strict=True):
-        p, i, d = (float(present.get(joint, {}).get(name, 0.0)) for name in 'pid')
-        old[joint] = JointGains(p, i, d, float(value / abs(drive)))
-    return old, {joint: propose_gains(gains, settings) for joint, gains in old.items()}
-
-
-def largest_inertia(robot: Robot, chi: Array, q: Array, poses: int) -> Array:
-    """Largest M_jj (n,), motors included, on a motion (N, n), at so many of its poses."""
-    # The diagonal varies slowly: more poses would cost time and hardly change the largest value.
-    chosen = q[:: max(1, len(q) // poses)]
-    return np.diagonal(mass_matrix(robot, chi, chosen), axis1=1, axis2=2).max(axis=0)
 
 
 def gain_parameters(gains: Mapping[str, JointGains]) -> dict[str, float]:
@@ -96,8 +23,33 @@ def gain_parameters(gains: Mapping[str, JointGains]) -> dict[str, float]:
     return {
         f'gains.{joint}.{name}': getattr(values, name)
         for joint, values in gains.items()
-        for name in ('p', 'i', 'd')
+        for name in NAMES
     }
+
+
+# Why no other gains are proposed than the present ones.
+REASONS = {
+    'springs': 'gains of joints with springs do not follow from the inertia',
+    'margins': 'none within controller_gains.change of them keeps 6 dB and 45° in all postures',
+    'swings': 'with stiffer ones a joint swings at rest in a simulation',
+    'saturates': 'with stiffer ones drives reach their limits in a simulation',
+}
+
+
+def proposal_sentence(proposal: GainProposal) -> str:
+    """Say what a simulation makes of a proposal, and of the margins at the worst posture."""
+    low, high = (f'{end(proposal.ratio, default=math.nan):.2f}' for end in (min, max))
+    error = f'{low} to {high} times the tracking error in a simulation'
+    if proposal.better:
+        return f'{error}, {_margins(proposal.new_margins)}'
+    if proposal.why == 'springs':
+        return f'the gains in place stay: {REASONS[proposal.why]}'
+    reason = REASONS.get(proposal.why, f'the stiffest with 6 dB and 45° leave {error}')
+    return f'the gains in place ({_margins(proposal.margins)}) are as good as can be had: {reason}'
+
+
+def _margins(margins: tuple[float, float]) -> str:
+    return f'margins of {20.0 * math.log10(margins[0]):.1f} dB and {math.degrees(margins[1]):.0f}°'
 
 
 # How long the robot is watched, by its own clock [s].
@@ -148,6 +100,7 @@ MAX_STATE_AGE = 2.0
 MOVING = {state.value for state in State if state.moving}
 # The parameter that asks for gains which are not better.
 ANYWAY = 'identification.controller_gains.although_not_better'
+NO_GAINS = 'the recording holds none of a controller that commands efforts'
 
 
 def check_trial(folder: Path, created: str) -> None:
@@ -160,22 +113,23 @@ def check_trial(folder: Path, created: str) -> None:
     found = read_verification(folder / VERIFICATION)
     if found is None or found.results != created or found.gains is None or found.gains.kept:
         return
+    rows = found.gains.tracking[:FEW]
     errors = '; '.join(
         f'{row.joint} {row.rms_before:.3g} before, {row.rms_after:.3g} {row.unit} with them'
-        for row in found.gains.tracking[:FEW]
+        for row in rows
     )
+    reason = f'tracking error RMS: {errors}' if rows else found.gains.sentence
     raise ControllerError(
-        f'~/verify_gains found the proposed gains not better (tracking error RMS: {errors}): the '
-        f'present ones stay; set the parameter {ANYWAY} of this node to true to set them all the '
-        'same'
+        f'~/verify_gains found the proposed gains not better ({reason}): the present ones stay; '
+        f'set the parameter {ANYWAY} of this node to true to set them all the same'
     )
 
 
 class GainUpdate:
     """Sets the proposed gains."""
 
-    def __init__(self, node: ConfiguredNode, settings: GainProposalSettings):
-        self._node, self._settings = node, settings
+    def __init__(self, node: ConfiguredNode):
+        self._node = node
         excitation = node.configuration.excitation
         self._controller = ControllerClient(node, excitation.controller, excitation.timeout)
         self._session, self._heard = '', 0.0
@@ -184,39 +138,43 @@ class GainUpdate:
         )
         self._state_topic: str = states.topic_name
 
-    def set(self, robot: Robot, inertia: Array, folder: Path, created: str) -> tuple[Gains, Gains]:
+    def set(self, proposal: GainProposal | str, folder: Path, created: str) -> None:
         """
-        Set the proposal for the present gains; put the old ones back if that fails.
+        Set proposed gains; put the old ones back if that fails.
 
         Parameters
         ----------
-        robot, inertia : model, and what each joint of it moves (n,) [kg·m² or kg]
+        proposal : for the gains of the recording, or why there is none
         folder, created : of the results, beside which a trial of the proposal is told
-
-        Returns
-        -------
-        Old and new gains.
 
         Raises
         ------
-        ControllerError : a session may run, a trial found them not better, the robot moves, or the
-            controller refuses
+        ControllerError : a session may run, simulation or trial found them not better, the gains
+            are not those of the recording any more, the robot moves, or the controller refuses
 
         """
         self._check_no_session()
+        if isinstance(proposal, str):
+            raise ControllerError(f'no gains are proposed: {proposal or NO_GAINS}')
         if not self._node.get_parameter(ANYWAY).value:
+            if not proposal.better:
+                raise ControllerError(proposal_sentence(proposal))
             check_trial(folder, created)
         description = self._controller.describe()
         description.check_gains_are_torques()
         check_at_rest(self._node, self._controller.name, self._controller.timeout)
         self._check_no_session()  # begun meanwhile
-        old, new = propose_for_joints(robot, inertia, description.gains, self._settings)
+        old = gain_parameters(proposal.old)
+        if changed := [name for name in old if description.values.get(name, 0.0) != old[name]]:
+            raise ControllerError(
+                f'{changed[0]} is not what it was in the recording, for which gains are proposed: '
+                'run a session with the present ones'
+            )
         try:
-            self._controller.set(gain_parameters(new))
+            self._controller.set(gain_parameters(proposal.new))
         except ControllerError as error:
-            self._controller.set(gain_parameters(old))
+            self._controller.set(old)
             raise ControllerError(f'{error}; the old gains are set again') from error
-        return old, new
 
     def _check_no_session(self) -> None:
         """Raise a ControllerError where a session moves the robot, or may."""

@@ -19,6 +19,7 @@ from std_srvs.srv import Trigger
 from ...core.arrays import Array
 from ...core.model import build_robot, inverse_dynamics, Robot
 from ...core.monitoring.motion_rows import FilteredStates
+from ...core.verification.gains import GainProposal
 from ...exceptions import RecordingError, RobotIdError
 from ...node_settings import IdentificationNodeSettings
 from ..common import runtime
@@ -28,7 +29,7 @@ from ..common.runtime import LATCHED, serve, WorkerNode
 from ..common.worker_process import run_in_process
 from .drift import DriftTopics
 from .external_effort import ExternalEffortTopics
-from .gain_proposal import GainUpdate, propose_for_joints
+from .gain_proposal import GainUpdate
 from .outcome import find_bag, IdentificationOutcome
 from .payload_service import PayloadService
 from .result_messages import (
@@ -90,7 +91,7 @@ class IdentificationNode(WorkerNode):
         self._live: tuple[LivePrediction, BatchedSubscription] | None = None
         self._external_effort = ExternalEffortTopics(self)
         self._drift = DriftTopics(self, self.settings)
-        self._gain_update = GainUpdate(self, self.settings.controller_gains)
+        self._gain_update = GainUpdate(self)
         self._payloads = PayloadService(self, self.settings, self._stop)
 
         def latched(message_type: type, name: str) -> Any:
@@ -241,10 +242,10 @@ class IdentificationNode(WorkerNode):
             for measured, predicted in zip(*pairs, strict=True):
                 self._measured.publish(measured)
                 self._predicted.publish(predicted)
-        if outcome.gains:
-            gains = self.settings.controller_gains
-            old, new = propose_for_joints(self._robot, outcome.inertia, outcome.gains, gains)
-            self._gains.publish(gains_message(old, new, now))
+        if isinstance(outcome.gains, GainProposal):
+            self._gains.publish(gains_message(outcome.gains, now))
+        elif outcome.gains:
+            self.get_logger().warning(f'no gains are proposed: {outcome.gains}')
         self._start_live_prediction(outcome)
         log_findings(self.get_logger(), results.findings)
         worst = max((row.moving for row in results.validation), default=float('nan'))
@@ -292,10 +293,7 @@ class IdentificationNode(WorkerNode):
         outcome = self._outcome
         if outcome is None or self._robot is None:
             raise RecordingError('nothing is identified yet: record a session')
-        old, new = self._gain_update.set(
-            self._robot, outcome.inertia, outcome.folder, outcome.results.created
-        )
-        self._gains.publish(gains_message(old, new, self.get_clock().now().to_msg()))
+        self._gain_update.set(outcome.gains, outcome.folder, outcome.results.created)
         self.get_logger().info('the controller has new gains: see ~/proposed_gains')
         return 'new gains are set: see ~/proposed_gains'
 

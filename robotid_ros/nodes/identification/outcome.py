@@ -1,6 +1,6 @@
 """What comes of a bag: where it is, and what its identification leaves behind."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.model import RobotSettings
 from ...core.monitoring.contact_detector import ContactThresholds
+from ...core.verification.gains import GainProposal
 from ...exceptions import RecordingError
 from ...files.results import Results
 
@@ -28,8 +29,7 @@ class IdentificationOutcome(NamedTuple):
     standard : (p,) standard parameters that give the identified torques, others zero
     possible : (p,) standard parameters of bodies that can exist
     thresholds : of external efforts, or why there are none
-    inertia : (n,) largest M_jj on the motion [kg·m² or kg]
-    gains : the controller's at the time of the recording, {joint: {p, i, d}}
+    gains : proposed for those of the recording; or why there are none, '' for no such controller
     origin : the robot's clock at time 0 of the results [ns]
 
     """
@@ -42,8 +42,7 @@ class IdentificationOutcome(NamedTuple):
     standard: np.ndarray
     possible: np.ndarray
     thresholds: ContactThresholds | str
-    inertia: np.ndarray
-    gains: Mapping[str, Mapping[str, float]]
+    gains: GainProposal | str
     origin: int
 
 

@@ -1,7 +1,8 @@
 """An identification's results as messages."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 import math
+from typing import Any
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
@@ -9,10 +10,11 @@ import numpy as np
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
+from ...core.verification.gains import GainProposal
 from ...files.results import Results
 from ...files.torques_file import Torques
 from ..common.messages import format_value, status, status_array, to_time
-from .gain_proposal import JointGains
+from .gain_proposal import proposal_sentence
 
 
 def parameters_message(results: Results, stamp: Time) -> DiagnosticArray:
@@ -80,17 +82,17 @@ def summary_message(results: Results, stamp: Time) -> DiagnosticArray:
     )
 
 
-def gains_message(
-    old: Mapping[str, JointGains], new: Mapping[str, JointGains], stamp: Time
-) -> DiagnosticArray:
-    """One status per joint: old and new p, i, d, ω_n and ζ, and the inertia they follow from."""
-    statuses = []
-    for joint in new:
-        values = {'inertia': new[joint].inertia}
-        for prefix, gains in (('old', old[joint]), ('new', new[joint])):
+def gains_message(proposal: GainProposal, stamp: Time) -> DiagnosticArray:
+    """One status per joint: old and new p, i, d, ω_n, ζ and margins, and what they are worth."""
+    statuses, text = [], proposal_sentence(proposal)
+    for k, (joint, new) in enumerate(proposal.new.items()):
+        values: dict[str, Any] = {'inertia': new.inertia, 'better': proposal.better}
+        values['error_ratio'] = proposal.ratio[k] if proposal.ratio else math.nan
+        both = (proposal.old[joint], proposal.margins), (new, proposal.new_margins)
+        for prefix, (gains, margins) in zip(('old', 'new'), both, strict=True):
             for name in ('p', 'i', 'd', 'natural_frequency', 'damping'):
                 values[f'{prefix}_{name}'] = getattr(gains, name)
-        text = 'proposed: call ~/update_controller to set them'
+            values[f'{prefix}_gain_margin'], values[f'{prefix}_phase_margin'] = margins
         statuses.append(status(joint, text, values))
     return status_array(stamp, statuses)
 

@@ -60,13 +60,16 @@ def _reference() -> tuple[np.ndarray, ...]:
     return t, q + SETTINGS.initial_positions, dq, ddq
 
 
-@lru_cache
-def session() -> Session:
-    """Run the arm: MuJoCo, the plant's controller and sensors, nothing of `core`."""
-    physics, sensors = Physics(URDF, SETTINGS, JOINTS), Sensors(SETTINGS, JOINTS)
+def run_arm(settings: SimulationSettings) -> tuple[Physics, list[np.ndarray]]:
+    """
+    Run the arm: MuJoCo, the plant's controller and sensors, nothing of `core`.
+
+    Return it, and measured q, dq and tau, desired q, dq and ddq of every update.
+    """
+    physics, sensors = Physics(URDF, settings, JOINTS), Sensors(settings, JOINTS)
     period = round(1e9 / RATE)
     controller = TrajectoryController(
-        ControllerSettings(JOINTS, physics.wraparound, period, SETTINGS.gains)
+        ControllerSettings(JOINTS, physics.wraparound, period, settings.gains)
     )
     controller.activate(physics.position.tolist(), physics.velocity.tolist())
     points = [
@@ -84,7 +87,19 @@ def session() -> Session:
         desired = controller.state.desired
         rows.append((*measured, desired.positions, desired.velocities, desired.accelerations))
         physics.step(effort)
-    q, dq, tau, *wanted = (np.array(column) for column in zip(*rows, strict=True))
+    return physics, [np.array(column) for column in zip(*rows, strict=True)]
+
+
+def true_parameters(physics: Physics, robot: Robot) -> np.ndarray:
+    """Return the standard parameters (p,) that the arm really has."""
+    own = {j.name: j.values for j in physics.true_parameters()}
+    return np.array([own[p.joint].get(p.symbol, 0.0) for p in robot.parameters])
+
+
+@lru_cache
+def session() -> Session:
+    """Record the arm."""
+    physics, (q, dq, tau, *wanted) = run_arm(SETTINGS)
     time = np.arange(len(q)) / RATE
     recording = Recording(
         JOINTS,
@@ -100,9 +115,8 @@ def session() -> Session:
         URDF,
         RobotSettings(joints=JOINTS, friction={'default': ('viscous', 'coulomb', 'offset')}),
     )
-    base, own = base_parameters(robot), {j.name: j.values for j in physics.true_parameters()}
-    true = np.array([own[p.joint].get(p.symbol, 0.0) for p in robot.parameters])
-    return Session(recording, robot, base, base.of(true))
+    base = base_parameters(robot)
+    return Session(recording, robot, base, base.of(true_parameters(physics, robot)))
 
 
 def _controller() -> Controller:

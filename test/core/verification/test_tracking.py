@@ -34,4 +34,13 @@ def test_root_mean_square_and_peak_per_joint():
     ],
 )
 def test_better_is_smaller_together_and_larger_nowhere(scales: tuple[float, float], better: bool):
-    assert tracks_better(run(1.0, 1.0), run(*scales)) is better
+    assert tracks_better([run(1.0, 1.0)], [run(*scales)]) is better
+
+
+@pytest.mark.parametrize(('spread', 'better'), [(0.02, True), (0.2, False)])
+def test_better_is_smaller_by_more_than_runs_differ(spread: float, better: bool):
+    alike, apart = [run(1.0, 1.0)] * 2, [run(1.0, 1.0), run(1.0 + spread, 1.0)]
+    smaller, smaller_apart = [run(0.85, 0.85)] * 2, [run(0.85, 0.85), run(0.85, 0.85 + spread)]
+    assert tracks_better(alike, smaller)
+    assert tracks_better(apart, smaller) is better
+    assert tracks_better(alike, smaller_apart) is better

@@ -1,17 +1,31 @@
 """Gains on trial stay only if that was said; whatever goes wrong sets the old ones again."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
+from control_msgs.msg import JointTrajectoryControllerState
 import numpy as np
 import pytest
-from three_joint_robot import URDF
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
 
 from robotid_ros.core.excitation.trajectory import point_to_point
-from robotid_ros.core.model import build_robot, RobotSettings
+from robotid_ros.core.model import build_robot
+from robotid_ros.core.verification.feed_forward import with_rests
 from robotid_ros.exceptions import ControllerError, RobotStateError
+from robotid_ros.files.configuration import load, read_urdf
+from robotid_ros.files.results import Results
 from robotid_ros.node_settings import GainProposalSettings
-from robotid_ros.nodes.excitation.verification_runs import gains_for_motion, on_trial
+from robotid_ros.nodes.common.controller import ControllerDescription
+from robotid_ros.nodes.excitation.motion_log import MotionLog
+from robotid_ros.nodes.excitation.verification_runs import (
+    grown,
+    on_trial,
+    propose_after_run,
+    VerifiedModel,
+)
 
+CONFIG = Path(__file__).resolve().parents[3] / 'config' / 'scara.yaml'
 OLD, NEW = {'gains.a.p': 10.0, 'gains.a.d': 1.0}, {'gains.a.p': 20.0, 'gains.a.d': 2.0}
 
 
@@ -95,10 +109,40 @@ def test_gains_are_not_kept_without_a_guardian_that_knows(parts):
     assert controller.values == OLD
 
 
-@pytest.mark.parametrize('value', [0.0, np.nan])
-def test_no_gains_follow_from_results_without_bodies(value: float):
-    robot = build_robot(URDF, RobotSettings())
-    rest, speed = np.zeros(robot.n), np.ones(robot.n)
-    motion = point_to_point(robot.joints, rest, rest + 0.1, speed, speed)
-    with pytest.raises(ControllerError, match='no physically consistent parameters'):
-        gains_for_motion(robot, np.full(robot.p, value), motion, {}, GainProposalSettings())
+def test_gains_are_proposed_for_the_run_that_was_logged():
+    configuration = load(CONFIG)
+    robot = build_robot(read_urdf(configuration) or '', configuration.robot)
+    results = Results('scara', 'wls', 'now', robot.joints, (), (), ())
+    model = VerifiedModel(Path(), results, robot, robot.prior, robot.prior)
+    gains = {'joint_1': (3400.0, 225.0), 'joint_2': (220.0, 7.4)}
+    rows = [(f'gains.{joint}', *pd) for joint, pd in gains.items()]
+    values = {f'{name}.{gain}': g for name, *pd in rows for gain, g in zip('pd', pd, strict=True)}
+    values |= {'joints': robot.joints, 'command_interfaces': ['effort'], 'update_rate': 1000}
+    ends = np.outer((0.0, 0.3, 1.0, 2.0), (1.0, 1.0))
+    points = with_rests(point_to_point(robot.joints, *ends))
+    states, joint_states = [], []
+    for k in range(round(points.duration * 1000.0)):
+        state = JointTrajectoryControllerState(joint_names=list(robot.joints))
+        state.reference.positions = state.feedback.positions = [0.0, 0.0]
+        state.error.positions = [1e-3, 2e-3]
+        measured = JointState(name=list(robot.joints), position=[1e-7 * k, 2e-7 * k])
+        for message, kept in ((state, states), (measured, joint_states)):
+            message.header.stamp.nanosec = k * 1_000_000 % 10**9
+            message.header.stamp.sec = k * 1_000_000 // 10**9
+            kept.append(serialize_message(message))
+    description = ControllerDescription.from_parameters('arm', values)
+    log = MotionLog(robot.joints, states, joint_states)
+    tracking, found = propose_after_run(log, description, points, model, GainProposalSettings())
+    np.testing.assert_allclose(tracking.rms, [1e-3, 2e-3])
+    assert found.better and max(found.ratio) < 0.7
+    assert {joint: (g.p, g.d) for joint, g in found.old.items()} == gains
+
+
+def test_a_share_of_a_motion_begins_where_it_does_and_keeps_its_time():
+    joints = ('a', 'b')
+    motion = point_to_point(joints, *np.array([[1.0, 2.0], [2.0, 0.0], [1.0, 1.0], [1.0, 1.0]]))
+    share = grown(motion, 0.25)
+    np.testing.assert_allclose(share.q, [[1.0, 2.0], [1.25, 1.5]])
+    time = np.linspace(0.0, motion.duration, 7)
+    for whole, part in zip(motion.sample(time)[1:], share.sample(time)[1:], strict=True):
+        np.testing.assert_allclose(part, 0.25 * whole, atol=1e-12)

@@ -163,7 +163,7 @@ def test_gains_are_left_alone_during_a_session(nodes, tmp_path):
         if update._session != 'exciting':
             return ''
         with pytest.raises(ControllerError) as caught:
-            update.set(None, None, tmp_path, '')
+            update.set('', tmp_path, '')
         return str(caught.value)
 
     assert 'the excitation moves the robot (exciting)' in wait_until(refused, 'it is refused')

@@ -6,6 +6,7 @@ from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 
+from robotid_ros.core.verification.gains import GainProposal, JointGains
 from robotid_ros.files.results import Entry, Residual, Results
 from robotid_ros.files.torques_file import Torques
 from robotid_ros.nodes.common.messages import (
@@ -16,7 +17,6 @@ from robotid_ros.nodes.common.messages import (
     to_nanoseconds,
     values_of,
 )
-from robotid_ros.nodes.identification.gain_proposal import JointGains
 from robotid_ros.nodes.identification.result_messages import (
     effort_messages,
     gains_message,
@@ -82,10 +82,12 @@ def test_summary_falls_back_on_the_fit_and_says_so():
 
 def test_gains_tell_old_and_new_behaviour():
     old, new = {'a': JointGains(100.0, 0.0, 10.0, 1.0)}, {'a': JointGains(400.0, 0.0, 40.0, 1.0)}
-    values = values_of(gains_message(old, new, NOW).status[0])
+    proposal = GainProposal(old, new, (4.0, 1.0), (2.0, 0.8), (0.25,), True)
+    values = values_of(gains_message(proposal, NOW).status[0])
     assert float(values['old_natural_frequency']) == pytest.approx(10.0)
     assert float(values['new_natural_frequency']) == pytest.approx(20.0)
     assert float(values['new_damping']) == pytest.approx(1.0)
+    assert (float(values['new_gain_margin']), float(values['error_ratio'])) == (2.0, 0.25)
 
 
 def test_efforts_carry_the_recorded_stamps():

@@ -1,0 +1,344 @@
+"""
+Controller gains that follow from the identified inertia, and what a simulation says of them.
+
+Joints under `u = p e + i ∫e dt + d ė`, sampled at a rate, held, and some updates late, move by
+`M(q) q̈ = g u`. Friction, which damps, is left out of margins and is in the simulation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+import dataclasses
+from dataclasses import dataclass
+from itertools import pairwise
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from ...exceptions import ControllerError, DivergenceError
+from ..arrays import Array
+from ..excitation.trajectory import Motion
+from ..finding_codes import select
+from ..findings import Finding
+from ..model.dynamics import mass_matrix
+from ..model.robot import Robot
+from ..replay.control_laws import ControlLaw, make_control_law
+from ..signals.recording import Controller
+from .feed_forward import REST
+from .tracking import Tracking, tracks_better
+
+if TYPE_CHECKING:
+    from ..replay.direct_model import DirectModel
+
+# Least margins of the loops of all joints at once: 6 dB, and 45° [rad].
+GAIN_MARGIN, PHASE_MARGIN = 10.0**0.3, 0.25 * math.pi
+# Where no recording shows it: a command acts half a period after its update on average, as it is
+# held, and takes one more for the bus and the drive. Less than `ON_TIME` of a period is jitter.
+PERIODS_OF_DELAY, ON_TIME = 1.5, 0.1
+# Postures of a motion at which loops are checked: the inertia varies slowly along it.
+POSTURES = 20
+# Bandwidths that are tried of each joint; shares of those that are found, which are tried where
+# the joints' loops disturb each other, or a simulation does not bear them.
+BANDWIDTHS, SHARES = 40, 0.9 ** np.arange(8)
+# Largest factor of a gain at which a margin is looked for, and the halvings of that search.
+MOST, HALVINGS = 32.0, 11
+# A joint that goes to and fro by this share of its tracking error, and by two counts of its
+# encoder, half a second after a motion, swings.
+SWING, COUNTS = 0.05, 2.0
+# Of the effort limit, from which a drive is saturated.
+SATURATED = 0.999
+NAMES = 'pid'
+
+
+@dataclass(frozen=True)
+class JointGains:
+    """
+    PID gains of one joint and the behaviour they give a decoupled inertia J.
+
+    Parameters
+    ----------
+    p, i, d : gains per unit of the controller's command
+    inertia : J in that unit [kg·m² where the command is a torque]
+
+    """
+
+    p: float
+    i: float
+    d: float
+    inertia: float
+
+    @property
+    def natural_frequency(self) -> float:
+        """ω_n = √(p/J) [rad/s]."""
+        return math.sqrt(max(self.p, 0.0) / self.inertia)
+
+    @property
+    def damping(self) -> float:
+        """ζ = d / (2 √(p J))."""
+        return self.d / (2.0 * math.sqrt(self.p * self.inertia)) if self.p > 0.0 else math.inf
+
+
+Gains = dict[str, JointGains]
+
+
+@dataclass(frozen=True)
+class GainProposal:
+    """
+    Gains of all joints in place of the present ones.
+
+    Attributes
+    ----------
+    old, new : present and proposed
+    margins, new_margins : gain [factor] and phase [rad] at the worst posture
+    ratio : (n,) tracking error with them over that with the present ones, simulated
+    better : whether the error becomes smaller by that
+    why : where `new` are the present ones: 'springs', 'margins' (none keeps them), 'swings' or
+        'saturates' (in simulations of those that do)
+
+    """
+
+    old: Gains
+    new: Gains
+    margins: tuple[float, float] = (math.nan, math.nan)
+    new_margins: tuple[float, float] = (math.nan, math.nan)
+    ratio: tuple[float, ...] = ()
+    better: bool = False
+    why: str = ''
+
+
+def place_poles(
+    present: Array, inertia: Array | float, omega: Array, damping: float, change: float
+) -> Array:
+    """
+    Place the poles of J q̈ = −p e − d ė at ω and ζ: `p = J ω²`, `d = 2 ζ J ω`, (3, …).
+
+    The integral gain keeps its ratio to p. No gain of the `present` (3, …) changes by more than a
+    factor; one that is zero stays zero.
+    """
+    p, i, d = present
+    low, high = 1.0 / change, change
+    new = np.clip(inertia * omega**2, low * p, high * p)
+    ratio = np.divide(new, p, out=np.ones_like(new), where=p > 0.0)
+    return np.stack([new, i * ratio, np.clip(2.0 * damping * inertia * omega, low * d, high * d)])
+
+
+def largest_eigenvalue(
+    mass: Array, gains: Array, rate: float, delay: int, factor: complex = 1.0
+) -> Array:
+    """
+    Return the largest |eigenvalue| of sampled loops, (…,): they are stable below 1.
+
+    The state has positions, velocities, integrals, and the commands under way. Between updates a
+    command is held: `q⁺ = q + T v + T² M⁻¹u/2`, `v⁺ = v + T M⁻¹u`.
+
+    Parameters
+    ----------
+    mass : (…, n, n) M(q) in the unit of the commands
+    gains : (…, 3, n) p, i, d
+    rate, delay : of the controller [Hz], and updates until a command acts
+    factor : of all commands: a gain and a phase
+
+    """
+    n, period = mass.shape[-1], 1.0 / rate
+    eye, size = np.eye(n), (3 + delay) * n
+    p, i, d = (gains[..., k, :, None] * eye for k in range(3))
+    integrates = 1.0 * (i != 0.0)
+    shape = np.broadcast_shapes(mass.shape[:-2], gains.shape[:-2])
+    step = np.zeros((*shape, size, size), np.result_type(float, factor))
+    q, v, s, *waiting = (slice(k * n, (k + 1) * n) for k in range(3 + delay))
+    step[..., q, q], step[..., q, v], step[..., v, v] = eye, period * eye, eye
+    # The integral of this update is in its command.
+    step[..., s, q], step[..., s, s] = -period * i, integrates
+    command = np.zeros((*shape, n, size), step.dtype)
+    command[..., q], command[..., v], command[..., s] = -p - period * i, -d, integrates
+    acting = command = factor * command
+    if waiting:
+        step[..., waiting[0], :] = command
+        for before, after in pairwise(waiting):
+            step[..., after, before] = eye
+        acting = np.zeros_like(command)
+        acting[..., waiting[-1]] = eye
+    speed = period * np.linalg.inv(mass) @ acting
+    step[..., q, :] += 0.5 * period * speed
+    step[..., v, :] += speed
+    return np.asarray(np.abs(np.linalg.eigvals(step)).max(axis=-1))
+
+
+def keeps_margins(mass: Array, gains: Array, rate: float, delay: int) -> npt.NDArray[np.bool_]:
+    """Whether loops (…,) keep both margins, see `largest_eigenvalue`."""
+    factors = 1.0, GAIN_MARGIN, 1.0 / GAIN_MARGIN, np.exp(-1j * PHASE_MARGIN)
+    found = [largest_eigenvalue(mass, gains, rate, delay, factor) < 1.0 for factor in factors]
+    return np.asarray(np.all(found, axis=0))
+
+
+def margins(mass: Array, gains: Array, rate: float, delay: int) -> tuple[float, float]:
+    """
+    Return gain margin [factor] and phase margin [rad] of the worst of the postures.
+
+    All joints' commands change at once: by a factor, up or down, of at most `MOST`, or by a phase
+    of at most 90°. (1, 0): unstable. As in `largest_eigenvalue`.
+    """
+
+    def is_stable(factor: complex) -> bool:
+        return bool((largest_eigenvalue(mass, gains, rate, delay, factor) < 1.0).all())
+
+    def edge(base: complex) -> float:
+        """Return the largest share x at which loops with commands times base^x are stable."""
+        low, high = 0.0, 1.0
+        for _ in range(HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if is_stable(base**middle) else (low, middle)
+        return low
+
+    if not is_stable(1.0):
+        return 1.0, 0.0
+    return MOST ** min(edge(MOST), edge(1.0 / MOST)), 0.5 * math.pi * edge(-1j)
+
+
+def loop_delay(findings: Iterable[Finding]) -> float | None:
+    """Return the time that a recording shows between a command and its effort [s]; None: none."""
+    found = select(findings, 'efforts_held', 'delay_removed')
+    return max((float(each.values['delay']) for each in found), default=None)
+
+
+def smallest_step(position: Array) -> Array:
+    """Return the counts (n,) of encoders by positions (N, n) as read; tiny of fine ones."""
+    values = (np.unique(column[np.isfinite(column)]) for column in position.T)
+    return np.array([np.diff(column).min(initial=np.inf) for column in values])
+
+
+def propose_gains(
+    robot: Robot,
+    chi: Array,
+    controller: Controller,
+    poses: Array,
+    motion: Motion,
+    *,
+    bandwidth: float = 0.0,
+    damping: float = 1.0,
+    change: float = 2.0,
+    delay: float | None = None,
+    resolution: Array | float = 0.0,
+) -> GainProposal:
+    """
+    Propose the stiffest gains that keep the margins in all postures, and simulate a motion.
+
+    Each joint gets the largest bandwidth at which its own loop, the others' open or stiff, keeps
+    both margins; then all together as large a share of it as keeps them at once, and lets the
+    simulated robot neither swing at rest nor saturate its drives.
+
+    Parameters
+    ----------
+    robot, chi : model and physically consistent standard parameters (p,)
+    controller : that commands efforts, with its rate and its present gains
+    poses : (N, n) of the robot's work
+    motion : at the controller's updates, from rest to rest
+    bandwidth : wanted ω_n [rad/s]; 0: the largest
+    damping, change : wanted ζ; largest factor by which a gain may change
+    delay : between a command and its effort, as recorded [s]; None: `PERIODS_OF_DELAY`
+    resolution : counts of the encoders (n,) [rad or m]
+
+    Raises
+    ------
+    ControllerError : no body that can exist has these parameters, or the control law is unknown
+    DivergenceError : the simulation diverges with the present gains
+
+    """
+    law = make_control_law(controller, robot.joints, robot.drive_gain)
+    joints, rate = robot.joints, controller.rate
+    rows = [controller.gains.get(joint, {}) for joint in joints]
+    present = np.array([[float(row.get(name, 0.0)) for row in rows] for name in NAMES])
+    some = poses[:: max(1, len(poses) // POSTURES)]
+    mass = mass_matrix(robot, chi, some) / np.abs(robot.drive_gain)[:, None]
+    diagonal = np.diagonal(mass, axis1=1, axis2=2)
+    inertia = diagonal.max(axis=0)
+    if not (diagonal > 0.0).all():
+        raise ControllerError(
+            'the results hold no physically consistent parameters, from which gains follow: '
+            'identify again'
+        )
+
+    def named(gains: Array) -> Gains:
+        columns = np.vstack([gains, inertia]).T.tolist()
+        return {j: JointGains(*values) for j, values in zip(joints, columns, strict=True)}
+
+    old = named(present)
+    if robot.elastic is not None:
+        return GainProposal(old, old, why='springs')
+    periods = PERIODS_OF_DELAY if delay is None else delay * rate
+    late = max(0, math.ceil(periods - 0.5 - ON_TIME))
+    loops = rate, late
+    now = margins(mass, present, *loops)
+    free = 1.0 / np.diagonal(np.linalg.inv(mass), axis1=1, axis2=2)
+    # From what a joint moves while the others give way to what it moves while they are stiff.
+    own = np.concatenate([diagonal, free])[:, :, None, None]
+    largest = np.zeros(robot.n)
+    for j in range(robot.n):
+        around = np.geomspace(change**-0.5, change**0.5, BANDWIDTHS)
+        omega = old[joints[j]].natural_frequency * around
+        omega = np.minimum(omega, bandwidth or np.inf)
+        tried = place_poles(present[:, j, None], inertia[j], omega, damping, change)
+        good = keeps_margins(own[:, j], tried.T[:, None, :, None], *loops).all(axis=1)
+        largest[j] = omega[good].max(initial=omega[0])
+    direct = _with_plain_friction(robot, chi, motion)
+    law = dataclasses.replace(law, limit=robot.largest_efforts, resolution=resolution)
+    before, present_why = _simulated(robot, direct, law, motion, late)
+    why = 'margins'
+    for share in SHARES:
+        new = place_poles(present, inertia, share * largest, damping, change)
+        if not keeps_margins(mass, new, *loops).all():
+            continue
+        trial = dataclasses.replace(law, **dict(zip(NAMES, new, strict=True)))
+        try:
+            after, why = _simulated(robot, direct, trial, motion, late)
+        except DivergenceError:
+            why = 'swings'
+        if why in ('', present_why):
+            ratio = tuple((after.rms / np.maximum(before.rms, 1e-300)).tolist())
+            better = tracks_better([before], [after])
+            return GainProposal(old, named(new), now, margins(mass, new, *loops), ratio, better)
+    return GainProposal(old, old, now, now, why=why)
+
+
+def _with_plain_friction(robot: Robot, chi: Array, motion: Motion) -> DirectModel:
+    """Return the model with plain friction near the identified one, which simulates in seconds."""
+    # SciPy, which these import, takes long: nodes start without it.
+    from ..parameters.plain_friction import plain_friction
+    from ..replay.direct_model import direct_model
+
+    plain = plain_friction(robot, chi, [motion]).values()
+    ratios = np.vstack([np.eye(robot.n), *(each.ratios for each in robot.couplings)])
+    viscous, coulomb, offset = np.array([(f.viscous, f.coulomb, f.offset) for f in plain]).T
+    return dataclasses.replace(
+        direct_model(robot, chi),
+        damping=ratios.T @ (viscous[:, None] * ratios),
+        offset=offset @ ratios,
+        slip_directions=ratios[coulomb > 0.0],
+        coulomb=coulomb[coulomb > 0.0],
+        smooth_friction=None,
+    )
+
+
+def _simulated(
+    robot: Robot, direct: DirectModel, law: ControlLaw, motion: Motion, delay: int
+) -> tuple[Tracking, str]:
+    """Return the errors of a motion between two rests, and what is bad about it, or ''."""
+    from ..replay.simulation import simulate
+
+    rest = round(REST * law.rate)
+    modes = 'edge', 'constant', 'constant'
+    padded = Motion(
+        *(np.pad(x, ((rest, rest), (0, 0)), mode) for x, mode in zip(motion, modes, strict=True))
+    )
+    run = simulate(direct, law, padded, delay=delay)
+    error, moving = padded.q - run.q, slice(rest, -rest)
+    tracking = Tracking(robot.joints, np.arange(len(motion.q)) / law.rate, error[moving])
+    end = error[-rest // 2 :]
+    to_and_fro = np.ptp(end - np.linspace(end[0], end[-1], len(end)), axis=0)
+    if (to_and_fro > np.maximum(SWING * tracking.rms, COUNTS * law.resolution)).any():
+        return tracking, 'swings'
+    if (np.abs(run.tau[moving]) >= SATURATED * robot.limits.effort).any():
+        return tracking, 'saturates'
+    return tracking, ''
