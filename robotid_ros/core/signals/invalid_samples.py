@@ -30,6 +30,8 @@ MIN_LEVELS = 10
 LIMIT_TOLERANCE = 1e-4
 # Up to so many levels of an effort, its rounding is no noise that averages out.
 MAX_COARSE_LEVELS = 40
+# By how much changes may be off the multiples of a step, as text that was rounded.
+STEP_TOLERANCE = 0.1
 # Samples that show the levels of an effort.
 LEVEL_SAMPLES = 10_000
 
@@ -170,4 +172,17 @@ def quantization_steps(effort: Array) -> Array:
         levels = np.unique(column[:: max(1, column.size // LEVEL_SAMPLES)])
         if 1 < levels.size <= MAX_COARSE_LEVELS:
             steps[j] = float(np.median(np.diff(levels)))
+    return steps
+
+
+def position_steps(position: Array) -> Array:
+    """Return the steps (n,) of which positions change by multiples only, else 0."""
+    steps = np.zeros(position.shape[1])
+    for j, column in enumerate(position.T):
+        changes = np.abs(np.diff(column))
+        changes = changes[(changes > 0.0) & (changes < np.pi)]
+        if changes.size >= MIN_LEVELS:
+            multiples = changes / changes.min()
+            if np.abs(multiples - np.round(multiples)).max() < STEP_TOLERANCE:
+                steps[j] = changes.min()
     return steps
