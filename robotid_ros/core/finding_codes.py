@@ -214,9 +214,6 @@ F218 effort_steps warning: The effort of {joint} comes in steps of {step:.3g} ME
     same at the same effort; averaging does not remove it.
 F219 periods_averaged info: The periods of {period:g} s were averaged WHY An average of periods has
     less noise.
-F220 position_steps info: The position of {joint} comes in steps of {step:.2g}, which hide speeds
-    below {speed:.2g} a second DO Move faster, or record a finer position WHY The sign of friction
-    is that of the speed.
 F221 efforts_held info: The efforts are commands that were held: they belong {delay:.2f ms} before
     their stamps WHY A command counts from when it is set until the next one.
 F222 delay_removed info: The efforts are {delay:.2f ms} ± {sigma:.2f ms} behind the positions: this
@@ -356,9 +353,9 @@ F427 contradicting_joints error: The model leaves more unexplained than it would
     columns, delay or direction of gravity explains it MEANS The joints contradict each other DO
     Compare joint axes and lengths of the URDF with the robot WHY Joints share the parameters of
     the links beyond them: what fits one has to fit the others.
-F428 unexplained_steps error: {unexplained}: its position comes in steps of {step:.2g}, which hide
-    speeds below {speed:.2g} a second, and the sign of friction with them DO Move faster, or record
-    a finer position WHY Where the sign of a speed is wrong, friction is.
+F428 unexplained_steps error: {unexplained}: its position comes in steps that hide speeds below
+    {speed:.2g} a second, and the sign of friction with them DO Move faster, or record a finer
+    position WHY Where the sign of a speed is wrong, friction is.
 F430 spring_not_shown warning: The torque of {joint} explains {explained:.0%} of its deflection of
     {deflection:.1e} rad, {parameter} = {stiffness:.3g} MEANS These data show no spring DO Take the
     joint out of robot.elastic.joints or improve its encoders WHY A stiffness from a deflection

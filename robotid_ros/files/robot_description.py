@@ -89,7 +89,7 @@ def _packages_above(path: Path) -> Iterator[None]:
             for folder in path.parents:
                 if (folder / name / 'package.xml').exists():
                     return str(folder / name)
-            raise
+            raise LookupError(f"there is no package '{name}'") from None
 
     packages.get_package_share_directory = find
     try:

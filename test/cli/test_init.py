@@ -131,7 +131,7 @@ def test_arguments_of_a_xacro_are_taken_as_xacro_takes_them(run, tmp_path, monke
 @pytest.mark.parametrize(
     ('text', 'words'),
     [
-        ('<xacro:include filename="$(find nowhere)/x.xacro"/>', 'source the workspace'),
+        ('<xacro:include filename="$(find nowhere)/x.xacro"/>', "no package 'nowhere'"),
         ('<xacro:include filename="lost.xacro"/>', "lost.xacro'"),
         ('<link name="${foo}"/>', "name 'foo' is not defined"),
         ('<link name="$(eval 1+)"/>', 'invalid syntax'),

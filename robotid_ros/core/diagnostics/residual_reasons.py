@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import Array, rms
-from ..finding_codes import finding, select
+from ..finding_codes import finding
 from ..findings import Finding
 from ..model.robot import Robot
 from ..regression.goodness_of_fit import Validation
@@ -135,15 +135,13 @@ def _reason(
     if share - max(chance, 0.0) >= MIN_EXPLAINED:
         after = rest.size * np.sqrt(1.0 - share)
         figures = {'residual': residual, 'share': share, 'before': rest.size, 'after': after}
-        steps = [
-            each for each in select(samples.notes, 'position_steps') if each.joints[0] in joints
-        ]
-        if name == 'unexplained_friction' and steps:
+        hidden = 0.0 if samples.hidden is None else float(samples.hidden[rest.joint])
+        if name == 'unexplained_friction' and hidden:
             dq = decimate(samples.dq[:, rest.joint][None], samples.decimation)[0]
-            known = np.abs(dq[used]) > KNOWN * steps[0].values['speed']
+            known = np.abs(dq[used]) > KNOWN * hidden
             own = project_out(rest.W[known], ROUNDING)(rest.own[known])
             if known.sum() < MIN_ROWS * rest.W.shape[1] or rms(own) < AT_KNOWN * rms(rest.own):
-                return finding('unexplained_steps', joints, residual=residual, **steps[0].values)
+                return finding('unexplained_steps', joints, residual=residual, speed=hidden)
         return finding(name, joints, other=other, **figures)
     error = np.zeros(len(used))
     error[used] = rest.own

@@ -30,9 +30,10 @@ MIN_LEVELS = 10
 LIMIT_TOLERANCE = 1e-4
 # Up to so many levels of an effort, its rounding is no noise that averages out.
 MAX_COARSE_LEVELS = 40
-# An effort has a dead zone where its first level is so many of its steps above zero, and all
-# levels are whole steps but for this share of one.
-DEAD_STEPS, WHOLE = 1.5, 0.1
+# An effort has a dead zone where its first level is so many of its steps above zero.
+DEAD_STEPS = 1.5
+# By how much levels and changes may be off the multiples of a step, as text that was rounded.
+STEP_TOLERANCE = 0.1
 # Samples that show the levels of an effort.
 LEVEL_SAMPLES = 10_000
 
@@ -175,7 +176,7 @@ def dead_zones(effort: Array) -> Array:
         if levels.size < MIN_LEVELS or np.mean(column == 0.0) < MIN_CLIPPED_SHARE:
             continue
         step = float(np.median(np.diff(levels)))
-        whole = np.abs(levels / step - np.round(levels / step)).max() < WHOLE
+        whole = np.abs(levels / step - np.round(levels / step)).max() < STEP_TOLERANCE
         found[j] = levels[0] if whole and levels[0] > DEAD_STEPS * step else 0.0
     return found
 
@@ -187,4 +188,17 @@ def quantization_steps(effort: Array) -> Array:
         levels = np.unique(column[:: max(1, column.size // LEVEL_SAMPLES)])
         if 1 < levels.size <= MAX_COARSE_LEVELS:
             steps[j] = float(np.median(np.diff(levels)))
+    return steps
+
+
+def position_steps(position: Array) -> Array:
+    """Return the steps (n,) of which positions change by multiples only, else 0."""
+    steps = np.zeros(position.shape[1])
+    for j, column in enumerate(position.T):
+        changes = np.abs(np.diff(column))
+        changes = changes[(changes > 0.0) & (changes < np.pi)]
+        if changes.size >= MIN_LEVELS:
+            multiples = changes / changes.min()
+            if np.abs(multiples - np.round(multiples)).max() < STEP_TOLERANCE:
+                steps[j] = changes.min()
     return steps

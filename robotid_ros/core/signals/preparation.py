@@ -8,6 +8,7 @@ from ...exceptions import StandstillError
 from ..arrays import Array
 from ..model.robot import Robot
 from .filters import lowpass, motion_bandwidth, with_derivatives
+from .invalid_samples import position_steps
 from .recording import Recording
 from .resampling import resample, UniformRecording
 from .samples import Samples, SignalSettings
@@ -34,6 +35,9 @@ Mask = npt.NDArray[np.bool_]
 # Automatic cut-off over the motion's bandwidth: lower distorts accelerations, higher lets noise of
 # the encoders pass; and the least one [Hz], for recordings of a slow motion.
 CUTOFF_FACTOR, MIN_CUTOFF = 10.0, 5.0
+# A position is coarse where one of its steps within a period of the cut-off is so large a share of
+# its mean speed.
+COARSE = 0.1
 # Highest share of a rate that a cut-off may be: filters need room below Nyquist's half.
 MAX_CUTOFF_SHARE = 0.4
 # Where less of a recording lies away from gaps, these are why no row is left.
@@ -130,11 +134,16 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
     UnknownNameError : a joint that was not recorded
 
     """
-    even = resample(recording.select(robot.joints), robot, settings)
+    recording = recording.select(robot.joints)
+    even = resample(recording, robot, settings)
+    position, steps = even.recording.position, position_steps(recording.position)
+    # Noise larger than steps lets these average out, and counts as speed here.
+    speed = even.rate * np.mean(np.abs(np.diff(position, axis=0)), axis=0)
     cutoff = settings.cutoff or max(
-        MIN_CUTOFF, CUTOFF_FACTOR * motion_bandwidth(even.recording.position, even.rate)
+        MIN_CUTOFF, CUTOFF_FACTOR * motion_bandwidth(position, even.rate)
     )
     cutoff = min(cutoff, MAX_CUTOFF_SHARE * even.rate)
+    hidden = np.where(steps * cutoff > COARSE * speed, steps * cutoff, 0.0)
     band = min(settings.band or cutoff, cutoff)
     # Whose filter passes what is below the band.
     decimation = settings.decimation or max(1, int(MAX_CUTOFF_SHARE * even.rate / band + ROUNDING))
@@ -167,4 +176,5 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
         notes=even.notes,
         cutoff=cutoff,
         measured=np.asarray(measured_rows(even, band).any(axis=1)),
+        hidden=hidden,
     )

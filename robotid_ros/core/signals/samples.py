@@ -99,6 +99,7 @@ class Samples:
     notes : what was repaired or looks wrong
     cutoff : of the filter of the positions [Hz]
     measured : (N,) False where a sample was made up to bridge a gap, or None: all were measured
+    hidden : (n,) speeds that steps of a coarse position hide, or None: none [rad/s or m/s]
 
     """
 
@@ -115,6 +116,7 @@ class Samples:
     notes: tuple[Finding, ...] = ()
     cutoff: float = 0.0
     measured: npt.NDArray[np.bool_] | None = None
+    hidden: Array | None = None
 
     @property
     def moving(self) -> npt.NDArray[np.bool_]:
@@ -122,7 +124,7 @@ class Samples:
         return self.valid & (np.abs(self.dq) >= STANDSTILL)
 
     def __post_init__(self) -> None:
-        freeze_fields(self, 'time', 'q', 'dq', 'ddq', 'tau', 'noise')
+        freeze_fields(self, 'time', 'q', 'dq', 'ddq', 'tau', 'noise', 'hidden')
         if self.valid.flags.writeable:
             object.__setattr__(self, 'valid', self.valid.copy())
             self.valid.flags.writeable = False

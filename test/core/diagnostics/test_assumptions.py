@@ -203,7 +203,7 @@ def test_steps_of_the_position_are_told_from_friction(robot, truth, step, name):
     told = data_warnings(robot, base, *given)
     assert bool(told) == bool(name)
     assert all(each.code == NAMES['unexplained_steps'].code for each in told)
-    assert all(each.values['step'] == pytest.approx(step) for each in told)
+    assert all(each.values['speed'] == pytest.approx(5.0 * step) for each in told)
 
 
 def test_a_residual_that_is_noise_is_not_told(parts, robot):
