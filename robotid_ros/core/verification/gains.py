@@ -328,10 +328,8 @@ def _simulated(
     from ..replay.simulation import simulate
 
     rest = round(REST * law.rate)
-    modes = 'edge', 'constant', 'constant'
-    padded = Motion(
-        *(np.pad(x, ((rest, rest), (0, 0)), mode) for x, mode in zip(motion, modes, strict=True))
-    )
+    around, (q, dq, ddq) = ((rest, rest), (0, 0)), motion
+    padded = Motion(np.pad(q, around, 'edge'), np.pad(dq, around), np.pad(ddq, around))
     run = simulate(direct, law, padded, delay=delay)
     error, moving = padded.q - run.q, slice(rest, -rest)
     tracking = Tracking(robot.joints, np.arange(len(motion.q)) / law.rate, error[moving])
