@@ -30,7 +30,7 @@ from robotid_ros.core.model import regressor, Robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.friction import make_terms
 from robotid_ros.core.model.robot_builder import with_friction
-from robotid_ros.core.monitoring.progress import follow, Progress
+from robotid_ros.core.monitoring.progress import follow, Knowledge
 from robotid_ros.core.pipeline.estimation import estimate_base_parameters
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.trajectory_file import read_design
@@ -121,7 +121,7 @@ def sines_time(
     log = log_of(*drawn(run_along(chosen, time, motion, rng), seed), case, seed)
     edges = list(np.arange(2.0 * ASKED, LONGEST + 0.1, ASKED))
 
-    def enough(known: Progress) -> bool:
+    def enough(known: Knowledge) -> bool:
         return known.enough(UNTIL)
 
     found = next(filter(enough, follow(pieces(log, edges), robot, settings, UNTIL)), None)

@@ -31,7 +31,7 @@ BAND = 2.0
 
 
 @dataclasses.dataclass(frozen=True)
-class Progress:
+class Knowledge:
     """
     What is known so far.
 
@@ -79,7 +79,7 @@ def follow(
     robot: Robot | ElasticRobot,
     settings: IdentificationSettings,
     until: Until,
-) -> Iterator[Progress]:
+) -> Iterator[Knowledge]:
     """
     Yield what is known after each chunk of a motion, in bounded memory.
 
@@ -115,7 +115,7 @@ def follow(
 
 def _progress(
     robot: Robot, base: BaseParameters, estimate: Estimate, sampled: tuple[Rows, ...]
-) -> Progress:
+) -> Knowledge:
     """Judge an estimate by rows of its motion."""
     fitted = Validation.concatenate(
         [validate_system(rows, robot, base, estimate.value) for rows in sampled]
@@ -129,7 +129,7 @@ def _progress(
     mean = np.trace(products, axis1=1, axis2=2)
     variance = 2.0 * np.sum(products * products.swapaxes(1, 2), axis=(1, 2))
     cost = np.diag(goals.max(axis=0)) * np.diag(estimate.covariance)
-    return Progress(
+    return Knowledge(
         robot.joints,
         float(fitted.time[-1] - fitted.time[0]),
         error,

@@ -125,7 +125,7 @@ class SessionContext:
         return expand_per_joint(getattr(self.settings, setting), self.robot.joints, setting)
 
 
-class Phase(NamedTuple):
+class GoalPhase(NamedTuple):
     """What a goal is a part of; of so many periods, that last so long [s], and goals before it."""
 
     state: State
@@ -275,7 +275,7 @@ class Supervisor:
         self._others.add_own_goal(goal_id)
         self.guardian.set_goal(goal_id)
         goal: TrajectoryGoal | None = None
-        phase = Phase(state, what, periods, duration or points.duration, before)
+        phase = GoalPhase(state, what, periods, duration or points.duration, before)
         try:
             goal = self._send(goal_id, points)
             clock = self._follow(goal, points, phase)
@@ -357,7 +357,7 @@ class Supervisor:
     def end_early(self, state: State, what: str, clocks: Sequence[MotionClock]) -> None:
         """Say that a phase is over after these goals, of one period each."""
         duration = sum(clock.duration for clock in clocks)
-        phase = Phase(state, what, len(clocks), duration, clocks[:-1])
+        phase = GoalPhase(state, what, len(clocks), duration, clocks[:-1])
         self._publish_motion(phase, clocks[-1], clocks[-1].duration)
 
     def publish_standing(self, state: State, progress: float, since: int | None = None) -> None:
@@ -398,7 +398,7 @@ class Supervisor:
                 )
             time.sleep(ACCEPT_POLL_PERIOD)
 
-    def _follow(self, goal: TrajectoryGoal, points: Waypoints, phase: Phase) -> MotionClock:
+    def _follow(self, goal: TrajectoryGoal, points: Waypoints, phase: GoalPhase) -> MotionClock:
         """Watch until the goal has ended; publish the phase once its start is known."""
         clock = MotionClock(points, self._settings.goal_time, GOAL_END_GRACE)
         followed = ReferenceWatch(points, self._tracking)
@@ -422,7 +422,7 @@ class Supervisor:
         self._latest_stamp = clock.end
         return clock
 
-    def _publish_motion(self, phase: Phase, clock: MotionClock, elapsed: float) -> None:
+    def _publish_motion(self, phase: GoalPhase, clock: MotionClock, elapsed: float) -> None:
         clocks = [*phase.before, clock]
         progress = (sum(each.duration for each in phase.before) + elapsed) / phase.duration
         values = course_of(clocks)

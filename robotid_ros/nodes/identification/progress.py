@@ -24,7 +24,7 @@ from ..common.messages import (
 from ..common.runtime import LATCHED, LATCHED_HISTORY, STEADY, WorkerNode
 
 if TYPE_CHECKING:
-    from ...core.monitoring.progress import Progress
+    from ...core.monitoring.progress import Knowledge
     from ...core.signals.recording import Recording
 
 # From one message to the next, and length of the pieces of a motion [s].
@@ -44,7 +44,7 @@ class ProgressTopic:
     def __init__(self, node: WorkerNode):
         self._node, self._excitation = node, node.configuration.excitation
         self._session = self._state = ''
-        self._known: Progress | None = None
+        self._known: Knowledge | None = None
         # Why the session is not followed, '' while it is.
         self._refusal = ''
         if self._excitation.until.asks and not self._excitation.payload.mass:

@@ -11,7 +11,7 @@ from robotid_ros.core.excitation.working_motion import STANDSTILL, working_motio
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import regressor
 from robotid_ros.core.model.base_parameters import base_parameters
-from robotid_ros.core.monitoring.progress import follow, Progress
+from robotid_ros.core.monitoring.progress import follow, Knowledge
 from robotid_ros.core.pipeline.estimation import estimate_base_parameters
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.verdict import parameter_error
@@ -29,7 +29,7 @@ def followed(log, robot, first=8.0, step=1.0, until=None):
 
 def progress(error, model=(0.0, 0.0), **sigma):
     error = np.array(error)
-    return Progress(('a', 'b'), 10.0, error, 1.2 * error, np.array(model), sigma)
+    return Knowledge(('a', 'b'), 10.0, error, 1.2 * error, np.array(model), sigma)
 
 
 def test_more_motion_reduces_what_noise_leaves(robot, record):
