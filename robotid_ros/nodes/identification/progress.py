@@ -118,7 +118,8 @@ class ProgressTopic:
 
     def _publish(self) -> None:
         """Say what is known; whoever hears nothing any more runs on as planned."""
-        if self._state not in (State.APPROACHING.value, State.EXCITING.value):
+        following = self._is(self._session, State.APPROACHING)
+        if not following and not self._is(self._session, State.EXCITING):
             return
         known, until = self._known, self._excitation.until
         values: dict[str, Any] = {'session': self._session, 'following': not self._refusal}
