@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .core.excitation.settings import ExcitationSettings
+from .core.excitation.settings import ExcitationSettings, Until
 from .core.identification_settings import IdentificationSettings
 from .core.monitoring.settings import ContactSettings, DriftSettings
 from .settings import setting
@@ -37,6 +37,7 @@ class ExcitationNodeSettings(ExcitationSettings):
     controller: str = setting('arm_controller', 'joint trajectory controller that moves the robot')
     trajectory: str = setting('', 'trajectory.yaml to run; empty: design one')
     auto_start: bool = setting(False, 'start as soon as the robot is there')
+    until: Until = setting(Until, 'what ends the excitation, after one of its periods')
     accept_unchecked: tuple[str, ...] = setting(
         (), 'what need not be checked before the robot moves', choices=UNCHECKED
     )

@@ -23,7 +23,10 @@ from .findings import Severity
 from .model.dynamics import regressor
 
 if TYPE_CHECKING:
+    from .model.base_parameters import BaseParameters
+    from .model.robot import ElasticRobot, Robot
     from .pipeline.results import Identification
+    from .regression.estimate import Estimate
     from .regression.goodness_of_fit import Validation
 
 GOOD, FAIR, POOR, UNUSABLE = 'good', 'fair', 'poor', 'unusable'
@@ -170,7 +173,7 @@ def judge(identification: Identification) -> Verdict:
     raw = [_moving(found.fitted)]
     filtered = found.quality is not None and found.quality.decimation > 1
     band = IN_BAND if filtered else 1.0
-    fit, noise = _without_noise(found.fitted, band)
+    fit, noise = without_noise(found.fitted, band)
     held_out, measured = fit, np.full(len(fit), math.nan)
     chosen = None if found.mixed is None else found.mixed.shrinkage
     if chosen is not None and len(chosen.joint_residuals) == len(fit):
@@ -179,7 +182,7 @@ def judge(identification: Identification) -> Verdict:
         held_out = np.fmax(fit, _rest(raw[0] * worse, noise))
     if found.validation is not None:
         raw.append(_moving(found.validation))
-        measured = _without_noise(found.validation, band)[0]
+        measured = without_noise(found.validation, band)[0]
         told = np.isfinite(measured) & ~(parameters > THRESHOLDS['determined'].value)
         rest = _rest(measured, np.nan_to_num(parameters))
         held_out = np.where(told, np.fmax(fit, rest), held_out)
@@ -247,15 +250,40 @@ def parameter_error(identification: Identification) -> tuple[Array, tuple[str, .
     if found.quality is None or len(found.base.columns) != len(estimate.value):
         return np.full(robot.n, math.nan), ()
     data = found.quality
-    q, dq, ddq, unlimited = working_motion(robot, data.lowest, data.highest, data.fastest)
-    W = regressor(robot, q, dq, ddq, columns=found.base.columns)
+    reached = data.lowest, data.highest, data.fastest
+    error, _, unlimited = working_errors(robot, found.base, estimate, reached, found.fitted)
+    return error, unlimited
+
+
+def working_errors(
+    robot: Robot | ElasticRobot,
+    base: BaseParameters,
+    estimate: Estimate,
+    reached: tuple[Array, Array, Array],
+    fitted: Validation,
+) -> tuple[Array, Array, tuple[str, ...]]:
+    """
+    Return the error of an estimate as `parameter_error` does, and what weighs its covariance.
+
+    Parameters
+    ----------
+    reached : (n,) lowest and highest position and highest speed that were recorded
+    fitted : efforts that were recorded
+
+    Returns
+    -------
+    √(tr(G C)) of each joint (n,), its G (n, b, b), and which limits the description lacks.
+
+    """
+    q, dq, ddq, unlimited = working_motion(robot, *reached)
+    W = regressor(robot, q, dq, ddq, columns=base.columns)
     left_out = 0.0 if estimate.model_error is None else estimate.model_error
     covariance = estimate.covariance - left_out
 
     def mean(squares: Array, rows: npt.NDArray[np.bool_]) -> Array:
         return np.sum(squares, axis=0, where=rows) / np.maximum(rows.sum(axis=0), 1)
 
-    moving, fitted = np.abs(dq) > STANDSTILL, found.fitted
+    moving = np.abs(dq) > STANDSTILL
     error = np.maximum(mean(np.sum((W @ covariance) * W, axis=2).T, moving), 0.0)
     recorded = LEAST_EFFORT**2 * mean(fitted.measured**2, fitted.valid)
     # What uncertain parameters predict is too large by their own error.
@@ -263,7 +291,9 @@ def parameter_error(identification: Identification) -> tuple[Array, tuple[str, .
     known = moving.any(axis=0) & (effort > 0.0)
     result = np.sqrt(np.divide(error, effort, out=np.full(robot.n, math.nan), where=known))
     result[moving.any(axis=0) & ~np.isfinite(error)] = math.inf
-    return result, unlimited
+    weight = (moving & known) / np.sqrt(np.maximum(effort * moving.sum(axis=0), 1e-300))
+    rows = W * weight.T[:, :, None]
+    return result, rows.swapaxes(1, 2) @ rows, unlimited
 
 
 def _largest(joint: JointError) -> str:
@@ -285,7 +315,7 @@ def _rest(residual: Array, known: Array) -> Array:
     return np.sqrt(np.maximum(residual**2 - known**2, 0.0))
 
 
-def _without_noise(efforts: Validation, band: float) -> tuple[Array, Array]:
+def without_noise(efforts: Validation, band: float) -> tuple[Array, Array]:
     """
     Return relative residuals in motion without white noise, and that noise, (n,) each.
 

@@ -78,13 +78,41 @@ class PayloadMotion:
 
 
 @dataclass(frozen=True)
+class Until:
+    """When enough is known: all that is asked for counts, and the longest time."""
+
+    prediction: float = setting(
+        0.0,
+        'error of prediction on working motions that more motion could reduce, over the effort; '
+        '0: not asked',
+        minimum=0.0,
+        maximum=1.0,
+    )
+    sigma: dict[str, float] = setting(
+        dict, 'σ of base parameters by name, in their units', minimum=1e-12
+    )
+    time: float = setting(
+        0.0, 'longest motion, in whole periods; 0: excitation.periods', unit='s', minimum=0.0
+    )
+
+    @property
+    def asks(self) -> bool:
+        """Whether anything but the time ends the motion."""
+        return bool(self.sigma or self.prediction)
+
+    def most_periods(self, periods: int, period: float) -> int:
+        """Return how many periods [s] are run at the most, of so many that are configured."""
+        return max(1, int(self.time / period + 1e-9)) if self.time else periods
+
+
+@dataclass(frozen=True)
 class ExcitationSettings:
     """What to run and how to find it."""
 
     family: str = setting('mfs', 'trajectory family', choices=('mfs', 'ffs', 'bspline', 'quintic'))
     period: float = setting(10.0, 'length of one period', unit='s', minimum=0.1)
     order: int = setting(5, 'harmonics, or free points of a spline', minimum=1, maximum=100)
-    periods: int = setting(3, 'periods that are run', minimum=1)
+    periods: int = setting(3, 'periods that are run at the most, see until', minimum=1)
     criterion: str = setting(
         'condition',
         'what to minimise',

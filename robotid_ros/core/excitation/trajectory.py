@@ -276,6 +276,12 @@ class Waypoints:
         """Time of the last point [s]."""
         return float(self.time[-1])
 
+    def leading(self, periods: int, of: int) -> 'Waypoints':
+        """Return the first of so many equal periods."""
+        end = (len(self.time) - 1) // of * periods + 1
+        columns = (getattr(self, name)[:end] for name in ('time', 'q', 'dq', 'ddq'))
+        return Waypoints(self.joints, *columns)
+
     def segments(self) -> Array:
         """Coefficients of each segment's quintic, (P−1, 6, n), in powers of (t − t_k)/h_k."""
         h = np.diff(self.time)[:, None]

@@ -1,6 +1,7 @@
 """The rows of a recording: in memory, as triangular factors of its chunks, or of several logs."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 import dataclasses
 from typing import Generic, TypeVar
 
@@ -13,7 +14,13 @@ from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.model_error import COLUMNS, count_model_error, ModelErrors
 from ..regression.observation_system import Factors, observe, Observed, Rows, System
-from ..regression.triangular_factors import joined, split, triangular_factor, TriangularFactors
+from ..regression.triangular_factors import (
+    BATCHES_PER_CHUNK,
+    joined,
+    split,
+    triangular_factor,
+    TriangularFactors,
+)
 from ..signals.preparation import EDGE_PERIODS, prepare
 from ..signals.recording import MAX_SAMPLES, Recording
 from ..signals.samples import SignalSettings
@@ -146,28 +153,48 @@ def _observe_logs(
 def _observe_chunks(
     chunks: Iterable[Recording], robot: Robot, base: BaseParameters, settings: SignalSettings
 ) -> Observed[Factors]:
-    """
-    Turn a recording that comes in chunks into triangular factors.
+    """Turn a recording that comes in chunks into triangular factors."""
+    last = deque(observe_so_far(chunks, robot, base, settings), maxlen=1)
+    if not last:
+        raise StandstillError('no joint moves in any chunk of the recording: record a motion')
+    return last[0]()
 
-    Cut-off, decimation and delays are those of the first chunk that moves. Chunks overlap by the
-    transients of the filters at their ends, so that every row counts once.
+
+def observe_so_far(
+    chunks: Iterable[Recording],
+    robot: Robot,
+    base: BaseParameters,
+    settings: SignalSettings,
+    batch: float | None = None,
+) -> Iterator[Callable[[], Observed[Factors]]]:
+    """
+    Yield after each chunk that moves what gives the triangular factors of all of them so far.
+
+    Cut-off, decimation and delays are those of the first one. Chunks overlap by the transients of
+    the filters at their ends, so that every row counts once. Batches of rows last `batch` [s],
+    None: each chunk has so many.
     """
     factors, notes = TriangularFactors(robot.n, base.rank + COLUMNS), dict[Finding, None]()
     sampled_systems = BlockSampler[Rows]()
     first: Observed[Rows] | None = None
+
+    def so_far() -> Observed[Factors]:
+        assert first is not None
+        total = factors.system(errors.attach(first.samples, first.system))
+        sampled = tuple(sampled_systems.blocks)
+        return Observed(total, first.samples, sampled, first.delays, tuple(notes)[:MAX_NOTES])
+
     for chunk in observe_in_turn(chunks, robot, base, settings):
         if first is None:
             first = chunk
             errors = ModelErrors.of(chunk.samples, chunk.system, robot, base, LEAST_DURATION)
         notes.update(dict.fromkeys(chunk.notes))
-        factors.add(errors.attach(chunk.samples, chunk.system))
+        rows = errors.attach(chunk.samples, chunk.system)
+        lasts = rows.valid.any(axis=0).sum() * chunk.samples.decimation / chunk.samples.rate
+        factors.add(rows, BATCHES_PER_CHUNK if batch is None else max(1, round(lasts / batch)))
         if sampled_systems.takes_next():
             sampled_systems.add(chunk.system, chunk.system.valid.shape[1])
-    if first is None:
-        raise StandstillError('no joint moves in any chunk of the recording: record a motion')
-    total = factors.system(errors.attach(first.samples, first.system))
-    sampled = tuple(sampled_systems.blocks)
-    return Observed(total, first.samples, sampled, first.delays, tuple(notes)[:MAX_NOTES])
+        yield so_far
 
 
 def observe_in_turn(

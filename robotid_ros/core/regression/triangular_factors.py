@@ -35,12 +35,12 @@ class TriangularFactors:
         # So many batches of a chunk make one that is as long as those that were merged.
         self._merged, self._waiting = 1, list[Array]()
 
-    def add(self, system: Rows) -> None:
-        """Add the rows of a chunk."""
+    def add(self, system: Rows, batches: int = BATCHES_PER_CHUNK) -> None:
+        """Add the rows of a chunk, as so many batches."""
         rows = joined(system)
         rows *= system.valid[:, :, None]
         self.counts += system.valid.sum(axis=1)
-        for part in np.array_split(rows, BATCHES_PER_CHUNK, axis=1):
+        for part in np.array_split(rows, batches, axis=1):
             self._waiting.append(triangular_factor(part))
             if len(self._waiting) == self._merged:
                 self._keep(np.concatenate(self._waiting, axis=1))

@@ -29,7 +29,8 @@ class Phase:
 
     `cut` says whether session or recording ended inside it, `missing` how much of the motion that
     was planned is not there [s], 0 also where no plan is known. `speed` holds the mean, lowest and
-    highest share of the planned speed, by the controller's speed scaling.
+    highest share of the planned speed, by the controller's speed scaling, `rests` how long the
+    robot stood between periods of the motion [s].
     """
 
     name: str
@@ -38,6 +39,7 @@ class Phase:
     cut: bool = False
     missing: float = 0.0
     speed: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    rests: float = 0.0
 
     @property
     def steady(self) -> bool:

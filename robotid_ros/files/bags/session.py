@@ -92,7 +92,7 @@ class StateChange(NamedTuple):
     """
     A state, since when it holds [s] and when it was received [s].
 
-    Of a motion also how many periods it has, and its speed so far.
+    Of a motion also how many periods it has, its speed so far, and rests between periods [s].
     """
 
     name: str
@@ -100,6 +100,7 @@ class StateChange(NamedTuple):
     received: float
     cycles: int = 1
     speed: Speed = FULL
+    rests: float = 0.0
 
 
 def build_phases(
@@ -126,12 +127,12 @@ def build_phases(
     for run, following in itertools.zip_longest(runs, runs[1:]):
         name, start, speed = run[0].name, run[0].time, run[-1].speed
         stop = following[0].time if following else max(end, start)
-        planned = periods.get(name, 0.0) * max(state.cycles for state in run) / speed[0]
+        planned = periods.get(name, 0.0) * run[-1].cycles / speed[0] + run[-1].rests
         missing = planned - max(0.0, min(stop, end) - max(start, 0.0))
         missing = missing if missing > MIN_MISSING else 0.0
         goes_on = following is not None and following[0].name in GOES_ON
         cut = name in MOVING and (missing > 0.0 or not goes_on)
-        phases.append(Phase(name, start, stop, cut, missing, speed))
+        phases.append(Phase(name, start, stop, cut, missing, speed, run[-1].rests))
     return tuple(phases)
 
 
@@ -219,7 +220,7 @@ def add_context(bag: Bag, recording: Run, clock: Clock, end: float) -> Run:
 def _trajectories(
     bag: Bag, session: RecordedSession, phases: tuple[Phase, ...]
 ) -> dict[str, Trajectory]:
-    """Read the motions as they ran; a motion whose speed changed followed none that has a name."""
+    """Read the motions as they ran: without those that rested or changed their speed meanwhile."""
     if not session.trajectories:
         return {}
     # Designing needs much that reading does not.
@@ -228,7 +229,7 @@ def _trajectories(
     found = {}
     for name, content in session.trajectories.items():
         phase = next((phase for phase in phases if phase.name == name), None)
-        if phase is not None and not phase.steady:
+        if phase is not None and (phase.rests or not phase.steady):
             continue
         try:
             trajectory = Trajectory.from_dict(content)
@@ -263,7 +264,10 @@ def read_phases(
                 time = (int(Decimal(text) * 10**9) - origin) * 1e-9
         cycles = values.get('cycles') or ''
         count = int(cycles) if cycles.isdecimal() and len(cycles) < MAX_DIGITS else 1
-        states.append(StateChange(name, time, received, count, parse_speed(values)))
+        rests = 0.0
+        with contextlib.suppress(ValueError):
+            rests = min(max(0.0, float(values.get('rests', 0.0))), MAX_SECONDS)
+        states.append(StateChange(name, time, received, count, parse_speed(values), rests))
     periods = {}
     # Times of reception do not tell when a motion began.
     for phase, content in () if clock.jumped else session.trajectories.items():

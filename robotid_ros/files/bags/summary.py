@@ -184,6 +184,8 @@ def _averaging(session: RecordedSession, phases: tuple[Phase, ...]) -> tuple[boo
         return False, 'the excitation was not run'
     if not run.steady:
         return False, 'the speed changed during the excitation'
+    if run.rests:
+        return False, 'the robot rested between the periods'
     seconds, period = run.stop - run.start, period / run.speed[0]
     return seconds >= MIN_PERIODS * period, (
         f'{seconds:.3g} s of a period of {period:.3g} s: two whole periods are needed'

@@ -1,12 +1,14 @@
 """Node `excitation`: designs the motion, runs it on the robot, and stops the robot in need."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from functools import partial
 import threading
+import time
 from typing import Any
 import uuid
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.task import Future
@@ -22,7 +24,7 @@ from ...files.configuration import read_urdf
 from ...node_settings import ExcitationNodeSettings
 from ..common import runtime
 from ..common.controller import ControllerClient
-from ..common.messages import format_seconds, one_line, State
+from ..common.messages import format_seconds, one_line, State, values_of
 from ..common.runtime import LATCHED, serve, STEADY, WorkerNode
 from .rehearsal import Rehearsals
 from .session import Session
@@ -34,6 +36,8 @@ from .views import Preview, workspace_markers
 
 # How often a state in which the robot moves is repeated, waits included [s].
 HEARTBEAT_PERIOD = 0.1
+# Silence of who follows the motion, after which it runs on as planned: three of its periods [s].
+FOLLOWER_SILENCE = 3.0
 # Requests that may wait: more than these at once would go without an answer.
 SERVICE_QUEUE = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 # What a job calls once it has checked all that can be checked at once: its request is accepted.
@@ -59,6 +63,10 @@ class Excitation(WorkerNode):
         self.busy = False
         self._lock = threading.Lock()
         self._design = SessionDesign(self, self.settings, self._publish_session_state, self._stop)
+        self._heard: tuple[float, Mapping[str, str]] = 0.0, {}
+        self.create_subscription(
+            DiagnosticStatus, 'identification/progress', self._on_progress, LATCHED
+        )
         self._workspace = self.create_publisher(MarkerArray, '~/workspace', LATCHED)
         self._workspace_frame = ''
         self.subscribe_description()
@@ -225,6 +233,15 @@ class Excitation(WorkerNode):
         text = self._verifications.run(kind, context, plan.validation, urdf, settings)
         return State.DONE, text
 
+    def _on_progress(self, message: DiagnosticStatus) -> None:
+        self._heard = time.monotonic(), values_of(message)
+
+    def _known(self) -> Mapping[str, str]:
+        """Return what is told of this session now, nothing after a silence."""
+        heard, values = self._heard
+        fresh = time.monotonic() - heard < FOLLOWER_SILENCE
+        return values if fresh and values.get('session') == self._session else {}
+
     def _session_context(self, robot: Robot, accept: Accept = lambda: None) -> SessionContext:
         """Make the context of the job that runs."""
         return SessionContext(
@@ -237,6 +254,7 @@ class Excitation(WorkerNode):
             controller=self._controller,
             action=self._action,
             accept=accept,
+            known=self._known,
         )
 
     def _publish_session_state(self, state: State, message: str, values: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """When a motion began and how far it is, by the controller's own states; no ROS in here."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 import math
 import time
 from typing import Any
@@ -67,6 +68,11 @@ class MotionClock:
         self._end: int | None = None
         self.start: int | None = None
         self.exact = True
+
+    @property
+    def duration(self) -> float:
+        """Duration of the motion as designed [s]."""
+        return self._points.duration
 
     @property
     def elapsed(self) -> float:
@@ -144,6 +150,28 @@ class MotionClock:
             since = begin / max(self._factor, MIN_SPEED)
         self._begin, self.start = begin, self._first + round(since)
         self._lowest = self._highest = self._factor
+
+
+def course_of(clocks: Sequence[MotionClock]) -> dict[str, float]:
+    """
+    Return `speed` of all motions of a phase, nothing while it is 1; `rests` between them [s].
+
+    These are given where there are several.
+    """
+    speeds = [clock.speed for clock in clocks]
+    course = dict(speeds[0])
+    if len(clocks) > 1:
+        low = min(speed.get('speed_min', 1.0) for speed in speeds)
+        high = max(speed.get('speed_max', 1.0) for speed in speeds)
+        if any(speeds):
+            took = sum(
+                c.duration / s.get('speed', 1.0) for c, s in zip(clocks, speeds, strict=True)
+            )
+            mean = sum(clock.duration for clock in clocks) / took
+            course = {'speed': min(max(mean, low), high), 'speed_min': low, 'speed_max': high}
+        rests = sum(after.known_start - clock.end for clock, after in pairwise(clocks))
+        course['rests'] = round(max(rests, 0) * 1e-9, 6)
+    return course
 
 
 def estimate_start(points: Waypoints, stamp: NDArray[np.int64], reference: Array) -> int | None:

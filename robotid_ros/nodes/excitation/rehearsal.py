@@ -133,7 +133,8 @@ class Rehearsals:
         locked = {'locked': dict(robot.locked)} if robot.locked else {}
         values = self._node.values
         values = {**values, 'robot': {**values.get('robot', {}), **locked}}
-        limit = design.trajectory.period * settings.periods + GRACE
+        period = design.trajectory.period
+        limit = period * settings.until.most_periods(settings.periods, period) + GRACE
         if design.validation is not None:
             limit += design.validation.period
         with tempfile.TemporaryDirectory(prefix='robotid_rehearsal_') as name:

@@ -24,6 +24,7 @@ from ...node_settings import ExcitationNodeSettings
 from ..common.controller import check_controller, ControllerDescription
 from ..common.messages import State
 from ..common.processes import prefer_threads
+from .motion_clock import MotionClock
 from .supervisor import SessionContext, Supervisor
 
 # A process that starts Python and joins the graph, on a machine that is busy [s].
@@ -91,7 +92,8 @@ class Session:
     def run(self, design: Design) -> None:
         """Run the excitation, then the validation, each after an approach and a rest."""
         settings = self.context.settings
-        motions = [(State.EXCITING, design.trajectory, settings.periods)]
+        most = settings.until.most_periods(settings.periods, design.trajectory.period)
+        motions = [(State.EXCITING, design.trajectory, most)]
         if design.validation is not None:
             motions.append((State.VALIDATING, design.validation, 1))
         points = [waypoints(motion, settings.rate, periods) for _, motion, periods in motions]
@@ -101,10 +103,33 @@ class Session:
         self.check()
         for motion, (state, _, periods) in zip(points, motions, strict=True):
             self.move_to(State.APPROACHING, motion.q[0], f'moving to the start of {state.value}')
-            self.supervisor.run(state, motion, periods, state.value)
+            if state is State.EXCITING:
+                self._excite(motion, periods)
+            else:
+                self.supervisor.run(state, motion, periods, state.value)
             # What follows is not part of the phase any more, though the robot still settles.
             self.supervisor.publish_standing(State.APPROACHING, 1.0)
             self.supervisor.wait_at_rest()
+
+    def _excite(self, motion: Waypoints, periods: int) -> None:
+        """
+        Run the periods of a motion, each a goal that ends at rest, until enough is known.
+
+        Where nobody follows the motion, or no longer, all periods that are left are one goal.
+        """
+        state, clocks, done = State.EXCITING, tuple[MotionClock, ...](), 0
+        while done < periods:
+            known = self.context.known()
+            if done and known.get('enough') == 'True':
+                self.supervisor.end_early(state, state.value, clocks)
+                text = f'enough is known after {done} of {periods} periods'
+                self.context.node.get_logger().info(text)
+                return
+            count = 1 if known.get('following') == 'True' else periods - done
+            goal = motion.leading(count, of=periods)
+            run = self.supervisor.run
+            clock = run(state, goal, periods, state.value, clocks, motion.duration)
+            clocks, done = (*clocks, clock), done + count
 
     def move_to(self, state: State, goal: Array, what: str, speed: float = np.inf) -> None:
         """

@@ -10,12 +10,12 @@ Called from a worker thread: each call returns when it has ended well.
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, ExitStack
 from dataclasses import dataclass
 import threading
 import time
-from typing import Any
+from typing import Any, NamedTuple
 import uuid
 
 import numpy as np
@@ -56,7 +56,7 @@ from .checks import (
     Watchdog,
 )
 from .guardian import Guardian
-from .motion_clock import MotionClock, MOVED
+from .motion_clock import course_of, MotionClock, MOVED
 from .trajectory_goal import END_VIOLATED, TrajectoryActionClient, TrajectoryGoal
 
 # How often the states of a moving robot are checked [s]: well below `stale_after`.
@@ -105,6 +105,7 @@ class SessionContext:
     stop : set from outside to stop the robot
     controller, action : clients of the controller, which outlive a session
     accept : called once what needs no other node is checked
+    known : what is told of the session on `identification/progress`, nothing without
 
     """
 
@@ -117,10 +118,21 @@ class SessionContext:
     controller: ControllerClient
     action: TrajectoryActionClient
     accept: Callable[[], None] = lambda: None
+    known: Callable[[], Mapping[str, str]] = dict
 
     def per_joint(self, setting: str) -> Array:
         """Values (n,) of a setting that has one for all joints or one for each."""
         return expand_per_joint(getattr(self.settings, setting), self.robot.joints, setting)
+
+
+class GoalPhase(NamedTuple):
+    """What a goal is a part of; of so many periods, that last so long [s], and goals before it."""
+
+    state: State
+    what: str
+    periods: int
+    duration: float
+    before: Sequence[MotionClock]
 
 
 class Supervisor:
@@ -236,7 +248,15 @@ class Supervisor:
 
     # While it moves, and stands
 
-    def run(self, state: State, points: Waypoints, periods: int, what: str) -> MotionClock:
+    def run(
+        self,
+        state: State,
+        points: Waypoints,
+        periods: int,
+        what: str,
+        before: Sequence[MotionClock] = (),
+        duration: float | None = None,
+    ) -> MotionClock:
         """
         Run one goal to its end under watch; cancel it on any trouble.
 
@@ -244,8 +264,10 @@ class Supervisor:
         ----------
         state : that is published meanwhile
         points : the motion
-        periods : how many of them it has
+        periods : how many of them the phase has
         what : is being done
+        before : goals of the same phase that have run
+        duration : of all its goals, None: of this one [s]
 
         """
         goal_id = uuid.uuid4()
@@ -253,9 +275,10 @@ class Supervisor:
         self._others.add_own_goal(goal_id)
         self.guardian.set_goal(goal_id)
         goal: TrajectoryGoal | None = None
+        phase = GoalPhase(state, what, periods, duration or points.duration, before)
         try:
             goal = self._send(goal_id, points)
-            clock = self._follow(goal, state, points, periods, what)
+            clock = self._follow(goal, points, phase)
         except BaseException as error:
             self._cancel(goal_id)
             if isinstance(error, TrackingError) and goal is not None:
@@ -331,6 +354,12 @@ class Supervisor:
         self._others.check_messages()
         self.gains.check()
 
+    def end_early(self, state: State, what: str, clocks: Sequence[MotionClock]) -> None:
+        """Say that a phase is over after these goals, of one period each."""
+        duration = sum(clock.duration for clock in clocks)
+        phase = GoalPhase(state, what, len(clocks), duration, clocks[:-1])
+        self._publish_motion(phase, clocks[-1], clocks[-1].duration)
+
     def publish_standing(self, state: State, progress: float, since: int | None = None) -> None:
         """Say that the robot stands since a stamp [ns], by default since its last motion."""
         self._latest_stamp = self._latest_stamp if since is None else since
@@ -369,14 +398,7 @@ class Supervisor:
                 )
             time.sleep(ACCEPT_POLL_PERIOD)
 
-    def _follow(
-        self,
-        goal: TrajectoryGoal,
-        state: State,
-        points: Waypoints,
-        periods: int,
-        what: str,
-    ) -> MotionClock:
+    def _follow(self, goal: TrajectoryGoal, points: Waypoints, phase: GoalPhase) -> MotionClock:
         """Watch until the goal has ended; publish the phase once its start is known."""
         clock = MotionClock(points, self._settings.goal_time, GOAL_END_GRACE)
         followed = ReferenceWatch(points, self._tracking)
@@ -394,23 +416,29 @@ class Supervisor:
             now = time.monotonic()
             if clock.start is not None and now - published > PROGRESS_PERIOD:
                 published = now
-                progress = clock.elapsed / points.duration
-                self._publish_progress(state, what, clock.start, progress, periods, **clock.speed)
+                self._publish_motion(phase, clock, clock.elapsed)
             time.sleep(POLL_PERIOD)
-        self._publish_progress(state, what, clock.known_start, 1.0, periods, **clock.speed)
+        self._publish_motion(phase, clock, points.duration)
         self._latest_stamp = clock.end
         return clock
 
+    def _publish_motion(self, phase: GoalPhase, clock: MotionClock, elapsed: float) -> None:
+        clocks = [*phase.before, clock]
+        progress = (sum(each.duration for each in phase.before) + elapsed) / phase.duration
+        values = course_of(clocks)
+        start = clocks[0].known_start
+        self._publish_progress(phase.state, phase.what, start, progress, phase.periods, **values)
+
     def _publish_progress(
-        self, state: State, what: str, start: int, progress: float, periods: int, **speed: float
+        self, state: State, what: str, start: int, progress: float, periods: int, **course: float
     ) -> None:
         progress = min(max(progress, 0.0), 1.0)
         cycle = min(int(progress * periods) + 1, periods)
         message = f'{what}: cycle {cycle} of {periods}' if periods > 1 else what
-        if speed:
-            message += f', at {speed["speed"]:.0%} of the planned speed'
+        if 'speed' in course:
+            message += f', at {course["speed"]:.0%} of the planned speed'
         values = {'cycle': cycle, 'cycles': periods, 'progress': round(progress, 4)}
-        self._context.publish_state(state, message, {**values, **speed, 'start': start})
+        self._context.publish_state(state, message, {**values, **course, 'start': start})
 
     # When it must stop
 

@@ -32,6 +32,7 @@ from .external_effort import ExternalEffortTopics
 from .gain_proposal import GainUpdate
 from .outcome import find_bag, IdentificationOutcome
 from .payload_service import PayloadService
+from .progress import ProgressTopic
 from .result_messages import (
     convergence_message,
     effort_message,
@@ -91,6 +92,7 @@ class IdentificationNode(WorkerNode):
         self._live: tuple[LivePrediction, BatchedSubscription] | None = None
         self._external_effort = ExternalEffortTopics(self)
         self._drift = DriftTopics(self, self.settings)
+        self._progress = ProgressTopic(self)
         self._gain_update = GainUpdate(self)
         self._payloads = PayloadService(self, self.settings, self._stop)
 

@@ -137,3 +137,14 @@ def test_controller_interpolation_reproduces_the_trajectory(family):
 def test_plain_series_cannot_be_sent():
     with pytest.raises(TrajectoryError, match='does not start at rest'):
         waypoints(make('ffs'))
+
+
+@pytest.mark.parametrize('family', AT_REST)
+def test_the_first_periods_of_a_motion_are_those_of_a_shorter_one(family):
+    trajectory = make(family, order=5)
+    whole = waypoints(trajectory, 50.0, 3)
+    for periods in (1, 2, 3):
+        part, alone = whole.leading(periods, of=3), waypoints(trajectory, 50.0, periods)
+        for name in ('time', 'q', 'dq', 'ddq'):
+            np.testing.assert_array_equal(getattr(part, name), getattr(alone, name))
+        assert not part.dq[-1].any()

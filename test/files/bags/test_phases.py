@@ -83,7 +83,7 @@ def test_a_phase_knows_that_it_was_cut(states, end, cut, missing):
     assert [p.missing for p in found] == pytest.approx(missing)
 
 
-def bag(folder, seconds, states, speed='', name='bag'):
+def bag(folder, seconds, states, speed='', name='bag', more=()):
     """Record a session of 10 s at 100 Hz up to some time; mean, least, most speed in tenths."""
     zero = np.zeros((2, 1))
     motions = {
@@ -107,7 +107,7 @@ def bag(folder, seconds, states, speed='', name='bag'):
         for name, time in states:
             stamp = EPOCH + round(time * 1e9)
             values = {'state': name, 'stamp': f'{stamp // 10**9}.{stamp % 10**9:09d}'}
-            values |= {'cycles': '2', **scaling} if name == 'exciting' else {}
+            values |= {'cycles': '2', **scaling, **dict(more)} if name == 'exciting' else {}
             writer.write('/excitation/state', status(values), stamp)
     return writer.path
 
@@ -184,3 +184,25 @@ def test_a_motion_is_read_as_it_ran(tmp_path):
     assert find_period(found['varied']) is None
     (slow,) = select(found['varied'].notes, 'speed_changed')
     assert slow.values == {'phase': 'exciting', 'low': 0.2, 'high': 0.9}
+
+
+def test_an_excitation_that_knew_enough_is_whole_though_more_was_planned():
+    states = changes([('exciting', 1.0), ('approaching', 3.0), ('done', 9.5)])
+    (cut, *_) = build_phases(states, PERIODS, 10.0)
+    assert (cut.cut, cut.missing) == (True, 2.0)
+    ended = [states[0], states[0]._replace(cycles=1, received=3.01), *states[1:]]
+    (phase, *_) = build_phases(ended, PERIODS, 10.0)
+    assert (phase.cut, phase.missing) == (False, 0.0)
+
+
+@pytest.mark.parametrize('rests', ['1.0', 'nan', 'long', '-1'])
+def test_periods_with_rests_between_them_do_not_repeat(tmp_path, rests):
+    length = 1.0 if rests == '1.0' else 0.0
+    states = [('exciting', 1.0), ('approaching', 5.0 + length), ('done', 9.5)]
+    path = bag(tmp_path, 10.0, states, more={'rests': rests})
+    recording = open_recording(path)
+    (phase, *_) = recording.phases
+    assert (phase.cut, phase.missing, phase.steady) == (False, 0.0, True)
+    assert find_period(recording) == (None if length else PERIODS['exciting'])
+    (averaging,) = (s for s in summarise(path).suitability if 'averaging' in s.purpose)
+    assert averaging.reason == ('the robot rested between the periods' if length else '')

@@ -9,7 +9,7 @@ import pytest
 
 from robotid_ros.core.excitation.trajectory import point_to_point, Trajectory, Waypoints, waypoints
 from robotid_ros.exceptions import RobotStateError
-from robotid_ros.nodes.excitation.motion_clock import estimate_start, MotionClock
+from robotid_ros.nodes.excitation.motion_clock import course_of, estimate_start, MotionClock
 
 ORIGIN = 1_700_000_000_000_000_000
 
@@ -197,3 +197,24 @@ def test_factors_of_controllers_that_know_none_are_one():
     clock.update([state(points, ORIGIN + k * 10**6, t, 0.0) for k, t in enumerate(own)])
     assert clock.start is not None and abs(clock.start - ORIGIN - 30 * 10**6) < 1_000
     assert clock.speed == {}
+
+
+@pytest.mark.parametrize('factor', [1.0, 0.5])
+def test_goals_of_one_phase_have_one_speed_and_rests_between_them(factor: float):
+    points, clocks = motion(), []
+    for start in (0, 5 * 10**9):
+        clock = MotionClock(points, 0.1)
+        own = [max(k - 30, 0) * 1e-3 * share for k, share in enumerate([factor] * 4100)]
+        for k, time_of in enumerate(own):
+            clock.update([state(points, ORIGIN + start + k * 10**6, time_of, factor)])
+            if time_of > points.duration:
+                break
+        clocks.append(clock)
+        factor = 1.0
+    slow = clocks[0].speed.get('speed', 1.0)
+    course = course_of(clocks)
+    assert course.pop('rests') == pytest.approx(5.0 - 2.0 / slow, abs=1e-5)
+    mean = 4.0 / (2.0 / slow + 2.0)
+    expected = {'speed': mean, 'speed_min': slow, 'speed_max': 1.0}
+    assert course == ({} if slow == 1.0 else pytest.approx(expected))
+    assert course_of(clocks[:1]) == clocks[0].speed

@@ -1,0 +1,197 @@
+"""
+Motion that a session needs when it stops as soon as it knows enough, and σ where it stops.
+
+    python benchmarks/sequential.py [--sessions 200] [--robots arm3 scara ur10 tx40] [--check]
+
+Robots of `config/` by MuJoCo's dynamics along their shipped trajectories, without a clock: what is
+known at the end of each period decides, as in a session, which data until a second before. Noise
+and friction are drawn anew in each session; every second one has something that the model leaves
+out, or noise that remembers. A motion of sums of sines, drawn anew, is asked each 2.5 s in one of
+ten sessions. 'expected' and 'actual' are errors of prediction on working motions when the session
+stops, of the worst joint; the actual one is that of the parameters against the true ones. σ are
+those of weighted least squares with the errors of the model, of all that was recorded.
+"""
+
+from collections.abc import Iterator
+import dataclasses
+from pathlib import Path
+import sys
+from typing import NamedTuple
+
+from common import command_line, ROOT, verdict
+from coverage import drawn, efforts, LEFT_OUT, NOISE, truth, WHITE
+from disturbances import plant, RATE, recording, Run, run_along, sines
+import numpy as np
+
+from robotid_ros.core.excitation.settings import Until
+from robotid_ros.core.excitation.working_motion import STANDSTILL, working_motion
+from robotid_ros.core.identification_settings import IdentificationSettings
+from robotid_ros.core.model import regressor, Robot
+from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.model.friction import make_terms
+from robotid_ros.core.model.robot_builder import with_friction
+from robotid_ros.core.monitoring.progress import follow, Knowledge
+from robotid_ros.core.pipeline.estimation import estimate_base_parameters
+from robotid_ros.core.signals.recording import Recording
+from robotid_ros.files.trajectory_file import read_design
+
+ROBOTS = ('arm3', 'scara', 'ur10', 'tx40')
+# White noise alone has half of the sessions.
+CASES = (WHITE, NOISE[2], WHITE, LEFT_OUT[0], WHITE, LEFT_OUT[1])
+# Periods of a session at the most; the node knows what came so long before a period's end [s].
+PERIODS, LATE = 3, 1.0
+# A motion of sines is asked so often, and for so long [s], in one session of so many.
+ASKED, LONGEST, OF = 2.5, 60.0, 10
+# Largest median share of the fixed session's time, least share of truths within 3 σ.
+SHARE, LEAST = 0.5, 0.97
+UNTIL = Until(prediction=0.02)
+
+
+class Session(NamedTuple):
+    """
+    What a session came to.
+
+    Time of motion until it stopped, what was expected and true then, whether each truth is within
+    3 σ then and after all periods, and the time that a motion of sines needed; NaN: not tried.
+    """
+
+    robot: str
+    case: str
+    time: float
+    fixed: float
+    expected: float
+    actual: float
+    stopped: np.ndarray
+    whole: np.ndarray
+    sines: float
+
+
+def session(name: str, case: str, seed: int, *, with_sines: bool) -> Session:
+    """Run a session, and the same one to its fixed end."""
+    chosen = plant(name)
+    design = read_design(Path(ROOT, 'config', 'trajectories', f'{name}.yaml'))
+    period = design.trajectory.period
+    time = np.arange(round(PERIODS * period * RATE)) / RATE
+    rng = np.random.default_rng([seed, 7])
+    here, factors = drawn(run_along(chosen, time, design.trajectory.sample(time), rng), seed)
+    log = log_of(here, factors, case, seed)
+    terms = make_terms(('viscous', 'coulomb', 'offset'), {})
+    robot = with_friction(chosen.robot, (terms,) * chosen.robot.n)
+    settings = dataclasses.replace(chosen.identification, method='wls', model='plain')
+    edges = [k * period - LATE for k in range(1, PERIODS + 1)]
+    known = list(follow(pieces(log, edges), robot, settings, UNTIL))
+    enough = [k for k, each in enumerate(known, start=1) if each.enough(UNTIL)]
+    count = min([*enough, PERIODS])
+    base = base_parameters(robot)
+    true = base.of(truth(here, robot, factors))
+    found = {
+        end: estimate_base_parameters(
+            log.between(0.0, end * period), robot, base, settings, lambda _: None
+        ).estimate
+        for end in {count, PERIODS}
+    }
+    inside = (np.abs(found[k].value - true) <= 3.0 * found[k].sigma for k in (count, PERIODS))
+    actual = actual_error(robot, log, found[count].value, true)
+    last = known[count - 1]
+    return Session(
+        *(name, case, count * period, PERIODS * period, float(last.error[last.worst]), actual),
+        *inside,
+        sines_time(name, robot, settings, case, seed) if with_sines else np.nan,
+    )
+
+
+def log_of(run: Run, factors: dict[str, float], case: str, seed: int) -> Recording:
+    """Return the recording of one case."""
+    return next(recording(run, x) for name, x in efforts(run, factors, seed) if name == case)
+
+
+def pieces(log: Recording, edges: list[float]) -> Iterator[Recording]:
+    """Cut a recording at its edges [s]."""
+    for start, stop in zip([0.0, *edges], edges, strict=False):
+        yield log.between(start, stop)
+
+
+def sines_time(
+    name: str, robot: Robot, settings: IdentificationSettings, case: str, seed: int
+) -> float:
+    """Return the time that sums of sines take until enough is known, at most the longest [s]."""
+    chosen, rng = plant(name), np.random.default_rng([seed, 8])
+    time = np.arange(round(LONGEST * RATE)) / RATE
+    motion = sines(chosen.robot, chosen.simulation, time, rng, periodic=False)
+    log = log_of(*drawn(run_along(chosen, time, motion, rng), seed), case, seed)
+    edges = list(np.arange(2.0 * ASKED, LONGEST + 0.1, ASKED))
+
+    def enough(known: Knowledge) -> bool:
+        return known.enough(UNTIL)
+
+    found = next(filter(enough, follow(pieces(log, edges), robot, settings, UNTIL)), None)
+    # What is known is of the time that was seen, less the ends of the filters.
+    return LONGEST if found is None else min(edge for edge in edges if edge >= found.time)
+
+
+def actual_error(robot: Robot, log: Recording, found: np.ndarray, true: np.ndarray) -> float:
+    """Return the error of prediction on working motions, of the worst joint."""
+    speed = np.abs(np.gradient(log.position, log.time, axis=0)).max(axis=0)
+    reached = log.position.min(axis=0), log.position.max(axis=0), speed
+    q, dq, ddq, _ = working_motion(robot, *reached)
+    W = regressor(robot, q, dq, ddq, columns=base_parameters(robot).columns)
+    moving = np.abs(dq.T) > STANDSTILL
+    error, effort = (np.where(moving, W @ x, 0.0) for x in (found - true, true))
+    return float(np.max(np.linalg.norm(error, axis=1) / np.linalg.norm(effort, axis=1)))
+
+
+def show(name: str, found: list[Session]) -> None:
+    """Print a line of the table."""
+    time, sines, expected, actual = (
+        np.array([getattr(each, key) for each in found])
+        for key in ('time', 'sines', 'expected', 'actual')
+    )
+    tried = sines[np.isfinite(sines)]
+    print(
+        f'{name:24s} {len(found):4d} {np.median(time):7.1f} {np.mean(time):6.1f} '
+        f'{found[0].fixed:6.1f} {np.median(tried) if len(tried) else np.nan:7.1f} '
+        f'{100 * np.median(expected):9.2f} {100 * np.median(actual):7.2f} '
+        f'{100 * np.quantile(actual, 0.9):6.2f} '
+        f'{100 * share(found, "stopped"):8.2f} {100 * share(found, "whole"):6.2f}',
+        flush=True,
+    )
+
+
+def share(found: list[Session], when: str) -> float:
+    """Return the share of truths within 3 σ."""
+    return float(np.mean(np.concatenate([getattr(each, when) for each in found])))
+
+
+def main() -> int:
+    """Print the table."""
+    parser = command_line(__doc__)
+    parser.add_argument('--sessions', type=int, default=200, help='of all robots together')
+    parser.add_argument('--robots', nargs='+', default=ROBOTS, help='of config/')
+    arguments = parser.parse_args()
+    names, found = list(arguments.robots), list[Session]()
+    for seed in range(arguments.sessions):
+        name, case = names[seed % len(names)], CASES[seed // len(names) % len(CASES)]
+        found.append(session(name, case, seed, with_sines=seed // len(names) % OF == 0))
+        show(f'{name} {case}', found[-1:])
+    print('motion until 2 % [s]: median, mean; fixed session, sines; error when it stops [%]:')
+    print('median expected, actual, actual of nine in ten; truths within 3 σ [%]: then, fixed')
+    for name in names:
+        show(name, [each for each in found if each.robot == name])
+    for case in dict.fromkeys(CASES):
+        if own := [each for each in found if each.case == case]:
+            show(case, own)
+    show('all', found)
+    median = float(np.median([each.time / each.fixed for each in found]))
+    missed = []
+    if median > SHARE:
+        missed.append(f'{100 * median:.0f} % of the fixed time in the median')
+    missed += [
+        f'{100 * share(found, when):.1f} % of truths within 3 σ, {what}'
+        for when, what in (('stopped', 'where it stops'), ('whole', 'after all periods'))
+        if share(found, when) < LEAST
+    ]
+    return verdict(missed, arguments.check)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

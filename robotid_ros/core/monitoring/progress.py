@@ -1,0 +1,139 @@
+"""What an experiment knows while it runs, and whether that is enough."""
+
+from collections.abc import Iterable, Iterator, Mapping
+import dataclasses
+import math
+
+import numpy as np
+
+from ...exceptions import ConfigurationError, RankDeficientError, use_one_of
+from ..arrays import Array
+from ..excitation.settings import Until
+from ..identification_settings import IdentificationSettings
+from ..model.base_parameters import base_parameters, BaseParameters
+from ..model.robot import ElasticRobot, Robot
+from ..pipeline.estimation import as_asked
+from ..pipeline.observation import observe_so_far
+from ..pipeline.validation import validate_system
+from ..regression.covariance import SECONDS
+from ..regression.estimate import Estimate
+from ..regression.estimators import fit
+from ..regression.goodness_of_fit import Validation
+from ..regression.observation_system import Rows
+from ..signals.recording import Recording
+from ..verdict import IN_BAND, without_noise, working_errors
+
+# Where the parameters add less to what the model leaves, more motion is wasted: of an error that
+# is a third of another one, both together have 5 %.
+WASTED = 1.0 / 3.0
+# Standard deviations of a band.
+BAND = 2.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Knowledge:
+    """
+    What is known so far.
+
+    Attributes
+    ----------
+    joints : names
+    time : motion that was seen [s]
+    error : (n,) relative error of prediction that the parameters are expected to make on working
+        motions, which more motion reduces, see `verdict.parameter_error`
+    highest : (n,) the same, which it is hardly above: by the spread of what such parameters make
+    model : (n,) relative residual without noise: what the model leaves, in the fit
+    sigma : σ of the parameters, with what the model leaves out; those that cost most of the
+        prediction come first
+
+    """
+
+    joints: tuple[str, ...]
+    time: float
+    error: Array
+    highest: Array
+    model: Array
+    sigma: Mapping[str, float]
+
+    @property
+    def worst(self) -> int:
+        """Joint with the largest error; what is not known is larger than all."""
+        return int(np.argmax(np.where(np.isnan(self.error), math.inf, self.error)))
+
+    def error_after(self, seconds: float) -> float:
+        """Return the largest error that is expected after so much more of the same motion."""
+        return float(self.error[self.worst] * math.sqrt(self.time / (self.time + seconds)))
+
+    def enough(self, until: Until) -> bool:
+        """Whether all is known that is asked for, or the model leaves so much more."""
+        if any(not self.sigma[name] <= bound for name, bound in until.sigma.items()):
+            return False
+        error = float(self.error[self.worst])
+        left = float(np.nanmax(self.model, initial=0.0))
+        goal = until.prediction
+        return not goal or error <= max(goal, WASTED * left)
+
+
+def follow(
+    chunks: Iterable[Recording],
+    robot: Robot | ElasticRobot,
+    settings: IdentificationSettings,
+    until: Until,
+) -> Iterator[Knowledge]:
+    """
+    Yield what is known after each chunk of a motion, in bounded memory.
+
+    The estimate is WLS with the friction as configured: less is known than a whole identification
+    finds. Filters and delays are those of the first chunk that moves. Nothing is yielded while the
+    motion leaves parameters undetermined.
+
+    Raises
+    ------
+    ConfigurationError : `until.sigma` names no base parameter; springs, MLE and averages of
+        periods need the same number of periods whatever is known
+    RecordingError : the motion cannot be used
+
+    """
+    whole = settings.method == 'mle' or settings.signals.averaging
+    if isinstance(robot, ElasticRobot) or whole:
+        raise ConfigurationError('springs, mle and averaging need all periods')
+    base = base_parameters(robot)
+    for name in until.sigma:
+        if name not in base.names:
+            raise ConfigurationError(
+                f"excitation.until.sigma: '{name}' is no base parameter: "
+                f'{use_one_of(name, base.names)}'
+            )
+    for so_far in observe_so_far(chunks, robot, base, settings.signals, SECONDS):
+        observed = so_far()
+        try:
+            estimate = fit(as_asked(observed.system, settings), iterations=settings.iterations)
+        except RankDeficientError:
+            continue
+        yield _progress(robot, base, estimate, observed.sampled_systems)
+
+
+def _progress(
+    robot: Robot, base: BaseParameters, estimate: Estimate, sampled: tuple[Rows, ...]
+) -> Knowledge:
+    """Judge an estimate by rows of its motion."""
+    fitted = Validation.concatenate(
+        [validate_system(rows, robot, base, estimate.value) for rows in sampled]
+    )
+    q, dq = (np.concatenate([getattr(rows, name) for rows in sampled]) for name in ('q', 'dq'))
+    reached = q.min(axis=0), q.max(axis=0), np.abs(dq).max(axis=0)
+    error, goals, _ = working_errors(robot, base, estimate, reached, fitted)
+    left_out = 0.0 if estimate.model_error is None else estimate.model_error
+    products = goals @ (estimate.covariance - left_out)
+    # Of normal parameters, the mean and the variance of the squared error.
+    mean = np.trace(products, axis1=1, axis2=2)
+    variance = 2.0 * np.sum(products * products.swapaxes(1, 2), axis=(1, 2))
+    cost = np.diag(goals.max(axis=0)) * np.diag(estimate.covariance)
+    return Knowledge(
+        robot.joints,
+        float(fitted.time[-1] - fitted.time[0]),
+        error,
+        np.sqrt(np.maximum(mean, 0.0) + BAND * np.sqrt(np.maximum(variance, 0.0))),
+        without_noise(fitted, IN_BAND if sampled[0].band < 1.0 else 1.0)[0],
+        {estimate.names[k]: float(estimate.sigma[k]) for k in np.argsort(-cost)},
+    )

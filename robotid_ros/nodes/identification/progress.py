@@ -1,0 +1,145 @@
+"""What a session knows while it runs, on `~/progress`: the excitation ends when it is enough."""
+
+from collections.abc import Iterator
+import threading
+import time
+from typing import Any, TYPE_CHECKING
+
+from diagnostic_msgs.msg import DiagnosticStatus
+import numpy as np
+from sensor_msgs.msg import JointState
+
+from ...core.model import build_robot, Robot
+from ...exceptions import RobotIdError
+from ...files.formats.joint_table import JointTable
+from ..common.batched_subscription import BatchedSubscription
+from ..common.messages import (
+    is_well_formed,
+    one_line,
+    stack_joint_states,
+    State,
+    status,
+    values_of,
+)
+from ..common.runtime import LATCHED, LATCHED_HISTORY, STEADY, WorkerNode
+
+if TYPE_CHECKING:
+    from ...core.monitoring.progress import Knowledge
+    from ...core.signals.recording import Recording
+
+# From one message to the next, and length of the pieces of a motion [s].
+PERIOD = 1.0
+# The first piece, by which filters and delays are chosen: share of a period, and most of it [s].
+FIRST_SHARE, LONGEST_FIRST = 0.75, 20.0
+# How often joint states are taken [s], how many may wait (5 s at 1 kHz), and how many such parts
+# a piece may have, should stamps stand still.
+POLL_PERIOD, DEPTH, MOST_PARTS = 0.1, 5000, 300
+# Parameters that are named.
+WORST = 3
+
+
+class ProgressTopic:
+    """Follows the excitation of each session where more than its time is asked for."""
+
+    def __init__(self, node: WorkerNode):
+        self._node, self._excitation = node, node.configuration.excitation
+        self._session = self._state = ''
+        self._known: Knowledge | None = None
+        # Why the session is not followed, '' while it is.
+        self._refusal = ''
+        if self._excitation.until.asks and not self._excitation.payload.mass:
+            self._publisher = node.create_publisher(DiagnosticStatus, '~/progress', LATCHED)
+            node.create_subscription(
+                DiagnosticStatus, 'excitation/state', self._on_state, LATCHED_HISTORY
+            )
+            node.create_timer(PERIOD, self._publish, clock=STEADY)
+
+    def _on_state(self, message: DiagnosticStatus) -> None:
+        values = values_of(message)
+        self._state, session = values.get('state', ''), values.get('session', '')
+        if self._state == State.APPROACHING.value and session != self._session:
+            self._session, self._known, self._refusal = session, None, ''
+            self._publish()
+            threading.Thread(target=self._follow, args=(session,), daemon=True).start()
+
+    def _follow(self, session: str) -> None:
+        """Follow a session to the end of its excitation."""
+        from ...core.monitoring.progress import follow
+
+        until, settings = self._excitation.until, self._node.configuration.identification
+        try:
+            configuration = self._node.configuration
+            robot = build_robot(self._node.wait_for_urdf(), configuration.robot)
+            for known in follow(self._pieces(session, robot), robot, settings, until):
+                if session == self._session:
+                    self._known = known
+                    self._publish()
+        except Exception as error:
+            if session == self._session:
+                self._refusal = one_line(error)
+                self._publish()
+                self._node.get_logger().info(f'the motion is not followed: {self._refusal}')
+            if not isinstance(error, RobotIdError):
+                raise
+
+    def _is(self, session: str, state: State) -> bool:
+        current = self._session == session and self._state == state.value
+        return current and bool(self._node.context.ok())
+
+    def _pieces(self, session: str, robot: Robot) -> 'Iterator[Recording]':
+        """Yield pieces of the excitation as they are over."""
+        from ...core.signals.recording import Recording
+
+        stream = BatchedSubscription(self._node, JointState, 'joint_states', depth=DEPTH)
+        first = min(FIRST_SHARE * self._excitation.period, LONGEST_FIRST)
+        parts, origin = list[JointTable](), 0
+        try:
+            while self._is(session, State.APPROACHING):
+                list(stream.take_serialized())
+                time.sleep(POLL_PERIOD)
+            while self._is(session, State.EXCITING):
+                time.sleep(POLL_PERIOD)
+                messages = [*filter(is_well_formed, stream.take_messages())]
+                part = stack_joint_states(messages, robot.joints)
+                if len(part.stamp):
+                    parts = [*parts[-MOST_PARTS:], part]
+                # A first piece that told nothing, as gaps are in it, is followed by another one.
+                wanted = first if self._known is None else PERIOD
+                if not parts or parts[-1].stamp[-1] - parts[0].stamp[0] < wanted * 1e9:
+                    continue
+                stamp, position, effort = (
+                    np.concatenate([getattr(each, name) for each in parts])
+                    for name in ('stamp', 'position', 'effort')
+                )
+                parts, origin = [], origin or int(stamp[0])
+                yield Recording(robot.joints, (stamp - origin) * 1e-9, position, effort)
+        finally:
+            stream.close()
+
+    def _publish(self) -> None:
+        """Say what is known; whoever hears nothing any more runs on as planned."""
+        following = self._is(self._session, State.APPROACHING)
+        if not following and not self._is(self._session, State.EXCITING):
+            return
+        known, until = self._known, self._excitation.until
+        values: dict[str, Any] = {'session': self._session, 'following': not self._refusal}
+        text = self._refusal or 'nothing is known yet'
+        if known is not None and not self._refusal:
+            worst = known.worst
+            values |= {
+                'enough': known.enough(until),
+                'motion': known.time,
+                'joint': known.joints[worst],
+                'prediction': float(known.error[worst]),
+                'prediction_highest': float(known.highest[worst]),
+                'prediction_after_period': known.error_after(self._excitation.period),
+                'model': float(np.nanmax(known.model, initial=0.0)),
+            }
+            names = dict.fromkeys([*until.sigma, *list(known.sigma)[:WORST]])
+            values |= {f'sigma.{name}': known.sigma[name] for name in names}
+            text = (
+                f'{known.joints[worst]} is predicted within {values["prediction"]:.1%}, after '
+                f'another period {values["prediction_after_period"]:.1%}; the model itself leaves '
+                f'{values["model"]:.1%}'
+            )
+        self._publisher.publish(status('progress', text, values, warn=bool(self._refusal)))
