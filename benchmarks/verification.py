@@ -23,6 +23,7 @@ from robotid_ros.core.verification.gains import propose_gains
 from robotid_ros.core.verification.tracking import Tracking, tracks_better
 from robotid_ros.files.configuration import Configuration
 from robotid_ros.files.trajectory_file import read_design
+from robotid_ros.node_settings import GainProposalSettings
 from robotid_ros.nodes.common.controller import JTC
 from robotid_ros.nodes.identification.gain_proposal import proposal_sentence
 from robotid_ros.simulation_settings import SimulationSettings
@@ -86,7 +87,16 @@ def verify(name: str) -> list[str]:
     motion = points.sample(np.arange(*rests, 1.0 / rate))
     chi = found.standard.value
     # A command acts at once, and is held.
-    proposal = propose_gains(model, chi, controller, recording.position, motion, delay=0.5 / rate)
+    wanted = GainProposalSettings()
+    proposal = propose_gains(
+        model,
+        chi,
+        controller,
+        recording.position,
+        motion,
+        wanted,
+        delay=0.5 / rate,
+    )
     gains = {
         joint: replace(settings.gains[joint], p=g.p, i=g.i, d=g.d)
         for joint, g in proposal.new.items()

@@ -1,8 +1,4 @@
-"""
-Randomise an arm in Isaac Lab, as far as a recording leaves it open.
-
-`path` is ranges.yaml of `robotid export --format ranges`. Functions: isaaclab.envs.mdp 2.3.
-"""
+"""Randomise an arm in Isaac Lab (mdp 2.3) by ranges.yaml of `robotid export --format ranges`."""
 
 from pathlib import Path
 

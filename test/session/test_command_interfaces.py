@@ -103,7 +103,7 @@ def test_velocities_by_a_controller_slower_than_its_robot(
         check_truth(session, path)
         # Its gains are no stiffness: none follow from the inertia.
         assert 'identification/proposed_gains' not in session.client.latest
-        with pytest.raises(RobotIdError, match='only where efforts are commanded'):
+        with pytest.raises(RobotIdError, match='a controller that commands efforts'):
             session.client.call_trigger('identification/update_controller')
 
 

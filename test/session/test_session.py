@@ -247,8 +247,7 @@ def test_gains_are_proposed_and_set_when_asked(finished: Session):
     (folder / VERIFICATION).unlink()
     assert gains() == pytest.approx(new, rel=1e-12)
     for status in proposed:
-        values = {key: float(value) for key, value in values_of(status).items()}
-        assert values['new_damping'] == pytest.approx(1.0, rel=1e-6)
+        assert float(values_of(status)['new_damping']) == pytest.approx(1.0, rel=1e-6)
 
 
 def test_update_fails_whole_when_the_controller_is_gone(finished: Session):

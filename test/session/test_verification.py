@@ -141,7 +141,8 @@ def test_gains_on_trial_do_not_outlive_what_tried_them(
             what='the proposed gains are tried',
         )
         session.robot.wait_moving()
-        assert gains(session)[::2] == pytest.approx([2.0 * p for p in old[::2]])
+        for present, before in zip(gains(session)[::2], old[::2], strict=True):
+            assert 1.2 * before < present <= 2.0 * before * (1.0 + 1e-9)
 
     on_trial()
     client.call_trigger('excitation/stop')

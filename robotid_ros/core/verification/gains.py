@@ -12,7 +12,7 @@ import dataclasses
 from dataclasses import dataclass
 from itertools import pairwise
 import math
-from typing import TYPE_CHECKING
+from typing import Protocol, TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -81,6 +81,22 @@ class JointGains:
 
 
 Gains = dict[str, JointGains]
+
+
+class WantedGains(Protocol):
+    """What is wanted of gains."""
+
+    @property
+    def bandwidth(self) -> float:
+        """ω_n [rad/s]; 0: the largest."""
+
+    @property
+    def damping(self) -> float:
+        """ζ."""
+
+    @property
+    def change(self) -> float:
+        """Largest factor by which a gain may change."""
 
 
 @dataclass(frozen=True)
@@ -215,10 +231,8 @@ def propose_gains(
     controller: Controller,
     poses: Array,
     motion: Motion,
+    wanted: WantedGains,
     *,
-    bandwidth: float = 0.0,
-    damping: float = 1.0,
-    change: float = 2.0,
     delay: float | None = None,
     resolution: Array | float = 0.0,
 ) -> GainProposal:
@@ -235,8 +249,7 @@ def propose_gains(
     controller : that commands efforts, with its rate and its present gains
     poses : (N, n) of the robot's work
     motion : at the controller's updates, from rest to rest
-    bandwidth : wanted ω_n [rad/s]; 0: the largest
-    damping, change : wanted ζ; largest factor by which a gain may change
+    wanted : ω_n, ζ, and how far gains may change
     delay : between a command and its effort, as recorded [s]; None: `PERIODS_OF_DELAY`
     resolution : counts of the encoders (n,) [rad or m]
 
@@ -276,10 +289,10 @@ def propose_gains(
     own = np.concatenate([diagonal, free])[:, :, None, None]
     largest = np.zeros(robot.n)
     for j in range(robot.n):
-        around = np.geomspace(change**-0.5, change**0.5, BANDWIDTHS)
+        around = np.geomspace(wanted.change**-0.5, wanted.change**0.5, BANDWIDTHS)
         omega = old[joints[j]].natural_frequency * around
-        omega = np.minimum(omega, bandwidth or np.inf)
-        tried = place_poles(present[:, j, None], inertia[j], omega, damping, change)
+        omega = np.minimum(omega, wanted.bandwidth or np.inf)
+        tried = place_poles(present[:, j, None], inertia[j], omega, wanted.damping, wanted.change)
         good = keeps_margins(own[:, j], tried.T[:, None, :, None], *loops).all(axis=1)
         largest[j] = omega[good].max(initial=omega[0])
     direct = _with_plain_friction(robot, chi, motion)
@@ -287,7 +300,7 @@ def propose_gains(
     before, present_why = _simulated(robot, direct, law, motion, late)
     why = 'margins'
     for share in SHARES:
-        new = place_poles(present, inertia, share * largest, damping, change)
+        new = place_poles(present, inertia, share * largest, wanted.damping, wanted.change)
         if not keeps_margins(mass, new, *loops).all():
             continue
         trial = dataclasses.replace(law, **dict(zip(NAMES, new, strict=True)))

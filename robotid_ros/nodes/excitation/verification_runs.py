@@ -366,9 +366,7 @@ def propose_after_run(
         controller,
         points.q,
         points.sample(time),
-        bandwidth=wanted.bandwidth,
-        damping=wanted.damping,
-        change=wanted.change,
+        wanted,
         delay=loop_delay(model.results.findings),
         resolution=smallest_step(log.recording().position),
     )

@@ -165,9 +165,7 @@ def _proposed_gains(
             controller,
             work.position[work.finite],
             Motion(*(values[rows] for values in motion)),
-            bandwidth=wanted.bandwidth,
-            damping=wanted.damping,
-            change=wanted.change,
+            wanted,
             delay=loop_delay(findings),
             resolution=smallest_step(work.position),
         )

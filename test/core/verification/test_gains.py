@@ -27,6 +27,7 @@ from robotid_ros.core.verification.gains import (
 )
 from robotid_ros.core.verification.tracking import Tracking
 from robotid_ros.exceptions import ControllerError
+from robotid_ros.node_settings import GainProposalSettings
 from robotid_ros.simulation_settings import GainSettings
 
 from ..replay.plant_arm import GAINS, JOINTS, RATE, run_arm, session, SETTINGS, true_parameters
@@ -145,11 +146,14 @@ def arm() -> tuple[Robot, np.ndarray, Motion]:
     return robot, true_parameters(physics, robot), Motion(q[rows], dq[rows], ddq[rows])
 
 
-def propose(arm: tuple[Robot, np.ndarray, Motion], **options) -> GainProposal:
+def propose(
+    arm: tuple[Robot, np.ndarray, Motion], delay: float | None = None, **wanted: float
+) -> GainProposal:
     robot, chi, motion = arm
     controller = session().recording.controller
     assert controller is not None
-    return propose_gains(robot, chi, controller, motion.q, motion, **options)
+    settings = GainProposalSettings(**wanted)
+    return propose_gains(robot, chi, controller, motion.q, motion, settings, delay=delay)
 
 
 def test_gains_are_as_stiff_as_their_margins_allow(arm):
