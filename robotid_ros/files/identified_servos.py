@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 import dataclasses
-from io import BytesIO
 from pathlib import Path
 from typing import Any, TYPE_CHECKING
 
@@ -16,12 +15,12 @@ from ..core.replay.commanded_logs import commanded_log, CommandedLog, smooth
 from ..core.signals.recording import Recording
 from ..exceptions import FileError
 from .atomic import read_text
-from .export.ranges import DRAWS, QUANTILES, range_of
+from .export.ranges import DRAWS, QUANTILES, range_of, ranges_files
 from .results_file import PARAMETERS, results_folder, SERVO_FORMAT
 from .robot_description import read_description
 from .rollouts import IDENTIFIED, Rollouts
 from .servo_results import DESCRIPTION, MODEL, servo_model
-from .yaml import dump_yaml, parse_yaml
+from .yaml import parse_yaml
 
 if TYPE_CHECKING:
     import mujoco
@@ -201,15 +200,14 @@ def servo_ranges(servos: IdentifiedServos) -> tuple[dict[str, bytes], list[str]]
         }
         for k, joint in enumerate(servos.robot.joints)
     }
-    stream = BytesIO()
     own = {key: values[1:] for key, values in draws.items()}
-    np.savez_compressed(stream, joints=np.array(servos.robot.joints), **own)  # type: ignore[arg-type]
+    own['joints'] = np.array(servos.robot.joints)
     notes = ['a range is of one parameter alone; draws.npz has whole sets of servos']
     unknown = [f'{p.symbol} {p.joint}'.strip() for p in servos.parameters if p.value is None]
     if unknown:
         names = ', '.join(unknown)
         notes.append(f'the log does not determine {names}: these do not vary')
-    return {'ranges.yaml': dump_yaml(content).encode(), 'draws.npz': stream.getvalue()}, notes
+    return ranges_files(content, own), notes
 
 
 def roll_out_servos(

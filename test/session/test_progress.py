@@ -20,7 +20,11 @@ def test_a_session_ends_when_enough_is_known(session: Session, trajectory: Path)
     progress = client.node.create_publisher(DiagnosticStatus, 'identification/progress', LATCHED)
     session.start(
         *('simulated_robot', 'excitation', 'recorder'),
-        excitation={'excitation.trajectory': str(trajectory), 'excitation.periods': LONG},
+        excitation={
+            'excitation.trajectory': str(trajectory),
+            'excitation.periods': LONG,
+            'excitation.until.prediction': 0.02,
+        },
         recorder={'recorder.folder': str(session.folder)},
     )
     session.robot.wait()

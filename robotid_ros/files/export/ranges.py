@@ -69,13 +69,18 @@ def ranges(model: IdentifiedModel) -> tuple[dict[str, bytes], list[str]]:
             }
             for k, name in enumerate(own)
         }
-    stream = BytesIO()
     lists = {group: np.array(own, dtype=str) for group, own in names.items()}
-    np.savez_compressed(stream, **lists, **draws)  # type: ignore[arg-type]
     notes = ['a range is of one parameter alone; draws.npz has whole robots']
     if 'obstacle' in model.results.data:
         notes.append('no possible robot explains the recording: all draws predict it worse')
-    return {'ranges.yaml': dump_yaml(table).encode(), 'draws.npz': stream.getvalue()}, notes
+    return ranges_files(table, {**lists, **draws}), notes
+
+
+def ranges_files(table: dict[str, Any], draws: dict[str, Array]) -> dict[str, bytes]:
+    """Return the files of a table of ranges and of draws."""
+    stream = BytesIO()
+    np.savez_compressed(stream, **draws)  # type: ignore[arg-type]
+    return {'ranges.yaml': dump_yaml(table).encode(), 'draws.npz': stream.getvalue()}
 
 
 def drawn(model: IdentifiedModel, count: int) -> Iterator[IdentifiedModel]:

@@ -237,10 +237,11 @@ class Excitation(WorkerNode):
         self._heard = time.monotonic(), values_of(message)
 
     def _known(self) -> Mapping[str, str]:
-        """Return what is told of this session now, nothing after a silence."""
+        """Return what is told of this session now; nothing after a silence, or if not asked."""
         heard, values = self._heard
         fresh = time.monotonic() - heard < FOLLOWER_SILENCE
-        return values if fresh and values.get('session') == self._session else {}
+        counts = fresh and values.get('session') == self._session and self.settings.until.asks
+        return values if counts else {}
 
     def _session_context(self, robot: Robot, accept: Accept = lambda: None) -> SessionContext:
         """Make the context of the job that runs."""

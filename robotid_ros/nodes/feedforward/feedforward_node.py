@@ -247,8 +247,10 @@ class FeedForward(ModelNode):
         """Whether efforts take a few milliseconds, less than a thread and the turns it costs."""
         if time.monotonic() - self._heard > WATCH_PERIOD or self.settings.largest_slowdown > 1.0:
             return False
-        last = [to_nanoseconds(p.time_from_start) * 1e-9 for p in trajectory.points[-1:]]
-        return sum(last) <= IN_ONE_CALL * self._period
+        if not trajectory.points:  # it is refused at once
+            return True
+        duration = to_nanoseconds(trajectory.points[-1].time_from_start) * 1e-9
+        return duration <= IN_ONE_CALL * self._period
 
     def _with_efforts(self, trajectory: Any) -> tuple[Waypoints, float]:
         """

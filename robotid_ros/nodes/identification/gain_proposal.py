@@ -10,7 +10,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 from rclpy.node import Node
 
-from ...core.verification.gains import GainProposal, JointGains, NAMES
+from ...core.verification.gains import GAIN_MARGIN, GainProposal, JointGains, NAMES, PHASE_MARGIN
 from ...exceptions import ControllerError, FEW
 from ...files.verification import read_verification, VERIFICATION
 from ..common.controller import ControllerClient, subscribe_states
@@ -30,7 +30,8 @@ def gain_parameters(gains: Mapping[str, JointGains]) -> dict[str, float]:
 # Why no other gains are proposed than the present ones.
 REASONS = {
     'springs': 'gains of joints with springs do not follow from the inertia',
-    'margins': 'none within controller_gains.change of them keeps 6 dB and 45° in all postures',
+    'margins': 'none within controller_gains.change of them keeps 6 dB and 45° in all postures: '
+    'raise it',
     'swings': 'with stiffer ones a joint swings at rest in a simulation',
     'saturates': 'with stiffer ones drives reach their limits in a simulation',
 }
@@ -45,7 +46,10 @@ def proposal_sentence(proposal: GainProposal) -> str:
     if proposal.why == 'springs':
         return f'the gains in place stay: {REASONS[proposal.why]}'
     reason = REASONS.get(proposal.why, f'the stiffest with 6 dB and 45° leave {error}')
-    return f'the gains in place ({_margins(proposal.margins)}) are as good as can be had: {reason}'
+    gain, phase = proposal.margins
+    good = gain >= GAIN_MARGIN and phase >= PHASE_MARGIN
+    verdict = 'are as good as can be had' if good else 'stay'
+    return f'the gains in place ({_margins(proposal.margins)}) {verdict}: {reason}'
 
 
 def _margins(margins: tuple[float, float]) -> str:

@@ -29,5 +29,13 @@ def test_gains_that_cannot_be_better_are_told_with_the_reason(why: str):
     assert ('0.50 times' in sentence) == (not why)
 
 
+@pytest.mark.parametrize('margins', [(1.5, 1.0), (4.0, 0.5), (1.0, 0.0)])
+@pytest.mark.parametrize('why', ['', 'margins'])
+def test_gains_without_their_margins_are_not_praised(margins: tuple[float, float], why: str):
+    found = replace(BETTER, new=OLD, margins=margins, better=False, why=why)
+    sentence = proposal_sentence(found)
+    assert 'stay: ' in sentence and 'good' not in sentence
+
+
 def test_springs_are_the_reason_by_themselves():
     assert 'springs' in proposal_sentence(GainProposal(OLD, OLD, why='springs'))
