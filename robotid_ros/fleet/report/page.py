@@ -19,10 +19,8 @@ from ...files.atomic import write_text
 from ...files.report.drawing import Plots
 from ...files.report.templates import render
 from ...files.results_file import REPORT
-from ..findings import find_all
-from ..fleet_table import factors_of_robots, read_robots, Robots
-from ..friction_changes import temperature_slopes
-from ..pooling import pool
+from ..findings import find_all, temperature_slopes
+from ..pooling import factors_of_robots, pool, read_robots, Robots
 from ..session import IDENTIFIED, Row
 from ..store import Store
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core.arrays import Array
 from ...core.excitation.trajectory import Trajectory, Waypoints, waypoints
-from ...core.identification_settings import IdentificationSettings
+from ...core.identification_settings import GainProposalSettings, IdentificationSettings
 from ...core.model import build_robot, Robot, RobotSettings
 from ...core.signals.recording import Controller
 from ...core.verification.feed_forward import (
@@ -57,7 +57,6 @@ from ...files.verification import (
     Verification,
     write_gains,
 )
-from ...node_settings import GainProposalSettings
 from ..common.controller import ControllerClient, ControllerDescription, JTC
 from ..common.messages import State
 from ..common.worker_process import run_in_process
