@@ -1,8 +1,7 @@
 """Which robot of a fleet is not like the others, and which one changes."""
 
-from collections.abc import Iterable, Sequence
-import dataclasses
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,32 +36,22 @@ EFFICIENCY = 0.37
 LEAST_KELVIN = 0.5
 
 
-@dataclasses.dataclass(frozen=True)
-class FrictionChange:
-    """A step of a parameter of a robot, the likeliest one."""
-
-    robot: int
-    parameter: int  # both by their places
-    since: datetime | None
-    number: int  # place of the first session with the new value
-    before: float  # mean of the sessions before
-    step: float
-    z: float  # step over its standard error
-    p: float  # of so large a step by chance, all places in time counted
-
-
-def find_changes(robots: Robots, kept: Sequence[int]) -> list[FrictionChange]:
+def find_changes(
+    robots: Robots, kept: Sequence[int]
+) -> Iterator[tuple[float, float, dict[str, Any]]]:
     """
-    Return the likeliest change of each friction parameter of each robot that is kept.
+    Yield the likeliest change of each friction parameter of each robot that is kept.
+
+    Its step over the error of that, p of so large a step by chance, all places in time counted,
+    and the values of its finding.
 
     Sessions are compared with how much those of one robot differ anyway: σ of successive
     differences, by their median over the robots of the type, which few that change do not move.
     """
     places = [robots.of(robot) for robot in kept]
     places = [own for own in places if len(own) >= FEWEST_SESSIONS]
-    found: list[FrictionChange] = []
     if not places:
-        return found
+        return
     kelvin = _from_typical(robots.temperatures)
     # σ of the slope over that of a session.
     spread = sum(float(np.sum((kelvin[own] - kelvin[own].mean()) ** 2)) for own in places)
@@ -75,10 +64,24 @@ def find_changes(robots: Robots, kept: Sequence[int]) -> list[FrictionChange]:
         floor = float(np.median(robots.session_sigmas[np.concatenate(places), parameter])) / 2.0
         sigma = max(float(np.sqrt(np.median(squares) / MEDIAN_OF_SQUARES)), floor)
         for own in places:
-            number, *step = _largest_step(values[own], kelvin[own], sigma, slope_error, freedom)
-            since, robot = robots.times[own[number]], int(robots.owner[own[0]])
-            found.append(FrictionChange(robot, int(parameter), since, number, *step))
-    return found
+            number, before, step, z, p = _largest_step(
+                values[own], kelvin[own], sigma, slope_error, freedom
+            )
+            time = robots.times[own[number]]
+            yield (
+                z,
+                p,
+                {
+                    'type': robots.type,
+                    'robot': robots.names[robots.owner[own[0]]],
+                    'parameter': robots.base.names[parameter],
+                    'unit': robots.base.units[parameter],
+                    'before': before,
+                    'step': step,
+                    'share': step / max(abs(before), 1e-300),
+                    'since': f'{time:%Y-%m-%d}' if time else f'its session {number + 1}',
+                },
+            )
 
 
 def _largest_step(
@@ -260,30 +263,16 @@ def drifts(types: Sequence[tuple[Robots, set[str]]]) -> list[Finding]:
     Robots of each type, and the names of those that are left out.
     """
     every = [
-        (robots, change)
+        change
         for robots, left_out in types
         for change in find_changes(
             robots, [k for k, name in enumerate(robots.names) if name not in left_out]
         )
     ]
-    adjusted = holm(np.array([change.p for _, change in every]))
+    adjusted = holm(np.array([p for _, p, _ in every]))
     best: dict[tuple[str, str], tuple[float, Finding]] = {}
-    for (robots, change), p in zip(every, adjusted.tolist(), strict=True):
-        whose = robots.type, robots.names[change.robot]
-        if p > SIGNIFICANT or (whose in best and best[whose][0] >= abs(change.z)):
-            continue
-        date = f'{change.since:%Y-%m-%d}' if change.since else f'its session {change.number + 1}'
-        drift = finding(
-            DRIFT,
-            type=robots.type,
-            robot=whose[1],
-            parameter=robots.base.names[change.parameter],
-            unit=robots.base.units[change.parameter],
-            before=change.before,
-            step=change.step,
-            share=change.step / max(abs(change.before), 1e-300),
-            since=date,
-            p=p,
-        )
-        best[whose] = abs(change.z), drift
+    for (z, _, values), p in zip(every, adjusted.tolist(), strict=True):
+        whose = values['type'], values['robot']
+        if p <= SIGNIFICANT and (whose not in best or best[whose][0] < abs(z)):
+            best[whose] = abs(z), finding(DRIFT, p=p, **values)
     return [drift for _, drift in best.values()]
