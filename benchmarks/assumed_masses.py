@@ -17,7 +17,7 @@ from common import command_line, ROOT, verdict
 import numpy as np
 
 from robotid_ros.core.model import build_robot, inverse_dynamics, mass_matrix, Robot, RobotSettings
-from robotid_ros.core.setup.arm_choice import choose_arm, JointTree
+from robotid_ros.core.setup.joint_choice import choose_arm, JointTree
 
 ARMS = ('ur10', 'tx40', 'puma560')
 POSES, FACTOR = 100, 2.0

@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> Outcome:
         return Outcome(parse_yaml(text, 'the settings'), partial(show, text.rstrip()))
     from ..core.finding_codes import render
     from ..core.model.urdf_parsing import parse_urdf
-    from ..core.setup.arm_choice import choose_arm, JointTree, left_out_sentences
+    from ..core.setup.joint_choice import choose_arm, JointTree, left_out_sentences
     from ..core.setup.robot_setup import choose_period, KnownFacts, set_up_robot
     from ..files.atomic import write_text
     from ..files.configuration import load, mesh_folders

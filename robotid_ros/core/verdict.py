@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from .arrays import Array
 from .diagnostics.data_quality import white_noise
-from .excitation.working_motion import LEAST_EFFORT, STANDSTILL, working_motion
+from .excitation.trajectory import LEAST_EFFORT, STANDSTILL, working_motion
 from .finding_codes import select
 from .findings import Severity
 from .model.dynamics import regressor

@@ -12,7 +12,7 @@ from ..core.findings import Finding
 from ..core.model import build_robot, Robot, RobotSettings
 from ..core.model.robot_description import ASSUMED_MASS, lacks_inertials
 from ..core.pipeline.logs import LogSet
-from ..core.setup.joint_selection import MIN_TRAVEL, PositionRange, select_joints
+from ..core.setup.joint_choice import MIN_TRAVEL, PositionRange, select_joints
 from ..core.signals.recording import range_of_positions, Recording
 from ..exceptions import ConfigurationError, RecordingError
 from .bags import ChunkedRecording, open_recording

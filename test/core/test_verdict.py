@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation.working_motion import working_motion
+from robotid_ros.core.excitation.trajectory import working_motion
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.findings import Severity
 from robotid_ros.core.identification_settings import IdentificationSettings

@@ -16,8 +16,8 @@ import pinocchio as pin
 from ...exceptions import CollisionError, ConfigurationError
 from ..arrays import Array
 from ..model.robot import Robot
-from .batch_kinematics import KinematicTree
 from .collision_bodies import collision_model, shapes, tool_frame
+from .observation_matrix import KinematicTree
 from .settings import Workspace
 
 # Clearances above this need not be measured [m].

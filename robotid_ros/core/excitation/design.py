@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ...exceptions import CollisionError, ConfigurationError, LimitError, TrajectoryError
+from ...exceptions import CollisionError, LimitError, TrajectoryError
 from ..arrays import Array
 from ..finding_codes import finding
 from ..findings import Finding
 from ..model.dynamics import inverse_dynamics
 from ..model.robot import Robot
 from .collision_scene import CollisionScene
-from .criteria import CRITERIA, criterion
+from .criteria import CRITERIA
 from .limits import (
     check_efforts,
     check_position,
@@ -143,26 +143,6 @@ def _frozen(value: Any) -> Any:
     return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
 
 
-def check_settings(robot: Robot, settings: ExcitationSettings) -> None:
-    """
-    Raise an error for settings that do not fit the robot.
-
-    Raises
-    ------
-    ConfigurationError : names the setting
-
-    """
-    start = settings.start
-    if len(start) not in (0, robot.n):
-        raise ConfigurationError(
-            f"'excitation.start' has {len(start)} values: give one per joint ({robot.n})"
-        )
-    if not np.isfinite(start).all():
-        raise ConfigurationError("'excitation.start' holds a value that is not finite")
-    criterion(settings.criterion)
-    motion_limits(robot, settings)
-
-
 def check_start(problem: Problem, start: Array) -> None:
     """
     Raise an error for a start outside its limits, that efforts cannot hold, or in collision.
@@ -204,7 +184,7 @@ def design(
     """
     begin, settings = time.monotonic(), payload_settings(settings)
     kind = settings.validation.kind
-    check_settings(robot, settings)
+    motion_limits(robot, settings)  # refused before bodies are placed by them
     scene = CollisionScene(robot, settings.workspace)
     if known is not None:
         problem: Problem = NextProblem(robot, settings, scene, known)

@@ -20,8 +20,7 @@ from .criteria import Criterion, criterion, prediction_error, subset_d_optimal
 from .limits import apply_margins, motion_limits
 from .observation_matrix import ObservationModel, ObservedMotion
 from .settings import ExcitationSettings
-from .trajectory import FAMILIES, Motion, Trajectory
-from .working_motion import LEAST_EFFORT, STANDSTILL, working_motion
+from .trajectory import FAMILIES, LEAST_EFFORT, Motion, STANDSTILL, Trajectory, working_motion
 
 # Samples of a period that the criterion sees: so many a harmonic, so many at least, and so many
 # times more where friction has a shape of its own about standstill, which few samples would miss.
@@ -67,7 +66,14 @@ class Problem:
         self.design_limits = apply_margins(self.limits, settings.margins)
         self.middle = 0.5 * (self.design_limits.lower + self.design_limits.upper)
         self.half = 0.5 * (self.design_limits.upper - self.design_limits.lower)
-        self.start = np.array(settings.start, dtype=float) if settings.start else None
+        start = settings.start
+        if len(start) not in (0, robot.n):
+            raise ConfigurationError(
+                f"'excitation.start' has {len(start)} values: give one per joint ({robot.n})"
+            )
+        if not np.isfinite(start).all():
+            raise ConfigurationError("'excitation.start' holds a value that is not finite")
+        self.start = np.array(start, dtype=float) if start else None
         self.observation = ObservationModel(robot, SIGN_STEEPNESS / self.limits.velocity)
         self.base = base_parameters(robot)
         self.columns = self._columns()

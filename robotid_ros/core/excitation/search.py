@@ -53,12 +53,7 @@ class Search:
         self.stopped = False
         self.budget = 1
         self._iterations = 0
-        self._start_time = time.monotonic()
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds since the design began."""
-        return time.monotonic() - self._start_time
+        self._begin = time.monotonic()
 
     def keep_if_best(self, x: Array) -> None:
         """Make a point feasible and keep it if it is the best so far."""
@@ -73,27 +68,21 @@ class Search:
             self.history.append((self.evaluations, self.problem.criterion.report(objective)))
 
     def on_iteration(self, x: Array) -> None:
-        """Keep the solver's point, report progress, and stop when asked to or in the end."""
+        """Keep the solver's point, report progress, and stop when asked to."""
         self.latest = np.array(x)
         self._iterations += 1
         if self.progress:
             best = self.problem.criterion.report(self.objective) if self.best is not None else None
-            done = self._iterations / self.budget
-            longest = self.end - self._start_time
-            done = min(1.0, max(done, self.elapsed / longest if longest > 0.0 else 1.0))
-            state = Progress(self.elapsed, self.evaluations, best, self.phase, done)
-            if self.progress(state):
+            elapsed, longest = time.monotonic() - self._begin, self.end - self._begin
+            share = elapsed / longest if longest > 0.0 else 1.0
+            done = min(1.0, max(self._iterations / self.budget, share))
+            if self.progress(Progress(elapsed, self.evaluations, best, self.phase, done)):
                 raise SearchStopped
-        self.check_time()
-
-    def check_time(self) -> None:
-        """Stop at the time limit."""
-        if time.monotonic() > self.end:
-            raise SearchStopped
 
     def evaluate(self, x: Array) -> tuple[float, Array]:
         """Evaluate the problem and count it; stop at the time limit."""
-        self.check_time()
+        if time.monotonic() > self.end:
+            raise SearchStopped
         self.evaluations += 1
         return self.problem.evaluate(x)
 

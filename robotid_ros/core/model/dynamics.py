@@ -292,7 +292,6 @@ class RobotDynamics:
         self._shift = robot.link_positions(np.zeros(robot.n))[robot.order]
         self._lower = np.tril_indices(len(robot.order), -1)
         self._rotors = rotor_inertia(robot, chi)
-        self._coupled = bool(robot.couplings)
         moving = robot.drives
         self.drives = np.array([drive.ratios for drive in moving])
         self._viscous, self._coulomb, self._offset = np.zeros((3, len(moving)))
@@ -324,8 +323,6 @@ class RobotDynamics:
         `load` is what the joints bear, (n,); it counts for friction that grows with it.
         """
         q, dq = np.asarray(q, float), np.asarray(dq, float)
-        if not self._coupled:
-            return self.drive_friction(q, dq, load)
         return np.asarray(self.drive_friction(q, self.drives @ dq, load) @ self.drives)
 
     def drive_friction(self, q: Array, speed: Array, load: Array | None = None) -> Array:

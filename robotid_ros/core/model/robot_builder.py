@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 import dataclasses
 import math
 from typing import Any, NamedTuple
@@ -111,7 +112,7 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
             'the URDF has no inertials: set robot.mass (--mass of robotid init) to what the data '
             'sheet says of the whole robot, or give the links masses and inertias'
         )
-    gain, spread = gains_of_drives(settings, joints)
+    gain, spread = _gains(settings, joints)
     robot = Robot(
         name=settings.name or name,
         urdf=urdf,
@@ -123,7 +124,7 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
         couplings=tuple(_coupling(k, c, joints) for k, c in settings.couplings.items()),
         parameters=(),
         prior=np.empty(0),
-        drive_gain=frozen(gain),
+        drive_gain=gain,
         prismatic=np.array([joint.get('type') == 'prismatic' for joint in chosen]),
         rotor_inertia=settings.rotor_inertia,
         damping=frozen(damping),
@@ -133,7 +134,7 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
         warnings=warnings,
         assumed_inertials=bool(assumed),
         drive_gain_given=bool(settings.drive_gain or settings.drives),
-        gain_spread=frozen(spread),
+        gain_spread=spread,
         followers=followers,
         locked={name: place for name, place in locked.items() if name not in following},
     )
@@ -313,40 +314,30 @@ def _limits(chosen: list[ElementTree.Element], settings: RobotSettings) -> Limit
 
 
 def _array(name: str, values: tuple[float, ...], default: Array) -> Array:
-    if not values:
-        return frozen(default)
-    if len(values) != len(default):
+    _check_count(name, values, len(default))
+    return frozen(values or default)
+
+
+def _check_count(name: str, values: Sized, count: int) -> None:
+    if len(values) not in (0, count):
         raise ConfigurationError(
-            f"'{name}' has {len(values)} values: give one per joint ({len(default)})"
+            f"'{name}' has {len(values)} values: give one per joint ({count})"
         )
-    return frozen(values)
 
 
-def gains_of_drives(settings: RobotSettings, joints: tuple[str, ...]) -> tuple[Array, Array]:
-    """
-    Return torque per unit of effort (n,), and its relative standard deviation (n,).
-
-    What the settings say of either comes before what is known of named drives.
-
-    Raises
-    ------
-    ConfigurationError : the settings have another number of values
-    UnknownNameError : there is no such drive
-
-    """
-    found = {'drive_gain': np.ones(len(joints)), 'drive_gain_spread': np.zeros(len(joints))}
-    for name in ('drives', *found):
-        if (count := len(getattr(settings, name))) not in (0, len(joints)):
-            text = f"'{name}' has {count} values: give one per joint ({len(joints)})"
-            raise ConfigurationError(text)
+def _gains(settings: RobotSettings, joints: tuple[str, ...]) -> tuple[Array, Array]:
+    """Return torque per unit of effort and its relative standard deviation, (n,), set or known."""
+    gain, spread = np.ones(len(joints)), np.zeros(len(joints))
+    _check_count('drives', settings.drives, len(joints))
     for j, text in enumerate(settings.drives):
         name = text.removesuffix(COUNTS)
         if name and name not in DRIVES:
             raise UnknownNameError('drive', text, (*DRIVES, *(f'{d}{COUNTS}' for d in DRIVES)))
         if name:
             drive = DRIVES[name]
-            found['drive_gain'][j] = drive.gain * (drive.step if name != text else 1.0)
-            found['drive_gain_spread'][j] = 0.0 if settings.drive_gain else drive.spread
-    for name, default in found.items():
-        found[name] = np.array(getattr(settings, name) or default, dtype=float)
-    return found['drive_gain'], found['drive_gain_spread']
+            gain[j] = drive.gain * (drive.step if name != text else 1.0)
+            spread[j] = 0.0 if settings.drive_gain else drive.spread
+    return (
+        _array('drive_gain', settings.drive_gain, gain),
+        _array('drive_gain_spread', settings.drive_gain_spread, spread),
+    )

@@ -84,7 +84,6 @@ class MomentumObserver:
         self._standstill, self._resolution = standstill, resolution
         self._direction = np.zeros(len(model.drives))
         self._positive, self._negative = (np.maximum(s * model.drives, 0.0) for s in (1.0, -1.0))
-        self._coupled = len(model.drives) > n
         self.observed, self.inertia = np.zeros((3, n)), np.zeros((n, n))
         self._last: tuple[Array, Array] | None = None
 
@@ -123,10 +122,8 @@ class MomentumObserver:
 
     def _friction(self, motion: Array) -> tuple[Array, Array, Array]:
         """Return the expected friction, and how far it may lie below and above, (n,) each."""
-        drives, (q, dq, acceleration) = self._model.drives, motion
-        speed = dq
-        if self._coupled:
-            speed, acceleration = drives @ speed, drives @ acceleration
+        drives, (q, dq, ddq) = self._model.drives, motion
+        speed, acceleration = drives @ dq, drives @ ddq
         own = np.abs(speed)
         turned = own > TURNING_SPEED * self._standstill
         self._direction[turned] = np.sign(speed[turned])
@@ -146,8 +143,6 @@ class MomentumObserver:
             friction = 0.5 * (low + high + self._direction * (high - low))
             excess = 0.5 * STATIC_EXCESS * (high - low)
             below, above = friction - low + excess, high - friction + excess
-        if not self._coupled:
-            return friction, below, above
         return (
             friction @ drives,
             below @ self._positive + above @ self._negative,

@@ -20,7 +20,7 @@ from ..model.friction import PLAIN_SYMBOLS
 from ..model.robot import Limits, Robot
 from ..model.robot_builder import build_robot
 from ..model.settings import RobotSettings
-from .arm_choice import ArmChoice, choose_arm, JointTree
+from .joint_choice import ArmChoice, choose_arm, JointTree
 from .workspace import place_robot
 
 # Velocity of a joint where no joint of its kind has a limit [rad/s, m/s]: slow for any arm.

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 import unicodedata
 
-from ...core.setup.joint_selection import matching_names, without_beginning
+from ...core.setup.joint_choice import matching_names, without_beginning
 from .units import canonical, CURRENTS, FACTORS, quantity_of, unit_in_name
 
 WORDS: Mapping[str, frozenset[str]] = {

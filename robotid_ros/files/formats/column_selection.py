@@ -13,7 +13,7 @@ import numpy as np
 
 from ...core.finding_codes import finding, select as findings_of
 from ...core.findings import Finding
-from ...core.setup.arm_choice import choose_arm, JointTree
+from ...core.setup.joint_choice import choose_arm, JointTree
 from ...exceptions import ModelError, RecordingError, shortened
 from .column_names import (
     group,

@@ -10,7 +10,7 @@ from typing import Any, TYPE_CHECKING
 from ...exceptions import ConfigurationError
 
 if TYPE_CHECKING:
-    from ...core.setup.arm_choice import JointTree
+    from ...core.setup.joint_choice import JointTree
 
 QUANTITIES = ('time', 'position', 'velocity', 'effort', 'command')
 # Without these a log is of no use: by `ReadOptions.commands`.
@@ -51,7 +51,7 @@ class ReadOptions:
     def robot(self) -> 'JointTree':
         """Joints of the description, none without one; a ModelError where it is malformed."""
         # Bags are opened without it.
-        from ...core.setup.arm_choice import JointTree
+        from ...core.setup.joint_choice import JointTree
 
         return JointTree(self.urdf or '<robot/>')
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.excitation.batch_kinematics import KinematicTree
 from ...core.excitation.collision_bodies import collision_model, GROUND, tool_frame
+from ...core.excitation.observation_matrix import KinematicTree
 from ...core.excitation.settings import Workspace
 from ...core.excitation.trajectory import Trajectory
 from ...core.model import Robot

@@ -39,7 +39,7 @@ from trajectory_msgs.msg import JointTrajectory
 from ...core.arrays import Array
 from ...core.excitation.trajectory import Waypoints
 from ...core.model.robot import Robot
-from ...core.setup.joint_selection import MAX_LOCKED_TRAVEL
+from ...core.setup.joint_choice import MAX_LOCKED_TRAVEL
 from ...exceptions import (
     ConfigurationError,
     ControllerError,

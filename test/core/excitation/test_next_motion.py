@@ -9,7 +9,7 @@ from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.excitation.criteria import prediction_error
 from robotid_ros.core.excitation.design import design
 from robotid_ros.core.excitation.problem import Known, NextProblem, random_point
-from robotid_ros.core.excitation.working_motion import working_motion
+from robotid_ros.core.excitation.trajectory import working_motion
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.model import regressor
 from robotid_ros.core.model.base_parameters import base_parameters

@@ -2,7 +2,7 @@
 
 import pytest
 
-from robotid_ros.core.setup.arm_choice import choose_arm, JointTree, left_out_sentences
+from robotid_ros.core.setup.joint_choice import choose_arm, JointTree, left_out_sentences
 from robotid_ros.exceptions import ConfigurationError, ModelError, UnknownNameError
 
 from .descriptions import chain, description

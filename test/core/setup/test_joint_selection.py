@@ -7,7 +7,7 @@ import pytest
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.model import build_robot, inverse_dynamics, RobotSettings
 from robotid_ros.core.model.urdf_parsing import movable_joints
-from robotid_ros.core.setup.joint_selection import matching_names, PositionRange, select_joints
+from robotid_ros.core.setup.joint_choice import matching_names, PositionRange, select_joints
 from robotid_ros.exceptions import ModelError
 
 LINK = (
