@@ -212,6 +212,14 @@ class ForceTorqueSettings:
 
 
 @dataclass(frozen=True)
+class LiveSettings:
+    """The session in a browser: see the node `live`."""
+
+    port: int = setting(8787, 'that the page listens to; 0: any', minimum=0, maximum=65535)
+    allow: bool = setting(False, 'other machines may open the page, too: see docs/security.md')
+
+
+@dataclass(frozen=True)
 class GravityCompensationSettings:
     """Hand guiding with the identified model: see the node `gravity_compensation`."""
 

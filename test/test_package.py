@@ -70,7 +70,7 @@ LAYERS = (
     *('entry', 'nodes.common', 'nodes.demo', 'nodes.recorder'),
     'nodes.identification.gain_proposal',
     'nodes.excitation',
-    *('nodes.feedforward', 'nodes.gravity_compensation', 'nodes.force_torque'),
+    *('nodes.feedforward', 'nodes.gravity_compensation', 'nodes.force_torque', 'nodes.live'),
     *('nodes.identification', 'nodes.simulated_robot', 'nodes.doctor', 'nodes.__main__', 'cli'),
 )
 
