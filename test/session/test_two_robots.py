@@ -160,12 +160,12 @@ def test_the_graph_is_what_the_security_policy_allows(arms: list[Arm]):
         ('publish', 'recorder/bag', {'recorder'}),
         ('publish', 'excitation/state', {'excitation'}),
         ('publish', 'joint_states', {'simulated_robot'}),
-        ('request', 'excitation/start', {'operator'}),
+        ('request', 'excitation/start', {'operator', 'live'}),
         ('request', 'identification/update_controller', {'operator'}),
     ],
 )
-def test_the_security_policy_gives_to_one_alone(way: str, name: str, who: set[str]):
-    found = {n for n in (*NODES, 'operator') if is_allowed(permissions(n), way, f'/{name}')}
+def test_the_security_policy_gives_to_these_alone(way: str, name: str, who: set[str]):
+    found = {n for n in (*NODES, 'live', 'operator') if is_allowed(permissions(n), way, f'/{name}')}
     assert found == who
 
 
