@@ -165,7 +165,9 @@ def test_the_graph_is_what_the_security_policy_allows(arms: list[Arm]):
     ],
 )
 def test_the_security_policy_gives_to_these_alone(way: str, name: str, who: set[str]):
-    found = {n for n in (*NODES, 'live', 'operator') if is_allowed(permissions(n), way, f'/{name}')}
+    found = {
+        n for n in (*NODES, 'live', 'operator') if is_allowed(permissions(n), way, f'/{name}')
+    }
     assert found == who
 
 

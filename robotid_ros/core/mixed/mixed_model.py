@@ -31,7 +31,17 @@ from .columns import (
     told_joints,
 )
 from .instants import SHARE
-from .shrinkage import Choice, Fold, Grams, GRID, Prior, products, Shrinkage, solve_delta
+from .shrinkage import (
+    Choice,
+    Fold,
+    gains_clearly,
+    Grams,
+    GRID,
+    Prior,
+    products,
+    Shrinkage,
+    solve_delta,
+)
 
 NAMES = {
     'low_speed': 'friction at low speed',
@@ -159,8 +169,12 @@ def _scales(parts: Sequence[Part]) -> tuple[Array, Array, Array]:
 
 
 def choose(
-    parts: Sequence[Part], instants: Sequence[Part], robot: Robot, base: BaseParameters
-) -> MixedModel:
+    parts: Sequence[Part],
+    instants: Sequence[Part],
+    robot: Robot,
+    base: BaseParameters,
+    beat: Array | None = None,
+) -> MixedModel | None:
     """
     Choose how much each kind of column explains, and how far the description's bodies count.
 
@@ -169,6 +183,8 @@ def choose(
     parts : motions of one robot
     instants : the same motions, by `at_instants`
     robot, base : of their systems, with plain friction at the joints whose friction is open
+    beat : errors (F,) of another model on the folds; where plain friction is not clearly better,
+        nothing is chosen
 
     """
     length, weights, plain = _scales(parts)
@@ -198,6 +214,8 @@ def choose(
     spread, ridge = _friction(parts, robot, base, weights)
     ridge /= grams.count
     choice = Choice(grams, used, base.rank, weights, mean, metric, ridge / length**2)
+    if beat is not None and not gains_clearly(choice.plain_errors(), beat):
+        return None
     found = choice.run()
     pull = found.pull * choice.metric * np.outer(length, length)
     mean = np.zeros(base.rank) if bodies is None else bodies

@@ -256,6 +256,10 @@ class Choice:
         found = np.einsum('fa,fjab,fb->fj', vector, squares, vector, optimize=True)
         return np.asarray(np.maximum(found, 0.0))
 
+    def plain_errors(self) -> Array:
+        """Return the squared errors (F,) that plain friction leaves of the folds' rows."""
+        return total(np.array([fit.plain for fit in self._fits(0.0, self._filtered)]))
+
     def run(self) -> Shrinkage:
         """Open kinds, and set the prior, as far as the folds tell that it helps."""
         count = len(KINDS)

@@ -25,6 +25,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from ...core.findings import Severity
 from ...core.model import build_robot, Robot
+from ...exceptions import RobotIdError
 from ...files.configuration import read_urdf
 from ...files.report.page import check_plotting
 from ...files.results_file import read_results
@@ -147,7 +148,11 @@ class Live(ConfiguredNode):
         """Show what an identification has found, the worst first."""
         from ...core.finding_codes import render
 
-        worst = [f for f in read_results(folder).findings if f.severity > Severity.INFO]
+        try:
+            worst = [f for f in read_results(folder).findings if f.severity > Severity.INFO]
+        except RobotIdError as error:
+            self.get_logger().warning(f'findings are not shown: {one_line(error)}')
+            return
         with self._lock:
             for found in reversed(worst):
                 self._messages.appendleft((time.time(), found.severity.word, render(found)))
