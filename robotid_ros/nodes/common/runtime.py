@@ -30,6 +30,7 @@ from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedE
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
+from rclpy.task import Future
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -170,14 +171,57 @@ def publish_diagnostics(node: Node, task: str, current: Callable[[], DiagnosticS
     node.create_timer(DIAGNOSTICS_PERIOD, publish, clock=STEADY)
 
 
-def serve(node: Node, name: str, work: Callable[[], str], **options: Any) -> None:
-    """Offer a service `~/name`: `work` does what is asked for and says so, or raises why not."""
+def start_thread(function: Callable[..., object], *arguments: Any) -> threading.Thread:
+    """Call a function in a thread that ends with the process."""
+    thread = threading.Thread(target=function, args=arguments, daemon=True)
+    thread.start()
+    return thread
 
-    def answer(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+
+async def in_thread(
+    node: Node, work: Callable[[], Any], start: Callable[..., object] = start_thread
+) -> Any:
+    """Return or raise what a function does that `start` calls beside the executor."""
+    executor = node.executor
+    assert executor is not None
+    done: Future = Future(executor=executor)
+
+    def call() -> None:
         try:
-            response.success, response.message = True, work()
-        except RobotIdError as error:
-            response.success, response.message = False, one_line(error)
+            found = work()
+        except Exception as error:
+            executor.create_task(done.set_exception, error)
+            if not isinstance(error, RobotIdError):
+                raise
+        else:
+            executor.create_task(done.set_result, found)
+
+    start(call)
+    return await done
+
+
+def serve(
+    node: Node,
+    name: str,
+    work: Callable[[], str],
+    start: Callable[..., object] | None = None,
+    **options: Any,
+) -> None:
+    """
+    Offer a service `~/name`: `work` does what is asked for and says so, or raises why not.
+
+    With `start`, it does so in the thread that this starts, while the executor goes on.
+    """
+
+    async def answer(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        try:
+            response.message = await in_thread(node, work, start) if start else work()
+            response.success = True
+        except Exception as error:
+            response.message = one_line(error)
+            # Of a thread, it is on the terminal by now.
+            if start is None and not isinstance(error, RobotIdError):
+                raise
         return response
 
     node.create_service(Trigger, f'~/{name}', answer, **options)
@@ -235,8 +279,7 @@ class WorkerNode(ConfiguredNode):
 
     def start_worker(self, function: Callable[..., None], *arguments: Any) -> None:
         """Call a function in the worker thread."""
-        self._worker = threading.Thread(target=function, args=arguments, daemon=True)
-        self._worker.start()
+        self._worker = start_thread(function, *arguments)
 
     def publish_state(
         self, state: str, message: str, values: Mapping[str, Any] | None = None

@@ -8,7 +8,6 @@ cannot be handed on ends as aborted with a sentence. Should the controller's sta
 goal runs, the node cancels it; should the node die, its guardian does.
 """
 
-from collections.abc import Callable
 import contextlib
 import threading
 import time
@@ -48,7 +47,7 @@ from ..common.controller import (
 )
 from ..common.messages import one_line, status, status_array, to_nanoseconds
 from ..common.processes import prefer_threads
-from ..common.runtime import LATCHED, STEADY
+from ..common.runtime import in_thread, LATCHED, STEADY
 from ..common.waiting import Silence, wait_until
 from ..excitation.guardian import Guardian
 from .goal_messages import goal_trajectory, read_goal
@@ -191,19 +190,20 @@ class FeedForward(ModelNode):
         request, points = handle.request, None
         self._check_guardian()
         if self._guardian is None:
-            await self._in_thread(
+            await in_thread(
+                self,
                 lambda: wait_until(
                     lambda: self._guardian is not None or handle.is_cancel_requested,
                     self._timeout,
                     what=NO_GUARDIAN,
-                )
+                ),
             )
         if self.get_parameter('feedforward.enabled').value:
             if self._is_quick(request.trajectory):
                 points, first = self._with_efforts(request.trajectory)
             else:
-                points, first = await self._in_thread(
-                    lambda: self._with_efforts(request.trajectory)
+                points, first = await in_thread(
+                    self, lambda: self._with_efforts(request.trajectory)
                 )
         goal = FollowJointTrajectory.Goal(
             trajectory=request.trajectory,
@@ -322,23 +322,6 @@ class FeedForward(ModelNode):
             handle.abort()
         self._publish_tracking(running)
         return result
-
-    async def _in_thread(self, function: Callable[[], Any]) -> Any:
-        """Call a function beside the executor, which cancels meanwhile."""
-        executor = self.executor
-        assert executor is not None
-        future = Future(executor=executor)
-
-        def call() -> None:
-            try:
-                done = function()
-            except BaseException as error:
-                executor.create_task(future.set_exception, error)
-            else:
-                executor.create_task(future.set_result, done)
-
-        threading.Thread(target=call, daemon=True).start()
-        return await future
 
     # While goals run
 
