@@ -120,6 +120,10 @@ class Watchdog:
     now : time at which the watch begins [s, any monotonic clock]
     effort_reported : whether joint states hold efforts; else those that are commanded count
 
+    Attributes
+    ----------
+    effort_reported : the same, as far as is known now
+
     """
 
     def __init__(
@@ -131,7 +135,7 @@ class Watchdog:
         effort_reported: bool = True,
     ):
         self._settings, self.joints, self._locked = settings, robot.joints, robot.locked
-        self._effort_reported = effort_reported
+        self.effort_reported = effort_reported
         # Whether an effort other than 0 was ever measured, and is commanded now.
         self._sensed = self._commands_effort = False
         self._lower, self._upper = robot.limits.lower, robot.limits.upper
@@ -182,8 +186,8 @@ class Watchdog:
             self._sensed = self._sensed or bool(np.nan_to_num(states.effort).any())
             if self._commands_effort and not self._sensed:
                 # A driver without sensors: at rest both may have been 0.
-                self._effort_reported = False
-            if self._effort_reported:
+                self.effort_reported = False
+            if self.effort_reported:
                 self._check_finite('effort', states.effort)
                 self._check_effort(states.stamp, states.effort)
                 self._check_effort_changes(states)
@@ -254,7 +258,7 @@ class Watchdog:
         effort = by_joint(message, message.output.effort, self.joints)
         if effort is not None:
             self._commands_effort = bool(effort.any())
-        if self._effort_reported:
+        if self.effort_reported:
             return
         if effort is None:
             raise RobotStateError(f'the controller publishes no commands any more: {NO_COMMANDS}')

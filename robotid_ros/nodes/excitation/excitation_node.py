@@ -23,14 +23,13 @@ from ...exceptions import RobotIdError, SilentRobotError, TrajectoryError
 from ...files.configuration import read_urdf
 from ...node_settings import ExcitationNodeSettings
 from ..common import runtime
-from ..common.controller import ControllerClient
 from ..common.messages import format_seconds, one_line, State, values_of
 from ..common.runtime import LATCHED, serve, STEADY, WorkerNode
 from .rehearsal import Rehearsals
 from .session import Session
 from .session_design import check_design, SessionDesign
 from .supervisor import SessionContext
-from .trajectory_goal import TrajectoryActionClient
+from .trajectory_goal import TrajectoryClient
 from .verifications import KINDS, Verifications
 from .views import Preview, workspace_markers
 
@@ -71,8 +70,7 @@ class Excitation(WorkerNode):
         self._workspace_frame = ''
         self.subscribe_description()
         name, timeout = self.settings.controller, self.settings.timeout
-        self._controller = ControllerClient(self, name, timeout)
-        self._action = TrajectoryActionClient(self, name, timeout)
+        self._controller = TrajectoryClient(self, name, timeout)
         group = MutuallyExclusiveCallbackGroup()
         self._preview = Preview(self, group)
         self._rehearsals = Rehearsals(self, self._controller)
@@ -169,7 +167,7 @@ class Excitation(WorkerNode):
         except Exception as error:
             state, text = State.FAILED, one_line(error)
             if isinstance(error, SilentRobotError):
-                why = self._action.hardware.explain_silence(error.joints)
+                why = self._controller.hardware.explain_silence(error.joints)
                 text = f'{text} ({why})' if why else text
             if not isinstance(error, RobotIdError):
                 raise
@@ -214,7 +212,7 @@ class Excitation(WorkerNode):
             if plan is None:
                 plan = self._design.make(urdf)
                 check_design(plan)
-            session.run(plan)
+            session.run_design(plan)
         return State.DONE, 'the robot has moved through its trajectories'
 
     def _run_verification(self, kind: str, accept: Accept) -> tuple[State, str]:
@@ -253,7 +251,6 @@ class Excitation(WorkerNode):
             session=self._session,
             stop=self._stop,
             controller=self._controller,
-            action=self._action,
             accept=accept,
             known=self._known,
         )

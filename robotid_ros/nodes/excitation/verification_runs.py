@@ -65,6 +65,7 @@ from ..identification.gain_proposal import gain_parameters, proposal_sentence
 from .guardian import Guardian
 from .motion_log import MotionLog
 from .session import Session
+from .supervisor import Phase
 
 # How long the last stretch to a posture takes [s]: braking must need less than friction, or joints
 # overshoot, come back, and are held from the other side.
@@ -186,10 +187,10 @@ class VerificationRuns:
         """
         description, model = self._session.description, self._model
         description.check_gains_are_torques()
-        supervisor, wanted = self._session.supervisor, self._signals.controller_gains
+        session, wanted = self._session, self._signals.controller_gains
         growing = [grown(self._points, share) for share in GROWTH]
         for points in growing:
-            self._session.check_motion(points)
+            session.check_motion(points)
         what = 'running the motion with the present gains'
         log = self._run(what, self._points)
         before, proposal = self._in_worker(
@@ -204,10 +205,10 @@ class VerificationRuns:
         present = [before, self._track(f'{what} again', self._points)]
         self._write_gains(GAINS_BEFORE, old, 'before a trial of others')
         parameters = gain_parameters(proposal.old), gain_parameters(proposal.new)
-        supervisor.gains.expect(parameters[1])
+        session.gains.expect(parameters[1])
         what = 'running the motion with the proposed gains'
-        with on_trial(supervisor.guardian, self._context.controller, *parameters) as keep:
-            supervisor.wait_at_rest()
+        with on_trial(session.guardian, self._context.controller, *parameters) as keep:
+            session.wait_at_rest()
             for share, points in zip(GROWTH, growing, strict=True):
                 error = self._track(f'{what}, {100 * share:.0f} % of it', points).rms
                 if (error > GROWN_ERROR * before.rms).any():
@@ -275,10 +276,9 @@ class VerificationRuns:
         # A quintic's largest speed is 15/8 of its mean.
         speed = 1.875 * float(np.abs(posture - start).max()) / CREEP_TIME
         self._session.move_to(State.VERIFYING, posture, what, speed)
-        supervisor = self._session.supervisor
-        supervisor.keep_messages()
-        supervisor.wait_at_rest(MEASURING_TIME)
-        log = MotionLog(self._context.robot.joints, *supervisor.kept_messages)
+        self._session.keep_messages()
+        self._session.wait_at_rest(MEASURING_TIME)
+        log = MotionLog(self._context.robot.joints, *self._session.kept_messages)
         position, effort = log.means()
         return position, np.asarray(effort * self._context.robot.drive_gain)
 
@@ -288,16 +288,16 @@ class VerificationRuns:
 
     def _run(self, what: str, points: Waypoints) -> MotionLog:
         """Run the motion between its rests."""
-        session, supervisor = self._session, self._session.supervisor
-        session.check()
+        session = self._session
+        session.check_robot()
         session.move_to(State.VERIFYING, points.q[0], 'moving to the start')
-        supervisor.keep_messages()
-        clock = supervisor.run(State.VERIFYING, points, 1, what)
-        supervisor.publish_standing(State.VERIFYING, 1.0)
-        supervisor.wait_at_rest()
+        session.keep_messages()
+        clock = session.run(points, Phase(State.VERIFYING, what))
+        session.publish_standing(State.VERIFYING, 1.0)
+        session.wait_at_rest()
         rest = round(REST * 1e9 / clock.speed.get('speed', 1.0))
         start, stop = clock.known_start + rest, clock.end - rest
-        return MotionLog(self._context.robot.joints, *supervisor.kept_messages, start, stop)
+        return MotionLog(self._context.robot.joints, *session.kept_messages, start, stop)
 
     def _in_worker(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return run_in_process(
