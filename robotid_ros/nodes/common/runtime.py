@@ -6,7 +6,7 @@ that waits runs in further threads and never blocks the executor.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 import contextlib
 import functools
 import itertools
@@ -23,6 +23,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import rclpy
 from rclpy._rclpy_pybind11 import RCLError
 from rclpy.clock import Clock, ClockType
+from rclpy.context import Context
 from rclpy.duration import Duration
 from rclpy.event_handler import EventHandler
 from rclpy.exceptions import InvalidHandle
@@ -433,3 +434,26 @@ def params_file_folder(argv: Sequence[str]) -> Path | None:
         if flag == '--params-file':
             return Path(value).absolute().parent
     return None
+
+
+@contextlib.contextmanager
+def lone_node(name: str, namespace: str, domain: int | None, **options: Any) -> Iterator[Node]:
+    """Give a node in a context of its own that spins in a thread; options of `rclpy.node.Node`."""
+    context = Context()
+    with contextlib.ExitStack() as ends:
+        ends.callback(rclpy.try_shutdown, context=context)
+        no_signals = SignalHandlerOptions.NO
+        rclpy.init(context=context, domain_id=domain, signal_handler_options=no_signals, args=[])
+        node = rclpy.create_node(
+            name,
+            context=context,
+            namespace=namespace,
+            use_global_arguments=False,
+            enable_rosout=False,
+            **options,
+        )
+        ends.callback(node.destroy_node)
+        executor = NodeExecutor(context=context)
+        executor.add_node(node)
+        ends.callback(SpinThread(executor).end)
+        yield node

@@ -38,8 +38,8 @@ from ..common.controller import (
     STATE,
 )
 from ..common.messages import is_well_formed, one_line, stack_joint_states, to_nanoseconds
+from ..common.runtime import lone_node
 from ..common.waiting import answer_of, wait_until
-from ..demo.session_client import lone_node
 from ..excitation.checks import RESERVATION, RUNNING
 from .graph_snapshot import ControllerStates, Disk, Endpoint, GraphSnapshot, ManagerState, Topic
 
