@@ -189,13 +189,13 @@ async def in_thread(
 
     def call() -> None:
         try:
-            found = work()
+            done.set_result(work())
         except Exception as error:
-            executor.create_task(done.set_exception, error)
+            done.set_exception(error)
             if not isinstance(error, RobotIdError):
                 raise
-        else:
-            executor.create_task(done.set_result, found)
+        finally:
+            executor.wake()
 
     start(call)
     return await done
