@@ -61,7 +61,7 @@ from ..common.controller import (
     SpeedScaling,
 )
 from ..common.messages import stamps_to_nanoseconds, values_of
-from ..common.processes import is_active, is_here
+from ..common.processes import is_alive
 from ..common.runtime import STEADY
 from ..common.waiting import run_in_executor, Silence, wait_until
 from .motion_clock import MotionClock
@@ -605,7 +605,8 @@ class RecorderWatch:
         silence = self._silence.update(time.monotonic(), heard=self._read())
         if not self._is_recording():
             raise RecordingError(f'the robot was stopped, {self._why()}')
-        if silence > BUSY_SILENCE or (silence > LONGEST_SILENCE and not self._is_alive()):
+        # On another machine, it is not known to run.
+        if silence > BUSY_SILENCE or (silence > LONGEST_SILENCE and not is_alive(self._values)):
             raise RecordingError(
                 f"the robot was stopped, the recorder has been silent on '{HEARTBEAT}' for "
                 f'{silence:.2f} s: is it still running?'
@@ -622,10 +623,6 @@ class RecorderWatch:
             self._values = values_of(message)
             self._state, self._message = self._values.get('state', ''), message.message
         return bool(newest)
-
-    def _is_alive(self) -> bool:
-        """Whether the recorder is known to run: on another machine it is not."""
-        return is_here(self._values) and is_active(int(self._values['pid']))
 
     def _is_recording(self) -> bool:
         return self._state == 'recording' and self._values.get('session') == self._session

@@ -36,7 +36,7 @@ from ...files.provenance import versions
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller import CANCEL, ControllerClient, subscribe_states
 from ..common.messages import format_seconds, State, status, values_of
-from ..common.processes import is_active, is_here, prefer_threads
+from ..common.processes import is_alive, prefer_threads
 from ..common.runtime import ConfiguredNode, start_thread
 from ..common.waiting import run_in_executor
 
@@ -149,10 +149,10 @@ class SessionWatch:
         """Whether the excitation died while it moved the robot."""
         if not self.moving or self.silence <= DEAD_SILENCE_TIME:
             return False
-        values = values_of(self._last)
-        if not is_here(values):
+        alive = is_alive(values_of(self._last))
+        if alive is None:
             return self.silence > SILENCE_TIME
-        return self.silence > BUSY_SILENCE_TIME or not is_active(int(values['pid']))
+        return self.silence > BUSY_SILENCE_TIME or not alive
 
     def hear(self, message: DiagnosticStatus) -> None:
         """Take in a state, unless it is none."""
