@@ -24,7 +24,7 @@ from ...node_settings import ExcitationNodeSettings
 from ..common.controller import check_controller, ControllerDescription
 from ..common.messages import State
 from ..common.processes import prefer_threads
-from .supervisor import Phase, SessionContext, Supervisor
+from .supervisor import GoalPhase, SessionContext, Supervisor
 
 # A process that starts Python and joins the graph, on a machine that is busy [s].
 GUARDIAN_START_TIMEOUT = 45.0
@@ -103,12 +103,12 @@ class Session(Supervisor):
         self.check_robot()
         for motion, (state, _, periods) in zip(points, motions, strict=True):
             self.move_to(State.APPROACHING, motion.q[0], f'moving to the start of {state.value}')
-            self._run_periods(motion, Phase(state, state.value, periods, motion.duration))
+            self._run_periods(motion, GoalPhase(state, state.value, periods, motion.duration))
             # What follows is not part of the phase any more, though the robot still settles.
             self.publish_standing(State.APPROACHING, 1.0)
             self.wait_at_rest()
 
-    def _run_periods(self, motion: Waypoints, phase: Phase) -> None:
+    def _run_periods(self, motion: Waypoints, phase: GoalPhase) -> None:
         """
         Run the periods of a motion, each a goal that ends at rest, until enough is known.
 
@@ -147,7 +147,7 @@ class Session(Supervisor):
             # It has heard that the session begins.
             timeout = max(self.context.settings.timeout, OPENING_TIME)
             self.recorder.wait_recording(timeout, self.raise_if_stopped)
-        phase = Phase(state, what)
+        phase = GoalPhase(state, what)
         self._approach(phase, start, goal, speed)
         # Where another position is held, as by a controller that was restarted, what follows would
         # begin with a step.
@@ -162,7 +162,7 @@ class Session(Supervisor):
         )
         self._approach(phase, held, goal, speed)
 
-    def _approach(self, phase: Phase, start: Array, goal: Array, speed: float) -> None:
+    def _approach(self, phase: GoalPhase, start: Array, goal: Array, speed: float) -> None:
         robot, settings = self.context.robot, self.context.settings
         share = settings.approach_speed
         velocity = share * np.minimum(robot.limits.velocity, MAX_APPROACH_VELOCITY)

@@ -120,7 +120,7 @@ class SessionContext:
         return expand_per_joint(getattr(self.settings, setting), self.robot.joints, setting)
 
 
-class Phase(NamedTuple):
+class GoalPhase(NamedTuple):
     """
     What a goal is a part of.
 
@@ -244,7 +244,7 @@ class Supervisor:
 
     # While it moves, and stands
 
-    def run(self, points: Waypoints, phase: Phase) -> MotionClock:
+    def run(self, points: Waypoints, phase: GoalPhase) -> MotionClock:
         """Run one goal to its end under watch; cancel it on any trouble."""
         goal_id = uuid.uuid4()
         self._discard()
@@ -367,7 +367,7 @@ class Supervisor:
                 )
             time.sleep(ACCEPT_POLL_PERIOD)
 
-    def _follow(self, goal: TrajectoryGoal, points: Waypoints, phase: Phase) -> MotionClock:
+    def _follow(self, goal: TrajectoryGoal, points: Waypoints, phase: GoalPhase) -> MotionClock:
         """Watch until the goal has ended; publish the phase once its start is known."""
         clock = MotionClock(points, self._settings.goal_time, GOAL_END_GRACE)
         followed = ReferenceWatch(points, self._tracking)
@@ -391,7 +391,7 @@ class Supervisor:
         self._latest_stamp = clock.end
         return clock
 
-    def publish_motion(self, phase: Phase, clock: MotionClock, elapsed: float) -> None:
+    def publish_motion(self, phase: GoalPhase, clock: MotionClock, elapsed: float) -> None:
         """Say how far a phase is, `elapsed` [s] of its last goal."""
         clocks = [*phase.before, clock]
         done = sum(each.duration for each in phase.before) + elapsed

@@ -60,7 +60,7 @@ from .motion_log import (
     VerifiedModel,
 )
 from .session import Session
-from .supervisor import Phase, SessionContext
+from .supervisor import GoalPhase, SessionContext
 
 # How long the last stretch to a posture takes [s]: braking must need less than friction, or joints
 # overshoot, come back, and are held from the other side.
@@ -310,7 +310,7 @@ class VerificationSession(Session):
         self.check_robot()
         self.move_to(State.VERIFYING, points.q[0], 'moving to the start')
         self.keep_messages()
-        clock = self.run(points, Phase(State.VERIFYING, what))
+        clock = self.run(points, GoalPhase(State.VERIFYING, what))
         self.publish_standing(State.VERIFYING, 1.0)
         self.wait_at_rest()
         rest = round(REST * 1e9 / clock.speed.get('speed', 1.0))

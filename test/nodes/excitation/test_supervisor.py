@@ -20,7 +20,7 @@ from robotid_ros.exceptions import ControllerError, RobotStateError, SilentRobot
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.node_settings import ExcitationNodeSettings
 from robotid_ros.nodes.common.messages import State
-from robotid_ros.nodes.excitation.supervisor import Phase, SessionContext, Supervisor
+from robotid_ros.nodes.excitation.supervisor import GoalPhase, SessionContext, Supervisor
 from robotid_ros.nodes.excitation.trajectory_goal import TrajectoryClient
 
 pytestmark = pytest.mark.ros
@@ -174,9 +174,9 @@ def test_a_controller_that_was_deactivated_before_a_motion_is_told_from_one_that
     supervisor = supervise()
     supervisor.guardian.wait_ready(PATIENCE)
     with pytest.raises(ControllerError, match='refused the trajectory'):
-        supervisor.run(points, Phase(State.APPROACHING, ''))
+        supervisor.run(points, GoalPhase(State.APPROACHING, ''))
     supervisor = supervise()
     supervisor.guardian.wait_ready(PATIENCE)
     driver.active = False
     with pytest.raises(ControllerError, match='publishes no state any more: it was deactivated'):
-        supervisor.run(points, Phase(State.APPROACHING, ''))
+        supervisor.run(points, GoalPhase(State.APPROACHING, ''))
