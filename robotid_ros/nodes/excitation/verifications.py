@@ -163,8 +163,8 @@ class VerificationSession(Session):
         self._model, self._motion = model, motion
         self._signals = configuration.identification
         self._verification = configuration.excitation.verification
-        super().__init__(context)
         self._points = with_rests(waypoints(motion, context.settings.rate))
+        super().__init__(context)
 
     def verify_motion(self, found: Verification) -> Verification:
         """Run the motion without and with feed-forward, where the controller takes it."""
