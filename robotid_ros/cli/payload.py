@@ -167,7 +167,7 @@ def _set(args: argparse.Namespace, path: Path) -> str:
     if args.set and args.set != RELAY:
         find_driver(args.set, frame, body, args.service)  # needs no ROS to say what to type
     expect_ros('setting a payload')
-    from ..nodes.demo.session_client import lone_node
+    from ..nodes.common.runtime import lone_node
     from ..nodes.identification.payload_setting import restore_payload, set_payload
 
     args.progress.step('setting it')

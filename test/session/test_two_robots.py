@@ -9,12 +9,12 @@ from live_session import without_pages
 from loopback import loopback_environment
 import pytest
 from rcl_interfaces.srv import GetParameters
+from session_client import SessionClient
 from waiting import log_to, PATIENCE, tails, wait_until
 
 from robotid_ros.files.bags.opening import open_bag
 from robotid_ros.files.results_file import read_results
 from robotid_ros.nodes.demo.node_processes import claim_domain, NodeProcesses, release_domain
-from robotid_ros.nodes.demo.session_client import SessionClient
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 

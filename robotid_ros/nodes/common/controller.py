@@ -21,6 +21,7 @@ from rclpy.parameter_client import AsyncParameterClient
 
 from ...core.arrays import Array
 from ...core.model.robot import Robot
+from ...core.signals.recording import Controller
 from ...exceptions import ControllerError, RobotStateError
 from .batched_subscription import BatchedSubscription
 from .waiting import answer_of, result_of, Silence, wait_until
@@ -54,28 +55,20 @@ HARDWARE_TIMEOUT = 0.1
 _HARDWARE = f'{MANAGER}/list_hardware_components'
 
 
-@dataclass(frozen=True)
-class ControllerDescription:
+@dataclass(frozen=True, kw_only=True)
+class ControllerDescription(Controller):
     """
-    What a controller says about itself.
+    What a controller says about itself; its rate is 0 where it does not say.
 
     Parameters
     ----------
-    name : as the controller manager knows it
-    joints : in the controller's order
-    command_interfaces, state_interfaces : for example ('effort',), ('position', 'velocity')
-    rate : its update rate [Hz], 0 when it does not say
-    gains : {joint: {p, i, d, ff_velocity_scale, …}}
+    state_interfaces : for example ('position', 'velocity')
     values : all its parameters
 
     """
 
-    name: str
-    joints: tuple[str, ...]
-    command_interfaces: tuple[str, ...]
+    type: str = JTC
     state_interfaces: tuple[str, ...]
-    rate: float
-    gains: Mapping[str, Mapping[str, float]]
     values: Mapping[str, Any]
 
     @classmethod
@@ -135,7 +128,7 @@ class ControllerDescription:
         """Describe the controller by plain values, as a recording keeps it."""
         return {
             'name': self.name,
-            'type': JTC,
+            'type': self.type,
             'rate': self.rate,
             'joints': list(self.joints),
             'command_interfaces': list(self.command_interfaces),

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 import contextlib
 from dataclasses import replace
 import os
+from pathlib import Path
+import shutil
 import time
 from typing import Any
 
@@ -21,7 +23,8 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from ...exceptions import ConfigurationError, ControllerError, RobotIdError
+from ...exceptions import ConfigurationError, ControllerError, FileError, RobotIdError
+from ...files.atomic import expect_writable
 from ...files.configuration import Configuration, read_urdf
 from ...files.formats.joint_table import JointTable
 from ..common.batched_subscription import BatchedSubscription
@@ -35,13 +38,22 @@ from ..common.controller import (
     STATE,
 )
 from ..common.messages import is_well_formed, one_line, stack_joint_states, to_nanoseconds
+from ..common.runtime import lone_node
 from ..common.waiting import answer_of, wait_until
-from ..demo.session_client import lone_node
 from ..excitation.checks import RESERVATION, RUNNING
-from .graph_snapshot import ControllerStates, Endpoint, GraphSnapshot, ManagerState, Topic
-from .network_checks import ENVIRONMENT, look_at_disk
+from .graph_snapshot import ControllerStates, Disk, Endpoint, GraphSnapshot, ManagerState, Topic
 
 NODE = 'robotid_doctor'
+# Variables that decide who hears whom.
+ENVIRONMENT = (
+    'ROS_DOMAIN_ID',
+    'ROS_AUTOMATIC_DISCOVERY_RANGE',
+    'ROS_LOCALHOST_ONLY',
+    'ROS_STATIC_PEERS',
+    'ROS_SECURITY_ENABLE',
+    'RMW_IMPLEMENTATION',
+    'FASTDDS_BUILTIN_TRANSPORTS',
+)
 # How often what has arrived is taken [s]: half a second of 1 kHz fits into a queue many times.
 POLL_PERIOD = 0.02
 # Messages of a topic that may wait meanwhile, while answers are waited for: 20 s of 1 kHz; and
@@ -237,6 +249,17 @@ def state_from_answers(
         rate=rate,
         warnings=warnings,
     )
+
+
+def look_at_disk(folder: str) -> Disk:
+    """Look whether a folder, which may be missing yet, can be written to."""
+    path = Path(folder).expanduser().absolute()
+    try:
+        expect_writable(path)
+        there = next(part for part in (path, *path.parents) if part.exists())
+        return Disk(str(path), '', shutil.disk_usage(there).free)
+    except (FileError, OSError) as error:
+        return Disk(str(path), str(error))
 
 
 def snapshot_of_graph(

@@ -61,7 +61,7 @@ from ..common.controller import (
     SpeedScaling,
 )
 from ..common.messages import stamps_to_nanoseconds, values_of
-from ..common.processes import is_active, is_here
+from ..common.processes import is_alive
 from ..common.runtime import STEADY
 from ..common.waiting import run_in_executor, Silence, wait_until
 from .motion_clock import MotionClock
@@ -120,6 +120,10 @@ class Watchdog:
     now : time at which the watch begins [s, any monotonic clock]
     effort_reported : whether joint states hold efforts; else those that are commanded count
 
+    Attributes
+    ----------
+    effort_reported : the same, as far as is known now
+
     """
 
     def __init__(
@@ -131,7 +135,7 @@ class Watchdog:
         effort_reported: bool = True,
     ):
         self._settings, self.joints, self._locked = settings, robot.joints, robot.locked
-        self._effort_reported = effort_reported
+        self.effort_reported = effort_reported
         # Whether an effort other than 0 was ever measured, and is commanded now.
         self._sensed = self._commands_effort = False
         self._lower, self._upper = robot.limits.lower, robot.limits.upper
@@ -182,8 +186,8 @@ class Watchdog:
             self._sensed = self._sensed or bool(np.nan_to_num(states.effort).any())
             if self._commands_effort and not self._sensed:
                 # A driver without sensors: at rest both may have been 0.
-                self._effort_reported = False
-            if self._effort_reported:
+                self.effort_reported = False
+            if self.effort_reported:
                 self._check_finite('effort', states.effort)
                 self._check_effort(states.stamp, states.effort)
                 self._check_effort_changes(states)
@@ -254,7 +258,7 @@ class Watchdog:
         effort = by_joint(message, message.output.effort, self.joints)
         if effort is not None:
             self._commands_effort = bool(effort.any())
-        if self._effort_reported:
+        if self.effort_reported:
             return
         if effort is None:
             raise RobotStateError(f'the controller publishes no commands any more: {NO_COMMANDS}')
@@ -601,7 +605,8 @@ class RecorderWatch:
         silence = self._silence.update(time.monotonic(), heard=self._read())
         if not self._is_recording():
             raise RecordingError(f'the robot was stopped, {self._why()}')
-        if silence > BUSY_SILENCE or (silence > LONGEST_SILENCE and not self._is_alive()):
+        # On another machine, it is not known to run.
+        if silence > BUSY_SILENCE or (silence > LONGEST_SILENCE and not is_alive(self._values)):
             raise RecordingError(
                 f"the robot was stopped, the recorder has been silent on '{HEARTBEAT}' for "
                 f'{silence:.2f} s: is it still running?'
@@ -618,10 +623,6 @@ class RecorderWatch:
             self._values = values_of(message)
             self._state, self._message = self._values.get('state', ''), message.message
         return bool(newest)
-
-    def _is_alive(self) -> bool:
-        """Whether the recorder is known to run: on another machine it is not."""
-        return is_here(self._values) and is_active(int(self._values['pid']))
 
     def _is_recording(self) -> bool:
         return self._state == 'recording' and self._values.get('session') == self._session

@@ -8,7 +8,6 @@ cannot be handed on ends as aborted with a sentence. Should the controller's sta
 goal runs, the node cancels it; should the node die, its guardian does.
 """
 
-from collections.abc import Callable
 import contextlib
 import threading
 import time
@@ -25,14 +24,10 @@ from rclpy.task import Future
 from unique_identifier_msgs.msg import UUID
 
 from ...core.arrays import Array
-from ...core.excitation.trajectory import Waypoints
-from ...core.verification.feed_forward import (
-    check_feed_forward,
-    goal_with_efforts,
-    IN_ONE_CALL,
-    slowed,
-)
-from ...exceptions import ControllerError, LimitError, RobotIdError
+from ...core.excitation.trajectory import CubicWaypoints, Waypoints
+from ...core.model import Robot
+from ...core.verification.feed_forward import check_feed_forward, goal_with_efforts, IN_ONE_CALL
+from ...exceptions import ControllerError, RobotIdError, TrajectoryError
 from ..common import runtime
 from ..common.batched_subscription import BatchedSubscription, NEWEST
 from ..common.controller import (
@@ -48,10 +43,10 @@ from ..common.controller import (
 )
 from ..common.messages import one_line, status, status_array, to_nanoseconds
 from ..common.processes import prefer_threads
-from ..common.runtime import LATCHED, STEADY
+from ..common.runtime import in_thread, LATCHED, STEADY
 from ..common.waiting import Silence, wait_until
 from ..excitation.guardian import Guardian
-from .goal_messages import goal_trajectory, read_goal
+from ..excitation.trajectory_goal import trajectory_message
 from .model_node import ModelNode, RETRY_PERIOD
 
 # Signs of life for the guardian, and looks at the controller's states [s].
@@ -61,7 +56,66 @@ NO_GUARDIAN = 'the guardian is being started again: try again in a moment'
 ENDING_TIME = 2.0
 # Of its updates where the controller does not say [Hz].
 USUAL_RATE = 500.0
+# Speed of a reference that is held [rad/s or m/s].
+AT_REST = 1e-6
 Result = FollowJointTrajectory.Result
+
+
+def read_goal(
+    trajectory: Any, robot: Robot, start: tuple[Array, Array]
+) -> tuple[Waypoints, float]:
+    """
+    Read a trajectory as a controller does.
+
+    Where it does not begin at once, its first segment goes from the reference. That is held at
+    rest, and becomes a point of its own, whose effort the controller would make up otherwise. In
+    motion it is another one when the goal arrives: the controller has to find it itself.
+
+    `start` are positions and velocities (n,) of the reference now. Returns the waypoints, in the
+    order of the robot's joints, and the time from which they can be sent [s]. A trajectory that
+    efforts cannot be added to is a TrajectoryError, which says what would be one.
+    """
+    names, points, joints = list(trajectory.joint_names), trajectory.points, robot.joints
+    if sorted(names) != sorted(joints):
+        raise TrajectoryError(
+            f'the goal names the joints {", ".join(names) or "none"}: efforts are known for '
+            f'{", ".join(joints)} together'
+        )
+    if not points:
+        raise TrajectoryError('the goal has no points')
+    order = [names.index(joint) for joint in joints]
+    with_accelerations = all(len(point.accelerations) for point in points)
+    parts = []
+    for field in ('positions', 'velocities', *['accelerations'] * with_accelerations):
+        rows = [getattr(point, field) for point in points]
+        if any(len(row) != len(names) for row in rows):
+            raise TrajectoryError(
+                f'a point of the goal lacks {field} of some joint: efforts follow from smooth '
+                'motion, let the planner fill in positions and velocities'
+            )
+        parts.append(np.array(rows, dtype=float)[:, order])
+    stamps = (point.time_from_start for point in points)
+    time = np.array([stamp.sec + stamp.nanosec * 1e-9 for stamp in stamps])
+    q, dq, ddq = (*parts, np.zeros_like(parts[0]))[:3]
+    first = 0.0
+    if time[0] > 0.0:
+        moving = bool(np.abs(start[1]).max() > AT_REST)
+        first = float(time[0]) if moving else 0.0
+        # A controller counts joints without limits from the turn that is nearest to the goal.
+        turns = np.round((q[0] - start[0]) / (2.0 * np.pi))
+        endless = ~np.isfinite(robot.limits.upper - robot.limits.lower) & ~robot.prismatic
+        begin = start[0] + np.where(endless, 2.0 * np.pi * turns, 0.0)
+        time = np.insert(time, 0, 0.0)
+        q, dq, ddq = (
+            np.insert(values, 0, own, axis=0)
+            for values, own in ((q, begin), (dq, start[1]), (ddq, np.zeros(robot.n)))
+        )
+    if not all(np.isfinite(values).all() for values in (time, q, dq, ddq)):
+        raise TrajectoryError('the goal holds a value that is not a number')
+    if len(time) < 2:
+        raise TrajectoryError('the goal has no duration')
+    kind = Waypoints if with_accelerations else CubicWaypoints
+    return kind(tuple(joints), time, q, dq, ddq), first
 
 
 class Running:
@@ -191,19 +245,20 @@ class FeedForward(ModelNode):
         request, points = handle.request, None
         self._check_guardian()
         if self._guardian is None:
-            await self._in_thread(
+            await in_thread(
+                self,
                 lambda: wait_until(
                     lambda: self._guardian is not None or handle.is_cancel_requested,
                     self._timeout,
                     what=NO_GUARDIAN,
-                )
+                ),
             )
         if self.get_parameter('feedforward.enabled').value:
             if self._is_quick(request.trajectory):
                 points, first = self._with_efforts(request.trajectory)
             else:
-                points, first = await self._in_thread(
-                    lambda: self._with_efforts(request.trajectory)
+                points, first = await in_thread(
+                    self, lambda: self._with_efforts(request.trajectory)
                 )
         goal = FollowJointTrajectory.Goal(
             trajectory=request.trajectory,
@@ -212,7 +267,7 @@ class FeedForward(ModelNode):
             goal_time_tolerance=request.goal_time_tolerance,
         )
         if points is not None:
-            goal.trajectory = goal_trajectory(request.trajectory, points, first)
+            goal.trajectory = trajectory_message(points, request.trajectory.header, first)
         if handle.is_cancel_requested:
             return None
         if self._latest != goal_id:
@@ -245,7 +300,7 @@ class FeedForward(ModelNode):
 
     def _is_quick(self, trajectory: Any) -> bool:
         """Whether efforts take a few milliseconds, less than a thread and the turns it costs."""
-        if time.monotonic() - self._heard > WATCH_PERIOD or self.settings.largest_slowdown > 1.0:
+        if time.monotonic() - self._heard > WATCH_PERIOD:
             return False
         if not trajectory.points:  # it is refused at once
             return True
@@ -253,11 +308,7 @@ class FeedForward(ModelNode):
         return duration <= IN_ONE_CALL * self._period
 
     def _with_efforts(self, trajectory: Any) -> tuple[Waypoints, float]:
-        """
-        Add efforts to a goal, stretched in time as far as that is wanted and needed.
-
-        Returns the points, and the time from which they are sent [s].
-        """
+        """Add efforts to a goal; return the points, and the time from which they are sent [s]."""
         robot = self._robot
         assert robot is not None
         wait_until(
@@ -273,25 +324,9 @@ class FeedForward(ModelNode):
         efforts = [running.effort() for running in self._running.values()]
         present = next((e for e in efforts if e is not None), self._held)
         present = zero if present is None else present
-
-        def planned(factor: float) -> Waypoints:
-            points = goal_with_efforts(
-                slowed(goal, factor), robot, chi, self._period, present, self.settings.ramp
-            )
-            check_feed_forward(points, robot, share)
-            return points
-
-        with contextlib.suppress(LimitError):
-            return planned(1.0), first
-        slowest = planned(self.settings.largest_slowdown)
-        low, high = 1.0, self.settings.largest_slowdown
-        while high - low > 0.01 * low:
-            middle = 0.5 * (low + high)
-            try:
-                slowest, high = planned(middle), middle
-            except LimitError:
-                low = middle
-        return slowest, first * high
+        points = goal_with_efforts(goal, robot, chi, self._period, present, self.settings.ramp)
+        check_feed_forward(points, robot, share)
+        return points, first
 
     def _cancel(self, handle: ServerGoalHandle) -> CancelResponse:
         """Hand a cancellation on at once."""
@@ -322,23 +357,6 @@ class FeedForward(ModelNode):
             handle.abort()
         self._publish_tracking(running)
         return result
-
-    async def _in_thread(self, function: Callable[[], Any]) -> Any:
-        """Call a function beside the executor, which cancels meanwhile."""
-        executor = self.executor
-        assert executor is not None
-        future = Future(executor=executor)
-
-        def call() -> None:
-            try:
-                done = function()
-            except BaseException as error:
-                executor.create_task(future.set_exception, error)
-            else:
-                executor.create_task(future.set_result, done)
-
-        threading.Thread(target=call, daemon=True).start()
-        return await future
 
     # While goals run
 

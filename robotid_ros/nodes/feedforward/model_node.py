@@ -15,8 +15,8 @@ from ..common.controller import SET_PARAMETERS
 from ..common.messages import one_line
 from ..common.runtime import WorkerNode
 from ..excitation.guardian import Guardian
+from ..excitation.motion_log import load_model, VerifiedModel
 from ..excitation.session import GUARDIAN_START_TIMEOUT
-from ..excitation.verification_runs import load_model, VerifiedModel
 
 # From one attempt to find controller, results and guardian to the next [s].
 RETRY_PERIOD = 1.0

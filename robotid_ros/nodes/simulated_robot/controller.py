@@ -1,4 +1,4 @@
-"""The simulated joint_trajectory_controller on the wire: action, topics, services, parameters."""
+"""The simulated controllers on the wire: actions, topics, services, parameters; their manager."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
@@ -6,11 +6,14 @@ from typing import Any
 
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointTrajectoryControllerState
+from controller_manager_msgs.msg import ControllerState as ManagedController
+from controller_manager_msgs.srv import ListControllers, SwitchController
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
 from rclpy.qos import QoSPresetProfiles
 from rclpy.task import Future
+from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ...plant.controller_types import (
@@ -30,8 +33,10 @@ from ...simulation_settings import (
     JointConstraintSettings,
     SimulationSettings,
 )
+from ..common.controller import FORWARDED, FORWARDING, JTC, MANAGER
 from ..common.messages import to_nanoseconds, to_time
 from ..common.ros_parameters import descriptor_of, iter_settings
+from .control_loop import ControlLoop
 
 ACTION_MONITOR_RATE = 20.0
 # Where robots with a speed slider tell its factor, by the driver of Universal Robots.
@@ -274,3 +279,86 @@ def _point(point: Point) -> JointTrajectoryPoint:
     )
     message.time_from_start.sec, message.time_from_start.nanosec = divmod(point.time, 10**9)
     return message
+
+
+class SimulatedManager(Node):
+    """
+    Switches between two controllers in a cycle of the control loop, and is one of them.
+
+    Parameters
+    ----------
+    settings : names of the controllers
+    loop : that the trajectory controller commands at first
+    options : of `rclpy.node.Node`
+
+    """
+
+    def __init__(
+        self, settings: SimulationSettings, loop: Callable[[], ControlLoop], **options: Any
+    ):
+        super().__init__(MANAGER, **options)
+        self._loop, self._names = loop, (settings.controller, settings.effort_controller)
+        self.create_service(SwitchController, '~/switch_controller', self._on_switch)
+        self.create_service(ListControllers, '~/list_controllers', self._on_list)
+        topic, qos = f'{settings.effort_controller}/{FORWARDED}', SYSTEM_DEFAULT
+        self.create_subscription(Float64MultiArray, topic, self._on_command, qos)
+
+    def _active(self) -> dict[str, bool]:
+        loop = self._loop()
+        return dict(
+            zip(self._names, (loop.controller.active, loop.forwarded is not None), strict=True)
+        )
+
+    def _on_command(self, message: Float64MultiArray) -> None:
+        # As the original: others are passed over.
+        loop = self._loop()
+        if loop.forwarded is not None and len(message.data) == len(loop.forwarded):
+            loop.forwarded = list(message.data)
+
+    def _on_list(self, _: Any, response: ListControllers.Response) -> ListControllers.Response:
+        interfaces = [f'{joint}/effort' for joint in self._loop().physics.joints]
+        kinds = zip(self._active().items(), (JTC, FORWARDING[0]), strict=True)
+        response.controller = [
+            ManagedController(
+                name=name,
+                type=kind,
+                state='active' if active else 'inactive',
+                required_command_interfaces=interfaces,
+                claimed_interfaces=interfaces if active else [],
+            )
+            for (name, active), kind in kinds
+        ]
+        return response
+
+    def _on_switch(
+        self, request: SwitchController.Request, response: SwitchController.Response
+    ) -> SwitchController.Response:
+        before = self._active()
+        on, off = set(request.activate_controllers), set(request.deactivate_controllers)
+        trajectory, forwards = (
+            (active and name not in off) or name in on for name, active in before.items()
+        )
+        wrong = any(before.get(name, True) for name in on)
+        wrong |= not all(before.get(name, False) for name in off)
+        if trajectory and forwards:
+            response.message = 'both controllers would claim the same interfaces'
+        elif (on | off) - set(before) or (wrong and request.strictness != request.BEST_EFFORT):
+            response.message = 'a controller is unknown, active already, or inactive'
+        else:
+            response.ok = self._loop().switch(
+                lambda q, dq: self._apply(trajectory, forwards, q, dq)
+            )
+        return response
+
+    def _apply(
+        self, trajectory: bool, forwards: bool, position: list[float], velocity: list[float]
+    ) -> None:
+        loop = self._loop()
+        controller = loop.controller
+        if controller.active and not trajectory:
+            controller.deactivate()
+        # Until a command comes, what the other one has left stays: none.
+        command = controller.command if loop.forwarded is None else loop.forwarded
+        loop.forwarded = command if forwards else None
+        if trajectory and not controller.active:
+            controller.activate(position, velocity)

@@ -361,7 +361,7 @@ def check_ready(**given):
         lower=-np.ones(2), upper=np.ones(2), effort=np.full(2, 10.0), velocity=np.ones(2)
     )
     robot = SimpleNamespace(joints=JOINTS, limits=limits, drive_gain=np.ones(2), locked={})
-    return check_states(streams(**given), robot, ExcitationNodeSettings())
+    return check_states(streams(**given), robot, ExcitationNodeSettings()).effort_reported
 
 
 @pytest.mark.parametrize('output', ['positions', 'velocities', 'effort'])
