@@ -151,11 +151,11 @@ def make_stamps(
     if given and (given := canonical(given)) not in FACTORS['time']:
         names = ', '.join(FACTORS['time'])
         raise ConfigurationError(f"'{given}' is no unit of time: use one of {names}")
-    said, reason, origin = table.units.get(selection.members[0][1], ''), '', 0.0
+    said, reason = table.units.get(selection.members[0][1], ''), ''
     unit = given or said or selection.meaning.unit
     if not unit:
-        unit, origin, reason = _unit(time, selection.pattern, moved)
-    stamp = _nanoseconds(time, unit, selection.pattern, origin)
+        unit, reason = _unit(time, selection.pattern, moved)
+    stamp = _nanoseconds(time, unit, selection.pattern)
     if fraction:
         return stamp + fraction[0].astype(np.int64), kept, notes
     stamp, spread = _spread(stamp, moved['position'])
@@ -173,14 +173,12 @@ def stray_times(time: np.ndarray) -> np.ndarray:
     return far if far.mean() <= STRAYS else np.zeros_like(far)
 
 
-def _unit(time: np.ndarray, name: str, motion: Values) -> tuple[str, float, str]:
-    """Return the unit of times, the second since 1970 from which they count, and why."""
+def _unit(time: np.ndarray, name: str, motion: Values) -> tuple[str, str]:
+    """Return the unit of times, and why."""
     steps = np.abs(np.diff(np.sort(time) if is_disordered(time) else time))
     step = float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 0.0
-    unit, origin = epoch_of(time, step)
-    if unit:
-        expected = unit == 's' and not origin
-        return unit, origin, '' if expected else 'for so they are dates of today'
+    if unit := epoch_of(time, step):
+        return unit, '' if unit == 's' else 'for so they are dates of today'
     if (steps == 0.0).mean() > MOSTLY:  # coarse ones
         step *= float((steps > 0.0).mean())
     if not step:
@@ -212,7 +210,7 @@ def _unit(time: np.ndarray, name: str, motion: Values) -> tuple[str, float, str]
         )
     if fitting == [usual]:
         reason = '' if usual == 's' else 'by their steps'
-    return fitting[0], 0.0, reason
+    return fitting[0], reason
 
 
 def _permitted(time: np.ndarray, step: float, usual: str, motion: Values) -> list[str]:
@@ -246,22 +244,18 @@ def _permitted(time: np.ndarray, step: float, usual: str, motion: Values) -> lis
     return [unit for unit in units if unit == usual or {unit, usual} == {'us', '100ns'}]
 
 
-def _nanoseconds(time: np.ndarray, unit: str, name: str, origin: float = 0.0) -> np.ndarray:
+def _nanoseconds(time: np.ndarray, unit: str, name: str) -> np.ndarray:
     """Return int64 stamps, exact for integers, none of them before 1970."""
-    scale, shift = round(FACTORS['time'][unit] * 1e9), round(origin * 1e9)
-    largest = float(np.abs(time.astype(float)).max()) * scale * 1e-9 + origin
+    scale = round(FACTORS['time'][unit] * 1e9)
+    largest = float(np.abs(time.astype(float)).max()) * scale * 1e-9
     if largest >= LATEST:
         raise RecordingError(
             f'the times {name} reach {largest:.3g} s as {unit}: give their unit, as in --units '
             "'time=us', or name another column with --columns 'time=NAME'"
         )
-    if time.dtype.kind in 'iu':
-        # Of Windows, before 1970: too large for 64 bits.
-        whole = shift // scale
-        stamp = (time.astype(np.int64) + whole) * scale + (shift - whole * scale)
-    else:
-        stamp = np.round((time + shift / scale) * float(scale)).astype(np.int64)
-    return np.asarray(stamp - min(0, int(stamp.min())))
+    whole = time.dtype.kind in 'iu'
+    stamp = time.astype(np.int64) * scale if whole else np.round(time * float(scale))
+    return stamp.astype(np.int64) - min(0, int(stamp.min()))
 
 
 def _spread(stamp: np.ndarray, position: np.ndarray) -> tuple[np.ndarray, list[Finding]]:
