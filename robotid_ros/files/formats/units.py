@@ -72,8 +72,6 @@ _COMMON = ('s', 'ms', 'us', 'ns')
 # Steps of stamps up to which they count as s, ms, µs: robots are logged at 5 Hz to 5 kHz, shorter
 # ones are of minutes, hours or days.
 STEPS = (('', 9e-5), ('s', 0.5), ('ms', 200.0), ('us', 2e5), ('ns', math.inf))
-# Times between the years 2000 and 2040, with steps of robots, are dates [s].
-_YEARS, _EPOCH_STEPS = (946684800.0, 2208988800.0), (2e-5, 2.0)
 
 
 def canonical(unit: str) -> str:
@@ -141,16 +139,6 @@ def factors(quantity: str, text: str, prismatic: np.ndarray) -> np.ndarray:
     if len(parts) == 1 and canonical(text.split('*')[0]) in ANGLES:
         result[prismatic] = 1.0
     return result
-
-
-def epoch_of(time: np.ndarray, step: float) -> str:
-    """Return the unit of times (N,) that are seconds since 1970, with steps as usual, else ''."""
-    for unit in _COMMON:
-        first, last = time.min() * FACTORS['time'][unit], time.max() * FACTORS['time'][unit]
-        if _YEARS[0] < first <= last < _YEARS[1]:
-            if _EPOCH_STEPS[0] < step * FACTORS['time'][unit] <= _EPOCH_STEPS[1]:
-                return unit
-    return ''
 
 
 def proven_time_unit(time: np.ndarray, position: np.ndarray, velocity: np.ndarray) -> str:

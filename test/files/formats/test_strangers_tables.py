@@ -6,6 +6,7 @@ from scipy.io import savemat
 
 from robotid_ros.core.finding_codes import select
 from robotid_ros.exceptions import RecordingError
+from robotid_ros.files.bags import open_recording
 from robotid_ros.files.formats.column_names import understand
 from robotid_ros.files.formats.open_table import open_table
 from robotid_ros.files.formats.read_options import ReadOptions
@@ -205,21 +206,19 @@ def test_counts_and_shares_need_a_gain(tmp_path):
     assert note.values['unit'] == '%'
 
 
-@pytest.mark.parametrize(
-    ('start', 'words'),
-    [
-        (b'\x80\x04\x95rest', 'pickled.* save it as .npz or CSV'),
-        (b'TDSm', 'TDMS.* export it as CSV'),
-        (b'ARROW1', 'Feather of Arrow: save it as Parquet'),
-        (b'\xd0\xcf\x11\xe0', 'workbook of Excel: save its sheet as CSV'),
-        (b'PK\x03\x04' + bytes(26) + b'[Content_Types].xml', 'workbook of Excel: save its sheet'),
-    ],
-)
-def test_files_of_other_programs_are_told_what_to_do(tmp_path, start, words):
+def test_a_workbook_is_told_what_to_do(tmp_path):
+    path = tmp_path / 'log'
+    path.write_bytes(b'PK\x03\x04' + bytes(26) + b'[Content_Types].xml')
+    with pytest.raises(RecordingError, match='workbook of Excel: save its sheet as CSV'):
+        open_table(path, ReadOptions())
+
+
+@pytest.mark.parametrize('start', [b'\x80\x04\x95rest', b'ARROW1\0\0', b'\xd0\xcf\x11\xe0\0'])
+def test_files_of_other_programs_are_told_what_is_read(tmp_path, start):
     path = tmp_path / 'log'
     path.write_bytes(start)
-    with pytest.raises(RecordingError, match=words):
-        open_table(path, ReadOptions())
+    with pytest.raises(RecordingError, match=r'nor a table by its name: give a bag or one of'):
+        open_recording(path)
 
 
 @pytest.mark.parametrize('cell', ['1,234', '1,234.5', '5 km', '1.2.3'])
