@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError, RobotIdError, UnknownNameError
-from .shared_options import add_all_option, add_output_option, EXIT_ERROR, judged, Outcome
+from .shared_options import add_all_option, add_output_option, EXIT_ERROR, judged, option, Outcome
 from .terminal import format_number, print_paragraph, print_table, print_written
 
 if TYPE_CHECKING:
@@ -33,9 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'robot', nargs='?', default='tx40', help='a robot of config/, or a configuration file'
     )
     add_output_option(parser, 'folder of the recording and results', 'DIR', 'demo')
-    parser.add_argument(
-        '--verbose', action='store_true', help='show what the nodes log, not only their warnings'
-    )
+    option(parser, '--verbose', 'show what the nodes log, not only their warnings')
     add_all_option(parser)
 
 
