@@ -36,7 +36,7 @@ MODULES = tuple(
     model/robot_description
     parameters/essential parameters/physical_consistency
     parameters/standard
-    payload/drive_gains payload/payload
+    payload/payload
     regression/covariance regression/estimators regression/goodness_of_fit
     regression/least_squares regression/model_error regression/observation_system
     replay/direct_model replay/iteration_step replay/prior_distribution replay/replay_problem

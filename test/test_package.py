@@ -60,7 +60,6 @@ LAYERS = (
     *(
         'files.collect_results',
         'files.servo_results',
-        'files.identified_servos',
         'files.check_parameters',
         'files.payload_input',
     ),

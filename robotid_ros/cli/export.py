@@ -62,9 +62,8 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     from ..files.atomic import write_bytes
     from ..files.export.export import write
     from ..files.export.identified_model import read_identified_model
-    from ..files.identified_servos import read_servos, servo_ranges
     from ..files.results_file import read_results, results_folder
-    from ..files.servo_results import servo_model
+    from ..files.servo_results import read_servos, servo_model, servo_ranges
     from ..files.verdict_text import unusable_note
 
     servos = read_servos(args.results)

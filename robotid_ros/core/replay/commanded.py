@@ -23,7 +23,7 @@ from ..findings import Finding, in_order
 from ..model.friction import UNKNOWN
 from ..model.robot import ElasticRobot, Robot
 from ..signals.recording import Recording
-from .commanded_logs import commanded_log, first_parameters, gap_findings, make_windows, smooth
+from .commanded_logs import commanded_log, first_parameters, gap_findings, make_windows
 from .servo_fit import Fit, fit_servos, ratio_basis, RATIOS, ServoProblem
 from .servo_simulation import BODIES, DELAY, ServoArm, UNITS
 
@@ -138,17 +138,17 @@ def identify_commanded(
         )
     progress('reading commands')
     logs = [commanded_log(recording, robot) for recording in recordings]
-    smoothed = [smooth(log) for log in logs]
-    windows = make_windows(logs, smoothed)
+    windows = make_windows(logs)
     arm = _servo_arm(robot, len(logs), free_bodies, known_mass)
     motions = [
-        np.stack([log.commanded(log.time) - log.q, s.dq, s.ddq])[:, s.valid]
-        for log, s in zip(logs, smoothed, strict=True)
+        np.stack([log.commanded(log.time) - log.q, *log.smoothed[1:3]])[:, log.smoothed.valid]
+        for log in logs
     ]
     scales = np.sqrt(np.mean(np.concatenate(motions, axis=1) ** 2, axis=1))
+    scales = np.maximum(scales, 1e-9)
     progress('simulating the servos')
-    problem = ServoProblem(arm, windows, np.maximum(scales, 1e-9), prior_spread)
-    problem, fit, covariance = fit_servos(problem, first_parameters(arm, logs, smoothed))
+    problem = ServoProblem(arm, windows, scales, prior_spread, 1.0 / scales[0])
+    problem, fit, covariance = fit_servos(problem, first_parameters(arm, logs))
     found = _result(robot, problem, fit, covariance, known_mass is not None)
     findings = in_order((*found.findings, *gap_findings(logs)))
     return dataclasses.replace(found, findings=findings)
@@ -205,7 +205,7 @@ def _servo_arm(
                 f"'{known_mass.link}' does not move: a mass there says nothing"
             )
         added[-1] = joint, pinocchio.Inertia(known_mass.mass, point, np.zeros((3, 3)))
-    return ServoArm(robot, tuple(names), {'limit': np.full(robot.n, np.inf)}, speeds, tuple(added))
+    return ServoArm(robot, tuple(names), np.full(robot.n, np.inf), speeds, tuple(added))
 
 
 def _result(

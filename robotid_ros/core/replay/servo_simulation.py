@@ -87,7 +87,7 @@ class ServoArm:
     robot : rigid, its prior are the bodies
     names : (m,) of the parameters: (symbol, number of the joint in the model's order or of the
         link), the delay, a scale of bodies
-    fixed : values of parameters of joints that are not free, (n,) by symbol
+    limit : (n,) torque limits that are not free
     stribeck_velocity : (n,) [rad/s or m/s]
     added : of each log, what its robot carries: (number of the joint, inertia) or None
 
@@ -95,7 +95,7 @@ class ServoArm:
 
     robot: Robot
     names: tuple[tuple[str, int], ...]
-    fixed: Mapping[str, Array]
+    limit: Array
     stribeck_velocity: Array
     added: tuple[tuple[int, pinocchio.Inertia] | None, ...] = (None,)
 
@@ -103,8 +103,9 @@ class ServoArm:
         """Return the parameters by symbol of rows theta (R, m): (R, n), the delay (R,)."""
         theta = np.atleast_2d(theta)
         rows, n = len(theta), self.robot.n
-        found = {s: np.tile(self.fixed.get(s, np.zeros(n)), (rows, 1)) for s in UNITS}
-        found[BODIES], found[DELAY] = np.ones((rows, n)), np.zeros(rows)
+        found: dict[str, Array] = {symbol: np.zeros((rows, n)) for symbol in UNITS}
+        found['limit'], found[BODIES] = np.tile(self.limit, (rows, 1)), np.ones((rows, n))
+        found[DELAY] = np.zeros(rows)
         for column, (symbol, joint) in zip(theta.T, self.names, strict=True):
             if symbol == DELAY:
                 found[DELAY] = column

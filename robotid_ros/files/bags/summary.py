@@ -11,8 +11,7 @@ import numpy as np
 
 from ...core.finding_codes import finding
 from ...core.findings import Finding
-from ...core.signals.derived_efforts import refuse_derived_efforts
-from ...core.signals.invalid_samples import clipped_samples
+from ...core.signals.invalid_samples import clipped_samples, refuse_derived_efforts
 from ...core.signals.periodic import MIN_PERIODS
 from ...core.signals.recording import MAX_SAMPLES, Phase, range_of_positions
 from ...core.signals.resampling import MIN_TRAVEL, resample_uniformly

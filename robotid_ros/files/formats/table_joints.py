@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.finding_codes import finding
 from ...core.findings import Finding
-from ...core.signals.derived_efforts import refuse_derived_efforts
+from ...core.signals.invalid_samples import refuse_derived_efforts
 from ...exceptions import RecordingError
 from .column_names import match_names, words_of
 from .column_selection import columns_of_joints, echoed_columns, find, missing, select
