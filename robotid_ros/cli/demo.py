@@ -110,7 +110,7 @@ def report(
     def show() -> None:
         print_found(results, every=every)
         print_verification(results)
-        print_verdict(results)
+        print_verdict(results, folder)
         print_written({'written': folder, **pages})
         print_paragraph(f'{recovery}.', style='good' if recovery.passed else 'bad')
 

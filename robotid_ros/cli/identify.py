@@ -19,6 +19,7 @@ other motions, which is written all the same.
 
 import argparse
 import dataclasses
+from functools import partial
 from pathlib import Path
 
 from ..exceptions import UnknownNameError
@@ -103,8 +104,8 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     results = save(found, fitted, folder, session.settings, args.command_line)
     files = sorted(file.name for file in folder.iterdir())
     data = {**results_data(results), 'folder': folder, 'files': files}
-    written = [f'{folder}: {", ".join(files)}']
-    return shared.judged(data, lambda: print_results(results, written, every=args.all), results)
+    show = partial(print_results, results, folder, files, every=args.all)
+    return shared.judged(data, show, results)
 
 
 def steps(method: str) -> list[tuple[str, float]]:

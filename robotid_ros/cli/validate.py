@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         for text in explanation:
             print_paragraph(text)
         print_findings(found.findings)
-        print_verdict(found)
+        print_verdict(found, args.parameters)
         print_written(written)
 
     data = {

@@ -239,6 +239,8 @@ class ExportedRobot:
         flags = mujoco.mjtDisableBit
         self._model.opt.disableflags |= flags.mjDSBL_CONTACT | flags.mjDSBL_AUTORESET
         self._data = mujoco.MjData(self._model)
+        # What diverges shows in its positions; MuJoCo would also print, and write a log file.
+        mujoco.set_mju_user_warning(lambda _: None)
         joints = [self._model.joint(name) for name in robot.joints]
         self._q = np.array([joint.qposadr[0] for joint in joints])
         self._v = np.array([joint.dofadr[0] for joint in joints])

@@ -16,8 +16,9 @@ def save_page(kind: str, path: str | Path, *subject: Any, overwrite: bool = True
     """
     Write a page, and return its path.
 
-    Of the kinds 'identification' shows `Results`, 'validation' `CheckedParameters`, 'comparison'
-    `Results` by name, 'design' and 'rollouts' what `design_page` and `rollouts_page` take.
+    Of the kinds 'identification' shows `Results` and their folder, 'validation'
+    `CheckedParameters`, 'comparison' `Results` by name, 'design' and 'rollouts' what
+    `design_page` and `rollouts_page` take.
     MissingPackageError: Bokeh is not installed; FileError: the page cannot be written;
     TrajectoryError: the design is for other joints.
     """
@@ -33,7 +34,7 @@ def write_report_if_possible(results: Results, path: str | Path) -> str:
     Returns why there is none, with the remedy; '' where it was written.
     """
     try:
-        save_page('identification', path, results)
+        save_page('identification', path, results, Path(path).absolute().parent)
     except MissingPackageError as error:
         return str(error)
     return ''

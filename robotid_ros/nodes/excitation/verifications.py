@@ -414,7 +414,7 @@ def renew_report(folder: Path) -> None:
     from ...files.report.page import save_page
     from ...files.results_file import read_results, REPORT
 
-    save_page('identification', folder / REPORT, read_results(folder))
+    save_page('identification', folder / REPORT, read_results(folder), folder)
 
 
 def find_results(configured: str, told: str, folders: Sequence[str]) -> Path:
