@@ -41,7 +41,7 @@ MODULES = tuple(
     regression/least_squares regression/model_error regression/observation_system
     replay/direct_model replay/iteration_step replay/prior_distribution replay/replay_problem
     replay/simulated_observation replay/simulation
-    mixed/shrinkage regression/folds
+    mixed/variances regression/folds
     signals/filters signals/periodic signals/preparation
     timing/delays
     """.split()

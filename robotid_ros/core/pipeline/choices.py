@@ -15,7 +15,7 @@ from ..identification_settings import IdentificationSettings
 from ..mixed.columns import Part
 from ..mixed.instants import at_instants
 from ..mixed.mixed_model import choose, MixedModel, plain_errors
-from ..mixed.shrinkage import gains_clearly
+from ..mixed.variances import gains_clearly
 from ..model.base_parameters import base_parameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimators import MIXED
