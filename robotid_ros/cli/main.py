@@ -198,7 +198,7 @@ def _interruptible() -> Iterator[threading.Event]:
 def _run(args: argparse.Namespace, interrupted: threading.Event) -> int:
     """Run a verb and print its outcome, or one sentence on what went wrong."""
     try:
-        with ProgressBar(args.verb, quiet=args.quiet) as args.progress:
+        with ProgressBar(args.verb, quiet=args.quiet or not args.steps) as args.progress:
             args.progress.plan(args.steps)
             _expect_output_apart(args)
             outcome = args.run(args)
