@@ -174,13 +174,9 @@ class CarriedSettings:
 class FeedForwardSettings:
     """Goals of others, with the identified efforts: see the node `feedforward`."""
 
+    RETIRED = ('largest_slowdown',)
     results: str = setting('', 'folder of the results with the model')
-    enabled: bool = setting(
-        True,
-        'false: goals go on as they came',
-        dynamic=True,
-        former={'largest_slowdown': {1.0: True}},
-    )
+    enabled: bool = setting(True, 'false: goals go on as they came', dynamic=True)
     ramp: float = setting(
         0.5,
         'time in which what was commanded ahead of the feedback before a goal gives way',
