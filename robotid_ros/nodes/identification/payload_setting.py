@@ -1,6 +1,7 @@
 """The payload of a driver and of the relay: both are set, or none; what was set before is kept."""
 
 from collections.abc import Mapping
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 import time
@@ -116,17 +117,14 @@ class _Places:
             return None
         topic, kind, read = self._driver.state
         found: list[Array] = []
-        stream = BatchedSubscription(self._node, _interface(kind), topic)
+        with closing(BatchedSubscription(self._node, _interface(kind), topic)) as stream:
 
-        def heard() -> bool:
-            bodies = map(read, stream.take_messages())
-            found.extend(body for body in bodies if body is not None)
-            return bool(found)
+            def heard() -> bool:
+                bodies = map(read, stream.take_messages())
+                found.extend(body for body in bodies if body is not None)
+                return bool(found)
 
-        try:
             wait_until(heard, DISCOVERY)
-        finally:
-            stream.close()
         return found[-1] if found else None
 
     def parameters(self) -> Mapping[str, Any] | None:
@@ -189,10 +187,9 @@ class _Places:
 
 def check_at_rest(node: Node, timeout: float) -> None:
     """Watch joint states for a moment; where a joint moves, or there are none, ControllerError."""
-    stream = BatchedSubscription(node, JointState, 'joint_states')
     seen: dict[str, list[float]] = {}
-    try:
-        end = time.monotonic() + timeout
+    end = time.monotonic() + timeout
+    with closing(BatchedSubscription(node, JointState, 'joint_states')) as stream:
         while time.monotonic() < end:
             for message in filter(is_well_formed, stream.take_messages()):
                 if not seen:
@@ -200,8 +197,6 @@ def check_at_rest(node: Node, timeout: float) -> None:
                 for name, position in zip(message.name, message.position, strict=False):
                     seen.setdefault(name, []).append(position)
             time.sleep(POLL_PERIOD)
-    finally:
-        stream.close()
     if not seen:
         raise ControllerError('there are no joint_states: nobody knows whether the robot rests')
     if moving := [name for name, q in seen.items() if not np.ptp(q) <= MAX_TRAVEL]:
