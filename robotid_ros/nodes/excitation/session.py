@@ -24,10 +24,9 @@ from ...node_settings import ExcitationNodeSettings
 from ..common.controller import check_controller, ControllerDescription
 from ..common.messages import State
 from ..common.processes import prefer_threads
+from .guardian import START_TIMEOUT
 from .supervisor import GoalPhase, SessionContext, Supervisor
 
-# A process that starts Python and joins the graph, on a machine that is busy [s].
-GUARDIAN_START_TIMEOUT = 45.0
 # Speed that an approach takes for the limit of joints that have none, or a higher one [rad/s].
 MAX_APPROACH_VELOCITY = 10.0
 # What may lie between the position that is held and the first one of a motion [rad or m]: the
@@ -63,7 +62,7 @@ class Session(Supervisor):
         prefer_threads(True)
         try:
             self.description = self.check_robot()
-            timeout = max(context.settings.timeout, GUARDIAN_START_TIMEOUT)
+            timeout = max(context.settings.timeout, START_TIMEOUT)
             self.guardian.wait_ready(timeout)
         except BaseException:
             self.close()
