@@ -18,7 +18,7 @@ from ...exceptions import RecordingError, RobotIdError
 from ...node_settings import IdentificationNodeSettings
 from ..common import runtime
 from ..common.batched_subscription import BatchedSubscription
-from ..common.messages import is_well_formed, log_findings, one_line, stack_joint_states
+from ..common.messages import log_findings, one_line, stack_joint_states
 from ..common.runtime import LATCHED, serve, start_thread, WorkerNode
 from ..common.worker_process import run_in_process
 from .gain_proposal import GainUpdate
@@ -211,8 +211,7 @@ class IdentificationNode(WorkerNode):
         if self._live is None or self._robot is None:
             return
         prediction, stream = self._live
-        messages = list(filter(is_well_formed, stream.take_messages()))
-        states = stack_joint_states(messages, self._robot.joints)
+        states = stack_joint_states(stream.take_messages(), self._robot.joints)
         prediction.update(states.stamp, states.position, states.effort)
         for follower in self._followers:
             follower.update(states)

@@ -13,14 +13,7 @@ from ...core.model import build_robot, Robot
 from ...exceptions import RobotIdError
 from ...files.formats.joint_table import JointTable
 from ..common.batched_subscription import BatchedSubscription
-from ..common.messages import (
-    is_well_formed,
-    one_line,
-    stack_joint_states,
-    State,
-    status,
-    values_of,
-)
+from ..common.messages import one_line, stack_joint_states, State, status, values_of
 from ..common.runtime import LATCHED, LATCHED_HISTORY, start_thread, STEADY, WorkerNode
 
 if TYPE_CHECKING:
@@ -99,8 +92,7 @@ class ProgressTopic:
                 time.sleep(POLL_PERIOD)
             while self._is(session, State.EXCITING):
                 time.sleep(POLL_PERIOD)
-                messages = [*filter(is_well_formed, stream.take_messages())]
-                part = stack_joint_states(messages, robot.joints)
+                part = stack_joint_states(stream.take_messages(), robot.joints)
                 if len(part.stamp):
                     parts = [*parts[-MOST_PARTS:], part]
                 # A first piece that told nothing, as gaps are in it, is followed by another one.
