@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from importlib import import_module
 from typing import Any
 
 from builtin_interfaces.msg import Time
@@ -88,6 +89,12 @@ def one_line(error: BaseException) -> str:
 def format_seconds(nanoseconds: int) -> str:
     """Write a stamp in seconds, exactly."""
     return f'{nanoseconds // 10**9}.{nanoseconds % 10**9:09d}'
+
+
+def interface(name: str) -> Any:
+    """Class of a message or service by its full name, such as 'sensor_msgs/msg/JointState'."""
+    package, kind, last = name.split('/')
+    return getattr(import_module(f'{package}.{kind}'), last)
 
 
 def to_nanoseconds(time: Time) -> int:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from contextlib import closing
-from importlib import import_module
 from pathlib import Path
 import time
 from typing import Any
@@ -19,7 +18,7 @@ from ...files.atomic import new_names
 from ...files.export.makers import Driver, find_driver, RELAY
 from ...files.export.payload import read_body, write_body
 from ..common.batched_subscription import BatchedSubscription
-from ..common.messages import is_well_formed
+from ..common.messages import interface, is_well_formed
 from ..common.waiting import answer_of, wait_until
 from .gain_proposal import MAX_TRAVEL, OBSERVED_TIME, POLL_PERIOD
 
@@ -100,7 +99,7 @@ class _Places:
         if maker != RELAY:
             self._driver = find_driver(maker, frame, body, service)
             self._name = service or self._driver.service
-            self._client = node.create_client(_interface(self._driver.type), self._name)
+            self._client = node.create_client(interface(self._driver.type), self._name)
             waited.append(self._client.service_is_ready)
         wait_until(lambda: all(ready() for ready in waited), DISCOVERY)
         lacking = self._name if self._driver else f'{RELAY}/set_parameters_atomically'
@@ -117,7 +116,7 @@ class _Places:
             return None
         topic, kind, read = self._driver.state
         found: list[Array] = []
-        with closing(BatchedSubscription(self._node, _interface(kind), topic)) as stream:
+        with closing(BatchedSubscription(self._node, interface(kind), topic)) as stream:
 
             def heard() -> bool:
                 bodies = map(read, stream.take_messages())
@@ -162,7 +161,7 @@ class _Places:
         """Call the driver."""
         if self._driver is None:
             return
-        kind = _interface(self._driver.type)
+        kind = interface(self._driver.type)
         known = kind.Request.get_fields_and_field_types().keys()
         requests = (request(body) for request in self._driver.requests)
         fields = next((each for each in requests if each.keys() <= known), None)
@@ -201,11 +200,6 @@ def check_at_rest(node: Node, timeout: float) -> None:
         raise ControllerError('there are no joint_states: nobody knows whether the robot rests')
     if moving := [name for name, q in seen.items() if not np.ptp(q) <= MAX_TRAVEL]:
         raise ControllerError(f'the robot moves ({", ".join(moving)}): wait until it rests')
-
-
-def _interface(name: str) -> Any:
-    package, kind, interface = name.split('/')
-    return getattr(import_module(f'{package}.{kind}'), interface)
 
 
 def _fill(message: Any, fields: Mapping[str, Any]) -> None:

@@ -5,7 +5,6 @@ It is the second to watch the excitation: where that dies, the recording ends it
 """
 
 from collections.abc import Callable, Mapping
-import importlib
 from pathlib import Path
 from queue import SimpleQueue
 import threading
@@ -35,7 +34,7 @@ from ...files.bags.session import SESSION_TOPIC
 from ...files.provenance import versions
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller import CANCEL, ControllerClient, subscribe_states
-from ..common.messages import format_seconds, State, status, values_of
+from ..common.messages import format_seconds, interface, State, status, values_of
 from ..common.processes import is_alive, prefer_threads
 from ..common.runtime import ConfiguredNode, start_thread
 from ..common.waiting import run_in_executor
@@ -59,9 +58,7 @@ def subscribe(node: ConfiguredNode, controller: str) -> list[BatchedSubscription
         name = node.resolve_topic_name(topic)
         if name not in known:
             raise UnknownNameError('topic', name, tuple(sorted(known)))
-        # Such as 'sensor_msgs/msg/JointState'.
-        package, kind, message = known[name][0].split('/')
-        message_type = getattr(importlib.import_module(f'{package}.{kind}'), message)
+        message_type = interface(known[name][0])
         subscriptions.append(BatchedSubscription(node, message_type, topic, depth=depth))
     return subscriptions
 
