@@ -303,13 +303,9 @@ class SpeedScaling:
 
 class HardwareClient:
     """
-    Asks controller_manager for the state of its hardware.
+    Asks controller_manager for the state of its hardware, in the namespace of a controller.
 
-    Parameters
-    ----------
-    node : whose executor spins
-    controller : its name; controller_manager is in the same namespace
-
+    The executor of the node spins.
     """
 
     def __init__(self, node: Node, controller: str):

@@ -323,13 +323,8 @@ class FrozenWatch:
     Finds a joint whose position is bitwise the same while its reference moves on.
 
     A joint that sticks is behind its reference, too, but not by five times as much as before; one
-    that has not moved yet may stick by more.
-
-    Parameters
-    ----------
-    joints : in the order of the arrays
-    sticking : (n,) that a reference moves at least [rad or m]
-
+    that has not moved yet may stick by more. A reference moves by `sticking` (n,) [rad or m] at
+    least before that is asked.
     """
 
     def __init__(self, joints: Sequence[str], sticking: Array):
@@ -379,13 +374,8 @@ class VelocityWatch:
     """
     Finds a joint whose velocity differs from that of its positions by more than its limit.
 
-    One that is always zero, or smoothed, does not differ by so much.
-
-    Parameters
-    ----------
-    joints : in the order of the arrays
-    limit : (n,) velocities that they cannot have [rad/s or m/s]
-
+    One that is always zero, or smoothed, does not differ by so much. `limit` (n,) holds velocities
+    that the joints cannot have [rad/s or m/s].
     """
 
     def __init__(self, joints: Sequence[str], limit: Array):
@@ -475,13 +465,8 @@ class ReferenceWatch:
     Compares the controller's reference with the motion that was sent.
 
     A trajectory on its topic replaces the one of a goal, which then ends well: nobody has checked
-    where that goes. The topic's publisher may be one that nobody here has heard of yet.
-
-    Parameters
-    ----------
-    points : the motion
-    tolerance : (n,) how far the reference may be from it [rad or m]
-
+    where that goes. The topic's publisher may be one that nobody here has heard of yet. The
+    reference may be as far from the `points` as `tolerance` (n,) says [rad or m].
     """
 
     def __init__(self, points: Waypoints, tolerance: Array):
@@ -492,16 +477,7 @@ class ReferenceWatch:
         self._left = np.empty(0)
 
     def check(self, states: Sequence[Any], clock: MotionClock, now: float) -> None:
-        """
-        Compare the newest of the controller's states.
-
-        Parameters
-        ----------
-        states : that the clock has taken in
-        clock : time within the motion
-        now : time [s, any monotonic clock]
-
-        """
+        """Compare the newest of the states that the clock has taken in, at a time [s]."""
         # At another speed than the planned one the time within the motion is not exact.
         known = clock.start is not None and clock.exact and not clock.speed
         if not states or not known or now < self._compared + PERIOD:
@@ -563,12 +539,8 @@ class RecorderWatch:
     """
     Watches the recorder's heartbeat: a motion that nobody records is worth nothing.
 
-    Its methods raise `RecordingError` when nothing is recorded.
-
-    Parameters
-    ----------
-    node, session : which has to be recorded, a bag of an earlier session does not count
-
+    Its methods raise `RecordingError` when nothing of the session is recorded: a bag of an earlier
+    one does not count.
     """
 
     def __init__(self, node: Node, session: str):
@@ -638,12 +610,6 @@ class OtherClients:
 
     Two sessions that begin in the same instant may find each other, and both end; should neither
     know of the other yet, the later goal preempts the earlier one, whose session then ends.
-
-    Parameters
-    ----------
-    node : of the session
-    controller : its name
-
     """
 
     def __init__(self, node: Node, controller: str):
