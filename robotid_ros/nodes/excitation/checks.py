@@ -163,14 +163,9 @@ class Watchdog:
 
     def check_joint_states(self, states: JointTable, now: float, malformed: int = 0) -> None:
         """
-        Check what the sensors say since the last call, which may be nothing.
+        Check what the sensors say since the last call, which may be nothing, at a time [s].
 
-        Parameters
-        ----------
-        states : that can be read
-        now : time [s]
-        malformed : messages that cannot
-
+        So many messages were `malformed` meanwhile.
         """
         # A repeated stamp brings nothing new: it counts as silence.
         heard = bool(len(states.stamp)) and int(states.stamp[-1]) != self._stamp
@@ -203,14 +198,7 @@ class Watchdog:
         raise SilentRobotError(text, self.joints)
 
     def check_locked(self, messages: Sequence[Any]) -> None:
-        """
-        Check that the joints that do not take part stand where the model has them.
-
-        Parameters
-        ----------
-        messages : sensor_msgs/JointState, well formed; some of them need not name these joints
-
-        """
+        """Check well-formed JointState: joints that do not take part stand as in the model."""
         for message in messages if self._locked else ():
             for name, position in zip(message.name, message.position, strict=False):
                 place = self._locked.get(name, position)
@@ -339,16 +327,7 @@ class FrozenWatch:
         self._since, self._position, self._reference = np.full((3, len(self._joints)), np.nan)
 
     def check(self, stamp: float, position: Array, reference: Array, error: Array) -> None:
-        """
-        Check the newest states.
-
-        Parameters
-        ----------
-        stamp : of the joint states [s]
-        position : (n,), NaN before the first joint states
-        reference, error : (n,) of the controller
-
-        """
+        """Check stamp [s] and position (n,), NaN before the first, with the controller's (n,)."""
         changed = position != self._position
         self._first = np.where(np.isnan(self._first), position, self._first)
         self._travel = np.fmax(self._travel, np.abs(position - self._first))
@@ -425,15 +404,9 @@ def describe_violation(
 
     On the way a controller stops at the first state beyond a tolerance, at the end with the last
     one whose reference is still there. From the next state on it holds what it measured: whoever
-    brakes is away from that, whichever joint was the reason.
-
-    Parameters
-    ----------
-    states : well formed, since the motion was sent, oldest first; some may be lost
-    joints : in the order of the arrays
-    tolerance : (n,) [rad or m]
-    end : (n,) where the motion ends, if the violated tolerance is that of the end
-
+    brakes is away from that, whichever joint was the reason. `states` are well formed and those
+    since the motion was sent, oldest first; `tolerance` is (n,) [rad or m], and `end` (n,) where
+    the motion ends, if that tolerance is violated.
     """
 
     def values(point: Any, state: Any) -> Array:

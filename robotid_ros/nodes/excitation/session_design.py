@@ -206,19 +206,10 @@ def read_positions(
     node: Node, joints: Sequence[str], timeout: float, listening: float = LISTENING
 ) -> dict[str, float]:
     """
-    Listen to the joint states, also those of several publishers.
+    Listen to the joint states, also those of several publishers; return finite positions by joint.
 
-    Parameters
-    ----------
-    node : that subscribes
-    joints : that must be heard
-    timeout : longest wait for them [s]; else a `ControllerError`
-    listening : how long others may take [s]
-
-    Returns
-    -------
-    Finite positions by joint, of all that were heard.
-
+    `joints` must be heard within `timeout` [s], or it is a `ControllerError`; others may take
+    `listening` [s].
     """
     positions: dict[str, float] = {}
     end = time.monotonic() + listening

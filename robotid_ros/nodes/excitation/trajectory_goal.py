@@ -164,18 +164,9 @@ class TrajectoryClient(ControllerClient):
 
 class TrajectoryGoal:
     """
-    A goal that was sent.
+    A goal that was sent, by the future of its handle.
 
-    Parameters
-    ----------
-    client : of its controller
-    joints : that it moves
-    handle : future of its handle
-
-    Attributes
-    ----------
-    violated : PATH_ or END_VIOLATED where the controller has stopped it by a tolerance, else None
-
+    `violated` is PATH_ or END_VIOLATED where the controller has stopped it by a tolerance.
     """
 
     def __init__(self, client: TrajectoryClient, joints: Sequence[str], handle: Any):
