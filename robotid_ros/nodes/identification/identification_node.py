@@ -35,8 +35,9 @@ from .result_messages import (
     summary_message,
 )
 
-# How often joint states are taken [s]: a contact may be told so much later.
-POLL_PERIOD = 0.005
+# How often joint states are taken [s]: a contact may be told so much later; and how often
+# predicted efforts are told.
+POLL_PERIOD, PREDICTION_PERIOD = 0.005, 0.02
 # Every sample of the validation is kept for subscribers that come late: 20 s at 1 kHz.
 SERIES_QOS = QoSProfile(depth=20000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 # Characters of a path that somebody else wrote.
@@ -88,7 +89,7 @@ class IdentificationNode(WorkerNode):
             self.create_timer(period, self.guard.wrap('joint_states', callback), autostart=False)
             for period, callback in (
                 (POLL_PERIOD, self._take_joint_states),
-                (1.0 / self.settings.live_rate, self._publish_prediction),
+                (PREDICTION_PERIOD, self._publish_prediction),
             )
         ]
         self.publish_state('idle', 'waiting for a recording')

@@ -39,6 +39,9 @@ from ..common.processes import is_alive, prefer_threads
 from ..common.runtime import ConfiguredNode, start_thread
 from ..common.waiting import run_in_executor
 
+# Messages that may wait to be written: 5 s at 1 kHz.
+DEPTH = 5000
+
 
 def subscribe(node: ConfiguredNode, controller: str) -> list[BatchedSubscription]:
     """
@@ -46,10 +49,9 @@ def subscribe(node: ConfiguredNode, controller: str) -> list[BatchedSubscription
 
     A topic of the settings that nobody publishes is an UnknownNameError.
     """
-    depth = node.configuration.recorder.depth
     subscriptions = [
-        BatchedSubscription(node, JointState, 'joint_states', depth=depth),
-        subscribe_states(node, controller, depth=depth),
+        BatchedSubscription(node, JointState, 'joint_states', depth=DEPTH),
+        subscribe_states(node, controller, depth=DEPTH),
         BatchedSubscription(node, String, 'robot_description', depth=1, latched=True),
         BatchedSubscription(node, JointTrajectory, 'excitation/reference', depth=10, latched=True),
     ]
@@ -59,7 +61,7 @@ def subscribe(node: ConfiguredNode, controller: str) -> list[BatchedSubscription
         if name not in known:
             raise UnknownNameError('topic', name, tuple(sorted(known)))
         message_type = interface(known[name][0])
-        subscriptions.append(BatchedSubscription(node, message_type, topic, depth=depth))
+        subscriptions.append(BatchedSubscription(node, message_type, topic, depth=DEPTH))
     return subscriptions
 
 
@@ -169,8 +171,7 @@ class SessionWatch:
         return self._last
 
 
-# How often the middleware's queues are emptied [s]: `recorder.depth` holds many times what a
-# period brings.
+# How often the middleware's queues are emptied [s]: they hold many times what a period brings.
 POLL_PERIOD = 0.02
 # Longest time that one turn counts as silence of the excitation [s]: this process may be the one
 # that was held up.
