@@ -86,12 +86,11 @@ class ExcitationNodeSettings(ExcitationSettings):
 class RecorderSettings:
     """Where recordings go and what is added to them."""
 
+    RETIRED = ('depth',)
+
     folder: str = setting('recordings', 'folder of the recordings; made when missing')
     name: str = setting('', "name of a recording; empty: the robot's name and the date")
     topics: tuple[str, ...] = setting((), 'topics to record besides those that are needed')
-    depth: int = setting(
-        5000, 'messages that may wait to be written', minimum=100, maximum=1000000
-    )
 
 
 @dataclass(frozen=True)
@@ -134,14 +133,13 @@ class PayloadIdentificationSettings:
 class IdentificationNodeSettings(IdentificationSettings):
     """The estimation, where its files go, and what follows from it."""
 
+    RETIRED = ('live_rate',)
+
     output_dir: str = setting('', "where results go; empty: '<recording>_identified'")
     folders: tuple[str, ...] = setting(
         (), 'folders besides recorder.folder below which recordings may be identified'
     )
     time_limit: float = setting(900.0, 'longest identification', unit='s', minimum=1.0)
-    live_rate: float = setting(
-        50.0, 'rate of predicted effort and residual', unit='Hz', minimum=1.0, maximum=1000.0
-    )
     live_cutoff: float = setting(
         10.0, 'corner of the causal filter of live prediction', unit='Hz', minimum=0.1
     )
@@ -174,13 +172,9 @@ class CarriedSettings:
 class FeedForwardSettings:
     """Goals of others, with the identified efforts: see the node `feedforward`."""
 
+    RETIRED = ('largest_slowdown',)
     results: str = setting('', 'folder of the results with the model')
-    enabled: bool = setting(
-        True,
-        'false: goals go on as they came',
-        dynamic=True,
-        former={'largest_slowdown': {1.0: True}},
-    )
+    enabled: bool = setting(True, 'false: goals go on as they came', dynamic=True)
     ramp: float = setting(
         0.5,
         'time in which what was commanded ahead of the feedback before a goal gives way',

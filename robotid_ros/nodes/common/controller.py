@@ -126,15 +126,9 @@ class ControllerDescription(Controller):
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the controller by plain values, as a recording keeps it."""
-        return {
-            'name': self.name,
-            'type': self.type,
-            'rate': self.rate,
-            'joints': list(self.joints),
-            'command_interfaces': list(self.command_interfaces),
-            'state_interfaces': list(self.state_interfaces),
-            'gains': {joint: dict(gains) for joint, gains in self.gains.items()},
-        }
+        found = {k: list(v) if isinstance(v, tuple) else v for k, v in vars(self).items()}
+        del found['values']
+        return found
 
 
 def check_controller(controller: ControllerDescription, robot: Robot) -> None:
@@ -309,13 +303,9 @@ class SpeedScaling:
 
 class HardwareClient:
     """
-    Asks controller_manager for the state of its hardware.
+    Asks controller_manager for the state of its hardware, in the namespace of a controller.
 
-    Parameters
-    ----------
-    node : whose executor spins
-    controller : its name; controller_manager is in the same namespace
-
+    The executor of the node spins.
     """
 
     def __init__(self, node: Node, controller: str):

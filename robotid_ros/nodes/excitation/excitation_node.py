@@ -13,6 +13,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
+from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
 from ...core.excitation.settings import payload_settings
@@ -23,7 +24,7 @@ from ...files.configuration import read_urdf
 from ...node_settings import ExcitationNodeSettings
 from ..common import runtime
 from ..common.messages import format_seconds, one_line, State, values_of
-from ..common.runtime import LATCHED, serve, start_thread, STEADY, WorkerNode
+from ..common.runtime import in_thread, LATCHED, serve, STEADY, WorkerNode
 from .rehearsal import Rehearsals
 from .session import Session
 from .session_design import check_design, SessionDesign
@@ -83,8 +84,9 @@ class Excitation(WorkerNode):
             jobs[kind] = partial(self._run_verification, kind), 'verifying'
         for name, (job, what) in jobs.items():
             # A request that waits for its answer holds up those of its own service alone.
-            own, ask = MutuallyExclusiveCallbackGroup(), partial(self._request, job, what)
-            serve(self, name, ask, start_thread, qos_profile=SERVICE_QUEUE, callback_group=own)
+            own, callback = MutuallyExclusiveCallbackGroup(), partial(self._on_job, job, what)
+            queue = {'qos_profile': SERVICE_QUEUE, 'callback_group': own}
+            self.create_service(Trigger, f'~/{name}', callback, **queue)
         for name, work in (('stop', self._stop_all), ('show', self._show)):
             serve(self, name, work, qos_profile=SERVICE_QUEUE, callback_group=group)
         self._moving: tuple[str, str, dict[str, Any]] | None = None
@@ -112,14 +114,17 @@ class Excitation(WorkerNode):
         except RobotIdError as error:
             self.get_logger().warning(f'~/workspace is not shown: {one_line(error)}')
 
-    def _request(self, job: Job, what: str) -> str:
-        """Start a job; return once it has accepted the request, or raise why it has not."""
+    async def _on_job(
+        self, job: Job, what: str, _: Trigger.Request, response: Trigger.Response
+    ) -> Trigger.Response:
+        """Start a job at once; answer when it has accepted the request, or why it has not."""
         refusals = SimpleQueue[str]()
         if not self._start_job(job, refusals.put):
-            raise RobotIdError('busy: call ~/stop first')
-        if refusal := refusals.get():
-            raise RobotIdError(refusal)
-        return f'{what}: see ~/state'
+            response.message = 'busy: call ~/stop first'
+            return response
+        refusal = await in_thread(self, refusals.get)
+        response.success, response.message = not refusal, refusal or f'{what}: see ~/state'
+        return response
 
     def _stop_all(self) -> str:
         busy = self.busy

@@ -52,6 +52,8 @@ _REASONS = {
 # [s]: 3 are usual, and 15 on a busy machine, but some hung for two minutes where many nodes joined
 # the graph at once.
 FIRST_ATTEMPT = 15.0
+# How long a process may take that starts Python and joins the graph, on a busy machine [s].
+START_TIMEOUT = 45.0
 # How often a sign of life is given at the most [s].
 BEAT_PERIOD = 0.05
 # How long the guardian looks for the controller's cancel service before it gives up [s].

@@ -32,7 +32,7 @@ from ...files.results_file import read_results
 from ...files.verification import EffortRow
 from ...node_settings import GainProposalSettings
 from ..common.controller import by_joint, ControllerDescription, is_well_formed_state, STATE_TYPE
-from ..common.messages import is_well_formed, stack_joint_states, stamps_to_nanoseconds
+from ..common.messages import stack_joint_states, stamps_to_nanoseconds
 
 # States of a motion that must be there: lost ones are no reason to doubt a root mean square.
 LEAST_STATES = 50
@@ -106,8 +106,7 @@ class MotionLog:
 
     @cached_property
     def _measured(self) -> JointTable:
-        joint_states = _decode(self.joint_states, JointState)
-        return stack_joint_states(list(filter(is_well_formed, joint_states)), self.joints)
+        return stack_joint_states(_decode(self.joint_states, JointState), self.joints)
 
     def _samples(self) -> tuple[NDArray[np.int64], Array, Array]:
         """Stamps, positions, efforts: commanded ones where joint states hold none."""

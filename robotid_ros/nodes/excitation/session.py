@@ -24,10 +24,9 @@ from ...node_settings import ExcitationNodeSettings
 from ..common.controller import check_controller, ControllerDescription
 from ..common.messages import State
 from ..common.processes import prefer_threads
+from .guardian import START_TIMEOUT
 from .supervisor import GoalPhase, SessionContext, Supervisor
 
-# A process that starts Python and joins the graph, on a machine that is busy [s].
-GUARDIAN_START_TIMEOUT = 45.0
 # Speed that an approach takes for the limit of joints that have none, or a higher one [rad/s].
 MAX_APPROACH_VELOCITY = 10.0
 # What may lie between the position that is held and the first one of a motion [rad or m]: the
@@ -63,7 +62,7 @@ class Session(Supervisor):
         prefer_threads(True)
         try:
             self.description = self.check_robot()
-            timeout = max(context.settings.timeout, GUARDIAN_START_TIMEOUT)
+            timeout = max(context.settings.timeout, START_TIMEOUT)
             self.guardian.wait_ready(timeout)
         except BaseException:
             self.close()
@@ -195,14 +194,9 @@ def let_in(robot: Robot, start: Array, goal: Array, tolerance: Array) -> Robot:
     Widen limits to where an approach begins, if it is a little outside and leads inside.
 
     Joints rest beyond a limit by what calibrations, stops and gravity make of it. An approach is a
-    straight line in joint space: from there each joint moves towards its limits only.
-
-    Parameters
-    ----------
-    robot : with its limits
-    start, goal : (n,) of the approach [rad or m]
-    tolerance : (n,) how far beyond its limits a joint may be, as while it moves [rad or m]
-
+    straight line in joint space: from there each joint moves towards its limits only. It goes from
+    `start` to `goal` (n,); a joint may be as far beyond its limits as `tolerance` (n,) says, as it
+    may while it moves [rad or m].
     """
     limits = robot.limits
     beyond = np.maximum(limits.lower - start, start - limits.upper)

@@ -122,16 +122,9 @@ class SessionContext:
 
 class GoalPhase(NamedTuple):
     """
-    What a goal is a part of.
+    What a goal is a part of: the state that is published meanwhile, and what is being done.
 
-    Parameters
-    ----------
-    state : that is published meanwhile
-    what : is being done
-    periods : of the motion
-    duration : of all goals, None: of this one [s]
-    before : goals of the same phase that have run
-
+    Its goals last for `duration` in all [s], None: as long as this one; some have run `before`.
     """
 
     state: State

@@ -46,6 +46,7 @@ def trajectory_message(
     Without, it is a motion of this package, which starts as it is received and ends at rest. Where
     it does not, or holds values that are not finite, that is a TrajectoryError.
     """
+    # A controller that commands no efforts refuses points that have some.
     tau = np.empty((len(points.time), 0)) if points.tau is None else points.tau
     # Where velocities alone shape the motion, accelerations would shape it otherwise.
     ddq = tau[:, :0] if isinstance(points, CubicWaypoints) else points.ddq
@@ -163,18 +164,9 @@ class TrajectoryClient(ControllerClient):
 
 class TrajectoryGoal:
     """
-    A goal that was sent.
+    A goal that was sent, by the future of its handle.
 
-    Parameters
-    ----------
-    client : of its controller
-    joints : that it moves
-    handle : future of its handle
-
-    Attributes
-    ----------
-    violated : PATH_ or END_VIOLATED where the controller has stopped it by a tolerance, else None
-
+    `violated` is PATH_ or END_VIOLATED where the controller has stopped it by a tolerance.
     """
 
     def __init__(self, client: TrajectoryClient, joints: Sequence[str], handle: Any):

@@ -18,7 +18,7 @@ from ...exceptions import RecordingError, RobotIdError
 from ...node_settings import IdentificationNodeSettings
 from ..common import runtime
 from ..common.batched_subscription import BatchedSubscription
-from ..common.messages import is_well_formed, log_findings, one_line, stack_joint_states
+from ..common.messages import log_findings, one_line, stack_joint_states
 from ..common.runtime import LATCHED, serve, start_thread, WorkerNode
 from ..common.worker_process import run_in_process
 from .gain_proposal import GainUpdate
@@ -35,8 +35,9 @@ from .result_messages import (
     summary_message,
 )
 
-# How often joint states are taken [s]: a contact may be told so much later.
-POLL_PERIOD = 0.005
+# How often joint states are taken [s]: a contact may be told so much later; and how often
+# predicted efforts are told.
+POLL_PERIOD, PREDICTION_PERIOD = 0.005, 0.02
 # Every sample of the validation is kept for subscribers that come late: 20 s at 1 kHz.
 SERIES_QOS = QoSProfile(depth=20000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 # Characters of a path that somebody else wrote.
@@ -88,7 +89,7 @@ class IdentificationNode(WorkerNode):
             self.create_timer(period, self.guard.wrap('joint_states', callback), autostart=False)
             for period, callback in (
                 (POLL_PERIOD, self._take_joint_states),
-                (1.0 / self.settings.live_rate, self._publish_prediction),
+                (PREDICTION_PERIOD, self._publish_prediction),
             )
         ]
         self.publish_state('idle', 'waiting for a recording')
@@ -211,8 +212,7 @@ class IdentificationNode(WorkerNode):
         if self._live is None or self._robot is None:
             return
         prediction, stream = self._live
-        messages = list(filter(is_well_formed, stream.take_messages()))
-        states = stack_joint_states(messages, self._robot.joints)
+        states = stack_joint_states(stream.take_messages(), self._robot.joints)
         prediction.update(states.stamp, states.position, states.effort)
         for follower in self._followers:
             follower.update(states)

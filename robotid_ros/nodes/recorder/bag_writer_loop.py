@@ -5,7 +5,6 @@ It is the second to watch the excitation: where that dies, the recording ends it
 """
 
 from collections.abc import Callable, Mapping
-import importlib
 from pathlib import Path
 from queue import SimpleQueue
 import threading
@@ -35,10 +34,13 @@ from ...files.bags.session import SESSION_TOPIC
 from ...files.provenance import versions
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller import CANCEL, ControllerClient, subscribe_states
-from ..common.messages import format_seconds, State, status, values_of
+from ..common.messages import format_seconds, interface, State, status, values_of
 from ..common.processes import is_alive, prefer_threads
 from ..common.runtime import ConfiguredNode, start_thread
 from ..common.waiting import run_in_executor
+
+# Messages that may wait to be written: 5 s at 1 kHz.
+DEPTH = 5000
 
 
 def subscribe(node: ConfiguredNode, controller: str) -> list[BatchedSubscription]:
@@ -47,10 +49,9 @@ def subscribe(node: ConfiguredNode, controller: str) -> list[BatchedSubscription
 
     A topic of the settings that nobody publishes is an UnknownNameError.
     """
-    depth = node.configuration.recorder.depth
     subscriptions = [
-        BatchedSubscription(node, JointState, 'joint_states', depth=depth),
-        subscribe_states(node, controller, depth=depth),
+        BatchedSubscription(node, JointState, 'joint_states', depth=DEPTH),
+        subscribe_states(node, controller, depth=DEPTH),
         BatchedSubscription(node, String, 'robot_description', depth=1, latched=True),
         BatchedSubscription(node, JointTrajectory, 'excitation/reference', depth=10, latched=True),
     ]
@@ -59,10 +60,8 @@ def subscribe(node: ConfiguredNode, controller: str) -> list[BatchedSubscription
         name = node.resolve_topic_name(topic)
         if name not in known:
             raise UnknownNameError('topic', name, tuple(sorted(known)))
-        # Such as 'sensor_msgs/msg/JointState'.
-        package, kind, message = known[name][0].split('/')
-        message_type = getattr(importlib.import_module(f'{package}.{kind}'), message)
-        subscriptions.append(BatchedSubscription(node, message_type, topic, depth=depth))
+        message_type = interface(known[name][0])
+        subscriptions.append(BatchedSubscription(node, message_type, topic, depth=DEPTH))
     return subscriptions
 
 
@@ -172,8 +171,7 @@ class SessionWatch:
         return self._last
 
 
-# How often the middleware's queues are emptied [s]: `recorder.depth` holds many times what a
-# period brings.
+# How often the middleware's queues are emptied [s]: they hold many times what a period brings.
 POLL_PERIOD = 0.02
 # Longest time that one turn counts as silence of the excitation [s]: this process may be the one
 # that was held up.

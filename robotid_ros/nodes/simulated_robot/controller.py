@@ -285,12 +285,7 @@ class SimulatedManager(Node):
     """
     Switches between two controllers in a cycle of the control loop, and is one of them.
 
-    Parameters
-    ----------
-    settings : names of the controllers
-    loop : that the trajectory controller commands at first
-    options : of `rclpy.node.Node`
-
+    The trajectory controller commands the loop at first; options are those of `rclpy.node.Node`.
     """
 
     def __init__(
