@@ -17,8 +17,7 @@ import numpy as np
 from ...exceptions import shortened
 from ...plant.urdf_reading import Joint
 from .bodies import explain_impossible, read_parts, render_description, spaced
-from .drives import explain_losses, FRICTION, ROTORS
-from .identified_model import IdentifiedModel
+from .identified_model import explain_losses, FRICTION, IdentifiedModel, ROTORS
 
 # Shapes of USD have this size, which a scale changes.
 SOLIDS = {'box': 'Cube', 'cylinder': 'Cylinder', 'capsule': 'Capsule', 'sphere': 'Sphere'}

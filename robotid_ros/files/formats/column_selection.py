@@ -6,7 +6,6 @@ Where names do not say it, joint states that only words tell, and what columns l
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-import functools
 import re
 
 import numpy as np
@@ -82,6 +81,22 @@ def find(table: ColumnTable, joints: Sequence[str]) -> dict[str, Selection]:
     Measured columns come before commanded ones, torques before currents; `joints` are those of the
     robot, where they are known.
     """
+
+    def rank(selection: Selection) -> tuple[object, ...]:
+        """Sort key: last are columns that are named, and not after joints: of a force sensor."""
+        meaning = selection.meaning
+        words = [key for key, _ in selection.members if isinstance(key, str)]
+        return (
+            bool(words and joints) and not match_names(words, joints),
+            meaning.reference,
+            meaning.current,
+            -meaning.score,
+            -len(selection.members),
+            # A stamp of the message before one of its reception.
+            meaning.quantity == 'time' and 'stamp' not in selection.pattern.lower(),
+            len(selection.pattern),
+        )
+
     selections = group(table.names, joints, table.places)
     found = {}
     for quantity in QUANTITIES:
@@ -91,16 +106,15 @@ def find(table: ColumnTable, joints: Sequence[str]) -> dict[str, Selection]:
             and (quantity == 'effort' or s.meaning.reference == (quantity == COMMAND))
         ]  # fmt: skip
         if fitting:
-            best, *others = sorted(fitting, key=functools.partial(_rank, joints=joints))
-            if quantity == 'time':
-                # A column of seconds and the one of nanoseconds that belongs to it are one.
-                start = re.sub(r'sec(ond)?s?$', '', best.pattern)
-                twin = re.compile(re.escape(start) + r'n(ano)?s(ec(ond)?s?)?$')
-                for other in others if start != best.pattern else ():
-                    if twin.match(other.pattern):
-                        pattern = f'{best.pattern}, {other.pattern}'
-                        best = replace(best, pattern=pattern, members=best.members + other.members)
-                        break
+            best, *others = sorted(fitting, key=rank)
+            # A column of seconds and the one of nanoseconds that belongs to it are one.
+            start = re.sub(r'sec(ond)?s?$', '', best.pattern)
+            twin = re.compile(re.escape(start) + r'n(ano)?s(ec(ond)?s?)?$')
+            for other in others if quantity == 'time' and start != best.pattern else ():
+                if twin.match(other.pattern):
+                    pattern = f'{best.pattern}, {other.pattern}'
+                    best = replace(best, pattern=pattern, members=best.members + other.members)
+                    break
             found[quantity] = replace(best, others=tuple(others))
     return found
 
@@ -121,26 +135,6 @@ def _times(table: ColumnTable) -> list[Selection]:
     counts = [name for name, step in steps.items() if (step == 1).all() or (step == 0).all()]
     kept = [name for name in times if name not in counts] or times
     return [Selection(name, ((None, name),), meant[name]) for name in kept]
-
-
-def _rank(selection: Selection, joints: Sequence[str]) -> tuple[object, ...]:
-    """
-    Sort key: the likeliest first; a stamp of the message before one of its reception.
-
-    Last are columns that are named, and not after joints of the robot: those of a force sensor.
-    """
-    meaning = selection.meaning
-    stamp = 'stamp' not in selection.pattern.lower()
-    words = [key for key, _ in selection.members if isinstance(key, str)]
-    return (
-        bool(words and joints) and not match_names(words, joints),
-        meaning.reference,
-        meaning.current,
-        -meaning.score,
-        -len(selection.members),
-        stamp if meaning.quantity == 'time' else False,
-        len(selection.pattern),
-    )
 
 
 def columns_of_joints(
