@@ -1,7 +1,7 @@
 """What is in a recording, how good it is, and what it can be used for."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 import contextlib
 from dataclasses import dataclass
 import itertools
@@ -13,7 +13,6 @@ from ...core.finding_codes import finding
 from ...core.findings import Finding
 from ...core.signals.derived_efforts import refuse_derived_efforts
 from ...core.signals.invalid_samples import clipped_samples
-from ...core.signals.periodic import MIN_PERIODS
 from ...core.signals.recording import MAX_SAMPLES, Phase, range_of_positions
 from ...core.signals.resampling import MIN_TRAVEL, resample_uniformly
 from ...core.signals.samples import SignalSettings
@@ -42,7 +41,6 @@ from .storage import Bag
 NEGATIVE_WORK = 0.5
 MAX_CLIPPED = 0.01  # share of clipped samples beyond which work says nothing about the sign
 MIN_MESSAGES = 0.25  # share of the fullest publisher's messages below which another is left out
-EXCITING = 'exciting'
 # Intervals of so many usual ones are gaps: one lost message makes it 2, jitter stays below.
 GAP_FACTOR = 1.8
 
@@ -204,27 +202,6 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
         )
 
 
-def _averaging(session: RecordedSession, phases: tuple[Phase, ...]) -> tuple[bool, str]:
-    """Tell whether two whole periods of the excitation are there, and else why not."""
-    plan = session.trajectories.get(EXCITING)
-    if not isinstance(plan, Mapping):
-        return False, 'no excitation trajectory'
-    period = plan.get('period')
-    if not isinstance(period, int | float) or not period > 0.0:
-        return False, 'the excitation trajectory has no period'
-    run = next((phase for phase in phases if phase.name == EXCITING), None)
-    if run is None:
-        return False, 'the excitation was not run'
-    if not run.steady:
-        return False, 'the speed changed during the excitation'
-    if run.rests:
-        return False, 'the robot rested between the periods'
-    seconds, period = run.stop - run.start, period / run.speed[0]
-    return seconds >= MIN_PERIODS * period, (
-        f'{seconds:.3g} s of a period of {period:.3g} s: two whole periods are needed'
-    )
-
-
 def timing_of(raw: np.ndarray, stamp: np.ndarray) -> Timing:
     """Measure stamps [ns]: odd ones as they came (`raw`), everything else on one clock."""
     repeated, backward = int((np.diff(raw) == 0).sum()), int((np.diff(raw) < 0).sum())
@@ -269,7 +246,6 @@ def _suitability(
             efforts and not obstacle,
             obstacle or 'no joint that moves has a live effort',
         ),
-        'period averaging, mle': _averaging(session, phases),
         'validation': (validated, 'no validation phase: use --part'),
         'didim': (
             replay,

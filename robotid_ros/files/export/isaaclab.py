@@ -15,7 +15,6 @@ import re
 import numpy as np
 
 from ...exceptions import shortened
-from ...plant.urdf_reading import Joint
 from .bodies import explain_impossible, read_parts, render_description, spaced
 from .identified_model import explain_losses, FRICTION, IdentifiedModel, ROTORS
 
@@ -77,7 +76,8 @@ def isaaclab(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
     filters = {
         'listed': lambda numbers: f'({", ".join(spaced(numbers).split())})',
         'turn_to': _turn_to,
-        'middle': _middle,
+        # Nearest to 0 within the limits.
+        'middle': lambda j: float(np.clip(0.0, j.lower, j.upper)) if j.lower < j.upper else 0.0,
         'plain': lambda text: text.replace('\\', '/').replace('"', "'"),
     }
     templates = {'.usda': 'isaaclab.usda.jinja', '_cfg.py': 'isaaclab.py.jinja'}
@@ -107,8 +107,3 @@ def _turn_to(axis: np.ndarray) -> np.ndarray:
     place = np.eye(4)
     place[:3, :3] = np.column_stack([x, y, np.cross(x, y)])
     return place
-
-
-def _middle(joint: Joint) -> float:
-    """Return the position of a joint that is nearest to 0 within its limits."""
-    return float(np.clip(0.0, joint.lower, joint.upper)) if joint.lower < joint.upper else 0.0

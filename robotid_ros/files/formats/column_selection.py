@@ -97,13 +97,26 @@ def find(table: ColumnTable, joints: Sequence[str]) -> dict[str, Selection]:
             len(selection.pattern),
         )
 
-    selections = group(table.names, joints, table.places)
+    # Numbers of a column say that it is one of a joint's; those of a group that it is in do not.
+    names = [name for name in table.names if not re.search(r'\d[^./]*$', name)]
+    meant = {name: meaning for name in names if (meaning := understand(name))}
+    meant = {name: DATE for name in table.units} | meant
+    times = [name for name, meaning in meant.items() if meaning.quantity == 'time']
+    # Counts of the rows and what never changes, as the day, count only where there is no other.
+    steps = {n: np.diff(x) for n, x in (table.read(times) if len(times) > 1 else {}).items()}
+    counts = [name for name, step in steps.items() if (step == 1).all() or (step == 0).all()]
+    times = [name for name in times if name not in counts] or times
+    selections = [
+        *(s for s in group(table.names, joints, table.places) if s.meaning.quantity != 'time'),
+        *(Selection(name, ((None, name),), meant[name]) for name in times),
+    ]
     found = {}
     for quantity in QUANTITIES:
-        fitting = _times(table) if quantity == 'time' else [
+        commanded, either = quantity == COMMAND, quantity in ('time', 'effort')
+        fitting = [
             s for s in selections
-            if s.meaning.quantity == (quantity, 'position')[quantity == COMMAND]
-            and (quantity == 'effort' or s.meaning.reference == (quantity == COMMAND))
+            if s.meaning.quantity == ('position' if commanded else quantity)
+            and (either or s.meaning.reference == commanded)
         ]  # fmt: skip
         if fitting:
             best, *others = sorted(fitting, key=rank)
@@ -117,24 +130,6 @@ def find(table: ColumnTable, joints: Sequence[str]) -> dict[str, Selection]:
                     break
             found[quantity] = replace(best, others=tuple(others))
     return found
-
-
-def _times(table: ColumnTable) -> list[Selection]:
-    """
-    Return the columns that are times by their names or as dates.
-
-    Mere counts of the rows and what never changes, as the day, count only where there is no other.
-    """
-    # Numbers of a column say that it is one of a joint's; those of a group that it is in do not.
-    names = [name for name in table.names if not re.search(r'\d[^./]*$', name)]
-    meant = {name: meaning for name in names if (meaning := understand(name))}
-    meant = {name: DATE for name in table.units} | meant
-    times = [name for name, meaning in meant.items() if meaning.quantity == 'time']
-    columns = table.read(times) if len(times) > 1 else {}
-    steps = {name: np.diff(values) for name, values in columns.items()}
-    counts = [name for name, step in steps.items() if (step == 1).all() or (step == 0).all()]
-    kept = [name for name in times if name not in counts] or times
-    return [Selection(name, ((None, name),), meant[name]) for name in kept]
 
 
 def columns_of_joints(
