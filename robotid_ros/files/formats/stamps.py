@@ -91,9 +91,6 @@ def _joined(stamp: np.ndarray, values: Values) -> tuple[np.ndarray, Values]:
 LATEST = 2.0**31
 # Share of the rows that move on under the stamp of the row before, from which a clock is coarse.
 MOSTLY = 0.5
-# Rows of a damaged beginning or end: this share at most, so many times as far from the middle as
-# all others reach.
-STRAYS, FAR = 0.01, 10.0
 # Times between the years 2000 and 2040, with steps of robots, are dates [s].
 _YEARS, _DATED_STEPS = (946684800.0, 2208988800.0), (2e-5, 2.0)
 # Units that a clock counts in, the rates of logs [Hz] that tell them apart, and the share of its
@@ -177,14 +174,6 @@ def make_stamps(
         columns = selection.pattern
         spread.insert(0, finding('time_unit_assumed', columns=columns, unit=unit, reason=reason))
     return stamp, kept, [*spread, *notes]
-
-
-def stray_times(time: np.ndarray) -> np.ndarray:
-    """Tell which times (N,) are those of damaged rows: few, and far from all others."""
-    known = time[np.isfinite(time)].astype(float)
-    low, middle, high = np.quantile(known if len(known) else [0.0], (STRAYS, 0.5, 1.0 - STRAYS))
-    far = np.abs(time - middle) > FAR * (high - low)
-    return far if far.mean() <= STRAYS else np.zeros_like(far)
 
 
 def _unit(time: np.ndarray, name: str, motion: Values) -> tuple[str, str]:

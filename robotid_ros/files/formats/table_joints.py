@@ -14,7 +14,7 @@ from .column_names import match_names, words_of
 from .column_selection import columns_of_joints, echoed_columns, find, missing, select
 from .joint_table import COMMAND, FIELDS, JointTable
 from .read_options import NEEDED, ReadOptions
-from .stamps import align_rows, make_stamps, stray_times, Values
+from .stamps import align_rows, make_stamps, Values
 from .table import Columns, ColumnTable
 from .units import (
     canonical,
@@ -30,6 +30,9 @@ from .units import (
 
 # A position beyond so many times its limit, and inside it in degrees, is one in degrees.
 BEYOND_LIMIT, INSIDE_LIMIT = 2.0, 1.1
+# Rows of a damaged beginning or end: this share at most, so many times as far from the middle as
+# all others reach.
+STRAYS, FAR = 0.01, 10.0
 # Between these, the largest position of a log may be of a range that is scaled to ±100.
 NORMALISED = 90.0, 100.0
 
@@ -72,8 +75,15 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
     times = [name for _, name in found['time'].members] if 'time' in found else []
     columns = [*times, *(column for own in places.values() for column in own.values())]
     content = table.read(list(dict.fromkeys(columns)))
-    if times and (damaged := stray_times(content[times[0]])).any():
-        content = {name: np.where(damaged, math.nan, column) for name, column in content.items()}
+    if times:  # without rows of a damaged beginning or end: few, and far from all others
+        time = content[times[0]].astype(float)
+        known = time[np.isfinite(time)]
+        low, middle, high = np.quantile(
+            known if len(known) else [0.0], (STRAYS, 0.5, 1.0 - STRAYS)
+        )
+        far = np.abs(time - middle) > FAR * (high - low)
+        if far.any() and far.mean() <= STRAYS:
+            content = {name: np.where(far, math.nan, column) for name, column in content.items()}
     read = dict.fromkeys((*FIELDS, *wanted))
     values = {q: _matrix(content, places.get(q, {}), joints) for q in read}
     alternatives = found['effort'].others if 'effort' in automatic else ()

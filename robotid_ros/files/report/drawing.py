@@ -24,7 +24,7 @@ from ...core.replay.convergence_history import SimulatedPositions
 from ..comparison import Difference
 from ..results import Entry
 from ..torques_file import Torques
-from .templates import GOOD_PERCENT
+from .page import GOOD_PERCENT
 from .thinning import longest_stretch, PlacedMotion, thin
 
 # Seen on light and on dark ground alike (at least 3 to 1 on both).

@@ -16,7 +16,7 @@ from ..verdict_text import next_step, sentences, TITLES
 from ..verification import FEED_FORWARD, NEW_GAINS, PRESENT, Verification
 from . import drawing
 from .moving_arm import bodies_of, known_shares, scene
-from .templates import GOOD_PERCENT, render
+from .page import GOOD_PERCENT, render
 from .thinning import phases
 
 COLORS = {

@@ -17,7 +17,7 @@ from ...core.regression.random_effects import random_effects
 from ...exceptions import FileError
 from ...files.atomic import write_text
 from ...files.report.drawing import Plots
-from ...files.report.templates import render
+from ...files.report.page import render
 from ...files.results_file import REPORT
 from ..findings import find_all
 from ..fleet_table import factors_of_robots, read_robots, Robots
