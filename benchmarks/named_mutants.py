@@ -111,7 +111,7 @@ NAMED = {
     'mixed/variances': (
         ('a joint may get worse', 'and self._guards(errors)', ''),
     ),
-    'regression/shrinkage': (
+    'regression/penalty': (
         ('no hold on the plain fit', 'HOLD = 3e-4', 'HOLD = 0.0'),
     ),
     'signals/periodic': (

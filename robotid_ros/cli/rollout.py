@@ -17,7 +17,6 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..exceptions import RecordingError
 from . import shared_options as shared
 from .servo_identification import add_calibration_option, read_command_options
 from .terminal import format_number, print_paragraph, print_table, print_written
@@ -126,14 +125,9 @@ def _part(
     args: argparse.Namespace, robot: 'Robot', options: 'ReadOptions | None' = None
 ) -> 'Recording':
     """Return the chosen part of the log."""
-    from ..core.signals.recording import Recording
-
     args.progress.step('reading')
     log = shared.open_log_of(args, args.bag, robot, options)
-    chosen = shared.part_to_predict(log, args)
-    if not isinstance(chosen, Recording):
-        raise RecordingError(f"'{args.bag}' is too long to be simulated: choose --from and --to")
-    return chosen
+    return shared.in_memory(shared.part_to_predict(log, args))
 
 
 def _summary(found: 'Rollouts') -> str:

@@ -7,10 +7,11 @@ import math
 from pathlib import Path
 from typing import Any, cast, TYPE_CHECKING
 
-from ..exceptions import ConfigurationError, FileError, MissingPackageError
+from ..exceptions import ConfigurationError, FileError, MissingPackageError, RecordingError
 
 if TYPE_CHECKING:
     from ..core.model import Robot
+    from ..core.signals.recording import Recording
     from ..files.formats.read_options import ReadOptions
     from ..files.identification_input import AnyRecording, LogPart
     from ..files.results import Results
@@ -244,6 +245,18 @@ def part_to_predict(recording: 'AnyRecording', args: argparse.Namespace) -> 'Any
     part = selected_part(args)
     chosen, other = split(recording, part)
     return other if part is None and other is not None else chosen
+
+
+def in_memory(recording: 'AnyRecording') -> 'Recording':
+    """Return a recording for what simulates it; RecordingError where it is too long."""
+    from ..core.signals.recording import Recording
+
+    if not isinstance(recording, Recording):
+        raise RecordingError(
+            f"'{recording.source}' is too long to be simulated: choose a part of it by --from and "
+            '--to'
+        )
+    return recording
 
 
 def page_beside(results: str, kind: str, bag: str, output: str | None) -> Path:

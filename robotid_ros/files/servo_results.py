@@ -26,7 +26,7 @@ from .atomic import read_text, write_text
 from .export.identified_model import IdentifiedModel, Servo
 from .export.identified_urdf import identified_urdf
 from .export.mjcf import mjcf
-from .export.ranges import DRAWS, QUANTILES, range_of, ranges_files
+from .export.ranges import DRAWS, range_of, ranges_files
 from .identification_input import AnyRecording
 from .provenance import hash_of_recording, versions
 from .results import Results
@@ -194,19 +194,12 @@ class IdentifiedServos:
             least = {'kp': SOFTEST * values[0], 'bias': -np.inf}.get(key, 0.0)
             found[key] = np.maximum(values, least)
         # What stands for friction that is not plain, as in the model.
-        found['frictionloss'] += self._more_friction
+        known = {(p.symbol, p.joint): p.value for p in self.parameters}
+        plain = servo_model(self.robot, self.parameters).plain_friction
+        more = [plain[joint].coulomb - (known.get(('Fc', joint)) or 0.0) for joint in joints]
+        found['frictionloss'] += np.array(more)
         found['delay'] = found['delay'][:, 0]
         return found
-
-    @property
-    def _more_friction(self) -> np.ndarray:
-        """Plain friction in place of what the parameters `Fc` leave out, (n,)."""
-        values = {(p.symbol, p.joint): p.value for p in self.parameters}
-        plain = servo_model(self.robot, self.parameters).plain_friction
-        return np.array([
-            plain[joint].coulomb - (values.get(('Fc', joint)) or 0.0)
-            for joint in self.robot.joints
-        ])  # fmt: skip
 
     def put(self, draws: Mapping[str, np.ndarray], number: int) -> None:
         """Make the model that of a draw; its delay is not of the model."""
@@ -294,11 +287,9 @@ def servo_ranges(servos: IdentifiedServos) -> tuple[dict[str, bytes], list[str]]
     draws, units = servos.draws(DRAWS), {p.symbol: p.unit for p in servos.parameters}
 
     def table(key: str, values: np.ndarray) -> dict[str, Any]:
-        return {'unit': units.get(SYMBOLS[key], ''), **range_of(values[0], values[1:])}
+        return range_of(units.get(SYMBOLS[key], ''), values[0], values[1:])
 
-    content: dict[str, Any] = {'robot': servos.robot.name, 'draws': DRAWS}
-    content['quantiles'], content['delay'] = [*QUANTILES], table('delay', draws['delay'])
-    content['joints'] = {
+    joints = {
         joint: {
             key: table(key, draws[key][:, k])
             for key, symbol in SYMBOLS.items()
@@ -306,6 +297,7 @@ def servo_ranges(servos: IdentifiedServos) -> tuple[dict[str, bytes], list[str]]
         }
         for k, joint in enumerate(servos.robot.joints)
     }
+    content = {'delay': table('delay', draws['delay']), 'joints': joints}
     own = {key: values[1:] for key, values in draws.items()}
     own['joints'] = np.array(servos.robot.joints)
     notes = ['a range is of one parameter alone; draws.npz has whole sets of servos']
@@ -313,7 +305,7 @@ def servo_ranges(servos: IdentifiedServos) -> tuple[dict[str, bytes], list[str]]
     if unknown:
         names = ', '.join(unknown)
         notes.append(f'the log does not determine {names}: these do not vary')
-    return ranges_files(content, own), notes
+    return ranges_files(servos.robot.name, content, own), notes
 
 
 def roll_out_servos(

@@ -152,34 +152,19 @@ def fit_with_instruments(
 def fit_with_motion(
     recording: Recording, system: Rows, robot: ElasticRobot, base: BaseParameters, start: Estimate
 ) -> tuple[Estimate, list[Finding]]:
-    """Estimate again with the motion where encoders are noisy and periods known, and note it."""
-    if start.residual[robot.elastic_joints].max() < NOISY:
-        return start, []
-    periods = average_periods(recording, robot)
-    found = None if periods is None else _maximise(periods, robot, base, start)
-    if found is None:
-        return start, []
-    estimate = dataclasses.replace(
-        start,
-        value=found.value,
-        covariance=found.covariance,
-        classical=found.covariance,
-        residual=system.relative_residual(found.value),
-        method='ml',
-    )
-    return estimate, [finding('encoder_noise')]
-
-
-def _maximise(
-    periods: AveragePeriod, robot: ElasticRobot, base: BaseParameters, start: Estimate
-) -> MotionSolution | None:
     """
-    Estimate motion and parameters together from an estimate, or else from the description.
+    Estimate again with the motion where encoders are noisy and periods known, and note it.
 
-    Rows of a link have no torque: where noise is all that they hold, instruments may end near the
-    trivial solution, parameters of a link and its spring that are next to zero. The estimate
-    stands where it knows each spring better: a series hardly follows joints that stick for long.
+    It starts from the estimate, or else from the description: rows of a link have no torque, and
+    where noise is all that they hold, instruments may end near the trivial solution, parameters of
+    a link and its spring that are next to zero. The estimate stands where it knows each spring
+    better: a series hardly follows joints that stick for long.
     """
+    periods = None
+    if start.residual[robot.elastic_joints].max() >= NOISY:
+        periods = averaged_motion(recording, robot)
+    if periods is None:
+        return start, []
     springs = [base.names.index(f'K{j + 1}') for j in robot.elastic_joints]
 
     def worst(value: Array, covariance: Array) -> float:
@@ -188,14 +173,22 @@ def _maximise(
 
     known = worst(start.value, start.covariance)
     for first in (start.value, base.of(robot.prior)):
-        if np.all(first[springs] > 0.0):
-            found = maximum_likelihood(periods, robot, base, first)
-            if found is not None and worst(found.value, found.covariance) < known:
-                return found
-    return None
+        possible = np.all(first[springs] > 0.0)
+        found = maximum_likelihood(periods, robot, base, first) if possible else None
+        if found is not None and worst(found.value, found.covariance) < known:
+            estimate = dataclasses.replace(
+                start,
+                value=found.value,
+                covariance=found.covariance,
+                classical=found.covariance,
+                residual=system.relative_residual(found.value),
+                method='ml',
+            )
+            return estimate, [finding('encoder_noise')]
+    return start, []
 
 
-def average_periods(recording: Recording, robot: ElasticRobot) -> AveragePeriod | None:
+def averaged_motion(recording: Recording, robot: ElasticRobot) -> AveragePeriod | None:
     """Average the periods of a motion, or return None where that is not possible."""
     period = find_period(recording)
     if period is None:

@@ -17,7 +17,7 @@ from ..model.robot_builder import with_friction
 from ..regression.folds import folds
 from ..regression.least_squares import scaled_least_squares
 from ..regression.observation_system import System
-from ..regression.shrinkage import Penalty
+from ..regression.penalty import Penalty
 from ..signals.samples import SignalSettings
 from .columns import (
     column_scale,

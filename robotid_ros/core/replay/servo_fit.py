@@ -140,12 +140,6 @@ class ServoProblem:
         cost += float((self.precision * (theta - 1.0) ** 2).sum())
         return Fit(theta, states, residual, cost, run.asked)
 
-    def reweighted(self, fit: Fit) -> Fit:
-        """Weigh each joint by what is left of it."""
-        noise = np.sqrt(fit.joint_costs / self.windows.valid.sum())
-        self.weight = 1.0 / np.maximum(noise, max(1e-3 * noise.max(), 1e-9))
-        return self.evaluate(fit.theta, fit.states)
-
     def linearise(self, fit: Fit, sizes: Array) -> Linear:
         """Differentiate by parameters, whose sizes are (m,), and by initial states."""
         m, n, count = len(fit.theta), self.arm.robot.n, len(fit.states)
@@ -187,7 +181,10 @@ def minimise(
     sizes, (low, high) = problem.sizes(theta), problem.bounds(theta)
     fit = problem.evaluate(np.clip(theta, low, high), states)
     for iterations in rounds:
-        fit, damping = problem.reweighted(fit), 1e-3
+        # Each joint is weighted by what is left of it.
+        noise = np.sqrt(fit.joint_costs / problem.windows.valid.sum())
+        problem.weight = 1.0 / np.maximum(noise, max(1e-3 * noise.max(), 1e-9))
+        fit, damping = problem.evaluate(fit.theta, fit.states), 1e-3
         for _ in range(iterations):
             before = fit.cost
             linear = problem.linearise(fit, sizes)

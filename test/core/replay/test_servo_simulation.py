@@ -8,7 +8,7 @@ from robotid_ros.core.replay.commanded import _servo_arm
 from robotid_ros.core.replay.commanded_logs import commanded_log, make_windows
 from robotid_ros.core.replay.direct_model import mean_sign
 from robotid_ros.core.replay.servo_fit import ServoProblem
-from robotid_ros.core.replay.servo_simulation import mean_signs, simulate_servos, Windows
+from robotid_ros.core.replay.servo_simulation import batch_mean_sign, simulate_servos, Windows
 
 TRUTH = {
     'shoulder': {'stiffness': 18.0, 'damping': 0.6, 'armature': 0.028, 'Fc': 0.05},
@@ -73,7 +73,7 @@ def test_dry_friction_stops_and_holds_as_the_scalar_law_says():
     expected = [
         mean_sign(*map(float, each), 0.01) for each in zip(speed, rest, friction, strict=True)
     ]
-    np.testing.assert_allclose(mean_signs(speed, rest, friction, 0.01), expected, atol=1e-12)
+    np.testing.assert_allclose(batch_mean_sign(speed, rest, friction, 0.01), expected, atol=1e-12)
 
 
 def test_commands_are_held_and_late():
