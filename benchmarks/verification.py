@@ -15,6 +15,7 @@ import numpy as np
 from plant_session import follow, REST as HOLD
 
 from robotid_ros.core.excitation.trajectory import Trajectory, Waypoints, waypoints
+from robotid_ros.core.identification_settings import GainProposalSettings
 from robotid_ros.core.model import Robot
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.recording import Controller, Recording
@@ -23,7 +24,6 @@ from robotid_ros.core.verification.gains import propose_gains
 from robotid_ros.core.verification.tracking import Tracking, tracks_better
 from robotid_ros.files.configuration import Configuration
 from robotid_ros.files.trajectory_file import read_design
-from robotid_ros.node_settings import GainProposalSettings
 from robotid_ros.nodes.common.controller import JTC
 from robotid_ros.nodes.identification.gain_proposal import proposal_sentence
 from robotid_ros.simulation_settings import SimulationSettings

@@ -18,10 +18,11 @@ __version__ = '0.1.0'
 # Names of the library, by the module that has them.
 _NAMES = {
     'library': (
-        *('load', 'from_arrays', 'load_robot', 'identify', 'validate', 'design', 'save'),
+        *('load', 'from_arrays', 'load_robot', 'identify', 'validate', 'design'),
         *('plot', 'save_design', 'InverseDynamics'),
     ),
     'simulated_session': ('simulate',),
+    'files.collect_results': ('save',),
     'core.finding_codes': ('render',),
     'core.findings': ('Finding', 'Severity'),
     'core.model.robot': ('Robot',),
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from .core.signals.recording import Recording as Recording
     from .core.verdict import judge as judge, Verdict as Verdict
     from .exceptions import RobotIdError as RobotIdError
+    from .files.collect_results import save as save
     from .library import (
         design as design,
         from_arrays as from_arrays,
@@ -53,7 +55,6 @@ if TYPE_CHECKING:
         load as load,
         load_robot as load_robot,
         plot as plot,
-        save as save,
         save_design as save_design,
         validate as validate,
     )

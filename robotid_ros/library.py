@@ -24,12 +24,10 @@ from .core.regression.goodness_of_fit import Validation
 from .core.signals.recording import Recording
 from .exceptions import ConfigurationError, RecordingError, UnknownNameError
 from .files.bags import ChunkedRecording, open_recording
-from .files.collect_results import save as save_results
 from .files.configuration import Configuration, from_mapping, read_mapping, read_urdf
 from .files.export.identified_model import read_identified_model
 from .files.formats.read_options import QUANTITIES, ReadOptions
 from .files.identification_input import open_input, split
-from .files.results import Results
 from .files.robot_description import read_description
 from .files.trajectory_file import write_design
 
@@ -303,24 +301,6 @@ class InverseDynamics(dynamics.RobotDynamics):
         """
         model = read_identified_model(path)
         return cls(model.robot, model.chi)
-
-
-def save(result: Identification, log: Log, folder: PathLike) -> Results:
-    """
-    Write parameters.yaml, identified.urdf, torques.npz and report.html.
-
-    Parameters
-    ----------
-    result : what was found
-    log : where from
-    folder : made when missing; files of the same names are replaced
-
-    Raises
-    ------
-    FileError : the folder cannot be written
-
-    """
-    return save_results(result, log, folder)
 
 
 def plot(result: Identification | Validation, path: PathLike | None = None) -> Any:

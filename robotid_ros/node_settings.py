@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from .core.excitation.settings import ExcitationSettings, Until
-from .core.identification_settings import IdentificationSettings
+from .core.identification_settings import GainProposalSettings, IdentificationSettings
 from .core.monitoring.settings import ContactSettings, DriftSettings
 from .settings import setting
 
@@ -91,24 +91,6 @@ class RecorderSettings:
     folder: str = setting('recordings', 'folder of the recordings; made when missing')
     name: str = setting('', "name of a recording; empty: the robot's name and the date")
     topics: tuple[str, ...] = setting((), 'topics to record besides those that are needed')
-
-
-@dataclass(frozen=True)
-class GainProposalSettings:
-    """Gains proposed from the identified inertia J: `p = J ω²`, `d = 2 ζ J ω`."""
-
-    bandwidth: float = setting(
-        0.0, 'wanted ω_n; 0: the largest with 6 dB and 45° of margin', unit='rad/s', minimum=0.0
-    )
-    damping: float = setting(1.0, 'wanted ζ', minimum=0.1, maximum=10.0)
-    change: float = setting(
-        2.0, 'largest factor by which a gain may change at once', minimum=1.0, maximum=100.0
-    )
-    although_not_better: bool = setting(
-        False,
-        'try and set gains that a simulation, or ~/verify_gains, has found not better',
-        dynamic=True,
-    )
 
 
 @dataclass(frozen=True)

@@ -65,3 +65,21 @@ class IdentificationSettings:
     )
     signals: SignalSettings = setting(SignalSettings, 'from recording to samples')
     replay: ReplaySettings = setting(ReplaySettings, 'simulation, for didim, clie, cloe, oe, iv')
+
+
+@dataclasses.dataclass(frozen=True)
+class GainProposalSettings:
+    """Gains proposed from the identified inertia J: `p = J ω²`, `d = 2 ζ J ω`."""
+
+    bandwidth: float = setting(
+        0.0, 'wanted ω_n; 0: the largest with 6 dB and 45° of margin', unit='rad/s', minimum=0.0
+    )
+    damping: float = setting(1.0, 'wanted ζ', minimum=0.1, maximum=10.0)
+    change: float = setting(
+        2.0, 'largest factor by which a gain may change at once', minimum=1.0, maximum=100.0
+    )
+    although_not_better: bool = setting(
+        False,
+        'try and set gains that a simulation, or ~/verify_gains, has found not better',
+        dynamic=True,
+    )

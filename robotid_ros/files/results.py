@@ -8,7 +8,7 @@ from typing import Any, Never, TypedDict
 
 import numpy as np
 
-from ..core.excitation.next_problem import Known
+from ..core.excitation.problem import Known
 from ..core.findings import Finding
 from ..core.model.settings import RobotSettings
 from ..core.parameters.plain_friction import PlainFriction

@@ -1,8 +1,10 @@
 """Which robot of a fleet is not like the others, and which one changes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.stats import f, t
 
 from ..core.arrays import Array
@@ -10,8 +12,7 @@ from ..core.finding_codes import finding
 from ..core.findings import Finding
 from ..core.regression.observation_system import Factors
 from ..core.regression.random_effects import holm
-from .fleet_table import Robots
-from .friction_changes import find_changes
+from .pooling import Robots
 
 # Chance that any robot of a fleet in which nothing is wrong is accused, of each kind.
 SIGNIFICANT = 0.01
@@ -23,6 +24,124 @@ EXPLAINED = 0.5
 # parameters counted.
 SIGN, PAYLOAD = 'inverted_effort', 'undeclared_payload'
 OUTLIER, DRIFT = 'outlier', 'friction_drift'
+# Places of the sessions of a robot, in the order of time.
+Places = npt.NDArray[np.intp]
+# Sessions of a robot below which nothing is said of its changes.
+FEWEST_SESSIONS = 3
+# Median of the variance of two values over its mean, for Gaussian noise: χ² with one degree.
+MEDIAN_OF_SQUARES = 0.4549
+# Degrees of freedom that a median of squares keeps, as a share of those of their mean.
+EFFICIENCY = 0.37
+# Temperatures of two sessions whose difference says something [K].
+LEAST_KELVIN = 0.5
+
+
+def find_changes(
+    robots: Robots, kept: Sequence[int]
+) -> Iterator[tuple[float, float, dict[str, Any]]]:
+    """
+    Yield the likeliest change of each friction parameter of each robot that is kept.
+
+    Its step over the error of that, p of so large a step by chance, all places in time counted,
+    and the values of its finding.
+
+    Sessions are compared with how much those of one robot differ anyway: σ of successive
+    differences, by their median over the robots of the type, which few that change do not move.
+    """
+    places = [robots.of(robot) for robot in kept]
+    places = [own for own in places if len(own) >= FEWEST_SESSIONS]
+    if not places:
+        return
+    kelvin = _from_typical(robots.temperatures)
+    # σ of the slope over that of a session.
+    spread = sum(float(np.sum((kelvin[own] - kelvin[own].mean()) ** 2)) for own in places)
+    slope_error = float(np.sqrt(np.pi / 2.0 / spread)) if spread > 0.0 else 0.0
+    for parameter in np.flatnonzero(robots.friction):
+        values = robots.sessions[:, parameter]
+        values = values - temperature_slope(values, kelvin, places) * kelvin
+        squares = np.concatenate([np.diff(values[own]) ** 2 / 2.0 for own in places])
+        freedom = max(EFFICIENCY * len(squares), 1.0)
+        floor = float(np.median(robots.session_sigmas[np.concatenate(places), parameter])) / 2.0
+        sigma = max(float(np.sqrt(np.median(squares) / MEDIAN_OF_SQUARES)), floor)
+        for own in places:
+            number, before, step, z, p = _largest_step(
+                values[own], kelvin[own], sigma, slope_error, freedom
+            )
+            time = robots.times[own[number]]
+            yield (
+                z,
+                p,
+                {
+                    'type': robots.type,
+                    'robot': robots.names[robots.owner[own[0]]],
+                    'parameter': robots.base.names[parameter],
+                    'unit': robots.base.units[parameter],
+                    'before': before,
+                    'step': step,
+                    'share': step / max(abs(before), 1e-300),
+                    'since': f'{time:%Y-%m-%d}' if time else f'its session {number + 1}',
+                },
+            )
+
+
+def _largest_step(
+    values: Array, kelvin: Array, sigma: float, slope_error: float, freedom: float
+) -> tuple[int, float, float, float, float]:
+    """
+    Return place, mean before, step, step over its error, and p of the largest step.
+
+    The error counts that of the slope, which a step of the temperatures multiplies.
+    """
+    count = len(values)
+    steps = []
+    for k in range(1, count):
+        before, after = float(values[:k].mean()), float(values[k:].mean())
+        warmer = float(kelvin[k:].mean() - kelvin[:k].mean())
+        error = sigma * np.hypot(np.sqrt(1.0 / k + 1.0 / (count - k)), slope_error * warmer)
+        steps.append((k, before, after - before, (after - before) / max(error, 1e-300)))
+    number, mean, step, z = max(steps, key=lambda each: abs(each[3]))
+    p = 2.0 * (count - 1) * float(t.sf(abs(z), freedom))
+    return number, mean, step, float(z), min(p, 1.0)
+
+
+def _from_typical(temperatures: Array) -> Array:
+    """Return temperatures less their median [K], zero where one is not known."""
+    known = np.isfinite(temperatures)
+    typical = np.median(temperatures[known]) if known.any() else 0.0
+    return np.where(known, temperatures - typical, 0.0)
+
+
+def temperature_slope(values: Array, kelvin: Array, places: Sequence[Places]) -> float:
+    """
+    Return what a kelvin adds to values (S,), of all robots of a type.
+
+    It is the weighted median of the slopes between two sessions of one robot (Theil 1950, Sen
+    1968; weights by their distance), which changes of a few robots do not move.
+    """
+    slopes, weights = list[float](), list[float]()
+    for own in places:
+        first, second = np.triu_indices(len(own), 1)
+        warmer = kelvin[own][second] - kelvin[own][first]
+        use = np.abs(warmer) > LEAST_KELVIN
+        rise = values[own][second] - values[own][first]
+        slopes += (rise[use] / warmer[use]).tolist()
+        weights += np.abs(warmer[use]).tolist()
+    if not slopes:
+        return 0.0
+    order = np.argsort(slopes)
+    share = np.cumsum(np.array(weights)[order])
+    return slopes[int(order[np.searchsorted(share, share[-1] / 2.0)])]
+
+
+def temperature_slopes(robots: Robots) -> Array:
+    """Return what a kelvin adds to each friction parameter (b,), NaN where nothing says it."""
+    kelvin = _from_typical(robots.temperatures)
+    places = [robots.of(robot) for robot in range(len(robots.names))]
+    slopes = np.full(robots.base.rank, np.nan)
+    if np.ptp(kelvin) > LEAST_KELVIN:
+        for parameter in np.flatnonzero(robots.friction):
+            slopes[parameter] = temperature_slope(robots.sessions[:, parameter], kelvin, places)
+    return slopes
 
 
 def effort_gains(system: Factors, typical: Array) -> tuple[Array, Array]:
@@ -144,30 +263,16 @@ def drifts(types: Sequence[tuple[Robots, set[str]]]) -> list[Finding]:
     Robots of each type, and the names of those that are left out.
     """
     every = [
-        (robots, change)
+        change
         for robots, left_out in types
         for change in find_changes(
             robots, [k for k, name in enumerate(robots.names) if name not in left_out]
         )
     ]
-    adjusted = holm(np.array([change.p for _, change in every]))
+    adjusted = holm(np.array([p for _, p, _ in every]))
     best: dict[tuple[str, str], tuple[float, Finding]] = {}
-    for (robots, change), p in zip(every, adjusted.tolist(), strict=True):
-        whose = robots.type, robots.names[change.robot]
-        if p > SIGNIFICANT or (whose in best and best[whose][0] >= abs(change.z)):
-            continue
-        date = f'{change.since:%Y-%m-%d}' if change.since else f'its session {change.number + 1}'
-        drift = finding(
-            DRIFT,
-            type=robots.type,
-            robot=whose[1],
-            parameter=robots.base.names[change.parameter],
-            unit=robots.base.units[change.parameter],
-            before=change.before,
-            step=change.step,
-            share=change.step / max(abs(change.before), 1e-300),
-            since=date,
-            p=p,
-        )
-        best[whose] = abs(change.z), drift
+    for (z, _, values), p in zip(every, adjusted.tolist(), strict=True):
+        whose = values['type'], values['robot']
+        if p <= SIGNIFICANT and (whose not in best or best[whose][0] < abs(z)):
+            best[whose] = abs(z), finding(DRIFT, p=p, **values)
     return [drift for _, drift in best.values()]

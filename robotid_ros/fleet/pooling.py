@@ -1,13 +1,20 @@
-"""Pooled estimates of each robot and of each type, by merging the factors of their sessions."""
+"""Pooled estimates of robots and of types, by merging the factors of their sessions."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+import dataclasses
+from datetime import datetime
 import hashlib
 import itertools
 
 import numpy as np
+import numpy.typing as npt
 
+from ..core.arrays import Array
 from ..core.identification_settings import IdentificationSettings
+from ..core.model.base_parameters import BaseParameters
+from ..core.model.parameters import INERTIAL
+from ..core.model.robot import Robot
 from ..core.pipeline.estimation import as_asked
 from ..core.pipeline.observation import stack_factors
 from ..core.regression.estimators import fit
@@ -21,6 +28,10 @@ from .store import POOLED, Store
 ROBOT, TYPE = 'robot', 'type'
 # Batches of a pool, from whose scores σ follow; factors that are merged at once.
 MOST_BATCHES, AT_ONCE = 512, 32
+SESSION_COLUMNS = (
+    *('status', 'configuration', 'version', 'time', 'temperature', 'residual', 'parameters'),
+    'robot',
+)
 
 
 def merge(systems: Iterable[Factors]) -> Factors | None:
@@ -128,3 +139,77 @@ def _agreement(sessions: Sequence[Row]) -> Row:
 def table_of(rows: Sequence[Row], column: str) -> np.ndarray:
     """Return a column of the parameters of rows (K, b)."""
     return np.array([[p[column] for p in row['parameters']] for row in rows], dtype=float)
+
+
+@dataclasses.dataclass(frozen=True)
+class Robots:
+    """The R robots of a type and their S sessions that were identified."""
+
+    type: str
+    model: Robot
+    base: BaseParameters
+    names: tuple[str, ...]
+    values: Array  # (R, b) pooled estimates
+    sigmas: Array
+    agreement: Array  # (R,) p-values of the test that the sessions agree
+    sessions: Array  # (S, b) estimates of single sessions
+    session_sigmas: Array
+    owner: npt.NDArray[np.intp]  # (S,) places of their robots
+    times: tuple[datetime | None, ...]  # (S,) sorted within each robot
+    temperatures: Array  # (S,) [°C], NaN where unknown
+
+    @property
+    def inertial(self) -> npt.NDArray[np.bool_]:
+        """Which base parameters are of links (b,), the others of friction and offsets."""
+        return np.array([self.model.parameters[k].symbol in INERTIAL for k in self.base.columns])
+
+    @property
+    def friction(self) -> npt.NDArray[np.bool_]:
+        """Which base parameters are of friction (b,)."""
+        symbols = [self.model.parameters[k].symbol for k in self.base.columns]
+        return np.array([symbol.startswith('F') for symbol in symbols])
+
+    def of(self, robot: int) -> npt.NDArray[np.intp]:
+        """Return the places of the sessions of a robot, in the order of time."""
+        return np.flatnonzero(self.owner == robot)
+
+
+def read_robots(store: Store, type_: str, pooled: Sequence[Row]) -> Robots | None:
+    """Gather the robots of a type among pooled rows, None where none was identified."""
+    rows = [row for row in pooled if row['level'] == ROBOT and row['type'] == type_]
+    if not rows:
+        return None
+    group = main_group(store, type_)
+    model, base, _ = store.model(type_, group[0]).build()
+    sessions: list[Row] = []
+    owner: list[int] = []
+    for place, row in enumerate(rows):
+        own = sessions_of(store, (type_, row['name']), group, SESSION_COLUMNS)
+        own = [session for session in own if session['status'] == IDENTIFIED]
+        own.sort(key=lambda s: (s['time'] is None, s['time'] or 0, s['key']))
+        sessions += own
+        owner += [place] * len(own)
+    b = base.rank
+    return Robots(
+        type_,
+        model,
+        base,
+        tuple(row['name'] for row in rows),
+        table_of(rows, 'value'),
+        table_of(rows, 'sigma'),
+        np.array([row.get('agreement_p') for row in rows], dtype=float),
+        table_of(sessions, 'value').reshape(-1, b),
+        table_of(sessions, 'sigma').reshape(-1, b),
+        np.array(owner, dtype=int),
+        tuple(session['time'] for session in sessions),
+        np.array([session['temperature'] for session in sessions], dtype=float),
+    )
+
+
+def factors_of_robots(store: Store, robots: Robots) -> Iterator[Factors]:
+    """Yield the merged factors of each robot."""
+    group = main_group(store, robots.type)
+    for name in robots.names:
+        system = merge(map(factors_of, sessions_of(store, (robots.type, name), group)))
+        assert system is not None
+        yield system

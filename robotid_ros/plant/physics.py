@@ -21,10 +21,8 @@ from ..exceptions import (
     UnknownNameError,
 )
 from ..simulation_settings import per_joint, SimulationSettings
-from .drives import build_drives, true_parameters, TrueParameters
-from .mjcf import rotor_name, write_mjcf
-from .moving_bodies import initial_positions, moving_bodies
-from .urdf_reading import Array, parse_urdf, true_urdf
+from .mjcf import build_drives, rotor_name, true_parameters, TrueParameters, write_mjcf
+from .urdf_reading import Array, initial_positions, moving_bodies, parse_urdf, true_urdf
 
 # Radians of the fastest vibration in one step: RK4 takes 1e-4 of its amplitude there.
 MAX_PHASE = 0.5

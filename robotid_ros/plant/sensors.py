@@ -1,7 +1,6 @@
 """Sensors of the drives: noise, quantisation and faults."""
 
 from collections.abc import Sequence
-import itertools
 
 import numpy as np
 
@@ -9,8 +8,6 @@ from ..exceptions import UnknownNameError
 from ..simulation_settings import FaultSettings, per_joint, SimulationSettings
 
 Values = list[float]
-# Random numbers are drawn in blocks: one call per update would cost more than the physics.
-NOISE_BLOCK = 2048
 # Faults that spoil position, velocity and effort.
 NAN_FAULTS = ('nan_joint_state', 'nan_velocity', 'nan_effort')
 
@@ -50,7 +47,6 @@ class Sensors:
         self._resolution = per_joint(noise.resolution, count, 'noise.resolution')
         self._quantised = any(self._resolution)
         self._random = np.random.default_rng([settings.seed, 0x22])
-        self._noise = itertools.chain.from_iterable(iter(self._draw, None))
         self._frozen: tuple[Values, Values] | None = None
         self.fault = Fault(settings.fault, joints)
 
@@ -59,7 +55,8 @@ class Sensors:
         effort: Sequence[float],
     ) -> tuple[Values, Values, Values]:  # fmt: skip
         """Report true values (n,) at a time since the start [s]."""
-        for_q, for_dq, for_tau = next(self._noise)
+        normal = self._random.standard_normal(self._sigma.shape)
+        for_q, for_dq, for_tau = (normal * self._sigma).tolist()
         q = [x + e for x, e in zip(position, for_q, strict=True)]
         if self._quantised:
             q = [round(x / r) * r if r else x for x, r in zip(q, self._resolution, strict=True)]
@@ -84,8 +81,3 @@ class Sensors:
             q[:], dq[:], tau[:] = self._frozen[0], [0.0] * len(dq), self._frozen[1]
         else:
             q[joint], dq[joint] = self._frozen[0][joint], 0.0
-
-    def _draw(self) -> list[list[Values]]:
-        normal = self._random.standard_normal((NOISE_BLOCK, *self._sigma.shape))
-        block: list[list[Values]] = (normal * self._sigma).tolist()
-        return block

@@ -1,5 +1,7 @@
 """A small robot, a recording of it, and the command line in this process."""
 
+import base64
+import gzip
 from pathlib import Path
 import re
 
@@ -34,6 +36,16 @@ def run(capsys, monkeypatch):
 def unwrapped(text: str) -> str:
     """Join the lines of each paragraph of the command line, with its label."""
     return re.sub(r'\n?  +', ' ', text)
+
+
+def readable(page):
+    """Unpack what a page holds of its plots, whose library numbers its objects in a process."""
+    text = page.read_text()
+    packed = re.findall(r'H4sI[\w+/=]+', text)
+    assert packed
+    for data in packed:
+        text = text.replace(data, gzip.decompress(base64.b64decode(data)).decode())
+    return re.sub(r'\bp\d{4,}\b', 'p', text)
 
 
 @pytest.fixture(scope='session')

@@ -1,8 +1,6 @@
 """The verbs on recordings, from a bag to files and back."""
 
-import base64
 import dataclasses
-import gzip
 import re
 
 import mujoco
@@ -15,7 +13,7 @@ from robotid_ros.files.bags import open_recording
 from robotid_ros.files.results_file import read_results
 from robotid_ros.files.robot_description import summarise_description
 
-from .conftest import record, unwrapped
+from .conftest import readable, record, unwrapped
 
 
 @pytest.fixture(scope='module')
@@ -118,16 +116,6 @@ def test_validate_repeats_the_residuals(run, bag, identified):
         'validate', bag, '--parameters', identified, '--force', '--max-residual', 1e-6
     )
     assert code == 1 and 'misses the bound' in err and err.count('\n') == 1
-
-
-def readable(page):
-    """Unpack what a page holds of its plots, whose library numbers its objects in a process."""
-    text = page.read_text()
-    packed = re.findall(r'H4sI[\w+/=]+', text)
-    assert packed
-    for data in packed:
-        text = text.replace(data, gzip.decompress(base64.b64decode(data)).decode())
-    return re.sub(r'\bp\d{4,}\b', 'p', text)
 
 
 def test_report_is_the_same_page_again(run, identified, tmp_path):

@@ -18,7 +18,7 @@ from robotid_ros.fleet.findings import (
     PAYLOAD,
     unlike_the_others,
 )
-from robotid_ros.fleet.fleet_table import Robots
+from robotid_ros.fleet.pooling import Robots
 from robotid_ros.fleet.session import factors_of, IDENTIFIED
 
 ROBOTS, SESSIONS = 8, 6

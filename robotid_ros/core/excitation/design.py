@@ -23,10 +23,9 @@ from .limits import (
     QUANTITIES,
     Usage,
 )
-from .next_problem import Known, NextProblem
 from .observation_matrix import ObservationModel
-from .problem import keeps_bounds, PayloadProblem, Problem, random_point
-from .search import gradient, ProgressCallback, Search, SearchStopped
+from .problem import Known, NextProblem, PayloadProblem, Problem, random_point
+from .search import descend, ProgressCallback, Search, SearchStopped
 from .settings import ExcitationSettings, payload_settings
 from .trajectory import Trajectory
 
@@ -153,16 +152,13 @@ def check_settings(robot: Robot, settings: ExcitationSettings) -> None:
     ConfigurationError : names the setting
 
     """
-    for name in ('start', 'noise'):
-        values = getattr(settings, name)
-        if len(values) not in (0, robot.n):
-            raise ConfigurationError(
-                f"'excitation.{name}' has {len(values)} values: give one per joint ({robot.n})"
-            )
-        if not np.isfinite(values).all():
-            raise ConfigurationError(f"'excitation.{name}' holds a value that is not finite")
-    if settings.noise and min(settings.noise) <= 0.0:
-        raise ConfigurationError("'excitation.noise' must be above zero for each joint")
+    start = settings.start
+    if len(start) not in (0, robot.n):
+        raise ConfigurationError(
+            f"'excitation.start' has {len(start)} values: give one per joint ({robot.n})"
+        )
+    if not np.isfinite(start).all():
+        raise ConfigurationError("'excitation.start' holds a value that is not finite")
     criterion(settings.criterion)
     motion_limits(robot, settings)
 
@@ -266,7 +262,7 @@ def _result(problem: Problem, search: Search, trajectory: Trajectory, usage: Usa
         validation=None,
         criterion=problem.criterion.name,
         value=problem.criterion.report(search.objective),
-        columns=tuple(problem.observation.names[k] for k in problem.columns),
+        columns=tuple(problem.robot.parameters[k].name for k in problem.columns),
         condition_numbers=numbers,
         singular_values=tuple(singular.tolist()),
         usage=usage,
@@ -294,7 +290,7 @@ def _search(
     try:
         for number, seed in enumerate(seeds):
             search.phase = f'start {number + 1} of {settings.starts}'
-            gradient(search, np.random.default_rng(seed), settings.iterations)
+            descend(search, np.random.default_rng(seed), settings.iterations)
     except (SearchStopped, KeyboardInterrupt):
         search.stopped = True
         if search.latest is not None:
@@ -313,18 +309,17 @@ def _best_trajectory(problem: Problem, search: Search) -> tuple[Trajectory, Usag
     start, coefficients = problem.unpack(search.best)
     if float(np.abs(coefficients / problem.scale).max()) < MIN_COEFFICIENT:
         raise TrajectoryError(NO_ROOM)
-    # Shrunk until it passes the last check, which sees all times.
+    # Shrunk until it passes the last check, which sees all times, with half of the margins left.
+    margins, scene = problem.settings.margins, problem.scene
     for power in SHRINKINGS:
         trajectory = problem.trajectory(start, SHRINK_FACTOR**power * coefficients)
-        if keeps_bounds(problem, trajectory):
-            try:
-                usage = check_trajectory(
-                    problem.robot, trajectory, problem.settings, scene=problem.scene
-                )
-            except (LimitError, CollisionError):
-                pass  # Between the samples of `keeps_bounds`: shrink on.
-            else:
-                return trajectory, usage
+        try:
+            usage = check_trajectory(problem.robot, trajectory, problem.settings, scene=scene)
+        except (LimitError, CollisionError):
+            continue
+        shares = {name: max(getattr(usage, name)) for name in QUANTITIES}
+        if all(x <= 1.0 - 0.5 * getattr(margins, name) for name, x in shares.items()):
+            return trajectory, usage
     raise TrajectoryError(NO_ROOM)
 
 

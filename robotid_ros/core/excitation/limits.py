@@ -1,7 +1,6 @@
 """The limits of a motion, and the last check of what will be sent."""
 
 from dataclasses import asdict, dataclass, replace
-from math import comb
 
 import numpy as np
 
@@ -165,41 +164,28 @@ def check_joints(robot: Robot, joints: tuple[str, ...]) -> None:
 
 def _check_derivative(points: Waypoints, limits: Limits, name: str, derivative: int) -> Array:
     """Check one derivative of the quintic segments; returns the largest share per joint, (n,)."""
-    powers = np.polynomial.polynomial.polyder(points.segments(), derivative, axis=1)
-    powers = powers / (np.diff(points.time) ** derivative)[:, None, None]
+    from scipy.interpolate import PPoly
+
+    steps = np.diff(points.time)[:, None] ** np.arange(6)
+    # (power, segment, joint), the highest power first, as SciPy has them.
+    powers = np.moveaxis(points.segments() / steps[:, :, None], 1, 0)[::-1]
     if name == 'position':
         lower = np.maximum(limits.lower, -MAX_POSITION)
         upper = np.minimum(limits.upper, MAX_POSITION)
         middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
     else:
         middle, half = np.zeros(powers.shape[2]), np.asarray(getattr(limits, name))
-    powers[:, 0] -= middle
-    # Only segments whose convex hull exceeds the largest value at a point can hold the extremum.
-    size = range(powers.shape[1])
-    bernstein = np.array([[comb(i, k) / comb(size[-1], k) for k in size] for i in size])
-    hull = np.abs(np.einsum('bk,pkn->pbn', bernstein, powers)).max(axis=1)
-    ends = np.maximum(np.abs(powers[:, 0]), np.abs(powers.sum(axis=1)))
     largest = np.zeros(powers.shape[2])
-    for j in range(powers.shape[2]):
-        where, value = 0.0, 0.0
-        known = ends[:, j].max()
-        for p in np.flatnonzero(hull[:, j] >= known * (1.0 - SHARE_TOLERANCE)):
-            s, y = _extremum(powers[p, :, j])
-            if abs(y) > abs(value):
-                where, value = points.time[p] + s * (points.time[p + 1] - points.time[p]), y
-        largest[j] = abs(value) / half[j]
+    # Both sides of a point: a jerk jumps there.
+    ends = np.concatenate([points.time[:-1], np.nextafter(points.time[1:], -np.inf)])
+    for j, joint in enumerate(points.joints):
+        quantity = PPoly(powers[:, :, j], points.time).derivative(derivative)
+        peaks = quantity.derivative().roots(discontinuity=False, extrapolate=False)
+        times = np.concatenate([ends, peaks[np.isfinite(peaks)]])
+        values = quantity(times)
+        k = int(np.argmax(np.abs(values - middle[j])))
+        largest[j] = abs(values[k] - middle[j]) / half[j]
         if largest[j] > 1.0 + SHARE_TOLERANCE:
-            bound = middle[j] + np.copysign(half[j], value)
-            raise LimitError(points.joints[j], name, where, float(middle[j] + value), float(bound))
+            bound = middle[j] + np.copysign(half[j], values[k] - middle[j])
+            raise LimitError(joint, name, float(times[k]), float(values[k]), float(bound))
     return largest
-
-
-def _extremum(powers: Array) -> tuple[float, float]:
-    """Return place and value of a polynomial's largest absolute value on [0, 1]."""
-    polynomial = np.polynomial.Polynomial(powers)
-    roots = polynomial.deriv().roots()
-    inner = roots.real[(np.abs(roots.imag) < 1e-6) & (roots.real > 0.0) & (roots.real < 1.0)]
-    places = np.concatenate([[0.0, 1.0], inner])
-    values = polynomial(places)
-    best = int(np.argmax(np.abs(values)))
-    return float(places[best]), float(values[best])

@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays import Array
 from ..model.dynamics import drive_columns
 from ..model.friction import FrictionTerm, SYMMETRIC
-from ..model.parameters import INERTIAL, PINOCCHIO_ORDER
+from ..model.parameters import PINOCCHIO_ORDER
 from ..model.robot import Robot, Transmission
 from .batch_kinematics import (
     body_regressor,
@@ -26,7 +26,6 @@ from .trajectory import Motion
 
 # Step of the one-sided differences of friction [rad/s or m/s]: above rounding, below any shape.
 STEP = 1e-6
-PINOCCHIO_SYMBOLS = tuple(INERTIAL[i] for i in np.argsort(PINOCCHIO_ORDER))
 
 
 def smoothed(drive: Transmission, steepness: Array) -> Transmission:
@@ -55,27 +54,24 @@ def _slopes(term: FrictionTerm, x: Array) -> Iterator[Array]:
 
 class ObservationModel:
     """
-    Observation matrices of one robot: inertial columns in Pinocchio's order, then the others.
+    Observation matrices of one robot, with the columns of `robot.parameters`.
 
-    The order is link by link `m mx my mz Ixx Ixy Iyy Ixz Iyz Izz`, then rotor inertias, friction
-    and couplings in the order of `robot.parameters`. With a `steepness`, drives are `smoothed`.
+    `links` (n, 10) are those of each link, in the model's and Pinocchio's order; `columns` are
+    these, then rotor inertias, friction and couplings. With a `steepness`, drives are `smoothed`.
     """
 
     def __init__(self, robot: Robot, steepness: Array | None = None) -> None:
-        self.tree = KinematicTree(robot.model)
+        self.tree, self.width = KinematicTree(robot.model), robot.p
         self.order, self.inverse = robot.order, np.argsort(robot.order)
         self.drives = robot.drives
         if steepness is not None:
             self.drives = tuple(smoothed(drive, steepness) for drive in robot.drives)
+        self.links = robot.body_columns[robot.order][:, np.argsort(PINOCCHIO_ORDER)]
         extras = [column for drive in robot.drives for column in drive.columns]
-        numbers = [f'{symbol}{j + 1}' for j in self.order for symbol in PINOCCHIO_SYMBOLS]
-        # Places of the extras, by their columns among the standard parameters.
-        self.places = {column: len(numbers) + k for k, column in enumerate(extras)}
-        names = (robot.parameters[column].name for column in extras)
-        self.names: tuple[str, ...] = (*numbers, *names)
+        self.columns = np.concatenate([self.links.ravel(), extras]).astype(np.intp)
 
     def matrix(self, motion: Motion) -> Array:
-        """Return W as (N, n, 10 n + extras): sample, joint, column."""
+        """Return W as (N, n, p): sample, joint, column."""
         return ObservedMotion(self, motion).matrix
 
 
@@ -95,12 +91,11 @@ class ObservedMotion:
         self.screws = seen * tree.ancestors[:, None, :]
         self.v, a = ((k.to_link @ x[..., None])[..., 0] for x in (k.v, k.a))
         self.y = body_regressor(self.v, a)
-        count, inertial = len(motion.q), 10 * tree.n
-        self.matrix = np.zeros((count, tree.n, inertial + len(observation.places)))
+        self.matrix = np.zeros((*motion.q.shape, observation.width))
         rows = np.swapaxes(np.swapaxes(self.screws, 2, 3) @ self.y, 1, 2)
-        self.matrix[:, order, :inertial] = rows.reshape(count, tree.n, inertial)
+        self.matrix[:, order[:, None, None], observation.links] = rows
         for joint, column, values in drive_columns(observation.drives, *motion):
-            self.matrix[:, joint, observation.places[column]] = values
+            self.matrix[:, joint, column] = values
 
     def gradient(self, weights: Array) -> Motion:
         """
@@ -113,12 +108,12 @@ class ObservedMotion:
 
         Parameters
         ----------
-        weights : (N, n, 10 n + extras), held constant
+        weights : (N, n, p), held constant
 
         """
-        observation, (count, n) = self.observation, self.motion.q.shape
-        inner = weights[:, observation.order, : 10 * n].reshape(count, n, n, 10)
-        inner = np.swapaxes(inner, 1, 2)  # (N, link, joint, 10) in the model's order, as all here
+        observation = self.observation
+        # (N, link, joint, 10) in the model's order, as all here.
+        inner = weights[:, observation.order[:, None], observation.links[:, None]]
         screws, v, a, to_link = self.kinematics
         links = observation.tree.ancestors
         by_v, by_a = body_regressor_gradient(self.v, self.screws @ inner)
@@ -145,7 +140,7 @@ class ObservedMotion:
                 slopes = _slopes(term, drive.turn(source))
                 found += [(number, into, slope) for number, slope in enumerate(slopes, column)]
             for column, into, slope in found:
-                share = slope * drive.turn(weights[:, :, observation.places[column]])
+                share = slope * drive.turn(weights[:, :, column])
                 for joint in drive.joints:
                     into[:, joint] += drive.ratios[joint] * share
         return result

@@ -1,89 +1,77 @@
-"""The design of a motion as an optimisation problem."""
+"""The design of a motion as an optimisation problem: of an arm, its payload, or what is left."""
 
 from collections.abc import Sequence
-from dataclasses import astuple, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...exceptions import ConfigurationError
-from ..arrays import Array
-from ..model.base_parameters import reduce_by_qr
-from ..model.dynamics import inverse_dynamics
+from ...exceptions import ConfigurationError, FEW, shortened
+from ..arrays import Array, whitening
+from ..model.base_parameters import base_parameters, reduce_by_qr
+from ..model.dynamics import regressor
+from ..model.parameters import PINOCCHIO_ORDER
 from ..model.robot import Robot
 from .collision_bodies import body_frame
 from .collision_scene import CollisionScene
-from .criteria import Criterion, criterion, subset_d_optimal
-from .limits import apply_margins, motion_limits, QUANTITIES
-from .observation_matrix import ObservationModel, ObservedMotion, PINOCCHIO_SYMBOLS
-from .settings import ExcitationSettings, Margins
+from .criteria import Criterion, criterion, prediction_error, subset_d_optimal
+from .limits import apply_margins, motion_limits
+from .observation_matrix import ObservationModel, ObservedMotion
+from .settings import ExcitationSettings
 from .trajectory import FAMILIES, Motion, Trajectory
+from .working_motion import LEAST_EFFORT, STANDSTILL, working_motion
 
 # Samples of a period that the criterion sees: so many a harmonic, so many at least, and so many
 # times more where friction has a shape of its own about standstill, which few samples would miss.
 HARMONIC_SAMPLES, MIN_SAMPLES, STRIBECK_FACTOR = 8, 80, 4
 # So many times more samples hold the peaks of a motion to a thousandth: the last check sees all.
 EXACT_FACTOR = 8
-# Relative slack below which the logarithm is continued by its parabola, so that it is finite.
-BARRIER_RELAXATION = 1e-2
-# Weight of the barrier of efforts against the objective: small, so that limits bend the optimum
-# only where it meets them.
-BARRIER_WEIGHT = 1e-4
 # Times at which a motion is checked [Hz]; the search measures distances at each third of them,
 # which saves time, and the check sees the rest.
 CHECK_RATE, COLLISION_STRIDE = 50.0, 3
-# Weights of the mean penalties of collisions and of efforts above their limits, from round to
-# round: small ones let a start in collision find its way out, large ones leave no contact.
-PENALTY_WEIGHTS = (10.0, 100.0, 1000.0)
-# Share of an effort limit from which the penalty counts: a motion that keeps a little off needs
-# no shrinking, which does not mend an effort that gravity needs along all of it.
-EFFORT_SHARE = 0.97
-# Weight of that penalty beside the scene's, which counts bodies in centimetres: with less, motions
-# of arms that can hardly hold themselves were still a few percent above in the end.
-EFFORT_WEIGHT = 5.0
+# Share of a limit from which the penalty counts: a motion that keeps a little off needs hardly any
+# shrinking. Efforts count so many times as much: shrinking does not mend one that gravity needs.
+BOUND_SHARE, EFFORT_WEIGHT = 0.97, 10.0
+# Weight of the scene's penalty, which counts bodies in centimetres, beside that of the limits.
+SCENE_WEIGHT = 0.2
+# Places of what acts on positions, among the pushes of `evaluate`.
+OF_POSITION = (0, 3, -1)
 # The optimiser sees sign(dq) as tanh(SIGN_STEEPNESS dq / velocity limit): steeper is nearer to the
 # robot's friction and harder to follow by gradients.
 SIGN_STEEPNESS = 20.0
+# Residuals are at least this share of the effort: noise-free data leave none.
+NEGLIGIBLE = 1e-5
+# Efforts of a joint are more than this, which no sensor shows [N·m or N, and its square].
+LEAST = 1e-12
 
 
-def barrier(slack: Array) -> tuple[float, Array]:
-    """Sum `−ln s` with its derivative, continued by a parabola below `BARRIER_RELAXATION`."""
-    inside = np.maximum(slack, BARRIER_RELAXATION)
-    excess = np.minimum(slack - BARRIER_RELAXATION, 0.0) / BARRIER_RELAXATION
-    value = np.sum(-np.log(inside) - excess + 0.5 * excess**2)
-    return float(value), -1.0 / inside + excess / BARRIER_RELAXATION
-
-
-class _Evaluated(NamedTuple):
-    """Where `value` was last evaluated, and what its gradient needs of that."""
-
-    x: Array
-    seen: ObservedMotion
-    slope: Array
-    effort_slope: Array
-    q: Array
-    penalty_slope: Array
+def excess(share: Array) -> tuple[float, Array]:
+    """Return the mean of `Σ max(0, |u| − BOUND_SHARE)²` over rows of shares u, and its slope."""
+    beyond = np.sign(share) * np.maximum(0.0, np.abs(share) - BOUND_SHARE)
+    return float(np.sum(beyond**2)) / len(share), 2.0 / len(share) * beyond
 
 
 class Problem:
-    """Variables x = [q0 (when free), coefficients], each scaled by what it alone may reach."""
+    """
+    Variables x = [q0 (when free), coefficients], each scaled by what it alone may reach.
+
+    A search changes the `sharpness` of the criterion and the `weight` of what exceeds limits.
+    """
 
     def __init__(self, robot: Robot, settings: ExcitationSettings, scene: CollisionScene) -> None:
+        self.sharpness, self.weight = np.inf, 1.0
         self.robot, self.settings, self.scene = robot, settings, scene
         self.limits = motion_limits(robot, settings)
         self.design_limits = apply_margins(self.limits, settings.margins)
-        # Between the samples the motion may use up to half of the margins.
-        half = Margins(*(0.5 * margin for margin in astuple(settings.margins)))
-        self.relaxed_limits = apply_margins(self.limits, half)
         self.middle = 0.5 * (self.design_limits.lower + self.design_limits.upper)
         self.half = 0.5 * (self.design_limits.upper - self.design_limits.lower)
         self.start = np.array(settings.start, dtype=float) if settings.start else None
         self.observation = ObservationModel(robot, SIGN_STEEPNESS / self.limits.velocity)
-        self.prior = robot.prior[[robot.column(name) for name in self.observation.names]]
+        self.base = base_parameters(robot)
         self.columns = self._columns()
-        self.weights = 1.0 / np.array(settings.noise) if settings.noise else np.ones(robot.n)
+        self.weights = np.ones(robot.n)
         self.criterion = criterion(settings.criterion)
         # R with RᵀR what is known already, as a mean over the rows of the motion.
         self.known = np.zeros((0, len(self.columns)))
@@ -97,8 +85,7 @@ class Problem:
         _, self.fine_bases = self._midpoints(2 * count, 4)
         _, self.exact_bases = self._midpoints(EXACT_FACTOR * count, 4)
         dense = int(np.ceil(CHECK_RATE * settings.period)) + 1
-        self.dense_times = np.linspace(0.0, settings.period, dense)
-        self.dense_basis = self.template.matrix(self.dense_times, 0)
+        self.dense_basis = self.template.matrix(np.linspace(0.0, settings.period, dense), 0)
         self.collision_basis = self.dense_basis[::COLLISION_STRIDE]
         tight = self.design_limits
         self.bounds = [self.half, tight.velocity, tight.acceleration, tight.jerk]
@@ -107,7 +94,6 @@ class Problem:
             for basis, bound in zip(self.fine_bases, self.bounds, strict=True)
         ]
         self.scale: Array = np.min(reach, axis=0)
-        self.set_penalty_stage(len(PENALTY_WEIGHTS))
 
     def _midpoints(self, count: int, derivatives: int) -> tuple[Array, list[Array]]:
         """Return times of a period, and the basis there with its derivatives."""
@@ -115,38 +101,17 @@ class Problem:
         return times, [self.template.matrix(times, k) for k in range(derivatives)]
 
     def _columns(self) -> NDArray[np.intp]:
-        """Return the essential columns of the settings, or the first independent ones."""
-        flat = self._random_rows()
-        names, wanted = self.observation.names, self.settings.columns
-        if not wanted:
-            return reduce_by_qr(flat)[0]
-        for name in wanted:
-            self.robot.column(name)
-        chosen = np.array([names.index(name) for name in wanted])
-        free = reduce_by_qr(flat[:, chosen])[0]
-        bound = [name for k, name in enumerate(wanted) if k not in free]
-        if bound:
-            raise ConfigurationError(
-                f'{", ".join(bound)} of excitation.columns depends on the columns before or '
-                'has no effect: leave it out'
-            )
-        return chosen
+        """Return the first independent columns."""
+        return self._independent(self.observation.columns)
+
+    def _independent(self, columns: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return those of some columns that do not depend on the ones before."""
+        return np.asarray(columns[reduce_by_qr(self.base.matrix[:, columns])[0]])
 
     @property
     def columns_note(self) -> str:
         """Which columns the criterion is about."""
-        chosen = self.settings.columns
-        which = 'as configured' if chosen else "the first independent in Pinocchio's order"
-        return f'{which}, then rotors and friction'
-
-    def _random_rows(self) -> Array:
-        """Return rows of W at random states, (rows, columns)."""
-        rng = np.random.default_rng(0)
-        shape = (60 + 10 * self.robot.n, self.robot.n)
-        q = self.middle + self.half * rng.uniform(-1.0, 1.0, shape)
-        dq, ddq = rng.uniform(-2.0, 2.0, (2, *shape))
-        w = self.observation.matrix(Motion(q, dq, ddq))
-        return w.reshape(-1, w.shape[2])
+        return "the first independent in Pinocchio's order, then rotors and friction"
 
     def trajectory(self, start: Array, coefficients: Array) -> Trajectory:
         """Build the trajectory of q0 (n,) and coefficients (k, n)."""
@@ -165,46 +130,35 @@ class Problem:
         free = [] if self.start is not None else [(start - self.middle) / self.half]
         return np.concatenate([*free, (coefficients / self.scale).ravel()])
 
-    def set_penalty_stage(self, stage: int, sharpness: float = np.inf) -> None:
-        """Choose the weight of the collision penalty by the stage, and how sharp `value` is."""
-        self.sharpness = sharpness
-        self.penalty = PENALTY_WEIGHTS[min(stage, len(PENALTY_WEIGHTS) - 1)]
-        self._last: _Evaluated | None = None
-
-    def value(self, x: Array) -> float:
-        """Evaluate the objective, barrier and penalty of efforts, and the scene's penalty."""
+    def evaluate(self, x: Array) -> tuple[float, Array]:
+        """Return the objective with the penalties of what exceeds limits, and their gradient."""
         start, c = self.unpack(x)
-        motion = self.motion(start, c)
-        seen = ObservedMotion(self.observation, motion)
-        objective, slope = self.information(seen.matrix, self.sharpness)
-        effort, effort_slope = self._effort(seen.matrix)
-        q = start + self.collision_basis @ c
-        penalty, penalty_slope = self.scene.penalty(q)
-        self._last = _Evaluated(x.copy(), seen, slope, effort_slope, q, penalty_slope)
-        value = objective + effort + self.penalty / len(q) * penalty
-        return value if np.isfinite(value) else 1e30
-
-    def gradient(self, x: Array) -> Array:
-        """Differentiate `value`, exactly."""
-        if self._last is None or not np.array_equal(self._last.x, x):
-            self.value(x)
-        assert self._last is not None
-        _, seen, slope, effort_slope, q, penalty_slope = self._last
-        # Objective, barrier and penalty of effort act through W.
-        w = seen.matrix
+        seen = ObservedMotion(self.observation, self.motion(start, c))
+        w, limit = seen.matrix, self.design_limits.effort
+        value, slope = self.information(w, self.sharpness)
+        # Objective and efforts act through W.
         padded = np.zeros((len(slope), w.shape[2]))
         padded[:, self.columns] = 2.0 / len(w) * slope
         pull = (self._weighted_columns(w).reshape(-1, len(slope)) @ padded).reshape(w.shape)
         pull *= self.weights[:, None]
-        pull += effort_slope[:, :, None] * self.prior
-        pulled = seen.gradient(pull)
-        pushed = self.penalty / len(q) * self.scene.gradient(q, penalty_slope)
-        c = sum(b.T @ y for b, y in zip(self.bases, pulled, strict=True))
-        c = ((c + self.collision_basis.T @ pushed) * self.scale).ravel()
-        if self.start is not None:
-            return c
-        start = (pulled.q.sum(axis=0) + pushed.sum(axis=0)) * self.half
-        return np.concatenate([start, c])
+        of_effort, by_effort = excess(w @ self.robot.prior / limit)
+        pull += (EFFORT_WEIGHT * self.weight / limit * by_effort)[:, :, None] * self.robot.prior
+        pushes = list(zip(self.bases, seen.gradient(pull), strict=True))
+        beyond = EFFORT_WEIGHT * of_effort
+        for basis, bound, share in zip(self.fine_bases, self.bounds, self.usage(x), strict=True):
+            of_bound, by_share = excess(share)
+            beyond += of_bound
+            pushes.append((basis, self.weight / bound * by_share))
+        q = start + self.collision_basis @ c
+        weight = SCENE_WEIGHT * self.weight / len(q)
+        near, by_clearance = self.scene.penalty(q)
+        pushes.append((self.collision_basis, weight * self.scene.gradient(q, by_clearance)))
+        value += self.weight * beyond + weight * near
+        gradient = (sum(basis.T @ push for basis, push in pushes) * self.scale).ravel()
+        if self.start is None:
+            by_start = sum(pushes[k][1].sum(axis=0) for k in OF_POSITION) * self.half
+            gradient = np.concatenate([by_start, gradient])
+        return value if np.isfinite(value) else 1e30, gradient
 
     def _weighted_columns(self, w: Array) -> Array:
         return np.take(w, self.columns, axis=2) * self.weights[:, None]
@@ -233,17 +187,6 @@ class Problem:
         flat = self._weighted_columns(w).reshape(-1, len(self.columns))
         return np.vstack([flat / np.sqrt(len(w)), self.known])
 
-    def _effort(self, w: Array) -> tuple[float, Array]:
-        """Return barrier and penalty of the efforts that W (N, n, columns) predicts, and slope."""
-        limit = self.design_limits.effort
-        u = w @ self.prior / limit
-        upper, lower = barrier(1.0 - u), barrier(1.0 + u)
-        excess = np.sign(u) * np.maximum(0.0, np.abs(u) - EFFORT_SHARE)
-        weight = EFFORT_WEIGHT * self.penalty / len(u)
-        value = BARRIER_WEIGHT * (upper[0] + lower[0]) + weight * float(np.sum(excess**2))
-        slope = BARRIER_WEIGHT * (lower[1] - upper[1]) + 2.0 * weight * excess
-        return value, slope / limit
-
     def usage(self, x: Array) -> Array:
         """Return share of position, velocity, acceleration and jerk bounds, (4, M, n), signed."""
         start, c = self.unpack(x)
@@ -251,21 +194,6 @@ class Problem:
         shares = np.stack([basis @ c / bound for basis, bound in pairs])
         shares[0] += (start - self.middle) / self.half
         return shares
-
-    def linear_rows(self, index: NDArray[np.intp]) -> tuple[Array, Array]:
-        """Return A (R, variables) and b (R,): `usage` of indices (R, 3), q t j, is A x + b."""
-        size, n = self.scale.shape
-        result = np.zeros((len(index), size, n))
-        quantity, _, joint = index.T
-        basis = np.stack(self.fine_bases)[quantity, index[:, 1]]
-        bound = np.stack(self.bounds)[quantity, joint]
-        result[np.arange(len(index)), :, joint] = basis * self.scale.T[joint] / bound[:, None]
-        flat = result.reshape(len(index), -1)
-        of_position = quantity == 0
-        if self.start is not None:
-            return flat, of_position * ((self.start - self.middle) / self.half)[joint]
-        start = np.eye(n)[joint] * of_position[:, None]
-        return np.hstack([start, flat]), np.zeros(len(index))
 
     def objective(self, x: Array) -> float:
         """Evaluate the criterion's objective alone."""
@@ -293,16 +221,16 @@ class PayloadProblem(Problem):
     The columns are the carrying link's ten, then friction, which may change between recordings.
 
     All else cancels: the arm is the same with the payload and without. Efforts are bounded with
-    the payload. Rows count by `excitation.noise`, or in parts of the effort limits where these are
-    known: noise and errors of the model grow with a drive.
+    the payload. Rows count in parts of the effort limits where these are known: noise and errors
+    of the model grow with a drive.
     """
 
     def __init__(self, robot: Robot, settings: ExcitationSettings, scene: CollisionScene) -> None:
         self.link = body_frame(robot, settings.workspace.frame).link
         super().__init__(carrying(robot, settings), settings, scene)
         limits = self.limits.effort
-        if not settings.noise and np.isfinite(limits).all():
-            self.weights: Array = limits.max() / limits
+        if np.isfinite(limits).all():
+            self.weights = limits.max() / limits
         objective = partial(subset_d_optimal, count=self.payload_columns)
         self.criterion: Criterion = Criterion('d_optimal', objective, float)
 
@@ -313,14 +241,101 @@ class PayloadProblem(Problem):
         return f'the {self.payload_columns} that tell a payload at {joint}, then friction'
 
     def _columns(self) -> NDArray[np.intp]:
-        names = self.observation.names
-        own = [names.index(f'{symbol}{self.link + 1}') for symbol in PINOCCHIO_SYMBOLS]
-        places, parameters = self.observation.places.items(), self.robot.parameters
-        friction = (k for column, k in places if parameters[column].symbol != 'Ia')
-        chosen = np.array([*own, *friction])
-        free = reduce_by_qr(self._random_rows()[:, chosen])[0]
-        self.payload_columns = int(np.sum(free < len(own)))
-        return np.asarray(chosen[free])
+        own, parameters = self.robot.body_columns, self.robot.parameters
+        own = own[self.link, np.argsort(PINOCCHIO_ORDER)]
+        others = (k for drive in self.robot.drives for k in drive.columns)
+        friction = [k for k in others if parameters[k].symbol != 'Ia']
+        free = self._independent(np.concatenate([own, friction]).astype(np.intp))
+        self.payload_columns = int(np.isin(free, own).sum())
+        return free
+
+
+@dataclass(frozen=True)
+class Known:
+    """
+    What an identification knows of a robot.
+
+    Attributes
+    ----------
+    joints : names
+    names, value, covariance : of base parameters, (b,), (b,), (b, b)
+    expected : (n,) error that they are expected to make on working motions, see
+        `verdict.parameter_error`; NaN: not known
+    noise, effort : (n,) root mean squares of residual and measured effort [N·m or N]
+    rate : independent rows of a joint in a second of motion [1/s]
+
+    """
+
+    joints: tuple[str, ...]
+    names: tuple[str, ...]
+    value: Array
+    covariance: Array
+    expected: Array
+    noise: Array
+    effort: Array
+    rate: float
+
+
+class NextProblem(Problem):
+    """
+    Minimise the expected error of prediction on working motions, with what is known already.
+
+    Rows count by the residual of their joint, and as many as are independent. The covariance is
+    scaled to the error that the verdict expects of the parameters: what the model leaves out
+    widens σ, and no motion reduces it. `before` is that error, relative, of all joints together.
+    """
+
+    def __init__(
+        self, robot: Robot, settings: ExcitationSettings, scene: CollisionScene, known: Known
+    ) -> None:
+        super().__init__(robot, settings, scene)
+        base = self.base
+        lacking = [name for name in base.names if name not in known.names]
+        if known.joints != robot.joints or lacking:
+            what = f'parameters {shortened(lacking, FEW)}' if lacking else 'other joints'
+            raise ConfigurationError(
+                f"the results are not of '{robot.name}' with these joints and this friction "
+                f'({what}): give its own, or set robot.joints and robot.friction as they have it'
+            )
+        places = [known.names.index(name) for name in base.names]
+        covariance = known.covariance[np.ix_(places, places)]
+        if not np.isfinite(covariance).all():
+            raise ConfigurationError(
+                'the results leave parameters wholly open, their σ is infinite: design a motion '
+                'without them'
+            )
+        limits = self.limits
+        q, dq, ddq, _ = working_motion(
+            replace(robot, limits=limits), limits.lower, limits.upper, limits.velocity
+        )
+        W = regressor(robot, q, dq, ddq, columns=base.columns)
+        goals = []
+        for j, rows in enumerate(W):
+            moving = rows[np.abs(dq[:, j]) > STANDSTILL]
+            predicted = np.sum((moving @ known.value[places]) ** 2) / max(len(moving), 1)
+            effort = max(predicted, (LEAST_EFFORT * known.effort[j]) ** 2, LEAST)
+            goals.append(moving.T @ moving / (max(len(moving), 1) * effort))
+        errors = np.array([np.sum(goal * covariance) for goal in goals])
+        told = np.isfinite(known.expected)
+        share = np.sum(known.expected[told] ** 2) / np.sum(errors[told]) if told.any() else 1.0
+        covariance *= min(share, 1.0)
+        goal = sum(goals) / robot.n
+        self.before = math.sqrt(np.sum(goal * covariance))
+        # In the coordinates of the design's columns, as means over the rows of the motion.
+        count = known.rate * settings.period * settings.periods
+        turn = base.matrix[:, self.columns]
+        self.weights = 1.0 / np.maximum(known.noise, NEGLIGIBLE * known.effort + LEAST)
+        self.known = whitening(covariance) @ turn / math.sqrt(count)
+        self.criterion = Criterion(
+            'prediction_error',
+            partial(prediction_error, goal=turn.T @ goal @ turn / count),
+            math.exp,
+        )
+
+    @property
+    def columns_note(self) -> str:
+        """Which columns the criterion is about."""
+        return 'with what is known of them'
 
 
 def make_feasible(problem: Problem, x: Array) -> Array:
@@ -361,7 +376,7 @@ def shrink_into_bounds(
 
 
 def _feasible(problem: Problem, start: Array, c: Array) -> bool:
-    tau = problem.observation.matrix(problem.motion(start, c)) @ problem.prior
+    tau = problem.observation.matrix(problem.motion(start, c)) @ problem.robot.prior
     within = bool((np.abs(tau) <= problem.design_limits.effort).all())
     return within and problem.scene.is_free(start + problem.dense_basis @ c)
 
@@ -374,17 +389,3 @@ def random_point(problem: Problem, rng: np.random.Generator) -> Array:
         start = problem.middle + 0.3 * problem.half * rng.uniform(-1.0, 1.0, n)
     c = rng.normal(size=(k, n)) * problem.scale
     return shrink_into_bounds(problem, problem.pack(start, c), 0.9)
-
-
-def keeps_bounds(problem: Problem, trajectory: Trajectory) -> bool:
-    """Return whether a trajectory keeps limits and distances at the dense times."""
-    times, limits = problem.dense_times, problem.relaxed_limits
-    motion = trajectory.sample(times)
-    tau = inverse_dynamics(problem.robot, problem.robot.prior, *motion)
-    values = motion.dq, motion.ddq, trajectory.jerk(times), tau
-    bounds = (getattr(limits, name) for name in QUANTITIES[1:])
-    return bool(
-        ((motion.q >= limits.lower) & (motion.q <= limits.upper)).all()
-        and all((np.abs(x) <= y).all() for x, y in zip(values, bounds, strict=True))
-        and problem.scene.is_free(motion.q)
-    )

@@ -109,6 +109,8 @@ class Until:
 class ExcitationSettings:
     """What to run and how to find it."""
 
+    RETIRED = ('columns', 'noise')
+
     family: str = setting('mfs', 'trajectory family', choices=('mfs', 'ffs', 'bspline', 'quintic'))
     period: float = setting(10.0, 'length of one period', unit='s', minimum=0.1)
     order: int = setting(5, 'harmonics, or free points of a spline', minimum=1, maximum=100)
@@ -117,10 +119,6 @@ class ExcitationSettings:
         'condition',
         'what to minimise',
         choices=('condition', 'normalised_condition', 'frobenius', 'd_optimal', 'smallest'),
-    )
-    columns: tuple[str, ...] = setting((), 'essential columns; empty: the base columns')
-    noise: tuple[float, ...] = setting(
-        (), 'effort noise σ per joint, which divides its rows; empty: equal', minimum=1e-12
     )
     start: tuple[float, ...] = setting((), 'configuration q0; empty: chosen', unit='rad')
     amplitude: float = setting(
@@ -172,6 +170,5 @@ def payload_settings(settings: Settings) -> Settings:
         period=settings.payload.duration / PAYLOAD_PERIODS,
         periods=PAYLOAD_PERIODS,
         criterion='d_optimal',
-        columns=(),
         validation=replace(settings.validation, kind='none'),
     )

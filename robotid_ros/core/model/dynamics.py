@@ -287,10 +287,9 @@ class RobotDynamics:
         self.robot, self.chi, self.joints = robot, chi, robot.joints
         self._model = model_with(robot, chi, armature=False)
         self._data = self._model.createData()
-        # S, how fast the model's joints move: dq_model = S dq; None: as the robot's.
-        self._moved: Array | None = robot.mimic_jacobian[robot.order]
-        if np.array_equal(self._moved, np.eye(robot.n)):
-            self._moved = None
+        # How the model's joints move: q_model = S q + o.
+        self._moved = robot.mimic_jacobian[robot.order]
+        self._shift = robot.link_positions(np.zeros(robot.n))[robot.order]
         self._lower = np.tril_indices(len(robot.order), -1)
         self._rotors = rotor_inertia(robot, chi)
         self._coupled = bool(robot.couplings)
@@ -350,7 +349,7 @@ class RobotDynamics:
 
         With Ṁ = C + Cᵀ, M ddq + C dq + g = τ becomes d(M dq)/dt = Cᵀ dq − g + τ.
         """
-        speed = dq if self._moved is None else self._moved @ dq
+        speed = self._moved @ dq
         coriolis = pinocchio.computeCoriolisMatrix(self._model, self._data, self._at(q), speed)
         return np.asarray(self._felt(coriolis.T @ speed) - self.gravity(q))
 
@@ -359,26 +358,23 @@ class RobotDynamics:
         own = pinocchio.computeFrameJacobian(
             self._model, self._data, self._at(q), frame, pinocchio.LOCAL
         )
-        return np.array(own) if self._moved is None else own @ self._moved
+        return np.asarray(own @ self._moved)
 
     def mass_matrix(self, q: Array) -> Array:
         """Return M(q) with rotor inertias, (n, n) [kg·m², kg·m, kg]."""
         result = np.array(pinocchio.crba(self._model, self._data, self._at(q)))
         result[self._lower] = result.T[self._lower]
-        if self._moved is not None:
-            result = self._moved.T @ result @ self._moved
-        return np.asarray(result + self._rotors)
+        return np.asarray(self._moved.T @ result @ self._moved + self._rotors)
 
     def _links(self, q: Array, dq: Array, ddq: Array) -> Array:
         """Return the efforts of the links' inertia and weight, (n,)."""
-        if self._moved is not None:
-            dq, ddq = self._moved @ dq, self._moved @ ddq
-        return self._felt(pinocchio.rnea(self._model, self._data, self._at(q), dq, ddq))
+        motion = self._at(q), self._moved @ dq, self._moved @ ddq
+        return self._felt(pinocchio.rnea(self._model, self._data, *motion))
 
     def _at(self, q: Array) -> Array:
         """Return the positions of the model's joints."""
-        return q if self._moved is None else self.robot.link_positions(q)[self.robot.order]
+        return np.asarray(self._moved @ q + self._shift)
 
     def _felt(self, tau: Array) -> Array:
-        """Return what the robot's joints bear of torques of the model's, in memory of its own."""
-        return np.array(tau if self._moved is None else self._moved.T @ tau)
+        """Return what the robot's joints bear of torques of the model's."""
+        return np.asarray(self._moved.T @ tau)

@@ -6,7 +6,6 @@ the effort of the latter. The effort of the last point is held when the motion h
 come back after a later motion was cancelled: motions begin and end here with none.
 """
 
-from collections.abc import Callable
 import dataclasses
 
 import numpy as np
@@ -16,8 +15,6 @@ from ..arrays import Array
 from ..excitation.limits import check_efforts
 from ..excitation.trajectory import CubicWaypoints, Waypoints
 from ..model import inverse_dynamics, Robot
-from ..model.dynamics import friction
-from ..model.robot import ElasticRobot
 
 # In which the effort that holds the robot is built up before a motion, and taken away after it
 # [s]: slow beside the loops of a position controller (0.05 to 0.3 s), so that it moves by what it
@@ -26,9 +23,8 @@ REST = 1.0
 # What straight lines between points may be off, of the joint's largest effort: less than any
 # model, and some 200 points/s.
 TOLERANCE = 1e-3
-# Times whose efforts are evaluated before it is known which are needed: two calls cost as much.
-# Updates of a motion whose efforts are all evaluated in one call: the ten of a search cost more.
-AT_ONCE, IN_ONE_CALL = 256, 2048
+# Updates of a goal whose efforts take a few milliseconds.
+IN_ONE_CALL = 2048
 
 
 def with_rests(motion: Waypoints) -> Waypoints:
@@ -58,12 +54,9 @@ def with_feed_forward(motion: Waypoints, robot: Robot, chi: Array, period: float
     acting = np.clip(time - 0.5 * period, motion.time[1], motion.time[-2])
     # At rest exactly: there no friction is known, and none is asked for.
     acting[[1, -2]] = motion.time[[1, -2]]
-    predicted, ends = _predicted(motion, robot, chi, acting), (0, len(time) - 1)
-
-    def torque(places: NDArray[np.intp]) -> Array:
-        return np.where(np.isin(places, ends)[:, None], 0.0, predicted(places))
-
-    return _with_efforts(motion, edges, time, torque, np.full(robot.n, np.inf))
+    tau = _predicted(motion, robot, chi, acting)
+    tau[[0, -1]] = 0.0
+    return _with_efforts(motion, edges, time, tau, np.full(robot.n, np.inf))
 
 
 def goal_with_efforts(
@@ -90,19 +83,13 @@ def goal_with_efforts(
     edges, time = _updates(goal, period)
     acting = np.clip(time - 0.5 * period, 0.0, goal.duration)
     acting[-1] = time[-1]
-    predicted = _predicted(goal, robot, chi, acting)
-
+    tau = _predicted(goal, robot, chi, acting)
     still = goal.q[[0, -1]], goal.dq[[0, -1]], np.stack([np.zeros(robot.n), goal.ddq[-1]])
-    first, held = inverse_dynamics(robot, chi, *still) / robot.drive_gain
-
-    def torque(places: NDArray[np.intp]) -> Array:
-        share = np.clip(time[places] / max(ramp, 1e-9), 0.0, 1.0)[:, None]
-        left = 1.0 - share**2 * (3.0 - 2.0 * share)
-        # In the end no friction of the path is left: at rest nobody knows it.
-        ends = (places == len(time) - 1)[:, None]
-        return np.where(ends, held, predicted(places)) + left * (present - first)
-
-    return _with_efforts(goal, edges, time, torque, robot.largest_efforts)
+    # In the end no friction of the path is left: at rest nobody knows it.
+    first, tau[-1] = inverse_dynamics(robot, chi, *still) / robot.drive_gain
+    share = np.clip(time / max(ramp, 1e-9), 0.0, 1.0)[:, None]
+    tau += (1.0 - share**2 * (3.0 - 2.0 * share)) * (present - first)
+    return _with_efforts(goal, edges, time, tau, robot.largest_efforts)
 
 
 def slowed(goal: Waypoints, factor: float) -> Waypoints:
@@ -122,35 +109,14 @@ def _updates(
     return edges, np.interp(np.arange(edges[-1] + 1), edges, motion.time)
 
 
-def _predicted(
-    motion: Waypoints, robot: Robot, chi: Array, acting: Array
-) -> Callable[[NDArray[np.intp]], Array]:
-    """Return the efforts at some of the times `acting` (N,), in the unit of the commands."""
-    if len(acting) <= IN_ONE_CALL:
-        tau = inverse_dynamics(robot, chi, *motion.sample(acting), successive=True)
-        every = np.asarray(tau / robot.drive_gain)
-        return lambda places: every[places]
-    path = None
-    if not isinstance(robot, ElasticRobot) and any(
-        term.kind.of_path is not None for terms in robot.friction for term in terms
-    ):  # friction remembers the whole path
-        whole = motion.sample(acting)
-        path = friction(robot, chi, whole.q, whole.dq, successive=True)
-        path -= friction(robot, chi, whole.q, whole.dq)
-
-    def at(places: NDArray[np.intp]) -> Array:
-        tau = inverse_dynamics(robot, chi, *motion.sample(acting[places]))
-        return np.asarray((tau if path is None else tau + path[places]) / robot.drive_gain)
-
-    return at
+def _predicted(motion: Waypoints, robot: Robot, chi: Array, acting: Array) -> Array:
+    """Return the efforts (N, n) at the times `acting` (N,), in the unit of the commands."""
+    tau = inverse_dynamics(robot, chi, *motion.sample(acting), successive=True)
+    return np.array(tau / robot.drive_gain)
 
 
 def _with_efforts(
-    motion: Waypoints,
-    edges: NDArray[np.intp],
-    time: Array,
-    torque: Callable[[NDArray[np.intp]], Array],
-    scale: Array,
+    motion: Waypoints, edges: NDArray[np.intp], time: Array, tau: Array, scale: Array
 ) -> Waypoints:
     """
     Add efforts and the points that they need: segments are halved until straight lines are right.
@@ -159,30 +125,18 @@ def _with_efforts(
     ----------
     motion : whose points stay
     edges, time : see `_updates`: no point lies between two
-    torque : efforts (M, n) at M of the updates
+    tau : (N, n) efforts at all updates
     scale : (n,) of efforts, of which `TOLERANCE` may be off; infinite: the largest one
 
     """
-    tau = np.full((len(time), len(motion.joints)), np.nan)
-
-    def evaluate(places: NDArray[np.intp]) -> None:
-        new = np.unique(places[np.isnan(tau[places, 0])])
-        if new.size:
-            tau[new] = torque(new)
-
     ends = edges
     if isinstance(motion, CubicWaypoints):  # whose acceleration jumps: one update later it is new
         ends = np.union1d(edges, edges[:-1] + 1)
     kept, first, last = [ends], ends[:-1], ends[1:]
-    # One call for what nearly every motion needs: each costs as much as a hundred times.
-    parts = max(8, 2 ** int(np.log2(max(AT_ONCE / len(first), 1.0))))
-    times = first[:, None] + np.arange(parts) * (last - first)[:, None] // parts
-    evaluate(np.append(times, edges[-1]))
-    largest = np.where(np.isfinite(scale), scale, np.nanmax(np.abs(tau), axis=0))
+    largest = np.where(np.isfinite(scale), scale, np.abs(tau).max(axis=0))
     bound = np.maximum(TOLERANCE * largest, 1e-300)
     while first.size:
         inner = np.stack([(3 * first + last) // 4, (first + last) // 2, (first + 3 * last) // 4])
-        evaluate(inner.ravel())
         share = (time[inner] - time[first]) / (time[last] - time[first])
         line = tau[first] + share[..., None] * (tau[last] - tau[first])
         wrong = (np.abs(tau[inner] - line) / bound).max(axis=(0, 2)) > 1.0

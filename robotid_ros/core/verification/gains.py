@@ -12,7 +12,7 @@ import dataclasses
 from dataclasses import dataclass
 from itertools import pairwise
 import math
-from typing import Protocol, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from ..arrays import Array
 from ..excitation.trajectory import Motion
 from ..finding_codes import select
 from ..findings import Finding
+from ..identification_settings import GainProposalSettings
 from ..model.dynamics import mass_matrix
 from ..model.robot import Robot
 from ..replay.control_laws import ControlLaw, make_control_law
@@ -81,22 +82,6 @@ class JointGains:
 
 
 Gains = dict[str, JointGains]
-
-
-class WantedGains(Protocol):
-    """What is wanted of gains."""
-
-    @property
-    def bandwidth(self) -> float:
-        """ω_n [rad/s]; 0: the largest."""
-
-    @property
-    def damping(self) -> float:
-        """ζ."""
-
-    @property
-    def change(self) -> float:
-        """Largest factor by which a gain may change."""
 
 
 @dataclass(frozen=True)
@@ -231,7 +216,7 @@ def propose_gains(
     controller: Controller,
     poses: Array,
     motion: Motion,
-    wanted: WantedGains,
+    wanted: GainProposalSettings,
     *,
     delay: float | None = None,
     resolution: Array | float = 0.0,

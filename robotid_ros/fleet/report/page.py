@@ -1,14 +1,16 @@
 """The page on a fleet: what is wrong, the robots by type, what they share, data quality."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+import itertools
 import os
 from pathlib import Path
 import shlex
 from typing import Any
 from urllib.parse import quote
 
+from bokeh import models
+from markupsafe import Markup
 import numpy as np
 
 from ...core.finding_codes import CODES, render as text_of
@@ -16,21 +18,17 @@ from ...core.findings import Finding
 from ...core.regression.random_effects import random_effects
 from ...exceptions import FileError
 from ...files.atomic import write_text
-from ...files.report.drawing import Plots
+from ...files.report.drawing import finish, LINES, NEUTRAL, new_plot, Plots
 from ...files.report.page import render
 from ...files.results_file import REPORT
-from ..findings import find_all
-from ..fleet_table import factors_of_robots, read_robots, Robots
-from ..friction_changes import temperature_slopes
-from ..pooling import pool
+from ..findings import find_all, temperature_slopes
+from ..pooling import factors_of_robots, pool, read_robots, Robots
 from ..session import IDENTIFIED, Row
 from ..store import Store
 
 QUALITY = ('source', 'status', 'reason', 'warnings', 'robot', 'type', 'time', 'residual', 'joints')
-WIDTH, HEIGHT, PAD = 360, 150, 6  # of a chart [px]
-# Robots whose names fit below a chart; of more, those with findings are named.
+# Robots whose names fit below a plot; of more, the pointer tells them.
 MOST_NAMES = 30
-COLOURS = ('#c0392b', '#2471a3', '#1e8449', '#b7950b', '#7d3c98', '#566573')
 
 
 def write_fleet_report(folder: str | Path, target: str | Path) -> list[Finding]:
@@ -47,16 +45,17 @@ def write_fleet_report(folder: str | Path, target: str | Path) -> list[Finding]:
     accused = {(f.values['type'], f.values['robot']) for f in found}
     statuses = sorted(Counter(each['status'] for each in quality).items())
     bad = [each for each in quality if each['status'] != IDENTIFIED or each['warnings']]
+    plots = Plots()
     page = render(
         'fleet.html',
         folder=Path(__file__).parent,
-        plots=Plots(),
+        plots=plots,
         title=title,
         heading=title,
         subtitle=', '.join(f'{n} session{"s" * (n != 1)} {status}' for status, n in statuses),
         found=[(f.values['robot'], f.values['type'], _name(f), text_of(f)) for f in found],
         types=[
-            _type(robots, [f for f in found if f.values['type'] == robots.type])
+            _type(robots, [f for f in found if f.values['type'] == robots.type], plots)
             for robots in every
         ],
         accused=[
@@ -78,7 +77,7 @@ def _name(found: Finding) -> str:
     return CODES[found.code].name.replace('_', ' ')
 
 
-def _type(robots: Robots, own: Sequence[Finding]) -> dict[str, Any]:
+def _type(robots: Robots, own: Sequence[Finding], plots: Plots) -> dict[str, Any]:
     return {
         'name': robots.type,
         'robots': [
@@ -91,7 +90,8 @@ def _type(robots: Robots, own: Sequence[Finding]) -> dict[str, Any]:
             for place, name in enumerate(robots.names)
         ],
         'parameters': list(_parameters(robots, {f.values['robot'] for f in own})),
-        'charts': list(_charts(robots, own)),
+        'charts': list(_over_robots(robots, own, plots)),
+        'over_time': list(_over_time(robots, own, plots)),
     }
 
 
@@ -140,73 +140,58 @@ def _sessions(
         }
 
 
-def _charts(robots: Robots, own: Sequence[Finding]) -> Iterator[dict[str, Any]]:
-    """Yield a chart of each parameter that a finding names over the robots, then over time."""
-    colours = [_colours(own, name) for name in robots.base.names]
-    x = np.linspace(0.0, WIDTH, 2 * len(robots.names) + 1)[1::2]
-    for k, accused in enumerate(colours):
-        if not accused:
+def _over_robots(robots: Robots, own: Sequence[Finding], plots: Plots) -> Iterator[Markup]:
+    """Yield a plot of each parameter that a finding names: ±2 σ of each robot."""
+    names = list(robots.names)
+    for k, parameter in enumerate(robots.base.names):
+        if not (colours := _colours(own, parameter)):
             continue
+        plot = new_plot('robot', _labelled(robots, k), x_range=names)
+        plot.xaxis.major_label_orientation = 0.6
+        plot.xaxis.visible = len(names) <= MOST_NAMES
         low, high = (robots.values[:, k] + sign * 2.0 * robots.sigmas[:, k] for sign in (-1, 1))
-        chart, y = _chart(robots, k, 'robot', np.concatenate([low, high]))
-        shown = [n in accused or len(x) <= MOST_NAMES for n in robots.names]
-        ticks = [(a, n) for a, n, named in zip(x, robots.names, shown, strict=True) if named]
-        bars = [
-            {'name': n, 'colour': accused.get(n, ''), 'points': _points([a, a], y([b, c])),
-             'dot': (a, float(y(v)))}
-            for a, b, c, v, n in zip(x, low, high, robots.values[:, k], robots.names, strict=True)
-        ]  # fmt: skip
-        yield {**chart, 'ticks': ticks, 'lines': bars, 'tilted': True}
-    dated = [k for k, time in enumerate(robots.times) if time is not None]
-    if not dated:
-        return
-    times = np.array([time.timestamp() for time in robots.times if time is not None])
-    first, last = times.min(), times.max()
-    owner = robots.owner[dated]
-    x = np.interp(times, (first, max(last, first + 1.0)), (0.0, WIDTH))
-    for k in np.flatnonzero(robots.friction).tolist():
-        values = robots.sessions[dated, k]
-        accused, (chart, y) = colours[k], _chart(robots, k, 'date', values)
-        lines = []
-        for name in sorted(robots.names, key=lambda name: (name in accused, name)):
-            place = owner == robots.names.index(name)
-            points = _points(x[place], y(values[place]))
-            colour = accused.get(name, '')
-            lines.append({'name': name, 'colour': colour, 'points': points, 'dot': None})
-        dates = np.linspace(first, last, 3) if last > first else [first]
-        ticks = [
-            (WIDTH * i / 2, f'{datetime.fromtimestamp(t):%Y-%m-%d}') for i, t in enumerate(dates)
-        ]
-        yield {**chart, 'ticks': ticks, 'lines': lines, 'tilted': False}
+        columns = {'name': names, 'value': robots.values[:, k], 'low': low, 'high': high}
+        columns['color'] = [colours.get(name, NEUTRAL) for name in names]
+        source = models.ColumnDataSource(columns)
+        plot.segment('name', 'low', 'name', 'high', color='color', source=source)
+        dots = plot.scatter('name', 'value', color='color', size=6, source=source)
+        finish(plot, [('', '@name @value')], [dots])
+        yield plots.place(plot, _caption(robots, k, colours))
+
+
+def _over_time(robots: Robots, own: Sequence[Finding], plots: Plots) -> Iterator[Markup]:
+    """Yield a plot of each parameter of friction over time: a line of each robot."""
+    dated = np.array([time is not None for time in robots.times])
+    times = np.array([time and 1e3 * time.timestamp() for time in robots.times], dtype=float)
+    for k in np.flatnonzero(robots.friction).tolist() if dated.any() else ():
+        colours = _colours(own, robots.base.names[k])
+        plot = new_plot('date', _labelled(robots, k), x_axis_type='datetime')
+        names = sorted(robots.names, key=lambda name: (name in colours, name))
+        rows = [robots.of(robots.names.index(name)) for name in names]
+        rows = [own_rows[dated[own_rows]] for own_rows in rows]
+        columns = {
+            'x': [times[places] for places in rows],
+            'y': [robots.sessions[places, k] for places in rows],
+            'name': names,
+            'color': [colours.get(name, NEUTRAL) for name in names],
+        }
+        lines = plot.multi_line('x', 'y', color='color', source=models.ColumnDataSource(columns))
+        plot.add_tools(models.HoverTool(tooltips='@name', renderers=[lines]))
+        yield plots.place(finish(plot), _caption(robots, k, colours))
 
 
 def _colours(own: Sequence[Finding], parameter: str) -> dict[str, str]:
     """Return the robots with findings on a parameter, each with its colour."""
     accused = sorted({f.values['robot'] for f in own if f.values.get('parameter') == parameter})
-    return {name: COLOURS[k % len(COLOURS)] for k, name in enumerate(accused)}
+    return dict(zip(accused, itertools.cycle(LINES[:-1]), strict=False))
 
 
-def _points(x: Iterable[float], y: Iterable[float]) -> str:
-    return ' '.join(f'{a:.1f},{b:.1f}' for a, b in zip(x, y, strict=True))
+def _labelled(robots: Robots, k: int) -> str:
+    return f'{robots.base.names[k]} [{robots.base.units[k]}]'
 
 
-def _chart(
-    robots: Robots, k: int, across: str, values: np.ndarray
-) -> tuple[dict[str, Any], Callable[[Any], np.ndarray]]:
-    """Return the frame of a chart of a parameter's values, and what places values in it [px]."""
-    least, most = float(np.min(values)), float(np.max(values))
-
-    def y(values: Any) -> np.ndarray:
-        span = least, most if most > least else least + 1.0
-        return np.interp(values, span, (HEIGHT - PAD, PAD))
-
-    marks = np.linspace(least, most, 3)
-    frame = {
-        'title': robots.base.names[k],
-        'unit': robots.base.units[k],
-        'across': across,
-        'width': WIDTH,
-        'height': HEIGHT,
-        'marks': list(zip(y(marks), marks, strict=True)),
-    }
-    return frame, y
+def _caption(robots: Robots, k: int, colours: dict[str, str]) -> Markup:
+    """Return the name of a parameter, and links to the robots with findings on it."""
+    link = Markup('<a href="#robot-{}-{}" style="color:{}">{}</a>')
+    links = (link.format(robots.type, name, colour, name) for name, colour in colours.items())
+    return Markup(' ').join([robots.base.names[k], *links])

@@ -115,12 +115,11 @@ def test_figures_are_those_of_the_trajectory():
     assert Design.from_dict(result.to_dict()) == result
 
 
-def test_start_and_columns_of_choice():
+def test_start_of_choice():
     robot = robot_named('scara')
-    excitation = quick(start=(0.4, -0.3), columns=('ZZ2', 'Fv1', 'Fc2'))
+    excitation = quick(start=(0.4, -0.3))
     result = design(robot, excitation)
     np.testing.assert_array_equal(result.trajectory.start, [0.4, -0.3])
-    assert result.columns == ('ZZ2', 'Fv1', 'Fc2')
 
 
 def test_a_start_that_takes_nearly_all_of_a_drive_leaves_a_good_motion():

@@ -64,7 +64,7 @@ def problem(name, **changes):
 def test_the_columns_are_the_payloads_and_friction(name, payload, friction):
     """A horizontal arm tells four of the ten; rotors are the same with and without."""
     found = problem(name)
-    names = [found.observation.names[k] for k in found.columns]
+    names = [found.robot.parameters[k].name for k in found.columns]
     assert found.payload_columns == payload
     last = str(found.robot.n)
     assert all(n.endswith(last) for n in names[:payload])
@@ -76,8 +76,8 @@ def test_the_gradient_of_the_problem(rng):
     found = problem('ur10')
     x = random_point(found, rng)
     direction = rng.normal(size=x.shape)
-    gradient = found.gradient(x) @ direction
-    values = [found.value(x + h * direction) for h in (1e-5, -1e-5)]
+    gradient = found.evaluate(x)[1] @ direction
+    values = [found.evaluate(x + h * direction)[0] for h in (1e-5, -1e-5)]
     assert gradient == pytest.approx((values[0] - values[1]) / 2e-5, rel=1e-4)
 
 

@@ -9,6 +9,7 @@ from scipy import signal
 
 from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.finding_codes import finding
+from robotid_ros.core.identification_settings import GainProposalSettings
 from robotid_ros.core.model import inverse_dynamics, mass_matrix, Robot
 from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
 from robotid_ros.core.replay.direct_model import direct_model
@@ -27,7 +28,6 @@ from robotid_ros.core.verification.gains import (
 )
 from robotid_ros.core.verification.tracking import Tracking
 from robotid_ros.exceptions import ControllerError
-from robotid_ros.node_settings import GainProposalSettings
 from robotid_ros.simulation_settings import GainSettings
 
 from ..replay.plant_arm import GAINS, JOINTS, RATE, run_arm, session, SETTINGS, true_parameters

@@ -10,12 +10,12 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from robotid_ros.core.excitation.trajectory import point_to_point
+from robotid_ros.core.identification_settings import GainProposalSettings
 from robotid_ros.core.model import build_robot
 from robotid_ros.core.verification.feed_forward import with_rests
 from robotid_ros.exceptions import ControllerError, RobotStateError
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.results import Results
-from robotid_ros.node_settings import GainProposalSettings
 from robotid_ros.nodes.common.controller import ControllerDescription
 from robotid_ros.nodes.excitation.motion_log import MotionLog, propose_after_run, VerifiedModel
 from robotid_ros.nodes.excitation.verifications import grown, on_trial
