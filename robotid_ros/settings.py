@@ -7,6 +7,7 @@ mapping (a configuration file's content, a node's parameters) into a checked ins
 
 from collections.abc import Mapping
 import dataclasses
+import math
 from types import UnionType
 import typing
 from typing import Any, TypeVar, Union
@@ -140,6 +141,8 @@ def _scalar(kind: type, value: Any, path: str, field: 'dataclasses.Field[Any]') 
         raise ConfigurationError(f"'{path}' must be of type {kind.__name__}, not {value!r}")
     if isinstance(value, float) and value != value:
         raise ConfigurationError(f"'{path}' must be a number, not NaN")
+    if value in (math.inf, -math.inf) and field.default not in (math.inf, -math.inf):
+        raise ConfigurationError(f"'{path}' must be finite, not {value}")
     low, high, choices = meta.get('minimum'), meta.get('maximum'), meta.get('choices')
     if isinstance(value, int | float) and not isinstance(value, bool):
         if low is not None and value < low:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError
 from .demo import expect_ros
-from .shared_options import add_joints_option, add_output_option, expect_new, Outcome
+from .shared_options import above_zero, add_joints_option, add_output_option, expect_new, Outcome
 from .terminal import print_paragraph, show
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--mass',
         metavar='KG',
-        type=float,
+        type=above_zero,
         default=0.0,
         help='of the robot in its data sheet, where the description has no inertials',
     )
