@@ -130,7 +130,10 @@ def _convert(kind: Any, value: Any, path: str, field: 'dataclasses.Field[Any]') 
         if isinstance(value, str | bytes) or not hasattr(value, '__iter__'):
             raise ConfigurationError(f"'{path}' must be a list, not {value!r}")
         return tuple(_scalar(arguments[0], v, path, field) for v in value)
-    return _scalar(kind, value, path, field)
+    value = _scalar(kind, value, path, field)
+    if value in (math.inf, -math.inf) and field.default not in (math.inf, -math.inf):
+        raise ConfigurationError(f"'{path}' must be finite, not {value}")
+    return value
 
 
 def _scalar(kind: type, value: Any, path: str, field: 'dataclasses.Field[Any]') -> Any:
@@ -141,8 +144,6 @@ def _scalar(kind: type, value: Any, path: str, field: 'dataclasses.Field[Any]') 
         raise ConfigurationError(f"'{path}' must be of type {kind.__name__}, not {value!r}")
     if isinstance(value, float) and value != value:
         raise ConfigurationError(f"'{path}' must be a number, not NaN")
-    if value in (math.inf, -math.inf) and field.default not in (math.inf, -math.inf):
-        raise ConfigurationError(f"'{path}' must be finite, not {value}")
     low, high, choices = meta.get('minimum'), meta.get('maximum'), meta.get('choices')
     if isinstance(value, int | float) and not isinstance(value, bool):
         if low is not None and value < low:
