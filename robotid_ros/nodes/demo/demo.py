@@ -91,6 +91,7 @@ class Demo:
         simulated = {
             # A busy machine may hold up the simulated robot; that is no reason to stop it.
             'excitation.stale_after': 1.0,
+            'excitation.timeout': 30.0,
             # Nothing real moves on this domain.
             'excitation.accept_unchecked': UNCHECKED,
         }
