@@ -42,6 +42,7 @@ def run(args: argparse.Namespace) -> Outcome:
     config = find_config(args.robot)
     expect_ros('the demo')
     from ..core.model import build_robot
+    from ..files.atomic import expect_writable
     from ..files.configuration import load, read_urdf
     from ..files.report.page import page_beside
     from ..files.results_file import REPORT
@@ -49,6 +50,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
     configuration = load(config)  # what is wrong about it is said before any node starts
     build_robot(read_urdf(configuration) or '', configuration.robot)
+    expect_writable(Path(args.output))
     log_level = 'info' if args.verbose else 'warn'
     session = Demo(config, Path(args.output), log_level, VERIFICATIONS)
     with session as demo:

@@ -24,7 +24,14 @@ from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError
 from .demo import expect_ros
-from .shared_options import add_joints_option, add_output_option, expect_new, option, Outcome
+from .shared_options import (
+    above_zero,
+    add_joints_option,
+    add_output_option,
+    expect_new,
+    option,
+    Outcome,
+)
 from .terminal import print_paragraph, show
 
 if TYPE_CHECKING:
@@ -56,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_joints_option(parser, 'identify these; default: the longest chain of driven joints')
     option(parser, '--tip LINK', 'link that the arm moves, of several arms')
     text = 'of the robot in its data sheet, where the description has no inertials'
-    option(parser, '--mass KG', text, type=float, default=0.0)
+    option(parser, '--mass KG', text, type=above_zero, default=0.0)
     text = 'write a copy of the description with the nearest inertias that bodies can have'
     option(parser, '--repair', text, choices=('inertias',))
     option(parser, '--keys', 'explain every key, and write nothing')

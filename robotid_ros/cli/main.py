@@ -16,6 +16,7 @@ import signal
 import sys
 import threading
 from typing import Any, NoReturn
+import warnings
 
 from .. import __version__
 from ..exceptions import RobotIdError, use_one_of
@@ -198,6 +199,9 @@ def _interruptible() -> Iterator[threading.Event]:
 def _run(args: argparse.Namespace, interrupted: threading.Event) -> int:
     """Run a verb and print its outcome, or one sentence on what went wrong."""
     try:
+        if not args.debug:
+            # Of sums that overflow on bad data; what comes of them is found and said.
+            warnings.simplefilter('ignore', RuntimeWarning)
         with ProgressBar(args.verb, quiet=args.quiet or not args.steps) as args.progress:
             args.progress.plan(args.steps)
             _expect_output_apart(args)

@@ -273,5 +273,5 @@ def above_zero(text: str) -> float:
     except ValueError:
         value = math.nan
     if not 0.0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f'{text} must be a number above zero')
+        raise argparse.ArgumentTypeError(f"'{text}' must be a number above zero")
     return value

@@ -330,7 +330,7 @@ def gains_of_drives(settings: RobotSettings, joints: tuple[str, ...]) -> tuple[A
 
     Raises
     ------
-    ConfigurationError : the settings have another number of values
+    ConfigurationError : the settings have another number of values, or a gain is 0
     UnknownNameError : there is no such drive
 
     """
@@ -349,4 +349,10 @@ def gains_of_drives(settings: RobotSettings, joints: tuple[str, ...]) -> tuple[A
             found['drive_gain_spread'][j] = 0.0 if settings.drive_gain else drive.spread
     for name, default in found.items():
         found[name] = np.array(getattr(settings, name) or default, dtype=float)
+    if not found['drive_gain'].all():
+        joint = joints[int(np.argmin(np.abs(found['drive_gain'])))]
+        raise ConfigurationError(
+            f"'drive_gain' of {joint} is 0, so its efforts are none: give the torque per unit of "
+            'effort, or leave the joint out (robot.joints)'
+        )
     return found['drive_gain'], found['drive_gain_spread']

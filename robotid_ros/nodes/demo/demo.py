@@ -45,6 +45,8 @@ VERIFYING_STAGE = 0.7
 VERIFICATIONS = ('verify', 'verify_gains')
 # Whose failure ends the demo; and how long a service may take [s].
 SESSION_NODES, SERVICE_TIMEOUT = ('excitation', 'recorder', 'identification'), 30.0
+# How many times longer a design may take on a busy machine.
+MOST_BUSY = 4.0
 # Of a verification, each motion leaves so much of what was left: two runs and the ways to them.
 LEFT_BY_MOTION = 0.6
 
@@ -135,9 +137,14 @@ class Demo:
         folder = {'recorder.folder': str(self._output.absolute())}
         self._processes.start('recorder', folder)
         self._processes.start('identification', folder)
+        # So many share a processor that the search for the motion gets a part.
+        busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+        settings = load(self._config).excitation
         simulated = {
             # A busy machine may hold up the simulated robot; that is no reason to stop it.
             'excitation.stale_after': 1.0,
+            'excitation.timeout': 30.0,
+            'excitation.time_limit': min(busy, MOST_BUSY) * settings.time_limit,
             # Nothing real moves on this domain.
             'excitation.accept_unchecked': UNCHECKED,
         }

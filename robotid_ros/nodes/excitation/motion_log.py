@@ -18,7 +18,7 @@ from sensor_msgs.msg import JointState
 
 from ...core.arrays import Array
 from ...core.excitation.trajectory import Waypoints
-from ...core.identification_settings import IdentificationSettings
+from ...core.identification_settings import GainProposalSettings, IdentificationSettings
 from ...core.model import build_robot, Robot, RobotSettings
 from ...core.signals.recording import Recording
 from ...core.timing.update_rate import observed_update_rate
@@ -30,7 +30,6 @@ from ...files.formats.joint_table import JointTable
 from ...files.results import chosen_settings, Results
 from ...files.results_file import read_results
 from ...files.verification import EffortRow
-from ...node_settings import GainProposalSettings
 from ..common.controller import by_joint, ControllerDescription, is_well_formed_state, STATE_TYPE
 from ..common.messages import stack_joint_states, stamps_to_nanoseconds
 
