@@ -1,6 +1,7 @@
 """A controller that forwards efforts beside the trajectory controller, and their manager."""
 
 from collections.abc import Callable
+import math
 from typing import Any
 
 from controller_manager_msgs.msg import ControllerState
@@ -43,10 +44,15 @@ class SimulatedManager(Node):
         )
 
     def _on_command(self, message: Float64MultiArray) -> None:
-        # As the original: others are passed over.
         loop = self._loop()
-        if loop.forwarded is not None and len(message.data) == len(loop.forwarded):
+        if loop.forwarded is None or not all(map(math.isfinite, message.data)):
+            return
+        if len(message.data) == len(loop.forwarded):
             loop.forwarded = list(message.data)
+        else:
+            # As the original: its update fails, it is deactivated, and its last efforts stay.
+            self.get_logger().error('a command of the wrong size: the controller is deactivated')
+            loop.switch(lambda q, dq: self._apply(False, False, q, dq))
 
     def _on_list(self, _: Any, response: ListControllers.Response) -> ListControllers.Response:
         interfaces = [f'{joint}/effort' for joint in self._loop().physics.joints]
@@ -90,8 +96,9 @@ class SimulatedManager(Node):
         controller = loop.controller
         if controller.active and not trajectory:
             controller.deactivate()
-        # Until a command comes, what the other one has left stays: none.
-        command = controller.command if loop.forwarded is None else loop.forwarded
-        loop.forwarded = command if forwards else None
+        # What the other one has left on the interfaces stays until a command comes.
+        if loop.forwarded is not None:
+            controller.command = loop.forwarded
+        loop.forwarded = controller.command if forwards else None
         if trajectory and not controller.active:
             controller.activate(position, velocity)
