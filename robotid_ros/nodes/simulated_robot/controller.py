@@ -123,7 +123,7 @@ class SimulatedController(Node):
         **options: Any,
     ):
         super().__init__(settings.controller, **options)
-        self._now = now
+        self._now, self._late = now, settings.late_preemption
         self._joints, self._wraparound = physics.joints, physics.wraparound
         declare_parameters(self, self._joints, settings)
         self.controller = TrajectoryController(self._read_parameters())
@@ -210,8 +210,11 @@ class SimulatedController(Node):
     def _monitor(self) -> None:
         while self.controller.warnings:
             self.get_logger().warning(self.controller.warnings.pop(0))
-        for goal, handle, ended in list(self._running.values()):
-            if ended.done():
+        running = list(self._running.values())
+        for goal, handle, ended in running:
+            newest = running[-1][0]
+            late = self._late and goal is not newest and newest.outcome is None
+            if ended.done() or late:
                 continue
             if goal.outcome is None:
                 if handle.is_active and goal.feedback is not None:
