@@ -154,7 +154,6 @@ class CarriedSettings:
 class FeedForwardSettings:
     """Goals of others, with the identified efforts: see the node `feedforward`."""
 
-    RETIRED = ('largest_slowdown',)
     results: str = setting('', 'folder of the results with the model')
     enabled: bool = setting(True, 'false: goals go on as they came', dynamic=True)
     ramp: float = setting(
@@ -162,6 +161,12 @@ class FeedForwardSettings:
         'time in which what was commanded ahead of the feedback before a goal gives way',
         unit='s',
         minimum=0.0,
+        maximum=10.0,
+    )
+    largest_slowdown: float = setting(
+        1.0,
+        'factor by which a goal that needs too much effort may be stretched in time; 1: refuse it',
+        minimum=1.0,
         maximum=10.0,
     )
     payload: CarriedSettings = setting(CarriedSettings, 'the body that the robot carries now')

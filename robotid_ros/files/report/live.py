@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from bokeh.models import BasicTickFormatter, ColumnDataSource, DataRange1d
 
 from .drawing import finish, MEASURED, new_plot, Plots, PREDICTED, RESIDUAL
-from .templates import render
+from .page import render
 
 # What a row of the page's data holds of each joint, in this order, after the time.
 QUANTITIES = ('position', 'reference', 'error', 'effort', 'residual')

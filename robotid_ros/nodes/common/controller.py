@@ -104,6 +104,12 @@ class ControllerDescription(Controller):
     def why_no_feed_forward(self) -> str:
         """Why it is sent no efforts beside a motion, '' where it takes them."""
         commands = ', '.join(self.command_interfaces)
+        names = self.values.get('command_joints') or ()
+        if below := sorted({name.rpartition('/')[0] for name in names} - {''}):
+            return (
+                f"'{self.name}' commands {', '.join(below)}: what a controller below it adds is "
+                'not known here, so it is sent no efforts'
+            )
         if self.command_interfaces == ('effort',):
             return ''
         if 'effort' in self.command_interfaces:

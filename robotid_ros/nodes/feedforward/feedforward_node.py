@@ -26,8 +26,13 @@ from unique_identifier_msgs.msg import UUID
 from ...core.arrays import Array
 from ...core.excitation.trajectory import CubicWaypoints, Waypoints
 from ...core.model import Robot
-from ...core.verification.feed_forward import check_feed_forward, goal_with_efforts, IN_ONE_CALL
-from ...exceptions import ControllerError, RobotIdError, TrajectoryError
+from ...core.verification.feed_forward import (
+    check_feed_forward,
+    goal_with_efforts,
+    IN_ONE_CALL,
+    slowed,
+)
+from ...exceptions import ControllerError, LimitError, RobotIdError, TrajectoryError
 from ..common import runtime
 from ..common.batched_subscription import BatchedSubscription, NEWEST
 from ..common.controller import (
@@ -52,7 +57,10 @@ from .model_node import ModelNode, RETRY_PERIOD
 # Signs of life for the guardian, and looks at the controller's states [s].
 WATCH_PERIOD = 0.05
 NO_GUARDIAN = 'the guardian is being started again: try again in a moment'
-# How long a controller may take to end a goal that was cancelled [s]: then it is gone.
+NONE = uuid.UUID(int=0)
+TAKEN = 'a newer goal has taken its place'
+# How long a controller may take to end a goal that was cancelled [s]: then it is gone. One that a
+# newer goal has replaced ends with that one before ros2_controllers 4.41: it is ended here.
 ENDING_TIME = 2.0
 # Of its updates where the controller does not say [Hz].
 USUAL_RATE = 500.0
@@ -127,6 +135,7 @@ class Running:
     handle, points : at the controller, and as sent, None where it went on as it came
     squares, states : sum (n,) of squared tracking errors, and of how many states
     reason, cancelled : why and when the node has cancelled it, '' where it has not
+    replaced : when the controller has accepted a newer goal
     ended : future of the controller's result, None where it is gone
 
     """
@@ -134,7 +143,7 @@ class Running:
     def __init__(self, handle: Any, points: Waypoints | None, n: int):
         self.handle, self.points, self.began = handle, points, time.monotonic()
         self.squares, self.states = np.zeros(n), 0
-        self.reason, self.cancelled, self.ended = '', np.inf, Future()
+        self.reason, self.cancelled, self.replaced, self.ended = '', np.inf, np.inf, Future()
 
     def end(self, answer: Any) -> None:
         """End it, once, with what the controller says, or None where it says nothing."""
@@ -161,6 +170,8 @@ class FeedForward(ModelNode):
         self._guardian: Guardian | None = None
         self._running: dict[uuid.UUID, Running] = {}
         self._latest: uuid.UUID | None = None
+        # What the controller runs: the last one that it has accepted. Older ones may end late.
+        self._present = NONE
         # What the controller holds ahead of its feedback after a goal that has succeeded, and
         # again after one that was cancelled: the effort of the last point. None after a goal of
         # another client, which has none.
@@ -271,7 +282,7 @@ class FeedForward(ModelNode):
         if handle.is_cancel_requested:
             return None
         if self._latest != goal_id:
-            raise ControllerError('a newer goal has taken its place')
+            raise ControllerError(TAKEN)
         if self._guardian is None:
             raise ControllerError(NO_GUARDIAN)
 
@@ -279,20 +290,22 @@ class FeedForward(ModelNode):
             if handle.is_active:
                 handle.publish_feedback(message.feedback)
 
-        before = next(iter(self._running), None)
         self._guardian.set_goal(goal_id)
         sent = await self._client.send_goal_async(
             goal, feedback_callback=hand_back, goal_uuid=UUID(uuid=list(goal_id.bytes))
         )
         if not sent.accepted:
-            if before in self._running:
-                self._guardian.set_goal(before)
+            if self._present in self._running:
+                self._guardian.set_goal(self._present)
             else:
                 self._guardian.clear_goal()
             raise ControllerError(
                 f"'{self._controller}' refused the goal: its log says why (is it active?)"
             )
+        for older in self._running.values():
+            older.replaced = min(older.replaced, time.monotonic())
         self._running[goal_id] = running = Running(sent, points, self._robot.n)
+        self._present = goal_id
         sent.get_result_async().add_done_callback(lambda future: running.end(future.result()))
         if handle.is_cancel_requested:
             sent.cancel_goal_async()
@@ -300,7 +313,7 @@ class FeedForward(ModelNode):
 
     def _is_quick(self, trajectory: Any) -> bool:
         """Whether efforts take a few milliseconds, less than a thread and the turns it costs."""
-        if time.monotonic() - self._heard > WATCH_PERIOD:
+        if time.monotonic() - self._heard > WATCH_PERIOD or self.settings.largest_slowdown > 1.0:
             return False
         if not trajectory.points:  # it is refused at once
             return True
@@ -308,7 +321,11 @@ class FeedForward(ModelNode):
         return duration <= IN_ONE_CALL * self._period
 
     def _with_efforts(self, trajectory: Any) -> tuple[Waypoints, float]:
-        """Add efforts to a goal; return the points, and the time from which they are sent [s]."""
+        """
+        Add efforts to a goal, stretched in time as far as that is wanted and needed.
+
+        Returns the points, and the time from which they are sent [s].
+        """
         robot = self._robot
         assert robot is not None
         wait_until(
@@ -321,12 +338,28 @@ class FeedForward(ModelNode):
         start = reference_positions(state, robot.joints), zero if speed is None else speed
         goal, first = read_goal(trajectory, robot, start)
         chi, share = self._carried(self._model.chi), self.configuration.excitation.effort_share
-        efforts = [running.effort() for running in self._running.values()]
-        present = next((e for e in efforts if e is not None), self._held)
+        running = self._running.get(self._present)
+        present = self._held if running is None else running.effort()
         present = zero if present is None else present
-        points = goal_with_efforts(goal, robot, chi, self._period, present, self.settings.ramp)
-        check_feed_forward(points, robot, share)
-        return points, first
+
+        def planned(factor: float) -> Waypoints:
+            points = goal_with_efforts(
+                slowed(goal, factor), robot, chi, self._period, present, self.settings.ramp
+            )
+            check_feed_forward(points, robot, share)
+            return points
+
+        with contextlib.suppress(LimitError):
+            return planned(1.0), first
+        low, high = 1.0, self.settings.largest_slowdown
+        slowest = planned(high)
+        while high - low > 0.01 * low:
+            middle = 0.5 * (low + high)
+            try:
+                slowest, high = planned(middle), middle
+            except LimitError:
+                low = middle
+        return slowest, first * high
 
     def _cancel(self, handle: ServerGoalHandle) -> CancelResponse:
         """Hand a cancellation on at once."""
@@ -340,10 +373,12 @@ class FeedForward(ModelNode):
     ) -> Any:
         """End a goal as the controller has ended its own."""
         del self._running[goal_id]
-        if not self._running and self._guardian is not None:
-            with contextlib.suppress(ControllerError):
-                self._guardian.clear_goal()
-        result = Result() if answer is None else answer.result
+        if goal_id == self._present:
+            self._present = NONE
+            if self._guardian is not None:
+                with contextlib.suppress(ControllerError):
+                    self._guardian.clear_goal()
+        result = Result(error_code=Result.INVALID_GOAL) if answer is None else answer.result
         end = GoalStatus.STATUS_ABORTED if answer is None else answer.status
         if end == GoalStatus.STATUS_SUCCEEDED:
             points = running.points
@@ -353,6 +388,8 @@ class FeedForward(ModelNode):
             handle.canceled()
         else:
             told = running.reason or result.error_string
+            if answer is None and not told:
+                told = TAKEN
             result.error_string = told or 'the controller has ended the goal'
             handle.abort()
         self._publish_tracking(running)
@@ -368,9 +405,12 @@ class FeedForward(ModelNode):
         # At rest, too: a queue that is full takes long.
         states = self._take_states(NEWEST if self._running else 1)
         silent = self._silence.update(time.monotonic(), heard=bool(states) or not self._running)
-        if not self._running:
+        for running in list(self._running.values()):
+            if time.monotonic() - running.replaced > ENDING_TIME:
+                running.end(None)
+        latest = self._running.get(self._present)
+        if latest is None:
             return
-        latest = next(reversed(self._running.values()))
         for message in states:
             error = by_joint(message, message.error.positions, self._robot.joints)
             if error is not None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
+import math
 from typing import Any
 
 from control_msgs.action import FollowJointTrajectory
@@ -128,7 +129,7 @@ class SimulatedController(Node):
         **options: Any,
     ):
         super().__init__(settings.controller, **options)
-        self._now = now
+        self._now, self._late = now, settings.late_preemption
         self._joints, self._wraparound = physics.joints, physics.wraparound
         declare_parameters(self, self._joints, settings)
         self.controller = TrajectoryController(self._read_parameters())
@@ -215,8 +216,11 @@ class SimulatedController(Node):
     def _monitor(self) -> None:
         while self.controller.warnings:
             self.get_logger().warning(self.controller.warnings.pop(0))
-        for goal, handle, ended in list(self._running.values()):
-            if ended.done():
+        running = list(self._running.values())
+        for goal, handle, ended in running:
+            newest = running[-1][0]
+            late = self._late and goal is not newest and newest.outcome is None
+            if ended.done() or late:
                 continue
             if goal.outcome is None:
                 if handle.is_active and goal.feedback is not None:
@@ -305,10 +309,15 @@ class SimulatedManager(Node):
         )
 
     def _on_command(self, message: Float64MultiArray) -> None:
-        # As the original: others are passed over.
         loop = self._loop()
-        if loop.forwarded is not None and len(message.data) == len(loop.forwarded):
+        if loop.forwarded is None or not all(map(math.isfinite, message.data)):
+            return
+        if len(message.data) == len(loop.forwarded):
             loop.forwarded = list(message.data)
+        else:
+            # As the original: its update fails, it is deactivated, and its last efforts stay.
+            self.get_logger().error('a command of the wrong size: the controller is deactivated')
+            loop.switch(lambda q, dq: self._apply(False, False, q, dq))
 
     def _on_list(self, _: Any, response: ListControllers.Response) -> ListControllers.Response:
         interfaces = [f'{joint}/effort' for joint in self._loop().physics.joints]
@@ -352,8 +361,9 @@ class SimulatedManager(Node):
         controller = loop.controller
         if controller.active and not trajectory:
             controller.deactivate()
-        # Until a command comes, what the other one has left stays: none.
-        command = controller.command if loop.forwarded is None else loop.forwarded
-        loop.forwarded = command if forwards else None
+        # What the other one has left on the interfaces stays until a command comes.
+        if loop.forwarded is not None:
+            controller.command = loop.forwarded
+        loop.forwarded = controller.command if forwards else None
         if trajectory and not controller.active:
             controller.activate(position, velocity)
