@@ -97,8 +97,12 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
                 notes += [*more, finding('efforts_zero', column=zero, taken=other.pattern)]
                 break
     calibrated = dict.fromkeys(('position', COMMAND), 'rad') if options.calibration else {}
+    described = [robot.joints.get(joint) for joint in joints]
     if calibrated:
-        _calibrate(values, joints, options, table.source)
+        centres = [
+            0.5 * (j.lower + j.upper) if j and j.type == 'revolute' else 0.0 for j in described
+        ]
+        _calibrate(values, joints, centres, options, table.source)
     # Units are those that the user gives, else those in the names of the columns.
     given, units = dict(options.units), dict[str, str]()
     for quantity, own in places.items():
@@ -108,7 +112,6 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
             of_column = dict(zip(names, each, strict=True))
             each = [of_column.get(own.get(joint, ''), each[0]) for joint in joints]
         units[quantity] = calibrated.get(quantity) or given.get(quantity) or ','.join(each)
-    described = [robot.joints.get(joint) for joint in joints]
     prismatic = np.array([j is not None and j.type == 'prismatic' for j in described])
     limits = [
         max(-j.lower, j.upper) if j and j.type == 'revolute' else math.inf for j in described
@@ -162,8 +165,19 @@ def _matrix(content: Columns, places: Mapping[str, str], joints: Sequence[str]) 
     return np.column_stack([content[places[j]] if j in places else missed for j in joints])
 
 
-def _calibrate(values: Values, joints: Sequence[str], options: ReadOptions, source: str) -> None:
-    """Bring normalised positions and commands (N, n) to rad, in place."""
+def _calibrate(
+    values: Values,
+    joints: Sequence[str],
+    centres: Sequence[float],
+    options: ReadOptions,
+    source: str,
+) -> None:
+    """
+    Bring normalised positions and commands (N, n) to rad, in place.
+
+    The middle of a motor's range is the angle 0, that of a gripper, which counts from where it is
+    closed, the middle of what the description allows, `centres`.
+    """
     names = [name for name, *_ in options.calibration]
     motors = {joint: name for name, joint in match_names(names, joints).items()}
     if lacking := [joint for joint in joints if joint not in motors]:
@@ -173,9 +187,10 @@ def _calibrate(values: Values, joints: Sequence[str], options: ReadOptions, sour
         )
     known = {name: (factor, middle) for name, factor, middle in options.calibration}
     factor, middle = np.array([known[motors[joint]] for joint in joints]).T
+    zero = np.where(middle == 0.0, 0.0, centres)
     for quantity in ('position', COMMAND):
         if quantity in values:
-            values[quantity] = (values[quantity] - middle) * factor
+            values[quantity] = (values[quantity] - middle) * factor + zero
 
 
 def _unit_of_positions(
