@@ -11,7 +11,7 @@ NAME = manifest.findtext('name')
 
 NODES = (
     *('simulated_robot', 'excitation', 'recorder', 'identification'),
-    *('feedforward', 'gravity_compensation', 'force_torque'),
+    *('feedforward', 'gravity_compensation', 'force_torque', 'live'),
 )
 
 
@@ -59,6 +59,7 @@ setup(
         'rich>=13',
         'rosbags>=0.11',
         'scipy>=1.11',
+        'tornado>=6.2',
     ],
     extras_require={
         # Simulated robots, `rid.simulate`.

@@ -38,8 +38,10 @@ from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.nodes.common.messages import values_of
 from robotid_ros.nodes.common.waiting import result_of, wait_until
 from robotid_ros.nodes.demo.node_processes import claim_domain, NodeProcesses, release_domain
-from robotid_ros.nodes.demo.session_client import SessionClient
 from robotid_ros.nodes.excitation.trajectory_goal import duration_message
+
+sys.path.insert(0, str(ROOT / 'test' / 'tools'))
+from session_client import SessionClient
 
 # What each robot carries from pick to place [kg]; how many times smaller its error must become.
 ROBOTS = {'tx40': 1.0, 'arm3': 1.0, 'scara': 1.0}

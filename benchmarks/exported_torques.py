@@ -46,8 +46,11 @@ from robotid_ros.core.signals.recording import Recording
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.collect_results import save
 from robotid_ros.files.configuration import Configuration
-from robotid_ros.files.export.drives import friction_terms
-from robotid_ros.files.export.identified_model import IdentifiedModel, read_identified_model
+from robotid_ros.files.export.identified_model import (
+    friction_terms,
+    IdentifiedModel,
+    read_identified_model,
+)
 from robotid_ros.files.export.identified_urdf import urdf
 from robotid_ros.files.export.mjcf import mjcf
 from robotid_ros.files.export.sdf import sdf

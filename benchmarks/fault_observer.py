@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 import contextlib
 import functools
 from pathlib import Path
+import sys
 import threading
 from typing import Any
 
@@ -16,7 +17,9 @@ from sensor_msgs.msg import JointState
 from robotid_ros.nodes.common.batched_subscription import BatchedSubscription
 from robotid_ros.nodes.common.runtime import LATCHED_HISTORY
 from robotid_ros.nodes.common.waiting import wait_until
-from robotid_ros.nodes.demo.session_client import SessionClient
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'tools'))
+from session_client import SessionClient
 
 # Slower than this counts as rest [rad/s]; over this time a speed is taken [ns].
 REST, WINDOW = 0.015, 20_000_000

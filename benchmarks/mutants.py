@@ -36,12 +36,12 @@ MODULES = tuple(
     model/robot_description
     parameters/essential parameters/physical_consistency
     parameters/standard
-    payload/drive_gains payload/payload
+    payload/payload
     regression/covariance regression/estimators regression/goodness_of_fit
     regression/least_squares regression/model_error regression/observation_system
     replay/direct_model replay/iteration_step replay/prior_distribution replay/replay_problem
     replay/simulated_observation replay/simulation
-    mixed/shrinkage regression/folds
+    mixed/variances regression/folds
     signals/filters signals/periodic signals/preparation
     timing/delays
     """.split()

@@ -108,10 +108,10 @@ NAMED = {
         ('mixing of steps with the wrong sign', 'fits[-1] - mixing', 'fits[-1] + mixing'),
         ('gains never scaled', 'inertia / tuned', 'inertia / inertia if True else tuned'),
     ),
-    'mixed/shrinkage': (
+    'mixed/variances': (
         ('a joint may get worse', 'and self._guards(errors)', ''),
     ),
-    'regression/shrinkage': (
+    'regression/penalty': (
         ('no hold on the plain fit', 'HOLD = 3e-4', 'HOLD = 0.0'),
     ),
     'signals/periodic': (

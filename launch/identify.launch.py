@@ -21,6 +21,7 @@ SWITCHES = {
     'auto_start': 'move the robot at once; false: wait for excitation/start',
     'rviz': 'show the robot and, after excitation/show, the designed motion in RViz',
     'plotjuggler': 'plot motion and efforts, measured and predicted, in PlotJuggler',
+    'page': 'show the session in a browser, at the address that is printed',
     'foxglove': 'bridge the topics to Foxglove, and write a layout for it',
     'use_sim_time': 'time from /clock',
 }
@@ -63,6 +64,11 @@ def session(context: LaunchContext) -> list[Action]:
         for name in ('identification', 'recorder', 'excitation')
     ]
     views: list[Action] = []
+    if given['page'] == 'true':
+        # A session goes on without its page.
+        views.append(
+            package_node('live', [str(config), *parameters], given['log_level'], alone=True)
+        )
     for kind in VIEWS:
         if given[kind] == 'true':
             views += view_actions(kind, config, given['namespace'], given['controller'])

@@ -32,6 +32,7 @@ recorder = partial(run_node, 'recorder')
 identification = partial(run_node, 'identification')
 feedforward = partial(run_node, 'feedforward')
 force_torque = partial(run_node, 'force_torque')
+live = partial(run_node, 'live')
 gravity_compensation = partial(run_node, 'gravity_compensation')
 
 

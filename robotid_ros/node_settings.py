@@ -86,12 +86,11 @@ class ExcitationNodeSettings(ExcitationSettings):
 class RecorderSettings:
     """Where recordings go and what is added to them."""
 
+    RETIRED = ('depth',)
+
     folder: str = setting('recordings', 'folder of the recordings; made when missing')
     name: str = setting('', "name of a recording; empty: the robot's name and the date")
     topics: tuple[str, ...] = setting((), 'topics to record besides those that are needed')
-    depth: int = setting(
-        5000, 'messages that may wait to be written', minimum=100, maximum=1000000
-    )
 
 
 @dataclass(frozen=True)
@@ -116,14 +115,13 @@ class PayloadIdentificationSettings:
 class IdentificationNodeSettings(IdentificationSettings):
     """The estimation, where its files go, and what follows from it."""
 
+    RETIRED = ('live_rate',)
+
     output_dir: str = setting('', "where results go; empty: '<recording>_identified'")
     folders: tuple[str, ...] = setting(
         (), 'folders besides recorder.folder below which recordings may be identified'
     )
     time_limit: float = setting(900.0, 'longest identification', unit='s', minimum=1.0)
-    live_rate: float = setting(
-        50.0, 'rate of predicted effort and residual', unit='Hz', minimum=1.0, maximum=1000.0
-    )
     live_cutoff: float = setting(
         10.0, 'corner of the causal filter of live prediction', unit='Hz', minimum=0.1
     )
@@ -191,6 +189,14 @@ class ForceTorqueSettings:
     drift: tuple[float, ...] = setting(
         (2.0, 0.2), 'of an offset that is told: force and torque', unit='N, N·m', minimum=0.0
     )
+
+
+@dataclass(frozen=True)
+class LiveSettings:
+    """The session in a browser: see the node `live`."""
+
+    port: int = setting(8787, 'that the page listens to; 0: any', minimum=0, maximum=65535)
+    allow: bool = setting(False, 'other machines may open the page, too: see docs/security.md')
 
 
 @dataclass(frozen=True)

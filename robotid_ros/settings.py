@@ -7,6 +7,7 @@ mapping (a configuration file's content, a node's parameters) into a checked ins
 
 from collections.abc import Mapping
 import dataclasses
+import math
 from types import UnionType
 import typing
 from typing import Any, TypeVar, Union
@@ -129,7 +130,10 @@ def _convert(kind: Any, value: Any, path: str, field: 'dataclasses.Field[Any]') 
         if isinstance(value, str | bytes) or not hasattr(value, '__iter__'):
             raise ConfigurationError(f"'{path}' must be a list, not {value!r}")
         return tuple(_scalar(arguments[0], v, path, field) for v in value)
-    return _scalar(kind, value, path, field)
+    value = _scalar(kind, value, path, field)
+    if value in (math.inf, -math.inf) and field.default not in (math.inf, -math.inf):
+        raise ConfigurationError(f"'{path}' must be finite, not {value}")
+    return value
 
 
 def _scalar(kind: type, value: Any, path: str, field: 'dataclasses.Field[Any]') -> Any:

@@ -161,6 +161,9 @@ class SimulationSettings:
     command_interface: str = setting(
         'effort', 'what the controller commands', choices=('effort', 'velocity', 'position')
     )
+    late_preemption: bool = setting(
+        False, 'let a preempted goal end with its successor, as before ros2_controllers 4.41'
+    )
     drive_loops: DriveLoopSettings = setting(DriveLoopSettings, 'inside drives without efforts')
     speed_scaling: float = setting(
         1.0, 'of trajectories, with position commands', minimum=0.0, maximum=1.0, dynamic=True

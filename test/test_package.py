@@ -60,7 +60,6 @@ LAYERS = (
     *(
         'files.collect_results',
         'files.servo_results',
-        'files.identified_servos',
         'files.check_parameters',
         'files.payload_input',
     ),
@@ -70,7 +69,7 @@ LAYERS = (
     *('entry', 'nodes.common', 'nodes.demo', 'nodes.recorder'),
     'nodes.identification.gain_proposal',
     'nodes.excitation',
-    *('nodes.feedforward', 'nodes.gravity_compensation', 'nodes.force_torque'),
+    *('nodes.feedforward', 'nodes.gravity_compensation', 'nodes.force_torque', 'nodes.live'),
     *('nodes.identification', 'nodes.simulated_robot', 'nodes.doctor', 'nodes.__main__', 'cli'),
 )
 

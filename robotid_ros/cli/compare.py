@@ -14,7 +14,14 @@ import argparse
 from pathlib import Path
 
 from ..exceptions import ConfigurationError
-from .shared_options import add_output_option, EXIT_UNUSABLE, expect_new, Outcome, page_written
+from .shared_options import (
+    add_all_option,
+    add_output_option,
+    EXIT_UNUSABLE,
+    expect_new,
+    Outcome,
+    page_written,
+)
 from .terminal import format_number, print_table, print_written
 
 # Width of the names of results in the tables.
@@ -31,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_output_option(
         parser, 'default: %(default)s', default='comparison.html', replaces='an existing page'
     )
+    add_all_option(parser)
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -62,8 +70,8 @@ def run(args: argparse.Namespace) -> Outcome:
 
     def show() -> None:
         for name in others:
-            names = _short(first), _short(name)
-            print_differences(names, results[first].base, results[name].base)
+            names, bases = zip(*((_short(n), results[n].base) for n in (first, name)), strict=True)
+            print_differences(names, *bases, every=args.all)
         rows = [
             (
                 name,
@@ -88,4 +96,5 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _short(name: str) -> str:
+    name = name.removesuffix('_identified')
     return name if len(name) <= NAME_WIDTH else f'…{name[1 - NAME_WIDTH :]}'

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError, RobotIdError, UnknownNameError
-from .shared_options import add_all_option, add_output_option, EXIT_ERROR, judged, Outcome
+from .shared_options import add_all_option, add_output_option, EXIT_ERROR, judged, option, Outcome
 from .terminal import format_number, print_paragraph, print_table, print_written
 
 if TYPE_CHECKING:
@@ -33,9 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'robot', nargs='?', default='tx40', help='a robot of config/, or a configuration file'
     )
     add_output_option(parser, 'folder of the recording and results', 'DIR', 'demo')
-    parser.add_argument(
-        '--verbose', action='store_true', help='show what the nodes log, not only their warnings'
-    )
+    option(parser, '--verbose', 'show what the nodes log, not only their warnings')
     add_all_option(parser)
 
 
@@ -44,6 +42,7 @@ def run(args: argparse.Namespace) -> Outcome:
     config = find_config(args.robot)
     expect_ros('the demo')
     from ..core.model import build_robot
+    from ..files.atomic import expect_writable
     from ..files.configuration import load, read_urdf
     from ..files.report.page import page_beside
     from ..files.results_file import REPORT
@@ -51,6 +50,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
     configuration = load(config)  # what is wrong about it is said before any node starts
     build_robot(read_urdf(configuration) or '', configuration.robot)
+    expect_writable(Path(args.output))
     log_level = 'info' if args.verbose else 'warn'
     session = Demo(config, Path(args.output), log_level, VERIFICATIONS)
     with session as demo:
@@ -112,7 +112,7 @@ def report(
     def show() -> None:
         print_found(results, every=every)
         print_verification(results)
-        print_verdict(results)
+        print_verdict(results, folder)
         print_written({'written': folder, **pages})
         print_paragraph(f'{recovery}.', style='good' if recovery.passed else 'bad')
 

@@ -55,21 +55,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default='trajectory.yaml',
         replaces='existing files',
     )
-    parser.add_argument('--seed', type=int, metavar='N', help="default: the configuration's")
-    parser.add_argument(
-        '--time-limit', type=shared.above_zero, metavar='SECONDS', help='of all, likewise'
-    )
-    parser.add_argument(
-        '--payload',
-        type=shared.above_zero,
-        metavar='KG',
-        help='a short motion instead, which tells payloads up to this mass',
-    )
-    parser.add_argument(
-        '--known',
-        metavar='RESULTS',
-        help='excite what these results of `robotid identify` leave unknown',
-    )
+    shared.option(parser, '--seed N', "default: the configuration's", type=int)
+    shared.option(parser, '--time-limit SECONDS', 'of all, likewise', type=shared.above_zero)
+    text = 'a short motion instead, which tells payloads up to this mass'
+    shared.option(parser, '--payload KG', text, type=shared.above_zero)
+    text = 'excite what these results of `robotid identify` leave unknown'
+    shared.option(parser, '--known RESULTS', text)
 
 
 def run(args: argparse.Namespace) -> shared.Outcome:

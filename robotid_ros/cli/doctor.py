@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from .demo import expect_ros
-from .shared_options import above_zero, EXIT_ERROR, Outcome
+from .shared_options import above_zero, EXIT_ERROR, option, Outcome
 from .terminal import LABELS, print_paragraph
 
 if TYPE_CHECKING:
@@ -28,17 +28,11 @@ TIMEOUT = 10.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
-    parser.add_argument('-c', '--config', metavar='FILE', help="the robot's configuration")
-    parser.add_argument(
-        '--controller',
-        metavar='NAME',
-        default='',
-        help="joint_trajectory_controller; default: the configuration's, or the only one",
-    )
-    parser.add_argument('--namespace', metavar='NS', default='/', help='of the robot, as /arm1')
-    parser.add_argument(
-        '--duration', metavar='SECONDS', type=above_zero, default=5.0, help='how long to listen'
-    )
+    option(parser, '-c, --config FILE', "the robot's configuration")
+    text = "joint_trajectory_controller; default: the configuration's, or the only one"
+    option(parser, '--controller NAME', text, default='')
+    option(parser, '--namespace NS', 'of the robot, as /arm1', default='/')
+    option(parser, '--duration SECONDS', 'how long to listen', type=above_zero, default=5.0)
 
 
 def run(args: argparse.Namespace) -> Outcome:

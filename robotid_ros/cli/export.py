@@ -38,28 +38,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument('results', help='parameters.yaml, or the folder that holds it')
     names = ', '.join(FORMATS)
-    parser.add_argument('--format', required=True, choices=(*FORMATS,), metavar='NAME', help=names)
+    shared.option(parser, '--format NAME', names, required=True, choices=(*FORMATS,))
     text = "default: the robot's name, beside the results"
     shared.add_output_option(parser, text, replaces='existing files')
-    parser.add_argument(
-        '--mesh-folder',
-        action='append',
-        default=[],
-        metavar='DIR',
-        help='of mjcf: where the packages of package:// meshes are; may be repeated',
+    text = 'of mjcf: where the packages of package:// meshes are; may be repeated'
+    shared.option(parser, '--mesh-folder DIR', text, action='append', default=[])
+    text = (
+        "of inertials: a file of the robot's description package to follow: inertials.yaml "
+        'as in franka_description, physical_parameters.yaml as in ur_description'
     )
-    parser.add_argument(
-        '--like',
-        metavar='FILE',
-        default='',
-        help="of inertials: a file of the robot's description package to follow: inertials.yaml "
-        'as in franka_description, physical_parameters.yaml as in ur_description',
-    )
-    parser.add_argument(
-        '--regressor',
-        metavar='LOG',
-        help=f'of csv, mat, npz: observation matrix W and torques Y of this log too: {shared.LOG}',
-    )
+    shared.option(parser, '--like FILE', text, default='')
+    text = f'of csv, mat, npz: observation matrix W and torques Y of this log too: {shared.LOG}'
+    shared.option(parser, '--regressor LOG', text)
     shared.add_part_options(parser)
     shared.add_log_options(parser)
 
@@ -72,9 +62,8 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     from ..files.atomic import write_bytes
     from ..files.export.export import write
     from ..files.export.identified_model import read_identified_model
-    from ..files.identified_servos import read_servos, servo_ranges
     from ..files.results_file import read_results, results_folder
-    from ..files.servo_results import servo_model
+    from ..files.servo_results import read_servos, servo_model, servo_ranges
     from ..files.verdict_text import unusable_note
 
     servos = read_servos(args.results)

@@ -18,7 +18,7 @@ from pathlib import Path
 import time
 from typing import TYPE_CHECKING
 
-from .shared_options import add_output_option, EXIT_UNUSABLE, LOG, Outcome
+from .shared_options import add_output_option, EXIT_UNUSABLE, LOG, option, Outcome
 from .terminal import print_findings, print_paragraph, print_table, ProgressBar
 
 if TYPE_CHECKING:
@@ -35,28 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run_parser.add_argument(
         'sources', nargs='*', metavar='SOURCE', help=f'{LOG}; folders of them, patterns'
     )
-    run_parser.add_argument(
-        '--manifest',
-        metavar='FILE',
-        help='CSV: source, robot, type, time, tags, temperature of recordings',
-    )
-    run_parser.add_argument(
-        '-c',
-        '--config',
-        action='append',
-        required=True,
-        metavar='[TYPE=]FILE',
-        help='of a type of robots; may be repeated. The first one says `fleet`',
-    )
-    run_parser.add_argument(
-        '-o', '--output', required=True, metavar='STORE', help='made when missing'
-    )
-    run_parser.add_argument(
-        '--scheduler', default='', metavar='ADDRESS', help='of Dask; default: on this machine'
-    )
-    run_parser.add_argument(
-        '--workers', type=int, metavar='N', help='on this machine; default: that of fleet.workers'
-    )
+    text = 'CSV: source, robot, type, time, tags, temperature of recordings'
+    option(run_parser, '--manifest FILE', text)
+    text = 'of a type of robots; may be repeated. The first one says `fleet`'
+    option(run_parser, '-c, --config [TYPE=]FILE', text, action='append', required=True)
+    option(run_parser, '-o, --output STORE', 'made when missing', required=True)
+    option(run_parser, '--scheduler ADDRESS', 'of Dask; default: on this machine', default='')
+    text = 'on this machine; default: that of fleet.workers'
+    option(run_parser, '--workers N', text, type=int)
     report = actions.add_parser('report', help='one page on a store')
     report.add_argument('store', metavar='STORE', help='folder of fleet run -o')
     add_output_option(report, 'default: report.html in the store')

@@ -19,6 +19,7 @@ other motions, which is written all the same.
 
 import argparse
 import dataclasses
+from functools import partial
 from pathlib import Path
 
 from ..exceptions import UnknownNameError
@@ -52,20 +53,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'DIR',
         replaces='existing results',
     )
-    parser.add_argument(
-        '--method',
-        metavar='METHOD',
-        help='ols, wls, mle, irls, tls, iv, didim, clie, cloe, oe or both; commands: servos, from '
-        "logs without efforts; default: the configuration's",
+    text = (
+        'ols, wls, mle, irls, tls, iv, didim, clie, cloe, oe or both; commands: servos, from '
+        "logs without efforts; default: the configuration's"
     )
+    shared.option(parser, '--method METHOD', text)
     shared.add_part_options(parser)
-    parser.add_argument(
-        '--validation-part',
-        type=shared.parse_part,
-        metavar='START:STOP',
-        help='validate on this part; default: the validation phase, or what --part leaves',
-    )
-    parser.add_argument('--validation', metavar='BAG', help='validate on another recording')
+    text = 'validate on this part; default: the validation phase, or what --part leaves'
+    shared.option(parser, '--validation-part START:STOP', text, type=shared.parse_part)
+    shared.option(parser, '--validation BAG', 'validate on another recording')
     shared.add_log_options(parser)
     servo_identification.add_arguments(parser)
     shared.add_all_option(parser)
@@ -108,8 +104,8 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     results = save(found, fitted, folder, session.settings, args.command_line)
     files = sorted(file.name for file in folder.iterdir())
     data = {**results_data(results), 'folder': folder, 'files': files}
-    written = [f'{folder}: {", ".join(files)}']
-    return shared.judged(data, lambda: print_results(results, written, every=args.all), results)
+    show = partial(print_results, results, folder, files, every=args.all)
+    return shared.judged(data, show, results)
 
 
 def steps(method: str) -> list[tuple[str, float]]:

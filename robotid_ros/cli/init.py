@@ -24,7 +24,14 @@ from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError
 from .demo import expect_ros
-from .shared_options import add_joints_option, add_output_option, expect_new, Outcome
+from .shared_options import (
+    above_zero,
+    add_joints_option,
+    add_output_option,
+    expect_new,
+    option,
+    Outcome,
+)
 from .terminal import print_paragraph, show
 
 if TYPE_CHECKING:
@@ -48,30 +55,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         'arguments', nargs='*', metavar='NAME:=VALUE', default=[], help='arguments of a xacro'
     )
-    parser.add_argument(
-        '--controller',
-        metavar='NAME',
-        default='',
-        help='of the robot that is up; default: its only one',
-    )
-    parser.add_argument('--namespace', metavar='NS', default='/', help='likewise, as /arm1')
+    text = 'of the robot that is up; default: its only one'
+    option(parser, '--controller NAME', text, default='')
+    option(parser, '--namespace NS', 'likewise, as /arm1', default='/')
     text = "default: the robot's name with .yaml, here"
     add_output_option(parser, text, replaces='an existing configuration')
     add_joints_option(parser, 'identify these; default: the longest chain of driven joints')
-    parser.add_argument('--tip', metavar='LINK', help='link that the arm moves, of several arms')
-    parser.add_argument(
-        '--mass',
-        metavar='KG',
-        type=float,
-        default=0.0,
-        help='of the robot in its data sheet, where the description has no inertials',
-    )
-    parser.add_argument(
-        '--repair',
-        choices=('inertias',),
-        help='write a copy of the description with the nearest inertias that bodies can have',
-    )
-    parser.add_argument('--keys', action='store_true', help='explain every key, and write nothing')
+    option(parser, '--tip LINK', 'link that the arm moves, of several arms')
+    text = 'of the robot in its data sheet, where the description has no inertials'
+    option(parser, '--mass KG', text, type=above_zero, default=0.0)
+    text = 'write a copy of the description with the nearest inertias that bodies can have'
+    option(parser, '--repair', text, choices=('inertias',))
+    option(parser, '--keys', 'explain every key, and write nothing')
 
 
 def run(args: argparse.Namespace) -> Outcome:

@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('bag', help=shared.LOG)
     shared.add_urdf_option(parser)
     shared.add_log_options(parser)
-    parser.add_argument('--all', action='store_true', help='show every topic with its type')
+    shared.option(parser, '--all', 'show every topic with its type')
 
 
 def run(args: argparse.Namespace) -> shared.Outcome:

@@ -16,6 +16,7 @@ import signal
 import sys
 import threading
 from typing import Any, NoReturn
+import warnings
 
 from .. import __version__
 from ..exceptions import RobotIdError, use_one_of
@@ -25,7 +26,7 @@ from .terminal import print_error, print_json, ProgressBar
 
 VERBS = (
     *('demo', 'design', 'identify', 'validate', 'compare', 'payload', 'report', 'inspect'),
-    *('convert', 'doctor', 'init', 'export', 'rollout', 'fleet', 'explain'),
+    *('convert', 'doctor', 'init', 'export', 'rollout', 'fleet', 'live', 'explain'),
 )
 FIRST_STEPS = """\
   robotid demo                               # a session on a simulated robot
@@ -198,7 +199,10 @@ def _interruptible() -> Iterator[threading.Event]:
 def _run(args: argparse.Namespace, interrupted: threading.Event) -> int:
     """Run a verb and print its outcome, or one sentence on what went wrong."""
     try:
-        with ProgressBar(args.verb, quiet=args.quiet) as args.progress:
+        if not args.debug:
+            # Of sums that overflow on bad data; what comes of them is found and said.
+            warnings.simplefilter('ignore', RuntimeWarning)
+        with ProgressBar(args.verb, quiet=args.quiet or not args.steps) as args.progress:
             args.progress.plan(args.steps)
             _expect_output_apart(args)
             outcome = args.run(args)

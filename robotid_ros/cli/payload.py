@@ -50,27 +50,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument('loaded', nargs='?', help='recording with it')
     group = parser.add_argument_group('the robot, at rest')
-    group.add_argument(
-        '--set',
-        metavar='MAKER',
-        help='set the payload there and at the node feedforward: universal_robots, franka, '
-        'ufactory; feedforward: this node alone',
+    text = (
+        'set the payload there and at the node feedforward: universal_robots, franka, '
+        'ufactory; feedforward: this node alone'
     )
-    group.add_argument(
-        '--restore',
-        action='store_true',
-        help='set again what was set before, by the file that --set has written',
+    shared.option(group, '--set MAKER', text)
+    text = 'set again what was set before, by the file that --set has written'
+    shared.option(group, '--restore', text)
+    shared.option(group, '--service NAME', 'of the driver; default: its own', default='')
+    shared.option(group, '--namespace NS', 'of the robot, as /arm1', default='/')
+    text = (
+        "frame of the result; default: the configuration's workspace.frame, else tool0, else "
+        "the last joint's"
     )
-    group.add_argument(
-        '--service', metavar='NAME', default='', help='of the driver; default: its own'
-    )
-    group.add_argument('--namespace', metavar='NS', default='/', help='of the robot, as /arm1')
-    parser.add_argument(
-        '--frame',
-        default='',
-        help="frame of the result; default: the configuration's workspace.frame, else tool0, else "
-        "the last joint's",
-    )
+    shared.option(parser, '--frame FRAME', text, default='')
     shared.add_robot_options(parser, 'EMPTY')
     shared.add_output_option(parser, 'default: <LOADED>_payload.yaml', replaces='an existing file')
     shared.add_log_options(parser)
@@ -167,7 +160,7 @@ def _set(args: argparse.Namespace, path: Path) -> str:
     if args.set and args.set != RELAY:
         find_driver(args.set, frame, body, args.service)  # needs no ROS to say what to type
     expect_ros('setting a payload')
-    from ..nodes.demo.session_client import lone_node
+    from ..nodes.common.runtime import lone_node
     from ..nodes.identification.payload_setting import restore_payload, set_payload
 
     args.progress.step('setting it')

@@ -35,8 +35,9 @@ def run(args: argparse.Namespace) -> Outcome:
     results = read_results(path)
     args.progress.step('writing the page')
     try:
-        output = args.output or results_folder(path) / REPORT
-        page = save_page('identification', output, results)
+        folder = results_folder(path).absolute()
+        output = args.output or folder / REPORT
+        page = save_page('identification', output, results, folder)
     except RobotIdError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:

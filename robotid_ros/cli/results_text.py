@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 import math
+from pathlib import Path
 from typing import Any
 
 from ..files.comparison import differences
@@ -14,6 +15,7 @@ from .terminal import (
     print_findings,
     print_paragraph,
     print_table,
+    SHORT,
     show,
 )
 
@@ -38,7 +40,7 @@ def results_data(results: Results) -> dict[str, Any]:
     }
 
 
-def print_results(results: Results, written: Sequence[str], *, every: bool) -> None:
+def print_results(results: Results, folder: Path, files: Sequence[str], *, every: bool) -> None:
     """Print what was found, the model, findings, the verdict, what to do next and the files."""
     print_found(results, every=every)
     if model := results.selection.get('summary'):
@@ -46,17 +48,19 @@ def print_results(results: Results, written: Sequence[str], *, every: bool) -> N
     if every and (text := prediction_text(results)):
         print_paragraph(text, 'URDF')
     print_findings(results.findings, every=every)
-    print_verdict(results, brief=True)
-    for text in written:
-        print_paragraph(text, 'written')
+    print_verdict(results, folder, brief=True)
+    print_paragraph(f'{folder}: {", ".join(files)}', 'written')
 
 
-def print_verdict(results: Results, *, brief: bool = False) -> None:
+def print_verdict(results: Results, folder: str | Path, *, brief: bool = False) -> None:
     """Print the verdict and what to do next; `brief`: what explains it stands above."""
     verdict = verdict_of(results)
     texts = ' '.join(sentences(results, brief=brief))
     print_paragraph(f'{verdict.level}. {texts}', 'verdict', STYLES[verdict.level])
-    if step := next_step(results):
+    # Shorter, where it is below: what is printed can be typed here.
+    folder = Path(folder)
+    here = folder.is_relative_to(Path.cwd())
+    if step := next_step(results, folder.relative_to(Path.cwd()) if here else folder):
         print_paragraph(step, 'next')
 
 
@@ -125,9 +129,12 @@ def print_joints(results: Results, *, every: bool = False) -> None:
 
 
 def print_differences(
-    names: tuple[str, str], first: Sequence[Entry], second: Sequence[Entry]
+    names: Sequence[str], first: Sequence[Entry], second: Sequence[Entry], *, every: bool = True
 ) -> None:
-    """Print the base parameters of two results side by side."""
+    """Print the base parameters of two results; of many, unless `every`, those that differ."""
+    found = differences(first, second)
+    large = [each for each in found if each.large]
+    shown = found if every or len(found) <= SHORT else large
     rows = [
         (
             *(each.name, format_number(each.first, 5), format_number(each.second, 5)),
@@ -135,12 +142,15 @@ def print_differences(
             '' if each.normalised is None else f'{each.normalised:+.2f}',
             each.unit,
         )
-        for each in sorted(differences(first, second), key=lambda each: not each.large)
+        for each in sorted(shown, key=lambda each: not each.large)
     ]
     if rows:
         head = ('parameter', *names, 'difference', 'over its σ', 'unit')
         print_table(head, rows, '<>>>><')
-    else:
+    if rest := len(found) - len(shown):
+        print_paragraph(f'{rest} differ by 3 σ or less, or have no σ: --all shows them', 'more')
+        show()
+    if not found:
         print_paragraph(f'{names[0]} and {names[1]} have no base parameter in common')
 
 

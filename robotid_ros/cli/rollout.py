@@ -17,16 +17,14 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..exceptions import RecordingError
 from . import shared_options as shared
 from .servo_identification import add_calibration_option, read_command_options
 from .terminal import format_number, print_paragraph, print_table, print_written
 
 if TYPE_CHECKING:
-    from ..core.identification_settings import IdentificationSettings
+    from ..core.model.robot import Robot
     from ..core.signals.recording import Recording
-    from ..files.export.identified_model import IdentifiedModel
-    from ..files.identified_servos import IdentifiedServos
+    from ..files.formats.read_options import ReadOptions
     from ..files.rollouts import Rollouts
 
 # Steps with the share of the time that each takes.
@@ -68,32 +66,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> shared.Outcome:
     """Simulate, and write the page."""
+    from ..core.signals.recording import Recording
+    from ..files.check_parameters import without_delay
+    from ..files.configuration import from_mapping
     from ..files.export.identified_model import read_identified_model
-    from ..files.identified_servos import read_servos, roll_out_servos
     from ..files.rollouts import IDENTIFIED, rms, roll_out
+    from ..files.servo_results import read_servos, roll_out_servos
 
     output = shared.page_beside(args.results, 'rollout', args.bag, args.output)
     shared.expect_new([output], args.force)
     draws, bound, share = max(args.draws, 0), 0.01 * args.bound, args.progress.share
     servos = read_servos(args.results)
     if servos is not None:
-        args.progress.step('reading')
-        commands, name = _commands(args, servos), servos.robot.name
+        commands = _part(args, servos.robot, read_command_options(args))
+        name = servos.robot.name
         args.progress.step('simulating')
         found = roll_out_servos(servos, commands, draws=draws, bound=bound, progress=share)
     else:
         model = read_identified_model(args.results)
-        args.progress.step('reading')
-        (recording, settings), name = _recording(args, model), model.results.robot
+        settings = from_mapping(model.results.settings).identification
+        log = without_delay(_part(args, model.robot), model.results, settings.signals.stamps)
+        assert isinstance(log, Recording)
+        name = model.results.robot
+        driven_by = '' if args.by == 'auto' else args.by
         args.progress.step('simulating')
         found = roll_out(
-            model,
-            recording,
-            settings,
-            draws=draws,
-            bound=bound,
-            driven_by='' if args.by == 'auto' else args.by,
-            progress=share,
+            model, log, settings, draws=draws, bound=bound, driven_by=driven_by, progress=share
         )
     args.progress.step('writing the page')
     text = _summary(found)
@@ -123,38 +121,19 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     return shared.Outcome(data, show, [error], shared.EXIT_UNUSABLE)
 
 
-def _recording(
-    args: argparse.Namespace, model: 'IdentifiedModel'
-) -> 'tuple[Recording, IdentificationSettings]':
-    """Return the chosen part of the log, and how the results' recording was read."""
-    from ..core.signals.recording import Recording
-    from ..files.check_parameters import without_delay
-    from ..files.configuration import from_mapping
-
-    log = shared.open_log_of(args, args.bag, model.robot)
-    settings = from_mapping(model.results.settings).identification
-    part = shared.part_to_predict(log, args)
-    chosen = without_delay(part, model.results, settings.signals.stamps)
-    if not isinstance(chosen, Recording):
-        raise RecordingError(f"'{args.bag}' is too long to be simulated: choose --from and --to")
-    return chosen, settings
-
-
-def _commands(args: argparse.Namespace, servos: 'IdentifiedServos') -> 'Recording':
-    """Return the chosen part of a log of commands and positions."""
-    from ..core.signals.recording import Recording
-
-    log = shared.open_log_of(args, args.bag, servos.robot, read_command_options(args))
-    chosen = shared.part_to_predict(log, args)
-    if not isinstance(chosen, Recording):
-        raise RecordingError(f"'{args.bag}' is too long to be simulated: choose --from and --to")
-    return chosen
+def _part(
+    args: argparse.Namespace, robot: 'Robot', options: 'ReadOptions | None' = None
+) -> 'Recording':
+    """Return the chosen part of the log."""
+    args.progress.step('reading')
+    log = shared.open_log_of(args, args.bag, robot, options)
+    return shared.in_memory(shared.part_to_predict(log, args))
 
 
 def _summary(found: 'Rollouts') -> str:
     """Say what drives the simulation, and for how long it holds."""
-    from ..files.identified_servos import AT_ONCE, SERVOS
     from ..files.rollouts import CONTROLLER, DESCRIBED, IDENTIFIED
+    from ..files.servo_results import AT_ONCE, SERVOS
 
     last = float(found.time[-1])
     times = {}

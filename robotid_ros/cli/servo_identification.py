@@ -5,7 +5,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any, TYPE_CHECKING
 
-from ..exceptions import ConfigurationError, RecordingError
+from ..exceptions import ConfigurationError
 from . import shared_options as shared
 from .terminal import (
     format_measured,
@@ -18,9 +18,7 @@ from .terminal import (
 
 if TYPE_CHECKING:
     from ..core.replay.commanded import Commanded, KnownMass, ServoParameter
-    from ..core.signals.recording import Recording
     from ..files.formats.read_options import ReadOptions
-    from ..files.identification_input import Input
 
 COMMANDS = 'commands'
 # Steps with the share of the time that each takes.
@@ -85,7 +83,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     """Identify and write the files."""
     from ..core.findings import in_order
     from ..core.replay.commanded import identify_commanded
-    from ..files.identification_input import open_input
+    from ..files.identification_input import open_input, split
     from ..files.servo_results import save_servos, SERVO_FILES
 
     args.progress.plan(STEPS)
@@ -101,7 +99,8 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     given = open_input(
         args.bag, args.config, shared.description(args), options=options, progress=share
     )
-    recordings = _recordings(given, args)
+    part = shared.selected_part(args)
+    recordings = [shared.in_memory(split(each, part)[0]) for each in given.recordings]
     found = identify_commanded(
         recordings,
         given.robot,
@@ -131,21 +130,6 @@ def read_command_options(args: argparse.Namespace) -> 'ReadOptions':
 
     degrees = canonical(dict(options.units).get('position', '')) == 'deg'
     return dataclasses.replace(options, calibration=read_calibration(args.calibration, degrees))
-
-
-def _recordings(given: 'Input', args: argparse.Namespace) -> 'list[Recording]':
-    from ..core.signals.recording import Recording
-    from ..files.identification_input import split
-
-    found = []
-    for each in given.recordings:
-        chosen = split(each, shared.selected_part(args))[0]
-        if not isinstance(chosen, Recording):
-            raise RecordingError(
-                f"'{each.source}' is too long for memory: choose a part of it by --from and --to"
-            )
-        found.append(chosen)
-    return found
 
 
 def _show(found: 'Commanded', findings: Any, written: str, every: bool) -> None:

@@ -7,10 +7,11 @@ import math
 from pathlib import Path
 from typing import Any, cast, TYPE_CHECKING
 
-from ..exceptions import ConfigurationError, FileError, MissingPackageError
+from ..exceptions import ConfigurationError, FileError, MissingPackageError, RecordingError
 
 if TYPE_CHECKING:
     from ..core.model import Robot
+    from ..core.signals.recording import Recording
     from ..files.formats.read_options import ReadOptions
     from ..files.identification_input import AnyRecording, LogPart
     from ..files.results import Results
@@ -33,53 +34,61 @@ class Outcome:
     code: int = 0  # exit code
 
 
+def option(
+    parser: argparse._ActionsContainer, usage: str, text: str, **more: Any
+) -> argparse.Action:
+    """Add an option by its usage, `--seed N` or `-c, --config FILE`; `--all` is true or false."""
+    *names, last = usage.split(', ')
+    name, _, metavar = last.partition(' ')
+    if metavar:
+        more['metavar'] = metavar
+    elif 'choices' not in more:
+        more['action'] = 'store_true'
+    return parser.add_argument(*names, name, help=text, **more)
+
+
 def add_robot_options(
     parser: argparse.ArgumentParser, where: str = 'the recording', verb: str = 'identify these'
 ) -> None:
     """Add `--config`, `--urdf`, `--joints` and `--effort-kind`."""
-    default = f'default: the one in {where}'
-    parser.add_argument('-c', '--config', metavar='FILE', help=default)
-    parser.add_argument('--urdf', metavar='FILE', help='robot description; likewise')
+    option(parser, '-c, --config FILE', f'default: the one in {where}')
+    option(parser, '--urdf FILE', 'robot description; likewise')
     add_joints_option(parser, f"{verb}; default: the configuration's, else all that move")
-    parser.add_argument(
-        '--effort-kind',
-        choices=EFFORT_KINDS,
-        help='what the efforts are: joint_torque with all that the joint bears, without_gravity '
+    text = (
+        'what the efforts are: joint_torque with all that the joint bears, without_gravity '
         "where the driver compensates it, auto: the data tell; default: the configuration's "
-        'robot.effort_kind',
+        'robot.effort_kind'
     )
+    option(parser, '--effort-kind', text, choices=EFFORT_KINDS)
 
 
 def add_joints_option(parser: argparse.ArgumentParser, text: str) -> None:
     """Add `--joints`, which `text` explains."""
-    parser.add_argument('--joints', type=parse_names, metavar='A,B,…', default=(), help=text)
+    option(parser, '--joints A,B,…', text, type=parse_names, default=())
 
 
 def add_log_options(parser: argparse.ArgumentParser) -> None:
     """Add `--columns`, `--units`, `--rate` and `--effort-topic`."""
     group = parser.add_argument_group('logs that do not say it themselves')
-    group.add_argument(
-        '--columns',
-        metavar='PATTERNS',
-        default='',
-        help=f"of a table: '{COLUMNS_EXAMPLE}', '{{joint}}_pos', 'x[0:6]', 'first..last', 'a,b'; "
-        'default: found by their names; efforts that derive from the motion are refused',
-    )
-    group.add_argument(
-        '--units',
-        metavar='UNITS',
-        default='',
-        help=f"of a table: '{UNITS_EXAMPLE}', one per joint between commas; default: SI, or what "
-        'names and values say',
-    )
-    group.add_argument('--rate', type=float, default=0.0, metavar='HZ', help='where no stamps are')
-    group.add_argument(
-        '--effort-topic',
-        metavar='TOPIC[:FIELD]',
-        default='',
-        help="of a bag: efforts on a topic of their own: '/dynamic_joint_states:torque', "
-        "'/currents:data[0:6]'",
-    )
+    for usage, text in (
+        (
+            '--columns PATTERNS',
+            f"of a table: '{COLUMNS_EXAMPLE}', '{{joint}}_pos', 'x[0:6]', 'first..last', 'a,b'; "
+            'default: found by their names; efforts that derive from the motion are refused',
+        ),
+        (
+            '--units UNITS',
+            f"of a table: '{UNITS_EXAMPLE}', one per joint between commas; default: SI, or what "
+            'names and values say',
+        ),
+        (
+            '--effort-topic TOPIC[:FIELD]',
+            "of a bag: efforts on a topic of their own: '/dynamic_joint_states:torque', "
+            "'/currents:data[0:6]'",
+        ),
+    ):
+        option(group, usage, text, default='')
+    option(group, '--rate HZ', 'where no stamps are', type=float, default=0.0)
 
 
 def add_output_option(
@@ -90,23 +99,19 @@ def add_output_option(
     replaces: str = '',
 ) -> None:
     """Add `--output`, and `--force` where a verb does not replace files unasked: `expect_new`."""
-    parser.add_argument('-o', '--output', metavar=metavar, default=default, help=text)
+    option(parser, f'-o, --output {metavar}', text, default=default)
     if replaces:
-        parser.add_argument('--force', action='store_true', help=f'replace {replaces}')
+        option(parser, '--force', f'replace {replaces}')
 
 
 def add_all_option(parser: argparse.ArgumentParser) -> None:
     """Add `--all`."""
-    parser.add_argument(
-        '--all',
-        action='store_true',
-        help='show all parameters and figures, however many there are',
-    )
+    option(parser, '--all', 'show all parameters and figures, however many there are')
 
 
 def add_urdf_option(parser: argparse.ArgumentParser) -> None:
     """Add `--urdf` where no robot is built; `read_options` takes the columns' joints from it."""
-    parser.add_argument('--urdf', metavar='FILE', help='names, order and limits of the joints')
+    option(parser, '--urdf FILE', 'names, order and limits of the joints')
 
 
 def read_options(args: argparse.Namespace, *, described: bool = False) -> 'ReadOptions':
@@ -167,7 +172,8 @@ def page_written(
 def default_output(bag: str, suffix: str) -> Path:
     """Path beside a recording: its name without an ending, and a suffix."""
     path = Path(bag).absolute()
-    return path.with_name(f'{path.stem if path.is_file() else path.name}_{suffix}')
+    name = path.stem if path.is_file() else path.name
+    return path.with_name(f'{name}_{suffix}' if suffix else name)
 
 
 def expect_new(paths: Iterable[Path], force: bool) -> None:
@@ -194,14 +200,10 @@ def parse_names(text: str) -> tuple[str, ...]:
 
 def add_part_options(parser: argparse.ArgumentParser) -> None:
     """Add `--part`, `--from` and `--to`."""
-    parser.add_argument(
-        '--part',
-        type=parse_part,
-        metavar='START:STOP',
-        help='use this part: fractions (0:0.5) or seconds (0s:3.65s)',
-    )
-    parser.add_argument('--from', dest='start', type=float, metavar='S', help='use from here [s]')
-    parser.add_argument('--to', dest='stop', type=float, metavar='S', help='use up to here [s]')
+    text = 'use this part: fractions (0:0.5) or seconds (0s:3.65s)'
+    option(parser, '--part START:STOP', text, type=parse_part)
+    option(parser, '--from S', 'use from here [s]', dest='start', type=float)
+    option(parser, '--to S', 'use up to here [s]', dest='stop', type=float)
 
 
 def parse_part(text: str) -> 'LogPart':
@@ -245,14 +247,23 @@ def part_to_predict(recording: 'AnyRecording', args: argparse.Namespace) -> 'Any
     return other if part is None and other is not None else chosen
 
 
+def in_memory(recording: 'AnyRecording') -> 'Recording':
+    """Return a recording for what simulates it; RecordingError where it is too long."""
+    from ..core.signals.recording import Recording
+
+    if not isinstance(recording, Recording):
+        raise RecordingError(
+            f"'{recording.source}' is too long to be simulated: choose a part of it by --from and "
+            '--to'
+        )
+    return recording
+
+
 def page_beside(results: str, kind: str, bag: str, output: str | None) -> Path:
     """Return where a page on a log goes: `output`, else beside the results."""
     from ..files.results_file import results_folder
 
-    if output:
-        return Path(output)
-    log = Path(bag).absolute()
-    return results_folder(results) / f'{kind}_{log.stem if log.is_file() else log.name}.html'
+    return Path(output or results_folder(results) / f'{kind}_{default_output(bag, "").name}.html')
 
 
 def above_zero(text: str) -> float:
@@ -262,5 +273,5 @@ def above_zero(text: str) -> float:
     except ValueError:
         value = math.nan
     if not 0.0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f'{text} must be a number above zero')
+        raise argparse.ArgumentTypeError(f"'{text}' must be a number above zero")
     return value

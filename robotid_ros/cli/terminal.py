@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 import contextlib
-import dataclasses
 import io
 import json
 import math
@@ -225,26 +224,16 @@ def plain(value: Any) -> Any:
     Dataclasses become objects with their fields, findings with their texts, arrays lists, paths
     texts; numbers that are none or not finite become null, since JSON has no word for them.
     """
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        from ..core.finding_codes import as_data
-        from ..core.findings import Finding
+    from ..core.finding_codes import as_data
+    from ..core.findings import Finding
+    from ..files.yaml import to_plain
 
+    def change(value: Any) -> Any:
         if isinstance(value, Finding):
-            return plain(as_data(value))
-        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): plain(entry) for key, entry in value.items()}
-    if isinstance(value, str | bool | int) or value is None:
-        return value
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if hasattr(value, 'tolist'):  # of NumPy, which is not imported for this
-        return plain(value.tolist())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain(entry) for entry in value]
-    raise TypeError(f'{type(value).__name__} has no form in JSON')
+            return as_data(value)
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return to_plain(value, change)
 
 
 class ProgressBar:

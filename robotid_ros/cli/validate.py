@@ -27,16 +27,11 @@ STEPS = (('reading', 2.0), ('predicting', 2.0), ('writing the page', 2.0))
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument('bag', help=shared.LOG)
-    parser.add_argument(
-        '--parameters', required=True, metavar='FILE', help='parameters.yaml or its folder'
-    )
+    text = 'parameters.yaml or its folder'
+    shared.option(parser, '--parameters FILE', text, required=True)
     shared.add_robot_options(parser, 'the parameters', 'predict these')
-    parser.add_argument(
-        '--max-residual',
-        type=float,
-        metavar='PERCENT',
-        help='fail when a joint is worse than this',
-    )
+    text = 'fail when a joint is worse than this'
+    shared.option(parser, '--max-residual PERCENT', text, type=float)
     shared.add_output_option(
         parser,
         'default: validation_<BAG>.html beside the parameters',
@@ -67,7 +62,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         for text in explanation:
             print_paragraph(text)
         print_findings(found.findings)
-        print_verdict(found)
+        print_verdict(found, args.parameters)
         print_written(written)
 
     data = {

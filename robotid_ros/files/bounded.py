@@ -77,10 +77,8 @@ def unpack_file(path: Path, target: Path) -> None:
     """
     with open_regular(path) as source, target.open('wb') as copy:
         with ZstdDecompressor().stream_reader(source, read_across_frames=True) as stream:
-            try:
+            with damage_errors(path, 'copy it again'):
                 shutil.copyfileobj(BoundedStream(path, stream), copy, _BLOCK)
-            except ZstdError as error:
-                raise RecordingError(f"'{path}' is damaged ({error}): copy it again") from error
 
 
 def load_npz(path: Path) -> Any:
@@ -95,18 +93,20 @@ def load_npz(path: Path) -> Any:
 
 
 @contextlib.contextmanager
-def damage_errors(path: str | Path, repair: str = '') -> Iterator[None]:
+def damage_errors(
+    path: str | Path,
+    remedy: str = 'copy or export it again',
+    kind: type[RobotIdError] = RecordingError,
+) -> Iterator[None]:
     """Turn whatever a parser says about damaged bytes into one sentence."""
     try:
         yield
     except RobotIdError:
         raise
     except PermissionError as error:
-        raise RecordingError(f"'{path}' cannot be read: permission denied") from error
+        raise kind(f"'{path}' cannot be read: permission denied") from error
     except Exception as error:
-        raise RecordingError(
-            f"'{path}' is damaged ({reason_of(error)}): copy or export it again{repair}"
-        ) from error
+        raise kind(f"'{path}' is damaged ({reason_of(error)}): {remedy}") from error
 
 
 class BoundedStream(io.RawIOBase):

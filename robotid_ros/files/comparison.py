@@ -41,32 +41,7 @@ class CheckedParameters:
                  for row, old in pairs if abs(row.relative - old.relative) > SAME]  # fmt: skip
         if not apart:
             return ['The residuals are those of the validation in the identification.']
-        return [
-            f'Different from the validation in the identification: {", ".join(apart)}.',
-            *(self._reasons() or ['Log, part and filters are the same: was the log changed?']),
-        ]
-
-    def _reasons(self) -> list[str]:
-        old, new = self.identified, self.checked
-        reasons = []
-        source, other = str(old.data.get('source', '')), str(new.data.get('source', ''))
-        series = [each.torques.get('validation') for each in (new, old)]
-        if source != other:
-            reasons.append(f"Another log: '{other}' here, '{source}' was identified.")
-        elif series[0] and series[1]:
-            ends = [(float(each.time[0]), float(each.time[-1])) for each in series if each]
-            if max(abs(a - b) for a, b in zip(*ends, strict=True)) >= 0.1:
-                (first, last), (start, stop) = ends
-                reasons.append(
-                    f'Another part: {first:.4g} to {last:.4g} s here, {start:.4g} to {stop:.4g} s '
-                    'then.'
-                )
-        for name in ('identification', 'robot'):
-            mine, theirs = (each.settings.get(name, {}) for each in (new, old))
-            changed = sorted(key for key in {*mine, *theirs} if mine.get(key) != theirs.get(key))
-            if changed:
-                reasons.append(f'Other settings of {name}: {", ".join(changed)}.')
-        return reasons
+        return [f'Different from the validation in the identification: {", ".join(apart)}.']
 
 
 # Difference of two results over its σ from which it is none of noise.

@@ -18,6 +18,7 @@ from ..node_settings import (
     ForceTorqueSettings,
     GravityCompensationSettings,
     IdentificationNodeSettings,
+    LiveSettings,
     RecorderSettings,
 )
 from ..settings import parse, setting
@@ -55,6 +56,7 @@ class Configuration:
     gravity_compensation: GravityCompensationSettings = setting(
         GravityCompensationSettings, 'hand guiding with the identified model'
     )
+    live: LiveSettings = setting(LiveSettings, 'the session in a browser')
     simulation: SimulationSettings = setting(SimulationSettings, 'the simulated robot')
     fleet: FleetSettings = setting(FleetSettings, 'how the bags of many robots are worked on')
 

@@ -18,14 +18,7 @@ from .atomic import file_errors
 from .bags.joint_states import find_topic, read_joint_states
 from .bags.joint_topics import topics_of
 from .bags.mcap_writer import BagWriter
-from .bags.messages import (
-    CONTROLLER_STATE,
-    Decoder,
-    JOINT_STATE,
-    JOINT_STATES_TOPIC,
-    STATUS,
-    STRING,
-)
+from .bags.messages import CONTROLLER_STATE, JOINT_STATE, JOINT_STATES_TOPIC, STATUS, STRING
 from .bags.opening import open_bag
 from .bags.recording import CHUNK_DURATION
 from .bags.session import DESCRIPTION_TOPIC, SESSION_TOPIC, STATE_TOPIC
@@ -156,26 +149,12 @@ def _write_joint_states(
 
 
 def serialize_joint_states(typestore: Any, table: JointTable) -> list[bytes]:
-    """
-    Serialize the rows of a table; a quantity without any value stays empty.
-
-    One message of rosbags, whose numbers are written over: 1.2 µs a row, by rosbags 9.1 µs.
-    """
-    types = typestore.types
+    """Serialize the rows of a table; a quantity without any value stays empty."""
+    types, names = typestore.types, list(table.joints)
+    header, time = types['std_msgs/msg/Header'], types['builtin_interfaces/msg/Time']
     filled = [x if np.isfinite(x).any() else x[:, :0] for x in (getattr(table, k) for k in FIELDS)]
-    header = types['std_msgs/msg/Header'](types['builtin_interfaces/msg/Time'](0, 0), '')
-    content = types[JOINT_STATE](
-        header, list(table.joints), *(np.zeros(x.shape[1]) for x in filled)
+    messages = (
+        types[JOINT_STATE](header(time(*divmod(stamp, 10**9)), ''), names, *row)
+        for stamp, *row in zip(table.stamp.tolist(), *filled, strict=True)
     )
-    sample = bytes(typestore.serialize_cdr(content, JOINT_STATE))
-    decoder = Decoder(typestore, JOINT_STATE)
-    next(decoder.groups([sample]))
-    seconds, nanoseconds = np.divmod(table.stamp[:, None], 10**9)
-    columns = dict(zip(FIELDS, filled, strict=True))
-    columns |= {'header.stamp.sec': seconds, 'header.stamp.nanosec': nanoseconds}
-    rows = np.tile(np.frombuffer(sample, np.uint8), (len(table.stamp), 1))
-    for name, (start, dtype, count) in decoder.layouts[0].numbers.items():
-        block = np.ascontiguousarray(columns[name], dtype).view(np.uint8)
-        rows[:, start : start + dtype.itemsize * count] = block
-    data, size = rows.tobytes(), len(sample)
-    return [data[k : k + size] for k in range(0, len(data), size)]
+    return [bytes(typestore.serialize_cdr(message, JOINT_STATE)) for message in messages]

@@ -10,6 +10,7 @@ from ..core.findings import Finding, Severity
 from ..core.replay.convergence_history import SimulatedPositions
 from ..exceptions import FileError
 from .atomic import file_errors, read_text, write_text
+from .bounded import damage_errors
 from .results import Results, URDF
 from .torques_file import read_series, Torques, write_series
 from .verification import read_verification, VERIFICATION
@@ -71,7 +72,7 @@ def read_results(path: str | Path) -> Results:
         )
     if not isinstance(content, Mapping) or content.get('format') != FORMAT:
         raise FileError(f"'{path}' holds no identified parameters: give a {PARAMETERS}")
-    try:
+    with damage_errors(path, 'identify again', FileError):
         names = (field.name for field in dataclasses.fields(Results))
         # Files of earlier versions lack others; without these one was cut short.
         values = {k: content[k] for k in names if k in content or k == 'history'}
@@ -85,8 +86,6 @@ def read_results(path: str | Path) -> Results:
         fits = found is not None and found.results == values['created']
         values['verification'] = found if fits else None
         return from_plain(Results, values)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise FileError(f"'{path}' is damaged ({error}): identify again") from error
 
 
 def _findings(content: Mapping[str, Any]) -> Iterator[Finding]:

@@ -34,6 +34,8 @@ def read_description(path: str | Path, arguments: Mapping[str, str] = NO_ARGUMEN
     refuses it; ConfigurationError where there are arguments, and it is no xacro.
     """
     text = read_text(path)
+    if not text.strip():
+        raise FileError(f"'{path}' is empty: give the right file")
     if '<xacro:' not in text and Path(path).suffix != '.xacro':
         if arguments:
             raise ConfigurationError(

@@ -8,6 +8,7 @@ starts anew every `WINDOW` seconds.
 
 from collections.abc import Callable, Mapping
 import dataclasses
+import itertools
 import math
 from xml.etree import ElementTree as ET
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from ..core.identification_settings import IdentificationSettings
 from ..core.model.base_parameters import base_parameters
-from ..core.model.robot import ElasticRobot
+from ..core.model.robot import ElasticRobot, Robot
 from ..core.replay.replay_problem import make_open_loop_problem, make_replay_problem, ReplayProblem
 from ..core.signals.preparation import prepare
 from ..core.signals.recording import Recording
@@ -42,7 +43,7 @@ class Rollouts:
 
     Attributes
     ----------
-    joints, units : names; rad or m
+    robot : whose joints these are
     driven_by : CONTROLLER or EFFORTS
     reason : why no controller drives it, where none was known; else ''
     time : (S,) since a start [s]
@@ -54,8 +55,7 @@ class Rollouts:
 
     """
 
-    joints: tuple[str, ...]
-    units: tuple[str, ...]
+    robot: Robot
     driven_by: str
     reason: str
     time: np.ndarray
@@ -63,6 +63,16 @@ class Rollouts:
     bound: float
     errors: Mapping[str, np.ndarray]
     draws: np.ndarray
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joints."""
+        return self.robot.joints
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Units of the positions: rad or m."""
+        return tuple('m' if slides else 'rad' for slides in self.robot.prismatic)
 
     @property
     def starts(self) -> int:
@@ -134,28 +144,27 @@ def roll_out(
     samples = prepare(recording, robot, settings.signals)
     problem, reason = _problem(model, recording, samples, settings, driven_by)
     measured = _measured(problem, samples)
-    described = as_described(model)
-    known = {DESCRIBED: described, IDENTIFIED: model}
-    errors, possible = dict[str, np.ndarray](), list[np.ndarray]()
-    count = len(known) + draws
-    for name, each in known.items():
-        if each is not None:
-            errors[name] = _split(simulated(each, problem) - measured, problem.restart)
-        progress(len(errors) / count)
-    for each in drawn(model, draws) if draws else ():
-        possible.append(_split(simulated(each, problem) - measured, problem.restart))
-        progress((len(known) + len(possible)) / count)
+    robots = filter(None, (as_described(model), model))
+    found = list[np.ndarray]()
+    for each in itertools.chain(robots, drawn(model, draws) if draws else ()):
+        error = simulated(each, problem) - measured
+        # By starts, (W, S, n); an end that is too short is left out.
+        window = problem.restart or len(error)
+        starts = len(error) // window
+        found.append(error[: starts * window].reshape(starts, window, -1))
+        progress(min(len(found) / (2 + draws), 1.0))
+    known = len(found) - draws
+    errors = dict(zip((DESCRIBED, IDENTIFIED)[-known:], found[:known], strict=True))
     first = errors[IDENTIFIED]
     return Rollouts(
-        robot.joints,
-        tuple('m' if slides else 'rad' for slides in robot.prismatic),
+        robot,
         EFFORTS if problem.restart else CONTROLLER,
         reason,
         np.arange(first.shape[1]) / problem.law.rate,
         np.ptp(samples.q, axis=0),
         bound,
         errors,
-        np.array(possible).reshape(len(possible), *first.shape),
+        np.array(found[known:]).reshape(draws, *first.shape),
     )
 
 
@@ -190,13 +199,6 @@ def _measured(problem: ReplayProblem, samples: Samples) -> np.ndarray:
         at = np.clip(np.searchsorted(samples.time, time), 0, len(samples.time) - 1)
         unknown |= ~samples.measured[at]
     return np.where(unknown[:, None], np.nan, problem.measured.q)
-
-
-def _split(error: np.ndarray, restart: int) -> np.ndarray:
-    """Return errors (K, n) by starts, (W, S, n); an end that is too short is left out."""
-    window = restart or len(error)
-    count = len(error) // window
-    return error[: count * window].reshape(count, window, -1)
 
 
 def simulated(model: IdentifiedModel, problem: ReplayProblem) -> np.ndarray:
@@ -237,6 +239,8 @@ class ExportedRobot:
         flags = mujoco.mjtDisableBit
         self._model.opt.disableflags |= flags.mjDSBL_CONTACT | flags.mjDSBL_AUTORESET
         self._data = mujoco.MjData(self._model)
+        # What diverges shows in its positions; MuJoCo would also print, and write a log file.
+        mujoco.set_mju_user_warning(lambda _: None)
         joints = [self._model.joint(name) for name in robot.joints]
         self._q = np.array([joint.qposadr[0] for joint in joints])
         self._v = np.array([joint.dofadr[0] for joint in joints])

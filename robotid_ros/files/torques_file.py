@@ -11,7 +11,7 @@ import numpy as np
 
 from ..exceptions import FileError
 from .atomic import file_errors, write_bytes
-from .bounded import load_npz
+from .bounded import damage_errors, load_npz
 
 
 @dataclass(frozen=True)
@@ -65,15 +65,13 @@ def read_series(path: Path, kind: type[Any], remedy: str) -> dict[str, Any]:
         return {}
     values: dict[str, dict[str, Any]] = {}
     fields = {item.name for item in dataclasses.fields(kind)}
-    with file_errors(path):
-        try:
-            with load_npz(path) as arrays:
-                for key in arrays:
-                    name, _, field = key.partition('.')
-                    if field in fields:
-                        values.setdefault(name, {})[field] = arrays[key]
-            for each in values.values():
-                each['joints'] = tuple(map(str, each['joints']))
-            return {name: kind(**each) for name, each in values.items()}
-        except Exception as error:  # NumPy and zlib raise whatever the bytes lead to
-            raise FileError(f"'{path}' is damaged: {remedy}, or remove it") from error
+    # NumPy and zlib raise whatever the bytes lead to.
+    with file_errors(path), damage_errors(path, f'{remedy}, or remove it', FileError):
+        with load_npz(path) as arrays:
+            for key in arrays:
+                name, _, field = key.partition('.')
+                if field in fields:
+                    values.setdefault(name, {})[field] = arrays[key]
+        for each in values.values():
+            each['joints'] = tuple(map(str, each['joints']))
+        return {name: kind(**each) for name, each in values.items()}

@@ -8,6 +8,7 @@ from ..core.finding_codes import as_data, from_data
 from ..core.findings import Severity
 from ..exceptions import ConfigurationError, TrajectoryError
 from .atomic import new_names, read_text, write_text
+from .bounded import damage_errors
 from .yaml import dump_yaml, parse_yaml, to_plain
 
 FORMAT = 'robotid_ros/trajectory/1'
@@ -55,15 +56,11 @@ def read_design(path: str | Path) -> Design:
         raise TrajectoryError(
             f"'{path}' is not a trajectory file of this version: make one with 'robotid design'"
         )
-    try:
+    with damage_errors(path, 'design again', TrajectoryError):
         found = {
             name: [from_data(each, severity) for each in values.get(name, ())]
             for name, severity in FINDINGS.items()
         }
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise TrajectoryError(
-            f"'{path}' is damaged ({type(error).__name__}: {error}): design again"
-        ) from error
     design = Design.from_dict({**values, **found})
     if design.trajectory.hash != values.get('hash'):
         raise TrajectoryError(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 import math
+import shlex
 from typing import Any
 
 from ..core.finding_codes import render, seen_and_remedy
@@ -66,8 +67,9 @@ def cause(results: Results) -> str:
     return render(results.findings[verdict.cause or 0]) if known else ''
 
 
-def next_step(results: Results) -> str:
-    """Say the one thing to do: about what decided, or with a result that can be used."""
+def next_step(results: Results, folder: object = 'FOLDER') -> str:
+    """Say the one thing to do: about what decided, or with what a folder holds, to be used."""
+    folder = shlex.quote(str(folder))
     verdict = verdict_of(results)
     worst = verdict.worst
     if verdict.severe and verdict.cause is not None:
@@ -77,19 +79,19 @@ def next_step(results: Results) -> str:
     if verdict.reason == UNIT:
         return GIVE_GAIN
     if worst is None or verdict.level == GOOD:
-        export = 'Export it, for MuJoCo: robotid export FOLDER --format mjcf.'
+        export = f'Export it, for MuJoCo: robotid export {folder} --format mjcf'
         return _better_base(results) or export
     if verdict.reason == PARAMETERS:
         bound = THRESHOLDS[FAIR].value
         weak = [each.joint for each in verdict.joints if each.from_parameters > bound]
         return (
             f'Record more motion of {", ".join(weak or [worst.joint])}, faster and over more of '
-            'the range (robotid design CONFIG --known FOLDER finds it), and identify all logs '
+            f'the range (robotid design CONFIG --known {folder} finds it), and identify all logs '
             'together: robotid identify LOG ANOTHER_LOG.'
         )
     if verdict.reason == NOT_VALIDATED:
         return (
-            'Record another motion and validate: robotid validate LOG --parameters FOLDER, or '
+            f'Record another motion and validate: robotid validate LOG --parameters {folder}, or '
             'identify a session, whose second motion validates.'
         )
     return f'Look at the residual of {worst.joint} in the report: spectrum and friction curve.'

@@ -9,6 +9,7 @@ from ..core.verification.static_postures import JointStatics
 from ..core.verification.tracking import Tracking
 from ..exceptions import FileError
 from .atomic import read_text, write_text
+from .bounded import damage_errors
 from .torques_file import read_series, write_series
 from .yaml import dump_yaml, from_plain, parse_yaml, to_plain
 
@@ -143,15 +144,13 @@ def read_verification(path: Path) -> Verification | None:
     if not path.exists():
         return None
     content = parse_yaml(read_text(path), str(path))
-    try:
+    with damage_errors(path, 'verify again, or remove it', FileError):
         if content.pop('format') != FORMAT:
             raise ValueError('another format')
         if lacking := {'tracking', 'efforts', 'gains', 'static'} - content.keys():
             raise KeyError(*sorted(lacking))
         series = read_series(path.with_name(SERIES), Tracking, 'verify again')
         return from_plain(Verification, {**content, 'series': series})
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise FileError(f"'{path}' is damaged ({error}): verify again, or remove it") from error
 
 
 def write_gains(

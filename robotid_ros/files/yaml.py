@@ -5,7 +5,7 @@ Aliases, which ROS refuses too, let a few bytes stand for any amount of data, an
 in C overruns its stack where brackets are nested deeply: both are looked for beforehand.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import contextlib
 import dataclasses
 import functools
@@ -136,16 +136,17 @@ def dump_flow(value: Any) -> str:
     return text.removesuffix('...\n').strip()
 
 
-def to_plain(value: Any) -> Any:
-    """Turn dataclasses, tuples and numpy numbers into what YAML knows."""
+def to_plain(value: Any, change: Callable[[Any], Any] = lambda value: value) -> Any:
+    """Turn dataclasses, arrays and the like into what YAML knows; each value by `change` first."""
+    value = change(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): to_plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, tuple | list):
-        return [to_plain(item) for item in value]
+        value = change(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(key): to_plain(item, change) for key, item in value.items()}
+    if isinstance(value, tuple | list | set | frozenset):
+        return [to_plain(item, change) for item in value]
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 

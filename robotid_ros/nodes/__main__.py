@@ -6,7 +6,7 @@ from ..entry import run_node
 
 NODES = (
     *('simulated_robot', 'excitation', 'recorder', 'identification'),
-    *('feedforward', 'gravity_compensation', 'force_torque'),
+    *('feedforward', 'gravity_compensation', 'force_torque', 'live'),
 )
 
 

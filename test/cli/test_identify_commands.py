@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import servo_plant
 
-from robotid_ros.files.identified_servos import AT_ONCE, read_servos
 from robotid_ros.files.rollouts import IDENTIFIED
+from robotid_ros.files.servo_results import AT_ONCE, read_servos
 from robotid_ros.files.yaml import parse_yaml
 
 from .conftest import unwrapped

@@ -270,5 +270,3 @@ def test_json_has_no_numbers_that_are_none(tmp_path):
     np = pytest.importorskip('numpy')
     found = plain({'a': (np.float64('nan'), np.arange(2)), 'b': tmp_path, 'c': float('inf')})
     assert found == {'a': [None, [0, 1]], 'b': str(tmp_path), 'c': None}
-    with pytest.raises(TypeError):
-        plain(object())

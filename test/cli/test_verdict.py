@@ -3,19 +3,16 @@
 import json
 import re
 
-from bag_tools import joint_state, status
 import numpy as np
 import pytest
 
 from robotid_ros.cli.shared_options import EXIT_UNUSABLE
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.dynamics import inverse_dynamics
-from robotid_ros.files.bags import BagWriter, dump_session, RecordedSession
-from robotid_ros.files.bags.session import SESSION_TOPIC
 from robotid_ros.files.results import verdict_of
 from robotid_ros.files.results_file import read_results
 
-from .conftest import EPOCH, RATE, ROOT
+from .conftest import RATE, ROOT
 
 URDF = ROOT / 'urdf' / 'arm3.urdf'
 
@@ -129,28 +126,6 @@ def test_currents_are_no_torques(run, logs, tmp_path):
     assert found['verdict']['effort_unit'] == 'A' and 'A·s²' in str(found['parameters'])
     code, out, _ = run('identify', logs / 'amperes.csv', *said, 'effort=A*20')
     assert code == 0 and json.loads(out)['verdict']['effort_unit'] is None
-
-
-@pytest.mark.parametrize(('seconds', 'possible'), [(3.8, False), (11.7, False), (12.5, True)])
-def test_averaging_needs_two_whole_periods(run, tmp_path, seconds, possible):
-    """Of a motion with a period of 6 s."""
-    time = np.arange(round((seconds + 1.0) * RATE)) / RATE
-    with BagWriter(tmp_path, 'run') as writer:
-        writer.add_topic('/joint_states', 'sensor_msgs/msg/JointState')
-        writer.add_topic('/excitation/state', 'diagnostic_msgs/msg/DiagnosticStatus')
-        session = RecordedSession(trajectories={'exciting': {'period': 6.0}})
-        writer.write_text(SESSION_TOPIC, dump_session(session), EPOCH)
-        for state, second in (('exciting', 0.5), ('done', 0.5 + seconds)):
-            stamp = EPOCH + round(second * 1e9)
-            writer.write('/excitation/state', status({'state': state}), stamp)
-        for t in time:
-            stamp, q = EPOCH + round(t * 1e9), [np.sin(t), np.cos(2.0 * t)]
-            writer.write('/joint_states', joint_state(stamp, ['a', 'b'], q, q, q), stamp)
-    _, out, _ = run('inspect', writer.path, '--json')
-    use = {each['purpose']: each for each in json.loads(out)['suitability']}
-    found = use['period averaging, mle']
-    assert found['possible'] == possible
-    assert possible or 'two whole periods' in found['reason']
 
 
 @pytest.mark.usefixtures('without_bokeh')

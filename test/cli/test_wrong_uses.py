@@ -18,9 +18,13 @@ CONFIGURATIONS = {
     'type': ', rotor_inertia: maybe}',
     'joint': ', joints: [joint1]}',
     'twice': ', joints: [joint_1, joint_1]}',
+    'gain': ', drive_gain: [0.0, 1.0]}',
+    'nan': ', drive_gain: [.nan, 1.0]}',
     'term': ', friction: {default: [viscos]}}',
     'group': '}\n    excitaton: {period: 5.0}',
     'range': '}\n    excitation: {period: -1.0}',
+    'inf': '}\n    excitation: {period: .inf}',
+    'frame': '}\n    excitation: {workspace: {frame: tol0}}',
     'choice': '}\n    excitation: {criterion: best}',
     'length': '}\n    excitation: {start: [0.0]}',
 }
@@ -31,12 +35,18 @@ DESCRIPTIONS = {
     'comma': ('<mass value="', '<mass value="0,'),
     'parent': ('<parent link="base_link"/>', '<parent link="bse_link"/>'),
     'kind': ('type="revolute"', 'type="revolut"'),
+    'number': ('<mass value="', '<mass value="nan" x="'),
+    'turned': ('lower="-', 'lower="9'),
     'double': ('joint name="joint_2"', 'joint name="joint_1"'),
 }
+RAW = bytes(range(256)) * 8
+XACRO = '<robot xmlns:xacro="http://ros.org/wiki/xacro" name="$(arg x)">'
 COLUMNS = 'joint_1_position,joint_2_position'
 EFFORTS = 'joint_1_effort,joint_2_effort'
 NEAR_URDF = "no such file or directory; did you mean 'arm.urdf'?"
 NO_PARAMETERS = 'or the folder that robotid identify wrote it to'
+NO_BAG = 'give a bag or one of .csv'
+NO_TEXT = 'is not a text file: give the right file'
 OTHER_PARAMETERS = "kept/parameters.yaml' holds no identified parameters: give a parameters.yaml"
 THERE = 'exists already: name another output by -o, or add --force'
 # What is typed, and the words of the remedy.
@@ -61,7 +71,7 @@ identify log.csv --urdf parent.urdf | check its links
 identify log.csv --urdf kind.urdf | make it one of revolute
 identify log.csv --urdf double.urdf | give each a name of its own
 identify log.csv --urdf still.urdf | give the description of the robot that was recorded
-identify log.csv --urdf empty.csv | give one with --urdf
+identify log.csv --urdf empty.csv | is empty: give the right file
 identify log.csv -c arm.urdf | correct it, or give another file
 identify log.csv -c amr.yaml | did you mean 'arm.yaml'?
 identify log.csv -c tabs.yaml | correct it, or give another file
@@ -183,6 +193,64 @@ demo lost.yaml | no such file
 demo joint.yaml | did you mean 'joint_1'?
 doctor -c amr.yaml | did you mean 'arm.yaml'?
 doctor --duration long | must be a number
+identify raw.csv -c arm.yaml | export it again
+identify raw.npz -c arm.yaml | export it again
+identify raw.parquet -c arm.yaml | export it again
+identify raw.mat -c arm.yaml | copy or export it again
+identify raw.mcap -c arm.yaml | {NO_BAG}
+identify empty.mcap -c arm.yaml | record again
+identify empty.npz -c arm.yaml | record again
+identify short.csv -c arm.yaml | record or choose at least 0.5 s
+identify one.csv -c arm.yaml | name it with --columns
+identify huge.csv -c arm.yaml | give their unit
+identify same.csv -c arm.yaml | give those that were measured
+identify log.csv --urdf raw.urdf | {NO_TEXT}
+init empty.urdf | is empty: give the right file
+identify log.csv --urdf page.urdf | give a URDF, which has <robot>
+identify log.csv --urdf number.urdf | must be a number of at least 0
+identify log.csv --urdf turned.urdf | correct lower and upper
+identify log.csv --urdf gone.xacro | gone.xml'): correct it
+identify log.csv -c raw.yaml | {NO_TEXT}
+identify log.csv -c folder.yaml | is a folder, not a regular file: give a file
+identify log.csv -c package.yaml | install it or source its workspace
+identify log.csv -c gain.yaml | give the torque per unit of effort
+identify log.csv -c nan.yaml | must be a number, not NaN
+identify log.csv -c arm.yaml --joints joint_1,joint_1 | write joint_1,joint_2
+identify log.csv -c arm.yaml -o /dev/null/x | is a file, not a folder: name another one
+identify log.csv -c arm.yaml -o kept | {THERE}
+identify log.csv -c arm.yaml --columns effort=current{i} | correct --columns
+identify log.csv -c arm.yaml --effort-topic /currents | use one of /joint_states
+identify log.csv -c arm.yaml --calibration gone.json | add it, or leave them out
+identify log.csv -c arm.yaml --known-mass 1 | write KG@LINK
+identify log.csv -c arm.yaml --validation raw.mcap | {NO_BAG}
+validate log.csv --parameters raw | {NO_TEXT}
+report raw | {NO_TEXT}
+compare kept raw | {OTHER_PARAMETERS}
+export raw --format urdf | {NO_TEXT}
+convert log.csv /dev/null/x.mcap | choose another name or remove it
+inspect empty.mcap | record again
+payload raw.mcap log.csv --urdf arm.urdf | {NO_BAG}
+payload kept.yaml --restore | give one of robotid payload
+payload log.csv log.csv --urdf arm.urdf -o /dev/null/x.yaml | is a file, not a folder
+design inf.yaml | 'excitation.period' must be finite
+design frame.yaml | did you mean 'tool0'?
+design arm.yaml -o /dev/null/x.yaml | is a file, not a folder: name another one
+design arm.yaml --seed -1 | must be zero or more
+init raw.xacro | {NO_TEXT}
+init package.xacro | source the workspace of the packages
+init gone.xacro | gone.xml'): correct it
+init argument.xacro | add x:=VALUE
+init macro.xacro | unknown macro name: xacro:arm
+init bare.urdf --mass -3 | must be a number above zero
+init arm.urdf -o new.yaml --tip base_link | name another one by --tip
+init arm.urdf -o /dev/null/new.yaml | is a file, not a folder: name another one
+demo arm.yaml -o kept.yaml | is a file, not a folder: name another one
+demo raw.yaml | {NO_TEXT}
+rollout log.csv kept --draws some | must be a whole number
+rollout log.csv kept --bound 0 | must be a number above zero
+fleet run folder -c arm.yaml -o store | name bags or folders
+fleet run --manifest gone.csv -c arm.yaml -o store | no such file or directory
+fleet run --manifest raw.csv -c arm.yaml -o store | {NO_TEXT}
 """.strip().splitlines()
 
 
@@ -197,6 +265,8 @@ def folder(tmp_path_factory):
         ('log', f'{COLUMNS},{EFFORTS}', [1, 1, 1, 1, 1]),
         ('zero', f'{COLUMNS},{EFFORTS}', [1, 0, 0, 1, 1]),
         ('noeffort', COLUMNS, [1, 1, 1]),
+        ('one', COLUMNS[:16], [1, 1]),
+        ('huge', f'{COLUMNS},{EFFORTS}', [1, *[1e300] * 4]),
     ):
         np.savetxt(
             folder / f'{name}.csv', table[:, : len(scale)] * scale, delimiter=',', comments='',
@@ -208,22 +278,38 @@ def folder(tmp_path_factory):
         'lost.yaml': HEAD.replace('arm.urdf', 'nowhere.urdf') + '}\n',
         'nothing.yaml': HEAD.replace('urdf: arm.urdf', 'name: x') + '}\n',
         'again.yaml': f'{HEAD}}}\n    robot: {{}}\n',
+        'folder.yaml': HEAD.replace('arm.urdf', 'folder') + '}\n',
+        'package.yaml': HEAD.replace('arm.urdf', 'package://nowhere/x.urdf') + '}\n',
         'number.yaml': HEAD.replace('arm.urdf', '5') + '}\n',
         'arm.urdf': text,
         'arm_description.urdf': text,
         'head.csv': f'time,{COLUMNS},{EFFORTS}\n',
         'still.csv': f'time,{COLUMNS},{EFFORTS}\n' + '1,1,2,3,4\n' * 200,
         'bare.urdf': re.sub('<inertial>.*?</inertial>', '', text, flags=re.DOTALL),
+        'page.urdf': '<html></html>',
         'still.urdf': '<robot name="x"><link name="a"/></robot>',
         'sdf.urdf': '<sdf version="1.6"/>',
         'kept.yaml': 'precious: 1\n',
         'kept.html': 'precious',
         'tabs.yaml': '\tx: 1\n',
         'list.yaml': '- 1\n',
-        'empty.csv': '',
+        **{f'empty.{kind}': '' for kind in ('csv', 'mcap', 'npz', 'urdf')},
+        'short.csv': f'time,{COLUMNS},{EFFORTS}\n' + '0,1,2,3,4\n0.1,2,3,4,5\n',
+        'argument.xacro': f'{XACRO}</robot>',
+        'macro.xacro': XACRO.replace('$(arg x)', 'x') + '<xacro:arm/></robot>',
         'words.csv': 'a,b\nx,y\n',
         'kept/parameters.yaml': 'a: 1\n',
     }
+    for name, file in {'gone': 'gone.xml', 'package': '$(find nowhere)/x.xml'}.items():
+        include = f'<xacro:include filename="{file}"/></robot>'
+        texts[f'{name}.xacro'] = XACRO.replace('$(arg x)', 'x') + include
+    same = np.column_stack([table[:, :3], table[:, 1:3]])
+    head = f'time,{COLUMNS},{EFFORTS}'
+    np.savetxt(folder / 'same.csv', same, delimiter=',', comments='', header=head)
+    (folder / 'raw').mkdir()
+    for kind in ('csv', 'npz', 'parquet', 'mat', 'mcap', 'urdf', 'xacro', 'yaml'):
+        (folder / f'raw.{kind}').write_bytes(RAW)
+    (folder / 'raw' / 'parameters.yaml').write_bytes(RAW)
     (folder / 'kept').mkdir()
     (folder / 'folder').mkdir()
     (folder / 'wide.urdf').write_bytes(text.encode('utf-16'))
@@ -253,4 +339,4 @@ def test_a_wrong_use_is_one_sentence_with_the_remedy(folder, monkeypatch, capfd,
 
 
 def test_there_are_enough_of_them():
-    assert len(set(WRONG_USES)) >= 100
+    assert len(set(WRONG_USES)) >= 190

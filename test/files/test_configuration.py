@@ -128,3 +128,4 @@ def test_keys_of_earlier_versions_are_read(chosen, model):
 def test_keys_that_are_gone_are_passed_over():
     old = {'drop': 0.1, 'controller_state_rate': 50.0, 'seed': 3}
     assert from_mapping({'simulation': old}).simulation.seed == 3
+    assert from_mapping({'recorder': {'depth': 10, 'name': 'x'}}).recorder.name == 'x'

@@ -17,7 +17,7 @@ from robotid_ros.core.excitation.trajectory import point_to_point
 from robotid_ros.nodes.common.messages import values_of
 from robotid_ros.nodes.common.processes import child_environment
 from robotid_ros.nodes.common.runtime import LATCHED
-from robotid_ros.nodes.excitation.trajectory_goal import TrajectoryActionClient
+from robotid_ros.nodes.excitation.trajectory_goal import TrajectoryClient
 
 from .conftest import LONG, Session, SLOW
 
@@ -109,7 +109,7 @@ def send(session: Session, duration: float) -> uuid.UUID:
     """Let another client send a slow motion from where the robot is."""
     here = session.robot.positions[-1]
     points = point_to_point(('joint_1', 'joint_2'), here, here + 1.0, [1.0 / duration] * 2, [9, 9])
-    action = TrajectoryActionClient(session.client.node, '/arm_controller', 120.0)
+    action = TrajectoryClient(session.client.node, '/arm_controller', 120.0)
     action.wait_for_server()
     goal_id = uuid.uuid4()
     goal = action.send(goal_id, points, [0.0] * 2, [0.0] * 2, 10.0)

@@ -200,6 +200,27 @@ def test_a_newer_goal_takes_over_and_a_cancelled_one_ends(session: Session, move
     assert not has_priority(relay)
 
 
+def test_goals_that_a_controller_ends_late_do_not_count(session: Session, identified: Path):
+    """Their clients are told by the relay, which goes on with the newest one."""
+    session.start(
+        *('simulated_robot', 'feedforward'),
+        simulated_robot={'simulation.late_preemption': True},
+        feedforward={'feedforward.results': str(identified), 'feedforward.ramp': 0.1},
+    )
+    session.robot.wait()
+    session.until('feedforward', 'ready')
+    mover = Mover(session)
+    first = mover.send(START + 0.8, 8.0)
+    session.robot.wait_moving(0.05)
+    second = mover.send(START, 8.0, start=START + 0.1)
+    ended = mover.result(first)
+    assert (ended.status, ended.result.error_code) == (GoalStatus.STATUS_ABORTED, INVALID)
+    assert 'newer goal' in ended.result.error_string
+    executor = session.client.node.executor
+    executor.create_task(second.cancel_goal_async)
+    assert mover.result(second).status == GoalStatus.STATUS_CANCELED
+
+
 @pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGSTOP, signal.SIGINT])
 def test_a_relay_that_dies_leaves_the_robot_at_rest(
     session: Session, mover: Mover, number: signal.Signals

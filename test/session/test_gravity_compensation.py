@@ -7,13 +7,14 @@ import re
 import signal
 
 from controller_manager_msgs.msg import ControllerState
-from controller_manager_msgs.srv import ListControllers
+from controller_manager_msgs.srv import ListControllers, SwitchController
 from geometry_msgs.msg import Vector3, Wrench, WrenchStamped
 from live_session import child_of
 import numpy as np
 import pytest
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import SetParametersAtomically
+from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from waiting import PATIENCE
@@ -197,6 +198,34 @@ def test_speed_and_sensors_that_fail_end_it(
     session.client.call(Trigger, 'simulated_robot/break', Trigger.Request())
     assert sentence in guided.failed()
     assert guided.active() == [HOLDS]
+
+
+def test_a_controller_that_others_command_or_deactivate_ends_it(session: Session, results: Path):
+    guided, client = Guided(session, results), session.client
+    guided.guide()
+
+    def switch(*off: str, on: list[str]) -> None:
+        request = SwitchController.Request(deactivate_controllers=off, activate_controllers=on)
+        request.strictness = request.STRICT
+        service = '/controller_manager/switch_controller'
+        assert client.call(SwitchController, service, request).ok
+
+    switch(FORWARDS, on=[])
+    assert 'is not active any more' in guided.failed()
+    assert guided.active() == [HOLDS]
+    assert session.robot.rest_after(session.robot.now) < 0.5
+    assert guided.start() == 'guiding', client.message(NODE)
+    other = client.node.create_publisher(Float64MultiArray, f'/{FORWARDS}/commands', 1)
+    assert 'somebody else can command' in guided.failed()
+    assert guided.active() == [HOLDS]
+    assert guided.start() == 'failed'
+    assert 'somebody else can command' in client.message(NODE)
+    # A controller that is commanded too few efforts is deactivated, one that is commanded NaN not.
+    switch(HOLDS, on=[FORWARDS])
+    for efforts, active in (([np.nan] * 3, [FORWARDS]), ([0.0], [])):
+        other.publish(Float64MultiArray(data=efforts))
+        guided.wait(0.5)
+        assert guided.active() == active
 
 
 def test_an_arm_that_cannot_be_held_is_not_guided(session: Session, results: Path):

@@ -9,12 +9,12 @@ from live_session import without_pages
 from loopback import loopback_environment
 import pytest
 from rcl_interfaces.srv import GetParameters
+from session_client import SessionClient
 from waiting import log_to, PATIENCE, tails, wait_until
 
 from robotid_ros.files.bags.opening import open_bag
 from robotid_ros.files.results_file import read_results
 from robotid_ros.nodes.demo.node_processes import claim_domain, NodeProcesses, release_domain
-from robotid_ros.nodes.demo.session_client import SessionClient
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -160,12 +160,14 @@ def test_the_graph_is_what_the_security_policy_allows(arms: list[Arm]):
         ('publish', 'recorder/bag', {'recorder'}),
         ('publish', 'excitation/state', {'excitation'}),
         ('publish', 'joint_states', {'simulated_robot'}),
-        ('request', 'excitation/start', {'operator'}),
+        ('request', 'excitation/start', {'operator', 'live'}),
         ('request', 'identification/update_controller', {'operator'}),
     ],
 )
-def test_the_security_policy_gives_to_one_alone(way: str, name: str, who: set[str]):
-    found = {n for n in (*NODES, 'operator') if is_allowed(permissions(n), way, f'/{name}')}
+def test_the_security_policy_gives_to_these_alone(way: str, name: str, who: set[str]):
+    found = {
+        n for n in (*NODES, 'live', 'operator') if is_allowed(permissions(n), way, f'/{name}')
+    }
     assert found == who
 
 

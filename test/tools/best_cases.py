@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from robotid_ros.core.elastic_joints.maximum_likelihood import LinearisedPeriod
+from robotid_ros.core.elastic_joints.elastic_estimation import LinearisedPeriod
 from robotid_ros.core.replay.control_laws import CascadeControl
 
 

@@ -49,13 +49,14 @@ def opened(
 
 
 def drag_over_first_effort(tab: Any) -> None:
-    """Choose the middle fifth of the first plot, as a reader who zooms does."""
+    """Choose the middle fifth of the first plot, as a reader who zooms and thinks does."""
     place = tab.locator('#plot-0')
     place.scroll_into_view_if_needed()
     box = place.bounding_box()
     middle = box['y'] + box['height'] / 2
     tab.mouse.move(box['x'] + 0.4 * box['width'], middle)
     tab.mouse.down()
+    tab.wait_for_timeout(400)
     tab.mouse.move(box['x'] + 0.6 * box['width'], middle, steps=5)
     tab.mouse.up()
 

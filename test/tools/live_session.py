@@ -13,6 +13,7 @@ from loopback import loopback_environment
 import numpy as np
 from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from sensor_msgs.msg import JointState
+from session_client import SessionClient
 from std_srvs.srv import Trigger
 from waiting import log_to, PATIENCE, tails, wait_until
 
@@ -20,7 +21,6 @@ from robotid_ros.exceptions import ControllerError
 from robotid_ros.nodes.common.batched_subscription import BatchedSubscription
 from robotid_ros.nodes.common.processes import child_environment
 from robotid_ros.nodes.demo.node_processes import claim_domain, NodeProcesses, release_domain
-from robotid_ros.nodes.demo.session_client import SessionClient
 
 # Slower than this counts as rest: ten times the noise of a speed from positions [rad/s].
 REST = 0.015

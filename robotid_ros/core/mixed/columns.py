@@ -55,26 +55,28 @@ def scaled_terms(parts: Sequence[Part], robot: Robot, rigid: Array) -> Scales:
     # A constant of a term is never zero.
     each = [{k: float(v[j]) or TINY for k, v in values.items()} for j in range(robot.n)]
     return [
-        tuple(FrictionTerm(name, {k: own[k] for k in TERMS[name].constants}) for name in KINDS)
-        for own in each
+        tuple(FrictionTerm(name, {k: values[k] for k in TERMS[name].constants}) for name in KINDS)
+        for values in each
     ]
 
 
-def told_joints(parts: Sequence[Part], robot: Robot) -> npt.NDArray[np.bool_]:
+def joints_with_friction(parts: Sequence[Part], robot: Robot) -> npt.NDArray[np.bool_]:
     """Return which joints (n,) have open friction and moved both ways enough."""
     dq = np.concatenate([np.where(p.samples.moving, p.samples.dq, 0.0) for p in parts])
     fewer = np.minimum(np.mean(dq > 0.0, axis=0), np.mean(dq < 0.0, axis=0))
     return np.array(robot.open_friction) & (fewer >= BOTH_WAYS)
 
 
-def observe_kinds(part: Part, told: npt.NDArray[np.bool_], scales: Scales, rigid: Array) -> Array:
-    """Return the columns of all kinds (n, N, d) through W's filter, zero where not told (n,)."""
+def observe_kinds(
+    part: Part, has_friction: npt.NDArray[np.bool_], scales: Scales, rigid: Array
+) -> Array:
+    """Return the columns of all kinds (n, N, d) through W's filter; zero without friction (n,)."""
     samples, load, result = part.samples, part.system.predict(rigid), []
     for j, terms in enumerate(scales):
         torque = np.interp(samples.time, part.system.time, load[j])
         motion = samples.q[:, j], samples.dq[:, j], torque, True
         values = np.array([column for term in terms for column in term.columns(*motion)])
-        result.append(decimate(values, samples.decimation).T * told[j])
+        result.append(decimate(values, samples.decimation).T * has_friction[j])
     return np.stack(result)
 
 
@@ -85,7 +87,7 @@ def column_scale(parts: Sequence[Part], columns: Sequence[Array], scales: Scales
         valid = part.system.valid
         squares = squares + np.sum((valid[:, :, None] * D) ** 2, axis=1)
         count = count + valid.sum(axis=1)[:, None]
-    natural = [[_amplitude(t) for t in own for _ in t.kind.symbols] for own in scales]
+    natural = [[_amplitude(t) for t in terms for _ in t.kind.symbols] for terms in scales]
     return np.maximum(np.sqrt(squares / np.maximum(count, 1)), LEAST_SIZE * np.array(natural))
 
 

@@ -17,21 +17,31 @@ from ..model.robot_builder import with_friction
 from ..regression.folds import folds
 from ..regression.least_squares import scaled_least_squares
 from ..regression.observation_system import System
-from ..regression.shrinkage import Penalty
+from ..regression.penalty import Penalty
 from ..signals.samples import SignalSettings
 from .columns import (
     column_scale,
     FAST,
+    joints_with_friction,
     KIND,
     KINDS,
     observe_kinds,
     Part,
     scaled_terms,
     TINY,
-    told_joints,
 )
 from .instants import SHARE
-from .shrinkage import Choice, Fold, Grams, GRID, Prior, products, Shrinkage, solve_delta
+from .variances import (
+    Choice,
+    Fold,
+    gains_clearly,
+    Grams,
+    GRID,
+    Prior,
+    products,
+    Shrinkage,
+    solve_delta,
+)
 
 NAMES = {
     'low_speed': 'friction at low speed',
@@ -159,8 +169,12 @@ def _scales(parts: Sequence[Part]) -> tuple[Array, Array, Array]:
 
 
 def choose(
-    parts: Sequence[Part], instants: Sequence[Part], robot: Robot, base: BaseParameters
-) -> MixedModel:
+    parts: Sequence[Part],
+    instants: Sequence[Part],
+    robot: Robot,
+    base: BaseParameters,
+    beat: Array | None = None,
+) -> MixedModel | None:
     """
     Choose how much each kind of column explains, and how far the description's bodies count.
 
@@ -169,41 +183,47 @@ def choose(
     parts : motions of one robot
     instants : the same motions, by `at_instants`
     robot, base : of their systems, with plain friction at the joints whose friction is open
+    beat : errors (F,) of another model on the folds; where plain friction is not clearly better,
+        nothing is chosen
 
     """
     length, weights, plain = _scales(parts)
     links = np.array([robot.parameters[k].symbol in (*INERTIAL, 'Ia') for k in base.columns])
     rigid = np.where(links, plain, 0.0)
     scales = scaled_terms(parts, robot, rigid)
-    told = told_joints(parts, robot)
-    kinds = [observe_kinds(part, told, scales, rigid) for part in parts]
+    moved = joints_with_friction(parts, robot)
+    kinds = [observe_kinds(part, moved, scales, rigid) for part in parts]
     size = column_scale(parts, kinds, scales)
     kinds = [D / size[:, None] for D in kinds]
     grams = _grams(parts, kinds, length)
-    theirs = [observe_kinds(part, told, scales, rigid) for part in instants]
-    used = _grams_of_instants(parts, instants, [D / size[:, None] for D in theirs], length)
+    unfiltered = [observe_kinds(part, moved, scales, rigid) / size[:, None] for part in instants]
+    at_instants = _grams_of_instants(parts, instants, unfiltered, length)
     # Where a model is exact, what rows at instants leave is made by filters alone, and what the
     # others leave is noise, which has no covariance from one row to the next.
     lagged = _lagged_products(parts, kinds, length)
-    judged = (grams, grams.total), (grams, lagged), (used, used.total)
-    own, known, theirs_left = (_left_by_all(*each, weights, base.rank) for each in judged)
-    shares = SHARE * np.maximum(known, 0.0) / np.maximum(theirs_left, 1e-300)
-    if np.median(own / np.maximum(grams.total[:, -1, -1], 1e-300)) > 1.0:
+    judged = (grams, grams.total), (grams, lagged), (at_instants, at_instants.total)
+    left, without_noise, left_at_instants = (
+        _left_by_all(*each, weights, base.rank) for each in judged
+    )
+    shares = SHARE * np.maximum(without_noise, 0.0) / np.maximum(left_at_instants, 1e-300)
+    if np.median(left / np.maximum(grams.total[:, -1, -1], 1e-300)) > 1.0:
         shares *= 0.0  # most joints are left with more than their efforts: a unit is wrong
     share = shares[:, None, None]
-    used = Grams(used.total * share, used.folds * share, grams.count)
+    at_instants = Grams(at_instants.total * share, at_instants.folds * share, grams.count)
     bodies = base.of(robot.prior) if robot.prior[robot.first_columns + 9].any() else None
     metric = _body_metric(robot, base, links) / np.outer(length, length)
     mean = None if bodies is None else bodies * length
     spread, ridge = _friction(parts, robot, base, weights)
     ridge /= grams.count
-    choice = Choice(grams, used, base.rank, weights, mean, metric, ridge / length**2)
+    choice = Choice(grams, at_instants, base.rank, weights, mean, metric, ridge / length**2)
+    if beat is not None and not gains_clearly(choice.plain_errors(), beat):
+        return None
     found = choice.run()
     pull = found.pull * choice.metric * np.outer(length, length)
     mean = np.zeros(base.rank) if bodies is None else bodies
     friction, precision = [], dict(zip(base.names, ridge.tolist(), strict=True))
     for j, terms in enumerate(scales):
-        opened = np.flatnonzero(found.used[j] & told[j])
+        opened = np.flatnonzero(found.used[j] & moved[j])
         friction.append((*robot.friction[j], *(terms[k] for k in opened)))
         for k in opened:
             for symbol, own in zip(terms[k].kind.symbols, size[j][KIND == k], strict=True):
@@ -213,7 +233,7 @@ def choose(
         *(f'{s}{j + 1}' for j, own in enumerate(scales) for t in own for s in t.kind.symbols),
     ]
     scale = np.concatenate([length, size.ravel(), [1.0]])
-    factor = _factor(used.total * (weights / grams.count)[:, None, None], base.rank) * scale
+    factor = _factor(at_instants.total * (weights / grams.count)[:, None, None], base.rank) * scale
     instants_of = dict(zip([*names, ''], factor.T, strict=True))
     wider = with_friction(robot, tuple(friction))
     load = np.zeros(wider.p)

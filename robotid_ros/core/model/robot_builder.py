@@ -337,7 +337,10 @@ def _gains(settings: RobotSettings, joints: tuple[str, ...]) -> tuple[Array, Arr
             drive = DRIVES[name]
             gain[j] = drive.gain * (drive.step if name != text else 1.0)
             spread[j] = 0.0 if settings.drive_gain else drive.spread
-    return (
-        _array('drive_gain', settings.drive_gain, gain),
-        _array('drive_gain_spread', settings.drive_gain_spread, spread),
-    )
+    gain = _array('drive_gain', settings.drive_gain, gain)
+    if not gain.all():
+        raise ConfigurationError(
+            f"'drive_gain' of {joints[int(np.argmin(np.abs(gain)))]} is 0, so its efforts are "
+            'none: give the torque per unit of effort, or leave the joint out (robot.joints)'
+        )
+    return gain, _array('drive_gain_spread', settings.drive_gain_spread, spread)

@@ -172,7 +172,7 @@ def consistent_parameters(
     F, W = np.asarray(factor), np.diag(weight)
     for block in (slice(start, start + 10) for start in prior.links if prior.centre_sigma):
         W[block, block] @= _mean_metric(prior.value[block], prior.centre_sigma)
-    least, root = least_squares(np.vstack([F @ T, W]), [*target, *W @ origin])
+    least, root = minimiser_and_root(np.vstack([F @ T, W]), [*target, *W @ origin])
     z = least + root @ project(least, root, prior)
     # √diag(R (Dᵀ C D + Pᵀ P) Rᵀ), R Rᵀ being the inverse of Dᵀ D + Pᵀ P.
     data, known, root = F @ T @ root, W @ root, T @ root
@@ -260,7 +260,7 @@ def _smat(svec: Array) -> Array:
     return S
 
 
-def least_squares(rows: Array, target: npt.ArrayLike) -> tuple[Array, Array]:
+def minimiser_and_root(rows: Array, target: npt.ArrayLike) -> tuple[Array, Array]:
     """Return the minimiser z, and a root of its covariance: χ² = min + ‖w‖² at z + root w."""
     norms = np.linalg.norm(rows, axis=0)
     norms = np.where(norms > 0, norms, np.inf)

@@ -144,19 +144,14 @@ def _by_drive(
     robot: Robot, chi: Array, motions: Sequence[Motion], successive: bool = True
 ) -> dict[str, _Drive]:
     """Return the friction of all motions, by the name of the joint or coupling."""
-    parts: dict[str, list[_Drive]] = {}
-    for motion in motions:
-        for name, drive in _drives(robot, chi, motion, successive):
-            moves = np.abs(drive.speed) >= STANDSTILL
-            kept = drive._replace(speed=drive.speed[moves], torque=drive.torque[moves])
-            parts.setdefault(name, []).append(kept)
+    found = [dict(_drives(robot, chi, motion, successive)) for motion in motions]
     return {
         name: _Drive(
-            np.concatenate([each.speed for each in found]),
-            np.concatenate([each.torque for each in found]),
-            found[0].plain,
+            np.concatenate([each[name].speed for each in found]),
+            np.concatenate([each[name].torque for each in found]),
+            first.plain,
         )
-        for name, found in parts.items()
+        for name, first in (found[0].items() if found else ())
     }
 
 
@@ -182,12 +177,17 @@ def _drives(
                 torque += chi[k] * values
                 if term.name in PLAIN:
                     plain[PLAIN.index(term.name)] += float(chi[k])
-        yield robot.joints[j], _Drive(dq[:, motor], torque, plain)
+        yield robot.joints[j], _moving(dq[:, motor], torque, plain)
     for coupling in robot.couplings:
         speed = dq @ coupling.ratios
         Fv, Fc = (float(chi[robot.column(f'{s}{coupling.number}')]) for s in ('Fv', 'Fc'))
         torque = Fv * speed + Fc * np.sign(speed)
-        yield coupling.name, _Drive(speed, torque, [Fv, Fc, 0.0])
+        yield coupling.name, _moving(speed, torque, [Fv, Fc, 0.0])
+
+
+def _moving(speed: Array, torque: Array, plain: list[float]) -> _Drive:
+    moves = np.abs(speed) >= STANDSTILL
+    return _Drive(speed[moves], torque[moves], plain)
 
 
 def _states_within_limits(robot: Robot) -> Motion:

@@ -19,7 +19,7 @@ from ..model.robot import Robot
 from .physical_consistency import (
     BodyPrior,
     IDENTITY,
-    least_squares,
+    minimiser_and_root,
     project,
     scaled_coordinates,
     SolverError,
@@ -116,7 +116,7 @@ def _untruncated(
 
     weight = weights(min(LOOSER, key=surprise))
     rows = np.vstack([data, np.diag(weight)])
-    return prior, T, *least_squares(rows, [*target, *(weight * origin)])
+    return prior, T, *minimiser_and_root(rows, [*target, *(weight * origin)])
 
 
 class _Chains:

@@ -22,7 +22,7 @@ from ..model.friction import NONNEGATIVE, OF_POSITION
 from ..model.robot import Robot
 from ..regression.estimate import Estimate
 from ..regression.observation_system import System
-from ..regression.shrinkage import Penalty
+from ..regression.penalty import Penalty
 from .essential import effective_sample_size
 from .physical_consistency import (
     BodyPrior,

@@ -1,7 +1,13 @@
 """Payload and drive gains, from two sessions with different loads."""
 
-from .drive_gains import DriveGains, identify_drive_gains
-from .payload import identify_payload, KnownArm, Payload, payload_from_recordings
+from .payload import (
+    DriveGains,
+    identify_drive_gains,
+    identify_payload,
+    KnownArm,
+    Payload,
+    payload_from_recordings,
+)
 
 __all__ = [
     'DriveGains',

@@ -8,13 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ...exceptions import RobotIdError
+from ..arrays import Array
 from ..finding_codes import finding
 from ..findings import Finding
 from ..identification_settings import IdentificationSettings
 from ..mixed.columns import Part
 from ..mixed.instants import at_instants
 from ..mixed.mixed_model import choose, MixedModel, plain_errors
-from ..mixed.shrinkage import gains_clearly
+from ..mixed.variances import gains_clearly
 from ..model.base_parameters import base_parameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimators import MIXED
@@ -153,18 +154,18 @@ def choose_from(
     recording cannot be used.
     """
     model = _chosen(recordings, robot, signals)
+    assert model is not None
     if robot.effort_kind != 'auto' or not robot.gravity.any():
         return model, ()
     pinocchio_model = robot.model.copy()
     pinocchio_model.gravity.linear = np.zeros(3)
     weightless = dataclasses.replace(robot, model=pinocchio_model, effort_kind='without_gravity')
-    other = _chosen(recordings, weightless, signals)
-    with_gravity, without = model.shrinkage.residual, other.shrinkage.residual
     # With plain friction, too: springs may stand in for gravity.
-    clear = all(
-        gains_clearly(getattr(other.shrinkage, k), getattr(model.shrinkage, k))
-        for k in ('errors', 'plain_errors')
-    )
+    other = _chosen(recordings, weightless, signals, model.shrinkage.plain_errors)
+    if other is None:
+        return model, ()
+    with_gravity, without = model.shrinkage.residual, other.shrinkage.residual
+    clear = gains_clearly(other.shrinkage.errors, model.shrinkage.errors)
     # Of efforts that no model predicts nothing is known, gravity included.
     known = float(np.median(other.shrinkage.joint_residuals)) < LEAST_KNOWN
     if not (clear and known) or without > GRAVITY_FREE * with_gravity:
@@ -172,10 +173,16 @@ def choose_from(
     return other, (finding('no_gravity', without=without, with_gravity=with_gravity),)
 
 
-def _chosen(recordings: Sequence[Recording], robot: Robot, signals: SignalSettings) -> MixedModel:
+def _chosen(
+    recordings: Sequence[Recording],
+    robot: Robot,
+    signals: SignalSettings,
+    beat: Array | None = None,
+) -> MixedModel | None:
     base = base_parameters(robot)
     parts = [prepare_without_delay(r, robot, base, signals) for r in recordings]
-    return choose(parts, [at_instants(r, robot, base, signals) for r in recordings], robot, base)
+    instants = [at_instants(r, robot, base, signals) for r in recordings]
+    return choose(parts, instants, robot, base, beat)
 
 
 def is_open(robot: Robot, settings: IdentificationSettings) -> bool:

@@ -17,7 +17,7 @@ from ..model.friction import SHRUNK
 from ..model.robot import ElasticRobot, Robot
 from ..signals.filters import filter_without_phase
 from ..signals.samples import Samples
-from .shrinkage import Penalty
+from .penalty import Penalty
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,7 +13,6 @@ import dataclasses
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pinocchio
 
 from ...exceptions import ConfigurationError
@@ -23,7 +22,7 @@ from ..findings import Finding, in_order
 from ..model.friction import UNKNOWN
 from ..model.robot import ElasticRobot, Robot
 from ..signals.recording import Recording
-from .commanded_logs import commanded_log, first_parameters, gap_findings, make_windows, smooth
+from .commanded_logs import commanded_log, first_parameters, gap_findings, make_windows
 from .servo_fit import Fit, fit_servos, ratio_basis, RATIOS, ServoProblem
 from .servo_simulation import BODIES, DELAY, ServoArm, UNITS
 
@@ -138,20 +137,19 @@ def identify_commanded(
         )
     progress('reading commands')
     logs = [commanded_log(recording, robot) for recording in recordings]
-    smoothed = [smooth(log) for log in logs]
-    windows = make_windows(logs, smoothed)
+    windows = make_windows(logs)
     arm = _servo_arm(robot, len(logs), free_bodies, known_mass)
     motions = [
-        np.stack([log.commanded(log.time) - log.q, s.dq, s.ddq])[:, s.valid]
-        for log, s in zip(logs, smoothed, strict=True)
+        np.stack([log.commanded(log.time) - log.q, *log.smoothed[1:3]])[:, log.smoothed.valid]
+        for log in logs
     ]
     scales = np.sqrt(np.mean(np.concatenate(motions, axis=1) ** 2, axis=1))
+    scales = np.maximum(scales, 1e-9)
     progress('simulating the servos')
-    problem = ServoProblem(arm, windows, np.maximum(scales, 1e-9), prior_spread)
-    problem, fit, covariance = fit_servos(problem, first_parameters(arm, logs, smoothed))
-    found = _result(robot, problem, fit, covariance, known_mass is not None)
-    findings = in_order((*found.findings, *gap_findings(logs)))
-    return dataclasses.replace(found, findings=findings)
+    problem = ServoProblem(arm, windows, scales, prior_spread, 1.0 / scales[0])
+    problem, fit, covariance = fit_servos(problem, first_parameters(arm, logs))
+    findings = gap_findings(logs) + ([] if known_mass else [finding('servo_scale')])
+    return _result(robot, problem, fit, covariance, findings)
 
 
 def _check_robot(robot: Robot) -> None:
@@ -205,11 +203,11 @@ def _servo_arm(
                 f"'{known_mass.link}' does not move: a mass there says nothing"
             )
         added[-1] = joint, pinocchio.Inertia(known_mass.mass, point, np.zeros((3, 3)))
-    return ServoArm(robot, tuple(names), {'limit': np.full(robot.n, np.inf)}, speeds, tuple(added))
+    return ServoArm(robot, tuple(names), np.full(robot.n, np.inf), speeds, tuple(added))
 
 
 def _result(
-    robot: Robot, problem: ServoProblem, fit: Fit, covariance: Array, scale_known: bool
+    robot: Robot, problem: ServoProblem, fit: Fit, covariance: Array, findings: list[Finding]
 ) -> Commanded:
     arm, theta = problem.arm, fit.theta
     joints = tuple(robot.joints[j] for j in robot.order)
@@ -230,7 +228,6 @@ def _result(
         found.append(ServoParameter(symbol, name, value, sigma, unit, *ratio))
     found.sort(key=lambda p: robot.joints.index(p.joint) if p.joint else robot.n)
     noise = np.sqrt(fit.joint_costs / problem.windows.valid.sum())
-    findings = [] if scale_known else [finding('servo_scale')]
     if ratios:
         findings.append(finding('servo_ratios', parameters=ratios))
     if undetermined:
@@ -239,7 +236,10 @@ def _result(
         asked, names = tuple(fit.asked[free].tolist()), [joints[k] for k in free]
         findings.append(finding('servo_not_saturated', names, torques=asked))
     share = noise / tracking
-    correlation = _correlation(fit.residual, problem.windows.valid)
+    # Of neighbouring residuals.
+    valid, left_over = problem.windows.valid, fit.residual
+    products = left_over[:, 1:] * left_over[:, :-1] * (valid[:, 1:] & valid[:, :-1])[:, :, None]
+    correlation = products.sum(axis=(0, 1)) / np.maximum(fit.joint_costs, 1e-300)
     if bad := np.flatnonzero((share > UNEXPLAINED) & (correlation > CORRELATED)).tolist():
         left, names = tuple(share[bad].tolist()), [joints[k] for k in bad]
         findings.append(finding('servo_misfit', names, shares=left))
@@ -262,10 +262,3 @@ def _determined(value: float, sigma: float, size: float) -> tuple[float | None, 
     """Return a value and its σ, None where the data do not determine it."""
     known = sigma <= max(MAX_RELATIVE_SIGMA * abs(value), MAX_TORQUE_SIGMA * size)
     return (float(value), float(sigma)) if known else (None, None)
-
-
-def _correlation(residual: Array, valid: npt.NDArray[np.bool_]) -> Array:
-    """Return the correlation of neighbouring residuals (W, S, n), (n,)."""
-    both = (valid[:, 1:] & valid[:, :-1])[:, :, None]
-    products = (residual[:, 1:] * residual[:, :-1] * both).sum(axis=(0, 1))
-    return np.asarray(products / np.maximum((residual**2).sum(axis=(0, 1)), 1e-300))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import dataclasses
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..findings import Finding
 from ..model.dynamics import inverse_dynamics
 from ..model.robot import Robot
 from ..signals.recording import Recording
-from .servo_simulation import DELAY, ServoArm, Windows
+from .servo_simulation import BODIES, DELAY, ServoArm, Windows
 
 # Length of a window [s]: far longer than a servo takes to settle, so that it tells gains and
 # friction from its initial state, and short, so that many run side by side. Most of them.
@@ -35,6 +36,15 @@ DELAYS, AROUND = np.arange(0.0, 0.2001, 0.005), (-8, -4, -2, 0, 2, 4)
 COPY_TOLERANCE, COPY_SHIFTS, UNIT_FACTOR, UNIT_CORRELATION = 1e-9, 3, 3.0, 0.8
 # Slower than this share of its fastest speed a joint's friction has no clear sign.
 SLOW_SHARE = 0.02
+
+
+class Smoothed(NamedTuple):
+    """Positions of a log and their derivatives, (N, n) each, and which rows (N,) have them."""
+
+    q: Array
+    dq: Array
+    ddq: Array
+    valid: npt.NDArray[np.bool_]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,6 +81,25 @@ class CommandedLog:
         """Return the command that is held at times (N,), (N, n)."""
         row = np.searchsorted(self.command_time, time, side='right') - 1
         return self.command[np.maximum(row, 0)]
+
+    @cached_property
+    def smoothed(self) -> Smoothed:
+        """Positions by polynomials (Savitzky and Golay 1964)."""
+        period, shape = self.period, self.q.shape
+        length = max(FEWEST_SMOOTHED, 2 * round(0.5 * SMOOTHING / period) + 1)
+        q, dq, ddq = self.q.copy(), np.zeros(shape), np.zeros(shape)
+        valid = np.zeros(shape[0], dtype=bool)
+        for rows in self.runs():
+            time = self.time[rows]
+            grid = np.arange(time[0], time[-1] + 0.5 * period, period)
+            if min(len(rows), len(grid)) < length or len(rows) < FEWEST_SAMPLES:
+                continue
+            even = np.column_stack([np.interp(grid, time, column) for column in self.q[rows].T])
+            for order, target in enumerate((q, dq, ddq)):
+                smoothed = savgol_filter(even, length, 3, deriv=order, delta=period, axis=0)
+                target[rows] = np.column_stack([np.interp(time, grid, c) for c in smoothed.T])
+            valid[rows] = True
+        return Smoothed(q, dq, ddq, valid)
 
 
 def commanded_log(recording: Recording, robot: Robot) -> CommandedLog:
@@ -134,37 +163,7 @@ def _check_command(log: CommandedLog, j: int, joint: str) -> None:
         )
 
 
-class Smoothed(NamedTuple):
-    """Positions of a log and their derivatives, (N, n) each, and which rows (N,) have them."""
-
-    q: Array
-    dq: Array
-    ddq: Array
-    valid: npt.NDArray[np.bool_]
-
-
-def smooth(log: CommandedLog) -> Smoothed:
-    """Smooth positions by polynomials (Savitzky and Golay 1964)."""
-    period, shape = log.period, log.q.shape
-    length = max(FEWEST_SMOOTHED, 2 * round(0.5 * SMOOTHING / period) + 1)
-    q, dq, ddq = log.q.copy(), np.zeros(shape), np.zeros(shape)
-    valid = np.zeros(shape[0], dtype=bool)
-    for rows in log.runs():
-        if len(rows) < max(length, FEWEST_SAMPLES):
-            continue
-        time = log.time[rows]
-        grid = np.arange(time[0], time[-1] + 0.5 * period, period)
-        if len(grid) < length:
-            continue
-        even = np.column_stack([np.interp(grid, time, column) for column in log.q[rows].T])
-        for order, target in enumerate((q, dq, ddq)):
-            smoothed = savgol_filter(even, length, 3, deriv=order, delta=period, axis=0)
-            target[rows] = np.column_stack([np.interp(time, grid, c) for c in smoothed.T])
-        valid[rows] = True
-    return Smoothed(q, dq, ddq, valid)
-
-
-def make_windows(logs: Sequence[CommandedLog], smoothed: Sequence[Smoothed]) -> Windows:
+def make_windows(logs: Sequence[CommandedLog]) -> Windows:
     """
     Cut logs into windows; of more than `MOST_WINDOWS` those in which most is commanded.
 
@@ -174,10 +173,10 @@ def make_windows(logs: Sequence[CommandedLog], smoothed: Sequence[Smoothed]) -> 
 
     """
     pieces: list[tuple[int, npt.NDArray[np.intp]]] = []
-    for number, (log, values) in enumerate(zip(logs, smoothed, strict=True)):
+    for number, log in enumerate(logs):
         size = max(round(WINDOW / log.period) + 1, FEWEST_SAMPLES)
         for rows in log.runs():
-            if values.valid[rows].all():
+            if log.smoothed.valid[rows].all():
                 starts = range(0, len(rows) - size + 1, size - 1)
                 pieces += [(number, rows[start : start + size]) for start in starts]
     if len(pieces) < FEWEST_WINDOWS:
@@ -199,7 +198,7 @@ def make_windows(logs: Sequence[CommandedLog], smoothed: Sequence[Smoothed]) -> 
         log, count = logs[number], len(rows)
         time[w, :count], valid[w, :count] = log.time[rows] - log.time[rows[0]], True
         q[w, :count] = log.q[rows]
-        state[w] = smoothed[number].q[rows[0]], smoothed[number].dq[rows[0]]
+        state[w] = log.smoothed.q[rows[0]], log.smoothed.dq[rows[0]]
     start = np.array([logs[k].time[rows[0]] for k, rows in pieces])
     of_log = np.array([k for k, _ in pieces])
     commands = tuple((log.command_time, log.command) for log in logs)
@@ -216,9 +215,7 @@ def gap_findings(logs: Sequence[CommandedLog]) -> list[Finding]:
     return [finding('servo_gaps', count=len(runs) - len(logs), share=share)]
 
 
-def first_parameters(
-    arm: ServoArm, logs: Sequence[CommandedLog], smoothed: Sequence[Smoothed]
-) -> list[Array]:
+def first_parameters(arm: ServoArm, logs: Sequence[CommandedLog]) -> list[Array]:
     """
     Return parameters (m,) to start from, of delays around the likeliest.
 
@@ -226,26 +223,21 @@ def first_parameters(
     right for each delay d, with τ the torque of the bodies along the smoothed motion.
     """
     robot, order = arm.robot, arm.robot.order
-    back = np.argsort(order)
-    links = robot.of_links(robot.prior)
-    bodies = [
-        inverse_dynamics(robot, links, s.q[:, back], s.dq[:, back], s.ddq[:, back])[:, order]
-        for s in smoothed
-    ]
+    back, links, parts = np.argsort(order), robot.of_links(robot.prior), list[Array]()
+    for q, dq, ddq, valid in (log.smoothed for log in logs):
+        motion = q[:, back], dq[:, back], ddq[:, back]
+        torque = inverse_dynamics(robot, links, *motion)[:, order]
+        sign = np.sign(dq) * (np.abs(dq) > SLOW_SHARE * np.abs(dq).max(axis=0))
+        parts.append(np.stack([torque, ddq, dq, sign, np.ones_like(dq)])[:, valid])
+    columns = np.concatenate(parts, axis=1)
+    sizes = np.maximum(np.sqrt((columns**2).mean(axis=1)), 1e-12)
     found, costs = list[dict[tuple[str, int], float]](), list[float]()
     for delay in DELAYS:
         values, cost = {(DELAY, -1): float(delay)}, 0.0
-        for j in range(robot.n):
-            target, columns = list[Array](), list[Array]()
-            for log, s, torque in zip(logs, smoothed, bodies, strict=True):
-                rows, speed = s.valid, s.dq[:, j]
-                sign = np.sign(speed) * (np.abs(speed) > SLOW_SHARE * np.abs(speed).max())
-                target.append((log.commanded(log.time - delay)[:, j] - s.q[:, j])[rows])
-                one = np.ones_like(speed)
-                own = np.column_stack([torque[:, j], s.ddq[:, j], speed, sign, one])
-                columns.append(own[rows])
-            A, y = np.vstack(columns), np.concatenate(target)
-            size = np.maximum(np.sqrt((A**2).mean(axis=0)), 1e-12)
+        left = [(log.commanded(log.time - delay) - log.smoothed.q)[log.smoothed.valid]
+                for log in logs]  # fmt: skip
+        for j, y in enumerate(np.concatenate(left).T):
+            A, size = columns[:, :, j].T, sizes[:, j]
             # Where the bodies weigh next to nothing, they leave the scale of the torques open.
             least = np.array([1e-3 * rms(y) + 1e-12, 0.0, 1e-6, 0.0, -np.inf])
             coefficients = lsq_linear(A / size, y, (least, np.full(5, np.inf))).x / size
@@ -259,6 +251,6 @@ def first_parameters(
     best = int(np.argmin(costs))
     others = [best + k for k in AROUND if 0 <= best + k < len(DELAYS)]
     return [
-        np.array([found[k].get(name, 1.0 if name[0] == 'bodies' else 0.0) for name in arm.names])
+        np.array([found[k].get(name, float(name[0] == BODIES)) for name in arm.names])
         for k in others
     ]

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 import dataclasses
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from ..excitation.trajectory import Motion
 from ..signals.recording import Controller
 
 Step = Callable[[int, Array, Array], Array]
+Rows = Sequence[Mapping[str, float]]  # recorded gains of each joint, by name
 # Strategies of control_toolbox, and their prefix in the name of a recorded gain.
 STRATEGIES = ('legacy', 'none', 'back_calculation', 'conditional_integration')
 ANTIWINDUP = 'antiwindup_'
@@ -324,21 +326,17 @@ def make_control_law(
     if controller.rate <= 0.0:
         raise ControllerError('the update rate of the controller is unknown: record it')
     gains = [controller.gains[joint] for joint in joints]
-    return LAWS[controller.type](controller.rate, _Gains(gains), drive_gain)
+    return LAWS[controller.type](controller.rate, gains, drive_gain)
 
 
-class _Gains:
-    """Recorded gains of joints: arrays (n,) by name, with a default where a joint has none."""
-
-    def __init__(self, rows: Sequence[Mapping[str, float]]) -> None:
-        self._rows, self.names = rows, {name for row in rows for name in row}
-
-    def __call__(self, name: str, default: float = 0.0) -> Array:
-        values = np.array([float(row.get(name, np.nan)) for row in self._rows])
-        return np.where(np.isnan(values), default, values)
+def _gain(rows: Rows, name: str, default: float = 0.0) -> Array:
+    """Return a recorded gain of joints (n,), with a default where a joint has none."""
+    values = np.array([float(row.get(name, np.nan)) for row in rows])
+    return np.where(np.isnan(values), default, values)
 
 
-def _trajectory_controller(rate: float, gain: _Gains, drive_gain: Array) -> ControlLaw:
+def _trajectory_controller(rate: float, rows: Rows, drive_gain: Array) -> ControlLaw:
+    gain = partial(_gain, rows)
     # A bound that is not given is that of the deprecated i_clamp.
     clamp = gain('i_clamp', np.inf)
     low, high = gain('i_clamp_min', -np.inf), gain('i_clamp_max', np.inf)
@@ -349,21 +347,21 @@ def _trajectory_controller(rate: float, gain: _Gains, drive_gain: Array) -> Cont
         i_clamp_max=np.where(np.isfinite(high), high, clamp),
         u_clamp_min=gain('u_clamp_min', -np.inf),
         u_clamp_max=gain('u_clamp_max', np.inf),
-        **_antiwindup(gain),
+        **_antiwindup(rows),
         gain=drive_gain,
     )
 
 
-def _antiwindup(gain: _Gains) -> dict[str, Array]:
+def _antiwindup(rows: Rows) -> dict[str, Array]:
     """
     Return `integrates_after`, `tracking_rate`, `conditional` of `JointTrajectoryEffort`, (n,).
 
     A strategy is a gain of 1 by the name 'antiwindup_' and its own; without one it is 'legacy'.
     """
-    names = [name.removeprefix(ANTIWINDUP) for name in gain.names if name.startswith(ANTIWINDUP)]
-    for name in names:
-        if name not in STRATEGIES:
-            raise UnknownNameError('anti-windup strategy', name, STRATEGIES)
+    gain = partial(_gain, rows)
+    for name in {name for row in rows for name in row if name.startswith(ANTIWINDUP)}:
+        if (strategy := name.removeprefix(ANTIWINDUP)) not in STRATEGIES:
+            raise UnknownNameError('anti-windup strategy', strategy, STRATEGIES)
     none, back, conditional = (gain(ANTIWINDUP + name) for name in STRATEGIES[1:])
     p, i, d, given = map(gain, ('p', 'i', 'd', 'tracking_time_constant'))
     # The time constant of back calculation that control_toolbox recommends [s].
@@ -378,7 +376,8 @@ def _antiwindup(gain: _Gains) -> dict[str, Array]:
     }
 
 
-def _cascade(rate: float, gain: _Gains, drive_gain: Array) -> ControlLaw:
+def _cascade(rate: float, rows: Rows, drive_gain: Array) -> ControlLaw:
+    gain = partial(_gain, rows)
     names = ('kp', 'kv', 'ki', 'velocity_feedforward', 'acceleration_feedforward', 'resolution')
     return CascadeControl(
         rate,
@@ -390,7 +389,7 @@ def _cascade(rate: float, gain: _Gains, drive_gain: Array) -> ControlLaw:
     )
 
 
-LAWS: dict[str, Callable[[float, _Gains, Array], ControlLaw]] = {
+LAWS: dict[str, Callable[[float, Rows, Array], ControlLaw]] = {
     'joint_trajectory_controller/JointTrajectoryController': _trajectory_controller,
     'cascade': _cascade,
 }

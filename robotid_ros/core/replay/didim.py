@@ -79,7 +79,7 @@ def motion_warnings(replay: ReplayProblem, record: Iteration) -> list[Finding]:
     ]
 
 
-def residual_warnings(residual: float) -> list[Finding]:
+def torque_warnings(residual: float) -> list[Finding]:
     """Warn of a relative torque error that the right control law would not leave."""
     return [finding('torque_unexplained', residual=residual)] if residual > MAX_RESIDUAL else []
 
@@ -177,15 +177,13 @@ def _without_convergence(
         residual=system.relative_residual(value),
         total_residual=system.total_residual(value),
     )
+    notes = list[Finding]()
     # What friction hardly lets move may have a fit that no robot has, within its σ.
-    if _converged(estimate, last.estimate, replay.settings):
-        return ReplayResult(estimate, system, _history(replay, iterates, system))
-    moved = np.abs(change) > MAX_SIGMA_CHANGE * last.estimate.sigma
-    names = [system.names[k] for k in np.flatnonzero(moved)]
-    warning = finding(
-        'not_converged', method=replay.method.upper(), parameters=names, reason=str(error)
-    )
-    return ReplayResult(estimate, system, _history(replay, iterates, system, warning))
+    if not _converged(estimate, last.estimate, replay.settings):
+        moved = np.abs(change) > MAX_SIGMA_CHANGE * last.estimate.sigma
+        names, method = [system.names[k] for k in np.flatnonzero(moved)], replay.method.upper()
+        notes = [finding('not_converged', method=method, parameters=names, reason=str(error))]
+    return ReplayResult(estimate, system, _history(replay, iterates, system, *notes))
 
 
 def _converged(before: Estimate, after: Estimate, settings: ReplaySettings) -> bool:
@@ -216,9 +214,9 @@ def _history(
             for joint, w, b in zip(joints, omega, band, strict=True)
             if w < MIN_BANDWIDTH_RATIO * b
         ]
-        warnings += residual_warnings(with_all_rows(system).total_residual(estimate.value))
+        warnings += torque_warnings(with_all_rows(system).total_residual(estimate.value))
     elif not replay.restart:
-        warnings += residual_warnings(float(np.sqrt(np.mean(last.torque_error**2))))
+        warnings += torque_warnings(float(np.sqrt(np.mean(last.torque_error**2))))
     if not replay.restart:
         warnings += motion_warnings(replay, last)
     if any(0.0 < iterate.record.step_length < 1.0 for iterate in iterates):

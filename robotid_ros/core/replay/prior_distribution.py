@@ -85,6 +85,8 @@ def estimate_a_priori_inertia(replay: ReplayProblem) -> Array:
     first simulation; after it the inertias of the estimate are used. Where friction hides the
     inertia, the least of a well damped loop is taken, since the robot's own loop is stable.
     """
+    from scipy.optimize import lsq_linear
+
     if replay.a_priori_inertia is not None:
         return replay.a_priori_inertia
     robot, torque = replay.robot, replay.torque
@@ -98,8 +100,17 @@ def estimate_a_priori_inertia(replay: ReplayProblem) -> Array:
         inertia = replay.inertia(rigid)
     except DivergenceError:
         inertia = np.zeros(robot.n)
-    columns = zip(*(x[valid].T for x in (tau, predicted, dq, ddq)), inertia, strict=True)
-    fitted = [_fit_joint_inertia(*joint) for joint in columns]
+    fitted = []
+    for j, largest in enumerate(inertia):
+        y, own, speed, acceleration = (x[valid, j] for x in (tau, predicted, dq, ddq))
+        one = np.ones_like(speed)
+        columns = np.column_stack([own, acceleration, speed, np.sign(speed), one])
+        scale = np.linalg.norm(columns, axis=0)
+        # A column of zeros gets the coefficient 0.
+        scale[scale == 0.0] = np.inf
+        low = np.array([0.0, 0.0, -np.inf, -np.inf, -np.inf])
+        alpha, more = (lsq_linear(columns / scale, y, (low, np.inf)).x / scale)[:2]
+        fitted.append(alpha * largest + more)
     return np.maximum(fitted, minimum_damped_inertia(replay))
 
 
@@ -107,21 +118,6 @@ def minimum_damped_inertia(replay: ReplayProblem) -> Array:
     """Return the least inertias (n,) with which the sampled loops are well damped."""
     loop, h, most = replay.law.loop, 1.0 / replay.law.rate, MAX_DAMPING_PER_UPDATE
     return np.maximum(np.maximum(loop.damping * h, loop.stiffness * h**2 / most) / most, 1e-12)
-
-
-def _fit_joint_inertia(
-    tau: Array, predicted: Array, dq: Array, ddq: Array, inertia: float
-) -> float:
-    """Return `α max M_jj + J` of one joint."""
-    from scipy.optimize import lsq_linear
-
-    columns = np.column_stack([predicted, ddq, dq, np.sign(dq), np.ones_like(dq)])
-    scale = np.linalg.norm(columns, axis=0)
-    # A column of zeros gets the coefficient 0.
-    scale[scale == 0.0] = np.inf
-    low = np.array([0.0, 0.0, -np.inf, -np.inf, -np.inf])
-    alpha, own = (lsq_linear(columns / scale, tau, (low, np.inf)).x / scale)[:2]
-    return float(alpha * inertia + own)
 
 
 def prior_distribution(replay: ReplayProblem) -> GaussianPrior:

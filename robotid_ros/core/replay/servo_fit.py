@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import dataclasses
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import lsq_linear
@@ -65,33 +65,39 @@ class Linear(NamedTuple):
     state_gain: Array  # (W, 2n, m)
 
 
+@dataclasses.dataclass
 class ServoProblem:
     """
     Positions of windows as a function of parameters and initial states.
 
-    Parameters
+    Attributes
     ----------
     arm, windows : what is simulated and what was measured
     scales : (3, n) usual tracking error, velocity and acceleration
     prior_spread : relative standard deviation of bodies that have a scale each
+    weight : (n,) of positions in the cost
+    longest_step : of a simulation [s]
+    simulations : how many there were
 
     """
 
-    def __init__(
-        self, arm: ServoArm, windows: Windows, scales: Array, prior_spread: float
-    ) -> None:
-        self.arm, self.windows, self.scales, self.prior_spread = arm, windows, scales, prior_spread
-        self.precision = np.array([
-            prior_spread**-2.0 if symbol == BODIES and joint >= 0 else 0.0
-            for symbol, joint in arm.names
-        ])  # fmt: skip
-        self.weight, self.longest_step, self.simulations = 1.0 / scales[0], COARSE_STEP, 0
+    arm: ServoArm
+    windows: Windows
+    scales: Array
+    prior_spread: float
+    weight: Array
+    longest_step: float = COARSE_STEP
+    simulations: int = 0
 
-    def of(self, arm: ServoArm) -> ServoProblem:
-        """Return the problem of another arm."""
-        other = ServoProblem(arm, self.windows, self.scales, self.prior_spread)
-        other.weight, other.simulations = self.weight, self.simulations
-        return other
+    @property
+    def precision(self) -> Array:
+        """Of the prior of each parameter, (m,)."""
+        free = [symbol == BODIES and joint >= 0 for symbol, joint in self.arm.names]
+        return np.array(free) / self.prior_spread**2
+
+    def of(self, **changes: Any) -> ServoProblem:
+        """Return the problem of an arm with some fields changed."""
+        return dataclasses.replace(self, arm=dataclasses.replace(self.arm, **changes))
 
     def sizes(self, theta: Array) -> Array:
         """Return the sizes (m,) of parameters whose torque is what a servo usually asks for."""
@@ -134,12 +140,6 @@ class ServoProblem:
         cost += float((self.precision * (theta - 1.0) ** 2).sum())
         return Fit(theta, states, residual, cost, run.asked)
 
-    def reweighted(self, fit: Fit) -> Fit:
-        """Weigh each joint by what is left of it."""
-        noise = np.sqrt(fit.joint_costs / self.windows.valid.sum())
-        self.weight = 1.0 / np.maximum(noise, max(1e-3 * noise.max(), 1e-9))
-        return self.evaluate(fit.theta, fit.states)
-
     def linearise(self, fit: Fit, sizes: Array) -> Linear:
         """Differentiate by parameters, whose sizes are (m,), and by initial states."""
         m, n, count = len(fit.theta), self.arm.robot.n, len(fit.states)
@@ -181,7 +181,10 @@ def minimise(
     sizes, (low, high) = problem.sizes(theta), problem.bounds(theta)
     fit = problem.evaluate(np.clip(theta, low, high), states)
     for iterations in rounds:
-        fit, damping = problem.reweighted(fit), 1e-3
+        # Each joint is weighted by what is left of it.
+        noise = np.sqrt(fit.joint_costs / problem.windows.valid.sum())
+        problem.weight = 1.0 / np.maximum(noise, max(1e-3 * noise.max(), 1e-9))
+        fit, damping = problem.evaluate(fit.theta, fit.states), 1e-3
         for _ in range(iterations):
             before = fit.cost
             linear = problem.linearise(fit, sizes)
@@ -248,7 +251,7 @@ def _with_limits(problem: ServoProblem, fit: Fit) -> tuple[ServoProblem, Fit]:
     for gain in GAINS:
         theta = np.where(of_gains, gain, 1.0) * fit.theta
         for share in LIMITS:
-            tried = problem.of(dataclasses.replace(arm, fixed={'limit': share * fit.asked}))
+            tried = problem.of(limit=share * fit.asked)
             costs = tried.evaluate(theta, fit.states).joint_costs
             problem.simulations = tried.simulations
             better = costs < least
@@ -259,12 +262,12 @@ def _with_limits(problem: ServoProblem, fit: Fit) -> tuple[ServoProblem, Fit]:
     names = (*arm.names, *(('limit', int(j)) for j in limited))
     factors = np.where(of_gains, gains[[j for _, j in arm.names]], 1.0)
     start = np.append(factors * fit.theta, best[limited] * fit.asked[limited])
-    other = problem.of(dataclasses.replace(arm, names=names))
+    other = problem.of(names=names)
     found, _ = minimise(other, start, fit.states, ROUNDS[:2])
     reached = other.arm.values(found.theta)['limit'][0] < REACHED * found.asked
     reached &= found.joint_costs < (1.0 - LIMIT_GAIN) * plain
     kept = [k for k, (symbol, j) in enumerate(names) if symbol != 'limit' or reached[j]]
-    last = other.of(dataclasses.replace(arm, names=tuple(names[k] for k in kept)))
+    last = other.of(names=tuple(names[k] for k in kept))
     return last, found._replace(theta=found.theta[kept])
 
 

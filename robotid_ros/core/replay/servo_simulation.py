@@ -87,7 +87,7 @@ class ServoArm:
     robot : rigid, its prior are the bodies
     names : (m,) of the parameters: (symbol, number of the joint in the model's order or of the
         link), the delay, a scale of bodies
-    fixed : values of parameters of joints that are not free, (n,) by symbol
+    limit : (n,) torque limits that are not free
     stribeck_velocity : (n,) [rad/s or m/s]
     added : of each log, what its robot carries: (number of the joint, inertia) or None
 
@@ -95,7 +95,7 @@ class ServoArm:
 
     robot: Robot
     names: tuple[tuple[str, int], ...]
-    fixed: Mapping[str, Array]
+    limit: Array
     stribeck_velocity: Array
     added: tuple[tuple[int, pinocchio.Inertia] | None, ...] = (None,)
 
@@ -103,8 +103,9 @@ class ServoArm:
         """Return the parameters by symbol of rows theta (R, m): (R, n), the delay (R,)."""
         theta = np.atleast_2d(theta)
         rows, n = len(theta), self.robot.n
-        found = {s: np.tile(self.fixed.get(s, np.zeros(n)), (rows, 1)) for s in UNITS}
-        found[BODIES], found[DELAY] = np.ones((rows, n)), np.zeros(rows)
+        found: dict[str, Array] = {symbol: np.zeros((rows, n)) for symbol in UNITS}
+        found['limit'], found[BODIES] = np.tile(self.limit, (rows, 1)), np.ones((rows, n))
+        found[DELAY] = np.zeros(rows)
         for column, (symbol, joint) in zip(theta.T, self.names, strict=True):
             if symbol == DELAY:
                 found[DELAY] = column
@@ -134,20 +135,14 @@ class ServoArm:
         return np.array([np.array(pinocchio.crba(model, data, q)) for q in some])
 
 
-class Rigid(NamedTuple):
-    """Terms of W states: M, ∂τ/∂q, ∂τ/∂q̇ (W, n, n), bias h and torque of each body (W, n)."""
-
-    mass: Array
-    by_position: Array
-    by_velocity: Array
-    bias: Array
-    bodies: Array  # (W, n, n): torques of joints by each body of the description
-
-
 def _rigid_terms(
     arm: ServoArm, models: list[Any], log: npt.NDArray[np.intp], with_bodies: bool
-) -> Callable[[Array, Array, Array], Rigid]:
-    """Return the function of q, q̇, q̈ (W, n) that evaluates rigid-body terms."""
+) -> Callable[[Array, Array, Array], tuple[Array, Array, Array, Array, Array]]:
+    """
+    Return the function of q, q̇, q̈ (W, n) that evaluates rigid-body terms.
+
+    M, ∂τ/∂q, ∂τ/∂q̇ (W, n, n), bias h (W, n), torques of joints by each body (W, n, n).
+    """
     datas = [model.createData() for model in models]
     n, count = arm.robot.n, len(log)
     mass, by_q, by_v = (np.zeros((count, n, n)) for _ in range(3))
@@ -157,7 +152,7 @@ def _rigid_terms(
     other = plain.createData()
     upper = np.triu(np.ones((n, n)), 1)
 
-    def terms(q: Array, v: Array, a: Array) -> Rigid:
+    def terms(q: Array, v: Array, a: Array) -> tuple[Array, Array, Array, Array, Array]:
         for w in range(count):
             data = datas[log[w]]
             pinocchio.computeRNEADerivatives(models[log[w]], data, q[w], v[w], a[w])
@@ -167,7 +162,7 @@ def _rigid_terms(
                 bodies[w] = (columns.reshape(n, n, 10) * chi).sum(axis=2)
         above = mass * upper
         whole = mass * np.eye(n) + above + above.swapaxes(1, 2)
-        return Rigid(whole, by_q, by_v, torque - _of(whole, a), bodies)
+        return whole, by_q, by_v, torque - _of(whole, a), bodies
 
     return terms
 
@@ -177,7 +172,7 @@ def _of(matrix: Array, rows: Array) -> Array:
     return np.asarray((matrix @ rows[..., None])[..., 0])
 
 
-def mean_signs(speed: Array, rest: Array, friction: Array, h: float) -> Array:
+def batch_mean_sign(speed: Array, rest: Array, friction: Array, h: float) -> Array:
     """
     Return the mean signs of dry friction over steps, as `direct_model.mean_sign`, elementwise.
 
@@ -213,7 +208,7 @@ def _dry_friction(v: Array, free: Array, inverse: Array, bound: Array, h: float)
         for j in range(v.shape[2]):
             diagonal = coupling[:, j, j]
             others = rest[:, j] - (coupling[:, j] * f).sum(axis=1) + diagonal * f[:, j]
-            now = own[:, j] * mean_signs(speed[:, j], others, diagonal * own[:, j], h)
+            now = own[:, j] * batch_mean_sign(speed[:, j], others, diagonal * own[:, j], h)
             moved = np.abs(now - f[:, j]) / np.maximum(own[:, j], 1e-300)
             largest = max(largest, float(moved.max()))
             f[:, j] = now
@@ -272,19 +267,19 @@ def simulate_servos(
     for k in range(steps):
         middle, speed = q + 0.5 * h * v, v + 0.5 * h * a
         last = a[:, 0]
-        rigid = terms(middle[:, 0], speed[:, 0], last)
-        inverse = np.asarray(np.linalg.inv(rigid.mass[:, None] + diagonals)[:, rotor], float)
+        mass, by_position, by_velocity, bias, bodies = terms(middle[:, 0], speed[:, 0], last)
+        inverse = np.asarray(np.linalg.inv(mass[:, None] + diagonals)[:, rotor], float)
         wanted = commands[which, :, k].swapaxes(0, 1) + values['bias']
         drive = kp * (wanted - middle) - kd * speed
         largest = np.maximum(largest, np.abs(drive[:, 0]).max(axis=0))
-        passive = rigid.bias[:, None]
-        passive = passive + (middle - middle[:, :1]) @ rigid.by_position.swapaxes(1, 2)
-        passive += (speed - speed[:, :1]) @ rigid.by_velocity.swapaxes(1, 2)
+        passive = bias[:, None]
+        passive = passive + (middle - middle[:, :1]) @ by_position.swapaxes(1, 2)
+        passive += (speed - speed[:, :1]) @ by_velocity.swapaxes(1, 2)
         if with_bodies:
-            passive += (scale - scale[:1]) @ rigid.bodies.swapaxes(1, 2)
+            passive += (scale - scale[:1]) @ bodies.swapaxes(1, 2)
         a = _of(inverse, np.clip(drive, -limit, limit) - passive)
         if dry:
-            load = np.abs(rigid.bias + _of(rigid.mass, last))[:, None]
+            load = np.abs(bias + _of(mass, last))[:, None]
             bound = values['Fc'] + values['Fl'] * load
             bound = bound + values['Fst'] * np.exp(-((v / speeds) ** 2))
             bound = np.broadcast_to(bound, v.shape)

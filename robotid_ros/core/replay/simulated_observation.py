@@ -201,64 +201,52 @@ def linearise(
     RecordingError : the method needs positions that were not measured
 
     """
+    value = replay.base.of(chi)
     if replay.method == 'didim':
         system = observe_simulation(replay, simulation)
-        value = replay.base.of(chi)
         error = with_all_rows(system).relative_residual(value)
         return Linearised(system, error, system.relative_residual(value))
-    measured, size = _measured(replay)
-    output, row = _output(replay, simulation)
-    W = _sensitivities(replay, simulation, chi, gain_scale, output)
+    torque, row = low_passed(replay, lambda rows: replay.torque.tau[rows].T)
+    measured = size = torque
+    if replay.method != 'clie':
+        if replay.measured is None:
+            raise RecordingError(
+                f"no position was measured, which method '{replay.method}' fits: use 'didim' or "
+                "'clie'"
+            )
+        measured = _decimated(replay, replay.measured.q)
+        rest = measured.mean(axis=1, keepdims=True)
+        size = measured - (rest if replay.restart else _decimated(replay, replay.desired.q))
+    output = _output(replay, simulation)
+    W = _sensitivities(replay, chi, gain_scale, output)
     error = measured - output
-    Y = error + W @ replay.base.of(chi)
+    Y = error + W @ value
     if replay.restart:
-        W, Y = _without_initial_states(replay, simulation, chi, output, row, W, Y)
-    valid = np.ones(Y.shape, dtype=bool)
-    system, torque_error = make_system(replay, row, W, Y, valid), np.zeros(replay.robot.n)
+        W, Y = _without_initial_states(replay, chi, output, row, W, Y)
+    system = make_system(replay, row, W, Y, np.ones(Y.shape, dtype=bool))
+    torque_error = np.zeros(replay.robot.n)
     if not replay.restart:
-        torque, simulated = _measured_torque(replay), _decimated(replay, simulation.tau)[0]
-        torque_error = np.linalg.norm(torque - simulated, axis=1) / _size(torque)
-    return Linearised(system, np.linalg.norm(error, axis=1) / size, torque_error)
+        torque_error = _relative(torque - _decimated(replay, simulation.tau), torque)
+    return Linearised(system, _relative(error, size), torque_error)
 
 
-def _measured(replay: ReplayProblem) -> tuple[Array, Array]:
-    """Return the measured output, decimated (n, N), and what its errors are relative to (n,)."""
-    if replay.method == 'clie':
-        torque = _measured_torque(replay)
-        return torque, _size(torque)
-    if replay.measured is None:
-        raise RecordingError(
-            f"no position was measured, which method '{replay.method}' fits: use 'didim' or 'clie'"
-        )
-    q, _ = _decimated(replay, replay.measured[0])
-    rest = q.mean(axis=1, keepdims=True)
-    if not replay.restart:
-        rest = _decimated(replay, replay.desired.q)[0]
-    return q, _size(q - rest)
+def _relative(error: Array, size: Array) -> Array:
+    """Return the relative size of errors (n, N), (n,)."""
+    return np.linalg.norm(error, axis=1) / np.maximum(np.linalg.norm(size, axis=1), 1e-300)
 
 
-def _measured_torque(replay: ReplayProblem) -> Array:
-    return low_passed(replay, lambda rows: replay.torque.tau[rows].T)[0]
-
-
-def _size(values: Array) -> Array:
-    return np.maximum(np.linalg.norm(values, axis=1), 1e-300)
-
-
-def _decimated(replay: ReplayProblem, values: Array) -> tuple[Array, Array]:
-    """Return values (K, n) of a simulation's rows, as the measured ones, (n, N), and the rows."""
+def _decimated(replay: ReplayProblem, values: Array) -> Array:
+    """Return values (K, n) of a simulation's rows, as the measured ones, (n, N)."""
     row = replay.torque.row
-    return low_passed(replay, lambda rows: interpolate_rows(values, row[rows]).T)
+    return low_passed(replay, lambda rows: interpolate_rows(values, row[rows]).T)[0]
 
 
-def _output(replay: ReplayProblem, simulation: Simulation) -> tuple[Array, Array]:
+def _output(replay: ReplayProblem, simulation: Simulation) -> Array:
     """Return the simulated output that the method fits, as `_decimated`."""
     return _decimated(replay, simulation.tau if replay.method == 'clie' else simulation.q)
 
 
-def _sensitivities(
-    replay: ReplayProblem, simulation: Simulation, chi: Array, gain_scale: Array, output: Array
-) -> Array:
+def _sensitivities(replay: ReplayProblem, chi: Array, gain_scale: Array, output: Array) -> Array:
     """Return ∂y_s/∂χ by forward differences, (n, N, b) (DIDIM eq. 30)."""
     assert replay.prior is not None
     steps = RELATIVE_STEP * np.sqrt(np.diag(replay.prior.covariance))
@@ -267,18 +255,12 @@ def _sensitivities(
         moved = chi.copy()
         moved[column] += step
         run = replay.simulate(moved, gain_scale)
-        columns.append((_output(replay, run)[0] - output) / step)
+        columns.append((_output(replay, run) - output) / step)
     return np.stack(columns, axis=2)
 
 
 def _without_initial_states(
-    replay: ReplayProblem,
-    simulation: Simulation,
-    chi: Array,
-    output: Array,
-    row: Array,
-    W: Array,
-    Y: Array,
+    replay: ReplayProblem, chi: Array, output: Array, row: Array, W: Array, Y: Array
 ) -> tuple[Array, Array]:
     """
     Project rows off the sensitivities to the state at each start, so that it is estimated too.
@@ -294,8 +276,7 @@ def _without_initial_states(
         moved = [np.array(x) for x in desired[:2]]
         moved[j // n][:, j % n] += step
         changed = dataclasses.replace(replay, desired=Motion(moved[0], moved[1], desired.ddq))
-        run = changed.simulate(chi, np.ones(n))
-        columns.append((_decimated(replay, run.q)[0] - output) / step)
+        columns.append((_output(replay, changed.simulate(chi, np.ones(n))) - output) / step)
     X, both = np.stack(columns, axis=2), np.concatenate([W, Y[:, :, None]], axis=2)
     segments = row.astype(int) // replay.restart
     for segment in np.unique(segments):

@@ -17,13 +17,13 @@ from .clock_correction import (
     shorten_gaps,
     spread_equal_stamps,
 )
-from .derived_efforts import refuse_derived_efforts
 from .filters import motion_bandwidth
 from .invalid_samples import (
     clipped_samples,
     dead_zones,
     find_usable_samples,
     quantization_steps,
+    refuse_derived_efforts,
     unwrap_angles,
 )
 from .periodic import average_periods, find_period, noise_between_periods

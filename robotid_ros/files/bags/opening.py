@@ -156,6 +156,8 @@ def _reader_of(
 
     if (table := open_table(path, options)) is not None:
         return table
+    if path.suffix in SUFFIXES:
+        raise RecordingError(f"'{path}' is no {path.suffix} file inside: export it again")
     raise RecordingError(
         f"'{path}' is neither MCAP nor SQLite, nor a table by its name: give a bag or one of "
         f'{", ".join(SUFFIXES)}'

@@ -30,7 +30,7 @@ from ...core.finding_codes import finding
 from ...core.findings import Finding
 from ...core.signals.recording import Controller, Phase, RunContext
 from ...exceptions import RecordingError
-from ..yaml import dump_yaml, parse_yaml
+from ..yaml import dump_yaml, from_plain, parse_yaml
 from .messages import STATUS, STRING
 
 if TYPE_CHECKING:
@@ -158,9 +158,9 @@ Run = TypeVar('Run', bound=RunContext)
 
 def _topic(bag: Bag, message_type: str, name: str) -> str | None:
     """Topic of this name, in any namespace; the shortest one when there are several."""
-    found = [t for t, count in bag.topics(message_type).items() if count and t.endswith(name)]
-    found = [t for t in found if not t.endswith(f'identification{name}')]
-    return min(found, key=len, default=None)
+    found = (t for t, count in bag.topics(message_type).items() if count and t.endswith(name))
+    own = (t for t in found if not t.endswith(f'identification{name}'))
+    return min(own, key=len, default=None)
 
 
 def _read_last_text(bag: Bag, name: str) -> str | None:
@@ -279,16 +279,10 @@ def read_phases(
 def _build_controller(content: Mapping[str, Any], path: str) -> Controller | None:
     if not content:
         return None
+    known = {'type': '', 'rate': 0.0, 'command_interfaces': (), **content}
+    names = [f.name for f in dataclasses.fields(Controller) if known.get(f.name) is not None]
     try:
-        gains = content.get('gains') or {}
-        return Controller(
-            name=str(content['name']),
-            type=str(content.get('type', '')),
-            rate=float(content.get('rate', 0.0)),
-            joints=tuple(map(str, content['joints'])),
-            command_interfaces=tuple(map(str, content.get('command_interfaces', ()))),
-            gains={str(j): {str(k): float(v) for k, v in g.items()} for j, g in gains.items()},
-        )
+        return from_plain(Controller, {name: known[name] for name in names})
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RecordingError(
             f"the session in '{path}' describes its controller wrongly ({error!r}): record again"

@@ -22,7 +22,10 @@ BLOCK = 8192
 # Of one message that was compressed by itself [bytes]: those that are read have some kilobytes.
 MAX_MESSAGE = 16 << 20
 ZSTD = b'\x28\xb5\x2f\xfd'
-REPAIR = ', or repair it with the tools of its format (sqlite3 .recover, rosbag reindex)'
+REPAIR = (
+    'copy or export it again, or repair it with the tools of its format (sqlite3 .recover, rosbag '
+    'reindex)'
+)
 # Times of reception from which on and before which messages are read [ns].
 Window = tuple[int | None, int | None]
 UNBOUNDED: Window = (None, None)

@@ -1,19 +1,17 @@
 """What is in a recording, how good it is, and what it can be used for."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 import contextlib
 from dataclasses import dataclass
 import itertools
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ...core.finding_codes import finding
 from ...core.findings import Finding
-from ...core.signals.derived_efforts import refuse_derived_efforts
-from ...core.signals.invalid_samples import clipped_samples
-from ...core.signals.periodic import MIN_PERIODS
+from ...core.signals.invalid_samples import clipped_samples, refuse_derived_efforts
 from ...core.signals.recording import MAX_SAMPLES, Phase, range_of_positions
 from ...core.signals.resampling import MIN_TRAVEL, resample_uniformly
 from ...core.signals.samples import SignalSettings
@@ -42,7 +40,6 @@ from .storage import Bag
 NEGATIVE_WORK = 0.5
 MAX_CLIPPED = 0.01  # share of clipped samples beyond which work says nothing about the sign
 MIN_MESSAGES = 0.25  # share of the fullest publisher's messages below which another is left out
-EXCITING = 'exciting'
 # Intervals of so many usual ones are gaps: one lost message makes it 2, jitter stays below.
 GAP_FACTOR = 1.8
 
@@ -130,18 +127,48 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
     Raises RecordingError where it is missing, damaged, or without joint states.
     """
     with open_bag(path, options) as bag:
-        topic, statistics = find_topic(bag), _Statistics()
-        tables = read_joint_states(
-            bag, topic, np.inf if bag.count(topic) <= MAX_SAMPLES else CHUNK_DURATION
-        )
-        chunks = correct_clock_chunks(filter(None, map(statistics.add, tables)))
-        stamp = np.concatenate([chunk.stamp for chunk, _ in chunks])
-        raw, received = np.concatenate(statistics.times, axis=1)
+        topic, sets, joints = find_topic(bag), Counter[tuple[str, ...]](), tuple[str, ...]()
+        times, missing, ends = (list[np.ndarray]() for _ in range(3))
+        notes, obstacle, moves = list[Finding](), '', False
+
+        def fullest() -> Iterator[JointTable]:
+            """Yield the states of the fullest publisher, chunk by chunk; keep their figures."""
+            nonlocal joints, notes, obstacle, moves
+            seconds = np.inf if bag.count(topic) <= MAX_SAMPLES else CHUNK_DURATION
+            for tables in read_joint_states(bag, topic, seconds):
+                for table in tables:
+                    sets[table.joints] += len(table.stamp)
+                same = [table for table in tables if set(joints) <= set(table.joints)]
+                if not same:  # it pauses
+                    continue
+                states = max(same, key=_fullness)
+                states = states.columns(joints or states.joints)
+                joints = states.joints
+                if not moves:  # the first chunk in motion says what is repaired or wrong
+                    notes, obstacle = check_joint_states(_join_measured_joints(tables))
+                times.append(np.stack([states.stamp, states.received]))
+                values = [getattr(states, name) for name in FIELDS]
+                missing.append((~np.isfinite(values)).sum(axis=1))
+                ends.append(np.array([range_of_positions(x) for x in values]))
+                moves |= bool((np.diff(ends[-1][0], axis=0) > MIN_TRAVEL).any())
+                yield states
+
+        stamp = np.concatenate([chunk.stamp for chunk, _ in correct_clock_chunks(fullest())])
+        raw, received = np.concatenate(times, axis=1)
         timing, duration = timing_of(raw, stamp), float(np.ptp(stamp)) * 1e-9
         session = read_session(bag)
         clock = Clock(received, raw, jumped=False)
         phases = read_phases(bag, session, clock, int(raw[0]), duration)
-        channels = statistics.channels()
+        lost, low, high = (
+            np.sum(missing, axis=0),
+            np.min(ends, axis=0)[:, 0],
+            np.max(ends, axis=0)[:, 1],
+        )
+        kinds = np.where(low == high, 'constant', 'live').astype(object)
+        kinds[lost > 0] = [f'{count} NaN' for count in lost[lost > 0]]
+        kinds[lost == len(raw)] = 'absent'
+        travel = np.maximum(high[0] - low[0], 0.0).tolist()
+        channels = tuple(map(Channel, joints, travel, *kinds))
         topics = tuple(
             TopicSummary(
                 name, bag.kind(name), n, (n - 1) / duration if duration and n > 1 else 0.0
@@ -149,14 +176,17 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
             for name, n in sorted(bag.topics().items())
         )
         urdf = options.urdf or read_urdf(bag)
-        description = urdf and summarise_description(urdf, [c.joint for c in channels])
-        uses = _suitability(bag, channels, statistics.obstacle, session, phases, bool(urdf))
-        notes = (
-            *bag.notes,
-            *cut_notes(phases),
-            *_timing_notes(timing, statistics.sets),
-            *statistics.notes,
-        )
+        description = urdf and summarise_description(urdf, joints)
+        every = [*bag.notes, *cut_notes(phases)]
+        if len(sets) > 1:
+            shown = [f'[{shortened(names)}]' for names in sets]
+            every.append(finding('sets_of_joints', sets=shown, counts=tuple(sets.values())))
+        if timing.backward:
+            every.append(finding('stamps_backward', count=timing.backward))
+        if timing.repeated:
+            every.append(finding('stamps_twice', count=timing.repeated))
+        if timing.lost:
+            every.append(finding('messages_lost', count=timing.lost, gaps=timing.gaps))
         return BagSummary(
             path=Path(path),
             duration=duration,
@@ -166,30 +196,9 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
             phases=phases,
             session=session,
             description=description or '',
-            suitability=uses,
-            notes=tuple(dict.fromkeys(notes)),
+            suitability=_suitability(bag, channels, obstacle, session, phases, bool(urdf)),
+            notes=tuple(dict.fromkeys([*every, *notes])),
         )
-
-
-def _averaging(session: RecordedSession, phases: tuple[Phase, ...]) -> tuple[bool, str]:
-    """Tell whether two whole periods of the excitation are there, and else why not."""
-    plan = session.trajectories.get(EXCITING)
-    if not isinstance(plan, Mapping):
-        return False, 'no excitation trajectory'
-    period = plan.get('period')
-    if not isinstance(period, int | float) or not period > 0.0:
-        return False, 'the excitation trajectory has no period'
-    run = next((phase for phase in phases if phase.name == EXCITING), None)
-    if run is None:
-        return False, 'the excitation was not run'
-    if not run.steady:
-        return False, 'the speed changed during the excitation'
-    if run.rests:
-        return False, 'the robot rested between the periods'
-    seconds, period = run.stop - run.start, period / run.speed[0]
-    return seconds >= MIN_PERIODS * period, (
-        f'{seconds:.3g} s of a period of {period:.3g} s: two whole periods are needed'
-    )
 
 
 def timing_of(raw: np.ndarray, stamp: np.ndarray) -> Timing:
@@ -214,20 +223,6 @@ def timing_of(raw: np.ndarray, stamp: np.ndarray) -> Timing:
     )
 
 
-def _timing_notes(timing: Timing, counts: Mapping[tuple[str, ...], int]) -> list[Finding]:
-    notes = []
-    if len(counts) > 1:
-        sets = [f'[{shortened(joints)}]' for joints in counts]
-        notes.append(finding('sets_of_joints', sets=sets, counts=tuple(counts.values())))
-    if timing.backward:
-        notes.append(finding('stamps_backward', count=timing.backward))
-    if timing.repeated:
-        notes.append(finding('stamps_twice', count=timing.repeated))
-    if timing.lost:
-        notes.append(finding('messages_lost', count=timing.lost, gaps=timing.gaps))
-    return notes
-
-
 def _suitability(
     bag: Bag,
     channels: tuple[Channel, ...],
@@ -250,7 +245,6 @@ def _suitability(
             efforts and not obstacle,
             obstacle or 'no joint that moves has a live effort',
         ),
-        'period averaging, mle': _averaging(session, phases),
         'validation': (validated, 'no validation phase: use --part'),
         'didim': (
             replay,
@@ -267,71 +261,14 @@ def _suitability(
     )
 
 
-class _Statistics:
-    """
-    Counts, extremes and faults of joint states; memory grows by two stamps a message.
-
-    Attributes
-    ----------
-    sets : how many messages there are of each set of joints
-    times : stamps and times of reception (2, N) of the chunks, as they came [ns]
-    notes, obstacle : what was found in the first chunk in motion, and why no identification is
-        possible
-
-    """
-
-    def __init__(self) -> None:
-        self.sets: dict[tuple[str, ...], int] = {}
-        self.times: list[np.ndarray] = []
-        self.notes: list[Finding] = []
-        self.obstacle = ''
-        self._joints: tuple[str, ...] = ()
-        self._missing: dict[str, Any] = dict.fromkeys(FIELDS, 0)
-        self._ranges: dict[str, np.ndarray] = {}
-
-    def add(self, tables: Sequence[JointTable]) -> JointTable | None:
-        """Count a chunk; return the states of its fullest publisher, None where that paused."""
-        for table in tables:
-            self.sets[table.joints] = self.sets.get(table.joints, 0) + len(table.stamp)
-        same = [table for table in tables if set(self._joints) <= set(table.joints)]
-        if not same:
-            return None
-        states = max(same, key=lambda t: (t.has_effort, len(t.stamp)))
-        states = states.columns(self._joints or states.joints)
-        if not self.times or not (self._travel() > MIN_TRAVEL).any():
-            self.notes, self.obstacle = check_joint_states(_join_measured_joints(tables))
-        self._joints = states.joints
-        self.times.append(np.stack([states.stamp, states.received]))
-        for name in FIELDS:
-            values = getattr(states, name)
-            self._missing[name] = self._missing[name] + (~np.isfinite(values)).sum(axis=0)
-            ends = [*self._ranges.get(name, ()), *range_of_positions(values)]
-            self._ranges[name] = range_of_positions(np.array(ends))
-        return states
-
-    def _travel(self) -> np.ndarray:
-        low, high = self._ranges['position']
-        return np.where(high >= low, high - low, 0.0)
-
-    def channels(self) -> tuple[Channel, ...]:
-        """Describe each joint."""
-        total, travel = sum(times.shape[1] for times in self.times), self._travel().tolist()
-
-        def quality(name: str, joint: int) -> str:
-            missing, (low, high) = int(self._missing[name][joint]), self._ranges[name][:, joint]
-            if missing:
-                return 'absent' if missing == total else f'{missing} NaN'
-            return 'constant' if low == high else 'live'
-
-        return tuple(
-            Channel(joint, travel[j], *(quality(name, j) for name in FIELDS))
-            for j, joint in enumerate(self._joints)
-        )
+def _fullness(table: JointTable) -> tuple[bool, int]:
+    """Sort key: whether any effort was published, and how many rows there are."""
+    return table.has_effort, len(table.stamp)
 
 
 def _join_measured_joints(tables: Sequence[JointTable]) -> JointTable:
     """Bring all joints that have positions and efforts together, on one clock."""
-    states = max(tables, key=lambda t: (t.has_effort, len(t.stamp)))
+    states = max(tables, key=_fullness)
     whole: dict[str, None] = {}
     for table in tables:
         if len(table.stamp) >= MIN_MESSAGES * len(states.stamp):

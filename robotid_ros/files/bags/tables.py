@@ -10,8 +10,8 @@ import numpy as np
 from ...core.finding_codes import finding
 from ..formats.column_selection import find, select
 from ..formats.joint_table import JointTable
-from ..formats.open_table import continuous
 from ..formats.read_options import NEEDED
+from ..formats.stamps import continuous
 from ..formats.table import ColumnTable, from_arrays
 from ..formats.table_joints import read_joint_table
 from .messages import Layout

@@ -22,8 +22,7 @@ from ...core.parameters.physical_consistency import mass_properties
 from ...exceptions import shortened
 from ...plant.urdf_reading import Joint, origin_of, read_inertials, read_joints, root_link
 from ..text_template import text_templates
-from .drives import Drive, drives_of
-from .identified_model import IdentifiedModel
+from .identified_model import Drive, drives_of, IdentifiedModel
 
 Array = npt.NDArray[np.float64]
 

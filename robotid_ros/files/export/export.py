@@ -26,7 +26,7 @@ FORMATS = {
     'ranges': Format('_ranges', 'ranges', 'ranges'),
     'inertials': Format('_inertials.yaml', 'inertials', 'inertials', 'like'),
     'ros2_controller': Format('_dynamics', 'ros2_controller', 'ros2_controller'),
-    'moveit': Format('_moveit_controllers.yaml', 'moveit', 'moveit'),
+    'moveit': Format('_moveit_controllers.yaml', 'ros2_controller', 'moveit'),
     'csv': Format('_parameters.csv', 'tables', 'csv_table', table=True),
     'mat': Format('_parameters.mat', 'tables', 'mat_structs', table=True),
     'npz': Format('_parameters.npz', 'tables', 'npz_arrays', table=True),

@@ -53,8 +53,12 @@ def controller_parameters(settings: SimulationSettings, joints: Sequence[str]) -
 
     Joints without gains in the settings get zeros.
     """
+    # The plugin updates after whole steps alone, and rates are whole numbers: only of those that
+    # divide the steps the period is one of steps.
+    steps = ceil(STEP_RATE / min(settings.update_rate, STEP_RATE))
+    steps = next(k for k in range(steps, STEP_RATE + 1) if STEP_RATE % k == 0)
     manager = {
-        'update_rate': _update_rate(settings.update_rate),
+        'update_rate': STEP_RATE // steps,
         BROADCASTER: {'type': 'joint_state_broadcaster/JointStateBroadcaster'},
         settings.controller: {'type': 'joint_trajectory_controller/JointTrajectoryController'},
     }
@@ -69,13 +73,6 @@ def controller_parameters(settings: SimulationSettings, joints: Sequence[str]) -
         'controller_manager': {'ros__parameters': manager},
         settings.controller: {'ros__parameters': controller},
     }
-
-
-def _update_rate(rate: float) -> int:
-    """Take the rate at which the plugin would run: it updates after whole steps alone [Hz]."""
-    steps = ceil(STEP_RATE / min(rate, STEP_RATE))
-    # Rates are whole numbers: only of those that divide the steps the period is one of steps.
-    return STEP_RATE // next(k for k in range(steps, STEP_RATE + 1) if STEP_RATE % k == 0)
 
 
 def gazebo_description(

@@ -1,8 +1,9 @@
-"""The model that an identification leaves: its robot and parameters, read from its files."""
+"""The model that an identification leaves, read from its files; and what others cannot be told."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 import dataclasses
 from dataclasses import dataclass
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from ...core.model import build_robot, Robot
 from ...core.model.friction import FrictionTerm
 from ...core.model.robot import ElasticRobot
 from ...core.parameters.plain_friction import plain_friction, PlainFriction
+from ...exceptions import shortened
 from ..configuration import from_mapping
 from ..results import Results, URDF
 from ..results_file import read_results, results_folder
@@ -107,3 +109,147 @@ def model_settings(robot: Robot) -> dict[str, Any]:
 
 def _constants(terms: tuple[FrictionTerm, ...]) -> dict[str, float]:
     return {name: value for term in terms for name, value in term.constants.items()}
+
+
+# Parts of the model that a format may hold.
+FRICTION, OFFSETS, SPRINGS = 'friction', 'offsets', 'springs'
+ROTORS, COUPLINGS, GRAVITY = 'rotors', 'couplings', 'gravity'
+EVERYTHING = frozenset({FRICTION, OFFSETS, SPRINGS, ROTORS, COUPLINGS, GRAVITY})
+
+
+@dataclass(frozen=True)
+class Drive:
+    """A joint's drive in SI on its side, τ = I ddq + D dq + F sign(dq) + K q + offset."""
+
+    inertia: float = 0.0
+    damping: float = 0.0
+    friction: float = 0.0
+    stiffness: float = 0.0
+    offset: float = 0.0
+
+
+def values_by_joint(robot: Robot, chi: np.ndarray) -> dict[str, dict[str, float]]:
+    """Return the standard parameters of each joint and coupling by their symbols."""
+    values: dict[str, dict[str, float]] = {}
+    for parameter, value in zip(robot.parameters, chi, strict=True):
+        values.setdefault(parameter.joint, {})[parameter.symbol] = float(value)
+    return values
+
+
+def drives_of(model: IdentifiedModel) -> dict[str, Drive]:
+    """
+    Return the drives of the identified joints, of the couplings, and of joints that mimic.
+
+    What drags at a joint that mimics an identified one is part of that one's friction.
+    """
+    values = values_by_joint(model.robot, model.chi)
+    found = {
+        name: Drive(
+            max(values[name].get('Ia', 0.0), 0.0),
+            plain.viscous,
+            plain.coulomb,
+            max(values[name].get('Kq', 0.0), 0.0),
+            plain.offset,
+        )
+        for name, plain in model.plain_friction.items()
+    }
+    return found | {follower.name: Drive() for follower in model.robot.followers}
+
+
+def explain_losses(model: IdentifiedModel, kept: Set[str]) -> list[str]:
+    """
+    Say in sentences what of a model has no place in a format.
+
+    It keeps some of FRICTION (plain, see `plain_friction`), OFFSETS, SPRINGS, ROTORS, COUPLINGS,
+    GRAVITY.
+    """
+    robot = model.robot
+    if model.servos:
+        return [*model.notes]
+    found = [*_inertia_losses(robot, kept), *_friction_losses(model, kept)]
+    if GRAVITY not in kept and not np.allclose(robot.gravity, (0.0, 0.0, -9.81)):
+        found.append(f'gravity was {robot.gravity.tolist()} m/s² in the base frame: set it there')
+    if not robot.gravity.any():
+        found.append('the efforts contained no gravity: predicted ones contain none either')
+    count = len(model.results.base)
+    found.append(
+        f'masses and inertias are one choice of many with the same efforts: {count} combinations '
+        f'of {robot.p} parameters were identified, see parameters.yaml'
+    )
+    return found
+
+
+def _inertia_losses(robot: Robot, kept: Set[str]) -> list[str]:
+    found = []
+    if isinstance(robot, ElasticRobot):
+        joints = shortened([robot.joints[j] for j in robot.elastic_joints])
+        found.append(f'springs between motor and link of {joints} are left out: they are rigid')
+    if robot.rotor_inertia and ROTORS not in kept:
+        found.append(
+            'rotor inertias (Ia in parameters.yaml) are left out: without them the robot '
+            'accelerates more easily than it does'
+        )
+    if robot.couplings and COUPLINGS not in kept:
+        names = shortened([coupling.name for coupling in robot.couplings])
+        found.append(f'motors that drive several joints ({names}) are left out')
+    return found
+
+
+def friction_terms(robot: Robot, joint: int) -> list[str]:
+    """Return the terms of the friction of a joint, on both sides of its spring."""
+    if joint >= robot.n:  # one that mimics another
+        return []
+    rows = {int(robot.motors[joint]), joint} if isinstance(robot, ElasticRobot) else {joint}
+    return [t.name for row in sorted(rows) for t in robot.friction[row] if not t.kind.spring]
+
+
+def describe_difference(robot: Robot, drive: str, plain: PlainFriction) -> str:
+    """Say how far plain friction is from what it stands for, and at which speeds."""
+    force, _ = _units(robot, drive)
+    speeds = (
+        'at the recorded speeds'
+        if plain.recorded
+        else 'at all speeds up to the limit, as the recorded ones are not known'
+    )
+    return f'{100 * plain.relative:.2g} % ({plain.rms:.2g} {force}) RMS {speeds}'
+
+
+def _units(robot: Robot, drive: str) -> tuple[str, str]:
+    """Return the units of dry and of viscous friction."""
+    if drive in robot.joints and robot.prismatic[robot.joints.index(drive)]:
+        return 'N', 'N·s/m'
+    return 'N·m', 'N·m·s/rad'
+
+
+def _friction_losses(model: IdentifiedModel, kept: Set[str]) -> list[str]:
+    robot, plain = model.robot, model.plain_friction
+    if FRICTION not in kept:
+        text = ', '.join(dict.fromkeys(term.name for terms in robot.friction for term in terms))
+        return [f'friction and other torques of the joints are left out: {text}'] if text else []
+    found, offsets = [], []
+    for name, each in plain.items():
+        force, rate = _units(robot, name)
+        if name not in robot.joints and COUPLINGS not in kept:
+            continue
+        if each.offset and OFFSETS not in kept:
+            offsets.append(f'{name} {each.offset:.4g} {force}')
+        if each.exact:
+            continue
+        values = f'damping {each.viscous:.4g} {rate}, dry friction {each.coulomb:.4g} {force}'
+        if each.offset:
+            values += f', offset {each.offset:.4g} {force}'
+            values += '' if OFFSETS in kept else ' (left out)'
+        terms = ['viscous', 'coulomb']  # of a motor that turns several joints
+        if name in robot.joints:
+            terms = friction_terms(robot, robot.joints.index(name))
+        difference = describe_difference(robot, name, each)
+        found.append(
+            f'{name}: {values} stand for {", ".join(terms)} and differ by up to {difference}'
+        )
+    if offsets:
+        found.append(f'constant torques (offset) are left out: {", ".join(offsets)}')
+    sprung = [any(term.name == 'spring' for term in terms) for terms in robot.friction]
+    if any(sprung) and SPRINGS not in kept:
+        springs = shortened([*itertools.compress(robot.joints, sprung)])
+        found.append(f'springs of the joints (spring) are left out: {springs}')
+    return found

@@ -23,15 +23,15 @@ from ...core.parameters.physical_consistency import mass_properties, pseudo_iner
 from ...core.parameters.plain_friction import plain_friction, PlainFriction
 from ...exceptions import ModelError
 from .bodies import Array, comment, distribute, MOMENTS, own_bodies, render_description
-from .drives import (
+from .identified_model import (
     describe_difference,
     explain_losses,
     FRICTION,
     friction_terms,
+    IdentifiedModel,
     ROTORS,
     values_by_joint,
 )
-from .identified_model import IdentifiedModel
 
 NOTE = 'identified too:'
 ROTOR_NOTE = (

@@ -16,8 +16,7 @@ from ...core.parameters.physical_consistency import mass_properties
 from ...exceptions import ConfigurationError, FileError, reason_of, shortened
 from ..atomic import read_text
 from .bodies import Array, MOMENTS, own_bodies
-from .drives import explain_losses
-from .identified_model import IdentifiedModel
+from .identified_model import explain_losses, IdentifiedModel
 
 AXES = ('x', 'y', 'z')
 ANGLES = ('roll', 'pitch', 'yaw')

@@ -15,10 +15,8 @@ import re
 import numpy as np
 
 from ...exceptions import shortened
-from ...plant.urdf_reading import Joint
 from .bodies import explain_impossible, read_parts, render_description, spaced
-from .drives import explain_losses, FRICTION, ROTORS
-from .identified_model import IdentifiedModel
+from .identified_model import explain_losses, FRICTION, IdentifiedModel, ROTORS
 
 # Shapes of USD have this size, which a scale changes.
 SOLIDS = {'box': 'Cube', 'cylinder': 'Cylinder', 'capsule': 'Capsule', 'sphere': 'Sphere'}
@@ -78,7 +76,8 @@ def isaaclab(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
     filters = {
         'listed': lambda numbers: f'({", ".join(spaced(numbers).split())})',
         'turn_to': _turn_to,
-        'middle': _middle,
+        # Nearest to 0 within the limits.
+        'middle': lambda j: float(np.clip(0.0, j.lower, j.upper)) if j.lower < j.upper else 0.0,
         'plain': lambda text: text.replace('\\', '/').replace('"', "'"),
     }
     templates = {'.usda': 'isaaclab.usda.jinja', '_cfg.py': 'isaaclab.py.jinja'}
@@ -108,8 +107,3 @@ def _turn_to(axis: np.ndarray) -> np.ndarray:
     place = np.eye(4)
     place[:3, :3] = np.column_stack([x, y, np.cross(x, y)])
     return place
-
-
-def _middle(joint: Joint) -> float:
-    """Return the position of a joint that is nearest to 0 within its limits."""
-    return float(np.clip(0.0, joint.lower, joint.upper)) if joint.lower < joint.upper else 0.0

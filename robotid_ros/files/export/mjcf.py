@@ -18,8 +18,7 @@ from ...plant.urdf_reading import JOINT_TYPES
 from ..atomic import file_errors
 from ..configuration import from_mapping, resolve
 from .bodies import explain_impossible, read_parts, render_description, Shape, spaced
-from .drives import EVERYTHING, explain_losses
-from .identified_model import IdentifiedModel
+from .identified_model import EVERYTHING, explain_losses, IdentifiedModel
 
 PACKAGE = 'package://'
 MESHES = ('.stl', '.obj', '.msh')  # that MuJoCo reads

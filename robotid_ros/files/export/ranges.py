@@ -58,29 +58,32 @@ def ranges(model: IdentifiedModel) -> tuple[dict[str, bytes], list[str]]:
     draws = {key: np.array([each[key] for each in robots[1:]]) for key in shown}
     kinds = model.robot.prismatic
     linear = {name for name, slides in zip(model.robot.joints, kinds, strict=True) if slides}
-    table: dict[str, Any] = {'robot': model.robot.name, 'draws': DRAWS, 'quantiles': [*QUANTILES]}
-    for group, own in names.items():
-        table[group] = {
+    table = {
+        group: {
             name: {
-                key: {'unit': UNITS[key][name in linear]}
-                | range_of(shown[key][k], draws[key][:, k])
+                key: range_of(UNITS[key][name in linear], shown[key][k], draws[key][:, k])
                 for key in UNITS
                 if key in shown and (key in BODIES) == (group == 'bodies')
             }
             for k, name in enumerate(own)
         }
+        for group, own in names.items()
+    }
     lists = {group: np.array(own, dtype=str) for group, own in names.items()}
     notes = ['a range is of one parameter alone; draws.npz has whole robots']
     if 'obstacle' in model.results.data:
         notes.append('no possible robot explains the recording: all draws predict it worse')
-    return ranges_files(table, {**lists, **draws}), notes
+    return ranges_files(model.robot.name, table, {**lists, **draws}), notes
 
 
-def ranges_files(table: dict[str, Any], draws: dict[str, Array]) -> dict[str, bytes]:
+def ranges_files(robot: str, table: dict[str, Any], draws: dict[str, Array]) -> dict[str, bytes]:
     """Return the files of a table of ranges and of draws."""
-    stream = BytesIO()
+    content, stream = {'robot': robot, 'draws': DRAWS, 'quantiles': [*QUANTILES]}, BytesIO()
     np.savez_compressed(stream, **draws)  # type: ignore[arg-type]
-    return {'ranges.yaml': dump_yaml(table).encode(), 'draws.npz': stream.getvalue()}
+    return {
+        'ranges.yaml': dump_yaml({**content, **table}).encode(),
+        'draws.npz': stream.getvalue(),
+    }
 
 
 def drawn(model: IdentifiedModel, count: int) -> Iterator[IdentifiedModel]:
@@ -158,8 +161,9 @@ def _values(model: IdentifiedModel) -> dict[str, Any]:
     }
 
 
-def range_of(identified: Array, drawn: Array) -> dict[str, Any]:
+def range_of(unit: str, identified: Array, drawn: Array) -> dict[str, Any]:
     """Return what is known of a parameter, of which there are draws (N, …)."""
     low, high = np.quantile(drawn, QUANTILES, axis=0)
     columns = {'identified': identified, 'mean': drawn.mean(axis=0), 'sigma': drawn.std(axis=0)}
-    return {name: each.tolist() for name, each in (columns | {'low': low, 'high': high}).items()}
+    columns |= {'low': low, 'high': high}
+    return {'unit': unit, **{name: each.tolist() for name, each in columns.items()}}

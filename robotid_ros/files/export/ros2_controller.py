@@ -22,8 +22,8 @@ from ...core.signals.samples import STANDSTILL
 from ...exceptions import ConfigurationError
 from ..text_template import text_templates
 from ..verdict_text import unusable_note
-from .drives import drives_of, EVERYTHING, explain_losses
-from .identified_model import IdentifiedModel
+from ..yaml import dump_yaml
+from .identified_model import drives_of, EVERYTHING, explain_losses, IdentifiedModel
 
 TEMPLATES = Path(__file__).parent / 'controller_package'
 # Decimals of directions and places [m]: cos(π/2) becomes 0, and what is left out is rounding.
@@ -77,6 +77,20 @@ def _literal(value: float) -> str:
     if np.isfinite(value):
         return repr(float(value))
     return 'std::numeric_limits<double>::infinity()'
+
+
+def moveit(model: IdentifiedModel) -> tuple[str, list[str]]:
+    """Return what stands in MoveIt's `moveit_controllers.yaml` instead of the arm's controller."""
+    name = 'feedforward'
+    entry = {
+        'type': 'FollowJointTrajectory',
+        'action_ns': 'follow_joint_trajectory',
+        'default': True,
+        'joints': list(model.robot.recorded_joints),
+    }
+    manager = {'controller_names': [name], name: entry}
+    note = "the node 'feedforward' must run: it hands MoveIt's goals on to the arm's controller"
+    return f'# {note}\n{dump_yaml({"moveit_simple_controller_manager": manager})}', [note]
 
 
 # Expressions

@@ -9,8 +9,7 @@ first one with joints that mimic others; Gazebo Harmonic reads it.
 import numpy as np
 
 from .bodies import explain_impossible, MOMENTS, principal_inertia, read_parts, render_description
-from .drives import explain_losses, FRICTION, SPRINGS
-from .identified_model import IdentifiedModel
+from .identified_model import explain_losses, FRICTION, IdentifiedModel, SPRINGS
 
 WORLD, JOINT_SUFFIX = 'world', '_joint'
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 import csv
 from io import BytesIO, StringIO
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -15,7 +14,7 @@ from ...core.model.base_parameters import base_parameters
 from ...core.pipeline.observation import observe_in_turn
 from ...core.signals.recording import Recording
 from ...exceptions import FileError, RecordingError
-from ..atomic import file_errors, open_atomic
+from ..atomic import open_atomic
 from ..configuration import from_mapping
 from ..identification_input import AnyRecording
 from ..results import Entry, Results
@@ -30,8 +29,6 @@ COLUMNS = (
 )
 # Columns of the rows on disk before those of W.
 LEADING = ('joint', 'time', 'Y')
-# Rows that are held at once as text.
-BLOCK = 4096
 # A variable of a MAT file of version 5 [bytes].
 MAX_MAT = 2**31 - 1
 TEXTS = ('name', 'joint', 'unit', 'kind', 'combination')
@@ -96,7 +93,7 @@ def write_regressor(
 
     W (R, b) of the base parameters and Y (R,) are written with the `joint` (R,), from 1, and the
     `time` (R,) of each row, and with the names and units of the columns, as `.csv`, `.mat` or
-    `.npz`. A long recording is read and observed in chunks: rows wait on disk.
+    `.npz`. A long recording is read and observed in chunks.
 
     Returns what was found in the recording, in words. RobotIdError: it cannot be used, or the file
     not be written.
@@ -105,25 +102,17 @@ def write_regressor(
     settings = from_mapping({'identification': model.results.settings.get('identification', {})})
     signals = settings.identification.signals
     chunks = (recording,) if isinstance(recording, Recording) else recording
-    notes: dict[Finding, None] = {}
-    with file_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    with file_errors(path), TemporaryFile(dir=path.parent) as rows:
-        for chunk in observe_in_turn(chunks, model.robot, base, signals):
-            notes.update(dict.fromkeys(chunk.notes))
-            for k in range(len(chunk.system.joints)):
-                W, Y = chunk.system.rows(k)
-                time = chunk.system.time[chunk.system.valid[k]]
-                columns = np.column_stack([np.full(len(Y), k + 1.0), time, Y, W])
-                rows.write(columns.tobytes())
-        if not rows.tell():
-            raise RecordingError(
-                f"no joint moves in '{recording.source}': choose another part of it"
-            )
-        rows.flush()
-        table = np.memmap(rows, float, 'r').reshape(-1, len(LEADING) + base.rank)
-        with open_atomic(path, overwrite=overwrite) as stream:
-            FORMATS[path.suffix](stream, table, base.names, base.units)
+    notes, rows = dict[Finding, None](), list[Array]()
+    for chunk in observe_in_turn(chunks, model.robot, base, signals):
+        notes.update(dict.fromkeys(chunk.notes))
+        for k in range(len(chunk.system.joints)):
+            W, Y = chunk.system.rows(k)
+            time = chunk.system.time[chunk.system.valid[k]]
+            rows.append(np.column_stack([np.full(len(Y), k + 1.0), time, Y, W]))
+    if not any(map(len, rows)):
+        raise RecordingError(f"no joint moves in '{recording.source}': choose another part of it")
+    with open_atomic(path, overwrite=overwrite) as stream:
+        FORMATS[path.suffix](stream, np.concatenate(rows), base.names, base.units)
     return [render(note) for note in notes]
 
 
@@ -145,10 +134,8 @@ def _write_mat(stream: BinaryIO, table: Array, *columns: tuple[str, ...]) -> Non
 def _write_csv(
     stream: BinaryIO, table: Array, names: tuple[str, ...], units: tuple[str, ...]
 ) -> None:
-    stream.write((','.join([*LEADING, *names]) + '\n').encode())
-    for start in range(0, len(table), BLOCK):
-        rows = table[start : start + BLOCK].tolist()
-        stream.write(''.join(','.join(map(repr, row)) + '\n' for row in rows).encode())
+    head = ','.join([*LEADING, *names])
+    np.savetxt(stream, table, '%.17g', ',', header=head, comments='', encoding='utf-8')
 
 
 FORMATS: dict[str, Callable[..., None]] = {

@@ -208,12 +208,10 @@ def _array(column: Any) -> np.ndarray:
     """Return a column as (N,) or (N, width), (N, 0) of rows of different lengths."""
     if not hasattr(column.type, 'value_type'):
         return np.asarray(column)
-    compute = optional_package('pyarrow.compute', 'a table of Arrow')
-    lengths = compute.unique(compute.list_value_length(column)).to_pylist()
-    if len(lengths) != 1 or not lengths[0]:
+    try:
+        return np.array(column.to_pylist(), float)
+    except (TypeError, ValueError):
         return np.empty((len(column), 0))
-    values = [np.asarray(chunk.flatten()) for chunk in column.chunks]
-    return np.concatenate(values).reshape(len(column), -1)
 
 
 def _info(path: Path) -> Mapping[str, Any]:

@@ -20,8 +20,8 @@ def read_calibration(
     """
     Return, of each motor, its name, rad per unit, and the unit that is the middle of its range.
 
-    That is where LeRobot puts the angle 0. Units are -100 to 100 of the range, degrees where
-    `degrees` says so, and 0 to 100 of a gripper.
+    That is where LeRobot puts the angle 0, but of a gripper. Units are -100 to 100 of the range,
+    degrees where `degrees` says so, and 0 to 100 of a gripper.
 
     Raises
     ------

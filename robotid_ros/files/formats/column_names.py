@@ -18,58 +18,50 @@ WORDS: Mapping[str, frozenset[str]] = {
         't time times timestamp timestamps stamp clock secs sec seconds timems timeus timens nsec '
         'nsecs nanosec nanosecs nanoseconds ts date datetime elapsed duration ipoc '
         'datum '
-        'zeit zeitstempel temps tiempo tempo время 时间 時間 时间戳 시간'.split()
+        'zeit zeitstempel temps tiempo tempo'.split()
     ),
     'position': frozenset(
         'q pos position positions ang angle angles theta th qpos jpos '
-        'winkel lage posicion angulo posizione angolo posicao положение угол '
-        '位置 角度 转角 角位移 位移 위치 각도'.split()
+        'winkel lage posicion angulo posizione angolo posicao'.split()
     ),
     'velocity': frozenset(
         'dq qd qdot vel velo velocity velocities speed speeds omega qvel dtheta thetadot jvel '
-        'geschwindigkeit drehzahl winkelgeschwindigkeit vitesse velocidad velocita velocidade '
-        'скорость 速度 角速度 转速 速さ 回転速度 속도'.split()
+        'geschwindigkeit drehzahl winkelgeschwindigkeit vitesse velocidad velocita '
+        'velocidade'.split()
     ),
     'acceleration': frozenset(
         'ddq qdd qddot acc accel acceleration accelerations qacc ddtheta '
-        'beschleunigung aceleracion accelerazione 加速度 角加速度'.split()
+        'beschleunigung aceleracion accelerazione'.split()
     ),
     'effort': frozenset(
         'tau torque torques eff effort efforts moment moments trq torq jtau qfrc force forces '
-        'drehmoment kraft couple par coppia momento усилие момент '
-        '力矩 扭矩 转矩 トルク 力 토크'.split()
+        'drehmoment kraft couple par coppia momento'.split()
     ),
     'current': frozenset(
-        'current currents curr cur iq amps strom courant corriente corrente '
-        'ток 电流 電流 전류'.split()
+        'current currents curr cur iq amps strom courant corriente corrente'.split()
     ),
-    'temperature': frozenset(
-        'temperature temperatures temp temperatur temperatura температура 温度 온도'.split()
-    ),
+    'temperature': frozenset('temperature temperatures temp temperatur temperatura'.split()),
     'name': frozenset('name names'.split()),
 }
 REFERENCE = frozenset(
     'target ref reference desired des d cmd command commanded setpoint sp goal nominal set '
-    'planned action soll sollwert consigne cible deseada desiderata '
-    '目标 目標 指令 期望 设定 给定'.split()
+    'planned action soll sollwert consigne cible deseada desiderata'.split()
 )
 MEASURED = frozenset(
     'actual act meas measured msr fbk feedback real present raw state states obs observation '
-    'sensor sen rec record recorded log logs logged ist istwert mesure medida misurata '
-    '实际 実際 测量 反馈 当前'.split()
+    'sensor sen rec record recorded log logs logged ist istwert mesure medida misurata'.split()
 )
 NEUTRAL = frozenset(
     'joint joints j axis axes link l field header data all abs robot value values id no m '
     'jointstate jointstates motor drive actuator est estimated filtered filt left right '
-    'gelenk achse antrieb axe articulation articulacion eje giunto asse junta сустав ось '
-    '关节 関節 轴 軸 的 관절 축'.split()
+    'gelenk achse antrieb axe articulation articulacion eje giunto asse junta'.split()
 )
 # Other quantities: of the tool, of the model, of a drive's health.
 OTHER = frozenset(
     'ext external err error errors diff tcp pose cart cartesian ee eef voltage std limit '
     'limits max min pred predicted model sim imu base orientation quat dtau mode status '
     'ft wrench index seq scaling scale factor contact '
-    'spannung schleppfehler fehler 电压 误差'.split()
+    'spannung schleppfehler fehler'.split()
 )
 UNIT_WORDS = frozenset('s ms us ns rad deg rev rpm nm n a mm cm ncm dot ps per'.split())
 # Names that say more than their words.
@@ -79,11 +71,9 @@ IDIOMS: Mapping[frozenset[str], tuple[str, bool]] = {
     frozenset(('axis', 'act')): ('position', False),  # of KUKA's controllers
     frozenset(('x', 'value')): ('time', False),  # of LabVIEW
 }
-WORD = re.compile(r'[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+')
+WORD = re.compile(r'[A-Z]+(?![a-z])|[A-Z]?[a-z]+')
 _QUANTITIES = frozenset[str]().union(*WORDS.values())
 _KNOWN = _QUANTITIES | REFERENCE | MEASURED | NEUTRAL | OTHER
-# Letters of Latin scripts end here: their accents are passed over.
-_LATIN = '\u024f'
 _SHORTEST = 3  # of the parts of a compound
 
 
@@ -92,26 +82,17 @@ def words_of(text: str) -> tuple[str, ...]:
     """
     Return the words of a name in lower case, without accents.
 
-    Compounds are split into known parts, of which the last speaks of a quantity; scripts without
-    blanks at the longest known word in each place.
+    Compounds are split into known parts, of which the last speaks of a quantity.
     """
-    plain = ''.join(
-        unicodedata.normalize('NFKD', sign)[0] if '\x7f' < sign <= _LATIN else sign
-        for sign in unicodedata.normalize('NFC', text)
-    )
+    plain = unicodedata.normalize('NFKD', text).encode('ascii', 'ignore').decode()
     found = list[str]()
     for word in map(str.lower, WORD.findall(plain)):
         if word in _KNOWN:
             found.append(word)
-        elif word.isascii():
+        else:
             cuts = range(_SHORTEST, len(word) - _SHORTEST + 1)
             pairs = ((word[:k], word[k:]) for k in cuts)
             found += next((p for p in pairs if p[1] in _QUANTITIES and p[0] in _KNOWN), (word,))
-        else:
-            while word:
-                size = next((n for n in range(len(word), 0, -1) if word[:n] in _KNOWN), 1)
-                found.append(word[:size])
-                word = word[size:]
     return tuple(found)
 
 

@@ -6,7 +6,6 @@ Where names do not say it, joint states that only words tell, and what columns l
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-import functools
 import re
 
 import numpy as np
@@ -82,65 +81,55 @@ def find(table: ColumnTable, joints: Sequence[str]) -> dict[str, Selection]:
     Measured columns come before commanded ones, torques before currents; `joints` are those of the
     robot, where they are known.
     """
-    selections = group(table.names, joints, table.places)
-    found = {}
-    for quantity in QUANTITIES:
-        fitting = _times(table) if quantity == 'time' else [
-            s for s in selections
-            if s.meaning.quantity == (quantity, 'position')[quantity == COMMAND]
-            and (quantity == 'effort' or s.meaning.reference == (quantity == COMMAND))
-        ]  # fmt: skip
-        if fitting:
-            best, *others = sorted(fitting, key=functools.partial(_rank, joints=joints))
-            if quantity == 'time':
-                # A column of seconds and the one of nanoseconds that belongs to it are one.
-                start = re.sub(r'sec(ond)?s?$', '', best.pattern)
-                twin = re.compile(re.escape(start) + r'n(ano)?s(ec(ond)?s?)?$')
-                for other in others if start != best.pattern else ():
-                    if twin.match(other.pattern):
-                        pattern = f'{best.pattern}, {other.pattern}'
-                        best = replace(best, pattern=pattern, members=best.members + other.members)
-                        break
-            found[quantity] = replace(best, others=tuple(others))
-    return found
 
+    def rank(selection: Selection) -> tuple[object, ...]:
+        """Sort key: last are columns that are named, and not after joints: of a force sensor."""
+        meaning = selection.meaning
+        words = [key for key, _ in selection.members if isinstance(key, str)]
+        return (
+            bool(words and joints) and not match_names(words, joints),
+            meaning.reference,
+            meaning.current,
+            -meaning.score,
+            -len(selection.members),
+            # A stamp of the message before one of its reception.
+            meaning.quantity == 'time' and 'stamp' not in selection.pattern.lower(),
+            len(selection.pattern),
+        )
 
-def _times(table: ColumnTable) -> list[Selection]:
-    """
-    Return the columns that are times by their names or as dates.
-
-    Mere counts of the rows and what never changes, as the day, count only where there is no other.
-    """
     # Numbers of a column say that it is one of a joint's; those of a group that it is in do not.
     names = [name for name in table.names if not re.search(r'\d[^./]*$', name)]
     meant = {name: meaning for name in names if (meaning := understand(name))}
     meant = {name: DATE for name in table.units} | meant
     times = [name for name, meaning in meant.items() if meaning.quantity == 'time']
-    columns = table.read(times) if len(times) > 1 else {}
-    steps = {name: np.diff(values) for name, values in columns.items()}
+    # Counts of the rows and what never changes, as the day, count only where there is no other.
+    steps = {n: np.diff(x) for n, x in (table.read(times) if len(times) > 1 else {}).items()}
     counts = [name for name, step in steps.items() if (step == 1).all() or (step == 0).all()]
-    kept = [name for name in times if name not in counts] or times
-    return [Selection(name, ((None, name),), meant[name]) for name in kept]
-
-
-def _rank(selection: Selection, joints: Sequence[str]) -> tuple[object, ...]:
-    """
-    Sort key: the likeliest first; a stamp of the message before one of its reception.
-
-    Last are columns that are named, and not after joints of the robot: those of a force sensor.
-    """
-    meaning = selection.meaning
-    stamp = 'stamp' not in selection.pattern.lower()
-    words = [key for key, _ in selection.members if isinstance(key, str)]
-    return (
-        bool(words and joints) and not match_names(words, joints),
-        meaning.reference,
-        meaning.current,
-        -meaning.score,
-        -len(selection.members),
-        stamp if meaning.quantity == 'time' else False,
-        len(selection.pattern),
-    )
+    times = [name for name in times if name not in counts] or times
+    selections = [
+        *(s for s in group(table.names, joints, table.places) if s.meaning.quantity != 'time'),
+        *(Selection(name, ((None, name),), meant[name]) for name in times),
+    ]
+    found = {}
+    for quantity in QUANTITIES:
+        commanded, either = quantity == COMMAND, quantity in ('time', 'effort')
+        fitting = [
+            s for s in selections
+            if s.meaning.quantity == ('position' if commanded else quantity)
+            and (either or s.meaning.reference == commanded)
+        ]  # fmt: skip
+        if fitting:
+            best, *others = sorted(fitting, key=rank)
+            # A column of seconds and the one of nanoseconds that belongs to it are one.
+            start = re.sub(r'sec(ond)?s?$', '', best.pattern)
+            twin = re.compile(re.escape(start) + r'n(ano)?s(ec(ond)?s?)?$')
+            for other in others if quantity == 'time' and start != best.pattern else ():
+                if twin.match(other.pattern):
+                    pattern = f'{best.pattern}, {other.pattern}'
+                    best = replace(best, pattern=pattern, members=best.members + other.members)
+                    break
+            found[quantity] = replace(best, others=tuple(others))
+    return found
 
 
 def columns_of_joints(

@@ -13,11 +13,11 @@ from ...core.finding_codes import finding
 from ...exceptions import RecordingError, RobotIdError
 from ..atomic import file_errors, open_regular
 from ..bounded import damage_errors
-from .arrays import EPISODE_GAP, is_lerobot, read_hdf5, read_mat, read_npy, read_npz, read_parquet
+from .arrays import is_lerobot, read_hdf5, read_mat, read_npy, read_npz, read_parquet
 from .column_names import group, understand
 from .joint_table import JointTable
 from .read_options import BAG_SUFFIXES, ReadOptions, SUFFIXES
-from .stamps import join_trials
+from .stamps import continuous
 from .table import check_rows, Columns, ColumnTable, from_arrays
 from .table_joints import read_joint_table
 from .text_table import read_text_table
@@ -32,17 +32,8 @@ _MAGIC: tuple[tuple[bytes, Reader], ...] = (
     (b'MATLAB 5.0', read_mat),
     (b'PAR1', read_parquet),
 )
-# Files of other programs that are not read, and what to do.
-_PICKLE = 'is pickled, which may run anything when it is read: save it as .npz or CSV'
-_WORKBOOK = 'is a workbook of Excel: save its sheet as CSV'
-_FOREIGN = (
-    (b'\xd0\xcf\x11\xe0', _WORKBOOK),
-    (b'[Content_Types].xml', _WORKBOOK),
-    (b'ARROW1', 'is Feather of Arrow: save it as Parquet or CSV'),
-    (b'TDSm', 'is TDMS of LabVIEW: export it as CSV or .lvm, or by Python as .npz (nptdms)'),
-    (b'\x80\x04\x95', _PICKLE),
-    (b'\x80\x05\x95', _PICKLE),
-)
+# In a workbook of Excel, which is an archive as .npz is.
+_WORKBOOK = b'[Content_Types].xml'
 # First bytes by which a file without a known ending is a text, and signs that no text has.
 _SAMPLE, _BINARY = 4096, bytes({*range(9), *range(14, 27), *range(28, 32)})
 # Where the header of MATLAB's own files ends and that of HDF5 begins, and where an archive has the
@@ -70,9 +61,8 @@ def table_reader(path: Path) -> Reader | None:
         return functools.partial(_read_folder, files=readers) if len(readers) > 1 else None
     with open_regular(path) as stream, file_errors(path):
         start = stream.read(_SAMPLE)
-    for magic, sentence in _FOREIGN:
-        if start.startswith(magic) or start[_ENTRY:].startswith(magic):
-            raise RecordingError(f"'{path}' {sentence}")
+    if start[_ENTRY:].startswith(_WORKBOOK):
+        raise RecordingError(f"'{path}' is a workbook of Excel: save its sheet as CSV")
     if start.startswith(_BAGS):
         return None
     if start[_USER_BLOCK:].startswith(b'\x89HDF'):
@@ -82,14 +72,10 @@ def table_reader(path: Path) -> Reader | None:
             return reader
     if path.suffix.lower() == '.mat':
         return read_mat
-    zeros = [start[k::2].count(0) for k in (0, 1)]
-    wide = max(zeros) > 0.4 * len(start) and min(zeros) == 0  # two bytes a sign, without a mark
-    if wide or start[:2] in (b'\xff\xfe', b'\xfe\xff', b'\x1f\x8b'):
-        return read_text_table if start else None
+    if start[:2] in (b'\xff\xfe', b'\xfe\xff', b'\x1f\x8b'):  # UTF-16, gzip
+        return read_text_table
     if start.translate(None, _BINARY) != start:
         return None
-    if re.match(rb'(\xef\xbb\xbf)?\s*(\{|\[\s*[\[{])', start):
-        raise RecordingError('JSON is not read: save a row per sample as CSV, or arrays as .npz')
     return read_text_table if start else None
 
 
@@ -115,15 +101,6 @@ def _read(
         if table.has_header and not options.columns and (clock := check_rows(table)):
             options = dataclasses.replace(options, columns=(('time', clock),))
         return continuous(read_joint_table(table, options), shown)
-
-
-def continuous(table: JointTable, source: str | Path) -> JointTable:
-    """Return a table in which trials follow one another, received at its stamps."""
-    stamp, notes = join_trials(table.stamp), table.notes
-    if stamp is not table.stamp:
-        notes += (finding('trials_joined', path=str(source), gap=EPISODE_GAP),)
-    received = np.maximum.accumulate(stamp)
-    return dataclasses.replace(table, stamp=stamp, received=received, notes=notes)
 
 
 def _read_folder(path: Path, files: Mapping[Path, Reader]) -> ColumnTable:

@@ -1,7 +1,9 @@
 """Stamps of a table [ns], and its rows in their order."""
 
 from collections.abc import Sequence
+import dataclasses
 import math
+from pathlib import Path
 
 import numpy as np
 
@@ -12,9 +14,10 @@ from ...exceptions import ConfigurationError, RecordingError
 from .arrays import EPISODE_GAP
 from .column_names import Selection
 from .column_selection import missing
+from .joint_table import JointTable
 from .read_options import ReadOptions
 from .table import ColumnTable
-from .units import canonical, epoch_of, FACTORS, proven_time_unit, STEPS, WITHOUT_JUMPS
+from .units import canonical, FACTORS, proven_time_unit, STEPS, WITHOUT_JUMPS
 
 Values = dict[str, np.ndarray]
 # Rows with efforts and without positions, as a share of those with positions, that are only lost.
@@ -88,9 +91,8 @@ def _joined(stamp: np.ndarray, values: Values) -> tuple[np.ndarray, Values]:
 LATEST = 2.0**31
 # Share of the rows that move on under the stamp of the row before, from which a clock is coarse.
 MOSTLY = 0.5
-# Rows of a damaged beginning or end: this share at most, so many times as far from the middle as
-# all others reach.
-STRAYS, FAR = 0.01, 10.0
+# Times between the years 2000 and 2040, with steps of robots, are dates [s].
+_YEARS, _DATED_STEPS = (946684800.0, 2208988800.0), (2e-5, 2.0)
 # Units that a clock counts in, the rates of logs [Hz] that tell them apart, and the share of its
 # limit that the fastest joint reaches: below it is no motion to identify on, above it no robot.
 _TICKS, _RATES, _SHARES = ('s', 'ms', 'us', '100ns', 'ns'), (2.0, 2e4), (0.02, 2.0)
@@ -151,11 +153,20 @@ def make_stamps(
     if given and (given := canonical(given)) not in FACTORS['time']:
         names = ', '.join(FACTORS['time'])
         raise ConfigurationError(f"'{given}' is no unit of time: use one of {names}")
-    said, reason, origin = table.units.get(selection.members[0][1], ''), '', 0.0
+    said, reason = table.units.get(selection.members[0][1], ''), ''
     unit = given or said or selection.meaning.unit
     if not unit:
-        unit, origin, reason = _unit(time, selection.pattern, moved)
-    stamp = _nanoseconds(time, unit, selection.pattern, origin)
+        unit, reason = _unit(time, selection.pattern, moved)
+    scale, whole = round(FACTORS['time'][unit] * 1e9), time.dtype.kind in 'iu'
+    largest = float(np.abs(time.astype(float)).max()) * scale * 1e-9
+    if largest >= LATEST:
+        raise RecordingError(
+            f'the times {selection.pattern} reach {largest:.3g} s as {unit}: give their unit, as '
+            "in --units 'time=us', or name another column with --columns 'time=NAME'"
+        )
+    # Exact for integers, none before 1970.
+    stamp = time.astype(np.int64) * scale if whole else np.round(time * float(scale))
+    stamp = stamp.astype(np.int64) - min(0, int(stamp.min()))
     if fraction:
         return stamp + fraction[0].astype(np.int64), kept, notes
     stamp, spread = _spread(stamp, moved['position'])
@@ -165,22 +176,15 @@ def make_stamps(
     return stamp, kept, [*spread, *notes]
 
 
-def stray_times(time: np.ndarray) -> np.ndarray:
-    """Tell which times (N,) are those of damaged rows: few, and far from all others."""
-    known = time[np.isfinite(time)].astype(float)
-    low, middle, high = np.quantile(known if len(known) else [0.0], (STRAYS, 0.5, 1.0 - STRAYS))
-    far = np.abs(time - middle) > FAR * (high - low)
-    return far if far.mean() <= STRAYS else np.zeros_like(far)
-
-
-def _unit(time: np.ndarray, name: str, motion: Values) -> tuple[str, float, str]:
-    """Return the unit of times, the second since 1970 from which they count, and why."""
+def _unit(time: np.ndarray, name: str, motion: Values) -> tuple[str, str]:
+    """Return the unit of times, and why."""
     steps = np.abs(np.diff(np.sort(time) if is_disordered(time) else time))
     step = float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 0.0
-    unit, origin = epoch_of(time, step)
-    if unit:
-        expected = unit == 's' and not origin
-        return unit, origin, '' if expected else 'for so they are dates of today'
+    for unit in _TICKS:
+        scale = FACTORS['time'][unit]
+        if _YEARS[0] < time.min() * scale and time.max() * scale < _YEARS[1]:
+            if _DATED_STEPS[0] < step * scale <= _DATED_STEPS[1]:
+                return unit, '' if unit == 's' else 'for so they are dates of today'
     if (steps == 0.0).mean() > MOSTLY:  # coarse ones
         step *= float((steps > 0.0).mean())
     if not step:
@@ -212,7 +216,7 @@ def _unit(time: np.ndarray, name: str, motion: Values) -> tuple[str, float, str]
         )
     if fitting == [usual]:
         reason = '' if usual == 's' else 'by their steps'
-    return fitting[0], 0.0, reason
+    return fitting[0], reason
 
 
 def _permitted(time: np.ndarray, step: float, usual: str, motion: Values) -> list[str]:
@@ -246,24 +250,6 @@ def _permitted(time: np.ndarray, step: float, usual: str, motion: Values) -> lis
     return [unit for unit in units if unit == usual or {unit, usual} == {'us', '100ns'}]
 
 
-def _nanoseconds(time: np.ndarray, unit: str, name: str, origin: float = 0.0) -> np.ndarray:
-    """Return int64 stamps, exact for integers, none of them before 1970."""
-    scale, shift = round(FACTORS['time'][unit] * 1e9), round(origin * 1e9)
-    largest = float(np.abs(time.astype(float)).max()) * scale * 1e-9 + origin
-    if largest >= LATEST:
-        raise RecordingError(
-            f'the times {name} reach {largest:.3g} s as {unit}: give their unit, as in --units '
-            "'time=us', or name another column with --columns 'time=NAME'"
-        )
-    if time.dtype.kind in 'iu':
-        # Of Windows, before 1970: too large for 64 bits.
-        whole = shift // scale
-        stamp = (time.astype(np.int64) + whole) * scale + (shift - whole * scale)
-    else:
-        stamp = np.round((time + shift / scale) * float(scale)).astype(np.int64)
-    return np.asarray(stamp - min(0, int(stamp.min())))
-
-
 def _spread(stamp: np.ndarray, position: np.ndarray) -> tuple[np.ndarray, list[Finding]]:
     """
     Spread stamps [ns] evenly that are coarser than the rows, as of a clock of whole seconds.
@@ -290,22 +276,22 @@ def _spread(stamp: np.ndarray, position: np.ndarray) -> tuple[np.ndarray, list[F
     return np.asarray(stamp[0] + even - min(0, int(even.min()))), [note]
 
 
-def join_trials(stamp: np.ndarray) -> np.ndarray:
+def continuous(table: JointTable, source: str | Path) -> JointTable:
     """
-    Let the times (N,) [ns] of trials that are appended to one another go on after a pause.
+    Return a table in which trials that are appended to one another follow after a pause.
 
     No times of reception say how long passed between them. Steps ahead nearby that make up for a
-    step back are those of stamps that are far off: they stay. The same array where none starts
-    again.
+    step back are those of stamps that are far off: they stay.
     """
-    step = np.diff(stamp)
+    stamp, notes, step = table.stamp, table.notes, np.diff(table.stamp)
     back = step < -MAX_STEP_BACK * 1e9
-    if not back.any():
-        return stamp
-    from scipy.ndimage import maximum_filter1d  # it takes its time to import
+    if back.any():
+        from scipy.ndimage import maximum_filter1d  # it takes its time to import
 
-    restart = back & (2 * maximum_filter1d(step, 2 * MIN_PART_SAMPLES + 1) < -step)
-    if not restart.any():
-        return stamp
-    shift = np.where(restart, round(EPISODE_GAP * 1e9) - step, 0)
-    return stamp + np.concatenate([[0], np.cumsum(shift)])
+        restart = back & (2 * maximum_filter1d(step, 2 * MIN_PART_SAMPLES + 1) < -step)
+        if restart.any():
+            shift = np.where(restart, round(EPISODE_GAP * 1e9) - step, 0)
+            stamp = stamp + np.concatenate([[0], np.cumsum(shift)])
+            notes += (finding('trials_joined', path=str(source), gap=EPISODE_GAP),)
+    received = np.maximum.accumulate(stamp)
+    return dataclasses.replace(table, stamp=stamp, received=received, notes=notes)

@@ -8,13 +8,13 @@ import numpy as np
 
 from ...core.finding_codes import finding
 from ...core.findings import Finding
-from ...core.signals.derived_efforts import refuse_derived_efforts
+from ...core.signals.invalid_samples import refuse_derived_efforts
 from ...exceptions import RecordingError
 from .column_names import match_names, words_of
 from .column_selection import columns_of_joints, echoed_columns, find, missing, select
 from .joint_table import COMMAND, FIELDS, JointTable
 from .read_options import NEEDED, ReadOptions
-from .stamps import align_rows, make_stamps, stray_times, Values
+from .stamps import align_rows, make_stamps, Values
 from .table import Columns, ColumnTable
 from .units import (
     canonical,
@@ -30,6 +30,9 @@ from .units import (
 
 # A position beyond so many times its limit, and inside it in degrees, is one in degrees.
 BEYOND_LIMIT, INSIDE_LIMIT = 2.0, 1.1
+# Rows of a damaged beginning or end: this share at most, so many times as far from the middle as
+# all others reach.
+STRAYS, FAR = 0.01, 10.0
 # Between these, the largest position of a log may be of a range that is scaled to ±100.
 NORMALISED = 90.0, 100.0
 
@@ -72,8 +75,15 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
     times = [name for _, name in found['time'].members] if 'time' in found else []
     columns = [*times, *(column for own in places.values() for column in own.values())]
     content = table.read(list(dict.fromkeys(columns)))
-    if times and (damaged := stray_times(content[times[0]])).any():
-        content = {name: np.where(damaged, math.nan, column) for name, column in content.items()}
+    if times:  # without rows of a damaged beginning or end: few, and far from all others
+        time = content[times[0]].astype(float)
+        known = time[np.isfinite(time)]
+        low, middle, high = np.quantile(
+            known if len(known) else [0.0], (STRAYS, 0.5, 1.0 - STRAYS)
+        )
+        far = np.abs(time - middle) > FAR * (high - low)
+        if far.any() and far.mean() <= STRAYS:
+            content = {name: np.where(far, math.nan, column) for name, column in content.items()}
     read = dict.fromkeys((*FIELDS, *wanted))
     values = {q: _matrix(content, places.get(q, {}), joints) for q in read}
     alternatives = found['effort'].others if 'effort' in automatic else ()
@@ -87,8 +97,12 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
                 notes += [*more, finding('efforts_zero', column=zero, taken=other.pattern)]
                 break
     calibrated = dict.fromkeys(('position', COMMAND), 'rad') if options.calibration else {}
+    described = [robot.joints.get(joint) for joint in joints]
     if calibrated:
-        _calibrate(values, joints, options, table.source)
+        centres = [
+            0.5 * (j.lower + j.upper) if j and j.type == 'revolute' else 0.0 for j in described
+        ]
+        _calibrate(values, joints, centres, options, table.source)
     # Units are those that the user gives, else those in the names of the columns.
     given, units = dict(options.units), dict[str, str]()
     for quantity, own in places.items():
@@ -98,7 +112,6 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
             of_column = dict(zip(names, each, strict=True))
             each = [of_column.get(own.get(joint, ''), each[0]) for joint in joints]
         units[quantity] = calibrated.get(quantity) or given.get(quantity) or ','.join(each)
-    described = [robot.joints.get(joint) for joint in joints]
     prismatic = np.array([j is not None and j.type == 'prismatic' for j in described])
     limits = [
         max(-j.lower, j.upper) if j and j.type == 'revolute' else math.inf for j in described
@@ -152,8 +165,19 @@ def _matrix(content: Columns, places: Mapping[str, str], joints: Sequence[str]) 
     return np.column_stack([content[places[j]] if j in places else missed for j in joints])
 
 
-def _calibrate(values: Values, joints: Sequence[str], options: ReadOptions, source: str) -> None:
-    """Bring normalised positions and commands (N, n) to rad, in place."""
+def _calibrate(
+    values: Values,
+    joints: Sequence[str],
+    centres: Sequence[float],
+    options: ReadOptions,
+    source: str,
+) -> None:
+    """
+    Bring normalised positions and commands (N, n) to rad, in place.
+
+    The middle of a motor's range is the angle 0, that of a gripper, which counts from where it is
+    closed, the middle of what the description allows, `centres`.
+    """
     names = [name for name, *_ in options.calibration]
     motors = {joint: name for name, joint in match_names(names, joints).items()}
     if lacking := [joint for joint in joints if joint not in motors]:
@@ -163,9 +187,10 @@ def _calibrate(values: Values, joints: Sequence[str], options: ReadOptions, sour
         )
     known = {name: (factor, middle) for name, factor, middle in options.calibration}
     factor, middle = np.array([known[motors[joint]] for joint in joints]).T
+    zero = np.where(middle == 0.0, 0.0, centres)
     for quantity in ('position', COMMAND):
         if quantity in values:
-            values[quantity] = (values[quantity] - middle) * factor
+            values[quantity] = (values[quantity] - middle) * factor + zero
 
 
 def _unit_of_positions(

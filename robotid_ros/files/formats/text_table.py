@@ -1,10 +1,9 @@
 """Tables as text: CSV of any delimiter, with a header or without; numbers, dates, nothing."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 import csv
 from dataclasses import dataclass, replace
-import datetime
 import functools
 import gzip
 import io
@@ -28,21 +27,16 @@ from .units import is_unit
 DELIMITERS = (',', ';', '\t', '|')
 # Lines in which header and first numbers are looked for; rows that are converted together.
 HEAD, ROWS = 200, 20_000
-# Of texts that are not Unicode: the one in which most names say something counts.
-ENCODINGS = ('cp1252', 'gb18030', 'cp932', 'euc_kr', 'cp1251')
 # Share of a row that has to be values, at least and over that of the rows far below: half of what
 # devices tell of each of their signals is numbers, too.
 LEAST, BESIDE = 0.5, 0.75
 _GZIP = b'\x1f\x8b'
 MISSING = ('', 'na', 'n/a', 'null', 'none', '-', 'nan')
-# The offset from Greenwich, which is the same all over a log, is passed over.
-# A date with a time or a time of day, and a date alone.
+# A date with a time, or a time of day. The offset from Greenwich is the same all over a log.
 _CLOCK = re.compile(
-    r'\s*(?:(?P<day>\d{1,4}[-./]\d{1,2}[-./]\d{1,4}),?[T ]\s*|(?P<days>\d+) days?,? )?'
-    r'(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:[.,:](?P<part>\d+))?)?'
-    r'\s*(?P<half>[AaPp])?[.Mm]*\s*(?:Z|[+-]\d\d:?\d\d)?\s*$'
+    r'\s*(?:(\d{4}[-/]\d\d[-/]\d\d)[T ]\s*)?(\d{1,2}):(\d\d):(\d\d(?:[.,]\d+)?)\s*'
+    r'(?:Z|[+-]\d\d:?\d\d)?\s*$'
 )
-_DAY = re.compile(r'\s*\d{1,4}([-./])\d{1,2}\1\d{1,4}\s*$')
 _UNREADABLE = re.compile(r'\s*[+-]?[.,]?\d')
 # Share of the cells of a column that may begin as numbers do and be none.
 MAX_UNREADABLE = 0.1
@@ -68,15 +62,10 @@ def read_text_table(path: Path) -> ColumnTable:
     """Open a text file of numbers; a FileError or RecordingError where it holds no table."""
     with _open(path, 'latin-1') as stream:
         start = ''.join(itertools.islice(stream, HEAD)).encode('latin-1')
-    encodings: Sequence[str] = ('utf-8-sig',)
-    if start[:2] in (b'\xff\xfe', b'\xfe\xff'):
-        encodings = ('utf-16',)
-    elif b'\0' in start[:4]:
-        encodings = ('utf-16-le' if start[1] == 0 else 'utf-16-be',)
-    elif '\ufffd' in start.decode(errors='replace'):
-        encodings = ENCODINGS
-    heads = [_analyse(path, encoding, start) for encoding in encodings]
-    form, header, cells = max(heads, key=lambda head: len([*filter(understand, head[1])]))
+    encoding = 'utf-16' if start[:2] in (b'\xff\xfe', b'\xfe\xff') else 'utf-8-sig'
+    if encoding == 'utf-8-sig' and '\ufffd' in start.decode(errors='replace'):
+        encoding = 'cp1252'
+    form, header, cells = _analyse(path, encoding, start)
     seen, names = Counter[str](), list[str]()
     for k, name in enumerate(header or [''] * len(cells)):  # empty and repeated ones get their own
         own = name or f'column{k + 1}'
@@ -92,12 +81,7 @@ def read_text_table(path: Path) -> ColumnTable:
         joints = [n for n in joints if (said := understand(n)) and said.quantity == 'name']
     if len(joints) > 1:
         form, notes = _of_same_joints(path, form, [texts[name] for name in joints])
-    days = [name for name, cell in texts.items() if _DAY.match(cell)]
-    dates = {}
-    for name, cell in zip(names, cells, strict=True):
-        if clock := _CLOCK.match(cell):
-            dated = clock['day'] or clock['days'] or len(days) != 1
-            dates[name] = '' if dated else days[0]
+    dates = [name for name, cell in zip(names, cells, strict=True) if _CLOCK.match(cell)]
     return ColumnTable(
         str(path),
         [name for name in names if name not in texts],
@@ -194,14 +178,6 @@ def _header_of(rows: Sequence[list[str]], width: int) -> list[str]:
     if not named:
         return []
     best = max(reversed(named), key=lambda row: len(set(row)))
-    if len(named) > 1 and len(set(best)) < width:  # names of several levels
-        whole = [''] * width
-        for level in named:
-            last, merged = '', sum(map(bool, level)) > 1  # over the empty cells behind them
-            for k, cell in enumerate(level):
-                last = cell or (last if merged else '')
-                whole[k] = f'{whole[k]} {last}'.strip()
-        best = max(best, whole, key=lambda row: len(set(row)))
     names = [name.lstrip('#%').strip() for name in best]
     for row in units[-1:]:
         pairs = zip(names, (cell.strip(' []()') for cell in row), strict=True)
@@ -236,12 +212,11 @@ def _read(
     path: Path,
     form: _Form,
     names: Sequence[str],
-    dates: Mapping[str, str],
+    dates: Sequence[str],
     wanted: Sequence[str],
 ) -> Columns:
-    """Read columns of a file, a block of rows at a time; `dates` names the column of the days."""
-    asked = dict.fromkeys([*wanted, *(dates[name] for name in wanted if dates.get(name))])
-    index, blocks = {name: names.index(name) for name in asked}, list[np.ndarray]()
+    """Read columns of a file, a block of rows at a time; `dates` are those of times."""
+    index, blocks = {name: names.index(name) for name in wanted}, list[np.ndarray]()
     with _open(path, form.encoding) as stream:
         kept = _data_lines(stream, form)
         while lines := list(itertools.islice(kept, ROWS)):
@@ -257,17 +232,15 @@ def _read(
                 cells = {n: [r[k] if k < len(r) else '' for r in rows] for n, k in index.items()}
                 found = [readable(str(path), name, own, form) for name, own in cells.items()]
                 blocks.append(np.column_stack(found))
-    columns = dict(zip(asked, np.concatenate(blocks).T, strict=True))
-    for name in dates.keys() & asked.keys():
+    columns = dict(zip(wanted, np.concatenate(blocks).T, strict=True))
+    for name in columns.keys() & dates:
         time = columns[name]
-        if day := dates[name]:
-            columns[name] = time + columns[day]
-        elif np.nanmax(time, initial=0.0) <= DAY:  # times of day go on after midnight
+        if np.nanmax(time, initial=0.0) <= DAY:  # times of day go on after midnight
             known = np.flatnonzero(np.isfinite(time))
             nights = np.diff(time[known], prepend=time[known[:1]]) < -DAY / 2.0
             columns[name] = time.copy()
             columns[name][known] += DAY * np.cumsum(nights)
-    return {name: columns[name] for name in wanted}
+    return columns
 
 
 def readable(source: str, name: str, cells: Sequence[str], form: _Form) -> np.ndarray:
@@ -276,11 +249,8 @@ def readable(source: str, name: str, cells: Sequence[str], form: _Form) -> np.nd
 
     Raises RecordingError where many begin as numbers and are none, as `1,234` or `5 km`.
     """
-    first = [*itertools.islice(filter(str.strip, cells), 3)]
     convert: Callable[[str], float] = functools.partial(number, decimal_comma=form.decimal_comma)
-    if first and all(map(_DAY.match, first)):
-        convert = _day_alone
-    elif any(map(_CLOCK.match, first)):
+    if any(map(_CLOCK.match, itertools.islice(filter(str.strip, cells), 3))):
         convert = _seconds
     values = np.fromiter(map(convert, cells), float, len(cells))
     missing = itertools.compress(cells, np.isnan(values))
@@ -310,34 +280,11 @@ def number(cell: str, decimal_comma: bool = False) -> float:
         return math.nan
 
 
-def _day_alone(cell: str) -> float:
-    return DAY * _days(cell.strip()) if _DAY.match(cell) else math.nan
-
-
 def _seconds(cell: str) -> float:
     found = _CLOCK.match(cell)
     if found is None:
         return math.nan
-    hour = int(found['hour'])
-    if found['half']:
-        hour = hour % 12 + (12 if found['half'] in 'pP' else 0)
-    seconds = 3600 * hour + 60 * int(found['minute']) + int(found['second'] or 0)
-    days = _days(found['day'] or '') + int(found['days'] or 0)
-    return days * DAY + seconds + float(f'0.{found["part"] or 0}')
-
-
-@functools.lru_cache(maxsize=64)
-def _days(text: str) -> float:
-    """Return the days since 1970 of 2026-05-04, 04.05.2026 or 05/04/2026; 0 of nothing."""
-    if not text:
-        return 0.0
-    first, middle, last = map(int, re.split('[-./]', text))
-    if first > 31:
-        year, month, day = first, middle, last
-    else:
-        month, day = (first, middle) if '/' in text and first <= 12 else (middle, first)
-        year = last + (2000 if last < 100 else 0)
-    try:
-        return float(datetime.date(year, month, day).toordinal() - 719163)
-    except ValueError:
-        return math.nan
+    day, hour, minute, second = found.groups()
+    days = np.datetime64(day.replace('/', '-'), 'D').astype(int) if day else 0
+    seconds = 3600 * int(hour) + 60 * int(minute) + float(second.replace(',', '.'))
+    return float(days * DAY + seconds)

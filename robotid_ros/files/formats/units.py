@@ -72,15 +72,6 @@ _COMMON = ('s', 'ms', 'us', 'ns')
 # Steps of stamps up to which they count as s, ms, µs: robots are logged at 5 Hz to 5 kHz, shorter
 # ones are of minutes, hours or days.
 STEPS = (('', 9e-5), ('s', 0.5), ('ms', 200.0), ('us', 2e5), ('ns', math.inf))
-# Units of times and the second since 1970 from which they count: of Unix, Windows, LabVIEW, .NET,
-# Excel and MATLAB. Times between the years 2000 and 2040 of one of them, with steps of robots,
-# are such.
-_EPOCHS = (
-    *(('s', 0.0), ('ms', 0.0), ('us', 0.0), ('ns', 0.0), ('100ns', -11644473600.0)),
-    *(('s', -2082844800.0), ('100ns', -62135596800.0), ('d', -2209161600.0)),
-    ('d', -62167219200.0 - 86400.0),
-)
-_YEARS, _EPOCH_STEPS = (946684800.0, 2208988800.0), (2e-5, 2.0)  # [s]
 
 
 def canonical(unit: str) -> str:
@@ -148,22 +139,6 @@ def factors(quantity: str, text: str, prismatic: np.ndarray) -> np.ndarray:
     if len(parts) == 1 and canonical(text.split('*')[0]) in ANGLES:
         result[prismatic] = 1.0
     return result
-
-
-def epoch_of(time: np.ndarray, step: float) -> tuple[str, float]:
-    """
-    Return unit and origin [s since 1970] of times that are dates, ('', 0.0) for others.
-
-    Times are (N,) as logged, `step` is usual between two of them.
-    """
-    ends = np.array([time.min(), time.max()], float)
-    for unit, origin in _EPOCHS:
-        scale = FACTORS['time'][unit]
-        first, last = ends * scale + origin
-        if _YEARS[0] < first <= last < _YEARS[1]:
-            if _EPOCH_STEPS[0] < step * scale <= _EPOCH_STEPS[1]:
-                return unit, origin
-    return '', 0.0
 
 
 def proven_time_unit(time: np.ndarray, position: np.ndarray, velocity: np.ndarray) -> str:

@@ -24,8 +24,8 @@ from ..provenance import versions
 from . import drawing
 from .drawing import finish, MEASURED, NEUTRAL, new_plot, PREDICTED, RESIDUAL, single
 from .moving_arm import moving_arm
+from .page import render
 from .pages import FirstScreen
-from .templates import render
 
 TITLES = {'good': 'Can be run', 'fair': 'Can be run with care', 'poor': 'Not to be run'}
 COLORS = {'excitation': PREDICTED, 'validation': MEASURED}

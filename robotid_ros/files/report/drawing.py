@@ -24,7 +24,7 @@ from ...core.replay.convergence_history import SimulatedPositions
 from ..comparison import Difference
 from ..results import Entry
 from ..torques_file import Torques
-from .templates import GOOD_PERCENT
+from .page import GOOD_PERCENT
 from .thinning import longest_stretch, PlacedMotion, thin
 
 # Seen on light and on dark ground alike (at least 3 to 1 on both).
@@ -251,30 +251,16 @@ def _residuals(data: Torques) -> tuple[np.ndarray, float]:
     return (data.measured - data.predicted)[rows].T, rate
 
 
-def power_density(values: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return frequencies (m,) [Hz] and the one-sided power density of a signal (N,), per Hz.
-
-    By windows of Hann that overlap by half, each without its mean (Welch 1967), as SciPy's
-    `welch`, whose import takes as long as all other pictures.
-    """
-    size = min(WINDOW, len(values))
-    window = np.hanning(size + 1)[:-1]
-    parts = np.lib.stride_tricks.sliding_window_view(values, size)[:: size - size // 2]
-    parts = (parts - parts.mean(axis=1, keepdims=True)) * window
-    power = np.mean(np.abs(np.fft.rfft(parts, axis=1)) ** 2, axis=0) / (rate * window @ window)
-    power[1 : (size + 1) // 2] *= 2.0
-    return np.fft.rfftfreq(size, 1.0 / rate), power
-
-
 def spectrum(found: Sequence[PlacedMotion]) -> Any:
     """Draw the amplitude density of the residual over frequency; white noise is level."""
+    from scipy.signal import welch  # it takes its time to import
+
     plot = new_plot('frequency [Hz]', '[{effort}/√Hz]', SMALL, ZOOM, y_axis_type='log')
 
     def densities(phase: PlacedMotion) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         residuals, rate = _residuals(phase.data)
         for values in residuals:
-            frequency, power = power_density(values, rate)
+            frequency, power = welch(values, rate, nperseg=min(WINDOW, len(values)))
             shown = np.sqrt(np.maximum(power[1:], 1e-300))  # the mean is taken off
             yield frequency[1:], np.maximum(shown, 1e-6 * shown.max(initial=0.0))
 

@@ -15,7 +15,7 @@ from ...core.model import Robot
 from ...core.model.parameters import INERTIAL
 from ...core.parameters.physical_consistency import mass_properties, pseudo_inertia
 from ..results import Results
-from .templates import GOOD_PERCENT
+from .page import GOOD_PERCENT
 
 # Of the second moments of a body, as a share of the largest: below, an ellipsoid is flat.
 FLAT = 1e-9

@@ -16,7 +16,7 @@ from ..verdict_text import next_step, sentences, TITLES
 from ..verification import FEED_FORWARD, NEW_GAINS, PRESENT, Verification
 from . import drawing
 from .moving_arm import bodies_of, known_shares, scene
-from .templates import GOOD_PERCENT, render
+from .page import GOOD_PERCENT, render
 from .thinning import phases
 
 COLORS = {
@@ -40,7 +40,7 @@ class FirstScreen(NamedTuple):
     next_step: str
 
 
-def identification_page(results: Results) -> str:
+def identification_page(results: Results, folder: object = 'FOLDER') -> str:
     """Compose the page of an identification; it refers to nothing outside of itself."""
     logs = results.data.get('logs', (results.data,))
     source = ', '.join(_file_name(log) for log in logs)
@@ -50,7 +50,7 @@ def identification_page(results: Results) -> str:
         'identification.html',
         title=f'{name}: identified dynamic parameters',
         subtitle=' '.join(part for part in parts if part),
-        **_shown(results),
+        **_shown(results, folder),
     )
 
 
@@ -94,7 +94,7 @@ def _file_name(log: Mapping[str, Any]) -> str:
     return Path(str(log.get('source', ''))).name
 
 
-def _shown(results: Results) -> dict[str, Any]:
+def _shown(results: Results, folder: object = 'FOLDER') -> dict[str, Any]:
     """Return what the template of an identification shows."""
     moves, verdict = phases(results.torques), verdict_of(results)
     bodies, before = (bodies_of(results, which) for which in ('value', 'prior'))
@@ -117,7 +117,7 @@ def _shown(results: Results) -> dict[str, Any]:
         'total_residual': total_residual,
         'differences_of': differences,
         'verdict_title': TITLES[verdict.level],
-        'first': first_words(results),
+        'first': first_words(results, folder),
         'within_sigma': count_within_sigma(results.base),
         'good_percent': GOOD_PERCENT,
         'expected': verdict.joints if known else (),
@@ -140,11 +140,11 @@ def _shown(results: Results) -> dict[str, Any]:
     }
 
 
-def first_words(results: Results) -> FirstScreen:
+def first_words(results: Results, folder: object = 'FOLDER') -> FirstScreen:
     """Say the verdict, and what to do next."""
     found = verdict_of(results)
     css = found.level if found.level in ('good', 'fair') else 'poor'
-    return FirstScreen(css, ' '.join(sentences(results)), next_step(results))
+    return FirstScreen(css, ' '.join(sentences(results)), next_step(results, folder))
 
 
 class Share(NamedTuple):

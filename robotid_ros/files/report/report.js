@@ -19,7 +19,9 @@ async function embed() {
   const ready = Bokeh.documents[Bokeh.documents.length - 1];
   joints = data.joints ?? [];
   chooseJoint(0, ready);
-  await new Promise((done) => setTimeout(done, 50)); // drawn with their data, they take a drag
+  // Who holds the pointer still before a drag still zooms.
+  const [{ canvas_view: canvas }] = Bokeh.index.roots;
+  canvas.ui_event_bus.ui_gestures.constructor.press_threshold = 2 ** 31 - 1;
   plots = ready;
   // On a touch screen dragging scrolls the page; the tools can still be chosen.
   if (matchMedia('(pointer: coarse)').matches) {

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..rollouts import IDENTIFIED, QUANTILES, rms, Rollouts
 from . import drawing
-from .templates import render
+from .page import render
 from .thinning import thin
 
 

@@ -19,7 +19,7 @@ from ...core.regression.random_effects import random_effects
 from ...exceptions import FileError
 from ...files.atomic import write_text
 from ...files.report.drawing import finish, LINES, NEUTRAL, new_plot, Plots
-from ...files.report.templates import render
+from ...files.report.page import render
 from ...files.results_file import REPORT
 from ..findings import find_all, temperature_slopes
 from ..pooling import factors_of_robots, pool, read_robots, Robots

@@ -21,6 +21,7 @@ from rclpy.parameter_client import AsyncParameterClient
 
 from ...core.arrays import Array
 from ...core.model.robot import Robot
+from ...core.signals.recording import Controller
 from ...exceptions import ControllerError, RobotStateError
 from .batched_subscription import BatchedSubscription
 from .waiting import answer_of, result_of, Silence, wait_until
@@ -54,28 +55,20 @@ HARDWARE_TIMEOUT = 0.1
 _HARDWARE = f'{MANAGER}/list_hardware_components'
 
 
-@dataclass(frozen=True)
-class ControllerDescription:
+@dataclass(frozen=True, kw_only=True)
+class ControllerDescription(Controller):
     """
-    What a controller says about itself.
+    What a controller says about itself; its rate is 0 where it does not say.
 
     Parameters
     ----------
-    name : as the controller manager knows it
-    joints : in the controller's order
-    command_interfaces, state_interfaces : for example ('effort',), ('position', 'velocity')
-    rate : its update rate [Hz], 0 when it does not say
-    gains : {joint: {p, i, d, ff_velocity_scale, …}}
+    state_interfaces : for example ('position', 'velocity')
     values : all its parameters
 
     """
 
-    name: str
-    joints: tuple[str, ...]
-    command_interfaces: tuple[str, ...]
+    type: str = JTC
     state_interfaces: tuple[str, ...]
-    rate: float
-    gains: Mapping[str, Mapping[str, float]]
     values: Mapping[str, Any]
 
     @classmethod
@@ -111,6 +104,12 @@ class ControllerDescription:
     def why_no_feed_forward(self) -> str:
         """Why it is sent no efforts beside a motion, '' where it takes them."""
         commands = ', '.join(self.command_interfaces)
+        names = self.values.get('command_joints') or ()
+        if below := sorted({name.rpartition('/')[0] for name in names} - {''}):
+            return (
+                f"'{self.name}' commands {', '.join(below)}: what a controller below it adds is "
+                'not known here, so it is sent no efforts'
+            )
         if self.command_interfaces == ('effort',):
             return ''
         if 'effort' in self.command_interfaces:
@@ -133,15 +132,9 @@ class ControllerDescription:
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the controller by plain values, as a recording keeps it."""
-        return {
-            'name': self.name,
-            'type': JTC,
-            'rate': self.rate,
-            'joints': list(self.joints),
-            'command_interfaces': list(self.command_interfaces),
-            'state_interfaces': list(self.state_interfaces),
-            'gains': {joint: dict(gains) for joint, gains in self.gains.items()},
-        }
+        found = {k: list(v) if isinstance(v, tuple) else v for k, v in vars(self).items()}
+        del found['values']
+        return found
 
 
 def check_controller(controller: ControllerDescription, robot: Robot) -> None:
@@ -316,13 +309,9 @@ class SpeedScaling:
 
 class HardwareClient:
     """
-    Asks controller_manager for the state of its hardware.
+    Asks controller_manager for the state of its hardware, in the namespace of a controller.
 
-    Parameters
-    ----------
-    node : whose executor spins
-    controller : its name; controller_manager is in the same namespace
-
+    The executor of the node spins.
     """
 
     def __init__(self, node: Node, controller: str):

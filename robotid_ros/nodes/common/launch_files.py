@@ -70,8 +70,10 @@ def include_session(folder: Path) -> IncludeLaunchDescription:
     )
 
 
-def package_node(name: str, parameters: Sequence[Any], log_level: Any) -> Node:
-    """Start a node of this package in `namespace`; when it ends, the launch does."""
+def package_node(
+    name: str, parameters: Sequence[Any], log_level: Any, *, alone: bool = False
+) -> Node:
+    """Start a node in `namespace`; when it ends, the launch does unless it stands `alone`."""
     # No `name`: it would rename every node of a process, the simulated robot's controller too.
     return Node(
         package='robotid_ros',
@@ -83,7 +85,7 @@ def package_node(name: str, parameters: Sequence[Any], log_level: Any) -> Node:
         ros_arguments=['--log-level', log_level],
         # A variable and no argument: children of the node have it too.
         additional_env={ENCLAVE: os.environ.get(ENCLAVE) or f'/robotid/{name}'},
-        on_exit=Shutdown(reason=f'{name} ended'),
+        on_exit=None if alone else Shutdown(reason=f'{name} ended'),
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from importlib import import_module
 from typing import Any
 
 from builtin_interfaces.msg import Time
@@ -90,6 +91,12 @@ def format_seconds(nanoseconds: int) -> str:
     return f'{nanoseconds // 10**9}.{nanoseconds % 10**9:09d}'
 
 
+def interface(name: str) -> Any:
+    """Class of a message or service by its full name, such as 'sensor_msgs/msg/JointState'."""
+    package, kind, last = name.split('/')
+    return getattr(import_module(f'{package}.{kind}'), last)
+
+
 def to_nanoseconds(time: Time) -> int:
     """Nanoseconds of a stamp."""
     return int(time.sec) * 10**9 + int(time.nanosec)
@@ -107,16 +114,16 @@ def is_well_formed(message: Any) -> bool:
     return len(set(message.name)) == count and all(n in (0, count) for n in lengths)
 
 
-def stack_joint_states(messages: Sequence[Any], joints: Sequence[str]) -> JointTable:
-    """Pick `joints` out of sensor_msgs/JointState messages that have all of them; by stamps."""
-    rows = [m for m in messages if set(joints) <= set(m.name)]
+def stack_joint_states(messages: Iterable[Any], joints: Sequence[str]) -> JointTable:
+    """Pick `joints` out of well-formed sensor_msgs/JointState that have all of them; by stamps."""
+    rows = [m for m in messages if is_well_formed(m) and set(joints) <= set(m.name)]
     stamp = stamps_to_nanoseconds(rows)
     arrays = [np.full((len(rows), len(joints)), np.nan) for _ in FIELDS]
     for row, message in enumerate(rows):
         index = [message.name.index(joint) for joint in joints]
         for field, target in zip(FIELDS, arrays, strict=True):
             values = getattr(message, field)
-            if len(values) == len(message.name):
+            if len(values):
                 target[row] = np.asarray(values)[index]
     return JointTable(tuple(joints), stamp, stamp, *arrays)
 

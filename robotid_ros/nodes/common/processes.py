@@ -53,14 +53,8 @@ def child_environment(**variables: str) -> dict[str, str]:
 
 
 def own_process() -> dict[str, str | int]:
-    """Values by which others on this machine find this process: `is_here`."""
+    """Values by which others on this machine find this process: `is_alive`."""
     return {'processes': _process_space(), 'pid': os.getpid()}
-
-
-def is_here(values: Mapping[str, str]) -> bool:
-    """Whether the values of a message name a process of this machine, dead or alive."""
-    known = values.get('pid', '').isdecimal() and values.get('processes')
-    return bool(known) and known == _process_space()
 
 
 @functools.cache
@@ -78,10 +72,17 @@ def is_suspended(pid: int) -> bool:
     return process_state(pid) in ('T', 't')
 
 
-def is_active(pid: int) -> bool:
-    """Whether a process runs or waits: it is neither suspended nor dead, as far as is known."""
-    state = process_state(pid)
-    if state:
+def is_alive(values: Mapping[str, str]) -> bool | None:
+    """
+    Whether a process that the values of a message name runs or waits on this machine.
+
+    It is not alive where it is suspended or dead; None: it is on another machine.
+    """
+    known = values.get('pid', '').isdecimal() and values.get('processes')
+    if not known or known != _process_space():
+        return None
+    pid = int(values['pid'])
+    if state := process_state(pid):
         return state in ('R', 'S', 'D')
     try:
         os.kill(pid, 0)

@@ -6,7 +6,7 @@ that waits runs in further threads and never blocks the executor.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 import contextlib
 import functools
 import itertools
@@ -23,6 +23,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import rclpy
 from rclpy._rclpy_pybind11 import RCLError
 from rclpy.clock import Clock, ClockType
+from rclpy.context import Context
 from rclpy.duration import Duration
 from rclpy.event_handler import EventHandler
 from rclpy.exceptions import InvalidHandle
@@ -30,6 +31,7 @@ from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedE
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
+from rclpy.task import Future
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -170,14 +172,57 @@ def publish_diagnostics(node: Node, task: str, current: Callable[[], DiagnosticS
     node.create_timer(DIAGNOSTICS_PERIOD, publish, clock=STEADY)
 
 
-def serve(node: Node, name: str, work: Callable[[], str], **options: Any) -> None:
-    """Offer a service `~/name`: `work` does what is asked for and says so, or raises why not."""
+def start_thread(function: Callable[..., object], *arguments: Any) -> threading.Thread:
+    """Call a function in a thread that ends with the process."""
+    thread = threading.Thread(target=function, args=arguments, daemon=True)
+    thread.start()
+    return thread
 
-    def answer(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+
+async def in_thread(
+    node: Node, work: Callable[[], Any], start: Callable[..., object] = start_thread
+) -> Any:
+    """Return or raise what a function does that `start` calls beside the executor."""
+    executor = node.executor
+    assert executor is not None
+    done: Future = Future(executor=executor)
+
+    def call() -> None:
         try:
-            response.success, response.message = True, work()
-        except RobotIdError as error:
-            response.success, response.message = False, one_line(error)
+            done.set_result(work())
+        except Exception as error:
+            done.set_exception(error)
+            if not isinstance(error, RobotIdError):
+                raise
+        finally:
+            executor.wake()
+
+    start(call)
+    return await done
+
+
+def serve(
+    node: Node,
+    name: str,
+    work: Callable[[], str],
+    start: Callable[..., object] | None = None,
+    **options: Any,
+) -> None:
+    """
+    Offer a service `~/name`: `work` does what is asked for and says so, or raises why not.
+
+    With `start`, it does so in the thread that this starts, while the executor goes on.
+    """
+
+    async def answer(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        try:
+            response.message = await in_thread(node, work, start) if start else work()
+            response.success = True
+        except Exception as error:
+            response.message = one_line(error)
+            # Of a thread, it is on the terminal by now.
+            if start is None and not isinstance(error, RobotIdError):
+                raise
         return response
 
     node.create_service(Trigger, f'~/{name}', answer, **options)
@@ -235,8 +280,7 @@ class WorkerNode(ConfiguredNode):
 
     def start_worker(self, function: Callable[..., None], *arguments: Any) -> None:
         """Call a function in the worker thread."""
-        self._worker = threading.Thread(target=function, args=arguments, daemon=True)
-        self._worker.start()
+        self._worker = start_thread(function, *arguments)
 
     def publish_state(
         self, state: str, message: str, values: Mapping[str, Any] | None = None
@@ -390,3 +434,26 @@ def params_file_folder(argv: Sequence[str]) -> Path | None:
         if flag == '--params-file':
             return Path(value).absolute().parent
     return None
+
+
+@contextlib.contextmanager
+def lone_node(name: str, namespace: str, domain: int | None, **options: Any) -> Iterator[Node]:
+    """Give a node in a context of its own that spins in a thread; options of `rclpy.node.Node`."""
+    context = Context()
+    with contextlib.ExitStack() as ends:
+        ends.callback(rclpy.try_shutdown, context=context)
+        no_signals = SignalHandlerOptions.NO
+        rclpy.init(context=context, domain_id=domain, signal_handler_options=no_signals, args=[])
+        node = rclpy.create_node(
+            name,
+            context=context,
+            namespace=namespace,
+            use_global_arguments=False,
+            enable_rosout=False,
+            **options,
+        )
+        ends.callback(node.destroy_node)
+        executor = NodeExecutor(context=context)
+        executor.add_node(node)
+        ends.callback(SpinThread(executor).end)
+        yield node

@@ -8,8 +8,10 @@ import signal
 import time
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 import numpy as np
+from rclpy.node import Node
+from std_srvs.srv import Trigger
 
 from ...core.model import build_robot
 from ...core.model.base_parameters import base_parameters
@@ -22,8 +24,9 @@ from ...files.results import chosen_settings, Results
 from ...files.results_file import read_results, REPORT, write_results
 from ...node_settings import UNCHECKED
 from ..common.messages import values_of
+from ..common.runtime import LATCHED_HISTORY, lone_node
+from ..common.waiting import result_of, wait_until
 from .node_processes import claim_domain, NodeProcesses, release_domain, ros_environment
-from .session_client import SessionClient
 
 ProgressCallback = Callable[[float, str], None]
 # Share of the whole at which each state of the excitation begins, and how much of it it takes.
@@ -40,8 +43,54 @@ PROGRESS_STAGES = {
 VERIFYING_STAGE = 0.7
 # What is verified on the robot, besides a session.
 VERIFICATIONS = ('verify', 'verify_gains')
+# Whose failure ends the demo; and how long a service may take [s].
+SESSION_NODES, SERVICE_TIMEOUT = ('excitation', 'recorder', 'identification'), 30.0
+# How many times longer a design may take on a busy machine.
+MOST_BUSY = 4.0
 # Of a verification, each motion leaves so much of what was left: two runs and the ways to them.
 LEFT_BY_MOTION = 0.6
+
+
+class DemoClient:
+    """Drives a session as a user would, by services of the excitation; `node` spins."""
+
+    def __init__(self, node: Node, services: Sequence[str]):
+        # Made before the subscriptions, and kept: the middleware loses the answer to a client that
+        # the server does not know yet, and who has sent a state knows what was here before them.
+        self._clients = {
+            name: node.create_client(Trigger, f'excitation/{name}') for name in services
+        }
+        self._states: dict[str, DiagnosticStatus] = {}
+        self.verified = 0
+        self.truth: DiagnosticArray | None = None
+        for name in SESSION_NODES:
+            keep = functools.partial(self._states.__setitem__, name)
+            node.create_subscription(DiagnosticStatus, f'{name}/state', keep, LATCHED_HISTORY)
+        for topic, heard in (
+            ('excitation/verification', self._on_verification),
+            ('simulated_robot/true_parameters', functools.partial(setattr, self, 'truth')),
+        ):
+            node.create_subscription(DiagnosticArray, topic, heard, LATCHED_HISTORY)
+
+    def message(self, node: str) -> str:
+        """Sentence of the last state of a node."""
+        return self._states[node].message if node in self._states else ''
+
+    def value(self, node: str, key: str) -> str:
+        """One value of the last state of a node."""
+        return values_of(self._states[node]).get(key, '') if node in self._states else ''
+
+    def call(self, name: str) -> None:
+        """Call a service of the excitation; no answer, or a refusal, is a RobotIdError."""
+        client = self._clients[name]
+        what = f"nobody serves 'excitation/{name}'"
+        wait_until(client.service_is_ready, SERVICE_TIMEOUT, what=what)
+        answer = result_of(client.call_async(Trigger.Request()), SERVICE_TIMEOUT, name)
+        if not answer.success:
+            raise RobotIdError(f"'excitation/{name}' refused: {answer.message}")
+
+    def _on_verification(self, _: DiagnosticArray) -> None:
+        self.verified += 1
 
 
 class Demo:
@@ -88,30 +137,36 @@ class Demo:
         folder = {'recorder.folder': str(self._output.absolute())}
         self._processes.start('recorder', folder)
         self._processes.start('identification', folder)
+        # So many share a processor that the search for the motion gets a part.
+        busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+        settings = load(self._config).excitation
         simulated = {
             # A busy machine may hold up the simulated robot; that is no reason to stop it.
             'excitation.stale_after': 1.0,
+            'excitation.timeout': 30.0,
+            'excitation.time_limit': min(busy, MOST_BUSY) * settings.time_limit,
             # Nothing real moves on this domain.
             'excitation.accept_unchecked': UNCHECKED,
         }
         self._processes.start('excitation', {**simulated, **folder})
         os.environ.update(ros_environment(self._domain))
         end = time.monotonic() + time_limit
-        with SessionClient(self._domain) as client:
+        with lone_node('session_client', '/', self._domain) as node:
+            client = DemoClient(node, ('start', *self._verifications))
 
             def wait(done: Callable[[], bool], stage: tuple[float, float] | None = None) -> None:
                 """Show progress until `done`; any node's failure ends the demo."""
                 within = share_of_motions()
                 while not done():
                     self._processes.check()
-                    for node in ('excitation', 'recorder', 'identification'):
-                        if client.state(node) == 'failed':
-                            raise RobotIdError(f'{node}: {client.message(node)}')
+                    for name in SESSION_NODES:
+                        if client.value(name, 'state') == 'failed':
+                            raise RobotIdError(f'{name}: {client.message(name)}')
                     if time.monotonic() > end:
                         raise RobotIdError(
                             'the demo takes too long: run it on a machine with less load'
                         )
-                    state = client.state('excitation')
+                    state = client.value('excitation', 'state')
                     start, length = stage or PROGRESS_STAGES.get(state, (0.6, 0.1))
                     share = float(client.value('excitation', 'progress') or 0.0)
                     busy = 'identification' if state == 'done' and not stage else 'excitation'
@@ -119,23 +174,22 @@ class Demo:
                     show(start + length * share, client.message(busy))
                     time.sleep(0.1)
 
-            wait(lambda: client.state('recorder') == 'idle')
-            client.call_trigger('excitation/start', timeout=30.0)
-            wait(lambda: client.state('identification') == 'done')
+            wait(lambda: client.value('recorder', 'state') == 'idle')
+            client.call('start')
+            wait(lambda: client.value('identification', 'state') == 'done')
             self.folder = Path(client.value('identification', 'folder'))
             self.design = Path(client.value('excitation', 'file'))
             # Before the verifications, which write the report again.
-            self._add_true_parameters(client.latest.get('simulated_robot/true_parameters'))
+            self._add_true_parameters(client.truth)
             length = (1.0 - VERIFYING_STAGE) / max(len(self._verifications), 1)
-            found = client.history['excitation/verification']
 
-            def is_verified(before: int) -> bool:
-                return len(found) > before and client.state('excitation') == 'done'
+            def is_verified(count: int) -> bool:
+                return client.verified > count and client.value('excitation', 'state') == 'done'
 
             try:
                 for number, service in enumerate(self._verifications):
-                    before = len(found)
-                    client.call_trigger(f'excitation/{service}', timeout=30.0)
+                    before = client.verified
+                    client.call(service)
                     stage = VERIFYING_STAGE + number * length, length
                     wait(functools.partial(is_verified, before), stage)
             except RobotIdError as error:

@@ -1,18 +1,21 @@
-"""All checks of a graph."""
+"""What there is to say about a graph: who is there, controller, surroundings, and all checks."""
 
+from collections.abc import Iterator, Sequence
 import dataclasses
+import itertools
 from typing import Any
 
-from ...core.findings import Finding, in_order
+import numpy as np
+
+from ...core.finding_codes import finding
+from ...core.findings import Finding, in_order, Severity
+from ...core.model.robot import Robot
 from ...core.setup.robot_setup import KnownFacts
 from ...exceptions import ControllerError, ModelError
 from ...simulation_settings import GainSettings
-from ..common.controller import ControllerDescription
-from .controller_checks import controller_findings, manager_findings
-from .effort_checks import described_robot, effort_findings, effort_kind
-from .graph_snapshot import GraphSnapshot
-from .joint_state_checks import joint_state_findings
-from .network_checks import client_findings, disk_findings, network_findings, quality_findings
+from ..common.controller import check_controller, ControllerDescription
+from .graph_snapshot import Endpoint, GraphSnapshot
+from .state_checks import described_robot, effort_findings, effort_kind, joint_state_findings
 
 # By the first three characters of a code.
 SUBJECTS = dict(
@@ -84,3 +87,217 @@ def diagnose(snapshot: GraphSnapshot) -> tuple[Finding, ...]:
             *disk_findings(snapshot),
         )
     )
+
+
+# States that tell a rate, and the share of them that has to arrive: real publishers drop few.
+LEAST_STATES, MIN_STATE_SHARE = 20, 0.8
+# A rate that divides another is a whole number of hertz, rounded.
+RATE_ROUNDING = 0.01
+_BROADCASTER = 'joint_state_broadcaster/JointStateBroadcaster'
+LAST_COMMAND = 'set_last_command_interface_value_as_state_on_activation'
+
+
+def controller_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterator[Finding]:
+    """Check the controller; `robot` is None where its description cannot be used."""
+    name, controller = snapshot.controller_name, snapshot.controller
+    if controller is None:
+        others = tuple(snapshot.candidates)
+        if name in others:
+            yield finding('controller_mute', controller=name)
+        elif others:
+            yield finding('other_controllers', controller=name, others=others)
+        else:
+            yield finding('no_controller', controller=name)
+        return
+    if not snapshot.name_was_given:
+        yield finding('controller_not_named', controller=name)
+    joints, rate = controller.joints, snapshot.rate or None
+    interfaces = tuple(controller.command_interfaces) or ('nothing',)
+    yield finding('controller_found', joints, controller=name, interfaces=interfaces, rate=rate)
+    if name not in snapshot.candidates:
+        yield finding('not_serving', controller=name)
+    elif snapshot.controller_states is None:
+        # It is not active, unless controller_manager knows better.
+        state = snapshot.manager.controllers.get(name) if snapshot.manager else None
+        which = {'active' if state == 'active' else 'inactive': name}
+        topic = snapshot.topic('controller_state').name
+        yield finding('controller_silent', topic=topic, state=state or None, **which)
+    if robot is not None:
+        try:
+            check_controller(controller, robot)
+        except ControllerError as reason:
+            yield finding('controller_unfit', reason=str(reason))
+    yield from _rate_findings(snapshot, controller.rate)
+    yield from _setting_findings(controller)
+    # DIDIM replays the law that makes the effort.
+    if controller.command_interfaces != ('effort',):
+        yield finding('didim_commands', controller=name, interfaces=interfaces)
+    elif lacking := [j for j in joints if not controller.gains.get(j, {}).get('p')]:
+        yield finding('didim_gains', lacking)
+    else:
+        yield finding('didim_possible')
+
+
+def _rate_findings(snapshot: GraphSnapshot, update: float) -> Iterator[Finding]:
+    """Compare how often the controller tells its state with how often it updates [Hz]."""
+    states, manager = snapshot.controller_states, snapshot.manager
+    if manager and manager.rate and update:
+        better = round(manager.rate / max(round(manager.rate / update), 1))
+        if abs(better - update) > RATE_ROUNDING * update:
+            rates = {'update': update, 'manager': manager.rate, 'better': better}
+            yield finding('uneven_updates', controller=snapshot.controller_name, **rates)
+    if states is None or len(states.received) < LEAST_STATES or not snapshot.rate:
+        return
+    rate = 1e9 * (len(states.received) - 1) / max(float(np.ptp(states.received)), 1.0)
+    if rate < MIN_STATE_SHARE * snapshot.rate:
+        yield finding('slow_controller_states', update=snapshot.rate, rate=rate)
+
+
+def _setting_findings(controller: ControllerDescription) -> Iterator[Finding]:
+    """Yield what settings make of a start, a stop and an end; old versions lack some of them."""
+    values = controller.values
+
+    def without(setting: str) -> list[str]:
+        return [j for j in controller.joints if not values.get(f'constraints.{j}.{setting}')]
+
+    unguarded, unbraked = without('trajectory'), without('max_deceleration_on_cancel')
+    awaited = [joint for joint in controller.joints if joint not in without('goal')]
+    ramp, last = (values.get(name) for name in ('constraints.decelerate_on_cancel', LAST_COMMAND))
+    # Name, whether it is so, joints.
+    table: tuple[tuple[str, Any, Sequence[str]], ...] = (
+        # Path tolerances alone stop a robot whose states no client can trust.
+        ('no_path_tolerance', unguarded, unguarded),
+        ('no_deceleration', ramp and unbraked, unbraked),
+        ('stops_at_once', ramp is not None and not ramp, ()),
+        ('ends_in_motion', values.get('allow_nonzero_velocity_at_trajectory_end'), ()),
+        ('waits_for_goal', awaited and not values.get('constraints.goal_time'), awaited),
+        ('starts_at_last_command', last and 'position' in controller.command_interfaces, ()),
+        ('open_loop', values.get('open_loop_control'), ()),
+    )
+    for name, applies, of in table:
+        if applies:
+            yield finding(name, of, controller=controller.name)
+
+
+def manager_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
+    """Check what controller_manager says of controllers and hardware."""
+    manager, name = snapshot.manager, snapshot.controller_name
+    if manager is None:
+        yield finding('no_manager')
+        return
+    if manager.obstacle:
+        yield finding('manager_unanswered', reason=manager.obstacle)
+    for text in manager.warnings:
+        yield finding('manager_warning', text=text)
+    for hardware, state in manager.hardware.items():
+        if state != 'active':
+            yield finding('hardware_inactive', hardware=hardware, state=state)
+    if manager.hardware and set(manager.hardware.values()) == {'active'}:
+        yield finding('hardware_active', hardware=tuple(manager.hardware))
+    for other, kind in manager.types.items():
+        known = manager.controllers.get(other)
+        if kind == _BROADCASTER and known != 'active':
+            yield finding('broadcaster_inactive', controller=other, state=str(known))
+    if (own := manager.controllers.get(name, 'active')) == 'active':
+        return
+    # Who has the joints instead.
+    for other, interfaces in manager.claimed.items():
+        held = {interface.partition('/')[0] for interface in interfaces}
+        if other != name and held & set(snapshot.joints):
+            yield finding('joints_taken', controller=name, state=own, other=other)
+
+
+# Topics on which a robot that is up is heard.
+HEARD = ('joint_states', 'controller_state', 'robot_description')
+
+
+def network_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
+    """Check that there is anybody, and who could be."""
+    environment = snapshot.environment
+    chosen = environment.get('ROS_AUTOMATIC_DISCOVERY_RANGE') or 'SUBNET'
+    if environment.get('ROS_LOCALHOST_ONLY') == '1':
+        chosen = 'LOCALHOST'
+        yield finding('localhost_only')
+    where = {'domain': environment.get('ROS_DOMAIN_ID') or '0', 'range': chosen}
+    if not snapshot.nodes:
+        yield finding('no_nodes', **where)
+        return
+    yield finding('nodes_heard', count=len(snapshot.nodes), **where)
+    if chosen in ('SUBNET', 'SYSTEM_DEFAULT') and environment.get('ROS_SECURITY_ENABLE') != 'true':
+        yield finding('open_network')
+    # Nodes that are seen, and nothing of what they publish.
+    heard = snapshot.joint_states or snapshot.controller_states or snapshot.descriptions
+    silent = [topic.name for topic in map(snapshot.topic, HEARD) if topic.publishers]
+    if not heard and len(silent) > 1:
+        yield finding('no_messages', topics=silent)
+
+
+def quality_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
+    """Check who cannot be connected although the topic is the same."""
+    for topic in snapshot.topics.values():
+        pairs = itertools.product(topic.publishers, topic.subscribers)
+        lacks = {(p.node, r.node): text for p, r in pairs if (text := incompatibility(p, r))}
+        for (publisher, reader), text in lacks.items():
+            ends = {'reader': reader, 'publisher': publisher}
+            yield finding('quality_mismatch', topic=topic.name, lacks=text, **ends)
+    description = snapshot.topic('robot_description')
+    if late := [end.node for end in description.publishers if not end.latched]:
+        yield finding('not_latched', node=late[0], topic=description.name)
+
+
+def incompatibility(publisher: Endpoint, reader: Endpoint) -> str:
+    """Say what a subscription asks for and a publisher does not offer, '' when they connect."""
+    lacks = ['reliable messages'] * (reader.reliable and not publisher.reliable)
+    lacks += ['earlier messages (transient_local)'] * (reader.latched and not publisher.latched)
+    return ' and '.join(lacks)
+
+
+def client_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
+    """Check that a session would be alone with the robot, and each topic of one publisher."""
+    name = snapshot.controller_name
+    sessions, commands, goals = (
+        snapshot.topic(key) for key in ('excitation_session', 'joint_trajectory', 'goals')
+    )
+    if sessions.publishers:
+        yield finding('session_runs', nodes=sessions.publishing_nodes, controller=name)
+    elif snapshot.running_goals:
+        yield finding('goal_runs', controller=name)
+    if nodes := commands.publishing_nodes:
+        yield finding('commanded_by_topic', nodes=nodes, controller=name, topic=commands.name)
+    in_sessions = {end.node for end in sessions.publishers}
+    if others := sorted({end.node for end in goals.subscribers} - in_sessions):
+        yield finding('other_clients', nodes=others, controller=name)
+    if not (sessions.publishers or commands.publishers or snapshot.running_goals):
+        yield finding('alone', controller=name)
+    # Each topic of the robot has one publisher.
+    streams, publishers = snapshot.joint_states, snapshot.topic('joint_states').publishers
+    names = [joint for stream in streams for joint in stream.joints]
+    shared = len(streams) == 1 or len(set(names)) < len(names)
+    for rival, key, count, shows in (
+        ('rival_publishers', 'joint_states', len(publishers), streams and shared),
+        ('several_descriptions', 'robot_description', len(snapshot.descriptions), True),
+    ):
+        if count > 1 and shows:
+            topic = snapshot.topic(key)
+            yield finding(rival, count=count, topic=topic.name, nodes=topic.publishing_nodes)
+
+
+# A minute of seven joints at 1 kHz, with the controller's states, takes about 60 MB: room for
+# a session, and for a day of them [B].
+LEAST_SPACE, ENOUGH_SPACE = 200e6, 2e9
+
+
+def disk_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
+    """Check the folder of the recorder, should it run on this machine."""
+    disk = snapshot.disk
+    if disk is None:
+        return
+    if disk.obstacle:
+        yield finding('not_writable', reason=disk.obstacle)
+        return
+    severity = Severity.OK
+    if disk.free < ENOUGH_SPACE:
+        severity = Severity.ERROR if disk.free < LEAST_SPACE else Severity.WARNING
+    setting = 'recorder.folder' if severity else None
+    space = finding('disk_space', free=disk.free / 1e9, folder=disk.folder, setting=setting)
+    yield space.at(severity)

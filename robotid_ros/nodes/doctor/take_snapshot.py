@@ -4,6 +4,8 @@ from collections.abc import Iterable
 import contextlib
 from dataclasses import replace
 import os
+from pathlib import Path
+import shutil
 import time
 from typing import Any
 
@@ -21,7 +23,8 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from ...exceptions import ConfigurationError, ControllerError, RobotIdError
+from ...exceptions import ConfigurationError, ControllerError, FileError, RobotIdError
+from ...files.atomic import expect_writable
 from ...files.configuration import Configuration, read_urdf
 from ...files.formats.joint_table import JointTable
 from ..common.batched_subscription import BatchedSubscription
@@ -35,13 +38,22 @@ from ..common.controller import (
     STATE,
 )
 from ..common.messages import is_well_formed, one_line, stack_joint_states, to_nanoseconds
+from ..common.runtime import lone_node
 from ..common.waiting import answer_of, wait_until
-from ..demo.session_client import lone_node
 from ..excitation.checks import RESERVATION, RUNNING
-from .graph_snapshot import ControllerStates, Endpoint, GraphSnapshot, ManagerState, Topic
-from .network_checks import ENVIRONMENT, look_at_disk
+from .graph_snapshot import ControllerStates, Disk, Endpoint, GraphSnapshot, ManagerState, Topic
 
 NODE = 'robotid_doctor'
+# Variables that decide who hears whom.
+ENVIRONMENT = (
+    'ROS_DOMAIN_ID',
+    'ROS_AUTOMATIC_DISCOVERY_RANGE',
+    'ROS_LOCALHOST_ONLY',
+    'ROS_STATIC_PEERS',
+    'ROS_SECURITY_ENABLE',
+    'RMW_IMPLEMENTATION',
+    'FASTDDS_BUILTIN_TRANSPORTS',
+)
 # How often what has arrived is taken [s]: half a second of 1 kHz fits into a queue many times.
 POLL_PERIOD = 0.02
 # Messages of a topic that may wait meanwhile, while answers are waited for: 20 s of 1 kHz; and
@@ -123,51 +135,47 @@ class GraphListener:
         except ControllerError:
             return None
 
-    def messages(self, topic: str) -> list[Any]:
-        """Return what has arrived on a topic, without what does not follow its type."""
+    def heard(self, topic: str) -> list[tuple[int, Any]]:
+        """Return when messages of a topic came [ns], and those that follow its type."""
         stream = self._streams[topic]
-        decoded = map(stream.decode, stream.recent)
-        return [message for message in decoded if message is not None]
+        decoded = ((sample.received, stream.decode(sample)) for sample in stream.recent)
+        return [(received, message) for received, message in decoded if message is not None]
 
     def joint_states(self) -> tuple[tuple[JointTable, ...], int]:
         """Sort joint states by the joints that they name; also returns how many are malformed."""
-        stream, malformed = self._streams['joint_states'], 0
         groups: dict[tuple[str, ...], list[tuple[int, Any]]] = {}
-        for sample in stream.recent:
-            message = stream.decode(sample)
-            if message is None or not is_well_formed(message) or not message.name:
-                malformed += 1
-            else:
-                key = tuple(sorted(message.name))
-                groups.setdefault(key, []).append((sample.received, message))
+        for sample in self.heard('joint_states'):
+            names = sample[1].name
+            if is_well_formed(sample[1]) and names:
+                groups.setdefault(tuple(sorted(names)), []).append(sample)
         tables = []
         for joints, samples in groups.items():
             received, messages = zip(*samples, strict=True)
             states = stack_joint_states(messages, joints)
             tables.append(replace(states, received=np.array(received, np.int64)))
+        count = sum(len(table.stamp) for table in tables)
+        malformed = len(self._streams['joint_states'].recent) - count
         return tuple(sorted(tables, key=lambda table: -len(table.stamp))), malformed
 
     def controller_states(self, controller: str) -> ControllerStates | None:
         """Return when a controller said its state, None where it did not."""
-        stream = self._streams[f'{controller}/{STATE}']
-        if not stream.recent:
+        heard = self.heard(f'{controller}/{STATE}')
+        if not heard:
             return None
-        last = stream.decode(stream.recent[-1])
-        received = np.array([sample.received for sample in stream.recent], np.int64)
-        return ControllerStates(received, bool(last is not None and len(last.output.effort)))
+        received = np.array([stamp for stamp, _ in heard], np.int64)
+        return ControllerStates(received, bool(len(heard[-1][1].output.effort)))
 
     def clock(self) -> np.ndarray:
         """Return when /clock was received, and the time it told (2, K) [ns]."""
-        times = [to_nanoseconds(message.clock) for message in self.messages('/clock')]
-        received = [sample.received for sample in self._streams['/clock'].recent][: len(times)]
-        return np.array([received, times], np.int64).reshape(2, -1)
+        rows = [(stamp, to_nanoseconds(told.clock)) for stamp, told in self.heard('/clock')]
+        return np.array(rows, np.int64).reshape(-1, 2).T
 
     def manager(self) -> ManagerState | None:
         """Ask controller_manager, None where it is not there."""
         if self._node.resolve_service_name(MANAGER) not in self.nodes():
             return None
         latest: dict[str, DiagnosticStatus] = {}
-        for message in self.messages('/diagnostics'):
+        for _, message in self.heard('/diagnostics'):
             latest.update({status.name: status for status in message.status})
         warnings = tuple(
             f'{status.name}: {" ".join(status.message.split())}'
@@ -239,6 +247,17 @@ def state_from_answers(
     )
 
 
+def look_at_disk(folder: str) -> Disk:
+    """Look whether a folder, which may be missing yet, can be written to."""
+    path = Path(folder).expanduser().absolute()
+    try:
+        expect_writable(path)
+        there = next(part for part in (path, *path.parents) if part.exists())
+        return Disk(str(path), '', shutil.disk_usage(there).free)
+    except (FileError, OSError) as error:
+        return Disk(str(path), str(error))
+
+
 def snapshot_of_graph(
     configuration: Configuration,
     *,
@@ -297,7 +316,7 @@ def snapshot_of_graph(
             'excitation_session': f'{name}/{RESERVATION}',
             'goals': f'{name}/{ACTION}/_action/feedback',
         }
-        goals = listener.messages(f'{name}/{GOALS}')
+        goals = [message for _, message in listener.heard(f'{name}/{GOALS}')]
         variables = {key: os.environ[key] for key in ENVIRONMENT if os.environ.get(key)}
         if domain is not None:
             variables['ROS_DOMAIN_ID'] = str(domain)
@@ -315,7 +334,7 @@ def snapshot_of_graph(
             joint_states=joint_states,
             malformed=malformed,
             controller_states=listener.controller_states(name),
-            descriptions=tuple({m.data: None for m in listener.messages('robot_description')}),
+            descriptions=tuple({m.data: None for _, m in listener.heard('robot_description')}),
             configured_description=urdf,
             running_goals=sum(s.status in RUNNING for s in goals[-1].status_list) if goals else 0,
             clock=listener.clock(),

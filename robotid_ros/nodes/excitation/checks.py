@@ -61,7 +61,7 @@ from ..common.controller import (
     SpeedScaling,
 )
 from ..common.messages import stamps_to_nanoseconds, values_of
-from ..common.processes import is_active, is_here
+from ..common.processes import is_alive
 from ..common.runtime import STEADY
 from ..common.waiting import run_in_executor, Silence, wait_until
 from .motion_clock import MotionClock
@@ -120,6 +120,10 @@ class Watchdog:
     now : time at which the watch begins [s, any monotonic clock]
     effort_reported : whether joint states hold efforts; else those that are commanded count
 
+    Attributes
+    ----------
+    effort_reported : the same, as far as is known now
+
     """
 
     def __init__(
@@ -131,7 +135,7 @@ class Watchdog:
         effort_reported: bool = True,
     ):
         self._settings, self.joints, self._locked = settings, robot.joints, robot.locked
-        self._effort_reported = effort_reported
+        self.effort_reported = effort_reported
         # Whether an effort other than 0 was ever measured, and is commanded now.
         self._sensed = self._commands_effort = False
         self._lower, self._upper = robot.limits.lower, robot.limits.upper
@@ -159,14 +163,9 @@ class Watchdog:
 
     def check_joint_states(self, states: JointTable, now: float, malformed: int = 0) -> None:
         """
-        Check what the sensors say since the last call, which may be nothing.
+        Check what the sensors say since the last call, which may be nothing, at a time [s].
 
-        Parameters
-        ----------
-        states : that can be read
-        now : time [s]
-        malformed : messages that cannot
-
+        So many messages were `malformed` meanwhile.
         """
         # A repeated stamp brings nothing new: it counts as silence.
         heard = bool(len(states.stamp)) and int(states.stamp[-1]) != self._stamp
@@ -182,8 +181,8 @@ class Watchdog:
             self._sensed = self._sensed or bool(np.nan_to_num(states.effort).any())
             if self._commands_effort and not self._sensed:
                 # A driver without sensors: at rest both may have been 0.
-                self._effort_reported = False
-            if self._effort_reported:
+                self.effort_reported = False
+            if self.effort_reported:
                 self._check_finite('effort', states.effort)
                 self._check_effort(states.stamp, states.effort)
                 self._check_effort_changes(states)
@@ -199,14 +198,7 @@ class Watchdog:
         raise SilentRobotError(text, self.joints)
 
     def check_locked(self, messages: Sequence[Any]) -> None:
-        """
-        Check that the joints that do not take part stand where the model has them.
-
-        Parameters
-        ----------
-        messages : sensor_msgs/JointState, well formed; some of them need not name these joints
-
-        """
+        """Check well-formed JointState: joints that do not take part stand as in the model."""
         for message in messages if self._locked else ():
             for name, position in zip(message.name, message.position, strict=False):
                 place = self._locked.get(name, position)
@@ -254,7 +246,7 @@ class Watchdog:
         effort = by_joint(message, message.output.effort, self.joints)
         if effort is not None:
             self._commands_effort = bool(effort.any())
-        if self._effort_reported:
+        if self.effort_reported:
             return
         if effort is None:
             raise RobotStateError(f'the controller publishes no commands any more: {NO_COMMANDS}')
@@ -319,13 +311,8 @@ class FrozenWatch:
     Finds a joint whose position is bitwise the same while its reference moves on.
 
     A joint that sticks is behind its reference, too, but not by five times as much as before; one
-    that has not moved yet may stick by more.
-
-    Parameters
-    ----------
-    joints : in the order of the arrays
-    sticking : (n,) that a reference moves at least [rad or m]
-
+    that has not moved yet may stick by more. A reference moves by `sticking` (n,) [rad or m] at
+    least before that is asked.
     """
 
     def __init__(self, joints: Sequence[str], sticking: Array):
@@ -340,16 +327,7 @@ class FrozenWatch:
         self._since, self._position, self._reference = np.full((3, len(self._joints)), np.nan)
 
     def check(self, stamp: float, position: Array, reference: Array, error: Array) -> None:
-        """
-        Check the newest states.
-
-        Parameters
-        ----------
-        stamp : of the joint states [s]
-        position : (n,), NaN before the first joint states
-        reference, error : (n,) of the controller
-
-        """
+        """Check stamp [s] and position (n,), NaN before the first, with the controller's (n,)."""
         changed = position != self._position
         self._first = np.where(np.isnan(self._first), position, self._first)
         self._travel = np.fmax(self._travel, np.abs(position - self._first))
@@ -375,13 +353,8 @@ class VelocityWatch:
     """
     Finds a joint whose velocity differs from that of its positions by more than its limit.
 
-    One that is always zero, or smoothed, does not differ by so much.
-
-    Parameters
-    ----------
-    joints : in the order of the arrays
-    limit : (n,) velocities that they cannot have [rad/s or m/s]
-
+    One that is always zero, or smoothed, does not differ by so much. `limit` (n,) holds velocities
+    that the joints cannot have [rad/s or m/s].
     """
 
     def __init__(self, joints: Sequence[str], limit: Array):
@@ -431,15 +404,9 @@ def describe_violation(
 
     On the way a controller stops at the first state beyond a tolerance, at the end with the last
     one whose reference is still there. From the next state on it holds what it measured: whoever
-    brakes is away from that, whichever joint was the reason.
-
-    Parameters
-    ----------
-    states : well formed, since the motion was sent, oldest first; some may be lost
-    joints : in the order of the arrays
-    tolerance : (n,) [rad or m]
-    end : (n,) where the motion ends, if the violated tolerance is that of the end
-
+    brakes is away from that, whichever joint was the reason. `states` are well formed and those
+    since the motion was sent, oldest first; `tolerance` is (n,) [rad or m], and `end` (n,) where
+    the motion ends, if that tolerance is violated.
     """
 
     def values(point: Any, state: Any) -> Array:
@@ -471,13 +438,8 @@ class ReferenceWatch:
     Compares the controller's reference with the motion that was sent.
 
     A trajectory on its topic replaces the one of a goal, which then ends well: nobody has checked
-    where that goes. The topic's publisher may be one that nobody here has heard of yet.
-
-    Parameters
-    ----------
-    points : the motion
-    tolerance : (n,) how far the reference may be from it [rad or m]
-
+    where that goes. The topic's publisher may be one that nobody here has heard of yet. The
+    reference may be as far from the `points` as `tolerance` (n,) says [rad or m].
     """
 
     def __init__(self, points: Waypoints, tolerance: Array):
@@ -488,16 +450,7 @@ class ReferenceWatch:
         self._left = np.empty(0)
 
     def check(self, states: Sequence[Any], clock: MotionClock, now: float) -> None:
-        """
-        Compare the newest of the controller's states.
-
-        Parameters
-        ----------
-        states : that the clock has taken in
-        clock : time within the motion
-        now : time [s, any monotonic clock]
-
-        """
+        """Compare the newest of the states that the clock has taken in, at a time [s]."""
         # At another speed than the planned one the time within the motion is not exact.
         known = clock.start is not None and clock.exact and not clock.speed
         if not states or not known or now < self._compared + PERIOD:
@@ -559,12 +512,8 @@ class RecorderWatch:
     """
     Watches the recorder's heartbeat: a motion that nobody records is worth nothing.
 
-    Its methods raise `RecordingError` when nothing is recorded.
-
-    Parameters
-    ----------
-    node, session : which has to be recorded, a bag of an earlier session does not count
-
+    Its methods raise `RecordingError` when nothing of the session is recorded: a bag of an earlier
+    one does not count.
     """
 
     def __init__(self, node: Node, session: str):
@@ -601,7 +550,8 @@ class RecorderWatch:
         silence = self._silence.update(time.monotonic(), heard=self._read())
         if not self._is_recording():
             raise RecordingError(f'the robot was stopped, {self._why()}')
-        if silence > BUSY_SILENCE or (silence > LONGEST_SILENCE and not self._is_alive()):
+        # On another machine, it is not known to run.
+        if silence > BUSY_SILENCE or (silence > LONGEST_SILENCE and not is_alive(self._values)):
             raise RecordingError(
                 f"the robot was stopped, the recorder has been silent on '{HEARTBEAT}' for "
                 f'{silence:.2f} s: is it still running?'
@@ -619,10 +569,6 @@ class RecorderWatch:
             self._state, self._message = self._values.get('state', ''), message.message
         return bool(newest)
 
-    def _is_alive(self) -> bool:
-        """Whether the recorder is known to run: on another machine it is not."""
-        return is_here(self._values) and is_active(int(self._values['pid']))
-
     def _is_recording(self) -> bool:
         return self._state == 'recording' and self._values.get('session') == self._session
 
@@ -637,12 +583,6 @@ class OtherClients:
 
     Two sessions that begin in the same instant may find each other, and both end; should neither
     know of the other yet, the later goal preempts the earlier one, whose session then ends.
-
-    Parameters
-    ----------
-    node : of the session
-    controller : its name
-
     """
 
     def __init__(self, node: Node, controller: str):

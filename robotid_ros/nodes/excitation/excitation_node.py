@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from functools import partial
+from queue import SimpleQueue
 import threading
 import time
 from typing import Any
@@ -11,7 +12,6 @@ import uuid
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from rclpy.task import Future
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
@@ -23,14 +23,13 @@ from ...exceptions import RobotIdError, SilentRobotError, TrajectoryError
 from ...files.configuration import read_urdf
 from ...node_settings import ExcitationNodeSettings
 from ..common import runtime
-from ..common.controller import ControllerClient
 from ..common.messages import format_seconds, one_line, State, values_of
-from ..common.runtime import LATCHED, serve, STEADY, WorkerNode
+from ..common.runtime import in_thread, LATCHED, serve, STEADY, WorkerNode
 from .rehearsal import Rehearsals
 from .session import Session
 from .session_design import check_design, SessionDesign
 from .supervisor import SessionContext
-from .trajectory_goal import TrajectoryActionClient
+from .trajectory_goal import TrajectoryClient
 from .verifications import KINDS, Verifications
 from .views import Preview, workspace_markers
 
@@ -71,8 +70,7 @@ class Excitation(WorkerNode):
         self._workspace_frame = ''
         self.subscribe_description()
         name, timeout = self.settings.controller, self.settings.timeout
-        self._controller = ControllerClient(self, name, timeout)
-        self._action = TrajectoryActionClient(self, name, timeout)
+        self._controller = TrajectoryClient(self, name, timeout)
         group = MutuallyExclusiveCallbackGroup()
         self._preview = Preview(self, group)
         self._rehearsals = Rehearsals(self, self._controller)
@@ -86,11 +84,9 @@ class Excitation(WorkerNode):
             jobs[kind] = partial(self._run_verification, kind), 'verifying'
         for name, (job, what) in jobs.items():
             # A request that waits for its answer holds up those of its own service alone.
-            own = MutuallyExclusiveCallbackGroup()
-            callback, queue = partial(self._on_job, job, what), SERVICE_QUEUE
-            self.create_service(
-                Trigger, f'~/{name}', callback, qos_profile=queue, callback_group=own
-            )
+            own, callback = MutuallyExclusiveCallbackGroup(), partial(self._on_job, job, what)
+            queue = {'qos_profile': SERVICE_QUEUE, 'callback_group': own}
+            self.create_service(Trigger, f'~/{name}', callback, **queue)
         for name, work in (('stop', self._stop_all), ('show', self._show)):
             serve(self, name, work, qos_profile=SERVICE_QUEUE, callback_group=group)
         self._moving: tuple[str, str, dict[str, Any]] | None = None
@@ -121,12 +117,12 @@ class Excitation(WorkerNode):
     async def _on_job(
         self, job: Job, what: str, _: Trigger.Request, response: Trigger.Response
     ) -> Trigger.Response:
-        """Start a job; answer when it has accepted the request, or with why it has not."""
-        answer: Future = Future(executor=self.executor)
-        if not self._start_job(job, answer):
+        """Start a job at once; answer when it has accepted the request, or why it has not."""
+        refusals = SimpleQueue[str]()
+        if not self._start_job(job, refusals.put):
             response.message = 'busy: call ~/stop first'
             return response
-        refusal = await answer
+        refusal = await in_thread(self, refusals.get)
         response.success, response.message = not refusal, refusal or f'{what}: see ~/state'
         return response
 
@@ -143,7 +139,7 @@ class Excitation(WorkerNode):
             raise TrajectoryError(f'{what} first')
         return f'see ~/preview for {self._preview.play(plan, self.settings.rate):g} s'
 
-    def _start_job(self, job: Job, answer: Future | None = None) -> bool:
+    def _start_job(self, job: Job, answer: Callable[[str], None] = lambda _: None) -> bool:
         """Start a job in the worker thread unless one runs; its `answer` is why not, or ''."""
         with self._lock:
             if self.busy:
@@ -152,31 +148,24 @@ class Excitation(WorkerNode):
             self._session = uuid.uuid4().hex
             self._stop.clear()
             self._preview.stop()
-            self.start_worker(self._run_job, job, answer or Future())
+            self.start_worker(self._run_job, job, answer)
             return True
 
-    def _run_job(self, job: Job, answer: Future) -> None:
+    def _run_job(self, job: Job, answer: Callable[[str], None]) -> None:
         """Run a job; whatever goes wrong becomes the state 'failed' with one sentence."""
-
-        def give_answer(refusal: str = '') -> None:
-            if not answer.done():
-                answer.set_result(refusal)
-                if self.executor is not None:
-                    self.executor.wake()
-
         try:
-            state, text = job(give_answer)
+            state, text = job(lambda: answer(''))
         except Exception as error:
             state, text = State.FAILED, one_line(error)
             if isinstance(error, SilentRobotError):
-                why = self._action.hardware.explain_silence(error.joints)
+                why = self._controller.hardware.explain_silence(error.joints)
                 text = f'{text} ({why})' if why else text
             if not isinstance(error, RobotIdError):
                 raise
         finally:
             self.busy = False
             self._publish_session_state(state, text, {})
-            give_answer(text if state is State.FAILED else '')
+            answer(text if state is State.FAILED else '')
             if state is State.FAILED:
                 self.get_logger().error(text)
 
@@ -214,7 +203,7 @@ class Excitation(WorkerNode):
             if plan is None:
                 plan = self._design.make(urdf)
                 check_design(plan)
-            session.run(plan)
+            session.run_design(plan)
         return State.DONE, 'the robot has moved through its trajectories'
 
     def _run_verification(self, kind: str, accept: Accept) -> tuple[State, str]:
@@ -253,7 +242,6 @@ class Excitation(WorkerNode):
             session=self._session,
             stop=self._stop,
             controller=self._controller,
-            action=self._action,
             accept=accept,
             known=self._known,
         )

@@ -8,7 +8,8 @@ A controller goes on with its goal when the client is gone. The guardian holds t
 pipe: it reads each goal before the goal is sent (`goal <uuid>`), signs of life from the loop that
 watches the robot (`beat`), and when the goal has ended (`done`). When the pipe closes while a goal
 runs, or the excitation is suspended (SIGSTOP) or silent, it says why and calls the action's cancel
-service until the controller confirms. Parameters of the controller that are on trial (`restore
+service until the controller confirms; for the goal before, too, where that was to be replaced and
+the newer one may not have come. Parameters of the controller that are on trial (`restore
 <name> <value>`, until `keep`) are set back after that, and whenever the pipe closes.
 
 `Guardian` is the excitation's end of the pipe; `main` is the process, in a session of its own,
@@ -52,6 +53,8 @@ _REASONS = {
 # [s]: 3 are usual, and 15 on a busy machine, but some hung for two minutes where many nodes joined
 # the graph at once.
 FIRST_ATTEMPT = 15.0
+# How long a process may take that starts Python and joins the graph, on a busy machine [s].
+START_TIMEOUT = 45.0
 # How often a sign of life is given at the most [s].
 BEAT_PERIOD = 0.05
 # How long the guardian looks for the controller's cancel service before it gives up [s].
@@ -240,28 +243,29 @@ def _guard(
     prefer_threads(True)
     _say(READY)
     trial: dict[str, float] = {}
-    goal, reason = _watch(process, trial)
+    goals, reason = _watch(process, trial)
     _say(reason)
     done, what = True, f'the {name} node is {reason}'
-    if goal is not None and switch:
+    if goals and switch:
         active, _ = switch
         for _ in range(SWITCHES):
             request = switch_request(*switch)
-            done = _ask_until(node, client, request, lambda answer: answer.ok)
+            done = _ask_until(node, client, [request], lambda answer: answer.ok)
             time.sleep(ANSWER_TIMEOUT)
         _log(node, what, done, f"'{active}' is active again", f"'{active}' could not be activated")
-    elif goal is not None:
-        request = CancelGoal.Request()
-        request.goal_info.goal_id.uuid = list(goal.bytes)
+    elif goals:
+        cancels = [CancelGoal.Request() for _ in goals]
+        for goal, cancel in zip(goals, cancels, strict=True):
+            cancel.goal_info.goal_id.uuid = list(goal.bytes)
         # A goal that is unknown may still be on its way.
         ended = CancelGoal.Response.ERROR_NONE, CancelGoal.Response.ERROR_GOAL_TERMINATED
-        done = _ask_until(node, client, request, lambda answer: answer.return_code in ended)
+        done = _ask_until(node, client, cancels, lambda answer: answer.return_code in ended)
         _log(node, what, done, 'its motion was cancelled', 'its motion could not be cancelled')
     if trial:
         parameters = [Parameter(k, Parameter.Type.DOUBLE, v) for k, v in trial.items()]
         back = SetParametersAtomically.Request()
         back.parameters = [parameter.to_parameter_msg() for parameter in parameters]
-        are_back = _ask_until(node, setter, back, lambda answer: answer.result.successful)
+        are_back = _ask_until(node, setter, [back], lambda answer: answer.result.successful)
         gains = "the controller's gains are"
         _log(node, what, are_back, f'{gains} back', f'{gains} not back')
         done = done and are_back
@@ -292,25 +296,29 @@ def _say(word: str) -> None:
         os.write(sys.stdout.fileno(), f'{word}\n'.encode())
 
 
-def _ask_until(node: Node, client: Client, request: Any, confirms: Callable[[Any], bool]) -> bool:
-    """Ask again and again, for a while, until an answer confirms; return whether one did."""
-    end = time.monotonic() + CANCEL_RETRY_TIME
-    while time.monotonic() < end:
-        future = client.call_async(request)
-        rclpy.spin_until_future_complete(node, future, timeout_sec=ANSWER_TIMEOUT)
-        if future.done() and (answer := future.result()) and confirms(answer):
-            return True
-        time.sleep(RETRY_PERIOD)
-    return False
+def _ask_until(
+    node: Node, client: Client, requests: list[Any], confirms: Callable[[Any], bool]
+) -> bool:
+    """Ask again and again, for a while, until each is confirmed; return whether one was."""
+    end, count = time.monotonic() + CANCEL_RETRY_TIME, len(requests)
+    while requests and time.monotonic() < end:
+        futures = [client.call_async(request) for request in requests]
+        for future in futures:
+            rclpy.spin_until_future_complete(node, future, timeout_sec=ANSWER_TIMEOUT)
+        answers = [future.result() if future.done() else None for future in futures]
+        asked = zip(requests, answers, strict=True)
+        if requests := [request for request, a in asked if not (a and confirms(a))]:
+            time.sleep(RETRY_PERIOD)
+    return len(requests) < count
 
 
-def _watch(client: int, trial: dict[str, float]) -> tuple[uuid.UUID | None, str]:
+def _watch(client: int, trial: dict[str, float]) -> tuple[list[uuid.UUID], str]:
     """
-    Read the pipe until its end or until nobody watches a goal; return that goal and why.
+    Read the pipe until its end or until nobody watches a goal; return what runs and why.
 
     `trial` holds the parameters to set back then, by name.
     """
-    goal, silence = None, None
+    goals, silence = list[uuid.UUID](), None
     while (lines := _read_lines(LOOK_PERIOD)) is not None:
         now = time.monotonic()
         for line in lines:
@@ -324,14 +332,15 @@ def _watch(client: int, trial: dict[str, float]) -> tuple[uuid.UUID | None, str]
                 key, _, value = name.partition(' ')
                 trial[key] = float(value)
             else:
-                goal, silence = uuid.UUID(hex=name) if word == 'goal' else None, None
-        if goal is None:
+                goals = [*goals[-1:], uuid.UUID(hex=name)] if word == 'goal' else []
+                silence = None
+        if not goals:
             continue
         if is_suspended(client):
-            return goal, SUSPENDED
+            return goals, SUSPENDED
         if silence is not None and silence.update(now, heard=bool(lines)) > LONGEST_SILENCE:
-            return goal, SILENT
-    return goal, GONE
+            return goals, SILENT
+    return goals, GONE
 
 
 def _read_lines(timeout: float) -> list[str] | None:

@@ -1,9 +1,15 @@
-"""What robot and controller said during a motion: kept as it came, and read afterwards."""
+"""
+What robot and controller said during a motion, and what an identified model makes of it.
+
+To read the messages of a motion takes seconds, in which the robot has to be watched: that is for a
+process of its own.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +17,21 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from ...core.arrays import Array
+from ...core.excitation.trajectory import Waypoints
+from ...core.identification_settings import GainProposalSettings, IdentificationSettings
+from ...core.model import build_robot, Robot, RobotSettings
 from ...core.signals.recording import Recording
 from ...core.timing.update_rate import observed_update_rate
+from ...core.verification.feed_forward import REST, with_feed_forward
+from ...core.verification.gains import GainProposal, loop_delay, propose_gains, smallest_step
 from ...core.verification.tracking import Tracking
-from ...exceptions import RobotStateError
+from ...exceptions import FileError, RobotStateError
 from ...files.formats.joint_table import JointTable
-from ..common.controller import by_joint, is_well_formed_state, STATE_TYPE
-from ..common.messages import is_well_formed, stack_joint_states, stamps_to_nanoseconds
+from ...files.results import chosen_settings, Results
+from ...files.results_file import read_results
+from ...files.verification import EffortRow
+from ..common.controller import by_joint, ControllerDescription, is_well_formed_state, STATE_TYPE
+from ..common.messages import stack_joint_states, stamps_to_nanoseconds
 
 # States of a motion that must be there: lost ones are no reason to doubt a root mean square.
 LEAST_STATES = 50
@@ -25,12 +39,7 @@ LEAST_STATES = 50
 
 @dataclass(frozen=True)
 class MotionLog:
-    """
-    Serialised messages, and the stamps between which they count, on the robot's clock [ns].
-
-    To read those of a motion takes seconds, in which the robot has to be watched: that is for a
-    process of its own.
-    """
+    """Serialised messages, and the stamps between which they count, on the robot's clock [ns]."""
 
     joints: tuple[str, ...]
     states: list[bytes]
@@ -96,8 +105,7 @@ class MotionLog:
 
     @cached_property
     def _measured(self) -> JointTable:
-        joint_states = _decode(self.joint_states, JointState)
-        return stack_joint_states(list(filter(is_well_formed, joint_states)), self.joints)
+        return stack_joint_states(_decode(self.joint_states, JointState), self.joints)
 
     def _samples(self) -> tuple[NDArray[np.int64], Array, Array]:
         """Stamps, positions, efforts: commanded ones where joint states hold none."""
@@ -128,3 +136,102 @@ def _decode(messages: Sequence[bytes], message_type: type) -> list[Any]:
 
 def _seconds(nanoseconds: NDArray[np.int64]) -> Array:
     return np.asarray(nanoseconds * 1e-9, np.float64)
+
+
+class VerifiedModel(NamedTuple):
+    """
+    Identified parameters on their model.
+
+    Parameters
+    ----------
+    folder : of the results
+    results : as they are in the files
+    robot : with the friction that was chosen
+    chi : (p,) standard parameters that give the identified torques, others zero
+    consistent : (p,) standard parameters of bodies that can exist
+
+    """
+
+    folder: Path
+    results: Results
+    robot: Robot
+    chi: Array
+    consistent: Array
+
+
+def load_model(folder: Path, urdf: str, settings: RobotSettings) -> VerifiedModel:
+    """
+    Read the results in a folder onto the robot that is here, of `urdf` and `settings`.
+
+    Raises
+    ------
+    FileError : there are none, or of another robot
+
+    """
+    results = read_results(folder)
+    robot = build_robot(urdf, chosen_settings(settings, results))
+    if results.joints not in (robot.joints, robot.recorded_joints):
+        raise FileError(
+            f"'{folder}' is about {', '.join(results.joints)}, the robot has "
+            f'{", ".join(robot.joints)}: identify it, or name the folder of its results'
+        )
+    full = {entry.name: entry.value for entry in results.standard}
+    chi, consistent = (
+        np.array([values.get(p.name, 0.0) for p in robot.parameters])
+        for values in (results.minimal_parameters, full)
+    )
+    return VerifiedModel(folder, results, robot, chi, consistent)
+
+
+def read_present_run(
+    log: MotionLog,
+    rate: float,
+    points: Waypoints,
+    model: VerifiedModel,
+    settings: IdentificationSettings,
+) -> tuple[Tracking, tuple[EffortRow, ...], Waypoints]:
+    """
+    Read a motion without feed-forward, predict its efforts, and add the feed-forward.
+
+    `rate` is that of the controller by its parameter, 0 where that does not say [Hz]. Returns the
+    tracking errors, how well efforts are predicted (0 where a joint does not move), and the motion
+    with feed-forward. A motion that was recorded too poorly is a `RobotIdError`.
+    """
+    from ...core.pipeline.validation import validate
+
+    robot = model.robot
+    found = validate(log.recording(), robot, model.chi, settings)
+    period = 1.0 / log.update_rate(rate)
+    shares = np.nan_to_num(found.moving_residual).tolist()
+    rows = zip(units(robot, ('N·m', 'N')).items(), shares, found.rms.tolist(), strict=True)
+    efforts = tuple(EffortRow(*unit, share, rms) for unit, share, rms in rows)
+    points = with_feed_forward(points, robot, model.chi, period)
+    return log.tracking(), efforts, points
+
+
+def units(robot: Robot, names: tuple[str, str] = ('rad', 'm')) -> dict[str, str]:
+    """Return the unit of each joint: the first name of those that turn, the second of slides."""
+    return {j: names[bool(p)] for j, p in zip(robot.joints, robot.prismatic, strict=True)}
+
+
+def propose_after_run(
+    log: MotionLog,
+    description: ControllerDescription,
+    points: Waypoints,
+    model: VerifiedModel,
+    wanted: GainProposalSettings,
+) -> tuple[Tracking, GainProposal]:
+    """Return the errors of a motion between rests that was run, and gains proposed for it."""
+    rate = log.update_rate(description.rate)
+    time = np.arange(round(REST * rate), round((points.duration - REST) * rate)) / rate
+    proposal = propose_gains(
+        model.robot,
+        model.consistent,
+        replace(description, rate=rate),
+        points.q,
+        points.sample(time),
+        wanted,
+        delay=loop_delay(model.results.findings),
+        resolution=smallest_step(log.recording().position),
+    )
+    return log.tracking(), proposal

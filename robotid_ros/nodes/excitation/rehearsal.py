@@ -36,15 +36,7 @@ GRACE = 300.0
 
 
 class Rehearsals:
-    """
-    Runs sessions on twins and remembers of which motions that went well, on `~/rehearsal`.
-
-    Parameters
-    ----------
-    node : whose executor spins
-    controller : the one that moves the robot
-
-    """
+    """Runs sessions on twins and remembers of which motions that went well, on `~/rehearsal`."""
 
     def __init__(self, node: ConfiguredNode, controller: ControllerClient):
         self._node, self._controller = node, controller
@@ -161,13 +153,7 @@ def rehearse(
     """
     Run a twin's session to its end; in a process of its own, see `run_in_process`.
 
-    Parameters
-    ----------
-    config : the twin's configuration, see `write_twin`
-    folder : of its recording and results
-    time_limit : longest time [s]
-    progress : called with the share that is done and what is being done
-
+    `progress` is called with the share that is done and what is being done.
     """
     # Only the worker imports what it needs, the node starts without.
     from ..demo.demo import Demo
@@ -199,23 +185,12 @@ def write_twin(
     drives: SimulatedDrives | None = None,
 ) -> Path:
     """
-    Write the configuration of a session that a twin of the present robot runs.
+    Write the configuration of a session that a twin of the present robot runs; return its file.
 
-    Parameters
-    ----------
-    folder : for the twin's files
-    values : groups of the robot's own configuration; its group `simulation`, where it has one,
-        says what cannot be read from the robot (friction, rotor inertias, noise)
-    urdf : description of the robot
-    design : what will be run
-    controller : the real one, whose gains, tolerances and rate the twin has
-    positions : where the joints are now [rad or m], by name in the robot's order
-    drives : a guess, in the same order, where the group `simulation` says nothing of them
-
-    Returns
-    -------
-    The configuration file.
-
+    `values` are groups of the robot's own configuration; its group `simulation`, where it has one,
+    says what cannot be read from the robot (friction, rotor inertias, noise), else `drives` do, a
+    guess. Gains, tolerances and rate are the controller's; `positions` are those of the joints now
+    [rad or m], by name in the robot's order, which is that of the drives.
     """
     description, trajectory = folder / DESCRIPTION, folder / TRAJECTORY
     write_text(description, urdf)

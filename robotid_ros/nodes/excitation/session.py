@@ -24,19 +24,20 @@ from ...node_settings import ExcitationNodeSettings
 from ..common.controller import check_controller, ControllerDescription
 from ..common.messages import State
 from ..common.processes import prefer_threads
-from .motion_clock import MotionClock
-from .supervisor import SessionContext, Supervisor
+from .guardian import START_TIMEOUT
+from .supervisor import GoalPhase, SessionContext, Supervisor
 
-# A process that starts Python and joins the graph, on a machine that is busy [s].
-GUARDIAN_START_TIMEOUT = 45.0
 # Speed that an approach takes for the limit of joints that have none, or a higher one [rad/s].
 MAX_APPROACH_VELOCITY = 10.0
 # What may lie between the position that is held and the first one of a motion [rad or m]: the
 # torque steps by so much times the gain.
 MAX_STEP = 1e-4
+# How long the recorder may take at least until the robot's states arrive, to which it subscribes
+# when a session begins [s]: 2.2 were seen on a quiet machine.
+OPENING_TIME = 15.0
 
 
-class Session:
+class Session(Supervisor):
     """
     Moves a robot, once all that needs no design is checked; `close` in any case.
 
@@ -48,48 +49,46 @@ class Session:
 
     Attributes
     ----------
-    supervisor : runs motions and watches
     description : what the controller said when it was checked last
 
     """
 
     def __init__(self, context: SessionContext):
-        self.context = context
         self._scene = CollisionScene(context.robot, context.settings.workspace)
         check_accepted(self._scene.unchecked, context.settings, context.node.get_logger())
         context.accept()
-        self.supervisor = Supervisor(context)
+        super().__init__(context)
         # From here on: robot and controller are discovered in these threads, too.
         prefer_threads(True)
         try:
-            self.description = self.check()
-            timeout = max(context.settings.timeout, GUARDIAN_START_TIMEOUT)
-            self.supervisor.guardian.wait_ready(timeout)
+            self.description = self.check_robot()
+            timeout = max(context.settings.timeout, START_TIMEOUT)
+            self.guardian.wait_ready(timeout)
         except BaseException:
             self.close()
             raise
 
     def close(self) -> None:
         """Let go of everything; a goal that still runs is cancelled by the guardian."""
-        self.supervisor.close()
+        super().close()
         prefer_threads(False)
 
-    def check(self) -> ControllerDescription:
+    def check_robot(self) -> ControllerDescription:
         """Check robot, controller, recorder and other clients as they are now."""
-        context = self.context
-        self.supervisor.check_alone()
-        self.description = context.controller.describe()
-        self.supervisor.gains.expect(self.description.values)
-        check_controller(self.description, context.robot)
-        context.action.wait_for_server()
-        self.supervisor.check_ready()
+        self.others.check_alone()
+        controller = self.context.controller
+        self.description = controller.describe()
+        self.gains.expect(self.description.values)
+        check_controller(self.description, self.context.robot)
+        controller.wait_for_server()
+        self.check_ready()
         return self.description
 
     def check_motion(self, motion: Waypoints) -> None:
         """Check a motion between its points too; raises `TrajectoryError`."""
         check_trajectory(self.context.robot, motion, self.context.settings, scene=self._scene)
 
-    def run(self, design: Design) -> None:
+    def run_design(self, design: Design) -> None:
         """Run the excitation, then the validation, each after an approach and a rest."""
         settings = self.context.settings
         most = settings.until.most_periods(settings.periods, design.trajectory.period)
@@ -100,36 +99,34 @@ class Session:
         for motion in points:
             self.check_motion(motion)
         # Again: a design takes minutes, and by now who began in the same instant is known, too.
-        self.check()
+        self.check_robot()
         for motion, (state, _, periods) in zip(points, motions, strict=True):
             self.move_to(State.APPROACHING, motion.q[0], f'moving to the start of {state.value}')
-            if state is State.EXCITING:
-                self._excite(motion, periods)
-            else:
-                self.supervisor.run(state, motion, periods, state.value)
+            self._run_periods(motion, GoalPhase(state, state.value, periods, motion.duration))
             # What follows is not part of the phase any more, though the robot still settles.
-            self.supervisor.publish_standing(State.APPROACHING, 1.0)
-            self.supervisor.wait_at_rest()
+            self.publish_standing(State.APPROACHING, 1.0)
+            self.wait_at_rest()
 
-    def _excite(self, motion: Waypoints, periods: int) -> None:
+    def _run_periods(self, motion: Waypoints, phase: GoalPhase) -> None:
         """
         Run the periods of a motion, each a goal that ends at rest, until enough is known.
 
         Where nobody follows the motion, or no longer, all periods that are left are one goal.
         """
-        state, clocks, done = State.EXCITING, tuple[MotionClock, ...](), 0
+        done, periods = 0, phase.periods
         while done < periods:
             known = self.context.known()
             if done and known.get('enough') == 'True':
-                self.supervisor.end_early(state, state.value, clocks)
+                *before, last = phase.before
+                seconds = sum(clock.duration for clock in phase.before)
+                ended = phase._replace(periods=done, duration=seconds, before=before)
+                self.publish_motion(ended, last, last.duration)
                 text = f'enough is known after {done} of {periods} periods'
                 self.context.node.get_logger().info(text)
                 return
             count = 1 if known.get('following') == 'True' else periods - done
-            goal = motion.leading(count, of=periods)
-            run = self.supervisor.run
-            clock = run(state, goal, periods, state.value, clocks, motion.duration)
-            clocks, done = (*clocks, clock), done + count
+            clock = self.run(motion.leading(count, of=periods), phase)
+            phase, done = phase._replace(before=(*phase.before, clock)), done + count
 
     def move_to(self, state: State, goal: Array, what: str, speed: float = np.inf) -> None:
         """
@@ -143,13 +140,17 @@ class Session:
         speed : largest of any joint, below that of approaches [rad/s or m/s]
 
         """
-        stamp, start = self.supervisor.wait_for_reference()
-        self.supervisor.publish_standing(state, 0.0, stamp)
-        self.supervisor.wait_recording()
-        self._approach(state, start, goal, what, speed)
+        stamp, start = self.wait_for_reference()
+        self.publish_standing(state, 0.0, stamp)
+        if self.recorder is not None:
+            # It has heard that the session begins.
+            timeout = max(self.context.settings.timeout, OPENING_TIME)
+            self.recorder.wait_recording(timeout, self.raise_if_stopped)
+        phase = GoalPhase(state, what)
+        self._approach(phase, start, goal, speed)
         # Where another position is held, as by a controller that was restarted, what follows would
         # begin with a step.
-        _, held = self.supervisor.wait_for_reference()
+        _, held = self.wait_for_reference()
         away = np.abs(held - goal)
         if away.max() <= MAX_STEP:
             return
@@ -158,9 +159,9 @@ class Session:
             f'the controller holds {joint} {away.max():.4g} away from where the motion begins, as '
             'if it had been restarted: moving there again'
         )
-        self._approach(state, held, goal, what, speed)
+        self._approach(phase, held, goal, speed)
 
-    def _approach(self, state: State, start: Array, goal: Array, what: str, speed: float) -> None:
+    def _approach(self, phase: GoalPhase, start: Array, goal: Array, speed: float) -> None:
         robot, settings = self.context.robot, self.context.settings
         share = settings.approach_speed
         velocity = share * np.minimum(robot.limits.velocity, MAX_APPROACH_VELOCITY)
@@ -170,8 +171,8 @@ class Session:
         motion = point_to_point(robot.joints, start, goal, velocity, acceleration)
         widened = let_in(robot, start, goal, self.context.per_joint('position_tolerance'))
         check_trajectory(widened, motion, settings, scene=self._scene)
-        self.supervisor.run(state, motion, 1, what)
-        self.supervisor.wait_at_rest()
+        self.run(motion, phase)
+        self.wait_at_rest()
 
 
 def check_accepted(
@@ -193,14 +194,9 @@ def let_in(robot: Robot, start: Array, goal: Array, tolerance: Array) -> Robot:
     Widen limits to where an approach begins, if it is a little outside and leads inside.
 
     Joints rest beyond a limit by what calibrations, stops and gravity make of it. An approach is a
-    straight line in joint space: from there each joint moves towards its limits only.
-
-    Parameters
-    ----------
-    robot : with its limits
-    start, goal : (n,) of the approach [rad or m]
-    tolerance : (n,) how far beyond its limits a joint may be, as while it moves [rad or m]
-
+    straight line in joint space: from there each joint moves towards its limits only. It goes from
+    `start` to `goal` (n,); a joint may be as far beyond its limits as `tolerance` (n,) says, as it
+    may while it moves [rad or m].
     """
     limits = robot.limits
     beyond = np.maximum(limits.lower - start, start - limits.upper)

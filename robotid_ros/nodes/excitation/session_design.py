@@ -6,7 +6,7 @@ take part are locked where they stand, whoever publishes them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 import dataclasses
 import os
 from pathlib import Path
@@ -35,7 +35,7 @@ from ...files.trajectory_file import dump_design, read_design, save_design
 from ...node_settings import ExcitationNodeSettings
 from ..common.batched_subscription import BatchedSubscription
 from ..common.messages import is_well_formed, log_findings, one_line, State
-from ..common.runtime import ConfiguredNode, LATCHED
+from ..common.runtime import ConfiguredNode, LATCHED, start_thread
 from ..common.waiting import wait_until
 from ..common.worker_process import run_in_process
 from .supervisor import PublishState
@@ -192,7 +192,7 @@ def write_page(
         else:
             log.info(f"the arm along its motion: '{page}'")
 
-    threading.Thread(target=wait, daemon=True).start()
+    start_thread(wait)
 
 
 def _draw_page(page: Path, plan: Design, urdf: str, configuration: Configuration) -> None:
@@ -206,39 +206,24 @@ def read_positions(
     node: Node, joints: Sequence[str], timeout: float, listening: float = LISTENING
 ) -> dict[str, float]:
     """
-    Listen to the joint states, also those of several publishers.
+    Listen to the joint states, also those of several publishers; return finite positions by joint.
 
-    Parameters
-    ----------
-    node : that subscribes
-    joints : that must be heard
-    timeout : longest wait for them [s]; else a `ControllerError`
-    listening : how long others may take [s]
-
-    Returns
-    -------
-    Finite positions by joint, of all that were heard.
-
+    `joints` must be heard within `timeout` [s], or it is a `ControllerError`; others may take
+    `listening` [s].
     """
-    states = BatchedSubscription(node, JointState, 'joint_states')
     positions: dict[str, float] = {}
     end = time.monotonic() + listening
+    with closing(BatchedSubscription(node, JointState, 'joint_states')) as states:
 
-    def heard() -> bool:
-        for message in states.take_newest(is_well_formed)[0]:
-            pairs = zip(message.name, message.position, strict=False)
-            positions.update({name: q for name, q in pairs if np.isfinite(q)})
-        return set(joints) <= positions.keys() and time.monotonic() > end
+        def heard() -> bool:
+            for message in states.take_newest(is_well_formed)[0]:
+                pairs = zip(message.name, message.position, strict=False)
+                positions.update({name: q for name, q in pairs if np.isfinite(q)})
+            return set(joints) <= positions.keys() and time.monotonic() > end
 
-    try:
-        wait_until(
-            heard,
-            timeout + listening,
-            what=f"no joint states of every joint on '{states.topic}': start the "
-            'joint_state_broadcaster',
-        )
-    finally:
-        states.close()
+        lacking = f"no joint states of every joint on '{states.topic}'"
+        what = f'{lacking}: start the joint_state_broadcaster'
+        wait_until(heard, timeout + listening, what=what)
     return positions
 
 

@@ -30,7 +30,6 @@ from ...node_settings import ExcitationNodeSettings
 from ..common.batched_subscription import BatchedSubscription, NEWEST
 from ..common.controller import (
     CANCEL,
-    ControllerClient,
     is_well_formed_state,
     NO_COMMANDS,
     reference_positions,
@@ -57,7 +56,7 @@ from .checks import (
 )
 from .guardian import Guardian
 from .motion_clock import course_of, MotionClock, MOVED
-from .trajectory_goal import END_VIOLATED, TrajectoryActionClient, TrajectoryGoal
+from .trajectory_goal import END_VIOLATED, TrajectoryClient, TrajectoryGoal
 
 # How often the states of a moving robot are checked [s]: well below `stale_after`.
 POLL_PERIOD = 0.01
@@ -80,9 +79,6 @@ KEPT_STATES = 1000
 # For how long the controller's reference must rest before a motion begins, by its stamps [s]: a
 # joint at 1e-8 rad/s is seen to move.
 REST_TIME = 0.1
-# How long the recorder may take at least until the robot's states arrive, to which it subscribes
-# when a session begins [s]: 2.2 were seen on a quiet machine.
-OPENING_TIME = 15.0
 # How much later than its end the reason of a motion's end may arrive [s].
 REASON_TIMEOUT, REASON_POLL_PERIOD = 0.1, 0.01
 # States of the controller after which a cancelled motion is one that is held.
@@ -103,7 +99,7 @@ class SessionContext:
     publish_state : called with each state, a sentence and values
     session : its name, by which the recorder says what it records
     stop : set from outside to stop the robot
-    controller, action : clients of the controller, which outlive a session
+    controller : its client, which outlives a session
     accept : called once what needs no other node is checked
     known : what is told of the session on `identification/progress`, nothing without
 
@@ -115,8 +111,7 @@ class SessionContext:
     publish_state: PublishState
     session: str
     stop: threading.Event
-    controller: ControllerClient
-    action: TrajectoryActionClient
+    controller: TrajectoryClient
     accept: Callable[[], None] = lambda: None
     known: Callable[[], Mapping[str, str]] = dict
 
@@ -126,13 +121,17 @@ class SessionContext:
 
 
 class GoalPhase(NamedTuple):
-    """What a goal is a part of; of so many periods, that last so long [s], and goals before it."""
+    """
+    What a goal is a part of: the state that is published meanwhile, and what is being done.
+
+    Its goals last for `duration` in all [s], None: as long as this one; some have run `before`.
+    """
 
     state: State
     what: str
-    periods: int
-    duration: float
-    before: Sequence[MotionClock]
+    periods: int = 1
+    duration: float | None = None
+    before: Sequence[MotionClock] = ()
 
 
 class Supervisor:
@@ -143,13 +142,16 @@ class Supervisor:
 
     Attributes
     ----------
+    context : of the session
+    others : who else may use the controller
+    recorder : that has to record, None where none has to
     guardian : the process that cancels, and sets parameters back, should this one die
     gains : those of the controller, which have to stay
 
     """
 
     def __init__(self, context: SessionContext):
-        self._context, self._settings = context, context.settings
+        self.context, self._settings = context, context.settings
         self._joints, node = context.robot.joints, context.node
         self._tracking = context.per_joint('tracking_error')
         self._latest_stamp = 0
@@ -160,12 +162,12 @@ class Supervisor:
             node.resolve_service_name(f'{controller}/{name}') for name in (CANCEL, SET_PARAMETERS)
         )
         with ExitStack() as ends:
-            self._others = ends.enter_context(closing(OtherClients(node, controller)))
+            self.others = ends.enter_context(closing(OtherClients(node, controller)))
             self.gains = ends.enter_context(closing(GainWatch(node, controller)))
-            self._recorder: RecorderWatch | None = None
+            self.recorder: RecorderWatch | None = None
             if self._settings.require_recorder:
                 watch = RecorderWatch(node, context.session)
-                self._recorder = ends.enter_context(closing(watch))
+                self.recorder = ends.enter_context(closing(watch))
             joint_states = BatchedSubscription(node, JointState, 'joint_states', depth=DEPTH)
             self._joint_states = ends.enter_context(closing(joint_states))
             states = subscribe_states(node, controller, depth=DEPTH, kept=KEPT_STATES)
@@ -184,28 +186,15 @@ class Supervisor:
     def check_ready(self) -> None:
         """Check states and recorder before anything moves, as they are now."""
         self._discard()
-        streams, log = (self._joint_states, self._states), self._context.node.get_logger()
-        reported = check_states(streams, self._context.robot, self._settings)
-        self._watchdog = Watchdog(
-            self._context.robot, self._settings, time.monotonic(), effort_reported=reported
-        )
-        if not reported:
-            log.warning(
+        streams = self._joint_states, self._states
+        self._watchdog = check_states(streams, self.context.robot, self._settings)
+        if not self._watchdog.effort_reported:
+            self.context.node.get_logger().warning(
                 'the joint states report no effort, or 0 alone: what the controller commands is '
                 'taken for it'
             )
-        if self._recorder is not None:
-            self._recorder.wait_present(self._settings.timeout, self.raise_if_stopped)
-
-    def check_alone(self) -> None:
-        """Check that nobody else can move the robot."""
-        self._others.check_alone()
-
-    def wait_recording(self) -> None:
-        """Wait until the recorder, which has heard that the session begins, records."""
-        if self._recorder is not None:
-            timeout = max(self._settings.timeout, OPENING_TIME)
-            self._recorder.wait_recording(timeout, self.raise_if_stopped)
+        if self.recorder is not None:
+            self.recorder.wait_present(self._settings.timeout, self.raise_if_stopped)
 
     def wait_for_reference(self) -> tuple[int, Array]:
         """
@@ -214,7 +203,7 @@ class Supervisor:
         Returns its stamp [ns] and the positions (n,).
         """
         states: list[Any] = []
-        name, silence = self._context.controller.name, Silence(time.monotonic())
+        name, silence = self.context.controller.name, Silence(time.monotonic())
 
         def seen_long_enough() -> bool:
             self.raise_if_stopped()
@@ -248,34 +237,13 @@ class Supervisor:
 
     # While it moves, and stands
 
-    def run(
-        self,
-        state: State,
-        points: Waypoints,
-        periods: int,
-        what: str,
-        before: Sequence[MotionClock] = (),
-        duration: float | None = None,
-    ) -> MotionClock:
-        """
-        Run one goal to its end under watch; cancel it on any trouble.
-
-        Parameters
-        ----------
-        state : that is published meanwhile
-        points : the motion
-        periods : how many of them the phase has
-        what : is being done
-        before : goals of the same phase that have run
-        duration : of all its goals, None: of this one [s]
-
-        """
+    def run(self, points: Waypoints, phase: GoalPhase) -> MotionClock:
+        """Run one goal to its end under watch; cancel it on any trouble."""
         goal_id = uuid.uuid4()
         self._discard()
-        self._others.add_own_goal(goal_id)
+        self.others.add_own_goal(goal_id)
         self.guardian.set_goal(goal_id)
         goal: TrajectoryGoal | None = None
-        phase = GoalPhase(state, what, periods, duration or points.duration, before)
         try:
             goal = self._send(goal_id, points)
             clock = self._follow(goal, points, phase)
@@ -327,8 +295,8 @@ class Supervisor:
         Returns the controller's states, oldest first: every one, or only the newest.
         """
         self.raise_if_stopped()
-        if self._recorder is not None:
-            self._recorder.check()
+        if self.recorder is not None:
+            self.recorder.check()
         assert self._watchdog is not None
         now, joints = time.monotonic(), self._joints
         joint_states, malformed = self._joint_states.take_newest(is_well_formed)
@@ -340,7 +308,7 @@ class Supervisor:
         self._watchdog.check_controller_state(states[-1] if states else None, now)
         if malformed + malformed_too and not self._malformed_told:
             self._malformed_told = True
-            self._context.node.get_logger().warning(
+            self.context.node.get_logger().warning(
                 f"messages on '{self._joint_states.topic}' or '{self._states.topic}' that name a "
                 'joint twice or lack values are passed over: who publishes them?'
             )
@@ -348,17 +316,11 @@ class Supervisor:
 
     def raise_if_stopped(self) -> None:
         """Check everything but the robot's own state."""
-        if self._context.stop.is_set():
+        if self.context.stop.is_set():
             raise RobotStateError('stopped by request')
         self.guardian.check()
-        self._others.check_messages()
+        self.others.check_messages()
         self.gains.check()
-
-    def end_early(self, state: State, what: str, clocks: Sequence[MotionClock]) -> None:
-        """Say that a phase is over after these goals, of one period each."""
-        duration = sum(clock.duration for clock in clocks)
-        phase = GoalPhase(state, what, len(clocks), duration, clocks[:-1])
-        self._publish_motion(phase, clocks[-1], clocks[-1].duration)
 
     def publish_standing(self, state: State, progress: float, since: int | None = None) -> None:
         """Say that the robot stands since a stamp [ns], by default since its last motion."""
@@ -373,9 +335,9 @@ class Supervisor:
 
     def _send(self, goal_id: uuid.UUID, points: Waypoints) -> TrajectoryGoal:
         """Send a goal, and wait until it is accepted."""
-        action = self._context.action
-        path, end = self._tracking.tolist(), self._context.per_joint('goal_tolerance').tolist()
-        goal = action.send(goal_id, points, path, end, self._settings.goal_time)
+        client = self.context.controller
+        path, end = self._tracking.tolist(), self.context.per_joint('goal_tolerance').tolist()
+        goal = client.send(goal_id, points, path, end, self._settings.goal_time)
         deadline = time.monotonic() + ACCEPT_TIMEOUT
         while True:
             try:
@@ -385,16 +347,16 @@ class Supervisor:
                 # A refusal has no reason, but an inactive controller is silent.
                 if not self._is_silent():
                     raise
-                why = action.hardware.explain_end(points.joints)
+                why = client.hardware.explain_end(points.joints)
                 raise ControllerError(
-                    f"'{action.name}' took no trajectory, and the controller publishes no state "
+                    f"'{client.action}' took no trajectory, and the controller publishes no state "
                     f'any more: it was deactivated, {why}'
                 ) from None
             self.raise_if_stopped()
             if time.monotonic() > deadline:
                 raise ControllerError(
-                    f"no answer from '{action.name}' within {ACCEPT_TIMEOUT:g} s: the motion was "
-                    'cancelled'
+                    f"no answer from '{client.action}' within {ACCEPT_TIMEOUT:g} s: the motion "
+                    'was cancelled'
                 )
             time.sleep(ACCEPT_POLL_PERIOD)
 
@@ -416,16 +378,17 @@ class Supervisor:
             now = time.monotonic()
             if clock.start is not None and now - published > PROGRESS_PERIOD:
                 published = now
-                self._publish_motion(phase, clock, clock.elapsed)
+                self.publish_motion(phase, clock, clock.elapsed)
             time.sleep(POLL_PERIOD)
-        self._publish_motion(phase, clock, points.duration)
+        self.publish_motion(phase, clock, points.duration)
         self._latest_stamp = clock.end
         return clock
 
-    def _publish_motion(self, phase: GoalPhase, clock: MotionClock, elapsed: float) -> None:
+    def publish_motion(self, phase: GoalPhase, clock: MotionClock, elapsed: float) -> None:
+        """Say how far a phase is, `elapsed` [s] of its last goal."""
         clocks = [*phase.before, clock]
-        progress = (sum(each.duration for each in phase.before) + elapsed) / phase.duration
-        values = course_of(clocks)
+        done = sum(each.duration for each in phase.before) + elapsed
+        progress, values = done / (phase.duration or clock.duration), course_of(clocks)
         start = clocks[0].known_start
         self._publish_progress(phase.state, phase.what, start, progress, phase.periods, **values)
 
@@ -438,17 +401,17 @@ class Supervisor:
         if 'speed' in course:
             message += f', at {course["speed"]:.0%} of the planned speed'
         values = {'cycle': cycle, 'cycles': periods, 'progress': round(progress, 4)}
-        self._context.publish_state(state, message, {**values, **course, 'start': start})
+        self.context.publish_state(state, message, {**values, **course, 'start': start})
 
     # When it must stop
 
     def _cancel(self, goal_id: uuid.UUID) -> None:
         """Cancel, and leave it to the guardian when the controller does not confirm."""
-        if self._context.action.cancel(goal_id, CANCEL_TIMEOUT) and self.guardian.is_running:
+        if self.context.controller.cancel(goal_id, CANCEL_TIMEOUT) and self.guardian.is_running:
             try:
                 self.guardian.clear_goal()
             except ControllerError:
-                self._context.node.get_logger().error('the guardian has ended')
+                self.context.node.get_logger().error('the guardian has ended')
         self.guardian.close()
 
     def _has_finished(self, goal: TrajectoryGoal, points: Waypoints) -> bool:
@@ -489,7 +452,7 @@ class Supervisor:
         decoded = (self._states.decode(sample) for sample in last)
         states = [s for s in decoded if s is not None and is_well_formed_state(s, self._joints)]
         at_end = goal.violated == END_VIOLATED
-        tolerance = self._context.per_joint('goal_tolerance') if at_end else self._tracking
+        tolerance = self.context.per_joint('goal_tolerance') if at_end else self._tracking
         why = describe_violation(states, self._joints, tolerance, points.q[-1] if at_end else None)
         return RobotStateError(f'{error}; {why}')
 
@@ -525,7 +488,7 @@ class Supervisor:
 
 def check_states(
     streams: Sequence[BatchedSubscription], robot: Robot, settings: ExcitationNodeSettings
-) -> bool:
+) -> Watchdog:
     """
     Check that states flow, are complete and inside the limits.
 
@@ -536,8 +499,8 @@ def check_states(
 
     Returns
     -------
-    Whether the joint states report efforts. Where they do not, or say exactly 0 for all joints
-    while the controller commands others, as with gz_ros2_control, those that it commands count.
+    What watches them from now on. Where the joint states report no efforts, or exactly 0 for all
+    joints while the controller commands others, as with gz_ros2_control, those count for it.
 
     """
     states, controller_states = streams
@@ -573,4 +536,4 @@ def check_states(
             'nothing tells the torques: give the joint_state_broadcaster the effort interfaces; '
             f'where the controller commands efforts, {NO_COMMANDS}'
         )
-    return reported
+    return watchdog

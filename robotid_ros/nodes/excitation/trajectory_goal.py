@@ -1,5 +1,6 @@
 """One goal of FollowJointTrajectory: send, accept, watch, cancel; every wait is bounded."""
 
+from array import array
 from collections.abc import Callable, Sequence
 import math
 from typing import Any
@@ -13,12 +14,13 @@ from control_msgs.msg import JointTolerance
 import numpy as np
 from rclpy.action import ActionClient
 from rclpy.node import Node
+from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from unique_identifier_msgs.msg import UUID
 
-from ...core.excitation.trajectory import Waypoints
+from ...core.excitation.trajectory import CubicWaypoints, Waypoints
 from ...exceptions import ControllerError, RobotStateError, TrajectoryError
-from ..common.controller import ACTION, CANCEL, HardwareClient
+from ..common.controller import ACTION, CANCEL, ControllerClient, HardwareClient
 from ..common.waiting import result_of, wait_until
 
 _STATUS_TEXTS = {
@@ -35,31 +37,37 @@ _ERROR_TEXTS = {
 }
 
 
-def trajectory_message(points: Waypoints) -> JointTrajectory:
-    """Turn waypoints into a message that starts as soon as it is received (stamp 0)."""
-    if not all(np.isfinite(a).all() for a in (points.time, points.q, points.dq, points.ddq)):
-        raise TrajectoryError('the trajectory holds values that are not finite: design it again')
-    if points.dq[-1].any():
-        raise TrajectoryError('the trajectory does not end at rest: design it again')
+def trajectory_message(
+    points: Waypoints, header: Header | None = None, first: float = 0.0
+) -> JointTrajectory:
+    """
+    Return points, from a time [s] on, as a message with the header of somebody's goal, if any.
+
+    Without, it is a motion of this package, which starts as it is received and ends at rest. Where
+    it does not, or holds values that are not finite, that is a TrajectoryError.
+    """
     # A controller that commands no efforts refuses points that have some.
-    efforts = [[]] * len(points.time) if points.tau is None else points.tau.tolist()
-    rows = zip(
-        *(points.time, points.q.tolist(), points.dq.tolist(), points.ddq.tolist(), efforts),
-        strict=True,
-    )
-    return JointTrajectory(
-        joint_names=list(points.joints),
-        points=[
-            JointTrajectoryPoint(
-                positions=q,
-                velocities=dq,
-                accelerations=ddq,
-                effort=effort,
-                time_from_start=duration_message(t),
-            )
-            for t, q, dq, ddq, effort in rows
-        ],
-    )
+    tau = np.empty((len(points.time), 0)) if points.tau is None else points.tau
+    # Where velocities alone shape the motion, accelerations would shape it otherwise.
+    ddq = tau[:, :0] if isinstance(points, CubicWaypoints) else points.ddq
+    if not all(np.isfinite(a).all() for a in (points.time, points.q, points.dq, ddq, tau)):
+        raise TrajectoryError('the trajectory holds values that are not finite: design it again')
+    if header is None and points.dq[-1].any():
+        raise TrajectoryError('the trajectory does not end at rest: design it again')
+    message = JointTrajectory(header=header or Header(), joint_names=list(points.joints))
+    # Arrays: the message would look at each number of a list.
+    message.points = [
+        JointTrajectoryPoint(
+            positions=array('d', points.q[k]),
+            velocities=array('d', points.dq[k]),
+            accelerations=array('d', ddq[k]),
+            effort=array('d', tau[k]),
+            time_from_start=duration_message(float(time)),
+        )
+        for k, time in enumerate(points.time)
+        if time >= first - 1e-9
+    ]
+    return message
 
 
 def duration_message(seconds: float) -> Duration:
@@ -69,9 +77,9 @@ def duration_message(seconds: float) -> Duration:
     return Duration(sec=whole + nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
 
 
-class TrajectoryActionClient:
+class TrajectoryClient(ControllerClient):
     """
-    Action client of a controller; its waits, and those of its goals, end in `ControllerError`.
+    A controller and its action; all waits, those of its goals too, end in `ControllerError`.
 
     Parameters
     ----------
@@ -82,9 +90,9 @@ class TrajectoryActionClient:
     """
 
     def __init__(self, node: Node, controller: str, timeout: float):
-        self._node = node
-        self.name, self.timeout = f'{controller}/{ACTION}', timeout
-        self._client = ActionClient(node, FollowJointTrajectory, self.name)
+        super().__init__(node, controller, timeout)
+        self._node, self.action = node, f'{controller}/{ACTION}'
+        self._client = ActionClient(node, FollowJointTrajectory, self.action)
         self.hardware = HardwareClient(node, controller)
         self._cancel = node.create_client(CancelGoal, f'{controller}/{CANCEL}')
 
@@ -93,7 +101,7 @@ class TrajectoryActionClient:
         wait_until(
             lambda: self._client.server_is_ready() and self._cancel.service_is_ready(),
             self.timeout,
-            what=f"nobody serves the action '{self.name}': activate the controller",
+            what=f"nobody serves the action '{self.action}': activate the controller",
         )
 
     def send(
@@ -147,7 +155,7 @@ class TrajectoryActionClient:
         request = CancelGoal.Request()
         request.goal_info.goal_id.uuid = list(goal_id.bytes)
         try:
-            answer = result_of(self._cancel.call_async(request), timeout, self.name)
+            answer = result_of(self._cancel.call_async(request), timeout, self.action)
         except ControllerError:
             return False
         ended = (CancelGoal.Response.ERROR_NONE, CancelGoal.Response.ERROR_GOAL_TERMINATED)
@@ -156,22 +164,13 @@ class TrajectoryActionClient:
 
 class TrajectoryGoal:
     """
-    A goal that was sent.
+    A goal that was sent, by the future of its handle.
 
-    Parameters
-    ----------
-    action : its action
-    joints : that it moves
-    handle : future of its handle
-
-    Attributes
-    ----------
-    violated : PATH_ or END_VIOLATED where the controller has stopped it by a tolerance, else None
-
+    `violated` is PATH_ or END_VIOLATED where the controller has stopped it by a tolerance.
     """
 
-    def __init__(self, action: TrajectoryActionClient, joints: Sequence[str], handle: Any):
-        self._action, self._joints, self._handle = action, joints, handle
+    def __init__(self, client: TrajectoryClient, joints: Sequence[str], handle: Any):
+        self._client, self._joints, self._handle = client, joints, handle
         self._result: Any = None
         self.violated: int | None = None
 
@@ -181,10 +180,10 @@ class TrajectoryGoal:
             handle = self._handle.result()
             if not handle.accepted:
                 raise ControllerError(
-                    f"'{self._action.name}' refused the trajectory: the controller's log says why "
-                    '(is it active, does it control exactly these joints?)'
+                    f"'{self._client.action}' refused the trajectory: the controller's log says "
+                    'why (is it active, does it control exactly these joints?)'
                 )
-            self._result = self._action.call_in_executor(handle.get_result_async)
+            self._result = self._client.call_in_executor(handle.get_result_async)
         return self._result is not None
 
     def finished(self) -> bool:
@@ -198,7 +197,7 @@ class TrajectoryGoal:
         code, text = answer.result.error_code, answer.result.error_string
         why = ''
         if code == ENDED_BY_CONTROLLER:
-            why = self._action.hardware.explain_end(self._joints)
+            why = self._client.hardware.explain_end(self._joints)
         if answer.status == GoalStatus.STATUS_ABORTED:
             text = text or _ERROR_TEXTS.get(code, '')
             self.violated = code if code in _ERROR_TEXTS else None

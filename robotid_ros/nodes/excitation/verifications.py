@@ -1,7 +1,12 @@
-"""Verifies on the robot what was identified; what came of it is on a topic and in files."""
+"""
+Verifies on the robot what was identified; what came of it is on a topic and in files.
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+Each verification is a straight line that leaves the robot at rest. Gains that follow from what was
+identified are tried, and stay only if they are better.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 import dataclasses
 from datetime import datetime, timezone
 from pathlib import Path
@@ -9,24 +14,67 @@ from typing import Any
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+import numpy as np
 
-from ...core.excitation.trajectory import Trajectory
+from ...core.arrays import Array
+from ...core.excitation.trajectory import Trajectory, Waypoints, waypoints
 from ...core.model import RobotSettings
-from ...core.verification.static_postures import JointStatics
-from ...exceptions import ControllerError, RobotIdError
+from ...core.verification.feed_forward import check_feed_forward, REST, with_rests
+from ...core.verification.gains import Gains, NAMES
+from ...core.verification.static_postures import (
+    evaluate_postures,
+    JointStatics,
+    RestPair,
+    static_postures,
+)
+from ...core.verification.tracking import Tracking, tracks_better
+from ...exceptions import ControllerError, RobotIdError, RobotStateError, TrajectoryError
+from ...files.configuration import Configuration
 from ...files.verification import (
+    FEED_FORWARD,
+    GAINS,
+    GAINS_BEFORE,
+    GainTrial,
+    NEW_GAINS,
+    PRESENT,
     read_verification,
+    tracking_rows,
     TrackingRow,
     VERIFICATION,
     Verification,
+    write_gains,
     write_verification,
 )
-from ..common.messages import status, status_array, values_of
+from ..common.controller import ControllerClient
+from ..common.messages import State, status, status_array, values_of
 from ..common.runtime import ConfiguredNode, LATCHED
 from ..common.worker_process import run_in_process
+from ..identification.gain_proposal import gain_parameters, proposal_sentence
+from .guardian import Guardian
+from .motion_log import (
+    load_model,
+    MotionLog,
+    propose_after_run,
+    read_present_run,
+    units,
+    VerifiedModel,
+)
 from .session import Session
-from .supervisor import SessionContext
-from .verification_runs import load_model, VerificationRuns, WORKER_TIME
+from .supervisor import GoalPhase, SessionContext
+
+# How long the last stretch to a posture takes [s]: braking must need less than friction, or joints
+# overshoot, come back, and are held from the other side.
+CREEP_TIME = 4.0
+# For how long the efforts of a posture are averaged [s]: they are noisy and do not change.
+MEASURING_TIME = 1.0
+# What a worker process may take for a motion [s]: a hundred times what it needs on a free machine.
+WORKER_TIME = 600.0
+# Shares of the motion, one after the other, that are run with proposed gains before all of it.
+GROWTH = (0.25, 0.5)
+# Tracking error of such a share, over that of all of the motion with the present gains, at which
+# a trial ends: friction and weight leave as much of any motion, and less with stiffer gains.
+GROWN_ERROR = 2.0
+PlainGains = dict[str, dict[str, float]]
 
 
 class Verifications:
@@ -73,11 +121,9 @@ class Verifications:
         if found is None or found.results != model.results.created:
             found = Verification(model.results.created)
         work, sentence = KINDS[kind]
-        with closing(Session(context)) as session:
-            runs = VerificationRuns(session, model, motion, self._configuration)
-            found = work(runs, found)
+        with closing(VerificationSession(context, model, motion, self._configuration)) as session:
             found = dataclasses.replace(
-                found,
+                work(session, found),
                 created=datetime.now(timezone.utc).isoformat(timespec='seconds'),
                 controller=context.controller.name,
                 trajectory=motion.hash,
@@ -98,6 +144,238 @@ class Verifications:
         values = values_of(message)
         if values.get('state') == 'done':
             self._told = values.get('folder', '')
+
+
+class VerificationSession(Session):
+    """
+    Moves a robot along a motion, as it is or as identified.
+
+    Each `verify_…` adds to what is verified already.
+    """
+
+    def __init__(
+        self,
+        context: SessionContext,
+        model: VerifiedModel,
+        motion: Trajectory,
+        configuration: Configuration,
+    ):
+        self._model, self._motion = model, motion
+        self._signals = configuration.identification
+        self._verification = configuration.excitation.verification
+        self._points = with_rests(waypoints(motion, context.settings.rate))
+        super().__init__(context)
+
+    def verify_motion(self, found: Verification) -> Verification:
+        """Run the motion without and with feed-forward, where the controller takes it."""
+        self.check_motion(self._points)
+        log = self._run_logged('running the motion as it is', self._points)
+        controller = self.description
+        before, efforts, points = self._in_worker(
+            *(read_present_run, log, controller.rate, self._points, self._model, self._signals)
+        )
+        series = {k: v for k, v in found.series.items() if k == NEW_GAINS}
+        series = {PRESENT: before, **series}
+        worst = max(efforts, key=lambda row: row.relative)
+        bound = self._verification.largest_residual
+        reason = controller.why_no_feed_forward
+        if not reason and worst.relative > bound:
+            reason = (
+                f'{100 * worst.relative:.0f} % of the effort of {worst.joint} is not predicted, '
+                f'more than {100 * bound:.0f} %: such efforts are not commanded, identify again'
+            )
+        tracking: tuple[TrackingRow, ...] = ()
+        if reason:
+            self.context.node.get_logger().warning(reason)
+        else:
+            self.check_motion(points)
+            check_feed_forward(points, self.context.robot, self.context.settings.effort_share)
+            after = self._track('running the motion with feed-forward', points)
+            tracking = tracking_rows(before, after, units(self._model.robot))
+            series = {PRESENT: before, FEED_FORWARD: after, **series}
+        return dataclasses.replace(
+            found, efforts=efforts, tracking=tracking, reason=reason, series=series
+        )
+
+    def verify_gains(self, found: Verification) -> Verification:
+        """
+        Run the motion with present and with proposed gains; keep these only if they are better.
+
+        They are tried if a simulation finds them better, on a motion that grows. The old ones are
+        written before others are set, and what was kept as a file for the controller.
+        """
+        description, model = self.description, self._model
+        description.check_gains_are_torques()
+        wanted = self._signals.controller_gains
+        growing = [grown(self._points, share) for share in GROWTH]
+        for points in (self._points, *growing):
+            self.check_motion(points)
+        what = 'running the motion with the present gains'
+        log = self._run_logged(what, self._points)
+        before, proposal = self._in_worker(
+            propose_after_run, *(log, description, self._points, model, wanted)
+        )
+        old, new = _plain(proposal.old), _plain(proposal.new)
+        if not proposal.better and (proposal.why or not wanted.although_not_better):
+            trial = GainTrial(False, proposal_sentence(proposal), old, new)
+            return dataclasses.replace(
+                found, gains=trial, series={PRESENT: before, **found.series}
+            )
+        present = [before, self._track(f'{what} again', self._points)]
+        self._write_gains(GAINS_BEFORE, old, 'before a trial of others')
+        parameters = gain_parameters(proposal.old), gain_parameters(proposal.new)
+        self.gains.expect(parameters[1])
+        what = 'running the motion with the proposed gains'
+        with on_trial(self.guardian, self.context.controller, *parameters) as keep:
+            self.wait_at_rest()
+            for share, points in zip(GROWTH, growing, strict=True):
+                error = self._track(f'{what}, {100 * share:.0f} % of it', points).rms
+                if (error > GROWN_ERROR * before.rms).any():
+                    joint = self.context.robot.joints[int(np.argmax(error / before.rms))]
+                    raise RobotStateError(
+                        f'with the proposed gains {joint} is farther off in {100 * share:.0f} % '
+                        'of the motion than in all of it before: they are not tried any further'
+                    )
+            after = [self._track(text, self._points) for text in (what, f'{what} again')]
+            if kept := tracks_better(present, after):
+                path = self._write_gains(GAINS, new, 'that follow from the inertia')
+                keep()
+        sentence = 'the proposed gains are not better: the old ones are set again'
+        if kept:
+            sentence = (
+                f"the proposed gains are better, and set until the controller ends: load '{path}' "
+                'with its configuration to keep them'
+            )
+        sentence = f'{sentence} ({proposal_sentence(proposal)})'
+        rows = tracking_rows(before, after[-1], units(model.robot))
+        trial = GainTrial(kept, sentence, old, new, rows)
+        series = {PRESENT: before, **found.series, NEW_GAINS: after[-1]}
+        return dataclasses.replace(found, gains=trial, series=series)
+
+    def verify_static(self, found: Verification) -> Verification:
+        """Compare the efforts that hold the robot with those predicted."""
+        pairs = self._rest_pairs(self._verification.postures, self._verification.distance)
+        rows = evaluate_postures(self._model.robot, self._model.chi, pairs)
+        return dataclasses.replace(found, static=rows, postures=len(pairs))
+
+    def _write_gains(self, name: str, gains: PlainGains, comment: str) -> Path:
+        """Write gains beside the results, as a file for the controller."""
+        controller = self.context.node.resolve_topic_name(self.context.controller.name)
+        text = f'Gains of {controller} {comment}.'
+        write_gains(self._model.folder / name, controller, gains, text)
+        return self._model.folder / name
+
+    def _rest_pairs(self, count: int, distance: float) -> list[RestPair]:
+        """
+        Rest in postures of the motion, after coming from below and from above.
+
+        Those that cannot be reached on straight lines are left out; `TrajectoryError`: all of
+        them. Each joint comes from a `distance` [rad or m].
+        """
+        pairs, error = [], None
+        postures = static_postures(self._motion, self.context.robot, count, distance)
+        for number, posture in enumerate(postures, start=1):
+            what = f'resting in posture {number} of {len(postures)}'
+            try:
+                pairs.append(
+                    RestPair(
+                        *self._rest(posture - distance, posture, what),
+                        *self._rest(posture + distance, posture, what),
+                    )
+                )
+            except TrajectoryError as reason:
+                error = reason
+        if not pairs:
+            raise TrajectoryError(f'no posture can be reached: {error}')
+        return pairs
+
+    def _rest(self, start: Array, posture: Array, what: str) -> tuple[Array, Array]:
+        """Return mean position and effort at rest in a posture, coming from another one."""
+        self.move_to(State.VERIFYING, start, what)
+        # A quintic's largest speed is 15/8 of its mean.
+        speed = 1.875 * float(np.abs(posture - start).max()) / CREEP_TIME
+        self.move_to(State.VERIFYING, posture, what, speed)
+        self.keep_messages()
+        self.wait_at_rest(MEASURING_TIME)
+        log = MotionLog(self.context.robot.joints, *self.kept_messages)
+        position, effort = log.means()
+        return position, np.asarray(effort * self.context.robot.drive_gain)
+
+    def _track(self, what: str, points: Waypoints) -> Tracking:
+        found: Tracking = self._in_worker(self._run_logged(what, points).tracking)
+        return found
+
+    def _run_logged(self, what: str, points: Waypoints) -> MotionLog:
+        """Run the motion between its rests."""
+        self.check_robot()
+        self.move_to(State.VERIFYING, points.q[0], 'moving to the start')
+        self.keep_messages()
+        clock = self.run(points, GoalPhase(State.VERIFYING, what))
+        self.publish_standing(State.VERIFYING, 1.0)
+        self.wait_at_rest()
+        rest = round(REST * 1e9 / clock.speed.get('speed', 1.0))
+        start, stop = clock.known_start + rest, clock.end - rest
+        return MotionLog(self.context.robot.joints, *self.kept_messages, start, stop)
+
+    def _in_worker(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return run_in_process(function, *arguments, stop=self.context.stop, time_limit=WORKER_TIME)
+
+
+def _plain(gains: Gains) -> PlainGains:
+    return {joint: {name: getattr(g, name) for name in NAMES} for joint, g in gains.items()}
+
+
+def grown(points: Waypoints, share: float) -> Waypoints:
+    """Return a share of a motion, from where it begins and in the same time."""
+    q = points.q[0] + share * (points.q - points.q[0])
+    return dataclasses.replace(points, q=q, dq=share * points.dq, ddq=share * points.ddq)
+
+
+@contextmanager
+def on_trial(
+    guardian: Guardian,
+    controller: ControllerClient,
+    old: Mapping[str, float],
+    new: Mapping[str, float],
+) -> Iterator[Callable[[], None]]:
+    """
+    Set parameters of a controller, and set them back at the end unless what is yielded was called.
+
+    The guardian does that should this process die, or not get an answer. `ControllerError`: they
+    were refused, or not set back.
+    """
+    kept = False
+
+    def keep() -> None:
+        nonlocal kept
+        guardian.release()
+        kept = True
+
+    guardian.protect(old)
+    try:
+        controller.set(new)
+        yield keep
+    except RobotIdError as error:
+        _set_back(guardian, controller, old)
+        raise RobotStateError(f'{error}; the old gains are set again') from error
+    except BaseException:
+        _set_back(guardian, controller, old)
+        raise
+    if not kept:
+        _set_back(guardian, controller, old)
+
+
+def _set_back(guardian: Guardian, controller: ControllerClient, old: Mapping[str, float]) -> None:
+    try:
+        controller.set(old)
+    except ControllerError as error:
+        raise ControllerError(
+            f"the controller's gains may not be back ({error}): set them by hand, "
+            f"'{GAINS_BEFORE}' beside the results holds them"
+        ) from error
+    # It has ended, and set them back itself, where it had to cancel the motion.
+    with suppress(ControllerError):
+        guardian.release()
 
 
 def _motion_sentence(found: Verification) -> str:
@@ -124,10 +402,10 @@ def _gains_sentence(found: Verification) -> str:
 
 
 # How each service verifies, and the sentence on what came of it.
-KINDS: dict[str, tuple[Callable[[VerificationRuns, Verification], Verification], Any]] = {
-    'verify': (VerificationRuns.verify_motion, _motion_sentence),
-    'verify_gains': (VerificationRuns.verify_gains, _gains_sentence),
-    'verify_static': (VerificationRuns.verify_static, _static_sentence),
+KINDS: dict[str, tuple[Callable[[VerificationSession, Verification], Verification], Any]] = {
+    'verify': (VerificationSession.verify_motion, _motion_sentence),
+    'verify_gains': (VerificationSession.verify_gains, _gains_sentence),
+    'verify_static': (VerificationSession.verify_static, _static_sentence),
 }
 
 
@@ -136,7 +414,7 @@ def renew_report(folder: Path) -> None:
     from ...files.report.page import save_page
     from ...files.results_file import read_results, REPORT
 
-    save_page('identification', folder / REPORT, read_results(folder))
+    save_page('identification', folder / REPORT, read_results(folder), folder)
 
 
 def find_results(configured: str, told: str, folders: Sequence[str]) -> Path:

@@ -8,7 +8,6 @@ cannot be handed on ends as aborted with a sentence. Should the controller's sta
 goal runs, the node cancels it; should the node die, its guardian does.
 """
 
-from collections.abc import Callable
 import contextlib
 import threading
 import time
@@ -25,14 +24,15 @@ from rclpy.task import Future
 from unique_identifier_msgs.msg import UUID
 
 from ...core.arrays import Array
-from ...core.excitation.trajectory import Waypoints
+from ...core.excitation.trajectory import CubicWaypoints, Waypoints
+from ...core.model import Robot
 from ...core.verification.feed_forward import (
     check_feed_forward,
     goal_with_efforts,
     IN_ONE_CALL,
     slowed,
 )
-from ...exceptions import ControllerError, LimitError, RobotIdError
+from ...exceptions import ControllerError, LimitError, RobotIdError, TrajectoryError
 from ..common import runtime
 from ..common.batched_subscription import BatchedSubscription, NEWEST
 from ..common.controller import (
@@ -48,20 +48,82 @@ from ..common.controller import (
 )
 from ..common.messages import one_line, status, status_array, to_nanoseconds
 from ..common.processes import prefer_threads
-from ..common.runtime import LATCHED, STEADY
+from ..common.runtime import in_thread, LATCHED, STEADY
 from ..common.waiting import Silence, wait_until
 from ..excitation.guardian import Guardian
-from .goal_messages import goal_trajectory, read_goal
+from ..excitation.trajectory_goal import trajectory_message
 from .model_node import ModelNode, RETRY_PERIOD
 
 # Signs of life for the guardian, and looks at the controller's states [s].
 WATCH_PERIOD = 0.05
 NO_GUARDIAN = 'the guardian is being started again: try again in a moment'
-# How long a controller may take to end a goal that was cancelled [s]: then it is gone.
+NONE = uuid.UUID(int=0)
+TAKEN = 'a newer goal has taken its place'
+# How long a controller may take to end a goal that was cancelled [s]: then it is gone. One that a
+# newer goal has replaced ends with that one before ros2_controllers 4.41: it is ended here.
 ENDING_TIME = 2.0
 # Of its updates where the controller does not say [Hz].
 USUAL_RATE = 500.0
+# Speed of a reference that is held [rad/s or m/s].
+AT_REST = 1e-6
 Result = FollowJointTrajectory.Result
+
+
+def read_goal(
+    trajectory: Any, robot: Robot, start: tuple[Array, Array]
+) -> tuple[Waypoints, float]:
+    """
+    Read a trajectory as a controller does.
+
+    Where it does not begin at once, its first segment goes from the reference. That is held at
+    rest, and becomes a point of its own, whose effort the controller would make up otherwise. In
+    motion it is another one when the goal arrives: the controller has to find it itself.
+
+    `start` are positions and velocities (n,) of the reference now. Returns the waypoints, in the
+    order of the robot's joints, and the time from which they can be sent [s]. A trajectory that
+    efforts cannot be added to is a TrajectoryError, which says what would be one.
+    """
+    names, points, joints = list(trajectory.joint_names), trajectory.points, robot.joints
+    if sorted(names) != sorted(joints):
+        raise TrajectoryError(
+            f'the goal names the joints {", ".join(names) or "none"}: efforts are known for '
+            f'{", ".join(joints)} together'
+        )
+    if not points:
+        raise TrajectoryError('the goal has no points')
+    order = [names.index(joint) for joint in joints]
+    with_accelerations = all(len(point.accelerations) for point in points)
+    parts = []
+    for field in ('positions', 'velocities', *['accelerations'] * with_accelerations):
+        rows = [getattr(point, field) for point in points]
+        if any(len(row) != len(names) for row in rows):
+            raise TrajectoryError(
+                f'a point of the goal lacks {field} of some joint: efforts follow from smooth '
+                'motion, let the planner fill in positions and velocities'
+            )
+        parts.append(np.array(rows, dtype=float)[:, order])
+    stamps = (point.time_from_start for point in points)
+    time = np.array([stamp.sec + stamp.nanosec * 1e-9 for stamp in stamps])
+    q, dq, ddq = (*parts, np.zeros_like(parts[0]))[:3]
+    first = 0.0
+    if time[0] > 0.0:
+        moving = bool(np.abs(start[1]).max() > AT_REST)
+        first = float(time[0]) if moving else 0.0
+        # A controller counts joints without limits from the turn that is nearest to the goal.
+        turns = np.round((q[0] - start[0]) / (2.0 * np.pi))
+        endless = ~np.isfinite(robot.limits.upper - robot.limits.lower) & ~robot.prismatic
+        begin = start[0] + np.where(endless, 2.0 * np.pi * turns, 0.0)
+        time = np.insert(time, 0, 0.0)
+        q, dq, ddq = (
+            np.insert(values, 0, own, axis=0)
+            for values, own in ((q, begin), (dq, start[1]), (ddq, np.zeros(robot.n)))
+        )
+    if not all(np.isfinite(values).all() for values in (time, q, dq, ddq)):
+        raise TrajectoryError('the goal holds a value that is not a number')
+    if len(time) < 2:
+        raise TrajectoryError('the goal has no duration')
+    kind = Waypoints if with_accelerations else CubicWaypoints
+    return kind(tuple(joints), time, q, dq, ddq), first
 
 
 class Running:
@@ -73,6 +135,7 @@ class Running:
     handle, points : at the controller, and as sent, None where it went on as it came
     squares, states : sum (n,) of squared tracking errors, and of how many states
     reason, cancelled : why and when the node has cancelled it, '' where it has not
+    replaced : when the controller has accepted a newer goal
     ended : future of the controller's result, None where it is gone
 
     """
@@ -80,7 +143,7 @@ class Running:
     def __init__(self, handle: Any, points: Waypoints | None, n: int):
         self.handle, self.points, self.began = handle, points, time.monotonic()
         self.squares, self.states = np.zeros(n), 0
-        self.reason, self.cancelled, self.ended = '', np.inf, Future()
+        self.reason, self.cancelled, self.replaced, self.ended = '', np.inf, np.inf, Future()
 
     def end(self, answer: Any) -> None:
         """End it, once, with what the controller says, or None where it says nothing."""
@@ -107,6 +170,8 @@ class FeedForward(ModelNode):
         self._guardian: Guardian | None = None
         self._running: dict[uuid.UUID, Running] = {}
         self._latest: uuid.UUID | None = None
+        # What the controller runs: the last one that it has accepted. Older ones may end late.
+        self._present = NONE
         # What the controller holds ahead of its feedback after a goal that has succeeded, and
         # again after one that was cancelled: the effort of the last point. None after a goal of
         # another client, which has none.
@@ -191,19 +256,20 @@ class FeedForward(ModelNode):
         request, points = handle.request, None
         self._check_guardian()
         if self._guardian is None:
-            await self._in_thread(
+            await in_thread(
+                self,
                 lambda: wait_until(
                     lambda: self._guardian is not None or handle.is_cancel_requested,
                     self._timeout,
                     what=NO_GUARDIAN,
-                )
+                ),
             )
         if self.get_parameter('feedforward.enabled').value:
             if self._is_quick(request.trajectory):
                 points, first = self._with_efforts(request.trajectory)
             else:
-                points, first = await self._in_thread(
-                    lambda: self._with_efforts(request.trajectory)
+                points, first = await in_thread(
+                    self, lambda: self._with_efforts(request.trajectory)
                 )
         goal = FollowJointTrajectory.Goal(
             trajectory=request.trajectory,
@@ -212,11 +278,11 @@ class FeedForward(ModelNode):
             goal_time_tolerance=request.goal_time_tolerance,
         )
         if points is not None:
-            goal.trajectory = goal_trajectory(request.trajectory, points, first)
+            goal.trajectory = trajectory_message(points, request.trajectory.header, first)
         if handle.is_cancel_requested:
             return None
         if self._latest != goal_id:
-            raise ControllerError('a newer goal has taken its place')
+            raise ControllerError(TAKEN)
         if self._guardian is None:
             raise ControllerError(NO_GUARDIAN)
 
@@ -224,20 +290,22 @@ class FeedForward(ModelNode):
             if handle.is_active:
                 handle.publish_feedback(message.feedback)
 
-        before = next(iter(self._running), None)
         self._guardian.set_goal(goal_id)
         sent = await self._client.send_goal_async(
             goal, feedback_callback=hand_back, goal_uuid=UUID(uuid=list(goal_id.bytes))
         )
         if not sent.accepted:
-            if before in self._running:
-                self._guardian.set_goal(before)
+            if self._present in self._running:
+                self._guardian.set_goal(self._present)
             else:
                 self._guardian.clear_goal()
             raise ControllerError(
                 f"'{self._controller}' refused the goal: its log says why (is it active?)"
             )
+        for older in self._running.values():
+            older.replaced = min(older.replaced, time.monotonic())
         self._running[goal_id] = running = Running(sent, points, self._robot.n)
+        self._present = goal_id
         sent.get_result_async().add_done_callback(lambda future: running.end(future.result()))
         if handle.is_cancel_requested:
             sent.cancel_goal_async()
@@ -270,8 +338,8 @@ class FeedForward(ModelNode):
         start = reference_positions(state, robot.joints), zero if speed is None else speed
         goal, first = read_goal(trajectory, robot, start)
         chi, share = self._carried(self._model.chi), self.configuration.excitation.effort_share
-        efforts = [running.effort() for running in self._running.values()]
-        present = next((e for e in efforts if e is not None), self._held)
+        running = self._running.get(self._present)
+        present = self._held if running is None else running.effort()
         present = zero if present is None else present
 
         def planned(factor: float) -> Waypoints:
@@ -283,8 +351,8 @@ class FeedForward(ModelNode):
 
         with contextlib.suppress(LimitError):
             return planned(1.0), first
-        slowest = planned(self.settings.largest_slowdown)
         low, high = 1.0, self.settings.largest_slowdown
+        slowest = planned(high)
         while high - low > 0.01 * low:
             middle = 0.5 * (low + high)
             try:
@@ -305,10 +373,12 @@ class FeedForward(ModelNode):
     ) -> Any:
         """End a goal as the controller has ended its own."""
         del self._running[goal_id]
-        if not self._running and self._guardian is not None:
-            with contextlib.suppress(ControllerError):
-                self._guardian.clear_goal()
-        result = Result() if answer is None else answer.result
+        if goal_id == self._present:
+            self._present = NONE
+            if self._guardian is not None:
+                with contextlib.suppress(ControllerError):
+                    self._guardian.clear_goal()
+        result = Result(error_code=Result.INVALID_GOAL) if answer is None else answer.result
         end = GoalStatus.STATUS_ABORTED if answer is None else answer.status
         if end == GoalStatus.STATUS_SUCCEEDED:
             points = running.points
@@ -318,27 +388,12 @@ class FeedForward(ModelNode):
             handle.canceled()
         else:
             told = running.reason or result.error_string
+            if answer is None and not told:
+                told = TAKEN
             result.error_string = told or 'the controller has ended the goal'
             handle.abort()
         self._publish_tracking(running)
         return result
-
-    async def _in_thread(self, function: Callable[[], Any]) -> Any:
-        """Call a function beside the executor, which cancels meanwhile."""
-        executor = self.executor
-        assert executor is not None
-        future = Future(executor=executor)
-
-        def call() -> None:
-            try:
-                done = function()
-            except BaseException as error:
-                executor.create_task(future.set_exception, error)
-            else:
-                executor.create_task(future.set_result, done)
-
-        threading.Thread(target=call, daemon=True).start()
-        return await future
 
     # While goals run
 
@@ -350,9 +405,12 @@ class FeedForward(ModelNode):
         # At rest, too: a queue that is full takes long.
         states = self._take_states(NEWEST if self._running else 1)
         silent = self._silence.update(time.monotonic(), heard=bool(states) or not self._running)
-        if not self._running:
+        for running in list(self._running.values()):
+            if time.monotonic() - running.replaced > ENDING_TIME:
+                running.end(None)
+        latest = self._running.get(self._present)
+        if latest is None:
             return
-        latest = next(reversed(self._running.values()))
         for message in states:
             error = by_joint(message, message.error.positions, self._robot.joints)
             if error is not None:

@@ -14,9 +14,8 @@ from ...exceptions import ControllerError, RobotIdError
 from ..common.controller import SET_PARAMETERS
 from ..common.messages import one_line
 from ..common.runtime import WorkerNode
-from ..excitation.guardian import Guardian
-from ..excitation.session import GUARDIAN_START_TIMEOUT
-from ..excitation.verification_runs import load_model, VerifiedModel
+from ..excitation.guardian import Guardian, START_TIMEOUT
+from ..excitation.motion_log import load_model, VerifiedModel
 
 # From one attempt to find controller, results and guardian to the next [s].
 RETRY_PERIOD = 1.0
@@ -70,7 +69,7 @@ class ModelNode(WorkerNode):
         domain = self.context.get_domain_id()
         guardian = Guardian(stop, parameters, domain, self._group, *switch)
         try:
-            guardian.wait_ready(max(self._timeout, GUARDIAN_START_TIMEOUT))
+            guardian.wait_ready(max(self._timeout, START_TIMEOUT))
         except ControllerError:
             guardian.close()
             raise

@@ -37,14 +37,7 @@ from ...files.export.payload import read_sensor, write_payload
 from ...files.yaml import to_plain
 from ...node_settings import ForceTorqueSettings
 from ..common import runtime
-from ..common.messages import (
-    is_well_formed,
-    log_findings,
-    one_line,
-    stack_joint_states,
-    status,
-    to_nanoseconds,
-)
+from ..common.messages import log_findings, one_line, stack_joint_states, status, to_nanoseconds
 from ..common.runtime import publish_diagnostics, WorkerNode
 
 # Longer silence, and a clock that was set back, start the filter anew; a wrench this far from the
@@ -133,7 +126,7 @@ class ForceTorque(WorkerNode):
         """Take the joints and the wrench at their time through one filter."""
         if self._robot is None or not self._wrenches:
             return
-        states = stack_joint_states([*filter(is_well_formed, [message])], self._robot.joints)
+        states = stack_joint_states([message], self._robot.joints)
         if not np.isfinite(states.position).all() or not len(states.stamp):
             return
         self._position, stamp = states.position[0], int(states.stamp[0])

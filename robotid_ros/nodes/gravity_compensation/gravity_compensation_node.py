@@ -3,9 +3,10 @@ Node `gravity_compensation`: an arm that somebody guides by hand.
 
 It commands a controller that forwards efforts: what holds the arm by the identified model,
 damping, springs at the limits. `~/start` activates that controller where the arm rests and the
-model knows what holds it. `~/stop`, joint states that stop, a speed above its limit and the end of
-the node activate the trajectory controller again, which holds the arm where it is. Should the node
-die or hang, its guardian does that.
+model knows what holds it. `~/stop`, joint states that stop, a speed above its limit, another one
+that commands or deactivates the controller, and the end of the node activate the trajectory
+controller again, which holds the arm where it is. Should the node die or hang, its guardian does
+that.
 """
 
 from array import array
@@ -18,6 +19,7 @@ import uuid
 
 from controller_manager_msgs.srv import ListControllers, SwitchController
 import numpy as np
+from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -44,8 +46,9 @@ WATCH_TIME, REST = 1.0, 0.005
 RAMP = 1.0
 # From one look for joint states to the next [s].
 LOOK_PERIOD = 0.0005
-# From one look for controllers that are being spawned to the next [s].
-LOOK_AGAIN = 0.2
+# From one look at the controllers to the next: while they are spawned, and while an arm is guided
+# [s].
+LOOK_AGAIN, WATCH_AGAIN = 0.2, 0.1
 # How long controllers may take to be switched [s]: then the guardian tries, too.
 SWITCH_TIMEOUT = 1.0
 
@@ -98,6 +101,8 @@ class GravityCompensation(ModelNode):
         self._list = self.create_client(ListControllers, f'{manager}/list_controllers')
         self._switch = self.create_client(SwitchController, f'{manager}/switch_controller')
         self._guiding, self._ending = False, threading.Event()
+        self._listed: Future | None = None
+        self._listed_at = -np.inf
         self.start_worker(self._prepare)
 
     def _make_ready(self) -> str:
@@ -146,6 +151,27 @@ class GravityCompensation(ModelNode):
             )
         self._order = [joints.index(name.rpartition('/')[0]) for name in commanded]
 
+    def _check_alone(self) -> None:
+        """Check that nobody else commands the controller: it forwards whatever came last."""
+        if self.count_publishers(self._commands.topic_name) > 1:
+            raise ControllerError(
+                f"somebody else can command '{self._effort}' on '{self._commands.topic_name}': "
+                'end it, only one may move the robot'
+            )
+
+    def _check_active(self) -> None:
+        """Look now and then whether the controller is still active, and only ours."""
+        if self._listed is not None and self._listed.done():
+            listed, self._listed = self._listed.result().controller, None
+            if (self._effort, 'active') not in [(each.name, each.state) for each in listed]:
+                raise RobotStateError(
+                    f"'{self._effort}' is not active any more: the log of {MANAGER} says why"
+                )
+            self._check_alone()
+        now = time.monotonic()
+        if self._listed is None and now - self._listed_at > WATCH_AGAIN:
+            self._listed_at, self._listed = now, self._list.call_async(ListControllers.Request())
+
     # Services, in the executor's thread
 
     def _on_start(self) -> str:
@@ -171,6 +197,7 @@ class GravityCompensation(ModelNode):
             prefer_threads(True)
             try:
                 self._check_controllers()
+                self._check_alone()
                 self._run(guardian)
             finally:
                 prefer_threads(False)
@@ -196,7 +223,7 @@ class GravityCompensation(ModelNode):
             request = switch_request(self._effort, self._held_by, strict=True)
             asked, switched = time.monotonic(), self._switch.call_async(request)
             # Until it is confirmed, what holds the arm already is commanded.
-            begin, pace = np.inf, Pace()
+            begin, pace, self._listed = np.inf, Pace(), None
             for seen in self._follow(guardian):
                 if begin == np.inf and switched.done():
                     if not switched.result().ok:
@@ -207,6 +234,8 @@ class GravityCompensation(ModelNode):
                     self.publish_state('guiding', 'the arm can be guided', figures)
                 elif begin == np.inf and time.monotonic() - asked > self._timeout:
                     raise ControllerError(f'no answer from {MANAGER}: is it still running?')
+                elif begin < np.inf:
+                    self._check_active()
                 share = min(max(seen.time - begin, 0.0) / RAMP, 1.0)
                 self._commands.publish(self._message(law, seen, held, share))
                 if pace.note(seen.time, self._states.recent[-1].published):

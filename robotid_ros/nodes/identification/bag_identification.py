@@ -26,7 +26,7 @@ from ...files.export.identified_urdf import identified_urdf
 from ...files.identification_input import AnyRecording, EXCITING, open_input, split
 from ...files.results import chosen_settings
 from ...node_settings import IdentificationNodeSettings
-from .outcome import IdentificationOutcome
+from .result_messages import IdentificationOutcome
 
 FAILED = 'failed'
 # Of a motion that is simulated with proposed gains [s].

@@ -1,6 +1,7 @@
 """Controller gains that follow from the identified inertia, set on a robot that rests."""
 
 from collections.abc import Mapping
+from contextlib import closing
 import math
 from pathlib import Path
 import time
@@ -75,10 +76,8 @@ def check_at_rest(node: Node, controller: str, timeout: float) -> None:
         positions = (state.reference.positions, state.feedback.positions)
         return all(len(p) == len(state.joint_names) and np.isfinite(p).all() for p in positions)
 
-    stream = subscribe_states(node, controller)
-    states: list[Any] = []
-    try:
-        end = time.monotonic() + timeout
+    states, end = list[Any](), time.monotonic() + timeout
+    with closing(subscribe_states(node, controller)) as stream:
         while not states or np.ptp(stamps_to_nanoseconds(states)) * 1e-9 < OBSERVED_TIME:
             if time.monotonic() > end:
                 raise ControllerError(
@@ -88,8 +87,6 @@ def check_at_rest(node: Node, controller: str, timeout: float) -> None:
             time.sleep(POLL_PERIOD)
             states += stream.take_newest(is_well_formed)[0]
             states = [state for state in states if state.joint_names == states[-1].joint_names]
-    finally:
-        stream.close()
     reference = np.array([state.reference.positions for state in states])
     measured = np.array([state.feedback.positions for state in states])
     moves = np.ptp(reference, axis=0) > MAX_REFERENCE_TRAVEL

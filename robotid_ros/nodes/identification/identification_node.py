@@ -1,36 +1,28 @@
 """Node `identification`: bag → parameters, files and topics; then live prediction and gains."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 import contextlib
 from functools import partial
 from pathlib import Path
-import threading
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
-import numpy as np
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from std_srvs.srv import Trigger
 
-from ...core.arrays import Array
-from ...core.model import build_robot, inverse_dynamics, Robot
-from ...core.monitoring.motion_rows import FilteredStates
+from ...core.model import build_robot, Robot
 from ...core.verification.gains import GainProposal
 from ...exceptions import RecordingError, RobotIdError
 from ...node_settings import IdentificationNodeSettings
 from ..common import runtime
 from ..common.batched_subscription import BatchedSubscription
-from ..common.messages import is_well_formed, log_findings, one_line, stack_joint_states
-from ..common.runtime import LATCHED, serve, WorkerNode
+from ..common.messages import log_findings, one_line, stack_joint_states
+from ..common.runtime import LATCHED, serve, start_thread, WorkerNode
 from ..common.worker_process import run_in_process
-from .drift import DriftTopics
-from .external_effort import ExternalEffortTopics
 from .gain_proposal import GainUpdate
-from .outcome import find_bag, IdentificationOutcome
+from .live_topics import DriftTopics, ExternalEffortTopics, LivePrediction
 from .payload_service import PayloadService
 from .progress import ProgressTopic
 from .result_messages import (
@@ -38,45 +30,18 @@ from .result_messages import (
     effort_message,
     effort_messages,
     gains_message,
+    IdentificationOutcome,
     parameters_message,
     summary_message,
 )
 
-# How often joint states are taken [s]: a contact may be told so much later.
-POLL_PERIOD = 0.005
+# How often joint states are taken [s]: a contact may be told so much later; and how often
+# predicted efforts are told.
+POLL_PERIOD, PREDICTION_PERIOD = 0.005, 0.02
 # Every sample of the validation is kept for subscribers that come late: 20 s at 1 kHz.
 SERIES_QOS = QoSProfile(depth=20000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-# Longer silence, and a clock that was set back by more, start the filter anew [s]: the straight
-# line between two samples would bridge it with a velocity that the robot never had.
-MAX_GAP = 0.5
-
-
-class LivePrediction:
-    """Predicts efforts by parameters (p,), from joint states through a causal filter [Hz]."""
-
-    def __init__(self, robot: Robot, standard: Array, cutoff: float):
-        self._robot, self._standard = robot, standard
-        self._states = FilteredStates(robot.drive_gain, cutoff, MAX_GAP)
-
-    def update(self, stamp: np.ndarray, position: Array, effort: Array) -> None:
-        """Take in joint states: stamps [ns], positions and efforts as published, (N, n)."""
-        for sample in zip(stamp.tolist(), position, effort, strict=True):
-            self._states.take(*sample)
-
-    def predict(self) -> tuple[int, Array, Array | None] | None:
-        """
-        Return the last stamp [ns], the predicted effort and the residual (n,) [N·m or N].
-
-        The residual is measured minus predicted, None where no effort is reported. Before the
-        first joint state there is nothing.
-        """
-        states = self._states
-        if not states.started:
-            return None
-        motion = (row[None] for row in states.motion)
-        predicted = inverse_dynamics(self._robot, self._standard, *motion)[0]
-        residual = states.effort - predicted if states.effort_reported else None
-        return states.stamp, predicted, residual
+# Characters of a path that somebody else wrote.
+MAX_SHOWN = 200
 
 
 class IdentificationNode(WorkerNode):
@@ -90,8 +55,7 @@ class IdentificationNode(WorkerNode):
         self._robot: Robot | None = None
         self._predicted_stamp = 0
         self._live: tuple[LivePrediction, BatchedSubscription] | None = None
-        self._external_effort = ExternalEffortTopics(self)
-        self._drift = DriftTopics(self, self.settings)
+        self._followers = (ExternalEffortTopics(self), DriftTopics(self))
         self._progress = ProgressTopic(self)
         self._gain_update = GainUpdate(self)
         self._payloads = PayloadService(self, self.settings, self._stop)
@@ -113,18 +77,19 @@ class IdentificationNode(WorkerNode):
         self.subscribe_description()
         serve(self, 'identify', self._on_identify)
         for name, work, start in (
-            ('update_controller', self._update_controller, _in_thread),
+            ('update_controller', self._update_controller, start_thread),
             ('identify_payload', self._identify_payload, self._start_if_free),
-            ('set_payload', self._payloads.set, _in_thread),
+            ('set_payload', self._payloads.set, start_thread),
         ):
-            callback, group = partial(self._answer, work, start), MutuallyExclusiveCallbackGroup()
-            self.create_service(Trigger, f'~/{name}', callback, callback_group=group)
+            # A request that waits for its answer holds up those of its own service alone.
+            group = MutuallyExclusiveCallbackGroup()
+            serve(self, name, work, start, callback_group=group)
         # Without a model there is nothing to predict.
         self._live_timers = [
             self.create_timer(period, self.guard.wrap('joint_states', callback), autostart=False)
             for period, callback in (
                 (POLL_PERIOD, self._take_joint_states),
-                (1.0 / self.settings.live_rate, self._publish_prediction),
+                (PREDICTION_PERIOD, self._publish_prediction),
             )
         ]
         self.publish_state('idle', 'waiting for a recording')
@@ -170,34 +135,6 @@ class IdentificationNode(WorkerNode):
         self._payloads.check(bag)
         with self._telling_failure(bag):
             return self._payloads.identify(bag, self.description)
-
-    async def _answer(
-        self,
-        function: Callable[[], str],
-        start: Callable[[Callable[[], None]], None],
-        _: Trigger.Request,
-        response: Trigger.Response,
-    ) -> Trigger.Response:
-        """Answer with what a function says in a thread; the executor, which it needs, goes on."""
-        done: Future = Future(executor=self.executor)
-
-        def work() -> None:
-            try:
-                done.set_result((True, function()))
-            except Exception as error:
-                done.set_result((False, one_line(error)))
-                if not isinstance(error, RobotIdError):
-                    raise
-            finally:
-                if self.executor is not None:
-                    self.executor.wake()
-
-        try:
-            start(work)
-            response.success, response.message = await done
-        except RobotIdError as error:
-            response.message = one_line(error)
-        return response
 
     @contextlib.contextmanager
     def _telling_failure(self, bag: str) -> Iterator[None]:
@@ -261,8 +198,8 @@ class IdentificationNode(WorkerNode):
     def _start_live_prediction(self, outcome: IdentificationOutcome) -> None:
         """Predict live from now on, watch for contacts, and follow what may drift."""
         assert self._robot is not None
-        self._external_effort.start(self._robot, outcome, self.configuration)
-        self._drift.start(self._robot, outcome)
+        for follower in self._followers:
+            follower.start(self._robot, outcome)
         prediction = LivePrediction(self._robot, outcome.standard, self.settings.live_cutoff)
         old, self._live = self._live, None
         if old is not None:
@@ -275,11 +212,10 @@ class IdentificationNode(WorkerNode):
         if self._live is None or self._robot is None:
             return
         prediction, stream = self._live
-        messages = list(filter(is_well_formed, stream.take_messages()))
-        states = stack_joint_states(messages, self._robot.joints)
+        states = stack_joint_states(stream.take_messages(), self._robot.joints)
         prediction.update(states.stamp, states.position, states.effort)
-        self._external_effort.update(states)
-        self._drift.update(states)
+        for follower in self._followers:
+            follower.update(states)
 
     def _publish_prediction(self) -> None:
         if self._live is None or self._robot is None:
@@ -300,9 +236,25 @@ class IdentificationNode(WorkerNode):
         return 'new gains are set: see ~/proposed_gains'
 
 
-def _in_thread(work: Callable[[], None]) -> None:
-    """Work beside the worker, which may identify meanwhile."""
-    threading.Thread(target=work, daemon=True).start()
+def find_bag(name: str, folders: Sequence[str]) -> Path:
+    """
+    Find a recording by its path, which anybody on the network may have named.
+
+    It is a RecordingError where it is not there, or not below one of the folders, links followed.
+    """
+    allowed = [Path(folder).expanduser().resolve() for folder in folders]
+    shown = ''.join(c if c.isprintable() else '?' for c in name[:MAX_SHOWN])
+    try:
+        path = Path(name).resolve(strict=True)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise RecordingError(f"there is no recording at '{shown}'") from error
+    if not any(folder in path.parents for folder in allowed):
+        known = ' or '.join(f"'{folder}'" for folder in allowed)
+        raise RecordingError(
+            f"'{shown}' is not below {known}, nothing was read or written: set recorder.folder "
+            'alike in both nodes, or add its folder to identification.folders'
+        )
+    return path
 
 
 def identify_in_worker(*arguments: Any) -> IdentificationOutcome:

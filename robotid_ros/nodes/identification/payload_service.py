@@ -1,14 +1,15 @@
 """What the arm carries in the last recording, against the arm without it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 import math
 from pathlib import Path
 import threading
-from typing import NamedTuple
+from typing import Any, NamedTuple, TYPE_CHECKING
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import Inertia, InertiaStamped, Vector3
+import numpy as np
 from std_msgs.msg import Header
 
 from ...core.findings import Finding
@@ -20,73 +21,63 @@ from ..common.messages import format_value, log_findings, status, status_array
 from ..common.runtime import LATCHED, WorkerNode
 from ..common.worker_process import run_in_process
 
-# A value, its σ, infinite where the data do not determine it, and its unit.
-Figure = tuple[float, float, str]
+if TYPE_CHECKING:
+    from ...core.payload import Payload
 
 
 class PayloadOutcome(NamedTuple):
-    """
-    What a payload's identification leaves behind, as plain values.
+    """A payload, the link whose frame its own is, what to doubt, and the file."""
 
-    Attributes
-    ----------
-    frame : of all values
-    link : whose frame that is
-    central : mass, centre of mass and inertia at it
-    parameters : the same of `XX … M` at the frame
-    lines : by maker, None where the data lack a number of it
-    findings : what to doubt
-    path : of the file
-
-    """
-
-    frame: str
+    payload: 'Payload'
     link: str
-    central: Mapping[str, Figure]
-    parameters: Mapping[str, Figure]
-    lines: Mapping[str, str | None]
     findings: tuple[Finding, ...]
     path: str
 
-    @property
-    def sentence(self) -> str:
-        """Mass and centre of mass, as far as they are determined."""
-        (mass, sigma, _), *centre = (self.central[name] for name in ('mass', *'xyz'))
-        shown = ', '.join(f'{x:.4f}' if math.isfinite(s) else 'unknown' for x, s, _ in centre)
-        heavy = f'{mass:.4g} ± {sigma:.2g} kg' if math.isfinite(sigma) else 'an unknown mass'
-        return f'{heavy} at ({shown}) m in {self.frame}'
+
+def payload_sentence(payload: 'Payload') -> str:
+    """Say mass and centre of mass, as far as they are determined."""
+    from ...files.export.makers import determined
+
+    body, (mass, *centre) = payload.central_sigma, determined(payload)[:4]
+    shown = ', '.join('unknown' if math.isnan(x) else f'{x:.4f}' for x in centre)
+    heavy = 'an unknown mass' if math.isnan(mass) else f'{mass:.4g} ± {body[0]:.2g} kg'
+    return f'{heavy} at ({shown}) m in {payload.frame}'
 
 
-def inertia_message(outcome: PayloadOutcome, stamp: Time) -> InertiaStamped | None:
+def inertia_message(payload: 'Payload', link: str, stamp: Time) -> InertiaStamped | None:
     """Return the body, None where a value of it is not determined."""
-    if not all(math.isfinite(sigma) for _, sigma, _ in outcome.central.values()):
+    if not np.isfinite(payload.central_sigma).all():
         return None
-    m, x, y, z, *moments = (value for value, _, _ in outcome.central.values())
+    m, x, y, z, *moments = payload.central.tolist()
     names = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
     inertia = Inertia(m=m, com=Vector3(x=x, y=y, z=z), **dict(zip(names, moments, strict=True)))
-    return InertiaStamped(header=Header(stamp=stamp, frame_id=outcome.link), inertia=inertia)
+    return InertiaStamped(header=Header(stamp=stamp, frame_id=link), inertia=inertia)
 
 
-def payload_message(outcome: PayloadOutcome, stamp: Time) -> DiagnosticArray:
+def payload_message(payload: 'Payload', link: str, stamp: Time) -> DiagnosticArray:
     """One status each: body, parameters at the frame, makers' lines; 'value; σ; unit'."""
+    from ...core.payload.payload import CENTRAL, CENTRAL_UNITS
+    from ...files.export.makers import determined, maker_lines
 
-    def entries(values: Mapping[str, Figure]) -> dict[str, str]:
+    def entries(*columns: Iterable[Any]) -> dict[str, str]:
         return {
-            name: f'{format_value(value)}; {format_value(sigma)}; {unit}'
-            for name, (value, sigma, unit) in values.items()
+            name: f'{format_value(float(value))}; {format_value(float(sigma))}; {unit}'
+            for name, value, sigma, unit in zip(*columns, strict=True)
             if math.isfinite(sigma)
         }
 
-    lines = {maker: line for maker, line in outcome.lines.items() if line is not None}
-    lacking = [name for name, (_, sigma, _) in outcome.central.items() if not math.isfinite(sigma)]
-    said = f'not determined: {", ".join(lacking)}' if lacking else outcome.sentence
-    frame, warn = f"where {outcome.frame} is the maker's flange frame", bool(lacking)
+    sigma = payload.central_sigma
+    lacking = [name for name, known in zip(CENTRAL, np.isfinite(sigma), strict=True) if not known]
+    said = f'not determined: {", ".join(lacking)}' if lacking else payload_sentence(payload)
+    at_frame = entries(payload.names, payload.value, payload.sigma, payload.units)
+    lines = {k: line for k, line in maker_lines(determined(payload)).items() if line is not None}
+    body, warn = entries(CENTRAL, payload.central, sigma, CENTRAL_UNITS), bool(lacking)
     statuses = (
-        status('payload', said, entries(outcome.central), warn=warn),
-        status('parameters', f'at {outcome.frame}', entries(outcome.parameters), warn=warn),
-        status('lines', frame, lines),
+        status('payload', said, body, warn=warn),
+        status('parameters', f'at {payload.frame}', at_frame, warn=warn),
+        status('lines', f"where {payload.frame} is the maker's flange frame", lines),
     )
-    return status_array(stamp, statuses, outcome.link)
+    return status_array(stamp, statuses, link)
 
 
 def identify_payload_bag(
@@ -112,8 +103,6 @@ def identify_payload_bag(
     """
     # Only that process needs these: the node starts without them.
     from ...core.payload import payload_from_recordings
-    from ...core.payload.payload import CENTRAL, CENTRAL_UNITS
-    from ...files.export.makers import determined, maker_lines
     from ...files.export.payload import write_payload
     from ...files.payload_input import is_results, open_payload
 
@@ -133,17 +122,7 @@ def identify_payload_bag(
     file = next(name for name in new_names(file) if not name.exists())
     facts = {'robot': given.robot.name, 'empty': empty, 'loaded': loaded}
     write_payload(file, payload, facts, findings, given.frame.body)
-    central = payload.central.tolist(), payload.central_sigma.tolist(), CENTRAL_UNITS
-    figures = payload.value.tolist(), payload.sigma.tolist(), payload.units
-    return PayloadOutcome(
-        frame=payload.frame,
-        link=given.frame.body,
-        central=dict(zip(CENTRAL, zip(*central, strict=True), strict=True)),
-        parameters=dict(zip(payload.names, zip(*figures, strict=True), strict=True)),
-        lines=maker_lines(determined(payload)),
-        findings=findings,
-        path=str(file),
-    )
+    return PayloadOutcome(payload, given.frame.body, findings, str(file))
 
 
 class PayloadService:
@@ -189,12 +168,12 @@ class PayloadService:
         )
         self._outcome = outcome
         now = self._node.get_clock().now().to_msg()
-        message = inertia_message(outcome, now)
-        if message is not None:
+        payload, link = outcome.payload, outcome.link
+        if (message := inertia_message(payload, link, now)) is not None:
             self._inertia.publish(message)
-        self._parameters.publish(payload_message(outcome, now))
+        self._parameters.publish(payload_message(payload, link, now))
         log_findings(self._node.get_logger(), outcome.findings)
-        sentence = f"{outcome.sentence}, against '{self._reference}'"
+        sentence = f"{payload_sentence(payload)}, against '{self._reference}'"
         self._node.publish_state('done', sentence, {'file': outcome.path, 'bag': bag})
         return sentence
 

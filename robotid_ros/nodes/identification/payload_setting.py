@@ -1,7 +1,7 @@
 """The payload of a driver and of the relay: both are set, or none; what was set before is kept."""
 
 from collections.abc import Mapping
-from importlib import import_module
+from contextlib import closing
 from pathlib import Path
 import time
 from typing import Any
@@ -18,7 +18,7 @@ from ...files.atomic import new_names
 from ...files.export.makers import Driver, find_driver, RELAY
 from ...files.export.payload import read_body, write_body
 from ..common.batched_subscription import BatchedSubscription
-from ..common.messages import is_well_formed
+from ..common.messages import interface, is_well_formed
 from ..common.waiting import answer_of, wait_until
 from .gain_proposal import MAX_TRAVEL, OBSERVED_TIME, POLL_PERIOD
 
@@ -99,7 +99,7 @@ class _Places:
         if maker != RELAY:
             self._driver = find_driver(maker, frame, body, service)
             self._name = service or self._driver.service
-            self._client = node.create_client(_interface(self._driver.type), self._name)
+            self._client = node.create_client(interface(self._driver.type), self._name)
             waited.append(self._client.service_is_ready)
         wait_until(lambda: all(ready() for ready in waited), DISCOVERY)
         lacking = self._name if self._driver else f'{RELAY}/set_parameters_atomically'
@@ -116,17 +116,14 @@ class _Places:
             return None
         topic, kind, read = self._driver.state
         found: list[Array] = []
-        stream = BatchedSubscription(self._node, _interface(kind), topic)
+        with closing(BatchedSubscription(self._node, interface(kind), topic)) as stream:
 
-        def heard() -> bool:
-            bodies = map(read, stream.take_messages())
-            found.extend(body for body in bodies if body is not None)
-            return bool(found)
+            def heard() -> bool:
+                bodies = map(read, stream.take_messages())
+                found.extend(body for body in bodies if body is not None)
+                return bool(found)
 
-        try:
             wait_until(heard, DISCOVERY)
-        finally:
-            stream.close()
         return found[-1] if found else None
 
     def parameters(self) -> Mapping[str, Any] | None:
@@ -164,7 +161,7 @@ class _Places:
         """Call the driver."""
         if self._driver is None:
             return
-        kind = _interface(self._driver.type)
+        kind = interface(self._driver.type)
         known = kind.Request.get_fields_and_field_types().keys()
         requests = (request(body) for request in self._driver.requests)
         fields = next((each for each in requests if each.keys() <= known), None)
@@ -189,10 +186,9 @@ class _Places:
 
 def check_at_rest(node: Node, timeout: float) -> None:
     """Watch joint states for a moment; where a joint moves, or there are none, ControllerError."""
-    stream = BatchedSubscription(node, JointState, 'joint_states')
     seen: dict[str, list[float]] = {}
-    try:
-        end = time.monotonic() + timeout
+    end = time.monotonic() + timeout
+    with closing(BatchedSubscription(node, JointState, 'joint_states')) as stream:
         while time.monotonic() < end:
             for message in filter(is_well_formed, stream.take_messages()):
                 if not seen:
@@ -200,17 +196,10 @@ def check_at_rest(node: Node, timeout: float) -> None:
                 for name, position in zip(message.name, message.position, strict=False):
                     seen.setdefault(name, []).append(position)
             time.sleep(POLL_PERIOD)
-    finally:
-        stream.close()
     if not seen:
         raise ControllerError('there are no joint_states: nobody knows whether the robot rests')
     if moving := [name for name, q in seen.items() if not np.ptp(q) <= MAX_TRAVEL]:
         raise ControllerError(f'the robot moves ({", ".join(moving)}): wait until it rests')
-
-
-def _interface(name: str) -> Any:
-    package, kind, interface = name.split('/')
-    return getattr(import_module(f'{package}.{kind}'), interface)
 
 
 def _fill(message: Any, fields: Mapping[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """What a session knows while it runs, on `~/progress`: the excitation ends when it is enough."""
 
 from collections.abc import Iterator
-import threading
+from contextlib import closing
 import time
 from typing import Any, TYPE_CHECKING
 
@@ -13,15 +13,8 @@ from ...core.model import build_robot, Robot
 from ...exceptions import RobotIdError
 from ...files.formats.joint_table import JointTable
 from ..common.batched_subscription import BatchedSubscription
-from ..common.messages import (
-    is_well_formed,
-    one_line,
-    stack_joint_states,
-    State,
-    status,
-    values_of,
-)
-from ..common.runtime import LATCHED, LATCHED_HISTORY, STEADY, WorkerNode
+from ..common.messages import one_line, stack_joint_states, State, status, values_of
+from ..common.runtime import LATCHED, LATCHED_HISTORY, start_thread, STEADY, WorkerNode
 
 if TYPE_CHECKING:
     from ...core.monitoring.progress import Knowledge
@@ -60,7 +53,7 @@ class ProgressTopic:
         if self._state == State.APPROACHING.value and session != self._session:
             self._session, self._known, self._refusal = session, None, ''
             self._publish()
-            threading.Thread(target=self._follow, args=(session,), daemon=True).start()
+            start_thread(self._follow, session)
 
     def _follow(self, session: str) -> None:
         """Follow a session to the end of its excitation."""
@@ -90,17 +83,16 @@ class ProgressTopic:
         """Yield pieces of the excitation as they are over."""
         from ...core.signals.recording import Recording
 
-        stream = BatchedSubscription(self._node, JointState, 'joint_states', depth=DEPTH)
         first = min(FIRST_SHARE * self._excitation.period, LONGEST_FIRST)
         parts, origin = list[JointTable](), 0
-        try:
+        states = BatchedSubscription(self._node, JointState, 'joint_states', depth=DEPTH)
+        with closing(states) as stream:
             while self._is(session, State.APPROACHING):
                 list(stream.take_serialized())
                 time.sleep(POLL_PERIOD)
             while self._is(session, State.EXCITING):
                 time.sleep(POLL_PERIOD)
-                messages = [*filter(is_well_formed, stream.take_messages())]
-                part = stack_joint_states(messages, robot.joints)
+                part = stack_joint_states(stream.take_messages(), robot.joints)
                 if len(part.stamp):
                     parts = [*parts[-MOST_PARTS:], part]
                 # A first piece that told nothing, as gaps are in it, is followed by another one.
@@ -113,8 +105,6 @@ class ProgressTopic:
                 )
                 parts, origin = [], origin or int(stamp[0])
                 yield Recording(robot.joints, (stamp - origin) * 1e-9, position, effort)
-        finally:
-            stream.close()
 
     def _publish(self) -> None:
         """Say what is known; whoever hears nothing any more runs on as planned."""

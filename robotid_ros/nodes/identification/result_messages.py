@@ -1,8 +1,9 @@
-"""An identification's results as messages."""
+"""What an identification leaves behind, and its results as messages."""
 
 from collections.abc import Iterable, Sequence
 import math
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
@@ -10,11 +11,44 @@ import numpy as np
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
+from ...core.model import RobotSettings
+from ...core.monitoring.contact_detector import ContactThresholds
 from ...core.verification.gains import GainProposal
 from ...files.results import Results
 from ...files.torques_file import Torques
 from ..common.messages import format_value, status, status_array, to_time
 from .gain_proposal import proposal_sentence
+
+
+class IdentificationOutcome(NamedTuple):
+    """
+    What an identification leaves behind.
+
+    Parameters
+    ----------
+    results : parameters and residuals, as plain values
+    folder : of the files
+    source_urdf : the description that the robot was built from
+    robot_settings : with the joints and the friction that were chosen
+    urdf : the description with identified parameters
+    standard : (p,) standard parameters that give the identified torques, others zero
+    possible : (p,) standard parameters of bodies that can exist
+    thresholds : of external efforts, or why there are none
+    gains : proposed for those of the recording; or why there are none, '' for no such controller
+    origin : the robot's clock at time 0 of the results [ns]
+
+    """
+
+    results: Results
+    folder: Path
+    source_urdf: str
+    robot_settings: RobotSettings
+    urdf: str
+    standard: np.ndarray
+    possible: np.ndarray
+    thresholds: ContactThresholds | str
+    gains: GainProposal | str
+    origin: int
 
 
 def parameters_message(results: Results, stamp: Time) -> DiagnosticArray:

@@ -1,12 +1,15 @@
-"""One recording: from the middleware's queues straight into the bag."""
+"""
+One recording: from the middleware's queues straight into the bag.
+
+It is the second to watch the excitation: where that dies, the recording ends its session.
+"""
 
 from collections.abc import Callable, Mapping
-import importlib
 from pathlib import Path
 from queue import SimpleQueue
 import threading
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 from action_msgs.srv import CancelGoal
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -31,10 +34,13 @@ from ...files.bags.session import SESSION_TOPIC
 from ...files.provenance import versions
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller import CANCEL, ControllerClient, subscribe_states
-from ..common.processes import prefer_threads
-from ..common.runtime import ConfiguredNode
+from ..common.messages import format_seconds, interface, State, status, values_of
+from ..common.processes import is_alive, prefer_threads
+from ..common.runtime import ConfiguredNode, start_thread
 from ..common.waiting import run_in_executor
-from .session_watch import ReceivedState, SessionWatch
+
+# Messages that may wait to be written: 5 s at 1 kHz.
+DEPTH = 5000
 
 
 def subscribe(node: ConfiguredNode, controller: str) -> list[BatchedSubscription]:
@@ -43,10 +49,9 @@ def subscribe(node: ConfiguredNode, controller: str) -> list[BatchedSubscription
 
     A topic of the settings that nobody publishes is an UnknownNameError.
     """
-    depth = node.configuration.recorder.depth
     subscriptions = [
-        BatchedSubscription(node, JointState, 'joint_states', depth=depth),
-        subscribe_states(node, controller, depth=depth),
+        BatchedSubscription(node, JointState, 'joint_states', depth=DEPTH),
+        subscribe_states(node, controller, depth=DEPTH),
         BatchedSubscription(node, String, 'robot_description', depth=1, latched=True),
         BatchedSubscription(node, JointTrajectory, 'excitation/reference', depth=10, latched=True),
     ]
@@ -55,10 +60,8 @@ def subscribe(node: ConfiguredNode, controller: str) -> list[BatchedSubscription
         name = node.resolve_topic_name(topic)
         if name not in known:
             raise UnknownNameError('topic', name, tuple(sorted(known)))
-        # Such as 'sensor_msgs/msg/JointState'.
-        package, kind, message = known[name][0].split('/')
-        message_type = getattr(importlib.import_module(f'{package}.{kind}'), message)
-        subscriptions.append(BatchedSubscription(node, message_type, topic, depth=depth))
+        message_type = interface(known[name][0])
+        subscriptions.append(BatchedSubscription(node, message_type, topic, depth=DEPTH))
     return subscriptions
 
 
@@ -99,8 +102,76 @@ class SystemClock:
         return time.time_ns() - self.step
 
 
-# How often the middleware's queues are emptied [s]: `recorder.depth` holds many times what a
-# period brings.
+# Silence of an excitation that moves the robot, after which it is taken for dead [s]: it publishes
+# its state at least every 0.2 s, and the robot has to rest within a second. Of one on this machine
+# that is seen to be dead or suspended, less is enough; one that is seen to be alive is short of
+# processor, and its guardian is nearer to it: more than a second of silence was seen beside eight
+# busy loops on two cores.
+SILENCE_TIME, DEAD_SILENCE_TIME, BUSY_SILENCE_TIME = 0.8, 0.5, 2.0
+STATES = {state.value for state in State}
+MOVING = {state.value for state in State if state.moving}
+ENDED = {state.value for state in State if state.ended}
+
+
+class ReceivedState(NamedTuple):
+    """State of the excitation, and when it was received and published [ns, system time]."""
+
+    message: DiagnosticStatus
+    received: int
+    published: int
+
+
+class SessionWatch:
+    """
+    Follows the states of the excitation; `clock` gives the time of the node [ns].
+
+    `silence` is the time since the last state, as far as it was listened for [s].
+    """
+
+    def __init__(self, clock: Callable[[], int]):
+        self._clock, self._last = clock, DiagnosticStatus()
+        self._heard = clock()
+        self.silence = 0.0
+
+    @property
+    def state(self) -> str:
+        """Last state."""
+        return values_of(self._last).get('state', '')
+
+    @property
+    def moving(self) -> bool:
+        """Whether the robot was moved when the excitation was heard last."""
+        return self.state in MOVING
+
+    @property
+    def lost(self) -> bool:
+        """Whether the excitation died while it moved the robot."""
+        if not self.moving or self.silence <= DEAD_SILENCE_TIME:
+            return False
+        alive = is_alive(values_of(self._last))
+        if alive is None:
+            return self.silence > SILENCE_TIME
+        return self.silence > BUSY_SILENCE_TIME or not alive
+
+    def hear(self, message: DiagnosticStatus) -> None:
+        """Take in a state, unless it is none."""
+        if values_of(message).get('state') in STATES:
+            self._last, self._heard, self.silence = message, self._clock(), 0.0
+
+    def cut(self, sentence: str) -> DiagnosticStatus:
+        """Make the state that ends this session where it was heard of last, and take it in."""
+        values = {
+            **values_of(self._last),
+            'state': State.FAILED.value,
+            'stamp': format_seconds(self._heard),
+            'cut': 'true',
+        }
+        name, hardware = self._last.name, self._last.hardware_id
+        self._last = status(name, sentence, values, hardware=hardware, failed=True)
+        return self._last
+
+
+# How often the middleware's queues are emptied [s]: they hold many times what a period brings.
 POLL_PERIOD = 0.02
 # Longest time that one turn counts as silence of the excitation [s]: this process may be the one
 # that was held up.
@@ -207,7 +278,7 @@ class BagWriterLoop:
         Where the disk is full, or the bag is not there any more, this is a FileError, and what was
         written before stays readable.
         """
-        self._begin_snapshot()
+        start_thread(self._compose_snapshot)
         prefer_threads(True)
         try:
             before = time.monotonic()
@@ -293,21 +364,15 @@ class BagWriterLoop:
             self._cut_session(self._reason)
         self._write()
         if not self._immediately:
-            asking = self._begin_snapshot()
+            asking = start_thread(self._compose_snapshot)
             end = time.monotonic() + TRAILING_TIME
             while (asking.is_alive() or time.monotonic() < end) and not self._immediately:
                 self._write()
                 time.sleep(POLL_PERIOD)
         self._write()
 
-    def _begin_snapshot(self) -> threading.Thread:
-        """Compose what the session runs with, see `RecordedSession`; `_write` writes it."""
-        thread = threading.Thread(target=self._compose_snapshot, daemon=True)
-        thread.start()
-        return thread
-
     def _compose_snapshot(self) -> None:
-        """Ask the controller for its parameters, which takes its time, and compose."""
+        """Ask the controller, which takes its time, for what the session runs with."""
         try:
             found = self._controller.describe().to_dict()
         except ControllerError as error:

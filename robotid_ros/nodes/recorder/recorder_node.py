@@ -20,64 +20,18 @@ from ..common import runtime
 from ..common.controller import ControllerClient
 from ..common.messages import format_seconds, one_line, State, status, values_of
 from ..common.processes import own_process
-from ..common.runtime import ConfiguredNode, LATCHED, LATCHED_HISTORY, STEADY, WorkerNode
-from .bag_writer_loop import BagWriterLoop
-from .session_watch import ENDED, MOVING, ReceivedState, STATES
+from ..common.runtime import LATCHED, LATCHED_HISTORY, STEADY, WorkerNode
+from .bag_writer_loop import BagWriterLoop, ENDED, MOVING, ReceivedState, STATES
 
 # From one heartbeat to the next [s].
 PERIOD = 0.1
-
-
-class Heartbeat:
-    """
-    Publishes `~/heartbeat`: from a timer, but while it records from the thread that writes.
-
-    `messages` were written to the present bag. `session` has had its recording, for each gets one,
-    whatever comes of it; None of none. `state` is idle, opening, recording, closing or failed.
-    """
-
-    def __init__(self, node: ConfiguredNode):
-        self._node, self._published = node, 0.0
-        self._publisher = node.create_publisher(DiagnosticStatus, '~/heartbeat', 10)
-        self.messages = 0
-        self.session: str | None = None
-        self.change('idle', 'waiting for a session')
-        node.create_timer(PERIOD, self._on_timer, clock=STEADY)
-
-    def change(self, state: str, sentence: str, path: str = '') -> None:
-        """Change the state, and say so at once."""
-        self.state, self._sentence, self._path = state, sentence, path
-        self._publish()
-
-    def beat(self) -> None:
-        """Publish when it is time, while messages are written."""
-        if time.monotonic() - self._published >= PERIOD:
-            self._publish()
-
-    def _publish(self) -> None:
-        self._published = time.monotonic()
-        values = {
-            'state': self.state,
-            **own_process(),
-            'path': self._path,
-            'session': self.session or '',
-            'messages': self.messages,
-            'skipped': self._node.guard.total,
-            'stamp': format_seconds(self._node.get_clock().now().nanoseconds),
-        }
-        failed = self.state == 'failed'
-        self._publisher.publish(status('recorder', self._sentence, values, failed=failed))
-
-    def _on_timer(self) -> None:
-        # While it records, only the thread that writes may say that it does.
-        if self.state != 'recording':
-            self._publish()
 
 
 class Recorder(WorkerNode):
     """
     Records from 'approaching' to 'done' or 'failed', or between two calls of `~/record`.
 
+    It publishes `~/heartbeat` from a timer, but while it records from the thread that writes.
     Options are those of `WorkerNode`.
     """
 
@@ -92,7 +46,13 @@ class Recorder(WorkerNode):
         # Whether it records a verification, from which nothing is to be identified.
         self._verification = False
         self._bag = self.create_publisher(String, '~/bag', LATCHED)
-        self._heartbeat = Heartbeat(self)
+        self._heartbeat = self.create_publisher(DiagnosticStatus, '~/heartbeat', 10)
+        # The session that has had its recording, for each gets one, whatever comes of it.
+        self._session: str | None = None
+        # Idle, opening, recording, closing or failed; a sentence; and the path of the bag.
+        self._writing = 'idle', 'waiting for a session', ''
+        self._beaten = 0.0
+        self.create_timer(PERIOD, self._on_timer, clock=STEADY)
         self.create_subscription(
             DiagnosticStatus, 'excitation/state', self._on_state, LATCHED_HISTORY
         )
@@ -116,13 +76,13 @@ class Recorder(WorkerNode):
         values, loop = values_of(message), self._loop
         state, session = values.get('state'), values.get('session', '')
         loop = loop if self.recording else None
-        if state in MOVING and session != self._heartbeat.session:
+        if state in MOVING and session != self._session:
             # What runs for a session or closes belongs to the one before: this says so again soon.
             if loop is not None and (loop.started_by_session or loop.ending):
                 if not loop.ending:
                     loop.stop('the end of its session was not heard')
                 return
-            self._heartbeat.session = session
+            self._session = session
             self._verification = state == State.VERIFYING.value
             if loop is None:
                 self._start_recording(received)
@@ -135,9 +95,9 @@ class Recorder(WorkerNode):
             loop.hear(received)
         if state in MOVING or state not in STATES:
             return
-        self._heartbeat.session = None
-        if self._heartbeat.state == 'failed':
-            self._heartbeat.change('idle', 'waiting for a session')
+        self._session = None
+        if self._writing[0] == 'failed':
+            self._change('idle', 'waiting for a session')
         if state in ENDED and own:
             own.stop()
 
@@ -168,28 +128,52 @@ class Recorder(WorkerNode):
         if state is not None:
             self._loop.hear(state)
         self.recording = True
-        self._heartbeat.messages = 0
         path = str(self._loop.path)
         # What an earlier recording came to, such as a failure, is not this one's.
-        self._heartbeat.change('opening', f"opening '{path}'", str(self._loop.path.absolute()))
+        self._change('opening', f"opening '{path}'", str(self._loop.path.absolute()))
         self.publish_state('recording', f"recording '{path}'", {'path': path})
         self.get_logger().info(f"recording '{path}'")
         self.start_worker(self._record, self._loop)
         return path
 
+    def _change(self, state: str, sentence: str, path: str = '') -> None:
+        """Change the state of writing, and say so at once."""
+        self._writing = state, sentence, path
+        self._publish_heartbeat()
+
+    def _publish_heartbeat(self) -> None:
+        self._beaten = time.monotonic()
+        state, sentence, path = self._writing
+        values = {
+            'state': state,
+            **own_process(),
+            'path': path,
+            'session': self._session or '',
+            'messages': sum(self._loop.counts.values()) if self._loop else 0,
+            'skipped': self.guard.total,
+            'stamp': format_seconds(self.get_clock().now().nanoseconds),
+        }
+        message = status('recorder', sentence, values, failed=state == 'failed')
+        self._heartbeat.publish(message)
+
+    def _on_timer(self) -> None:
+        # While it records, only the thread that writes may say that it does.
+        if self._writing[0] != 'recording':
+            self._publish_heartbeat()
+
     def _beat(self) -> None:
         """Say that it records; called by the thread that writes."""
         loop = self._loop
         assert loop is not None
-        self._heartbeat.messages = sum(loop.counts.values())
         state = 'closing' if loop.ending else 'recording' if loop.receiving else 'opening'
         path = str(loop.path.absolute())
-        if self._heartbeat.state != state:
+        if self._writing[0] != state:
             why = f': {loop.reason}' if loop.reason else ''
-            self._heartbeat.change(state, f"{state} '{path}'{why}", path)
+            self._change(state, f"{state} '{path}'{why}", path)
             if loop.reason:
                 self.publish_state(state, loop.reason, {'path': path})
-        self._heartbeat.beat()
+        if time.monotonic() - self._beaten >= PERIOD:
+            self._publish_heartbeat()
 
     def _record(self, loop: BagWriterLoop) -> None:
         try:
@@ -203,7 +187,7 @@ class Recorder(WorkerNode):
         sentence = f"recorded '{path}'" + (f', cut: {loop.reason}' if loop.reason else '')
         # The node may have been destroyed meanwhile.
         with contextlib.suppress(InvalidHandle, RCLError):
-            self._heartbeat.change('idle', sentence)
+            self._change('idle', sentence)
             # Before the state is published: a client that reads it may start the next one.
             self.recording = False
             self.publish_state('closed', sentence, {'path': path, **loop.counts})
@@ -215,7 +199,7 @@ class Recorder(WorkerNode):
         """Say that nothing is recorded, where and why."""
         sentence, where = f"'{path}' is not recorded: {one_line(error)}", str(path.absolute())
         with contextlib.suppress(InvalidHandle, RCLError):
-            self._heartbeat.change('failed', sentence, where)
+            self._change('failed', sentence, where)
             self.recording = False
             self.publish_state('failed', sentence, {'path': where})
         self.get_logger().error(sentence)

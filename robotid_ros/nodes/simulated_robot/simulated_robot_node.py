@@ -33,8 +33,7 @@ from ..common.runtime import (
     SpinThread,
 )
 from .control_loop import ControlLoop, Outputs
-from .controller import SimulatedController
-from .controller_manager import SimulatedManager
+from .controller import SimulatedController, SimulatedManager
 
 # How often failures and late cycles are looked for [s].
 REPORT_PERIOD = 1.0

@@ -9,8 +9,8 @@ import pytest
 from robotid_ros.core.elastic_joints.elastic_estimation import (
     fit_with_instruments,
     fit_with_motion,
+    maximum_likelihood,
 )
-from robotid_ros.core.elastic_joints.maximum_likelihood import maximum_likelihood
 from robotid_ros.core.excitation.trajectory import Trajectory
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.settings import ElasticSettings

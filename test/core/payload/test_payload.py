@@ -13,11 +13,11 @@ from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.parameters.physical_consistency import pseudo_inertia
-from robotid_ros.core.payload.drive_gains import identify_drive_gains
 from robotid_ros.core.payload.payload import (
     _product,
     carrying,
     depends_on_links,
+    identify_drive_gains,
     identify_payload,
     KnownArm,
     Payload,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.regression.observation_system import Rows
-from robotid_ros.core.replay.didim import residual_warnings
+from robotid_ros.core.replay.didim import torque_warnings
 from robotid_ros.core.replay.simulated_observation import with_all_rows
 
 
@@ -18,6 +18,6 @@ def test_rows_of_held_joints_tell_of_a_wrong_law_too(held, expected):
     system = Rows(('Fc1',), ('N·m',), ('joint_1',), W, Y, valid, np.arange(100.0))
     value = np.ones(1)
     assert system.total_residual(value) == 0.0
-    said = residual_warnings(with_all_rows(system).total_residual(value))
+    said = torque_warnings(with_all_rows(system).total_residual(value))
     shares = [each.values['residual'] for each in said]
     assert shares == pytest.approx([0.25] * expected, abs=5e-3)

@@ -5,10 +5,10 @@ import pytest
 import servo_plant
 
 from robotid_ros.core.replay.commanded import _servo_arm
-from robotid_ros.core.replay.commanded_logs import commanded_log, make_windows, smooth
+from robotid_ros.core.replay.commanded_logs import commanded_log, make_windows
 from robotid_ros.core.replay.direct_model import mean_sign
 from robotid_ros.core.replay.servo_fit import ServoProblem
-from robotid_ros.core.replay.servo_simulation import mean_signs, simulate_servos, Windows
+from robotid_ros.core.replay.servo_simulation import batch_mean_sign, simulate_servos, Windows
 
 TRUTH = {
     'shoulder': {'stiffness': 18.0, 'damping': 0.6, 'armature': 0.028, 'Fc': 0.05},
@@ -26,11 +26,11 @@ def problem():
     robot = servo_plant.robot(servo_plant.ARM)
     log = commanded_log(recording, robot)
     arm = _servo_arm(robot, 1, True, None)
-    arm.fixed['limit'][:] = np.inf, TRUTH['elbow']['limit']
+    arm.limit[:] = np.inf, TRUTH['elbow']['limit']
     joints = tuple(TRUTH)
     known = {'delay': DELAY, 'bodies': 1.0, 'bias': 0.0}
     theta = [known.get(s, TRUTH[joints[j]].get(s)) for s, j in arm.names]
-    return arm, make_windows([log], [smooth(log)]), np.array(theta)
+    return arm, make_windows([log]), np.array(theta)
 
 
 def test_it_moves_as_mujoco_does(problem):
@@ -46,7 +46,8 @@ def test_it_moves_as_mujoco_does(problem):
 
 def test_its_sensitivities_are_those_of_whole_simulations(problem):
     arm, windows, theta = problem
-    whole = ServoProblem(arm, windows, np.ones((3, arm.robot.n)), 0.2)
+    scales = np.ones((3, arm.robot.n))
+    whole = ServoProblem(arm, windows, scales, 0.2, 1.0 / scales[0])
     fit = whole.evaluate(theta, windows.state)
     sizes = np.maximum(np.abs(theta), 0.01)
     linear = whole.linearise(fit, sizes)
@@ -72,7 +73,7 @@ def test_dry_friction_stops_and_holds_as_the_scalar_law_says():
     expected = [
         mean_sign(*map(float, each), 0.01) for each in zip(speed, rest, friction, strict=True)
     ]
-    np.testing.assert_allclose(mean_signs(speed, rest, friction, 0.01), expected, atol=1e-12)
+    np.testing.assert_allclose(batch_mean_sign(speed, rest, friction, 0.01), expected, atol=1e-12)
 
 
 def test_commands_are_held_and_late():

@@ -10,7 +10,7 @@ from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.signals.derived_efforts import MANY, refuse_derived_efforts, unlikeness
+from robotid_ros.core.signals.invalid_samples import MANY, refuse_derived_efforts, unlikeness
 from robotid_ros.exceptions import RecordingError
 
 from ..conftest import motion, RATE

@@ -14,7 +14,7 @@ from robotid_ros.core.model.robot import ElasticRobot
 from robotid_ros.core.payload.payload import carrying
 from robotid_ros.core.verdict import Verdict
 from robotid_ros.exceptions import ConfigurationError
-from robotid_ros.files.export.drives import drives_of
+from robotid_ros.files.export.identified_model import drives_of
 from robotid_ros.files.export.ros2_controller import ros2_controller
 
 STATES = 10_000

@@ -97,6 +97,25 @@ def test_normalised_units_become_rad(tmp_path):
     assert first[1:] == (np.pi / 180.0, 0.0) and gripper == calibration[2]
 
 
+def test_a_gripper_counts_from_where_the_description_closes_it(tmp_path):
+    """At 0 and 100 it is at its limits, where its range is that of the description."""
+    lower, upper = -0.175, 1.745
+    ends = 'lower="-1.9" upper="1.9" effort="5" velocity="10"/></joint></robot>'
+    urdf = URDF.replace(ends, ends.replace('-1.9', f'{lower}').replace('1.9', f'{upper}'))
+    assert urdf != URDF
+    low = 2000
+    high = low + (upper - lower) * 4095 / (2.0 * np.pi)
+    motors = {**CALIBRATION, 'gripper': {'range_min': low, 'range_max': high}}
+    path = tmp_path / 'arm.json'
+    path.write_text(json.dumps(motors))
+    options = ReadOptions(urdf=urdf, commands=True, calibration=read_calibration(path))
+    scale = np.array([100.0, 100.0, 50.0 / 0.8])  # the gripper goes from 0 to 100
+    folder = lerobot(tmp_path / 'set', 'v3.0', scale, np.array([0.0, 0.0, 50.0]))
+    found = open_recording(folder, options=options)
+    expected = lower + (Q[:, 2] / 0.8 + 1.0) / 2.0 * (upper - lower)
+    np.testing.assert_allclose(found.position[:60, 2], expected, atol=1e-4)
+
+
 def test_values_up_to_100_may_be_normalised(tmp_path):
     folder = lerobot(tmp_path / 'set', 'v3.0', 99.0 / 0.8)
     (note,) = select(open_recording(folder, options=OPTIONS).notes, 'units_may_be_normalised')

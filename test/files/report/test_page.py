@@ -8,21 +8,13 @@ import re
 
 import numpy as np
 import pytest
-from scipy.signal import welch
 import yaml
 
 from robotid_ros.core.finding_codes import render
 from robotid_ros.core.findings import Severity
 from robotid_ros.core.parameters.plain_friction import PlainFriction
 from robotid_ros.exceptions import FileError, MissingPackageError
-from robotid_ros.files.report.drawing import (
-    efforts,
-    friction_curve,
-    outliers,
-    power_density,
-    sorted_precision,
-    WINDOW,
-)
+from robotid_ros.files.report.drawing import efforts, friction_curve, outliers, sorted_precision
 from robotid_ros.files.report.moving_arm import bodies_of, known_shares
 from robotid_ros.files.report.page import save_page, write_report_if_possible
 from robotid_ros.files.report.pages import first_words, identification_page
@@ -334,12 +326,3 @@ def test_a_page_is_small_whatever_is_recorded():
     names = [f'joint_{k}' for k in range(7)]
     page = identification_page(made.results(names, 200_000, 1000.0))
     assert len(page.encode()) < MOST_BYTES
-
-
-@pytest.mark.parametrize('count', [5, 512, 3001])
-def test_the_spectrum_is_that_of_scipy(count):
-    values = 3.0 + np.random.default_rng(0).normal(size=count)
-    frequency, power = power_density(values, 123.0)
-    expected = welch(values, 123.0, nperseg=min(WINDOW, count))
-    np.testing.assert_allclose(frequency, expected[0])
-    np.testing.assert_allclose(power[1:], expected[1][1:])

@@ -6,7 +6,7 @@ import re
 import pytest
 
 import robotid_ros
-from robotid_ros.files.report.templates import number, percent, render, residual_class
+from robotid_ros.files.report.page import number, percent, render, residual_class
 
 PACKAGE = Path(robotid_ros.__file__).parent
 # A plot's element, and the scripts that fill it.

@@ -130,6 +130,9 @@ def test_efforts_are_for_controllers_that_command_them_alone(commands, says: str
     why = dataclasses.replace(GOOD, command_interfaces=commands).why_no_feed_forward
     assert bool(why) == bool(says)
     assert says in why
+    chained = dataclasses.replace(GOOD, values={'command_joints': ['below/b', 'below/a']})
+    assert "'arm' commands below" in chained.why_no_feed_forward
+    assert not dataclasses.replace(GOOD, values={'command_joints': ['b', 'a']}).why_no_feed_forward
 
 
 def test_what_a_controller_has_stands_in_the_adapter_alone():

@@ -9,7 +9,7 @@ import pytest
 
 from robotid_ros.core.finding_codes import seen_and_remedy
 from robotid_ros.core.findings import Severity
-from robotid_ros.nodes.doctor import network_checks
+from robotid_ros.nodes.doctor import take_snapshot
 from robotid_ros.nodes.doctor.diagnose import diagnose, subject_of
 from robotid_ros.nodes.doctor.graph_snapshot import (
     ControllerStates,
@@ -346,10 +346,10 @@ def test_controller_manager_is_understood():
 
 
 def test_the_folder_of_recordings_is_looked_at(tmp_path: Path):
-    assert network_checks.look_at_disk(str(tmp_path / 'new')).free > 0
+    assert take_snapshot.look_at_disk(str(tmp_path / 'new')).free > 0
     (tmp_path / 'file').touch()
     assert (
         'is a file, not a folder'
-        in network_checks.look_at_disk(str(tmp_path / 'file' / 'new')).obstacle
+        in take_snapshot.look_at_disk(str(tmp_path / 'file' / 'new')).obstacle
     )
     assert not (tmp_path / 'new').exists()

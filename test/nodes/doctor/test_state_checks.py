@@ -11,8 +11,8 @@ from robotid_ros.core.model import RobotSettings
 from robotid_ros.core.model.settings import ElasticSettings
 from robotid_ros.files.configuration import Configuration
 from robotid_ros.nodes.doctor.diagnose import diagnose, subject_of
-from robotid_ros.nodes.doctor.effort_checks import effort_kind
 from robotid_ros.nodes.doctor.graph_snapshot import ControllerStates, GraphSnapshot
+from robotid_ros.nodes.doctor.state_checks import effort_kind
 
 from .conftest import controller, EPOCH, PERIOD, told, WEIGHT
 

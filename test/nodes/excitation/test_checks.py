@@ -73,15 +73,17 @@ def controller_state(error=(0.0, 0.0), names=JOINTS, stamp=0.0, effort=(), **par
 
 
 def test_joints_are_matched_by_name():
-    message = joint_state(1.5, (3.0, 1.0, 2.0), (30.0, 10.0, 20.0), name=('x', 'b', 'a'))
+    numbers = (3.0, 1.0, 2.0), (30.0, 10.0, 20.0), ('x', 'b', 'a'), (0.0,) * 3
+    message = joint_state(1.5, *numbers)
     states = stack_joint_states([message], JOINTS)
     assert states.stamp.tolist() == [1_500_000_000]
     assert states.position.tolist() == [[2.0, 1.0]]
     assert states.effort.tolist() == [[20.0, 10.0]]
 
 
-def test_messages_of_other_joints_are_passed_over():
-    assert len(stack_joint_states([joint_state(name=('a', 'x'))], JOINTS).stamp) == 0
+def test_messages_of_other_joints_and_malformed_ones_are_passed_over():
+    for message in (joint_state(name=('a', 'x')), joint_state(velocity=(0.0,))):
+        assert len(stack_joint_states([message], JOINTS).stamp) == 0
 
 
 def test_a_healthy_robot_is_left_alone():
@@ -361,7 +363,7 @@ def check_ready(**given):
         lower=-np.ones(2), upper=np.ones(2), effort=np.full(2, 10.0), velocity=np.ones(2)
     )
     robot = SimpleNamespace(joints=JOINTS, limits=limits, drive_gain=np.ones(2), locked={})
-    return check_states(streams(**given), robot, ExcitationNodeSettings())
+    return check_states(streams(**given), robot, ExcitationNodeSettings()).effort_reported
 
 
 @pytest.mark.parametrize('output', ['positions', 'velocities', 'effort'])

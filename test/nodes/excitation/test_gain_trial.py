@@ -17,13 +17,8 @@ from robotid_ros.exceptions import ControllerError, RobotStateError
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.results import Results
 from robotid_ros.nodes.common.controller import ControllerDescription
-from robotid_ros.nodes.excitation.motion_log import MotionLog
-from robotid_ros.nodes.excitation.verification_runs import (
-    grown,
-    on_trial,
-    propose_after_run,
-    VerifiedModel,
-)
+from robotid_ros.nodes.excitation.motion_log import MotionLog, propose_after_run, VerifiedModel
+from robotid_ros.nodes.excitation.verifications import grown, on_trial
 
 CONFIG = Path(__file__).resolve().parents[3] / 'config' / 'scara.yaml'
 OLD, NEW = {'gains.a.p': 10.0, 'gains.a.d': 1.0}, {'gains.a.p': 20.0, 'gains.a.d': 2.0}

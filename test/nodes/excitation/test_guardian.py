@@ -7,8 +7,10 @@ import sys
 import time
 import uuid
 
+from action_msgs.srv import CancelGoal
 from live_session import dead
 import pytest
+from rclpy.node import Node
 from waiting import wait_until
 
 from robotid_ros.exceptions import ControllerError
@@ -59,6 +61,30 @@ def test_a_guardian_that_hangs_gives_way_to_another(
     wait_until(lambda: dead(hanging), 'the one that hung is dead')
     guardian.close()
     wait_until(lambda: not guardian.is_running, 'the guardian ends')
+
+
+@pytest.mark.ros
+def test_a_goal_is_cancelled_though_the_one_that_was_to_replace_it_never_came(
+    domain: int, node: Node
+):
+    ended, running, lost = (uuid.uuid4() for _ in range(3))
+    asked: list[uuid.UUID] = []
+
+    def cancel(request: CancelGoal.Request, answer: CancelGoal.Response) -> CancelGoal.Response:
+        asked.append(uuid.UUID(bytes=bytes(request.goal_info.goal_id.uuid)))
+        unknown = asked[-1] != running
+        answer.return_code = answer.ERROR_UNKNOWN_GOAL_ID if unknown else answer.ERROR_NONE
+        return answer
+
+    node.create_service(CancelGoal, SERVICES[0], cancel)
+    guardian = Guardian(*SERVICES, domain)
+    guardian.wait_ready(120.0)
+    for goal in (ended, running, lost):
+        guardian.set_goal(goal)
+    guardian.close()
+    wait_until(lambda: not guardian.is_running, 'the guardian ends', deadline=25.0)
+    assert set(asked) == {running, lost}
+    assert asked.count(running) == 1
 
 
 @pytest.mark.ros

@@ -19,10 +19,9 @@ from robotid_ros.core.model import build_robot, Robot
 from robotid_ros.exceptions import ControllerError, RobotStateError, SilentRobotError
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.node_settings import ExcitationNodeSettings
-from robotid_ros.nodes.common.controller import ControllerClient
 from robotid_ros.nodes.common.messages import State
-from robotid_ros.nodes.excitation.supervisor import SessionContext, Supervisor
-from robotid_ros.nodes.excitation.trajectory_goal import TrajectoryActionClient
+from robotid_ros.nodes.excitation.supervisor import GoalPhase, SessionContext, Supervisor
+from robotid_ros.nodes.excitation.trajectory_goal import TrajectoryClient
 
 pytestmark = pytest.mark.ros
 CONFIG = Path(__file__).resolve().parents[3] / 'config' / 'scara.yaml'
@@ -99,8 +98,7 @@ def supervise(node: Node, robot: Robot) -> Iterator[Callable[..., Supervisor]]:
             publish_state=lambda *_: None,
             session='session',
             stop=threading.Event(),
-            controller=ControllerClient(node, settings.controller, PATIENCE),
-            action=TrajectoryActionClient(node, settings.controller, PATIENCE),
+            controller=TrajectoryClient(node, settings.controller, PATIENCE),
         )
         made.append(Supervisor(context))
         made[-1].check_ready()
@@ -176,9 +174,9 @@ def test_a_controller_that_was_deactivated_before_a_motion_is_told_from_one_that
     supervisor = supervise()
     supervisor.guardian.wait_ready(PATIENCE)
     with pytest.raises(ControllerError, match='refused the trajectory'):
-        supervisor.run(State.APPROACHING, points, 1, '')
+        supervisor.run(points, GoalPhase(State.APPROACHING, ''))
     supervisor = supervise()
     supervisor.guardian.wait_ready(PATIENCE)
     driver.active = False
     with pytest.raises(ControllerError, match='publishes no state any more: it was deactivated'):
-        supervisor.run(State.APPROACHING, points, 1, '')
+        supervisor.run(points, GoalPhase(State.APPROACHING, ''))

@@ -45,13 +45,13 @@ def controller(*commands: str) -> ControllerDescription:
     }
     gains = {'joint_1': {'p': 11.0}, 'joint_2': {'p': 12.0}}
     return ControllerDescription(
-        'my_controller',
-        ('joint_2', 'joint_1'),
-        commands,
-        ('position', 'velocity'),
-        250.0,
-        gains,
-        parameters,
+        name='my_controller',
+        rate=250.0,
+        joints=('joint_2', 'joint_1'),
+        command_interfaces=commands,
+        gains=gains,
+        state_interfaces=('position', 'velocity'),
+        values=parameters,
     )
 
 

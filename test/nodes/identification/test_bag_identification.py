@@ -10,7 +10,7 @@ from robotid_ros.exceptions import RecordingError
 from robotid_ros.files.bags import BagWriter
 from robotid_ros.files.configuration import from_mapping
 from robotid_ros.nodes.identification.bag_identification import identify_bag
-from robotid_ros.nodes.identification.outcome import find_bag
+from robotid_ros.nodes.identification.identification_node import find_bag
 
 FINGER = """
 <link name="finger"><inertial><mass value="0.1"/>

@@ -1,6 +1,5 @@
 """What is told of drift reads as a sentence, and as values that a program understands."""
 
-from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 import pytest
@@ -9,11 +8,11 @@ from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.monitoring.drift_monitor import DriftChange, DriftMonitor
 from robotid_ros.core.monitoring.settings import DriftSettings
 from robotid_ros.nodes.common.messages import values_of
-from robotid_ros.nodes.identification.drift import (
+from robotid_ros.nodes.identification.live_topics import (
     change_text,
     clock_text,
-    drift_message,
-    summary_status,
+    drift_statuses,
+    drift_summary,
 )
 
 from .test_live_prediction import PENDULUM
@@ -59,7 +58,7 @@ def test_simulated_time_is_seconds():
 
 def test_statuses_hold_parameters_and_what_was_told(monitor):
     change(monitor, 'payload', [2.0, 0.1, 0.0, -0.06])
-    joint, payload = drift_message(monitor, Time(sec=5)).status
+    joint, payload = drift_statuses(monitor)
     assert (joint.name, joint.level) == ('swing', DiagnosticStatus.OK)
     assert joint.message == 'not enough motion since 0.0 s'
     value, _, identified, unit = values_of(joint)['Fc1'].split('; ')
@@ -71,8 +70,10 @@ def test_statuses_hold_parameters_and_what_was_told(monitor):
 
 
 def test_the_summary_warns_while_something_is_changed(monitor):
-    assert summary_status(None, ()).message == 'waiting for an identification'
-    assert summary_status(monitor, ['swing']).level == DiagnosticStatus.OK
+    assert drift_summary(None).message == 'waiting for an identification'
+    still = drift_summary(monitor)
+    assert (still.level, still.message) == (DiagnosticStatus.OK, 'as identified')
+    assert values_of(still)['swing'] == 'not enough motion since 0.0 s'
     change(monitor, 'offset', [0.4])
-    told = summary_status(monitor, ['swing'])
+    told = drift_summary(monitor)
     assert told.level == DiagnosticStatus.WARN and 'offset of swing +0.4' in told.message

@@ -24,7 +24,8 @@ from robotid_ros.nodes.common.messages import status
 from robotid_ros.nodes.common.runtime import LATCHED
 from robotid_ros.nodes.common.waiting import result_of, run_in_executor
 from robotid_ros.nodes.identification.gain_proposal import check_at_rest
-from robotid_ros.nodes.identification.identification_node import IdentificationNode, LivePrediction
+from robotid_ros.nodes.identification.identification_node import IdentificationNode
+from robotid_ros.nodes.identification.live_topics import LivePrediction
 
 pytestmark = pytest.mark.ros
 ROOT = Path(__file__).resolve().parents[3]

@@ -5,7 +5,7 @@ import pytest
 
 from robotid_ros.core.model import build_robot, inverse_dynamics
 from robotid_ros.core.model.settings import RobotSettings
-from robotid_ros.nodes.identification.identification_node import LivePrediction
+from robotid_ros.nodes.identification.live_topics import LivePrediction
 
 PENDULUM = """
 <robot name="pendulum">

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from bag_tools import EPOCH, joint_state, write_mcap
 from diagnostic_msgs.msg import DiagnosticArray
@@ -24,7 +26,7 @@ from robotid_ros.nodes.identification.identification_node import IdentificationN
 from robotid_ros.nodes.identification.payload_service import (
     inertia_message,
     payload_message,
-    PayloadOutcome,
+    payload_sentence,
 )
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -112,23 +114,26 @@ def test_a_payload_is_asked_for(nodes, tmp_path):
     assert not answer.success and 'ros2 service call' in answer.message
 
 
-def outcome(**sigmas: float) -> PayloadOutcome:
+def payload(**sigmas: float) -> Any:
     names = ('mass', 'x', 'y', 'z', 'ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
-    central = {name: (float(k + 1), sigmas.get(name, 0.1), 'kg') for k, name in enumerate(names)}
-    lines = {'kuka': None, 'kinova': 'tool'}
-    return PayloadOutcome('grip', 'link', central, {'XX': (1.0, np.inf, 'kg·m²')}, lines, (), '')
+    sigma = [sigmas.get(name, 0.1) for name in names]
+    return SimpleNamespace(
+        frame='grip', central=np.arange(1.0, 11.0), central_sigma=sigma,
+        names=('XX',), value=[1.0], sigma=[np.inf], units=('kg·m²',),
+    )  # fmt: skip
 
 
 def test_a_body_that_is_not_whole_is_no_message():
     from builtin_interfaces.msg import Time
 
-    whole = inertia_message(outcome(), Time())
+    whole = inertia_message(payload(), 'link', Time())
     assert whole is not None and whole.header.frame_id == 'link'
     assert (whole.inertia.m, whole.inertia.com.z, whole.inertia.izz) == (1.0, 4.0, 10.0)
-    partly = outcome(iyy=np.inf, z=np.inf)
-    assert inertia_message(partly, Time()) is None
-    body, parameters, lines = payload_message(partly, Time()).status
+    partly = payload(iyy=np.inf, z=np.inf)
+    assert inertia_message(partly, 'link', Time()) is None
+    body, parameters, lines = payload_message(partly, 'link', Time()).status
     assert body.message == 'not determined: z, iyy'
     assert 'iyy' not in values_of(body) and 'XX' not in values_of(parameters)
-    assert values_of(lines) == {'kinova': 'tool'}
-    assert partly.sentence == '1 ± 0.1 kg at (2.0000, 3.0000, unknown) m in grip'
+    assert not values_of(lines)  # all want the centre
+    assert 'universal_robots' in values_of(payload_message(payload(), 'link', Time()).status[2])
+    assert payload_sentence(partly) == '1 ± 0.1 kg at (2.0000, 3.0000, unknown) m in grip'

@@ -7,7 +7,7 @@ import pytest
 
 from robotid_ros.nodes.common.messages import status
 from robotid_ros.nodes.common.processes import own_process
-from robotid_ros.nodes.recorder.session_watch import (
+from robotid_ros.nodes.recorder.bag_writer_loop import (
     BUSY_SILENCE_TIME,
     DEAD_SILENCE_TIME,
     SessionWatch,

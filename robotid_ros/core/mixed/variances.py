@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array
-from ..regression.shrinkage import HOLD, RIDGE
+from ..regression.penalty import HOLD, RIDGE
 from .columns import KIND, KINDS
 
 # λ of a kind, from closed to nearly free, in units of a column of size one.
@@ -255,6 +255,10 @@ class Choice:
         vector = np.concatenate([np.ones((len(delta), 1)), delta], axis=1)
         found = np.einsum('fa,fjab,fb->fj', vector, squares, vector, optimize=True)
         return np.asarray(np.maximum(found, 0.0))
+
+    def plain_errors(self) -> Array:
+        """Return the squared errors (F,) that plain friction leaves of the folds' rows."""
+        return total(np.array([fit.plain for fit in self._fits(0.0, self._filtered)]))
 
     def run(self) -> Shrinkage:
         """Open kinds, and set the prior, as far as the folds tell that it helps."""

@@ -1,23 +1,19 @@
 """A client that drives a session as a user would: over services and topics only."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 import contextlib
 import functools
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-import rclpy
 from rclpy.client import Client
-from rclpy.context import Context
-from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
-from ...exceptions import RobotIdError
-from ..common.messages import values_of
-from ..common.runtime import LATCHED_HISTORY, NodeExecutor, SpinThread
-from ..common.waiting import result_of, wait_until
+from robotid_ros.exceptions import RobotIdError
+from robotid_ros.nodes.common.messages import values_of
+from robotid_ros.nodes.common.runtime import LATCHED_HISTORY, lone_node
+from robotid_ros.nodes.common.waiting import result_of, wait_until
 
 LATCHED_TOPICS: dict[str, type] = {
     'excitation/state': DiagnosticStatus,
@@ -44,29 +40,6 @@ SERVICES: dict[str, type] = {
     'recorder/record': SetBool,
     'identification/update_controller': Trigger,
 }
-
-
-@contextlib.contextmanager
-def lone_node(name: str, namespace: str, domain: int | None, **options: Any) -> Iterator[Node]:
-    """Give a node in a context of its own that spins in a thread; options of `rclpy.node.Node`."""
-    context = Context()
-    with contextlib.ExitStack() as ends:
-        ends.callback(rclpy.try_shutdown, context=context)
-        no_signals = SignalHandlerOptions.NO
-        rclpy.init(context=context, domain_id=domain, signal_handler_options=no_signals, args=[])
-        node = rclpy.create_node(
-            name,
-            context=context,
-            namespace=namespace,
-            use_global_arguments=False,
-            enable_rosout=False,
-            **options,
-        )
-        ends.callback(node.destroy_node)
-        executor = NodeExecutor(context=context)
-        executor.add_node(node)
-        ends.callback(SpinThread(executor).end)
-        yield node
 
 
 class SessionClient:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.mixed.columns import KIND, KINDS
-from robotid_ros.core.mixed.shrinkage import Fold, Prior, products, solve_delta, strongest
+from robotid_ros.core.mixed.variances import Fold, Prior, products, solve_delta, strongest
 from robotid_ros.core.regression.folds import BLOCKS, folds
-from robotid_ros.core.regression.shrinkage import HOLD, Penalty, RIDGE
+from robotid_ros.core.regression.penalty import HOLD, Penalty, RIDGE
 
 N, JOINTS, B, D = 200, 3, 7, len(KIND)
 

@@ -7,8 +7,8 @@ import pytest
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robotid_ros.core.model import build_robot, RobotSettings
-from robotid_ros.nodes.excitation.trajectory_goal import duration_message
-from robotid_ros.nodes.feedforward.goal_messages import goal_trajectory, read_goal
+from robotid_ros.nodes.excitation.trajectory_goal import duration_message, trajectory_message
+from robotid_ros.nodes.feedforward.feedforward_node import read_goal
 
 pytestmark = pytest.mark.ros
 
@@ -60,7 +60,7 @@ def test_in_motion_nothing_is_sent_before_the_first_point():
     points, first = read_goal(message, ROBOT, (np.array([0.0]), np.array([0.4])))
     assert first == 0.5
     points = dataclasses.replace(points, tau=np.zeros_like(points.q))
-    sent = goal_trajectory(message, points, first).points
+    sent = trajectory_message(points, message.header, first).points
     assert [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in sent] == [0.5, 1.0]
-    whole = goal_trajectory(message, points, 0.0).points
+    whole = trajectory_message(points, message.header, 0.0).points
     assert len(whole) == 3

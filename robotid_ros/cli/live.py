@@ -1,0 +1,41 @@
+"""
+Watch a session in a browser, and stop it there.
+
+Serve a page with the session's state, its joints and its messages until Ctrl-C. Only who has the
+address that is printed can open it. The button that stops is no emergency stop.
+
+  robotid live my_robot.yaml
+  robotid live my_robot.yaml --port 9000 --namespace /arm1
+"""
+
+import argparse
+
+from .demo import expect_ros
+from .shared_options import Outcome
+
+STEPS = 0  # it runs until it is ended: there is no progress to show
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the arguments."""
+    parser.add_argument('config', help="the robot's configuration")
+    parser.add_argument('--port', type=int, help='that the page listens to; 0: any free one')
+    parser.add_argument(
+        '--allow', action='store_true', help='other machines, too: see docs/security.md'
+    )
+    parser.add_argument('--namespace', metavar='NS', default='/', help='of the robot, as /arm1')
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Serve the page until the process is ended."""
+    expect_ros('the page')
+    from ..files.configuration import load
+    from ..nodes.live.live_node import main
+
+    load(args.config)
+    options = ['--params-file', args.config, '-r', f'__ns:=/{args.namespace.strip("/")}']
+    if args.port is not None:
+        options += ['-p', f'live.port:={args.port}']
+    if args.allow:
+        options += ['-p', 'live.allow:=true']
+    return Outcome({}, lambda: None, code=main(['--ros-args', *options]))

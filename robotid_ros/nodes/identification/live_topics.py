@@ -1,0 +1,333 @@
+"""What an identified model makes of joint states, live as topics: efforts, contacts, drift."""
+
+from datetime import datetime, timezone
+import math
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import WrenchStamped
+import numpy as np
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
+
+from ...core.arrays import Array
+from ...core.model import inverse_dynamics, Robot
+from ...core.model.dynamics import RobotDynamics
+from ...core.monitoring.change_tests import FRICTION, OFFSET, ParameterGroup, PAYLOAD
+from ...core.monitoring.contact_detector import (
+    Contact,
+    ContactDetector,
+    ContactThresholds,
+    effort_sigma,
+    ExternalWrench,
+)
+from ...core.monitoring.drift_monitor import DriftChange, DriftMonitor
+from ...core.monitoring.external_effort import ExternalEffortEstimator
+from ...core.monitoring.motion_rows import FilteredStates
+from ...exceptions import RecordingError, RobotIdError
+from ...files.formats.joint_table import JointTable
+from ..common.messages import format_seconds, format_value, one_line, status, status_array, to_time
+from ..common.runtime import ConfiguredNode, LATCHED, publish_diagnostics
+from .result_messages import effort_message, IdentificationOutcome
+
+# Longer silence, and a clock that was set back by more, start the filter anew [s]: the straight
+# line between two samples would bridge it with a velocity that the robot never had.
+MAX_GAP = 0.5
+
+
+class LivePrediction:
+    """Predicts efforts by parameters (p,), from joint states through a causal filter [Hz]."""
+
+    def __init__(self, robot: Robot, standard: Array, cutoff: float):
+        self._robot, self._standard = robot, standard
+        self._states = FilteredStates(robot.drive_gain, cutoff, MAX_GAP)
+
+    def update(self, stamp: np.ndarray, position: Array, effort: Array) -> None:
+        """Take in joint states: stamps [ns], positions and efforts as published, (N, n)."""
+        for sample in zip(stamp.tolist(), position, effort, strict=True):
+            self._states.take(*sample)
+
+    def predict(self) -> tuple[int, Array, Array | None] | None:
+        """
+        Return the last stamp [ns], the predicted effort and the residual (n,) [N·m or N].
+
+        The residual is measured minus predicted, None where no effort is reported. Before the
+        first joint state there is nothing.
+        """
+        states = self._states
+        if not states.started:
+            return None
+        motion = (row[None] for row in states.motion)
+        predicted = inverse_dynamics(self._robot, self._standard, *motion)[0]
+        residual = states.effort - predicted if states.effort_reported else None
+        return states.stamp, predicted, residual
+
+
+# Joint states at 1 kHz that a subscriber may be late by [messages].
+DEPTH = 100
+# What follows the joint states of one model.
+_Live = tuple[ContactThresholds, ExternalEffortEstimator, ContactDetector, ExternalWrench]
+
+
+class ExternalEffortTopics:
+    """Publishes external efforts for every joint state once there is a model."""
+
+    def __init__(self, node: ConfiguredNode):
+        self._node = node
+        self._publishers = [
+            node.create_publisher(kind, f'~/{name}', DEPTH)
+            for kind, name in (
+                (JointState, 'external_effort'),
+                (JointState, 'external_effort/threshold'),
+                (WrenchStamped, 'external_wrench'),
+                (WrenchStamped, 'external_wrench/sigma'),
+            )
+        ]
+        self._contacts = node.create_publisher(DiagnosticStatus, '~/contact', LATCHED)
+        self._thresholds = node.create_publisher(DiagnosticArray, '~/contact_thresholds', LATCHED)
+        self._live: _Live | None = None
+
+    def start(self, robot: Robot, outcome: IdentificationOutcome) -> None:
+        """Observe with a new model from now on, or say why not."""
+        self._live = None
+        configuration, thresholds = self._node.configuration, outcome.thresholds
+        settings = configuration.identification
+        contact = settings.contact
+        frame = contact.frame or configuration.excitation.workspace.frame
+        try:
+            if isinstance(thresholds, str):
+                raise RecordingError(thresholds)
+            model = RobotDynamics(robot, outcome.possible)
+            live = (
+                thresholds,
+                ExternalEffortEstimator(model, contact, settings.signals.standstill),
+                ContactDetector(robot.joints, thresholds),
+                ExternalWrench(model, frame, contact.force, contact.torque),
+            )
+        except RobotIdError as error:
+            logger = self._node.get_logger()
+            logger.warning(f'external efforts are not observed: {one_line(error)}')
+            return
+        stamp = self._node.get_clock().now().to_msg()
+        self._thresholds.publish(thresholds_message(robot, thresholds, stamp))
+        self._contacts.publish(contact_message(None))
+        self._live = live
+
+    def update(self, states: JointTable) -> None:
+        """Take in joint states."""
+        if self._live is None:
+            return
+        thresholds, estimator, detector, wrench = self._live
+        asked = [bool(p.get_subscription_count()) for p in self._publishers]
+        for sample in zip(states.stamp.tolist(), states.position, states.effort, strict=True):
+            seen = estimator.take(*sample)
+            if seen is None:
+                continue
+            if detector.take(seen):
+                self._contacts.publish(contact_message(detector.contact))
+            if not any(asked):
+                continue
+            sigma = effort_sigma(seen, thresholds)
+            force, spread = wrench.estimate(seen.position, seen.effort, sigma)
+            messages = (
+                effort_message(states.joints, seen.stamp, seen.effort),
+                effort_message(states.joints, seen.stamp, detector.threshold),
+                wrench_message(wrench.frame, seen.stamp, force),
+                wrench_message(wrench.frame, seen.stamp, spread),
+            )
+            for publisher, message, wanted in zip(self._publishers, messages, asked, strict=True):
+                if wanted:
+                    publisher.publish(message)
+
+
+def wrench_message(frame: str, stamp: int, wrench: Array) -> WrenchStamped:
+    """Return force and torque (6,) at the origin of a frame, in its axes."""
+    message = WrenchStamped(header=Header(stamp=to_time(stamp), frame_id=frame))
+    force, torque = message.wrench.force, message.wrench.torque
+    force.x, force.y, force.z, torque.x, torque.y, torque.z = wrench.tolist()
+    return message
+
+
+def contact_message(contact: Contact | None) -> DiagnosticStatus:
+    """Return whether something touches the robot, and where and when it did last."""
+    if contact is None:
+        return status('contact', 'no contact', {'contact': False, 'number': 0})
+    values = {
+        'contact': contact.present,
+        'joint': contact.joint,
+        'stamp': format_seconds(contact.stamp),
+        'effort': contact.effort,
+        'threshold': contact.threshold,
+        'number': contact.number,
+    }
+    text = f'{"contact" if contact.present else "the last contact was"} at {contact.joint}'
+    return status('contact', text, values, warn=contact.present)
+
+
+def thresholds_message(robot: Robot, thresholds: ContactThresholds, stamp: Any) -> DiagnosticArray:
+    """One status per joint: σ² = a + b·speed² + c·inertia², its factor, thresholds that follow."""
+    columns = (thresholds.factor, thresholds.lowest, thresholds.highest)
+    rows = np.vstack([thresholds.variance, *columns]).T.tolist()
+    statuses = []
+    for joint, slides, row in zip(robot.joints, robot.prismatic, rows, strict=True):
+        values = dict(zip(('a', 'b', 'c', 'factor', 'lowest', 'highest'), row, strict=True))
+        text = (
+            f'contact beyond {row[-2]:.3g} to {row[-1]:.3g} {"N" if slides else "N·m"} by speed '
+            'and posture, and what dry friction hides near standstill'
+        )
+        values['false_alarms_per_hour'] = thresholds.false_alarms
+        statuses.append(status(joint, text, values))
+    return status_array(stamp, statuses)
+
+
+# From one message of `~/drift` to the next [s].
+PERIOD = 1.0
+# A joint that has not moved for so long has its last motion told [s].
+LONG_AGO = 60.0
+# Stamps from this year on are dates, earlier ones simulated time.
+FIRST_YEAR = datetime(2000, 1, 1, tzinfo=timezone.utc).timestamp()
+AS_IDENTIFIED = 'as identified'
+
+
+class DriftTopics:
+    """Publishes `~/drift` and a status on `/diagnostics` once there is a model."""
+
+    def __init__(self, node: ConfiguredNode):
+        self._node, self._settings = node, node.configuration.identification
+        self._monitor: DriftMonitor | None = None
+        if self._settings.drift.active:
+            self._publisher = node.create_publisher(DiagnosticArray, '~/drift', LATCHED)
+            node.create_timer(PERIOD, self._publish)
+            publish_diagnostics(node, 'drift', lambda: drift_summary(self._monitor))
+
+    def start(self, robot: Robot, outcome: IdentificationOutcome) -> None:
+        """Follow the parameters of a new model from now on."""
+        settings = self._settings
+        if settings.drift.active:
+            self._monitor = DriftMonitor(
+                robot, outcome.standard, *identified_accuracy(robot, outcome), settings.drift,
+                settings.live_cutoff, settings.signals.standstill,
+            )  # fmt: skip
+
+    def update(self, states: JointTable) -> None:
+        """Take in joint states; log what is told."""
+        if self._monitor is not None:
+            told = self._monitor.update(states.stamp, states.position, states.effort)
+            for change in told:
+                self._node.get_logger().warn(change_text(change))
+            if told:
+                self._publish()
+
+    def _publish(self) -> None:
+        if self._monitor is not None and self._monitor.stamp:
+            stamp = self._node.get_clock().now().to_msg()
+            self._publisher.publish(status_array(stamp, drift_statuses(self._monitor)))
+
+
+def identified_accuracy(
+    robot: Robot, outcome: IdentificationOutcome
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return σ of the parameters (p,), and what is left of the joints' efforts (n,)."""
+    results = outcome.results
+    sigmas = {entry.column: entry.sigma for entry in results.base}
+    sigma = np.array([sigmas.get(p.name, 0.0) for p in robot.parameters])
+    rows = {row.joint: row for row in results.validation or results.identification}
+    left = (rows.get(joint) for joint in robot.joints)
+    residual = np.array([0.0 if row is None else row.reported * row.torque for row in left])
+    return np.nan_to_num(sigma), np.nan_to_num(residual)
+
+
+def drift_statuses(monitor: DriftMonitor) -> list[DiagnosticStatus]:
+    """
+    One status per joint or coupling, and one of the payload.
+
+    Each value reads 'value; σ; identified; unit', numbers with full precision.
+    """
+    names = dict.fromkeys(_name(group) for group in monitor.followed.groups)
+    return [_status(monitor, name) for name in names]
+
+
+def drift_summary(monitor: DriftMonitor | None) -> DiagnosticStatus:
+    """Return everything in one status, for `/diagnostics`."""
+    if monitor is None:
+        return status('', 'waiting for an identification', {})
+    told = '; '.join(change_text(change) for change in monitor.changes.values())
+    notes = {each.name: each.message for each in drift_statuses(monitor)}
+    notes = {name: text for name, text in notes.items() if text != AS_IDENTIFIED}
+    return status('', told or AS_IDENTIFIED, notes, warn=bool(told))
+
+
+def change_text(change: DriftChange) -> str:
+    """Say what changed, by how much, and what to do."""
+    group, since = change.group, clock_text(change.since)
+    if change.reverted:
+        return f'{group.kind} of {group.name} as identified again since {since}'
+    if group.kind == PAYLOAD:
+        mass, sigma = change.value[0], change.sigma[0]
+        where = ''
+        if abs(mass) > 3.0 * sigma:
+            x, y, z = 1e3 * change.value[1:] / mass
+            where = f', centre {x:.0f} {y:.0f} {z:.0f} mm from the last joint'
+        return (
+            f'payload {mass:+.3g} kg (σ {sigma:.2g}){where}, since {since}: tell the controller, '
+            'or identify again'
+        )
+    if group.kind == OFFSET:
+        return (
+            f'offset of {group.name} {change.value[0]:+.3g} (σ {change.sigma[0]:.2g}) since '
+            f'{since}: set its sensor to zero, or identify again'
+        )
+    size = '' if math.isnan(change.share) else f' {100.0 * change.share:+.0f} %'
+    return (
+        f'friction of {group.name}{size} since {since}: look at drive and lubrication, or '
+        'identify again'
+    )
+
+
+def clock_text(stamp: int) -> str:
+    """Say a stamp [ns] as a date, of simulated time as seconds."""
+    if stamp * 1e-9 < FIRST_YEAR:
+        return f'{stamp * 1e-9:.1f} s'
+    return datetime.fromtimestamp(stamp // 10**9, timezone.utc).strftime('%Y-%m-%d %H:%M:%S UTC')
+
+
+def _status(monitor: DriftMonitor, name: str) -> DiagnosticStatus:
+    groups = [group for group in monitor.followed.groups if _name(group) == name]
+    told = [monitor.changes[group] for group in groups if group in monitor.changes]
+    followed, (value, sigma) = monitor.followed, monitor.estimate()
+    values = {}
+    for k in (k for group in groups for k in group.members):
+        numbers = (float(value[k]), float(sigma[k]), float(followed.identified[k]))
+        values[followed.names[k]] = '; '.join([*map(format_value, numbers), followed.units[k]])
+    for change in told:
+        values |= _told_values(change)
+    parts = [change_text(change) for change in told]
+    # Joints that have not moved for long, or never enough to be known.
+    motions, enough = monitor.last_motion, monitor.enough()
+    ago = (monitor.stamp - np.array(motions)) * 1e-9
+    if all(ago[joint] > LONG_AGO or not enough[joint] for joint in groups[0].joints):
+        last = max(int(motions[joint]) for joint in groups[0].joints)
+        parts.append(f'not enough motion since {clock_text(last)}')
+    if monitor.suspicion is not None and monitor.suspicion[0] in groups:
+        parts.append(f'a change since {clock_text(monitor.suspicion[1])} is looked at')
+    return status(name, '; '.join(parts) or AS_IDENTIFIED, values, warn=bool(told))
+
+
+def _told_values(change: DriftChange) -> dict[str, Any]:
+    """Return a change as values, by what it is of."""
+    kind, value, sigma = change.group.kind, change.value.tolist(), change.sigma.tolist()
+    moments = zip('xyz', value[1:], strict=False)
+    numbers = {
+        FRICTION: {'friction_change': change.share},
+        OFFSET: {'offset_change': value[0], 'offset_change_sigma': sigma[0]},
+        PAYLOAD: {
+            'payload_mass': value[0],
+            'payload_mass_sigma': sigma[0],
+            **{f'payload_first_moment_{axis}': x for axis, x in moments},
+        },
+    }
+    return {f'{kind}_since': format_seconds(change.since), **numbers[kind]}
+
+
+def _name(group: ParameterGroup) -> str:
+    return 'payload' if group.kind == PAYLOAD else group.name

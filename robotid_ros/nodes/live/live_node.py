@@ -1,0 +1,281 @@
+"""
+Node `live`: the session in a browser, with a button that stops it.
+
+It only listens, and asks the node `excitation` for what a button says; a session goes on without
+it. All that it keeps is bounded, and joint states are taken ten times a second.
+"""
+
+import asyncio
+from collections import deque
+from functools import partial
+import json
+import math
+from pathlib import Path
+import socket
+import threading
+import time
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticStatus
+import numpy as np
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
+
+from ...core.findings import Severity
+from ...core.model import build_robot, Robot
+from ...exceptions import RobotIdError
+from ...files.configuration import read_urdf
+from ...files.report.page import check_plotting
+from ...files.results_file import read_results
+from ...node_settings import LiveSettings
+from ..common import runtime
+from ..common.batched_subscription import BatchedSubscription
+from ..common.controller import by_joint, is_well_formed_state, subscribe_states
+from ..common.messages import (
+    is_well_formed,
+    one_line,
+    stack_joint_states,
+    State,
+    to_nanoseconds,
+    values_of,
+)
+from ..common.runtime import ConfiguredNode, LATCHED, LATCHED_HISTORY, STEADY
+
+# How often joint states are taken [s], what is kept of them, and of messages and sessions.
+POLL_PERIOD, ROWS, MESSAGES, SESSIONS = 0.1, 600, 50, 50
+SESSIONS_PERIOD = 5.0  # from one look at the folder of sessions to the next [s]
+STALE = 1.0  # joint states older than this are shown as old [s]
+# Longest wait for the answer to a button [s]: a start is checked before it is accepted.
+TIMEOUT, STOP_TIMEOUT = 60.0, 2.0
+ACTIONS = ('design', 'rehearse', 'start', 'verify')
+NODES = ('excitation', 'recorder', 'identification')
+LEVELS = {DiagnosticStatus.OK: '', DiagnosticStatus.WARN: 'warning'}
+DIGITS = 6
+WAITING = (
+    '<!DOCTYPE html><html lang="en"><title>live</title><meta http-equiv="refresh" content="1">'
+    '<p>Waiting for the description of the robot.</p></html>'
+)
+
+
+class Live(ConfiguredNode):
+    """Shows a session on a page; options of `ConfiguredNode`."""
+
+    def __init__(self, **options: Any):
+        check_plotting()
+        # Tornado comes with Bokeh.
+        from .page_server import PageServer
+
+        super().__init__('live', ('robot', 'excitation', 'recorder', 'live'), **options)
+        self.settings: LiveSettings = self.configuration.live
+        self._robot: Robot | None = None
+        self._page = WAITING
+        self._lock = threading.Lock()
+        self._rows: deque[tuple[int, list[float | None]]] = deque(maxlen=ROWS)
+        self._messages: deque[tuple[float, str, str]] = deque(maxlen=MESSAGES)
+        self._states = dict[str, DiagnosticStatus]()
+        self._progress = dict[str, str]()
+        self._known = ''
+        self._duration, self._heard = 0.0, -math.inf
+        self._zero = self._stamp = 0
+        self._sessions, self._looked = list[tuple[str, str]](), -math.inf
+        self._folder = Path(self.configuration.recorder.folder).expanduser().absolute()
+        self._asking = False
+        for name in NODES:
+            callback = partial(self._on_state, name)
+            self.create_subscription(DiagnosticStatus, f'{name}/state', callback, LATCHED_HISTORY)
+        self.create_subscription(
+            DiagnosticStatus, 'identification/progress', self._on_progress, LATCHED
+        )
+        self.create_subscription(
+            JointTrajectory, 'excitation/reference', self._on_reference, LATCHED
+        )
+        self._clients_of = {
+            name: self.create_client(Trigger, f'excitation/{name}') for name in ('stop', *ACTIONS)
+        }
+        controller = self.configuration.excitation.controller
+        self._joint_states = BatchedSubscription(self, JointState, 'joint_states')
+        self._controller = subscribe_states(self, controller)
+        self._residuals = BatchedSubscription(self, JointState, 'identification/residual')
+        if urdf := read_urdf(self.configuration):
+            self._on_description(String(data=urdf))
+        else:
+            self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
+        own = '0.0.0.0' if self.settings.allow else '127.0.0.1'
+        self._server = PageServer(self, own, self.settings.port, self._folder)
+        self.create_timer(POLL_PERIOD, self._take, clock=STEADY)
+        host = socket.gethostname() if self.settings.allow else 'localhost'
+        # The address is a key: it goes to whoever started the node, whatever is logged.
+        address = f'http://{host}:{self._server.port}/?token={self._server.token}'
+        print(f'the session is at {address}', flush=True)
+
+    def close(self) -> None:
+        """End the server."""
+        self._server.close()
+
+    def _on_description(self, message: String) -> None:
+        from ...files.report.live import live_page
+
+        robot = build_robot(message.data, self.configuration.robot)
+        allowed = np.broadcast_to(self.configuration.excitation.tracking_error, robot.n)
+        efforts = robot.limits.effort / np.abs(robot.drive_gain)
+        share = self.configuration.excitation.effort_share
+        limits = np.column_stack([allowed, np.where(np.isfinite(efforts), share * efforts, 0.0)])
+        units = [('m', 'N') if slides else ('rad', 'N·m') for slides in robot.prismatic]
+        bounds = [(float(error), float(effort)) for error, effort in limits]
+        page = live_page(robot.name or 'robot', robot.joints, units, bounds, ACTIONS)
+        with self._lock:
+            self._robot, self._page = robot, page
+            self._rows.clear()
+
+    def _on_state(self, name: str, message: DiagnosticStatus) -> None:
+        before = self._states.get(name)
+        with self._lock:
+            self._states[name] = message
+            if before is None or before.message != message.message:
+                level = LEVELS.get(message.level, 'error')
+                self._messages.appendleft((time.time(), level, f'{name}: {message.message}'))
+        values = values_of(message)
+        if name == 'excitation' and values.get('state') == State.APPROACHING.value:
+            self._on_progress(None)
+        if name == 'identification' and values.get('state') == State.DONE.value:
+            threading.Thread(
+                target=self._tell_findings, args=(values['folder'],), daemon=True
+            ).start()
+
+    def _tell_findings(self, folder: str) -> None:
+        """Show what an identification has found, the worst first."""
+        from ...core.finding_codes import render
+
+        try:
+            worst = [f for f in read_results(folder).findings if f.severity > Severity.INFO]
+        except RobotIdError as error:
+            self.get_logger().warning(f'findings are not shown: {one_line(error)}')
+            return
+        with self._lock:
+            for found in reversed(worst):
+                self._messages.appendleft((time.time(), found.severity.word, render(found)))
+
+    def _on_progress(self, message: DiagnosticStatus | None) -> None:
+        """Keep what is known of the motion; nothing of one that begins."""
+        with self._lock:
+            self._progress = {} if message is None else values_of(message)
+            self._known = '' if message is None else message.message
+
+    def _on_reference(self, message: JointTrajectory) -> None:
+        last = message.points[-1].time_from_start
+        self._duration = last.sec + 1e-9 * last.nanosec
+
+    def _take(self) -> None:
+        """Take the newest state of each topic as a row."""
+        if time.monotonic() - self._looked > SESSIONS_PERIOD:
+            self._looked = time.monotonic()
+            self._sessions = self._find_sessions()
+        robot = self._robot
+        if robot is None:
+            return
+        found = self._joint_states.take_newest(
+            lambda m: is_well_formed(m) and set(robot.joints) <= set(m.name), 1
+        )[0]
+        states = self._controller.take_newest(lambda m: is_well_formed_state(m, robot.joints), 1)[
+            0
+        ]
+        left = self._residuals.take_newest(lambda m: set(robot.joints) <= set(m.name), 1)[0]
+        if not found:
+            return
+        table = stack_joint_states(found, robot.joints)
+        columns = np.full((5, robot.n), np.nan)
+        columns[0], columns[3] = table.position[0], table.effort[0]
+        for state in states:
+            for k, values in ((1, state.reference.positions), (2, state.error.positions)):
+                own = by_joint(state, values, robot.joints)
+                columns[k] = np.nan if own is None else own
+        if left:
+            columns[4] = stack_joint_states(left, robot.joints).effort[0]
+        stamp = to_nanoseconds(found[-1].header.stamp)
+        with self._lock:
+            self._zero, self._stamp = self._zero or stamp, stamp
+            self._heard = time.monotonic()
+            row = [1e-9 * (stamp - self._zero), *columns.T.ravel().tolist()]
+            number = self._rows[-1][0] + 1 if self._rows else 0
+            self._rows.append(
+                (number, [round(x, DIGITS) if math.isfinite(x) else None for x in row])
+            )
+
+    def _find_sessions(self) -> list[tuple[str, str]]:
+        """Return names and addresses of the reports of sessions, the newest first."""
+        reports = list(self._folder.glob('*/report.html'))
+        reports.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+        return [(p.parent.name, f'sessions/{p.parent.name}/{p.name}') for p in reports[:SESSIONS]]
+
+    # What follows is called from the thread of the server.
+
+    def page(self) -> str:
+        """Return the page."""
+        return self._page
+
+    def news(self, since: int) -> tuple[int, str]:
+        """Return the number of the newest row, and what is new since one, as JSON."""
+        with self._lock:
+            rows = [row for number, row in self._rows if number > since]
+            newest = self._rows[-1][0] if self._rows else -1
+            message = self._states.get('excitation')
+            values = values_of(message) if message else {}
+            moving = values.get('state') in {s.value for s in State if s.moving}
+            began = float(values.get('stamp') or 0.0)
+            gone = 1e-9 * self._stamp - began  # by the robot's clock
+            sigmas = {
+                key.removeprefix('sigma.'): float(value)
+                for key, value in self._progress.items()
+                if key.startswith('sigma.')
+            }
+            content = {
+                'joints': self._robot.joints if self._robot else [],
+                'rows': rows,
+                'state': values.get('state', 'no session'),
+                'message': message.message if message else 'The node excitation is not there.',
+                'duration': self._duration if moving else 0.0,
+                'left': self._duration - gone if moving else 0.0,
+                'stale': time.monotonic() - self._heard > STALE,
+                'known': self._known,
+                'sigmas': sigmas,
+                'messages': list(self._messages),
+                'sessions': self._sessions,
+            }
+        return newest, json.dumps(content)
+
+    async def call(self, name: str) -> tuple[bool, str]:
+        """Ask the node `excitation`; of all that may move the robot one at a time, by anybody."""
+        client, moves = self._clients_of.get(name), name != 'stop'
+        if client is None:
+            return False, f"there is no button '{name}'"
+        if moves and self._asking:
+            return False, 'another request waits for its answer'
+        if not client.service_is_ready():
+            return False, 'the node excitation is not there'
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Trigger.Response] = loop.create_future()
+
+        def give(future: Any) -> None:
+            if not answer.done():
+                answer.set_result(future.result())
+
+        self._asking = self._asking or moves
+        try:
+            future = client.call_async(Trigger.Request())
+            future.add_done_callback(lambda f: loop.call_soon_threadsafe(give, f))
+            found = await asyncio.wait_for(answer, TIMEOUT if moves else STOP_TIMEOUT)
+            return bool(found.success), found.message
+        except (TimeoutError, asyncio.TimeoutError):
+            return False, 'the node excitation does not answer: use the emergency stop'
+        except Exception as error:  # of a node that ends
+            return False, one_line(error)
+        finally:
+            if moves:
+                self._asking = False
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node."""
+    return runtime.run(Live, args)

@@ -1,0 +1,212 @@
+"""
+The web server of the node `live`: one page, its data over a WebSocket, and its buttons.
+
+Only who knows the token is answered. It is in the address that the node prints, and then in a
+cookie that the browser sends for no other site. Whoever reads slowly misses steps, and nothing
+waits for them.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+import contextlib
+from dataclasses import dataclass
+import hmac
+from pathlib import Path
+import secrets
+import threading
+from typing import Any, cast, Protocol
+
+from tornado.httpserver import HTTPServer
+from tornado.netutil import bind_sockets
+from tornado.web import Application, HTTPError, RequestHandler, StaticFileHandler
+from tornado.websocket import WebSocketClosedError, WebSocketHandler
+
+from ...exceptions import ConfigurationError
+
+PERIOD = 0.2  # from one message to the next [s]
+TOKEN_BYTES = 24
+MOST_VIEWERS = 20
+
+
+class LiveSession(Protocol):
+    """What the page shows and does."""
+
+    def page(self) -> str:
+        """Return the page."""
+
+    def news(self, since: int) -> tuple[int, str]:
+        """Return the number of the newest row, and as JSON what is new since a number."""
+
+    def call(self, name: str) -> Awaitable[tuple[bool, str]]:
+        """Ask the robot for something; return whether it accepts, and its words."""
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What all handlers need."""
+
+    source: LiveSession
+    token: str
+    cookie: str
+    viewers: 'set[_Viewer]'
+
+
+class _Guarded(RequestHandler):
+    """Answers only who knows the token, and no page of another site."""
+
+    @property
+    def shared(self) -> _Shared:
+        """What all handlers need."""
+        return cast(_Shared, self.settings['shared'])
+
+    def prepare(self) -> None:
+        given = self.get_argument('token', '') or self.get_cookie(self.shared.cookie) or ''
+        if not hmac.compare_digest(given.encode(), self.shared.token.encode()):
+            raise HTTPError(403)
+        origin = self.request.headers.get('Origin')
+        if origin is not None and origin.partition('://')[2] != self.request.host:
+            raise HTTPError(403)
+
+    def set_default_headers(self) -> None:
+        self.set_header('X-Content-Type-Options', 'nosniff')
+        self.set_header('X-Frame-Options', 'DENY')
+        self.set_header('Referrer-Policy', 'no-referrer')
+        self.set_header('Cache-Control', 'no-store')
+
+    def write_error(self, status_code: int, **_: Any) -> None:
+        refused = 'open the address that the node live printed, with its token'
+        self.finish(refused if status_code == 403 else f'error {status_code}')
+
+
+class _Page(_Guarded):
+    def get(self) -> None:
+        if self.get_argument('token', ''):
+            cookie, token = self.shared.cookie, self.shared.token
+            self.set_cookie(cookie, token, httponly=True, samesite='Strict', path='/')
+            # The token does not stay in the history of the browser; relative for a proxy's path.
+            self.redirect('.')
+        else:
+            self.write(self.shared.source.page())
+
+
+class _Call(_Guarded):
+    async def post(self, name: str) -> None:
+        accepted, text = await self.shared.source.call(name)
+        self.set_status(200 if accepted else 409)
+        self.set_header('Content-Type', 'text/plain; charset=utf-8')
+        self.write(text)
+
+
+class _Files(_Guarded, StaticFileHandler):
+    """Pages of earlier sessions; nothing else of their folders."""
+
+    def validate_absolute_path(self, root: str, absolute_path: str) -> str | None:
+        if not absolute_path.endswith('.html'):
+            raise HTTPError(404)
+        return super().validate_absolute_path(root, absolute_path)
+
+
+class _Viewer(_Guarded, WebSocketHandler):
+    def open(self, *_: str) -> None:
+        self._since, self._sent = -1, None
+        if len(self.shared.viewers) >= MOST_VIEWERS:
+            self.close(1013, 'too many viewers')
+        else:
+            self.shared.viewers.add(self)
+
+    def on_message(self, message: str | bytes) -> None:
+        """Take nothing: buttons are requests."""
+
+    def on_close(self) -> None:
+        self.shared.viewers.discard(self)
+
+    def tell(self, found: dict[int, tuple[int, str]]) -> None:
+        """Send what is new, but for who has not taken the last message yet."""
+        if self._sent is not None and not self._sent.done():
+            return
+        if self._since not in found:
+            found[self._since] = self.shared.source.news(self._since)
+        self._since, text = found[self._since]
+        with contextlib.suppress(WebSocketClosedError):
+            self._sent = asyncio.ensure_future(self._send(text))
+
+    async def _send(self, text: str) -> None:
+        with contextlib.suppress(WebSocketClosedError):
+            await self.write_message(text)
+
+    _sent: asyncio.Future[None] | None = None
+
+
+def _say_nothing(_: RequestHandler) -> None:
+    """Log no requests."""
+
+
+class PageServer:
+    """
+    Serves the page from a thread of its own until it is closed.
+
+    Parameters
+    ----------
+    source : what the page shows and does
+    address, port : where it listens; 0: any free port
+    folder : of earlier sessions
+
+    Attributes
+    ----------
+    port, token : that the address of the page has
+
+    Raises
+    ------
+    ConfigurationError : the port is taken
+
+    """
+
+    def __init__(self, source: LiveSession, address: str, port: int, folder: Path):
+        try:
+            self._sockets = bind_sockets(port, address)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise ConfigurationError(
+                f'the page cannot listen to port {port} of {address} ({reason}): set live.port to '
+                'another one, or to 0 for any'
+            ) from error
+        self.port = self._sockets[0].getsockname()[1]
+        self.token = secrets.token_urlsafe(TOKEN_BYTES)
+        self._shared = _Shared(source, self.token, f'robotid_{self.port}', set())
+        self._folder = folder
+        self._loop = asyncio.new_event_loop()
+        self._stop = asyncio.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread; viewers see that the page is not connected."""
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(2.0)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_until_complete(self._serve())
+
+    async def _serve(self) -> None:
+        handlers: list[Any] = [
+            ('/', _Page),
+            ('/data', _Viewer),
+            ('/call/(.*)', _Call),
+            ('/sessions/(.*)', _Files, {'path': str(self._folder)}),
+        ]
+        application = Application(
+            handlers, shared=self._shared, websocket_ping_interval=10, log_function=_say_nothing
+        )
+        server = HTTPServer(application)
+        server.add_sockets(self._sockets)
+        while not self._stop.is_set():
+            with contextlib.suppress(TimeoutError, asyncio.TimeoutError):
+                await asyncio.wait_for(self._stop.wait(), PERIOD)
+            found = dict[int, tuple[int, str]]()
+            for viewer in list(self._shared.viewers):
+                viewer.tell(found)
+        server.stop()
+        for viewer in list(self._shared.viewers):
+            viewer.close()
+        await server.close_all_connections()
