@@ -116,17 +116,21 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
     limits = [
         max(-j.lower, j.upper) if j and j.type == 'revolute' else math.inf for j in described
     ]
-    position, deduced = _unit_of_positions(
-        found['position'].pattern, units['position'], values['position'], limits
-    )
+    said, pattern = units['position'], found['position'].pattern
+    units['position'], deduced = _unit_of_positions(pattern, said, values['position'], limits)
+    if COMMAND in values and not said:
+        largest = max(float(np.nanmax(np.abs(values[q]))) for q in ('position', COMMAND))
+        if NORMALISED[0] < largest <= NORMALISED[1]:
+            unit = units['position'] or 'rad'
+            deduced.append(finding('units_may_be_normalised', largest=largest, unit=unit))
     fastest = np.array([(j.velocity if j else 0.0) or math.inf for j in described])
-    motion = values | {'fastest': fastest / factors('position', position or '', prismatic)}
+    motion = values | {'fastest': fastest / factors('position', units['position'], prismatic)}
     clocks = [content[name] for name in times]
     stamp, kept, told = make_stamps(table, found.get('time'), clocks, options, motion)
     stamp, values, aligned = align_rows(stamp, {q: v[kept] for q, v in values.items()})
     patterns = {quantity: selection.pattern for quantity, selection in found.items()}
     current = 'effort' in found and found['effort'].meaning.current
-    counted, in_si = _to_si(values, stamp, position, units, given, prismatic, patterns, current)
+    counted, in_si = _to_si(values, stamp, units, given, prismatic, patterns, current)
     before = list(table.notes)
     if automatic:
         taken = {q: found[q] for q in automatic if q in found}
@@ -195,14 +199,14 @@ def _calibrate(
 
 def _unit_of_positions(
     name: str, said: str, position: np.ndarray, limits: Sequence[float]
-) -> tuple[str | None, list[Finding]]:
+) -> tuple[str, list[Finding]]:
     """
-    Return the unit of positions (N, n), None where nothing proves one, and notes.
+    Return the unit of positions (N, n), '' where nothing proves one, and notes.
 
     That is what is `said`, else one by which they are within `limits` (n,) [rad], infinite where
     there is none.
     """
-    for unit in said.split(',') if said else ():
+    for unit in said.split(','):
         if canonical(unit) in WITHOUT_VALUE['position']:
             raise RecordingError(
                 f'the positions {name} are in {unit}, whose size the log does not say: give it in '
@@ -215,7 +219,7 @@ def _unit_of_positions(
     shares = np.abs(position[:, known]) / np.array(limits)[known]
     largest = np.nanmax(shares, axis=0, initial=0.0)
     if not (largest > BEYOND_LIMIT).any():
-        return None, []
+        return '', []
     if (largest * DEGREE < INSIDE_LIMIT).all() and 'motor' not in words_of(name):
         why = 'they exceed the limits of the robot description in rad'
         return 'deg', [finding('unit_assumed', quantity='position', unit='deg', reason=why)]
@@ -228,13 +232,12 @@ def _unit_of_positions(
             "'position=deg', of counts or at motors with its size, 'position=counts*1.2e-5' "
             "or 'position=rad*0.01', or 'position=rad' where the limits are wrong"
         )
-    return None, []
+    return '', []
 
 
 def _to_si(
     values: Values,
     stamp: np.ndarray,
-    position: str | None,
     units: Mapping[str, str],
     given: Mapping[str, str],
     prismatic: np.ndarray,
@@ -244,26 +247,25 @@ def _to_si(
     """
     Bring values (N, n) by quantity at stamps (N,) [ns] to SI, in place.
 
-    `units` are those that names or the user say, `given` those of the user, `position` that of
-    the positions, None where nothing proves one: it may follow from the ratio to velocities, as
-    may theirs. Returns notes on what the user does not say, and the quantities that count as SI
-    for want of a unit.
+    `units` are those that the user, names or limits say, `given` those of the user; others may
+    follow from the ratio of velocities to positions. Returns notes on what the user does not say,
+    and the quantities that count as SI for want of a unit.
     """
-    notes, velocity = list[Finding](), units.get('velocity') or None
-    without_size = {
-        quantity: next((u for u in unit.split(',') if canonical(u) in WITHOUT_VALUE[quantity]), '')
-        for quantity in ('velocity', 'effort')
-        if (unit := units.get(quantity))
+    notes, note = list[Finding](), None
+    position, velocity, effort = (units.get(quantity, '') for quantity in FIELDS)
+    sizeless = {
+        q: next((u for u in own.split(',') if canonical(u) in WITHOUT_VALUE[q]), '')
+        for q, own in (('velocity', velocity), ('effort', effort))
     }
-    if unit := without_size.get('velocity'):
+    if sizeless['velocity']:
         values['velocity'][:] = math.nan
-        notes.append(finding('velocities_left_out', unit=unit))
-        velocity = None
+        notes.append(finding('velocities_left_out', unit=sizeless['velocity']))
+        velocity = ''
     elif np.isfinite(values['velocity']).any() and not (
         position and velocity and 'velocity' in given
     ):
         known = {'position': position, 'velocity': velocity}
-        scaled = (values[q] * factors(q, u or '', prismatic) for q, u in known.items())
+        scaled = (values[q] * factors(q, u, prismatic) for q, u in known.items())
         ratio = usual_ratio((stamp - stamp[0]) * 1e-9, *scaled)
         proven = _units_by_ratio(ratio, position, velocity)
         if proven is None:
@@ -277,41 +279,34 @@ def _to_si(
         notes += [
             finding('unit_assumed', quantity=quantity, unit=new, reason=why)
             for (quantity, old), new in zip(known.items(), proven, strict=True)
-            if new and new != old
+            if new != old
         ]
     if COMMAND in values:
-        largest = max(float(np.nanmax(np.abs(values[q]))) for q in ('position', COMMAND))
-        values[COMMAND] *= factors('position', units[COMMAND] or position or '', prismatic)
-        if not units['position'] and NORMALISED[0] < largest <= NORMALISED[1]:
-            unit = position or 'rad'
-            notes.append(finding('units_may_be_normalised', largest=largest, unit=unit))
-    effort, note = units.get('effort') or '', None
+        values[COMMAND] *= factors('position', units[COMMAND] or position, prismatic)
     if '*' not in effort:
-        if size := without_size.get('effort'):
+        if size := sizeless['effort']:
             note = finding('effort_unit_of_log', what=size, each=size, unit=size)
             effort = ''
-        elif current or (effort and any(canonical(u) in CURRENTS for u in effort.split(','))):
+        elif current or any(canonical(u) in CURRENTS for u in effort.split(',')):
             note = finding('effort_unit_of_log', what='currents', each='ampere', unit='A')
-    used = {'position': position or '', 'velocity': velocity or '', 'effort': effort}
+    used = dict(zip(FIELDS, (position, velocity, effort), strict=True))
     for quantity, own in used.items():
         values[quantity] *= factors(quantity, own, prismatic)
     notes += [note] if note else []
     return notes, [q for q in ('position', 'effort') if not (used[q] or note)]
 
 
-def _units_by_ratio(
-    ratio: float, position: str | None, velocity: str | None
-) -> tuple[str, str] | None:
+def _units_by_ratio(ratio: float, position: str, velocity: str) -> tuple[str, str] | None:
     """
     Return units of positions and velocities that make the latter the former's derivatives.
 
     `ratio` is that of the velocities to these derivatives, as logged but for units that are known,
-    which are not None. None where no usual units do.
+    which are not ''. None where no usual units do.
     """
     if math.isnan(ratio) or 0.5 < ratio < 2.0:
-        return position or '', velocity or ''
-    for own in ('', 'deg', 'rev') if position is None else ('',):
-        for other in ('', 'deg/s', 'rpm', 'rev/s') if velocity is None else ('',):
+        return position, velocity
+    for own in ('',) if position else ('', 'deg', 'rev'):
+        for other in ('',) if velocity else ('', 'deg/s', 'rpm', 'rev/s'):
             scale = FACTORS['velocity'].get(other, 1.0) / FACTORS['position'].get(own, 1.0)
             if abs(ratio * scale - 1.0) < FACTOR_TOLERANCE:
                 return position or own, velocity or other
