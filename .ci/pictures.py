@@ -30,6 +30,7 @@ from playwright.sync_api import sync_playwright
 import robotid_ros as rid
 from robotid_ros.cli.main import main as robotid
 from robotid_ros.cli.results_text import print_results
+from robotid_ros.files.report.page import save_page
 from robotid_ros.files.trajectory_file import read_design
 
 if TYPE_CHECKING:
@@ -67,10 +68,11 @@ def main(folder: Path) -> None:
     draw_efforts(folder / 'efforts.png', found.validation)
     with TemporaryDirectory() as results:
         saved = rid.save(found, recording, results)
-        draw_page(folder / 'report.png', Path(results) / 'report.html')
-        draw_page(folder / 'report_390.png', Path(results) / 'report.html', NARROW)
-        written = ['my_robot: identified.urdf, parameters.yaml, report.html, torques.npz']
-        said = printed(lambda: print_results(saved, written, every=False))
+        shown, name = sorted(path.name for path in Path(results).iterdir()), Path('my_robot')
+        page = save_page('identification', Path(results) / 'report.html', saved, name)
+        draw_page(folder / 'report.png', page)
+        draw_page(folder / 'report_390.png', page, NARROW)
+        said = printed(lambda: print_results(saved, name, shown, every=False))
         draw_text(folder / 'terminal.png', f'$ robotid identify my_robot.mcap\n{said}')
         page = rid.save_design(design, config, Path(results) / 'design.yaml')
         draw_page(folder / 'design.png', page)
