@@ -1,4 +1,4 @@
-"""control_msgs from .ci speaks with the published one: same types on the wire."""
+"""The interfaces from .ci speak with the published ones: same types on the wire."""
 
 import json
 import os
@@ -8,22 +8,34 @@ import sys
 from control_msgs.action import FollowJointTrajectory
 import pytest
 
-# As reported by controllers of ROS 2 Jazzy (ros2 topic info --verbose).
+# As reported by controllers of ROS 2 Jazzy (ros2 topic info --verbose); services as ROS computes
+# them from the files of ros2_control 4.46.
 PUBLISHED = {
-    'JointTrajectoryControllerState': (
+    'control_msgs/msg/JointTrajectoryControllerState': (
         'RIHS01_51d8dd89cc624cbe9daaeeb4d80d6de9b86168ffdc3be41fefc0953e3c26e480'
     ),
-    'DynamicJointState': 'RIHS01_18024c98a62697680f581108eeed40b28fb4542fa0ac5a8e36f56c62b6813d26',
+    'control_msgs/msg/DynamicJointState': (
+        'RIHS01_18024c98a62697680f581108eeed40b28fb4542fa0ac5a8e36f56c62b6813d26'
+    ),
+    'controller_manager_msgs/srv/ListControllers': (
+        'RIHS01_4f8e36bb1fa5afdeba45c2d56ae6a2097b1493a253f961dd6290c085033bd189'
+    ),
+    'controller_manager_msgs/srv/ListHardwareComponents': (
+        'RIHS01_2ff105e609928671af16413362c0fdd089e1dd50c5a49d830db603ba8e4439c8'
+    ),
+    'controller_manager_msgs/srv/SwitchController': (
+        'RIHS01_d4ad10aa5da7808bc522d55d4123d8ef79de73d049d165639d7663ac37cc9895'
+    ),
 }
 
 
 @pytest.mark.parametrize('name', PUBLISHED)
 def test_type_hash_is_the_published_one(name: str) -> None:
     prefixes = [*os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep), sys.prefix]
-    places = [Path(p, 'share', 'control_msgs', 'msg', f'{name}.json') for p in prefixes if p]
+    places = [Path(p, 'share', f'{name}.json') for p in prefixes if p]
     text = next(path for path in places if path.exists()).read_text()
     hashes = {h['type_name']: h['hash_string'] for h in json.loads(text)['type_hashes']}
-    assert hashes[f'control_msgs/msg/{name}'] == PUBLISHED[name]
+    assert hashes[name] == PUBLISHED[name]
 
 
 def test_action_has_the_published_fields() -> None:
