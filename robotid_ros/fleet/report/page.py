@@ -10,7 +10,6 @@ from typing import Any
 from urllib.parse import quote
 
 from bokeh import models
-from markupsafe import Markup
 import numpy as np
 
 from ...core.finding_codes import CODES, render as text_of
@@ -45,17 +44,16 @@ def write_fleet_report(folder: str | Path, target: str | Path) -> list[Finding]:
     accused = {(f.values['type'], f.values['robot']) for f in found}
     statuses = sorted(Counter(each['status'] for each in quality).items())
     bad = [each for each in quality if each['status'] != IDENTIFIED or each['warnings']]
-    plots = Plots()
     page = render(
         'fleet.html',
         folder=Path(__file__).parent,
-        plots=plots,
+        plots=Plots(),
         title=title,
         heading=title,
         subtitle=', '.join(f'{n} session{"s" * (n != 1)} {status}' for status, n in statuses),
         found=[(f.values['robot'], f.values['type'], _name(f), text_of(f)) for f in found],
         types=[
-            _type(robots, [f for f in found if f.values['type'] == robots.type], plots)
+            _type(robots, [f for f in found if f.values['type'] == robots.type])
             for robots in every
         ],
         accused=[
@@ -77,7 +75,7 @@ def _name(found: Finding) -> str:
     return CODES[found.code].name.replace('_', ' ')
 
 
-def _type(robots: Robots, own: Sequence[Finding], plots: Plots) -> dict[str, Any]:
+def _type(robots: Robots, own: Sequence[Finding]) -> dict[str, Any]:
     return {
         'name': robots.type,
         'robots': [
@@ -90,8 +88,8 @@ def _type(robots: Robots, own: Sequence[Finding], plots: Plots) -> dict[str, Any
             for place, name in enumerate(robots.names)
         ],
         'parameters': list(_parameters(robots, {f.values['robot'] for f in own})),
-        'charts': list(_over_robots(robots, own, plots)),
-        'over_time': list(_over_time(robots, own, plots)),
+        'charts': list(_over_robots(robots, own)),
+        'over_time': list(_over_time(robots, own)),
     }
 
 
@@ -140,7 +138,11 @@ def _sessions(
         }
 
 
-def _over_robots(robots: Robots, own: Sequence[Finding], plots: Plots) -> Iterator[Markup]:
+# A plot, the parameter that it shows, and the robots with findings on it, each with its colour.
+Chart = tuple[Any, str, dict[str, str]]
+
+
+def _over_robots(robots: Robots, own: Sequence[Finding]) -> Iterator[Chart]:
     """Yield a plot of each parameter that a finding names: ±2 σ of each robot."""
     names = list(robots.names)
     for k, parameter in enumerate(robots.base.names):
@@ -156,10 +158,10 @@ def _over_robots(robots: Robots, own: Sequence[Finding], plots: Plots) -> Iterat
         plot.segment('name', 'low', 'name', 'high', color='color', source=source)
         dots = plot.scatter('name', 'value', color='color', size=6, source=source)
         finish(plot, [('', '@name @value')], [dots])
-        yield plots.place(plot, _caption(robots, k, colours))
+        yield plot, parameter, colours
 
 
-def _over_time(robots: Robots, own: Sequence[Finding], plots: Plots) -> Iterator[Markup]:
+def _over_time(robots: Robots, own: Sequence[Finding]) -> Iterator[Chart]:
     """Yield a plot of each parameter of friction over time: a line of each robot."""
     dated = np.array([time is not None for time in robots.times])
     times = np.array([time and 1e3 * time.timestamp() for time in robots.times], dtype=float)
@@ -177,7 +179,7 @@ def _over_time(robots: Robots, own: Sequence[Finding], plots: Plots) -> Iterator
         }
         lines = plot.multi_line('x', 'y', color='color', source=models.ColumnDataSource(columns))
         plot.add_tools(models.HoverTool(tooltips='@name', renderers=[lines]))
-        yield plots.place(finish(plot), _caption(robots, k, colours))
+        yield finish(plot), robots.base.names[k], colours
 
 
 def _colours(own: Sequence[Finding], parameter: str) -> dict[str, str]:
@@ -188,10 +190,3 @@ def _colours(own: Sequence[Finding], parameter: str) -> dict[str, str]:
 
 def _labelled(robots: Robots, k: int) -> str:
     return f'{robots.base.names[k]} [{robots.base.units[k]}]'
-
-
-def _caption(robots: Robots, k: int, colours: dict[str, str]) -> Markup:
-    """Return the name of a parameter, and links to the robots with findings on it."""
-    link = Markup('<a href="#robot-{}-{}" style="color:{}">{}</a>')
-    links = (link.format(robots.type, name, colour, name) for name, colour in colours.items())
-    return Markup(' ').join([robots.base.names[k], *links])

@@ -206,7 +206,7 @@ def test_controller_manager_is_heard(robot: SimulatedRobot, visitor: Node):
     manager.create_timer(0.05, lambda: publisher.publish(message))
 
     def heard() -> GraphSnapshot | None:
-        snapshot = look(robot)
+        snapshot = look(robot, timeout=2.0)  # for each of two services, which are not there
         return snapshot if snapshot.manager and snapshot.manager.warnings else None
 
     with spinning(manager):
