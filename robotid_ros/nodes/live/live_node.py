@@ -42,6 +42,7 @@ from ..common.messages import (
     values_of,
 )
 from ..common.runtime import ConfiguredNode, LATCHED, LATCHED_HISTORY, STEADY
+from ..excitation.checks import expand_per_joint
 
 # How often joint states are taken [s], what is kept of them, and of messages and sessions.
 POLL_PERIOD, ROWS, MESSAGES, SESSIONS = 0.1, 600, 50, 50
@@ -118,12 +119,13 @@ class Live(ConfiguredNode):
         from ...files.report.live import live_page
 
         robot = build_robot(message.data, self.configuration.robot)
-        allowed = np.broadcast_to(self.configuration.excitation.tracking_error, robot.n)
-        efforts = robot.limits.effort / np.abs(robot.drive_gain)
-        share = self.configuration.excitation.effort_share
-        limits = np.column_stack([allowed, np.where(np.isfinite(efforts), share * efforts, 0.0)])
+        settings, efforts = self.configuration.excitation, robot.largest_efforts
+        allowed = expand_per_joint(settings.tracking_error, robot.joints, 'tracking_error')
+        efforts = np.where(np.isfinite(efforts), settings.effort_share * efforts, 0.0)
         units = [('m', 'N') if slides else ('rad', 'N·m') for slides in robot.prismatic]
-        bounds = [(float(error), float(effort)) for error, effort in limits]
+        bounds = [
+            (float(error), float(effort)) for error, effort in zip(allowed, efforts, strict=True)
+        ]
         page = live_page(robot.name or 'robot', robot.joints, units, bounds, ACTIONS)
         with self._lock:
             self._robot, self._page = robot, page
@@ -253,7 +255,7 @@ class Live(ConfiguredNode):
         if moves and self._asking:
             return False, 'another request waits for its answer'
         if not client.service_is_ready():
-            return False, 'the node excitation is not there'
+            return False, 'the node excitation is not there: start it, or use the robot’s own stop'
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Trigger.Response] = loop.create_future()
 
