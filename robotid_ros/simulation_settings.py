@@ -110,7 +110,7 @@ class PayloadSettings:
     """A body that is fixed to a link and missing in the published URDF."""
 
     link: str = setting('', 'link that carries it, empty: the last one of the chain')
-    mass: float = setting(0.0, '0: no payload', unit='kg', minimum=0.0)
+    mass: float = setting(0.0, '0: no payload', unit='kg', minimum=0.0, dynamic=True)
     com: tuple[float, ...] = setting((0.0, 0.0, 0.0), "in the link's frame", unit='m')
     inertia: tuple[float, ...] = setting(
         (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 'xx xy xz yy yz zz at the com', unit='kg·m²'

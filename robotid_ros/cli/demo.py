@@ -22,6 +22,7 @@ from .terminal import format_number, print_paragraph, print_table, print_written
 
 if TYPE_CHECKING:
     from ..files.results import Results
+    from ..nodes.demo.at_work import AtWork
 
 # Longest session [s]: several times what one takes on a machine with other work.
 TIME_LIMIT = 900.0
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> Outcome:
         results = demo.run(args.progress.show, TIME_LIMIT)
     paths = {'report': demo.folder / REPORT, 'motion': page_beside(demo.design)}
     pages = {name: path for name, path in paths.items() if path.is_file()}
-    return report(results, demo.folder, pages, demo.unverified, every=args.all)
+    return report(results, demo.folder, pages, demo.unverified, demo.at_work, every=args.all)
 
 
 def expect_ros(what: str) -> None:
@@ -95,6 +96,7 @@ def report(
     folder: Path,
     pages: dict[str, Path],
     unverified: str = '',
+    at_work: 'AtWork | None' = None,
     *,
     every: bool = False,
 ) -> Outcome:
@@ -112,6 +114,8 @@ def report(
     def show() -> None:
         print_found(results, every=every)
         print_verification(results)
+        if at_work is not None:
+            print_work(at_work)
         print_verdict(results, folder)
         print_written({'written': folder, **pages})
         print_paragraph(f'{recovery}.', style='good' if recovery.passed else 'bad')
@@ -122,6 +126,7 @@ def report(
         'passed': recovery.passed,
         'recovery': str(recovery),
         'unverified': unverified,
+        'at_work': at_work and at_work._asdict(),
         'folder': folder,
         'pages': pages,
     }
@@ -159,3 +164,14 @@ def print_verification(results: 'Results') -> None:
     for text in (found.reason, found.gains.sentence if found.gains is not None else ''):
         if text:
             print_paragraph(text)
+
+
+def print_work(found: 'AtWork') -> None:
+    """Print the tracking errors of one motion through the node `feedforward`."""
+    body = [f'{found.mass:g} kg, unknown', f'{found.mass:g} kg, set'] if found.mass else []
+    head = ('one more motion, RMS error', 'without', 'with feed-forward', *body, 'unit')
+    cells = [
+        (joint, *(format_number(1e3 * value, 3) for value in column), f'm{unit}')
+        for joint, unit, column in zip(found.joints, found.units, found.rms.T, strict=True)
+    ]
+    print_table(head, cells, '<' + '>' * len(found.rms) + '<')

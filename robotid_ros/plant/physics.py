@@ -7,7 +7,8 @@ a bounded constraint, whose bound is reached exactly in sliding. Where a joint h
 rotor turns the link through a spring; friction, offset, ripple and rotor inertia are the rotor's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+import dataclasses
 import math
 
 import mujoco
@@ -22,7 +23,14 @@ from ..exceptions import (
 )
 from ..simulation_settings import per_joint, SimulationSettings
 from .mjcf import build_drives, rotor_name, true_parameters, TrueParameters, write_mjcf
-from .urdf_reading import Array, initial_positions, moving_bodies, parse_urdf, true_urdf
+from .urdf_reading import (
+    Array,
+    initial_positions,
+    moving_bodies,
+    MovingBody,
+    parse_urdf,
+    true_urdf,
+)
 
 # Radians of the fastest vibration in one step: RK4 takes 1e-4 of its amplitude there.
 MAX_PHASE = 0.5
@@ -62,16 +70,17 @@ class Physics:
         locked: dict[str, float] | None = None,
         motors: dict[str, str] | None = None,
     ):
-        self.urdf, self.impossible_links = true_urdf(
-            urdf, error=settings.inertial_error, seed=settings.seed, payload=settings.payload
-        )
+        self._given, self._settings = (urdf, tuple(joints), locked), settings
+        self.urdf, self.impossible_links, self.bodies = self._true_bodies(settings)
         self._wrench: tuple[int, Array, Array] | None = None
-        self.bodies = moving_bodies(parse_urdf(self.urdf), tuple(joints), locked)
         driven = tuple(b.joint.name for b in self.bodies if b.joint.mimic is None)
         self.joints = tuple(joints) or driven
         self.drives = build_drives(settings, self.bodies, self.joints)
         self.period = 1.0 / settings.update_rate
-        self._compile(settings.gravity or GRAVITY)
+        self.model = self._compile(self.bodies)
+        self.data = mujoco.MjData(self.model)
+        # `step` raises when a simulation diverges; MuJoCo would also write a log file.
+        mujoco.set_mju_user_warning(lambda _: None)
         self._find_rows(settings.elastic.feedback, motors or {})
         self._set_up_drives(settings)
         start = initial_positions(self.bodies, self.joints, settings.initial_positions)
@@ -161,6 +170,26 @@ class Physics:
         self.model.dof_damping[:] = self._friction_factor * self._viscous
         self.model.dof_frictionloss[:] = self._friction_factor * self._coulomb
 
+    def carry(self, mass: float) -> Callable[[], None]:
+        """
+        Make the payload of the settings one of another mass [kg]; 0: none.
+
+        What is returned lets the robot pick it up, between two periods.
+        """
+        payload = dataclasses.replace(self._settings.payload, mass=mass)
+        urdf, _, bodies = self._true_bodies(dataclasses.replace(self._settings, payload=payload))
+        model = self._compile(bodies)
+
+        def pick_up() -> None:
+            data = mujoco.MjData(model)
+            data.qpos[:], data.qvel[:], data.time = self.data.qpos, self.data.qvel, self.data.time
+            model.opt.timestep = self.model.opt.timestep
+            model.dof_damping[:] = self.model.dof_damping
+            model.dof_frictionloss[:] = self.model.dof_frictionloss
+            self.urdf, self.bodies, self.model, self.data = urdf, bodies, model, data
+
+        return pick_up
+
     def push(self, link: str, wrench: Sequence[float]) -> None:
         """
         Let a wrench act on a link from the next period on, in place of another one.
@@ -201,17 +230,24 @@ class Physics:
         """Give the standard parameters of the true robot, joint by joint."""
         return true_parameters(self.bodies, self.drives, self._link_rows.tolist())
 
-    def _compile(self, gravity: Sequence[float]) -> None:
-        text = write_mjcf(self.bodies, self.drives, gravity, self.period)
+    def _true_bodies(
+        self, settings: SimulationSettings
+    ) -> tuple[str, tuple[str, ...], tuple[MovingBody, ...]]:
+        """Return the true URDF, its links that were not consistent, and the moving bodies."""
+        urdf, joints, locked = self._given
+        true, impossible = true_urdf(
+            urdf, error=settings.inertial_error, seed=settings.seed, payload=settings.payload
+        )
+        return true, impossible, moving_bodies(parse_urdf(true), joints, locked)
+
+    def _compile(self, bodies: tuple[MovingBody, ...]) -> mujoco.MjModel:
+        text = write_mjcf(bodies, self.drives, self._settings.gravity or GRAVITY, self.period)
         try:
-            self.model = mujoco.MjModel.from_xml_string(text)
+            return mujoco.MjModel.from_xml_string(text)
         except ValueError as error:
             raise ModelError(
                 f'MuJoCo cannot simulate the robot description: {reason_of(error)}'
             ) from error
-        self.data = mujoco.MjData(self.model)
-        # `step` raises when a simulation diverges; MuJoCo would also write a log file.
-        mujoco.set_mju_user_warning(lambda _: None)
 
     def _find_rows(self, feedback: str, motors: dict[str, str]) -> None:
         """Find the rows of MuJoCo's arrays: links, what drives turn, and what is measured."""

@@ -95,6 +95,23 @@ def test_friction_changes_while_it_slides(static):
         physics.scale_friction([1.0, 2.0])
 
 
+def test_a_body_is_picked_up_in_motion_and_put_down_again():
+    def kick(physics: Physics) -> float:
+        physics.set_state([0.0], [0.3])
+        physics.step([7.0])
+        return float(physics.velocity[0]) - 0.3
+
+    physics = Physics(SLIDER, settled())
+    before, position = kick(physics), physics.position.copy()
+    physics.carry(1.5)()
+    np.testing.assert_array_equal(physics.position, position)
+    np.testing.assert_allclose(physics.velocity[0], 0.3 + before, rtol=1e-12)
+    np.testing.assert_allclose(kick(physics), 7e-3 / (2.0 + 1.5), rtol=1e-9)
+    assert physics.true_parameters()[0].values['M'] == 3.5
+    physics.carry(0.0)()
+    np.testing.assert_allclose(kick(physics), before, rtol=1e-12)
+
+
 def test_stiction_holds_at_rest_and_breaks_away():
     settings = settled(coulomb=(5.0,), stribeck=StribeckSettings(extra=(2.0,), velocity=(0.05,)))
     physics = Physics(SLIDER, settings)

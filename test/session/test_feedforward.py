@@ -18,10 +18,13 @@ from rclpy.action import ActionClient
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from waiting import PATIENCE
 
+from robotid_ros.core.model import build_robot
 from robotid_ros.exceptions import ControllerError
+from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.export.makers import RELAY
 from robotid_ros.nodes.common.messages import values_of
 from robotid_ros.nodes.common.waiting import result_of
+from robotid_ros.nodes.demo.at_work import Client, ROBOT, tool_link, work
 from robotid_ros.nodes.excitation.trajectory_goal import duration_message
 from robotid_ros.nodes.identification.payload_setting import restore_payload, set_payload
 
@@ -125,6 +128,27 @@ def test_a_goal_is_tracked_better_and_its_result_comes_back(session: Session, mo
     without, helped, cubic = (mover.errors(k) for k in (1, 3, 4))
     assert (helped < 0.2 * without).all(), (without, helped)
     assert (cubic < 0.3 * without).all(), (without, cubic)
+
+
+def test_a_body_that_is_picked_up_shows_until_it_is_set(
+    session: Session, config: Path, identified: Path
+):
+    configuration = load(config)
+    robot = build_robot(read_urdf(configuration) or '', configuration.robot)
+    session.start(
+        *('simulated_robot', 'feedforward'),
+        simulated_robot={'simulation.payload.link': tool_link(robot)},
+        feedforward={'feedforward.results': str(identified)},
+    )
+    session.robot.wait()
+    client = Client(session.client.node, robot, '/arm_controller')
+    client.wait_ready()
+    found = work(client, robot, carries=False)
+    without, helped, unknown, known = found.rms
+    assert found.mass > 0.0 and found.units == ('rad', 'rad')
+    assert (helped < 0.2 * without).all() and (known < 0.5 * unknown).all(), found
+    with pytest.raises(ControllerError, match='finite'):
+        client.set(ROBOT, payload__mass=float('inf'))
 
 
 def test_what_efforts_cannot_be_added_to_is_refused_in_a_sentence(session: Session, mover: Mover):

@@ -26,6 +26,7 @@ from ...node_settings import UNCHECKED
 from ..common.messages import values_of
 from ..common.runtime import LATCHED_HISTORY, lone_node
 from ..common.waiting import result_of, wait_until
+from .at_work import AtWork, Client, RELAY, tool_link, work
 from .node_processes import claim_domain, NodeProcesses, release_domain, ros_environment
 
 ProgressCallback = Callable[[float, str], None]
@@ -39,8 +40,8 @@ PROGRESS_STAGES = {
     'validating': (0.5, 0.1),
     'done': (0.6, 0.1),
 }
-# Where the verifications begin, which take the rest in equal parts.
-VERIFYING_STAGE = 0.7
+# Where the verifications begin, which take equal parts, and where the model goes to work.
+VERIFYING_STAGE, WORKING_STAGE = 0.7, 0.9
 # What is verified on the robot, besides a session.
 VERIFICATIONS = ('verify', 'verify_gains')
 # Whose failure ends the demo; and how long a service may take [s].
@@ -107,6 +108,7 @@ class Demo:
     ----------
     folder, design : of the results, and the file of the motion, when it has run
     unverified : why the results could not be verified on the robot, '' where they were
+    at_work : a motion through the node `feedforward` after verifications; None: there was none
 
     """
 
@@ -121,6 +123,7 @@ class Demo:
         self._verifications = verifications
         self.folder, self.design = output, output
         self.unverified = ''
+        self.at_work: AtWork | None = None
         self._domain = claim_domain()
         self._processes = NodeProcesses(config, self._domain, log_level)
         self._on_term: Any = signal.SIG_DFL
@@ -133,13 +136,17 @@ class Demo:
         or the time limit [s] has passed, there are no results: that is a RobotIdError.
         """
         show(0.0, 'starting the nodes')
-        self._processes.start('simulated_robot')
+        configuration = load(self._config)
+        robot = build_robot(read_urdf(configuration) or '', configuration.robot)
+        carries = configuration.simulation.payload.mass > 0.0
+        link = {} if carries else {'simulation.payload.link': tool_link(robot)}
+        self._processes.start('simulated_robot', link)
         folder = {'recorder.folder': str(self._output.absolute())}
         self._processes.start('recorder', folder)
         self._processes.start('identification', folder)
         # So many share a processor that the search for the motion gets a part.
         busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
-        settings = load(self._config).excitation
+        settings = configuration.excitation
         simulated = {
             # A busy machine may hold up the simulated robot; that is no reason to stop it.
             'excitation.stale_after': 1.0,
@@ -181,7 +188,7 @@ class Demo:
             self.design = Path(client.value('excitation', 'file'))
             # Before the verifications, which write the report again.
             self._add_true_parameters(client.truth)
-            length = (1.0 - VERIFYING_STAGE) / max(len(self._verifications), 1)
+            length = (WORKING_STAGE - VERIFYING_STAGE) / max(len(self._verifications), 1)
 
             def is_verified(count: int) -> bool:
                 return client.verified > count and client.value('excitation', 'state') == 'done'
@@ -192,6 +199,14 @@ class Demo:
                     client.call(service)
                     stage = VERIFYING_STAGE + number * length, length
                     wait(functools.partial(is_verified, before), stage)
+                if self._verifications:
+                    show(WORKING_STAGE, 'the model at work, through the node feedforward')
+                    results = str(self.folder.absolute())
+                    given = {'feedforward.results': results, 'feedforward.largest_slowdown': 4.0}
+                    self._processes.start(RELAY, given)
+                    relay = Client(node, robot, settings.controller)
+                    relay.wait_ready()
+                    self.at_work = work(relay, robot, carries=carries)
             except RobotIdError as error:
                 # What was identified stays: its files are written by now.
                 self.unverified = str(error)

@@ -17,7 +17,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from ...core.model.robot_description import with_inertials
-from ...exceptions import ConfigurationError, RobotIdError
+from ...exceptions import ConfigurationError, RobotIdError, RobotStateError
 from ...files.configuration import read_urdf
 from ...plant.drive_loops import build_drives_of
 from ...plant.physics import Physics
@@ -51,6 +51,9 @@ class SimulatedRobot(ConfiguredNode):
         except RobotIdError:
             self.destroy_node()
             raise
+        texts = 'robot_description', '~/true_robot_description'
+        self._descriptions = [self.create_publisher(String, name, LATCHED) for name in texts]
+        self._truth = self.create_publisher(DiagnosticArray, '~/true_parameters', LATCHED)
         self._publish_descriptions()
         self.create_timer(REPORT_PERIOD, self._report)
         publish_diagnostics(self, 'control loop', self._diagnose)
@@ -137,7 +140,7 @@ class SimulatedRobot(ConfiguredNode):
 
             scale(None)
             self.add_post_set_parameters_callback(scale)
-        self.add_on_set_parameters_callback(self._change_friction)
+        self.add_on_set_parameters_callback(self._change_robot)
         self._nodes: list[Node] = [self.controller_node]
         if settings.effort_controller:
             options = {'context': self.context, 'namespace': self.get_namespace()}
@@ -147,31 +150,39 @@ class SimulatedRobot(ConfiguredNode):
             executor.add_node(node)
         self._spinning = SpinThread(executor)
 
-    def _change_friction(self, parameters: list[Parameter]) -> SetParametersResult:
-        """Let the friction be changed while the robot runs."""
-        name = 'simulation.friction_factor'
-        for parameter in parameters:
-            if parameter.name == name:
-                try:
-                    factors = tuple(float(x) for x in parameter.value)
-                    if not all(0.0 <= factor < math.inf for factor in factors):
-                        raise ConfigurationError(f"'{name}' must be at least 0 and finite")
-                    self.loop.physics.scale_friction(factors)
-                except ConfigurationError as error:
-                    return SetParametersResult(successful=False, reason=str(error))
+    def _change_robot(self, parameters: list[Parameter]) -> SetParametersResult:
+        """Let friction, and the mass that is carried, be changed while the robot runs."""
+        physics, given = self.loop.physics, {p.name: p.value for p in parameters}
+        friction = given.get('simulation.friction_factor')
+        mass = given.get('simulation.payload.mass')
+        try:
+            if friction is not None:
+                factors = tuple(float(x) for x in friction)
+                if not all(0.0 <= factor < math.inf for factor in factors):
+                    raise ConfigurationError(
+                        "'simulation.friction_factor' must be at least 0 and finite"
+                    )
+                physics.scale_friction(factors)
+            if mass is not None:
+                if not math.isfinite(mass):
+                    raise ConfigurationError("'simulation.payload.mass' must be finite")
+                pick_up = physics.carry(mass)
+                if not self.loop.switch(lambda *_: pick_up()):
+                    raise RobotStateError('the control loop stands still')
+                self._publish_descriptions()
+        except RobotIdError as error:
+            return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
     def _publish_descriptions(self) -> None:
-        true_urdf = self.loop.physics.urdf
-        texts = {'robot_description': self.urdf, '~/true_robot_description': true_urdf}
-        for name, text in texts.items():
-            self.create_publisher(String, name, LATCHED).publish(String(data=text))
+        texts = self.urdf, self.loop.physics.urdf
+        for publisher, text in zip(self._descriptions, texts, strict=True):
+            publisher.publish(String(data=text))
         statuses = []
         for truth in self.loop.physics.true_parameters():
             ratios = {'ratios': ' '.join(map(repr, truth.ratios))} if truth.ratios else {}
             statuses.append(status(truth.name, '', {**truth.values, **ratios}))
-        publisher = self.create_publisher(DiagnosticArray, '~/true_parameters', LATCHED)
-        publisher.publish(status_array(to_time(self.loop.now()), statuses))
+        self._truth.publish(status_array(to_time(self.loop.now()), statuses))
 
     def _on_break(self) -> str:
         if not self.loop.sensors.fault.kind:
