@@ -138,10 +138,9 @@ def work(client: Client, robot: Robot, *, carries: bool) -> AtWork:
 
     """
     held = client.held()
-    middle = 0.5 * (robot.limits.lower + robot.limits.upper)
-    way = np.where(np.isfinite(middle), middle, 0.0) - held
     most = np.where(robot.prismatic, TRAVEL_PRISMATIC, TRAVEL)
-    there = held + np.clip(way, -most, most)
+    up, down = robot.limits.upper - held, held - robot.limits.lower
+    there = held + np.where(up >= down, np.minimum(most, 0.5 * up), -np.minimum(most, 0.5 * down))
     masses = [robot.prior[k] for k, p in enumerate(robot.parameters) if p.symbol == 'M']
     mass = 0.0 if carries else max(0.1, round(BODY * float(np.sum(masses)), 1))
     rms = []
