@@ -1,5 +1,5 @@
 """
-Simulated beside real motion: models of `robotid identify` and of `mujoco.sysid`, same logs.
+Simulated beside real motion: `robotid identify` beside `mujoco.sysid`, and servos beside CMA-ES.
 
     python benchmarks/sim2real.py [FOLDER] [--iterations N] [--only NAME …] [--check]
 
@@ -9,6 +9,8 @@ error is that of the positions, relative to the travel of each joint (RMS over j
 `mujoco.sysid` fits the same windows of the first part from the description: the pseudo-inertia of
 each body, and armature, damping and frictionloss of each joint. It needs
 `pip install "mujoco[sysid]"`. Time is CPU time of the fit, reading left out.
+
+The servos are those of `commands.py`: an arm and a leg, from commands and positions alone.
 """
 
 import contextlib
@@ -25,6 +27,7 @@ from xml.etree import ElementTree as ET
 # Before NumPy is imported: threads that wait for each other count as CPU.
 os.environ |= dict.fromkeys(('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS'), '1')
 
+from commands import compare, ROBOTS
 from common import command_line, configured, verdict
 from datasets import Case, CASES
 import mujoco
@@ -238,7 +241,8 @@ def main() -> int:
     """Compare on each log."""
     parser = command_line(__doc__, datasets=True)
     parser.add_argument('--iterations', type=int, default=50, help='of the peer, at most')
-    parser.add_argument('--only', nargs='+', default=[case.name for case in CASES])
+    names = [*(case.name for case in CASES), *ROBOTS]
+    parser.add_argument('--only', nargs='+', choices=names, default=names)
     arguments = parser.parse_args()
     if not hasattr(sysid, 'optimize'):
         parser.error('mujoco.sysid is not installed: pip install "mujoco[sysid]"')
@@ -252,6 +256,7 @@ def main() -> int:
             if case.name in arguments.only:
                 bag = case.bag(arguments.folder, Path(folder))
                 missed += run(case, bag, arguments.iterations)
+    missed += [text for name in ROBOTS if name in arguments.only for text in compare(name)]
     return verdict(missed, arguments.check)
 
 

@@ -249,8 +249,9 @@ F302 one_way warning: {joint} turned one way only ({share:.1%} of its motion the
     DO Record a motion that turns it both ways WHY At one sign of the velocity, Coulomb friction is
     a constant torque, as an offset is.
 F303 beyond_limits error: {joint} was recorded from {low:.4g} to {high:.4g}, outside of its limits
-    {lower:.4g} to {upper:.4g} DO Check unit (rad, not degrees), zero and URDF WHY Positions in
-    degrees, or of another zero, make every parameter wrong.
+    {lower:.4g} to {upper:.4g} DO Check unit (rad, not degrees), calibration, zero and URDF WHY
+    Positions in degrees, or of another zero, make every parameter wrong; a simulator stops at
+    limits.
 F304 locked_without_efforts info: [[{joints} stood at {positions:.4g}]], without efforts beside
     those of the others: taken as locked there WHY Gravity and inertia of the others depend on
     where they are.

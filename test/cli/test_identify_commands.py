@@ -144,6 +144,41 @@ def test_simulators_get_the_servos(run, servos, tmp_path, kind):
         assert float(text.partition('\n')[0]) == pytest.approx(per_degree)
 
 
+@pytest.mark.parametrize('words', [(), ('--free-bodies',)], ids=['all alike', 'free bodies'])
+def test_the_model_has_the_bodies_that_a_known_mass_shows(run, tmp_path, words):
+    """All are 1.4 times as heavy as described; or only the last one is."""
+    pytest.importorskip('pyarrow')
+    chain = servo_plant.ARM if words else ARM
+    place, last = (0.0, 0.0, 0.1), chain[-1][0]
+    heavy = (*chain[-1][:4], 1.4 * chain[-1][4], chain[-1][5], [1.4 * x for x in chain[-1][6]])
+    truth = {row[0]: TRUTH['shoulder'] for row in chain}
+    time, logs = np.arange(0.0, 6.0, 1.0 / 25), [tmp_path / 'bare', tmp_path / 'loaded']
+    for seed, added in enumerate((None, (last, 0.3, place))):
+        commands = servo_plant.motion(time, len(chain), seed, 0.5)
+        plant = (*chain[:-1], heavy)
+        log = servo_plant.record(plant, truth, commands, 25, 0.04, 4e-4, seed, added)
+        servo_plant.save_lerobot(logs[seed], log)
+    (tmp_path / 'arm.urdf').write_text(servo_plant.urdf(chain))
+    options = ('--method', 'commands', '--units', 'position=deg', '-o', tmp_path / 'out')
+    mass = ('--known-mass', f'0.3@{last}_link:0,0,0.1')
+    code, _, errors = run(
+        'identify', *logs, '--urdf', tmp_path / 'arm.urdf', *options, *mass, *words
+    )
+    assert (code, errors) == (0, ''), errors
+    content = parse_yaml((tmp_path / 'out/parameters.yaml').read_text(), '')
+    scales = [each for each in content['parameters'] if each['symbol'] == 'bodies']
+    assert [each['joint'] for each in scales] == ([row[0] for row in chain] if words else [''])
+    model = mujoco.MjModel.from_xml_path(str(tmp_path / 'out/identified.xml'))
+    for row, scale in zip(chain, scales, strict=True):
+        found, true = model.body(f'{row[0]}_link'), 1.4 if row[0] == last else 1.0
+        assert found.mass[0] == pytest.approx(scale['value'] * row[4], rel=1e-9)
+        moments = scale['value'] * np.array(row[6])
+        np.testing.assert_allclose(np.sort(found.inertia), np.sort(moments), rtol=1e-6)
+        np.testing.assert_allclose(found.ipos, row[5], atol=1e-9)
+        assert abs(scale['value'] - true) <= 3.0 * scale['sigma']
+        assert row[0] != last or scale['value'] - 3.0 * scale['sigma'] > 1.0
+
+
 def test_two_arms_in_one_data_set(run, dataset, tmp_path):
     time = np.arange(0.0, 9.0, 1.0 / 25)
     left = servo_plant.record(ARM, TRUTH, servo_plant.motion(time, 1, 3, 0.6), 25, 0.05)

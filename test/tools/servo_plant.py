@@ -1,5 +1,6 @@
 """Servo arms in MuJoCo, an engine of its own: what it records is the oracle of `commanded`."""
 
+import dataclasses
 import json
 
 import mujoco
@@ -138,9 +139,12 @@ def save_lerobot(folder, recording, prefix=''):
     return folder
 
 
+SETTINGS = RobotSettings(
+    friction={'default': ('viscous', 'coulomb', 'offset')}, effort_kind='joint_torque'
+)
+
+
 def robot(chain, friction=('viscous', 'coulomb', 'offset'), **settings):
     """Build the robot of a chain."""
-    return build_robot(
-        urdf(chain),
-        RobotSettings(friction={'default': friction}, effort_kind='joint_torque', **settings),
-    )
+    changed = dataclasses.replace(SETTINGS, friction={'default': friction}, **settings)
+    return build_robot(urdf(chain), changed)

@@ -39,7 +39,7 @@ def data_warnings(
     Samples are those of the first system, the first part of the recording that is in memory;
     `whole` is the model with what is shrunk, whose friction may change as well.
     """
-    beyond, count = limit_warnings(robot, samples), len(base.columns)
+    beyond, count = limit_warnings(robot, samples.q), len(base.columns)
     fits = all(system.W.shape[2] == count for system in systems) and len(estimate.value) == count
     if not fits or isinstance(robot, ElasticRobot):
         return beyond

@@ -68,11 +68,11 @@ def efforts_over_prior(robot: Robot, samples: Samples) -> list[float]:
     return factors
 
 
-def limit_warnings(robot: Robot, samples: Samples) -> list[Finding]:
-    """Name the joints that were recorded far outside of their limits."""
-    low, high = samples.q.min(axis=0), samples.q.max(axis=0)
+def limit_warnings(robot: Robot, q: Array, margin: float = LIMIT_MARGIN) -> list[Finding]:
+    """Name the joints whose positions (N, n) are far outside of their limits."""
+    low, high = q.min(axis=0), q.max(axis=0)
     lower, upper = robot.limits.lower[: len(low)], robot.limits.upper[: len(low)]
-    outside = (low < lower - LIMIT_MARGIN) | (high > upper + LIMIT_MARGIN)
+    outside = (low < lower - margin) | (high > upper + margin)
     figures = {'low': low, 'high': high, 'lower': lower, 'upper': upper}
     return [
         finding('beyond_limits', [robot.joints[j]], **{k: x[j] for k, x in figures.items()})

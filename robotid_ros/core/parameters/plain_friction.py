@@ -4,17 +4,24 @@ Plain friction, F_v dq + F_c sign(dq) + offset, that stands for friction of any 
 Simulators and URDFs hold no other. The nearest is fitted to the torque of the identified friction
 at the speeds of a motion, in least squares: each sample counts once, so that a speed counts as
 often as it occurs.
+
+A simulator integrates: a torque error that soon turns its sign does little, one that stays drives
+the robot off. Its plain friction is that whose error moves the speed least, v in
+`I dv/dt + F_v v = error` with the inertia I of the joint. At standstill dry friction holds.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 import dataclasses
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..arrays import Array, rms
 from ..excitation.trajectory import Motion
-from ..model.dynamics import inverse_dynamics
+from ..model.dynamics import inverse_dynamics, mass_matrix
 from ..model.friction import PLAIN
 from ..model.robot import ElasticRobot, Robot
 from ..signals.samples import STANDSTILL
@@ -26,6 +33,8 @@ ROUNDING, EXACT = 1e-12, 1e-9
 STATES, NO_SPEED_LIMIT, NO_POSITION_LIMIT = 1000, 1.0, np.pi
 # A joint with fewer samples faster than STANDSTILL did not move: some are noise.
 LEAST_SAMPLES = 30
+# Longest time for which a simulated speed remembers a torque [s], and postures of the inertia.
+MEMORY, POSTURES = 1.0, 100
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +51,7 @@ class PlainFriction:
         of the motion that it was fitted to, or of the one that validates if it is larger there
     relative : the same over the root mean square of that friction
     recorded : whether the speeds are those of a recording; False: all up to the limit, alike
+    simulated : the one that moves a simulated robot most like the true law; None: this one
 
     """
 
@@ -51,6 +61,7 @@ class PlainFriction:
     rms: float = 0.0
     relative: float = 0.0
     recorded: bool = True
+    simulated: PlainFriction | None = None
 
     @property
     def exact(self) -> bool:
@@ -59,7 +70,7 @@ class PlainFriction:
 
 
 def plain_equivalent(
-    dq: Array, friction: Array, near: Sequence[float] = (0.0, 0.0, 0.0)
+    dq: Array, friction: Array, near: Sequence[float] = (0.0, 0.0, 0.0), decay: float = 0.0
 ) -> PlainFriction:
     """
     Fit plain friction to samples of a torque, min ‖F_v dq + F_c sign(dq) + offset − friction‖.
@@ -72,28 +83,36 @@ def plain_equivalent(
     friction : (N,) torque of the friction [N·m or N]
     near : F_v, F_c and offset to prefer where the samples do not tell: of a joint that turns one
         way only, F_c from the offset
+    decay : of the speed from a sample to the next, where errors of the speed count; 0: of torques.
+        Samples of no speed, with which time goes on, do not count
 
     """
-    A = np.column_stack([dq, np.sign(dq), np.ones_like(dq)])
+    moves = dq != 0.0
+    rows = np.column_stack([dq, np.sign(dq), moves, np.where(moves, friction, 0.0)])
+    if decay:
+        from scipy.signal import lfilter  # who only reads results starts without it
+
+        rows = lfilter([1.0], [1.0, -decay], rows, axis=0)
+    A, target = rows[:, :3], rows[:, 3]
     scale = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
     candidates = [np.array(near, dtype=float)]
     # One candidate for each set of active bounds.
     for columns in ([0, 1, 2], [0, 2], [1, 2], [2]):
         value = np.zeros(3)
         value[columns] = candidates[0][columns]
-        rest = friction - A @ value
+        rest = target - A @ value
         change = np.linalg.lstsq((A / scale)[:, columns], rest, rcond=None)[0]
         value[columns] += change / scale[columns]
-        value[np.abs(value) * scale <= ROUNDING * np.linalg.norm(friction)] = 0.0
+        value[np.abs(value) * scale <= ROUNDING * np.linalg.norm(target)] = 0.0
         candidates.append(value)
-    size, best, least = rms(friction), candidates[-1], np.inf
+    size, best, least = rms(target), candidates[-1], np.inf
     for value in candidates:
-        missed = rms(friction - A @ value)
+        missed = rms(target - A @ value)
         # The first ones are preferred: friction that is plain stays as it is, to the last digit.
         if min(value[:2]) >= 0.0 and missed < least - ROUNDING * size:
             best, least = value, missed
     plain = PlainFriction(*best.tolist())
-    missed, relative = difference(plain, dq, friction)
+    missed, relative = difference(plain, dq[moves], friction[moves])
     return dataclasses.replace(plain, rms=missed, relative=relative)
 
 
@@ -109,35 +128,67 @@ def plain_friction(
     chi: Array,
     fitted: Sequence[Motion] = (),
     validation: Sequence[Motion] = (),
+    period: float = 0.0,
 ) -> dict[str, PlainFriction]:
     """
     Fit plain friction to the identified friction of each joint, and of each coupling's motor.
 
     Speeds of the `fitted` motions count; where a joint does not move in any, all speeds up to its
     limit count alike. The difference is that of the `validation` motions where it is larger there.
+    With the `period` of the fitted motions [s], what is for simulators is `simulated`.
     """
+    inertia = _inertia(robot, chi, fitted) if period and fitted else {}
     recorded, others = (_by_drive(robot, chi, motions) for motions in (fitted, validation))
     anywhere = _by_drive(robot, chi, [_states_within_limits(robot)], successive=False)
     found = {}
     for name, drive in anywhere.items():
-        known = name in recorded and len(recorded[name].speed) >= LEAST_SAMPLES
+        known = name in recorded and recorded[name].moves.sum() >= LEAST_SAMPLES
         used = recorded[name] if known else drive
-        plain = plain_equivalent(used.speed, used.torque, drive.plain)
-        if known and name in others:
-            missed, relative = difference(plain, others[name].speed, others[name].torque)
-            plain = dataclasses.replace(
-                plain, rms=max(plain.rms, missed), relative=max(plain.relative, relative)
-            )
-        found[name] = dataclasses.replace(plain, recorded=known)
+
+        def judged(plain: PlainFriction, known: bool = known, name: str = name) -> PlainFriction:
+            if known and name in others:
+                missed, relative = difference(plain, *others[name].moving)
+                worst = max(plain.rms, missed), max(plain.relative, relative)
+                plain = dataclasses.replace(plain, rms=worst[0], relative=worst[1])
+            return dataclasses.replace(plain, recorded=known)
+
+        plain = judged(plain_equivalent(*used.moving, drive.plain))
+        if known and name in inertia:
+            rate = max(plain.viscous / inertia[name], 1.0 / MEMORY)
+            rows = used.speed * used.moves, used.torque, drive.plain
+            other = judged(plain_equivalent(*rows, float(np.exp(-rate * period))))
+            plain = dataclasses.replace(plain, simulated=None if plain.exact else other)
+        found[name] = plain
     return found
 
 
+def _inertia(robot: Robot, chi: Array, motions: Sequence[Motion]) -> dict[str, float]:
+    """Return what each joint, and each coupling's motor, moves on the average [SI]."""
+    if isinstance(robot, ElasticRobot):
+        return {}
+    q = np.concatenate([motion.q for motion in motions])
+    mass = mass_matrix(robot, chi, q[:: max(1, len(q) // POSTURES)])
+    own = np.maximum(np.diagonal(mass.mean(axis=0)), 1e-9)
+    of_couplings = {c.name: 1.0 / float(c.ratios**2 @ (1.0 / own)) for c in robot.couplings}
+    return dict(zip(robot.joints, own.tolist(), strict=True)) | of_couplings
+
+
 class _Drive(NamedTuple):
-    """Speed and torque of the friction (N,) where it moves, and what of the torque is plain."""
+    """Speed and torque of the friction (N,), and what of the torque is plain."""
 
     speed: Array
     torque: Array
     plain: list[float]
+
+    @property
+    def moves(self) -> npt.NDArray[np.bool_]:
+        """Whether it moves, (N,)."""
+        return np.abs(self.speed) >= STANDSTILL
+
+    @property
+    def moving(self) -> tuple[Array, Array]:
+        """Speed and torque where it moves."""
+        return self.speed[self.moves], self.torque[self.moves]
 
 
 def _by_drive(
@@ -177,17 +228,12 @@ def _drives(
                 torque += chi[k] * values
                 if term.name in PLAIN:
                     plain[PLAIN.index(term.name)] += float(chi[k])
-        yield robot.joints[j], _moving(dq[:, motor], torque, plain)
+        yield robot.joints[j], _Drive(dq[:, motor], torque, plain)
     for coupling in robot.couplings:
         speed = dq @ coupling.ratios
         Fv, Fc = (float(chi[robot.column(f'{s}{coupling.number}')]) for s in ('Fv', 'Fc'))
         torque = Fv * speed + Fc * np.sign(speed)
-        yield coupling.name, _moving(speed, torque, [Fv, Fc, 0.0])
-
-
-def _moving(speed: Array, torque: Array, plain: list[float]) -> _Drive:
-    moves = np.abs(speed) >= STANDSTILL
-    return _Drive(speed[moves], torque[moves], plain)
+        yield coupling.name, _Drive(speed, torque, [Fv, Fc, 0.0])
 
 
 def _states_within_limits(robot: Robot) -> Motion:

@@ -180,7 +180,7 @@ class _Chains:
             for row, move in zip(y, moves.T, strict=True):
                 change = self._change(row, x, move)
                 row += change
-                x += np.outer(move, change)
+                x += move[:, None] * change
             self._w = Q @ y
 
     def _change(self, y: Array, x: Array, move: Array) -> Array:
@@ -196,12 +196,13 @@ class _Chains:
         change, left = np.zeros_like(y), np.arange(len(y))
         for _ in range(HALVINGS):
             tried = self._generator.uniform(low, high)
-            inside = _definite((S[:, left] + np.outer(body, tried)).reshape(self._links, 10, -1))
+            inside = _definite((S + body[:, None] * tried).reshape(self._links, 10, -1))
             change[left[inside]] = tried[inside]
             if inside.all():
                 break
             # Possible links are a convex set: beyond an impossible one there are no others.
-            left, low, high, tried = left[~inside], low[~inside], high[~inside], tried[~inside]
+            out = np.flatnonzero(~inside)
+            S, left, low, high, tried = S[:, out], left[out], low[out], high[out], tried[out]
             low, high = np.where(tried < 0.0, tried, low), np.where(tried > 0.0, tried, high)
         return change
 

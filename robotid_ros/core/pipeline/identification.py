@@ -235,5 +235,7 @@ def _identify_by_one_method(
         quality=data_quality(
             recording, samples, systems, estimation.system, estimate, estimation.delays
         ),
-        plain_friction=plain_friction(robot, standard.value, estimation.motions, motions),
+        plain_friction=plain_friction(
+            robot, standard.value, estimation.motions, motions, estimation.period
+        ),
     )

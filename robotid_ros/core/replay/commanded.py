@@ -17,6 +17,7 @@ import pinocchio
 
 from ...exceptions import ConfigurationError
 from ..arrays import Array
+from ..diagnostics.plausibility import limit_warnings
 from ..finding_codes import finding
 from ..findings import Finding, in_order
 from ..model.friction import UNKNOWN
@@ -35,6 +36,8 @@ MAX_RELATIVE_SIGMA, MAX_TORQUE_SIGMA = 0.5, 0.1
 # Residual over the tracking error, and correlation of neighbouring residuals, from which the model
 # leaves something out.
 UNEXPLAINED, CORRELATED = 0.1, 0.5
+# Beyond a limit [rad or m]: the simulated servo stops there, the recorded one went on.
+LIMIT_MARGIN = 0.1
 Progress = Callable[[str], None]
 
 
@@ -148,7 +151,9 @@ def identify_commanded(
     progress('simulating the servos')
     problem = ServoProblem(arm, windows, scales, prior_spread, 1.0 / scales[0])
     problem, fit, covariance = fit_servos(problem, first_parameters(arm, logs))
-    findings = gap_findings(logs) + ([] if known_mass else [finding('servo_scale')])
+    q = np.vstack([log.q for log in logs])[:, np.argsort(robot.order)]
+    findings = gap_findings(logs) + limit_warnings(robot, q, LIMIT_MARGIN)
+    findings += [] if known_mass else [finding('servo_scale')]
     return _result(robot, problem, fit, covariance, findings)
 
 

@@ -52,6 +52,14 @@ class IdentifiedModel:
         names |= {coupling.name for coupling in robot.couplings}
         return known if known.keys() == names else plain_friction(robot, self.chi)
 
+    @property
+    def for_simulation(self) -> 'IdentifiedModel':
+        """The model with the plain friction that is for simulators."""
+        plain = {name: each.simulated or each for name, each in self.plain_friction.items()}
+        return dataclasses.replace(
+            self, results=dataclasses.replace(self.results, plain_friction=plain)
+        )
+
 
 def read_identified_model(path: str | Path) -> IdentifiedModel:
     """

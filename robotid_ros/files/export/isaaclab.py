@@ -24,6 +24,7 @@ SOLIDS = {'box': 'Cube', 'cylinder': 'Cylinder', 'capsule': 'Capsule', 'sphere':
 
 def isaaclab(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
     """Write an identified robot as USD and its configuration, and sentences on what they lack."""
+    model = model.for_simulation
     parts, robot = read_parts(model), model.robot
     bodies, joints, drives = parts.bodies, parts.joints, parts.drives
     links = _identifiers(link for body in bodies for link in body.links)

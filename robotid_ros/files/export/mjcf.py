@@ -36,6 +36,7 @@ def mjcf(model: IdentifiedModel, folders: Sequence[str | Path] = ()) -> tuple[st
     Meshes are sought in the packages in `folders`, and in those that the configuration names.
     Joints with servos get position actuators, others motors.
     """
+    model = model.for_simulation
     parts = read_parts(model)
     bodies, shapes = parts.bodies, parts.shapes
     with contextlib.suppress(RobotIdError):

@@ -53,6 +53,7 @@ def ranges(model: IdentifiedModel) -> tuple[dict[str, bytes], list[str]]:
     SolverError : there are no physically consistent parameters to start from
 
     """
+    model = model.for_simulation
     robots = [_values(each) for each in (model, *drawn(model, DRAWS))]
     names, shown = robots[0].pop('names'), robots[0]
     draws = {key: np.array([each[key] for each in robots[1:]]) for key in shown}
@@ -106,7 +107,8 @@ def drawn(model: IdentifiedModel, count: int) -> Iterator[IdentifiedModel]:
         raise ConfigurationError('the results are of another version: identify again')
     spread = float(results.data['prior_spread'])
     known = dataclasses.replace(robot, prior=_prior(model))
-    plain, middle = model.plain_friction, plain_friction(robot, model.chi)
+    plain = model.for_simulation.plain_friction
+    middle = plain_friction(robot, model.chi)
     for chi in draw(known, base, value, covariance, spread, count):
         # The recorded speeds are not known here: by how much it differs at all of them.
         friction = {

@@ -16,6 +16,7 @@ WORLD, JOINT_SUFFIX = 'world', '_joint'
 
 def sdf(model: IdentifiedModel) -> tuple[str, list[str]]:
     """Write an identified robot as SDFormat, with a comment on what it lacks; return both."""
+    model = model.for_simulation
     parts = read_parts(model)
     bodies, links = parts.bodies, {name for body in parts.bodies for name in body.links}
     rows = []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import servo_plant
 
-from robotid_ros.core.finding_codes import select
+from robotid_ros.core.finding_codes import render, select
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.replay.commanded import identify_commanded, KnownMass
 from robotid_ros.exceptions import ConfigurationError, RecordingError
@@ -57,6 +57,17 @@ def test_an_arm_at_50_hz():
     assert select(found.findings, 'servo_scale') and select(found.findings, 'servo_not_saturated')
     assert not select(found.findings, 'servo_misfit')
     assert (found.residual < 6e-4).all()
+
+
+def test_positions_beyond_the_limits_of_the_description_are_named(short):
+    narrow = servo_plant.urdf(servo_plant.ARM).replace('lower="-3"', 'lower="-0.05"', 1)
+    for text, named in ((narrow, ['shoulder']), (servo_plant.urdf(servo_plant.ARM), [])):
+        found = identify_commanded([short], build_robot(text, servo_plant.SETTINGS)).findings
+        told = select(found, 'beyond_limits')
+        assert [joint for each in told for joint in each.joints] == named
+        for each in told:
+            assert each.values['low'] == short.position[:, 0].min() < -0.15
+            assert 'calibration' in render(each)
 
 
 def test_a_leg_and_a_limit_that_it_reaches():

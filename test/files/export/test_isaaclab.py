@@ -169,7 +169,7 @@ def test_usd_holds_the_model(tmp_path, name):
         def get(key, prim=prim):
             return prim.GetAttribute(key).Get()
 
-        axis, plain = f'physxJointAxis:{kind}', model.plain_friction[joint]
+        axis, plain = f'physxJointAxis:{kind}', model.for_simulation.plain_friction[joint]
         assert get(f'{axis}:armature') == pytest.approx(group.armature[joint], rel=1e-6)
         assert get(f'{axis}:dynamicFrictionEffort') == pytest.approx(plain.coulomb, rel=1e-6)
         assert group.friction[joint] == group.dynamic_friction[joint] == plain.coulomb
