@@ -4,8 +4,8 @@ A fleet of 200 bags: found is what is wrong, nobody else, whatever dies on the w
 40 simulated robots of five types with five sessions each (`fleet_bags.py`): friction drifts on six
 of them, one carries a body that nobody declared, one has an inverted effort, three files are
 broken. Prints throughput with one and two workers, the difference between pooled estimates and
-those of one process, what the report finds, and whether a run with workers killed and a scheduler
-started again ends with the same store.
+those of one process, what the report finds, and whether a run with workers killed ends with the
+same store.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,15 +25,12 @@ from robotid_ros.core.pipeline.logs import LogSet
 from robotid_ros.core.pipeline.observation import observe_recording
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.files.bags import open_recording
-from robotid_ros.fleet.engine import Engine, Job
 from robotid_ros.fleet.findings import DRIFT, OUTLIER, PAYLOAD as PAYLOAD_KIND, SIGN as SIGN_KIND
-from robotid_ros.fleet.model import load_models
 from robotid_ros.fleet.pooling import pool, ROBOT
 from robotid_ros.fleet.report.page import write_fleet_report
-from robotid_ros.fleet.run import Run
-from robotid_ros.fleet.session import IDENTIFIED
+from robotid_ros.fleet.run import Engine, find_sources, Job, Run
+from robotid_ros.fleet.session import IDENTIFIED, load_models
 from robotid_ros.fleet.settings import FleetSettings
-from robotid_ros.fleet.sources import find_sources
 from robotid_ros.fleet.store import Store
 
 sys.path.insert(0, str(ROOT / 'test' / 'tools'))
@@ -42,8 +39,8 @@ from dask_processes import Cluster
 
 # Of two workers over one; of a pooled estimate from that of all rows at once.
 SPEED_UP, DIFFERENCE = 1.8, 1e-9
-# Bags after which a worker is killed, and the scheduler with all of them.
-KILLS, RESTART = (20, 60, 130, 170), 100
+# Bags after which a worker is killed.
+KILLS = (20, 60, 130, 170)
 CONFIGURATIONS = [f'{name}={ROOT / "config" / name}.yaml' for name in TYPES]
 
 
@@ -126,7 +123,7 @@ def check_findings(store: Path) -> Iterator[str]:
 
 
 class Killing(Engine):
-    """An engine whose workers and scheduler die on the way."""
+    """An engine whose workers die on the way."""
 
     def __init__(self, cluster: Cluster):
         self.cluster, self.done = cluster, 0
@@ -140,9 +137,6 @@ class Killing(Engine):
             if self.done in KILLS:
                 self.cluster.kill_worker()
                 self.cluster.add_worker()
-            if self.done == RESTART:
-                self.cluster.kill_all()
-                self.cluster.start(workers=2)
             yield outcome
 
 
@@ -153,7 +147,7 @@ def values(store: Path) -> dict[str, bytes]:
 
 
 def killed_run(manifest: Path, folder: Path) -> Run:
-    """Run the fleet while workers and scheduler die."""
+    """Run the fleet while workers die."""
     with Cluster() as cluster, Killing(cluster) as engine:
         run = work(manifest, folder, engine)
     pool(run.store)
@@ -185,7 +179,7 @@ def main() -> int:
             missed.append(f'{len(failed)} rows of reasons, not {len(BROKEN)}')
         missed += check_findings(scratch / 'store_2')
         run = _timed('with kills', lambda: killed_run(manifest, scratch / 'store_killed'))
-        print(f'with {len(KILLS)} kills and a restart: {dict(run.counts)}')
+        print(f'with {len(KILLS)} kills: {dict(run.counts)}')
         if values(scratch / 'store_killed') != values(scratch / 'store_2'):
             missed.append('the store of the run with kills differs')
     return verdict(missed, args.check)

@@ -63,7 +63,7 @@ LAYERS = (
         'files.check_parameters',
         'files.payload_input',
     ),
-    *('fleet.sources', 'fleet.model', 'fleet.session', 'fleet.engine', 'fleet.store'),
+    *('fleet.session', 'fleet.store'),
     *('fleet.pooling', 'fleet.run', 'fleet'),
     *('simulated_session', 'library'),
     *('entry', 'nodes.common', 'nodes.demo', 'nodes.recorder'),
@@ -287,7 +287,7 @@ def test_findings_are_named_as_the_table_does() -> None:
 
 
 # What is parsed, pickled, or a row of a template.
-OF_ANYTHING = {'files.yaml', 'fleet.engine', 'nodes.common.worker_process', 'fleet.report.page'}
+OF_ANYTHING = {'files.yaml', 'fleet.run', 'nodes.common.worker_process', 'fleet.report.page'}
 MOST_PARAMETERS = 8
 
 

@@ -54,11 +54,9 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _run(args: argparse.Namespace) -> Outcome:
-    from ..fleet.engine import Engine
-    from ..fleet.model import load_models
     from ..fleet.pooling import pool
-    from ..fleet.run import Run
-    from ..fleet.sources import find_sources
+    from ..fleet.run import Engine, find_sources, Run
+    from ..fleet.session import load_models
     from ..fleet.store import Store
 
     sources = find_sources(args.sources, args.manifest)
@@ -77,7 +75,7 @@ def _run(args: argparse.Namespace) -> Outcome:
     work = Run(Store.open(args.output, create=True), models, show)
     with Engine(settings, args.scheduler) as engine:
         if progress.shown:
-            progress.print_line(f'dashboard: {engine.dashboard}')
+            progress.print_line(f'dashboard: {engine.client.dashboard_link}')
         work.work(sources, engine)
     pooled = len(pool(work.store))
     unusable, usable = _judge(work, [source.location for source in sources])

@@ -76,10 +76,10 @@ SHARED = {
 _TABLE = """\
 F001 of_earlier_version warning: {text} WHY Files of earlier versions hold sentences only.
 # F1: input
-F101 columns_found info: Columns of '{table}' were found by {how}: [[{quantities} {columns}]][[;
-    {alike} look alike]][[; {in_si} without a unit count as SI]] DO If they are others, name them
-    by --columns and --units WHY A column that is taken for another quantity or unit makes every
-    parameter wrong.
+F101 columns_found info: Columns of '{table}' were found by their names: [[{quantities}
+    {columns}]][[; {alike} look alike]][[; {in_si} without a unit count as SI]] DO If they are
+    others, name them by --columns and --units WHY A column that is taken for another quantity or
+    unit makes every parameter wrong.
 F102 unit_assumed info: {quantity} counts as {unit}, for {reason} DO If it is another, give it by
     --units WHY A wrong unit of positions or times scales velocities and inertias.
 F103 time_unit_assumed info: The stamps {columns} count as {unit}, {reason} DO If it is another,
@@ -98,8 +98,6 @@ F108 joints_by_order info: No name of a joint is known to the robot, their order
     up the joints.
 F109 joints_by_number info: {columns} counted as {joints} of {count} joints DO If they are others,
     name them by --joints WHY A log of another part of the robot mixes up the joints.
-F110 tables_joined info: The tables of {tables} are one log[[; {left_out} left out, of another
-    length]] WHY Files of a folder that are of several logs do not belong together.
 F111 rows_of_other_joints info: Rows of other joints, or of the same in another order, are left
     out: [[{sets} ({counts} rows)]] DO To use them, record a bag WHY Where publishers share a
     topic, a column is of another joint in each row.
@@ -140,8 +138,6 @@ F128 options_of_tables info: Columns, units and rate are of tables: they are pas
 F129 topic_chosen info: The joint states of {topic} count, not those of {others} DO If these are
     the wrong ones, name joints of another topic by --joints WHY Several publishers may be of
     several robots.
-F130 states_of_fields info: There are no sensor_msgs/JointState: those of {topic} are taken WHY
-    Fields of a custom message were matched by their names.
 F131 no_stamps warning: The joint states carry no stamps: the times of reception count DO Let the
     publisher stamp its messages WHY Times of reception jitter and are late, which blurs
     accelerations.

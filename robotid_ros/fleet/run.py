@@ -1,44 +1,254 @@
-"""A run over a fleet: what is missing in the store is worked on, and added as it is done."""
+"""
+A run over a fleet: its recordings, the workers, and what is missing in the store.
+
+Workers are those of Dask on this machine or behind the address of a scheduler; who started them
+replaces those that die, and their bags go to others.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+import csv
 import dataclasses
-from functools import cached_property, lru_cache
+from datetime import datetime, timezone
+from functools import lru_cache
+import glob
 import hashlib
+import io
+import itertools
+import math
 from pathlib import Path
+from typing import Any
 
-from ..exceptions import ConfigurationError, FileError
-from ..files.atomic import open_regular
+from ..exceptions import ConfigurationError, FileError, RecordingError, RobotIdError
+from ..files.atomic import open_regular, read_text
 from ..files.bags.opening import data_files
+from ..files.formats.read_options import BAG_SUFFIXES
 from ..files.provenance import versions
-from .engine import Engine, Job, Lost
-from .model import FleetModel
-from .session import identify_session, LOST, Row, session_row, without_result
-from .sources import Source
+from .session import FleetModel, identify_session, LOST, Row, without_result
+from .settings import FleetSettings
 from .store import FORMAT, SESSIONS, Store
+
+COLUMNS = ('source', 'robot', 'type', 'time', 'tags', 'temperature')
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A recording and its labels."""
+
+    location: str
+    robot: str
+    type: str = ''  # of the robot; empty: that of the only configuration
+    time: str = ''  # when it was recorded, ISO 8601; empty: as its stamps say
+    tags: tuple[str, ...] = ()
+    temperature: float | None = None  # [°C]
+
+    @property
+    def labels(self) -> str:
+        """All but the location, as text."""
+        return repr((self.robot, self.type, self.time, self.tags, self.temperature))
+
+
+def find_sources(places: Sequence[str], manifest: str | None = None) -> list[Source]:
+    """
+    Find recordings, each once and sorted; where no manifest names the robot, it is the folder.
+
+    Places are bags, folders that hold any at any depth, and patterns; the manifest is a CSV file
+    with the column `source`, a path from its folder, and any of `robot`, `type`, `time`, `tags`
+    (words) and `temperature` [°C].
+    """
+    found = {source.location: source for source in _read_manifest(manifest)}
+    for place in places:
+        for location in _expand(place):
+            found.setdefault(location, Source(location, _folder(location)))
+    if not found:
+        raise RecordingError('there is no recording in what was given: name bags or folders')
+    return [found[location] for location in sorted(found)]
+
+
+def _folder(location: str) -> str:
+    """Return the name of the folder that a recording is in."""
+    return location.rstrip('/').split('/')[-2] if '/' in location.rstrip('/') else 'robot'
+
+
+def _expand(place: str) -> Iterator[str]:
+    paths = [Path(p) for p in sorted(glob.glob(place, recursive=True))] or [Path(place)]
+    for path in paths:
+        path = path.absolute()
+        if not path.exists():
+            raise RecordingError(f"there is no recording at '{place}': name a bag or a folder")
+        yield from map(str, bags_below(path) if path.is_dir() else [path])
+
+
+def bags_below(folder: Path) -> list[Path]:
+    """Return the folder if it is a recording, else the recordings in it, at any depth."""
+    files = [file for file in folder.iterdir() if file.suffix in BAG_SUFFIXES]
+    if files and (folder / 'metadata.yaml').exists():
+        return [folder]
+    inside = [
+        bag for each in sorted(folder.iterdir()) if each.is_dir() for bag in bags_below(each)
+    ]
+    # A recorder that was killed left no metadata.yaml: one file named as its folder is a bag.
+    if len(files) == 1 and not inside and files[0].stem.startswith(folder.name):
+        return [folder]
+    return sorted([*files, *inside])
+
+
+def _read_manifest(manifest: str | None) -> Iterator[Source]:
+    if manifest is None:
+        return
+    rows = list(csv.DictReader(io.StringIO(read_text(manifest))))
+    unknown = set().union(*rows) - set(COLUMNS) if rows else set()
+    if not rows or 'source' not in rows[0] or unknown:
+        raise ConfigurationError(
+            f"'{manifest}' must be a table with the column source, and of {', '.join(COLUMNS[1:])}"
+            f' those that are known{"; not " + ", ".join(sorted(unknown)) if unknown else ""}'
+        )
+    folder = Path(manifest).absolute().parent
+    for row in rows:
+        location, temperature = str(folder / row['source']), None
+        given, warm = row.get('time') or '', row.get('temperature')
+        try:
+            time = datetime.fromisoformat(given) if given else None
+            if warm and not math.isfinite(temperature := float(warm)):
+                raise ValueError(f"'{warm}' is no number")
+        except ValueError as error:
+            raise ConfigurationError(
+                f"'{manifest}' has no time or temperature of {row['source']} ({error}): write "
+                '2026-01-31 or 2026-01-31T08:30:00+00:00, and a number'
+            ) from error
+        if time is not None and time.tzinfo is None:
+            time = time.replace(tzinfo=timezone.utc)
+        yield Source(
+            location,
+            row.get('robot') or _folder(location),
+            row.get('type') or '',
+            '' if time is None else time.isoformat(),
+            tuple((row.get('tags') or '').replace(',', ' ').split()),
+            temperature,
+        )
+
+
+# Longest waits for a scheduler and the first of its workers [s].
+FIRST_WORKER = 120.0
+# Of Dask on this machine: workers that may have children; and nothing that looks every few
+# milliseconds how the time is spent, which on two cores is a tenth of it.
+LOCAL = {
+    'distributed.worker.daemon': False,
+    'distributed.worker.profile.enabled': False,
+    'distributed.admin.tick.interval': '1s',
+}
+
+
+class EngineError(RobotIdError, RuntimeError):
+    """Dask is not installed, or its scheduler is gone."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """A call of a pure function, a key by which its outcome is known, and what it is about."""
+
+    key: str
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    about: Any = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Lost:
+    """What a job has instead of a value: why there is none."""
+
+    reason: str
+
+
+class Engine:
+    """Workers of this machine, or of the scheduler at an address, until the context ends."""
+
+    def __init__(self, settings: FleetSettings, scheduler: str = ''):
+        self.settings, self._cluster = settings, None
+        try:
+            import dask
+            import distributed
+        except ImportError as error:
+            raise EngineError(
+                f"a fleet needs Dask ({error}): pip install 'robotid_ros[fleet]'"
+            ) from error
+        self._distributed = distributed
+        target: Any = scheduler
+        try:
+            if not scheduler:
+                dask.config.set(LOCAL)
+                target = self._cluster = distributed.LocalCluster(
+                    n_workers=settings.workers or None,
+                    threads_per_worker=1,
+                    processes=True,
+                    memory_limit=int(settings.memory * 1e9),
+                    dashboard_address=':0',
+                    silence_logs=50,
+                )
+            # Workers here can be reached: what they found need not go through the scheduler.
+            direct = None if scheduler else True
+            self.client = distributed.Client(
+                target, set_as_default=False, timeout=FIRST_WORKER, direct_to_workers=direct
+            )
+            self.client.wait_for_workers(1, timeout=FIRST_WORKER)
+        except (OSError, TimeoutError, RuntimeError) as error:
+            self.close()
+            where = f"scheduler at '{scheduler}'" if scheduler else 'cluster on this machine'
+            raise EngineError(f'no {where} with workers answers ({error}): start one') from error
+
+    def run(self, jobs: Iterator[Job]) -> Iterator[tuple[Job, Any]]:
+        """
+        Yield each job with its value, or `Lost`, as they are done.
+
+        Jobs are taken from the iterator no faster than workers need them. It ends with an
+        `EngineError` where the scheduler is gone.
+        """
+        waiting = dict[Any, Job]()
+        done = self._distributed.as_completed(loop=self.client.loop, raise_errors=False)
+        killed = self._distributed.scheduler.KilledWorker
+        gone = (self._distributed.client.FutureCancelledError, OSError, TimeoutError)
+        while True:
+            try:
+                room = max(1, sum(self.client.nthreads().values())) * self.settings.waiting
+                for job in itertools.islice(jobs, max(0, room - len(waiting))):
+                    key = f'{job.function.__name__}-{job.key}'
+                    future = self.client.submit(job.function, *job.arguments, key=key)
+                    waiting[future.key] = job
+                    done.add(future)
+                if not waiting:
+                    return
+                future = next(done)
+                error = future.exception()
+                value = future.result() if error is None else None
+            except gone as reason:
+                raise EngineError(
+                    'the scheduler is gone: start it and run again, what is done is kept'
+                ) from reason
+            job = waiting.pop(future.key)
+            if isinstance(error, killed):
+                value = Lost('its workers died: it may need more memory than fleet.memory')
+            elif error is not None:
+                value = Lost(f'{type(error).__name__}: {error}')
+            yield job, value
+
+    def close(self) -> None:
+        """Let go of the scheduler, and end the workers that were started here."""
+        if getattr(self, 'client', None) is not None:
+            self.client.close()
+        if self._cluster is not None:
+            self._cluster.close()
+
+    def __enter__(self) -> 'Engine':
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
 
 # Called with how many bags are done, how many there are, and how many of the done failed.
 Progress = Callable[[int, int, int], None]
 # Sessions after which the plan is written, for a client that is killed.
 PLAN_EVERY = 100
-
-
-@dataclasses.dataclass(frozen=True)
-class HashedBag:
-    """A source with the hash of its content, its size [bytes], and its model."""
-
-    source: Source
-    hash: str
-    size: int
-    model: FleetModel
-
-    @cached_property
-    def labels(self) -> Row:
-        """Columns of the row that say what it is of; `key` is a hash of all that it depends on."""
-        model = self.model.hash
-        parts = (self.hash, self.model.type, model, version(), self.source.labels)
-        key = hashlib.sha256('\0'.join(parts).encode()).hexdigest()
-        return {'key': key, 'bag': self.hash, 'configuration': model, 'version': version()}
 
 
 @lru_cache
@@ -81,7 +291,6 @@ class Run:
         self.counts, self.reasons = Counter[str](), dict[str, str]()
         self._progress, self._total = progress, 0
         self._plan: dict[str, str] = {}
-        self._bags: dict[str, HashedBag] = {}
 
     def work(self, sources: Sequence[Source], engine: Engine) -> None:
         """Add the sessions of sources that are not there yet."""
@@ -94,9 +303,10 @@ class Run:
         self._total += len(sources)
         try:
             for job, outcome in engine.run(self._jobs(sources, there)):
+                source, labels = job.about
                 lost = isinstance(outcome, Lost)
                 found = without_result(LOST, outcome.reason) if lost else outcome
-                self._add(self._bags[job.key], found)
+                self._add(source, labels, found)
         finally:
             self._write_plan()
 
@@ -113,39 +323,45 @@ class Run:
     def _jobs(self, sources: Sequence[Source], there: set[str]) -> Iterator[Job]:
         """Yield what is missing; hash each bag when its turn comes."""
         for source in sources:
-            model = self._model_of(source)
+            reason, model = '', self._model_of(source)
             try:
-                bag = HashedBag(source, *hash_bag(source.location), model)
+                content, size = hash_bag(source.location)
             except (FileError, ValueError) as error:
-                self._add_unread(source, model, str(error), there)
-                continue
-            key = bag.labels['key']
-            if key in there or key in self._bags:
-                self._remember(bag, 'kept')
-                continue
-            self._bags[key] = bag
-            yield Job(key, identify_session, (source.location, model))
+                reason = str(error)
+                content, size = hashlib.sha256(source.location.encode()).hexdigest(), 0
+            parts = (content, model.type, model.hash, version(), source.labels)
+            key = hashlib.sha256('\0'.join(parts).encode()).hexdigest()
+            labels = {'key': key, 'bag': content, 'configuration': model.hash, 'bytes': size}
+            if not reason and key not in there:
+                there.add(key)
+                yield Job(key, identify_session, (source.location, model), (source, labels))
+            elif not reason:
+                self._remember(source, key, 'kept')
+            elif self.store.planned.get(source.location) in there:  # what was in it is known
+                self.reasons[source.location] = reason
+                self._count(LOST)
+            else:
+                self._add(source, labels, without_result(LOST, reason))
 
-    def _add_unread(self, source: Source, model: FleetModel, reason: str, there: set[str]) -> None:
-        """Say that a bag cannot be read, in a row unless an earlier run knew what is in it."""
-        if self.store.planned.get(source.location, '') in there:
-            self.reasons[source.location] = reason
-            self._count(LOST)
-        else:
-            nothing = hashlib.sha256(source.location.encode()).hexdigest()
-            self._add(HashedBag(source, nothing, 0, model), without_result(LOST, reason))
-
-    def _add(self, bag: HashedBag, found: Row) -> None:
-        row = session_row(found, bag.source, bag.labels, bag.size)
-        self.store.add_session(row, bag.model.type, bag.source.robot)
+    def _add(self, source: Source, labels: Row, found: Row) -> None:
+        """Add the row of a session: what its bag says, and of its source."""
+        row = {
+            **found,
+            **labels,
+            'version': version(),
+            'time': datetime.fromisoformat(source.time) if source.time else found['time'],
+            'source': source.location,
+            'tags': [*source.tags],
+            'temperature': source.temperature,
+        }
+        self.store.add_session(row, self._model_of(source).type, source.robot)
         if 'factors' not in row:
-            self.reasons[bag.source.location] = row['reason']
-        self._remember(bag, row['status'])
+            self.reasons[source.location] = row['reason']
+        self._remember(source, row['key'], row['status'])
 
-    def _remember(self, bag: HashedBag, status: str) -> None:
-        key = bag.labels['key']
-        if self.store.planned.get(bag.source.location) != key:
-            self._plan[bag.source.location] = key
+    def _remember(self, source: Source, key: str, status: str) -> None:
+        if self.store.planned.get(source.location) != key:
+            self._plan[source.location] = key
         if len(self._plan) >= PLAN_EVERY:
             self._write_plan()
         self._count(status)

@@ -1,7 +1,11 @@
-"""One bag: what a worker makes of it, and its row in the store."""
+"""The model of a type of robots, what a worker makes of a bag by it, and the row of that."""
 
 from collections.abc import Sequence
+import dataclasses
 from datetime import datetime, timezone
+from functools import lru_cache
+import hashlib
+import json
 from typing import Any
 
 import numpy as np
@@ -11,21 +15,26 @@ from ..core.diagnostics.assumptions import data_warnings
 from ..core.finding_codes import render
 from ..core.findings import Finding
 from ..core.identification_settings import IdentificationSettings
-from ..core.pipeline.estimation import as_asked
+from ..core.model import build_robot, Robot, RobotSettings
+from ..core.model.base_parameters import base_parameters, BaseParameters
+from ..core.pipeline.choices import without_choice
+from ..core.pipeline.estimation import as_asked, check_method
+from ..core.pipeline.logs import LogSet
 from ..core.pipeline.observation import observe_log
 from ..core.regression.covariance import count_blocks
 from ..core.regression.estimate import Estimate
 from ..core.regression.estimators import fit
 from ..core.regression.model_error import COLUMNS
-from ..core.regression.observation_system import Factors, Rows, System
+from ..core.regression.observation_system import Factors, Rows
 from ..core.regression.triangular_factors import compress, joined
 from ..core.signals.recording import Recording
-from ..exceptions import FileError, RankDeficientError, RobotIdError
+from ..exceptions import ConfigurationError, FileError, RankDeficientError, RobotIdError
 from ..files.bags import open_recording
+from ..files.configuration import load, read_urdf
 from ..files.formats.read_options import ReadOptions
 from ..files.identification_input import split
-from .model import FleetModel
-from .sources import Source
+from ..settings import parse
+from .settings import FleetSettings
 
 # A row of a table of the store.
 Row = dict[str, Any]
@@ -37,6 +46,82 @@ MOST_BATCHES = 16
 IDENTIFIED, UNDETERMINED, FAILED, LOST = 'identified', 'undetermined', 'failed', 'lost'
 # Stamps before that are of a clock that was never set [s since 1970].
 CLOCK_SET = 1_000_000_000
+
+# Methods that need no more than triangular factors, which can be merged.
+MERGED_METHODS = ('auto', 'wls', 'ols', 'tls')
+_FIELDS = [field.name for field in dataclasses.fields(IdentificationSettings)]
+
+
+@dataclasses.dataclass(frozen=True)
+class FleetModel:
+    """
+    What the robots of a type have in common.
+
+    Nothing is chosen bag by bag but filters and delays: factors merge only where they have the
+    same columns. `content` has URDF, robot and identification as JSON, from which all else
+    follows.
+    """
+
+    type: str
+    content: str
+
+    @property
+    def hash(self) -> str:
+        """Hash of all that a result depends on besides its bag."""
+        return hashlib.sha256(self.content.encode()).hexdigest()
+
+    @property
+    def urdf(self) -> str:
+        """Text of the robot description."""
+        return str(json.loads(self.content)['urdf'])
+
+    def build(self) -> tuple[Robot, BaseParameters, IdentificationSettings]:
+        """Build the robot, once a process; RobotIdError: a fleet cannot be identified so."""
+        return _build(self.content)
+
+
+@lru_cache(maxsize=16)
+def _build(content: str) -> tuple[Robot, BaseParameters, IdentificationSettings]:
+    groups: dict[str, Any] = json.loads(content)
+    settings = without_choice(parse(IdentificationSettings, groups['identification']))
+    if settings.method not in MERGED_METHODS:
+        raise ConfigurationError(
+            f'a fleet is identified by merging triangular factors, which method '
+            f"'{settings.method}' cannot: use one of {', '.join(MERGED_METHODS)}"
+        )
+    robot = build_robot(groups['urdf'], parse(RobotSettings, groups['robot']))
+    check_method(LogSet(()), robot.elastic or robot, settings)
+    return robot, base_parameters(robot), settings
+
+
+def load_models(configurations: Sequence[str]) -> tuple[dict[str, FleetModel], FleetSettings]:
+    """Read configurations, each a file or TYPE=FILE: models by type, and settings of the first."""
+    models: dict[str, FleetModel] = {}
+    first = FleetSettings()
+    for number, text in enumerate(configurations):
+        named, _, file = text.rpartition('=')
+        configuration = load(file)
+        urdf = read_urdf(configuration)
+        if urdf is None:
+            raise ConfigurationError(f"'{file}' names no robot description: add robot.urdf")
+        robot = configuration.robot
+        settings = dataclasses.asdict(configuration.identification)
+        groups = {
+            'urdf': urdf,
+            'robot': dataclasses.asdict(dataclasses.replace(robot, urdf='')),
+            # Those of a node have more, which say nothing of the results.
+            'identification': {name: settings[name] for name in _FIELDS},
+        }
+        model = FleetModel(named or robot.name, json.dumps(groups, sort_keys=True))
+        model = dataclasses.replace(model, type=model.type or model.build()[0].name)
+        model.build()  # what is wrong with it is said before the work begins
+        if model.type in models:
+            raise ConfigurationError(
+                f"two configurations are of type '{model.type}': name them TYPE=FILE"
+            )
+        models[model.type] = model
+        first = configuration.fleet if not number else first
+    return models, first
 
 
 def identify_session(location: str, model: FleetModel) -> Row:
@@ -65,7 +150,11 @@ def _identify(location: str, model: FleetModel) -> Row:
     log = split(open_recording(location, joints, options=options))[0]
     observed = observe_log(log, robot, base, settings.signals, isinstance(log, Recording))
     system, most = observed.system, MOST_BATCHES
-    estimate, reason = _fitted(system, settings)
+    estimate, reason = None, ''
+    try:
+        estimate = fit(as_asked(system, settings), settings.method, settings.iterations)
+    except RankDeficientError as error:
+        reason = str(error)
     warnings: Sequence[Finding] = ()
     if estimate is not None:
         warnings = data_warnings(robot, base, observed.samples, observed.sampled_systems, estimate)
@@ -92,21 +181,6 @@ def _identify(location: str, model: FleetModel) -> Row:
     return row
 
 
-def _fitted(system: System, settings: IdentificationSettings) -> tuple[Estimate | None, str]:
-    """Return the estimate, or why the rows do not determine the parameters."""
-    try:
-        return fit(as_asked(system, settings), settings.method, settings.iterations), ''
-    except RankDeficientError as error:
-        return None, str(error)
-
-
-def session_row(found: Row, source: Source, labels: Row, size: int) -> Row:
-    """Return the row of a session: what its bag says, its source, labels and size [bytes]."""
-    time = datetime.fromisoformat(source.time) if source.time else found['time']
-    given = {'source': source.location, 'tags': [*source.tags], 'temperature': source.temperature}
-    return {**found, **labels, **given, 'time': time, 'bytes': size}
-
-
 def estimate_columns(system: Factors, estimate: Estimate | None) -> Row:
     """Return the columns that say what was estimated of a system, and how well."""
     joints = {'name': system.joints, 'rows': system.equations.tolist()}
@@ -131,15 +205,6 @@ def _packed(factors: Array) -> Array:
     return np.asarray(factors[..., rows, columns].ravel())
 
 
-def _unpacked(values: Any, joints: int, size: int) -> Array:
-    """Return (joints, K, size, size) upper triangular matrices."""
-    rows, columns = np.triu_indices(size)
-    flat = np.asarray(values, dtype=float).reshape(joints, -1, len(rows))
-    factors = np.zeros((*flat.shape[:2], size, size))
-    factors[..., rows, columns] = flat
-    return factors
-
-
 def factors_of(row: Row) -> Factors:
     """
     Return the triangular factors of a session's row.
@@ -153,7 +218,16 @@ def factors_of(row: Row) -> Factors:
             f'the store is of robotid_ros {row["version"]}, which this one cannot merge: run the '
             'fleet into a new store'
         )
-    factors = _unpacked(row['factors'], n, size)[:, 0]
+
+    def unpacked(name: str, size: int) -> Array:
+        """Return upper triangular matrices, (joints, K, size, size)."""
+        rows, columns = np.triu_indices(size)
+        flat = np.asarray(row[name], dtype=float).reshape(n, -1, len(rows))
+        found = np.zeros((*flat.shape[:2], size, size))
+        found[..., rows, columns] = flat
+        return found
+
+    factors = unpacked('factors', size)[:, 0]
     return Factors(
         tuple(str(each['name']) for each in parameters),
         tuple(str(each['unit']) for each in parameters),
@@ -162,6 +236,6 @@ def factors_of(row: Row) -> Factors:
         factors[:, :, -1],
         np.ones((n, size), dtype=bool),
         np.array([joint['rows'] for joint in joints], dtype=np.intp),
-        _unpacked(row['batches'], n, b + 1),
+        unpacked('batches', b + 1),
         D=factors[:, :, b:-1],
     )

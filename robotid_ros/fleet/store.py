@@ -19,7 +19,7 @@ from ..exceptions import FileError
 from ..files.atomic import file_errors, open_atomic, read_text, write_text
 from ..files.formats.table import optional_package
 from ..files.yaml import parse_yaml
-from .model import FleetModel
+from .session import FleetModel
 
 FORMAT = 2
 HEAD, SESSIONS, POOLED, PLANS, MODELS = 'store.json', 'sessions', 'pooled', 'plans', 'models'

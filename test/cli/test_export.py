@@ -92,29 +92,9 @@ def test_what_a_format_lacks_is_said(run, results):
     assert 'note rotor inertias' in said and 'note masses and inertias are one choice' in said
 
 
-def test_the_regressor_is_of_the_log(run, results, bag, scara, tmp_path):
-    path = tmp_path / 'out' / 'x.npz'
-    code, out, err = run(
-        'export', results, '--format', 'npz', '-o', path, '--regressor', bag, '--to', 6
-    )
-    assert (code, err) == (0, ''), err
-    table = path.with_name('x_regressor.npz')
-    assert unwrapped(out).endswith(f'written {path}\nwritten {table}\n')
-    arrays = np.load(table)
-    found = np.linalg.lstsq(arrays['W'], arrays['Y'], rcond=None)[0]
-    robot, chi = scara
-    true = [chi[robot.column(name)] for name in ('Fv1', 'Fc1')]
-    names = arrays['names'].tolist()
-    np.testing.assert_allclose(found[[names.index('Fv1'), names.index('Fc1')]], true, rtol=0.05)
-    assert arrays['time'].max() <= 6.0
-
-
 @pytest.mark.parametrize(
     ('options', 'words'),
     [
-        (('--format', 'mjcf', '--regressor', 'x'), '--regressor is for tables'),
-        (('--format', 'csv', '--regressor', 'none.mcap'), 'there is no recording'),
-        (('--format', 'inertials', '--like', 'none.yaml'), 'none.yaml'),
         (('--format', 'csv', '-o', 'parameters.yaml/x'), 'parameters.yaml'),
     ],
 )

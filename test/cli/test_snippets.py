@@ -46,7 +46,6 @@ ELSEWHERE = {
     r'robotid .*--method (didim|both)': 'test/core/replay',
     r'robotid identify ros1\.bag': 'test/cli/test_convert.py',
     r'python examples/randomize': 'test/cli/test_export_ranges.py',
-    r'robotid export .*--like': 'test/files/export',
     r'robotid payload .*--(set|restore)': 'test/nodes/identification',
     r'ros2 (launch|run robotid_ros|service|param|topic)': 'test/session',
     r'ros2 run ros_gz_sim|xacro ': 'benchmarks/export.py',

@@ -11,8 +11,6 @@ pytest.importorskip('pyarrow')
 class InProcess:
     """An engine without workers: jobs run here, one after the other."""
 
-    dashboard = ''
-
     def run(self, jobs):
         for job in jobs:
             yield job, job.function(*job.arguments)
@@ -33,9 +31,8 @@ def bags(tmp_path_factory):
 @pytest.fixture
 def work():
     """Run a fleet in this process; gives the run."""
-    from robotid_ros.fleet.model import load_models
-    from robotid_ros.fleet.run import Run
-    from robotid_ros.fleet.sources import find_sources
+    from robotid_ros.fleet.run import find_sources, Run
+    from robotid_ros.fleet.session import load_models
     from robotid_ros.fleet.store import Store
 
     def work(folder, places, manifest=None, engine=None, configurations=(str(CONFIG),)):
@@ -50,10 +47,9 @@ def work():
 @pytest.fixture(scope='session')
 def store(bags, tmp_path_factory):
     """Make the store of the bags, once."""
-    from robotid_ros.fleet.model import load_models
     from robotid_ros.fleet.pooling import pool
-    from robotid_ros.fleet.run import Run
-    from robotid_ros.fleet.sources import find_sources
+    from robotid_ros.fleet.run import find_sources, Run
+    from robotid_ros.fleet.session import load_models
     from robotid_ros.fleet.store import Store
 
     folder = tmp_path_factory.mktemp('stores') / 'store'

@@ -11,9 +11,8 @@ from robotid_ros.core.pipeline.logs import LogSet
 from robotid_ros.core.pipeline.observation import observe_recording
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.files.bags import open_recording
-from robotid_ros.fleet.model import load_models
 from robotid_ros.fleet.pooling import merge, pool, ROBOT, TYPE
-from robotid_ros.fleet.session import factors_of, IDENTIFIED, UNDETERMINED
+from robotid_ros.fleet.session import factors_of, IDENTIFIED, load_models, UNDETERMINED
 
 
 def value_of(row):

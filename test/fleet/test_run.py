@@ -6,11 +6,9 @@ import pytest
 from small_fleet import CONFIG, write_bag
 
 from robotid_ros.exceptions import ConfigurationError, FileError, RecordingError
-from robotid_ros.fleet.engine import Engine
-from robotid_ros.fleet.model import load_models
-from robotid_ros.fleet.session import FAILED, IDENTIFIED, LOST
+from robotid_ros.fleet.run import Engine, EngineError, find_sources, Job
+from robotid_ros.fleet.session import FAILED, IDENTIFIED, load_models, LOST
 from robotid_ros.fleet.settings import FleetSettings
-from robotid_ros.fleet.sources import find_sources
 from robotid_ros.fleet.store import Store
 
 from .conftest import InProcess
@@ -76,7 +74,7 @@ def test_what_was_lost_is_tried_again(work, tmp_path):
 
     class Losing:
         def run(self, jobs):
-            from robotid_ros.fleet.engine import Lost
+            from robotid_ros.fleet.run import Lost
 
             for job in jobs:
                 yield job, Lost('the workers that had it died')
@@ -141,7 +139,7 @@ def test_what_does_not_fit_is_one_sentence(bags, work, tmp_path):
         load_models([str(CONFIG), str(CONFIG)])
 
 
-def test_workers_die_and_the_scheduler_starts_again(bags, work, cluster, tmp_path, store):
+def test_workers_die_and_their_bags_go_to_others(bags, work, cluster, tmp_path, store):
     cluster.start(workers=2)
     counted = []
 
@@ -149,12 +147,9 @@ def test_workers_die_and_the_scheduler_starts_again(bags, work, cluster, tmp_pat
         def run(self, jobs):
             for done in super().run(jobs):
                 counted.append(done)
-                if len(counted) == 1:
+                if len(counted) in (1, 2):
                     cluster.kill_worker()
                     cluster.add_worker()
-                if len(counted) == 2:
-                    cluster.kill_all()
-                    cluster.start(workers=1)
                 yield done
 
     with Killing(FleetSettings(waiting=1), cluster.address) as engine:
@@ -162,6 +157,25 @@ def test_workers_die_and_the_scheduler_starts_again(bags, work, cluster, tmp_pat
     assert run.counts == {IDENTIFIED: 4, FAILED: 1}
     done = {k: v for k, v in values(store.folder).items() if k.startswith('sessions')}
     assert values(tmp_path / 'store') == done
+
+
+@pytest.mark.slow
+def test_what_is_done_is_kept_where_the_scheduler_is_gone(
+    bags, work, cluster, tmp_path, monkeypatch
+):
+    monkeypatch.setattr('robotid_ros.fleet.run.FIRST_WORKER', 15.0)
+    cluster.start(workers=1)
+
+    class Ending(Engine):
+        def run(self, jobs):
+            for done in super().run(jobs):
+                yield done
+                cluster.kill_all()
+
+    with Ending(FleetSettings(waiting=1), cluster.address) as engine:
+        with pytest.raises(EngineError, match='start it and run again, what is done is kept'):
+            work(tmp_path / 'store', [bags], engine=engine)
+    assert work(tmp_path / 'store', [bags]).counts['kept'] >= 1
 
 
 def test_workers_of_this_machine_have_one_thread_of_linear_algebra_each(tmp_path):
@@ -180,45 +194,12 @@ def _threads():
 def test_no_more_jobs_are_in_flight_than_workers_need():
     taken = []
 
-    class Future:
-        status = 'finished'
-
-        def __init__(self, key):
-            self.key = key
-
-        def result(self):
-            return self.key
-
-    class Client:
-        status, loop = 'running', None
-
-        def nthreads(self):
-            return {'a': 1, 'b': 1}
-
-        def submit(self, function, *arguments, key):
-            return Future(key)
-
-    from collections import deque
-
-    import distributed
-
-    class Done(deque):
-        add = deque.append
-
-        def __next__(self):
-            return self.popleft()
-
-    engine = Engine.__new__(Engine)
-    engine.settings, engine.client = FleetSettings(waiting=3), Client()
-    engine._capacity, engine._looked = 1, -1e9
-    engine._distributed = type('D', (), {'as_completed': lambda **_: Done()})
-    from robotid_ros.fleet.engine import Job
-
     def jobs():
-        for k in range(50):
+        for k in range(20):
             taken.append(k)
             yield Job(str(k), len, ('',))
 
-    for number, _ in enumerate(engine.run(jobs())):
-        assert len(taken) <= number + 1 + 2 * 3
-    assert len(taken) == 50 and distributed
+    with Engine(FleetSettings(workers=1, memory=1.0, waiting=3)) as engine:
+        for number, _ in enumerate(engine.run(jobs())):
+            assert len(taken) <= number + 1 + 3
+    assert len(taken) == 20

@@ -47,9 +47,8 @@ def find_topic(bag: Bag, joints: Sequence[str] | None = None) -> str:
     counts = {topic: count for topic, count in bag.topics(JOINT_STATE).items() if count}
     if not counts:
         raise RecordingError(
-            f"'{bag.path}' holds no joint states (its topics: {shortened(sorted(bag.topics()))}), "
-            'nor another topic with fields of positions and efforts by their names: record '
-            "/joint_states, or name fields of a topic by --columns 'position=FIELD effort=FIELD'"
+            f"'{bag.path}' holds no joint states (its topics: {shortened(sorted(bag.topics()))}): "
+            'record sensor_msgs/JointState'
         )
     if len(counts) == 1:
         return next(iter(counts))

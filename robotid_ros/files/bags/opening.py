@@ -15,7 +15,7 @@ from ..formats.joint_table import JointTable
 from ..formats.read_options import BAG_SUFFIXES, DEFAULTS, natural_order, ReadOptions, SUFFIXES
 from ..yaml import parse_yaml
 from .mcap_reader import MAGIC, McapReader
-from .messages import JOINT_STATE, JOINT_STATES_TOPIC
+from .messages import JOINT_STATES_TOPIC
 from .storage import Bag, REPAIR, ZSTD
 
 METADATA, _SQLITE = 'metadata.yaml', b'SQLite format 3\0'
@@ -54,14 +54,6 @@ def open_bag(path: str | Path, options: ReadOptions = DEFAULTS) -> Iterator[Bag]
             notes.append(
                 finding('messages_missing', file=METADATA, promised=promised, count=count)
             )
-        if not any(bag.topics(JOINT_STATE).values()):
-            from .tables import joint_states_of_topics
-
-            if found := joint_states_of_topics(bag):
-                topic, table = found
-                taken = JOINT_STATES_TOPIC in bag.topics()
-                name = f'{topic}{JOINT_STATES_TOPIC}' if taken else JOINT_STATES_TOPIC
-                bag = Bag(path, readers, notes, options, size, {name: table})
         if (options.columns or options.units or options.rate) and not bag.tables:
             notes.append(finding('options_of_tables'))
         yield bag
@@ -87,9 +79,9 @@ def data_files(path: Path) -> list[Path]:
     # What was unpacked beside the packed file counts once.
     files = [f for f in files if f.suffix != '.zstd' or f.with_suffix('') not in files]
     if not files:
-        from ..formats.open_table import table_reader
+        from ..formats.arrays import is_lerobot
 
-        if table_reader(path) is not None:
+        if is_lerobot(path):
             return [path]
         raise RecordingError(
             f"'{path}' holds no recording (.mcap, .db3 or .bag): give another folder"

@@ -14,7 +14,7 @@ class Format(NamedTuple):
     module: str
     function: str  # of an `IdentifiedModel`, or of the `Results` for a table
     option: str = ''  # of `write` that it takes, if it does
-    table: bool = False  # of parameters, which W and Y of a log can be written in too
+    table: bool = False  # of parameters
 
 
 FORMATS = {
@@ -24,7 +24,6 @@ FORMATS = {
     'srdf': Format('.srdf', 'identified_urdf', 'srdf'),
     'isaaclab': Format('_isaaclab', 'isaaclab', 'isaaclab'),
     'ranges': Format('_ranges', 'ranges', 'ranges'),
-    'inertials': Format('_inertials.yaml', 'inertials', 'inertials', 'like'),
     'ros2_controller': Format('_dynamics', 'ros2_controller', 'ros2_controller'),
     'moveit': Format('_moveit_controllers.yaml', 'ros2_controller', 'moveit'),
     'csv': Format('_parameters.csv', 'tables', 'csv_table', table=True),
@@ -41,8 +40,7 @@ def write(
 
     Files have their paths within the output's folder; a single file, which is the output, has ''.
 
-    Options are `folders`, where the packages of meshes are, besides those of the configuration,
-    and `like`, a file whose structure inertials follow.
+    Options are `folders`, where the packages of meshes are, besides those of the configuration.
     """
     form = FORMATS[name]
     writer: Any = getattr(import_module(f'.{form.module}', __package__), form.function)

@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 
-from ...core.finding_codes import finding, select as findings_of
+from ...core.finding_codes import finding
 from ...core.findings import Finding
 from ...core.setup.joint_choice import choose_arm, JointTree
 from ...exceptions import ModelError, RecordingError, shortened
@@ -24,12 +24,11 @@ from .column_names import (
     Selection,
     understand,
 )
-from .joint_table import COMMAND, FIELDS
+from .joint_table import COMMAND
 from .read_options import QUANTITIES, ReadOptions
 from .table import ColumnTable
 
 DATE = Meaning('time', False, False, '', 0)
-FOLDER_HINT = 'give the folder, where other files hold the other quantities'
 _SLICE = re.compile(r'(?P<name>.+)\[(?P<start>\d*):(?P<stop>\d*)\]$')
 
 
@@ -273,45 +272,19 @@ def missing(
     table: ColumnTable, quantity: str, selections: Mapping[str, Selection]
 ) -> RecordingError:
     """Return the error for a table without a quantity: what its columns look like."""
+    if not table.has_header:
+        return RecordingError(
+            f"'{table.source}' has {len(table.names)} columns without names ({_looks_of(table)}): "
+            f"name them, as in --columns 'time={table.names[0]} position=FIRST..LAST "
+            "effort=FIRST..LAST'"
+        )
     taken = ', '.join(f'{name} {each.pattern}' for name, each in selections.items())
     known = f'; found: {taken}' if taken else ''
     known += f'; passed over: {shortened(table.passed_over)}' if table.passed_over else ''
-    for note in findings_of(table.notes, 'tables_joined'):
-        if left_out := note.values['left_out']:
-            known += f'; {shortened(left_out)} left out, of another length'
     example = f'{quantity}={EXAMPLES[quantity]}'
     if table.names == [*table.places]:
         example = f'{quantity}=NAME[FIRST:END]'
-    hint = f', or {FOLDER_HINT}' if quantity in ('position', 'effort', COMMAND) else ''
     return RecordingError(
         f"'{table.source}' has no column that looks like {quantity} by its name (its "
-        f"columns: {_looks_of(table)}{known}): name it with --columns '{example}'{hint}"
-    )
-
-
-def echoed_columns(table: ColumnTable, joints: Sequence[str]) -> dict[str, Selection]:
-    """
-    Return the columns of joint states as `ros2 topic echo --csv` writes them, without a header.
-
-    Seconds, nanoseconds, the names of the joints in columns of words, positions, velocities,
-    efforts. Raises RecordingError at another form: what no word tells is named by the user.
-    """
-    columns = table.read(table.names)
-    names = [name for name, values in columns.items() if not np.isnan(values).all()]
-    told = list(match_names(list(table.texts.values()), joints))
-    if told and len(names) == 2 + 3 * len(told):
-        seconds, nanoseconds = (columns[name] for name in names[:2])
-        if (np.diff(seconds + 1e-9 * nanoseconds) > 0.0).all() and nanoseconds.max() < 1e9:
-            time = tuple((None, name) for name in names[:2])
-            found = {'time': Selection(', '.join(names[:2]), time)}
-            for k, quantity in enumerate(FIELDS):
-                block = names[2 + k * len(told) :][: len(told)]
-                members = tuple(zip(told, block, strict=True))
-                found[quantity] = Selection(f'{block[0]}..{block[-1]}', members)
-            return found
-    hint = f', or {FOLDER_HINT}' if len(names) <= len(joints) + 1 else ''
-    raise RecordingError(
-        f"'{table.source}' has {len(table.names)} columns without names ({_looks_of(table)}): "
-        f"name them, as in --columns 'time={names[0]} position=FIRST..LAST effort=FIRST..LAST'"
-        f'{hint}'
+        f"columns: {_looks_of(table)}{known}): name it with --columns '{example}'"
     )

@@ -1,9 +1,7 @@
 """Stamps of a table [ns], and its rows in their order."""
 
 from collections.abc import Sequence
-import dataclasses
 import math
-from pathlib import Path
 
 import numpy as np
 
@@ -14,7 +12,6 @@ from ...exceptions import ConfigurationError, RecordingError
 from .arrays import EPISODE_GAP
 from .column_names import Selection
 from .column_selection import missing
-from .joint_table import JointTable
 from .read_options import ReadOptions
 from .table import ColumnTable
 from .units import canonical, FACTORS, proven_time_unit, STEPS, WITHOUT_JUMPS
@@ -276,22 +273,22 @@ def _spread(stamp: np.ndarray, position: np.ndarray) -> tuple[np.ndarray, list[F
     return np.asarray(stamp[0] + even - min(0, int(even.min()))), [note]
 
 
-def continuous(table: JointTable, source: str | Path) -> JointTable:
+def continuous(stamp: np.ndarray, source: str) -> tuple[np.ndarray, list[Finding]]:
     """
-    Return a table in which trials that are appended to one another follow after a pause.
+    Return stamps (N,) [ns] in which trials that are appended to one another follow after a pause.
 
     No times of reception say how long passed between them. Steps ahead nearby that make up for a
     step back are those of stamps that are far off: they stay.
     """
-    stamp, notes, step = table.stamp, table.notes, np.diff(table.stamp)
+    step = np.diff(stamp)
     back = step < -MAX_STEP_BACK * 1e9
-    if back.any():
-        from scipy.ndimage import maximum_filter1d  # it takes its time to import
+    if not back.any():
+        return stamp, []
+    from scipy.ndimage import maximum_filter1d  # it takes its time to import
 
-        restart = back & (2 * maximum_filter1d(step, 2 * MIN_PART_SAMPLES + 1) < -step)
-        if restart.any():
-            shift = np.where(restart, round(EPISODE_GAP * 1e9) - step, 0)
-            stamp = stamp + np.concatenate([[0], np.cumsum(shift)])
-            notes += (finding('trials_joined', path=str(source), gap=EPISODE_GAP),)
-    received = np.maximum.accumulate(stamp)
-    return dataclasses.replace(table, stamp=stamp, received=received, notes=notes)
+    restart = back & (2 * maximum_filter1d(step, 2 * MIN_PART_SAMPLES + 1) < -step)
+    if not restart.any():
+        return stamp, []
+    shift = np.where(restart, round(EPISODE_GAP * 1e9) - step, 0)
+    note = finding('trials_joined', path=source, gap=EPISODE_GAP)
+    return stamp + np.concatenate([[0], np.cumsum(shift)]), [note]

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.findings import Finding
 from ...exceptions import FileError, reason_of, RecordingError, shortened
-from .column_names import group, Key, words_of
+from .column_names import Key
 
 Columns = dict[str, np.ndarray]
 
@@ -141,40 +141,3 @@ def optional_package(name: str, source: str) -> Any:
         raise FileError(
             f"'{source}' needs the package {package} ({reason_of(error)}): pip install {package}"
         ) from error
-
-
-# Words of columns that say whose value a row holds.
-_KEYS = frozenset('joint joints axis achse gelenk axe motor servo actuator name names id'.split())
-_TIMES = frozenset('time timestamp zeit t'.split())
-
-
-def check_rows(table: ColumnTable) -> str:
-    """
-    Return the column of times that each signal repeats, or ''; a row must be a sample of all.
-
-    Raises RecordingError where signals have times of their own that differ, or a row is of one
-    joint.
-    """
-    names = list(table.names)
-    bases = [re.sub(r' \(\d+\)$', '', name) for name in names]
-    said = [bool(set(words_of(name.rpartition('.')[2])) & _TIMES) for name in names]
-    places = [k for k, time in enumerate(said) if time and not [*said, True][k + 1]]
-    times = list(table.read([names[k] for k in places]).values()) if len(places) > 1 else []
-    pairs = len(names) > 2 and bases[::2] == bases[1::2]
-    differ = not all(np.array_equal(times[0], time, equal_nan=True) for time in times[1:])
-    known = [time[np.isfinite(time)] for time in times]
-    grow = all(len(t) > 1 and (np.diff(t) >= 0.0).all() and t[-1] > t[0] for t in known)
-    if pairs or (differ and grow):
-        raise RecordingError(
-            f"'{table.source}' has signals with times of their own: export one column of times, "
-            "or name columns of one clock with --columns 'time=… position=… effort=…'"
-        )
-    keys = [n for n in table.texts if set(words_of(n)) & _KEYS and not any(map(str.isdigit, n))]
-    keys += [n for n in names if set(words_of(n)) <= _KEYS]
-    groups = group(names, (), table.places) if keys else []
-    if sum(len(each.members) for each in groups if each.meaning.quantity == 'position') == 1:
-        raise RecordingError(
-            f"'{table.source}' has a row for each {keys[0]}: export a column for each joint "
-            '(pandas: pivot), or name the columns of one joint with --columns'
-        )
-    return names[places[0]] if len(times) > 1 and not differ else ''

@@ -76,10 +76,11 @@ def read_text_table(path: Path) -> ColumnTable:
         for name, cell in zip(names, cells, strict=True)
         if cell.strip() and not is_value(cell, form.decimal_comma)
     }
-    joints, notes = [name for name in texts if name[-1].isdigit()], tuple[Finding, ...]()
-    if header:
-        joints = [n for n in joints if (said := understand(n)) and said.quantity == 'name']
-    if len(joints) > 1:
+    notes = tuple[Finding, ...]()
+    joints = [
+        n for n in texts if n[-1].isdigit() and (m := understand(n)) and m.quantity == 'name'
+    ]
+    if len(joints) > 1:  # as of `rostopic echo -p`
         form, notes = _of_same_joints(path, form, [texts[name] for name in joints])
     dates = [name for name, cell in zip(names, cells, strict=True) if _CLOCK.match(cell)]
     return ColumnTable(

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from robotid_ros.files.formats.open_table import read_joint_table
 from robotid_ros.files.formats.read_options import ReadOptions
 from robotid_ros.files.formats.table import from_arrays
-from robotid_ros.files.formats.table_joints import read_joint_table
 
 TIME = np.arange(600) * 0.01
 Q = np.column_stack([np.sin(2.0 * TIME), 0.5 * np.cos(3.0 * TIME)])

@@ -26,8 +26,9 @@ def test_rows_are_sorted_by_their_stamps(order):
 
 def test_a_clock_that_starts_again_keeps_the_order():
     found = read(t=np.tile(TIME, 2), q_=np.tile(Q, (2, 1)), tau_=np.tile(TAU, (2, 1)))
-    np.testing.assert_allclose(found.stamp * 1e-9, np.tile(TIME, 2), atol=1e-9)
-    assert len(found.notes) == 1
+    time = np.concatenate([TIME, TIME + TIME[-1] + 2.0])
+    np.testing.assert_allclose(found.stamp * 1e-9, time, atol=1e-9)
+    assert tuple(select(found.notes, 'trials_joined')) == found.notes[1:] != ()
 
 
 @pytest.mark.parametrize('first', ['positions', 'efforts'])
