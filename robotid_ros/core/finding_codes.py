@@ -267,8 +267,6 @@ F308 moved_but_locked warning: {joint} moved from {low:.4g} to {high:.4g} but co
 F309 names_alike info: Joints of description and recording have names that are alike: [[{joints}
     and {recorded}]] DO If they are the same, rename them in the description WHY A joint without
     its recording is taken as locked.
-F310 encoder_noise info: Encoders are noisy: motion and parameters were estimated together from
-    averaged periods WHY Noise of a small deflection biases stiffnesses.
 F311 did_not_move info: {joint} did not move DO Name it in robot.locked, or move it WHY Of a joint
     at rest nothing can be identified.
 # F4: efforts and model
@@ -360,10 +358,6 @@ F430 spring_not_shown warning: The torque of {joint} explains {explained:.0%} of
     {deflection:.1e} rad, {parameter} = {stiffness:.3g} MEANS These data show no spring DO Take the
     joint out of robot.elastic.joints or improve its encoders WHY A stiffness from a deflection
     that is noise means nothing.
-F431 elastic_transmission warning: An elastic transmission of about {stiffness:.2g} {unit} would
-    explain {share:.0%} of what the rigid model leaves at {joint} below {band:.1f} Hz DO Add a link
-    encoder and robot.elastic, or move slower WHY Behind a spring, the link is not where the
-    encoder of the motor is.
 F432 second_encoder warning: {encoder} moves with {joint} but for up to {deflection:.2g} rad, in
     step with its effort (correlation {correlation:.2f}) MEANS {joint} is elastic DO Add it to
     robot.elastic.joints WHY Two encoders of a joint show its spring.
@@ -429,8 +423,8 @@ F476 servo_gaps info: The log has {count} gaps or ends of episodes; {share:.0%} 
     seconds WHY A stretch that is simulated does not reach over a gap.
 # F5: parameters
 F501 smaller_than_sigma info: Smaller than their σ: [[{parameters} (%σ {percent:.0f})]]; the motion
-    does not tell them from zero DO [[Use the {tried_with}]]{tried} WHY Such a parameter has an
-    unknown sign; together they may still predict well.
+    does not tell them from zero WHY Such a parameter has an unknown sign; together they may still
+    predict well.
 F502 methods_disagree warning: {method} and DIDIM disagree on {parameters} MEANS Noise of the
     positions spoils the one, wrong gains, delays or a slow control loop the other DO Compare the
     residuals of both in the report WHY Both are unbiased where their assumptions hold.
@@ -439,8 +433,6 @@ F503 not_physical warning: {robot}: identified.urdf leaves a residual of {residu
     {attainable:.3p} MEANS In the way is the link or drive of '{joint}', without whose constraints
     {without:.3p} would be left DO Check the effort and the friction of that joint WHY A simulator
     needs bodies that can exist; prediction does not.
-F504 base_predicts_better warning: Base parameters predict better than identified.urdf DO Use
-    these{tried} WHY Consistent bodies may fit less than the base parameters.
 F505 near_description warning: The motion tells too little of {parameters}: they stay near the
     values of the robot description, dry friction of a joint that never slips at what holds it DO
     Excite these joints more to identify them WHY What the motion does not show comes from the
