@@ -1,21 +1,14 @@
 """Elastic robots, simulated for benchmarks: their motion, recordings with noise, estimates."""
 
 import dataclasses
-import sys
-from unittest.mock import patch
 
 from common import configured, ROOT
 import numpy as np
 
-sys.path.insert(0, str(ROOT / 'test' / 'tools'))
-from best_cases import cramer_rao_bound
-
-from robotid_ros.core.elastic_joints import elastic_estimation
 from robotid_ros.core.model import build_robot, regressor
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.signals.filters import central_differences, lowpass
-from robotid_ros.core.signals.periodic import AveragePeriod
 from robotid_ros.core.signals.recording import Phase, Recording
 from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.plant.physics import Physics
@@ -114,12 +107,11 @@ class Case:
             trajectories={'exciting': self.trajectory},
         )
 
-    def identify(self, level=None, periods=1, friction=COULOMB, seed=0, together=True, **signals):
+    def identify(self, level=None, periods=1, friction=COULOMB, seed=0, **signals):
         """
         Identify with the configuration's signals, whose cut-off is chosen from the recording.
 
-        Periods are averaged first. `together`: motion and parameters at once where that is worth
-        it; `signals`: other settings of these.
+        Periods are averaged first; `signals`: other settings of these.
         """
         wanted = self.configuration.identification
         settings = dataclasses.replace(
@@ -128,9 +120,7 @@ class Case:
             essential=False,
         )
         recording = self.noisy(level, periods, seed)
-        least = elastic_estimation.NOISY if together else np.inf
-        with patch.object(elastic_estimation, 'NOISY', least):
-            return identify(recording, self.robot(friction), settings)
+        return identify(recording, self.robot(friction), settings)
 
     def compare(self, found):
         """Return the base parameters' values and the true ones, Coulomb's level among them."""
@@ -179,17 +169,6 @@ class Case:
     def true_base(self, robot, base):
         """Return the true base parameters (b,)."""
         return base.of(np.array([self.truth.get(p.name, 0.0) for p in robot.parameters]))
-
-    def cramer_rao_bound(self, level, periods):
-        """Return the least relative standard deviation of each base parameter (Cramér and Rao)."""
-        robot = self.robot().elastic
-        base = base_parameters(robot)
-        true, sigma = self.true_base(robot, base), self.sigma(level) / np.sqrt(periods)
-        average = AveragePeriod(self.q, self.tau, sigma, self.trajectory.period)
-        least = np.sqrt(np.diag(cramer_rao_bound(average, robot, base, true)))
-        there = np.abs(true) > 1e-9
-        relative = np.divide(least, np.abs(true), where=there, out=np.full_like(least, np.nan))
-        return {n: float(r) for n, r in zip(base.names, relative, strict=True) if r == r}
 
 
 def joined(values):

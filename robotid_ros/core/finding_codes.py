@@ -193,10 +193,8 @@ F211 angles_unwrapped info: The position of {joints} jumps by 2π: it is unwrapp
 F212 gaps_interpolated warning: Messages are missing all over, {rate:.3g} come in a second: gaps of
     up to {longest:.2f} s were interpolated DO Record without losses for better accelerations WHY
     Accelerations within the gaps are guessed.
-F213 gap_left_out info: Nothing was recorded for {duration:.2f} s at {since:.2f} s: left out WHY
-    What the robot did then is not in the result.
-F214 gaps_left_out info: Nothing was recorded for {duration:.2f} s in {count} gaps: left out WHY
-    What the robot did then is not in the result.
+F213 gap_left_out info: Nothing was recorded for {duration:.2f} s in {count} gaps, the first at
+    {since:.2f} s: left out WHY What the robot did then is not in the result.
 F215 mostly_gaps warning: Nothing was recorded for {duration:.2f} s in {count} gaps, which is
     {share:.0%} of the time: left out MEANS The parameters are those of a few short bursts and may
     be far off DO Record without losses WHY Filters have transients at the ends of each burst.
@@ -228,12 +226,10 @@ F226 uncertain_times warning: The stamps jitter by {jitter:.2f ms}, and the time
     {ratio:.1f} times what noise does. σ counts it DO Record on a quiet machine, or give the
     process that reads the drives a real-time priority and a real-time kernel WHY An error of time
     is an error of velocity and acceleration.
-F227 long_recording info: A long recording: residuals and torques shown are of {count} parts of it,
-    the fit is of all WHY Rows of a long recording do not fit into memory.
+F227 long_recording info: A long recording: residuals and torques shown are of[[ {count}]] parts of
+    it, the fit is of all WHY Rows of a long recording do not fit into memory.
 F228 logs_together info: {count} logs were identified together: {logs} WHY Logs add up where
     nothing but the motion differs.
-F229 long_logs info: Long logs: residuals and torques shown are of parts of them, the fit is of all
-    WHY Rows of long recordings do not fit into memory.
 F230 effort_dead_zone warning: The effort of {joint} reads 0 below {least:.3g}, in {share:.1%} of
     the samples: these are left out DO Record efforts of a drive without a dead zone, or larger
     ones WHY What reads 0 is not 0, and would count as friction.
@@ -264,8 +260,6 @@ F308 moved_but_locked warning: {joint} moved from {low:.4g} to {high:.4g} but co
 F309 names_alike info: Joints of description and recording have names that are alike: [[{joints}
     and {recorded}]] DO If they are the same, rename them in the description WHY A joint without
     its recording is taken as locked.
-F310 encoder_noise info: Encoders are noisy: motion and parameters were estimated together from
-    averaged periods WHY Noise of a small deflection biases stiffnesses.
 F311 did_not_move info: {joint} did not move DO Name it in robot.locked, or move it WHY Of a joint
     at rest nothing can be identified.
 # F4: efforts and model
@@ -342,14 +336,9 @@ F425 unexplained_motion error: {unexplained}: it follows the motion, but no fric
     coupling or delay explains it[[; {part:.0%} of it is from {start:.1f} to {stop:.1f} s]] DO
     [[If something touched the robot then, leave that time out by --to {start:.1f} or --from
     {stop:.1f}. ]]Check effort sensor, URDF and what touches the robot WHY {biased}
-F426 unexplained_effort error: {unexplained}: no sign, gain, exchange of columns, delay or
-    direction of gravity explains it DO Compare joint axes and lengths of the URDF with the robot
-    WHY {biased}
-F427 contradicting_joints error: The model leaves more unexplained than it would of each joint
-    alone: [[{joints} ({residuals:.0%} instead of {alone:.0%})]]. No sign, gain, exchange of
-    columns, delay or direction of gravity explains it MEANS The joints contradict each other DO
-    Compare joint axes and lengths of the URDF with the robot WHY Joints share the parameters of
-    the links beyond them: what fits one has to fit the others.
+F426 unexplained_effort error: {unexplained}[[, alone {alone:.0%}]]: no sign, gain, exchange of
+    columns, delay or direction of gravity explains it DO Compare joint axes and lengths of the
+    URDF with the robot WHY {biased} What fits one joint has to fit those before it.
 F428 unexplained_steps error: {unexplained}: its position comes in steps that hide speeds below
     {speed:.2g} a second, and the sign of friction with them DO Move faster, or record a finer
     position WHY Where the sign of a speed is wrong, friction is.
@@ -357,10 +346,6 @@ F430 spring_not_shown warning: The torque of {joint} explains {explained:.0%} of
     {deflection:.1e} rad, {parameter} = {stiffness:.3g} MEANS These data show no spring DO Take the
     joint out of robot.elastic.joints or improve its encoders WHY A stiffness from a deflection
     that is noise means nothing.
-F431 elastic_transmission warning: An elastic transmission of about {stiffness:.2g} {unit} would
-    explain {share:.0%} of what the rigid model leaves at {joint} below {band:.1f} Hz DO Add a link
-    encoder and robot.elastic, or move slower WHY Behind a spring, the link is not where the
-    encoder of the motor is.
 F432 second_encoder warning: {encoder} moves with {joint} but for up to {deflection:.2g} rad, in
     step with its effort (correlation {correlation:.2f}) MEANS {joint} is elastic DO Add it to
     robot.elastic.joints WHY Two encoders of a joint show its spring.
@@ -397,8 +382,6 @@ F460 effort_constant warning: The effort of {joint} never changes while it moves
 F461 effort_against_motion warning: The effort of {joint} drives against its motion on the whole,
     as one of the opposite sign does; identify tries it WHY Friction takes energy: a motor has to
     give it.
-F462 effort_flat warning: The effort of {joint} is clipped in {share:.1%} of the samples DO Run a
-    slower trajectory WHY A drive at its limit does not show the torque that the motion needs.
 F470 servo_scale info: No effort was logged: torques are in proportion to the bodies of the robot
     description MEANS If all bodies are 10 % heavier, then all torques are 10 % larger; ratios to
     the stiffness stay as they are DO To fix the scale, record a second log with a mass that is
@@ -426,8 +409,8 @@ F476 servo_gaps info: The log has {count} gaps or ends of episodes; {share:.0%} 
     seconds WHY A stretch that is simulated does not reach over a gap.
 # F5: parameters
 F501 smaller_than_sigma info: Smaller than their σ: [[{parameters} (%σ {percent:.0f})]]; the motion
-    does not tell them from zero DO [[Use the {tried_with}]]{tried} WHY Such a parameter has an
-    unknown sign; together they may still predict well.
+    does not tell them from zero WHY Such a parameter has an unknown sign; together they may still
+    predict well.
 F502 methods_disagree warning: {method} and DIDIM disagree on {parameters} MEANS Noise of the
     positions spoils the one, wrong gains, delays or a slow control loop the other DO Compare the
     residuals of both in the report WHY Both are unbiased where their assumptions hold.
@@ -436,8 +419,6 @@ F503 not_physical warning: {robot}: identified.urdf leaves a residual of {residu
     {attainable:.3p} MEANS In the way is the link or drive of '{joint}', without whose constraints
     {without:.3p} would be left DO Check the effort and the friction of that joint WHY A simulator
     needs bodies that can exist; prediction does not.
-F504 base_predicts_better warning: Base parameters predict better than identified.urdf DO Use
-    these{tried} WHY Consistent bodies may fit less than the base parameters.
 F505 near_description warning: The motion tells too little of {parameters}: they stay near the
     values of the robot description, dry friction of a joint that never slips at what holds it DO
     Excite these joints more to identify them WHY What the motion does not show comes from the
@@ -476,16 +457,14 @@ F607 agreement_not_tested info: Too few of the logs determine all parameters to 
     agree WHY The test needs an estimate from each log.
 F610 effort_not_predicted warning: {residual:.0%} of the effort of {joint} is not predicted MEANS
     No factor and no zero explains it DO Payload, friction (temperature) or delay may have changed,
-    or the parameters are not of this robot WHY The model does not stand for this recording.
+    or units, signs and parameters are not of this robot WHY The model does not stand for this
+    recording.
 F611 effort_scaled warning: {residual:.0%} of the effort of {joint} is not predicted: what was
     measured is {factor:.3g} times the prediction DO Check its unit, or divide its robot.drive_gain
     by {factor:.3g}{tried} WHY The unit or the gain of the effort is another one.
 F612 effort_shifted warning: {residual:.0%} of the effort of {joint} is not predicted: what was
     measured is {offset:.3g} beside it DO Check the zero of its sensor{tried} WHY The zero of the
     sensor is another one.
-F613 nothing_predicted warning: {residual:.0%} of the effort of {joint} is not predicted DO The
-    parameters may not be of this robot, or units, signs or zeros of joints differ WHY The model
-    does not stand for this recording.
 F620 loop_slow warning: {joint}: ω_n of its loop is {omega:.3g} rad/s, only {ratio:.2g} times the
     bandwidth of the motion ({band:.3g} rad/s) MEANS DIDIM may be biased DO Use a slower motion or
     stiffer gains WHY A loop that does not follow the motion leaves its parameters to the gains.

@@ -255,9 +255,6 @@ def _data(recording: AnyRecording | LogSet, found: Identification) -> dict[str, 
     }
     if standard.obstacle:
         fit |= {'attainable': float(standard.attainable), 'obstacle': standard.obstacle}
-    if (better := found.better_base) is not None:
-        joint = found.robot.joints[better.joint]
-        fit['better_base'] = {'joint': joint, 'consistent': better.before, 'base': better.after}
     if isinstance(recording, LogSet):
         logs = [recording_facts(cast(AnyRecording, log)) for log in recording.logs]
         return {'source': recording.source, 'messages': recording.size, 'logs': logs, **fit}

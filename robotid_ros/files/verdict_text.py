@@ -98,21 +98,15 @@ def next_step(results: Results, folder: object = 'FOLDER') -> str:
 
 
 def _better_base(results: Results) -> str:
-    """Advise base parameters where they left less of motion that was not fitted, else ''."""
-    if results.identification:
-        tried = results.data.get('better_base', {})
-        base, consistent = (float(tried.get(name, math.nan)) for name in ('base', 'consistent'))
-        what, clear = f'of the effort of {tried.get("joint")}', bool(tried)
-    else:  # another recording than that of the fit
-        names = ('base_residual', 'consistent_residual')
-        base, consistent = (float(results.data.get(name, math.nan)) for name in names)
-        what, clear = 'of this log', consistent > COSTLY * max(base, THRESHOLDS[GOOD].value)
-    if not clear:
+    """Advise base parameters where consistent bodies leave far more of a log, else ''."""
+    names = ('base_residual', 'consistent_residual')
+    base, consistent = (float(results.data.get(name, math.nan)) for name in names)
+    if not consistent > COSTLY * max(base, THRESHOLDS[GOOD].value):
         return ''
     return (
-        f'Use the base parameters (rid.InverseDynamics.load) where prediction counts: {what} they '
-        f'leave {_percent(base)}, the physically consistent bodies of identified.urdf '
-        f'{_percent(consistent)}, on motion that was not fitted.'
+        f'Use the base parameters (rid.InverseDynamics.load) where prediction counts: of this '
+        f'log they leave {_percent(base)}, the physically consistent bodies of identified.urdf '
+        f'{_percent(consistent)}.'
     )
 
 

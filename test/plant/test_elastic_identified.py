@@ -80,7 +80,7 @@ def values(found):
 
 
 # Findings on springs.
-SPRINGS = ('spring_not_shown', 'elastic_transmission', 'second_encoder')
+SPRINGS = ('spring_not_shown', 'second_encoder')
 
 
 def told(found, *names):
@@ -114,14 +114,6 @@ def test_a_spring_too_many_in_the_model_is_told(noise):
 def test_a_rigid_model_with_both_encoders_is_told(noise):
     found = identified(BOTH, (), noise)
     assert len(told(found, 'second_encoder')) == 2
-
-
-@pytest.mark.parametrize('noise', [1e-6, 3e-5])
-def test_a_rigid_model_with_the_motors_encoder_alone_is_told(noise):
-    motors = {'joint_1': 'joint_1_motor', 'joint_2': 'joint_2_motor'}
-    found = identified(BOTH, (), noise, motors)
-    said = {each.joints: each.values for each in told(found, 'elastic_transmission')}
-    assert said['joint_1',]['stiffness'] == pytest.approx(16000.0, rel=0.2)
 
 
 def test_a_rigid_robot_is_not_called_elastic():

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..arrays import Array, diagonal_scale
 from ..finding_codes import finding
-from ..findings import Finding, Severity
+from ..findings import Finding
 from ..signals.recording import Recording
 from ..signals.samples import Samples, STANDSTILL
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ..regression.estimate import Estimate
     from ..regression.observation_system import Rows, System, TimingError
     from ..timing.delays import Delays
-    from .trials import Trial
 
 # A step between stamps that is so many times the usual one is a gap.
 GAP = 2.5
@@ -160,14 +159,8 @@ MIN_MOVING_SHARE = 0.1  # of the time; below it, a joint has few rows for its fr
 MIN_REVERSED_SHARE = 0.02
 
 
-def identifiability_warnings(
-    robot: Robot, samples: Samples, estimate: Estimate, essential: Trial | None = None
-) -> list[Finding]:
-    """
-    Name the joints that hardly moved, or one way, and the parameters below their σ.
-
-    `essential` is what the essential parameters leave, where these predict better.
-    """
+def identifiability_warnings(robot: Robot, samples: Samples, estimate: Estimate) -> list[Finding]:
+    """Name the joints that hardly moved, or one way, and the parameters below their σ."""
     shares = samples.moving.mean(axis=0)
     ways = samples.moving[:, :, None] & (np.sign(samples.dq)[:, :, None] == (-1.0, 1.0))
     less, total = ways.sum(axis=0).min(axis=1), ways.sum(axis=0).sum(axis=1)
@@ -181,11 +174,8 @@ def identifiability_warnings(
     ]
     small = np.flatnonzero(estimate.relative_sigma > UNCERTAIN)
     if small.size:
-        joint = '' if essential is None else robot.joints[essential.joint]
-        tried = {} if essential is None else essential.values(joint, 'essential parameters')
         names, percent = [estimate.names[k] for k in small], estimate.relative_sigma[small]
-        small_ones = finding('smaller_than_sigma', parameters=names, percent=percent, **tried)
-        found.append(small_ones.at(Severity.WARNING) if tried else small_ones)
+        found.append(finding('smaller_than_sigma', parameters=names, percent=percent))
     return found
 
 

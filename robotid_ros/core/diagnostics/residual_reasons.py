@@ -78,12 +78,9 @@ def residual_warnings(
     for j in large:
         if j in told:
             found.append(told[j])
-        elif residual[j] > LARGE and j not in spoilt:
-            found.append(finding('unexplained_effort', [robot.joints[j]], residual=residual[j]))
-    if spoilt := [j for j in spoilt if j in large]:
-        joints, alone = [robot.joints[j] for j in spoilt], [rests[j].size for j in spoilt]
-        values = {'residuals': residual[spoilt], 'alone': alone}
-        found.append(finding('contradicting_joints', joints, **values))
+        elif residual[j] > LARGE or j in spoilt:
+            values = {'residual': residual[j], 'alone': rests[j].size if j in spoilt else None}
+            found.append(finding('unexplained_effort', [robot.joints[j]], **values))
     return found
 
 
@@ -211,8 +208,6 @@ def _is_structured(error: Array, predicted: Array, system: Rows) -> bool:
     return share > min(MIN_STRUCTURE * motion / band, 0.5 * (1.0 + motion / band))
 
 
-# Residual of a joint from which given parameters predict nothing of it.
-NOTHING = 1.0
 # A factor or an offset is the reason when without it the squared error falls to a quarter, on
 # blocks of time that it was not fitted to; factors nearer to 1 than this are none.
 LEAST, BLOCKS, MIN_DEVIATION = 4.0, 8, 0.05
@@ -252,6 +247,5 @@ def prediction_warnings(validation: Validation) -> list[Finding]:
             values |= trial.values(joint, 'factor and offset')
             warnings.append(finding(name, [joint], residual=residual, **values))
         else:
-            name = 'nothing_predicted' if residual >= NOTHING else 'effort_not_predicted'
-            warnings.append(finding(name, [joint], residual=residual))
+            warnings.append(finding('effort_not_predicted', [joint], residual=residual))
     return warnings

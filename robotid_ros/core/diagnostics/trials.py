@@ -6,7 +6,7 @@ Fitting and judging need products of rows alone: WᵀW, Wᵀ[Y_1 … Y_n] and Y�
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 import dataclasses
 from functools import cached_property
 from typing import Any
@@ -208,33 +208,21 @@ class Trials:
         excess = self.contradiction - 1.0
         return (excess - self._over_own(efforts) + 1.0) / max(excess, 1e-300)
 
-    def errors(
-        self,
-        efforts: Efforts | None = None,
-        solve: Callable[[Array, Array], Array] | None = None,
-    ) -> Array:
-        """
-        Return squared errors (K, n) of effort columns on folds that were not fitted.
-
-        `solve` gives χ from the normal equations N χ = r of all other rows; without it, robots
-        that can exist are fitted.
-        """
+    def errors(self, efforts: Efforts | None = None) -> Array:
+        """Return squared errors (K, n) of effort columns on folds, robots fitted to the others."""
         efforts = efforts or Efforts.as_recorded(self.n)
         variances, result = self._own_variances(efforts), []
         for part in self.parts:
             normal, right = self._normal(self._total - part, efforts, variances)
-            value = self._solution(normal, right, True) if solve is None else solve(normal, right)
+            value = self._solution(normal, right, True)
             result.append(self._squares(part, efforts, value))
         return np.array(result)
 
-    def powers(self) -> Array:
-        """Return the squares (K, n) of the effort columns on each fold."""
-        places = self.b + np.arange(self.n)
-        return np.asarray(self.parts[:, np.arange(self.n), places, places])
-
     def compare(self, before: Array, after: Array) -> Trial:
         """Compare squared errors (K, n) of two models."""
-        return compare(before, after, self.powers(), self.sigma)
+        places = self.b + np.arange(self.n)
+        powers = self.parts[:, np.arange(self.n), places, places]
+        return compare(before, after, np.asarray(powers), self.sigma)
 
 
 def compare(before: Array, after: Array, powers: Array, sigma: Array) -> Trial:

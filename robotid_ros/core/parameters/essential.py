@@ -63,7 +63,7 @@ def restrict(start: Estimate, kept: list[int], system: System) -> Estimate:
     """
     Return the estimate with all other parameters zero, from its covariance alone.
 
-    For estimates that are not of a linear system, see `maximum_likelihood`.
+    For estimates that are not of a linear system: those of output error.
     """
     dropped = np.setdiff1d(np.arange(len(start.value)), kept)
     C = start.covariance

@@ -218,28 +218,6 @@ def _least(fits: Callable[[float], bool]) -> float:
     return float(np.exp(high))
 
 
-def refit(
-    robot: Robot,
-    base: BaseParameters,
-    estimate: Estimate,
-    spreads: tuple[float, float],
-    normal: Array,
-    right: Array,
-) -> Array:
-    """
-    Return the base parameters (b,) of consistent ones, from normal equations N χ = r of some rows.
-
-    `spreads` are the tightest σ_S of `standard_parameters`, and the one that it found.
-    """
-    scale = diagonal_scale(normal)
-    values, vectors = np.linalg.eigh(normal / np.outer(scale, scale))
-    roots = np.sqrt(np.maximum(values, 1e-10 * values[-1]) / _inflation(estimate))
-    root = roots[:, None] * vectors.T * scale
-    target = roots / np.maximum(values, 1e-10 * values[-1]) * (vectors.T @ (right / scale))
-    fit = _ConsistentFit(robot, _data(root, base, target, estimate), spreads[0])
-    return base.of(fit(spreads[1] / spreads[0]).value)
-
-
 def nonnegative_columns(robot: Robot) -> list[int]:
     """Columns of rotor inertias and friction coefficients that cannot be negative."""
     return [k for k, p in enumerate(robot.parameters) if p.symbol in NONNEGATIVE]

@@ -196,9 +196,7 @@ def estimate_base_parameters(
             notes = (*notes, finding('long_recording', count=len(sampled)))
         elif isinstance(recording, Recording) and isinstance(system, Rows):
             if settings.method not in SIMULATED:
-                system, estimate, more = account_for_springs(
-                    recording, samples, system, robot, base, estimate
-                )
+                system, estimate, more = account_for_springs(recording, system, robot, estimate)
                 remarks += more
             sampled = (system,)
     except RankDeficientError as error:

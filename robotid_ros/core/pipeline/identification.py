@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 import dataclasses
-from functools import partial
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from ..diagnostics.data_quality import (
     timing_warnings,
 )
 from ..diagnostics.plausibility import dissipation_warnings, exact_fit_warnings, FittedModel
-from ..diagnostics.trials import Trial
 from ..excitation.trajectory import Motion
 from ..finding_codes import finding, select
 from ..findings import Finding, in_order
@@ -24,7 +22,6 @@ from ..identification_settings import IdentificationSettings, SIMULATED
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..parameters.essential import Essential, find_essential
-from ..parameters.parameter_choice import compare_on_motion, try_base, try_essential
 from ..parameters.plain_friction import plain_friction
 from ..parameters.standard import basic_solution, standard_parameters
 from ..regression.estimators import MIXED
@@ -135,7 +132,6 @@ def _findings(
     estimation: Estimation,
     plain: Estimation,
     whole: FittedModel,
-    fewer: Trial | None,
 ) -> Iterator[Finding]:
     """Yield what was read of a log, and what its data and their plain fit show."""
     samples, estimate = estimation.samples, plain.estimate
@@ -147,7 +143,7 @@ def _findings(
     yield from (each for each in data if not (of_log and each in of_data))
     yield from exact_fit_warnings(robot, samples, estimate)
     yield from dissipation_warnings(whole, estimation.estimate.covariance)
-    yield from identifiability_warnings(robot, samples, estimate, fewer)
+    yield from identifiability_warnings(robot, samples, estimate)
     yield from timing_warnings(plain.system.timing, estimate)
     yield from estimation.remarks
 
@@ -183,32 +179,9 @@ def _identify_by_one_method(
     findings = [*judged[0].warnings, *findings, *standard.findings]
     progress('validating')
     chi = basic_solution(base, estimate.value)
-
-    predicted = partial(_predicted, robot, settings, estimation.delays)
     held_out, motions = None, list[Motion]()
     if validation is not None:
-        held_out, motions = predicted(validation, chi)
-    # Which parameters predict motion that was not fitted: another one, else parts left out.
-    fewer, better = None, None
-    rigid = not isinstance(robot, ElasticRobot)
-    if rigid and essential is not None and len(essential.indices) < len(plain.estimate.value):
-        limits = settings.essential_sigma, settings.significance, settings.essential_ratio
-        fewer = try_essential(plain.sampled_systems, plain.estimate, *limits)
-        if fewer is not None and held_out is not None and isinstance(validation, Recording):
-            value, penalty = estimate.value, estimation.system.penalty
-            kept = 0.0 * value if penalty is None else np.where(penalty.shrunk, value, 0.0)
-            kept[essential.indices] = essential.estimate.value
-            found, _ = predicted(validation, basic_solution(base, kept))
-            fewer = compare_on_motion(held_out, found)
-    if standard.obstacle and held_out is not None and isinstance(validation, Recording):
-        better = compare_on_motion(predicted(validation, standard.value)[0], held_out)
-    elif standard.obstacle:
-        better = try_base(
-            *judged, plain.estimate, standard, settings.prior_spread, plain.sampled_systems
-        )
-    if better is not None:
-        tried = better.values(robot.joints[better.joint], 'base parameters')
-        findings.append(finding('base_predicts_better', **tried))
+        held_out, motions = _predicted(robot, settings, estimation.delays, validation, chi)
     # A replay has rows of the simulated motion, and rows of springs are combinations: what is
     # compared with other methods is the measured motion.
     samples, systems = estimation.samples, estimation.sampled_systems
@@ -218,7 +191,7 @@ def _identify_by_one_method(
         fitted = estimation.fitted(robot, base)
     whole = FittedModel(robot, base, systems, estimate.value)
     read = getattr(recording, 'notes', ())
-    findings += _findings(read, *judged, estimation, plain, whole, fewer)
+    findings += _findings(read, *judged, estimation, plain, whole)
     return Identification(
         robot=robot,
         method=settings.method,
@@ -231,7 +204,6 @@ def _identify_by_one_method(
         findings=in_order(findings),
         history=estimation.history,
         mixed=mixed,
-        better_base=better,
         quality=data_quality(
             recording, samples, systems, estimation.system, estimate, estimation.delays
         ),

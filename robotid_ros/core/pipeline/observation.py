@@ -135,7 +135,7 @@ def _observe_logs(
     ]
     notes = [
         finding('logs_together', count=len(parts), logs=short_names(logs.logs)),
-        *(() if whole else (finding('long_logs'),)),
+        *(() if whole else (finding('long_recording'),)),
         *merge_notes(logs.logs, [part.notes for part in parts]),
     ]
     # The mean delay of each joint that has one: what another log of the robot may have.

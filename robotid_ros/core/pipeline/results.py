@@ -9,7 +9,6 @@ from typing import Any
 
 from ..arrays import Array
 from ..diagnostics.data_quality import DataQuality
-from ..diagnostics.trials import Trial
 from ..finding_codes import render
 from ..findings import Finding, Severity
 from ..mixed.mixed_model import MixedModel
@@ -43,7 +42,6 @@ class Identification:
     history : iterations of an iterative method, or None
     compared : the identification by another method, or None
     mixed : what was chosen by folds of the motion, or None
-    better_base : what base parameters leave where `standard` predicts worse, or None
     quality : of the data, or None
     plain_friction : that stands for the friction of each joint and coupling, by name
 
@@ -61,7 +59,6 @@ class Identification:
     history: History | None = None
     compared: Identification | None = None
     mixed: MixedModel | None = None
-    better_base: Trial | None = None
     quality: DataQuality | None = None
     plain_friction: Mapping[str, PlainFriction] = dataclasses.field(default_factory=dict)
 

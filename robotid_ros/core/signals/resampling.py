@@ -44,8 +44,6 @@ POWER_SHARE = 0.95
 MIN_SAMPLES = 100
 # Stamps that lie closer to a uniform grid than this share of a sample need no interpolation.
 GRID_TOLERANCE = 1e-3
-# More gaps are summed up in one note.
-MAX_LISTED_GAPS = 3
 # So many gaps that take so large a share of the time are losses and no interruptions.
 MANY_GAPS, LARGE_SHARE = 10, 0.5
 # A joint that travels less is at rest [rad or m].
@@ -198,13 +196,13 @@ def _gap_notes(time: Array, longest: float, usual: float) -> list[Finding]:
     """Describe gaps that are left out and samples that are missing between others."""
     steps = np.diff(time)
     gaps = np.flatnonzero(steps > longest)
-    if gaps.size > MAX_LISTED_GAPS:
+    notes = list[Finding]()
+    if gaps.size:
         lost, total = float(steps[gaps].sum()), float(steps.sum())
         mostly = gaps.size >= MANY_GAPS and lost > LARGE_SHARE * total
-        name = 'mostly_gaps' if mostly else 'gaps_left_out'
-        notes = [finding(name, duration=lost, count=gaps.size, share=lost / total)]
-    else:
-        notes = [finding('gap_left_out', duration=steps[gap], since=time[gap]) for gap in gaps]
+        name = 'mostly_gaps' if mostly else 'gap_left_out'
+        values = {'duration': lost, 'count': gaps.size, 'share': lost / total}
+        notes.append(finding(name, since=time[gaps[0]], **values))
     missing = int(np.sum(np.round(steps[steps <= longest] / usual) - 1.0))
     if missing > 0:
         notes.append(finding('samples_missing', count=missing, total=time.size + missing))

@@ -301,5 +301,5 @@ def check_joint_states(states: JointTable) -> tuple[list[Finding], str]:
         elif flat < MAX_CLIPPED and power.sum() < -NEGATIVE_WORK * np.abs(power).sum():
             notes.append(finding('effort_against_motion', [joint]))
         if flat > 0.0:
-            notes.append(finding('effort_flat', [joint], share=flat))
+            notes.append(finding('effort_clipped', [joint], share=flat))
     return notes, ''

@@ -178,7 +178,7 @@ def test_effort_counts_wherever_it_is_published(published_by):
     value = dict(zip(found.base.names, found.estimate.value, strict=True))
     assert value['K1'] == pytest.approx(20000.0, rel=0.01)
     assert found.fitted.relative_residual.max() < 0.02
-    elastic = ('spring_not_shown', 'elastic_transmission', 'second_encoder')
+    elastic = ('spring_not_shown', 'second_encoder')
     assert not select(found.findings, *elastic)
 
 

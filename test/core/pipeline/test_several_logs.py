@@ -89,8 +89,8 @@ def test_long_logs_become_the_same_triangular_factors(noisy, robot, monkeypatch)
     one, other = fit(chunked.system, 'ols'), fit(whole.system, 'ols')
     np.testing.assert_allclose(one.value, other.value, rtol=1e-8, atol=1e-9)
     assert 0.5 < np.median(one.sigma / other.sigma) < 2.0
-    assert select(chunked.notes, 'long_logs')
-    assert select(identify(logs, robot, PLAIN).findings, 'long_logs')
+    assert select(chunked.notes, 'long_recording')
+    assert select(identify(logs, robot, PLAIN).findings, 'long_recording')
 
 
 @pytest.mark.parametrize('mass', [0.5, 2.0, 8.0])

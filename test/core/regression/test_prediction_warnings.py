@@ -40,4 +40,4 @@ def test_other_errors_have_other_reasons():
     found = warnings(PREDICTED + noise * [0.0, 0.5])
     assert len(found) == len(select(found, 'effort_not_predicted')) == 1
     found = warnings(9.0 * noise)
-    assert len(found) == len(select(found, 'nothing_predicted')) == 2
+    assert len(found) == len(select(found, 'effort_not_predicted')) == 2

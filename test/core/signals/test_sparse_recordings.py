@@ -55,7 +55,7 @@ def test_interruptions_are_left_out_as_before(record):
     columns = {name: getattr(recording, name)[kept] for name in ('time', 'position', 'effort')}
     result = resample_uniformly(dataclasses.replace(recording, **columns), SignalSettings())
     assert not result[2].all()
-    (note,) = select(result[3], 'gaps_left_out')
+    (note,) = select(result[3], 'gap_left_out')
     assert note.values['count'] == 15
 
 

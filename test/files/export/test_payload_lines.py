@@ -142,7 +142,9 @@ def test_the_urdf_is_the_body_behind_the_frame():
 
 def test_the_file_says_what_is_not_known(tmp_path):
     turned = payload(undetermined=(0,)).moved('tool0', frame_change(np.eye(4)))
-    path = write_payload(tmp_path / 'body.yaml', turned, {'robot': 'r'}, [finding('long_logs')])
+    path = write_payload(
+        tmp_path / 'body.yaml', turned, {'robot': 'r'}, [finding('long_recording')]
+    )
     text = path.read_text()
     content = yaml.safe_load(text)
     assert 'nan' not in text.lower()
