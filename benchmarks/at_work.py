@@ -35,10 +35,9 @@ from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.files.collect_results import collect_results
 from robotid_ros.files.results_file import write_results
 from robotid_ros.files.trajectory_file import read_design
-from robotid_ros.nodes.common.messages import values_of
+from robotid_ros.nodes.common.messages import duration_message, values_of
 from robotid_ros.nodes.common.waiting import result_of, wait_until
 from robotid_ros.nodes.demo.node_processes import claim_domain, NodeProcesses, release_domain
-from robotid_ros.nodes.excitation.trajectory_goal import duration_message
 
 sys.path.insert(0, str(ROOT / 'test' / 'tools'))
 from session_client import SessionClient

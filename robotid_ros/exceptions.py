@@ -146,6 +146,10 @@ class TrackingError(RobotStateError):
     """A joint is too far from its reference: the controller may have noticed it first."""
 
 
+class SensorError(RobotStateError):
+    """What a joint measures is wrong: its controller, which uses it, cannot hold it."""
+
+
 class SilentRobotError(RobotStateError):
     """States of a robot or its controller have stopped: controller_manager may know why."""
 

@@ -71,6 +71,11 @@ class ExcitationNodeSettings(ExcitationSettings):
     effort_time: float = setting(
         0.05, 'how long the effort may stay above that share', unit='s', minimum=0.0, maximum=1.0
     )
+    deactivate_effort_controller: bool = setting(
+        False,
+        'a position or velocity that is wrong deactivates the controller, as it always does one '
+        'that commands no efforts: drives or brakes must hold the arm then',
+    )
     position_tolerance: tuple[float, ...] = setting(
         (0.02,),
         'how far beyond its limits a joint may be measured, likewise',

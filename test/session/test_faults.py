@@ -1,5 +1,6 @@
 """Whatever breaks while the robot moves, the session says what, and the robot is stopped."""
 
+from controller_manager_msgs.srv import ListControllers
 import pytest
 
 from .conftest import LONG, Session, SLOW
@@ -40,6 +41,33 @@ def test_fault_stops_the_motion(fault: str, session: Session, trajectory):
         assert session.robot.rest_after(session.robot.now) < 0.5
     # The node is ready for another try, and says why there can be none.
     assert session.client.call_trigger('excitation/stop') == 'nothing was running'
+
+
+@pytest.mark.parametrize('deactivates', [False, True])
+def test_a_controller_that_cannot_hold_the_arm_is_deactivated(
+    deactivates: bool, session: Session, trajectory
+):
+    fault = {'simulation.fault.kind': 'frozen_joint', 'simulation.fault.time': NEVER}
+    session.start(
+        *('simulated_robot', 'excitation'),
+        simulated_robot={**fault, 'simulation.effort_controller': 'efforts'},
+        excitation={
+            'excitation.trajectory': str(trajectory),
+            'excitation.deactivate_effort_controller': deactivates,
+        },
+    )
+    session.robot.wait()
+    session.ready('excitation')
+    session.client.call_trigger('excitation/start')
+    session.until('excitation', 'exciting')
+    session.robot.wait_moving()
+    session.client.call_trigger('simulated_robot/break')
+    assert 'joint_1 stays the same' in session.until('excitation', 'failed')
+    answer = session.client.call(
+        ListControllers, '/controller_manager/list_controllers', ListControllers.Request()
+    )
+    states = {controller.name: controller.state for controller in answer.controller}
+    assert states['arm_controller'] == ('inactive' if deactivates else 'active')
 
 
 def test_a_joint_a_little_beyond_its_limit_is_led_back_inside(session: Session, trajectory):

@@ -20,7 +20,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from waiting import PATIENCE
 import yaml
 
-from robotid_ros.nodes.excitation.trajectory_goal import duration_message
+from robotid_ros.nodes.common.messages import duration_message
 
 from .conftest import ERROR, Session, SLOW, write_identified
 

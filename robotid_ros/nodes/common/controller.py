@@ -13,7 +13,7 @@ import math
 from typing import Any
 
 from control_msgs.msg import JointTrajectoryControllerState
-from controller_manager_msgs.srv import ListHardwareComponents
+from controller_manager_msgs.srv import ListHardwareComponents, SwitchController
 import numpy as np
 from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
@@ -53,6 +53,7 @@ ROUNDING = 1e-6
 # How long controller_manager's answer may take [s]: 'failed' is not published before.
 HARDWARE_TIMEOUT = 0.1
 _HARDWARE = f'{MANAGER}/list_hardware_components'
+SWITCH = f'{MANAGER}/switch_controller'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -307,16 +308,36 @@ class SpeedScaling:
             )
 
 
+def switch_request(
+    activate: Sequence[str], deactivate: Sequence[str], *, strict: bool = False
+) -> SwitchController.Request:
+    """Return a request to activate controllers in place of others."""
+    request = SwitchController.Request(
+        activate_controllers=activate, deactivate_controllers=deactivate, activate_asap=True
+    )
+    request.strictness = request.STRICT if strict else request.BEST_EFFORT
+    request.timeout.sec = 1
+    return request
+
+
 class HardwareClient:
     """
-    Asks controller_manager for the state of its hardware, in the namespace of a controller.
+    Asks controller_manager for its hardware and controllers, in the namespace of a controller.
 
     The executor of the node spins.
     """
 
     def __init__(self, node: Node, controller: str):
-        namespace = ''.join(controller.rpartition('/')[:2])
-        self._client = node.create_client(ListHardwareComponents, f'{namespace}{_HARDWARE}')
+        *namespace, self._controller = controller.rpartition('/')
+        place = ''.join(namespace)
+        self._client = node.create_client(ListHardwareComponents, f'{place}{_HARDWARE}')
+        self._switch = node.create_client(SwitchController, f'{place}{SWITCH}')
+
+    def deactivate(self) -> Any:
+        """Ask for the controller to be deactivated; return the answer's future, None: nobody."""
+        if not self._switch.service_is_ready():
+            return None
+        return self._switch.call_async(switch_request((), (self._controller,)))
 
     def explain_end(self, joints: Collection[str]) -> str:
         """Say which hardware of these joints has failed; where nobody answers, who knows."""

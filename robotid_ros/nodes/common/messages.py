@@ -1,20 +1,24 @@
 """What the nodes' messages hold, and joint states as a table; nodes say when they are sent."""
 
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from importlib import import_module
+import math
 from typing import Any
 
-from builtin_interfaces.msg import Time
+from builtin_interfaces.msg import Duration, Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 import numpy as np
 from numpy.typing import NDArray
 from rclpy.impl.rcutils_logger import RcutilsLogger
 from std_msgs.msg import Header
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from ...core.excitation.trajectory import CubicWaypoints, Waypoints
 from ...core.finding_codes import render
 from ...core.findings import Finding, Severity
-from ...exceptions import reason_of, RobotIdError
+from ...exceptions import reason_of, RobotIdError, TrajectoryError
 from ...files.formats.joint_table import FIELDS, JointTable
 
 
@@ -143,3 +147,43 @@ def log_findings(logger: RcutilsLogger, findings: Iterable[Finding]) -> None:
             logger.warning(render(found))
         else:
             logger.error(render(found))
+
+
+def trajectory_message(
+    points: Waypoints, header: Header | None = None, first: float = 0.0
+) -> JointTrajectory:
+    """
+    Return points, from a time [s] on, as a message with the header of somebody's goal, if any.
+
+    Without, it is a motion of this package, which starts as it is received and ends at rest. Where
+    it does not, or holds values that are not finite, that is a TrajectoryError.
+    """
+    # A controller that commands no efforts refuses points that have some.
+    tau = np.empty((len(points.time), 0)) if points.tau is None else points.tau
+    # Where velocities alone shape the motion, accelerations would shape it otherwise.
+    ddq = tau[:, :0] if isinstance(points, CubicWaypoints) else points.ddq
+    if not all(np.isfinite(a).all() for a in (points.time, points.q, points.dq, ddq, tau)):
+        raise TrajectoryError('the trajectory holds values that are not finite: design it again')
+    if header is None and points.dq[-1].any():
+        raise TrajectoryError('the trajectory does not end at rest: design it again')
+    message = JointTrajectory(header=header or Header(), joint_names=list(points.joints))
+    # Arrays: the message would look at each number of a list.
+    message.points = [
+        JointTrajectoryPoint(
+            positions=array('d', points.q[k]),
+            velocities=array('d', points.dq[k]),
+            accelerations=array('d', ddq[k]),
+            effort=array('d', tau[k]),
+            time_from_start=duration_message(float(time)),
+        )
+        for k, time in enumerate(points.time)
+        if time >= first - 1e-9
+    ]
+    return message
+
+
+def duration_message(seconds: float) -> Duration:
+    """Turn seconds into a message, rounded to the nanosecond."""
+    whole = math.floor(seconds)
+    nanoseconds = round((seconds - whole) * 1e9)
+    return Duration(sec=whole + nanoseconds // 10**9, nanosec=nanoseconds % 10**9)

@@ -18,10 +18,9 @@ from ...core.excitation.trajectory import point_to_point
 from ...core.model.robot import Robot
 from ...exceptions import ControllerError
 from ..common.controller import ACTION, reference_positions, SET_PARAMETERS, subscribe_states
-from ..common.messages import values_of
+from ..common.messages import trajectory_message, values_of
 from ..common.runtime import LATCHED_HISTORY
 from ..common.waiting import result_of, wait_until
-from ..excitation.trajectory_goal import trajectory_message
 
 RELAY, ROBOT = 'feedforward', 'simulated_robot'
 # Of the motion: largest travel of a joint [rad or m], shares of its limits of velocity and

@@ -45,6 +45,7 @@ from ...exceptions import (
     ControllerError,
     RecordingError,
     RobotStateError,
+    SensorError,
     SilentRobotError,
     TrackingError,
 )
@@ -74,6 +75,9 @@ TIMES_AS_BEFORE, FAILED_FOR = 5.0, 0.1
 # Share of the tracking tolerance that the reference of a frozen joint moves at least: a joint may
 # stick where it turns round.
 STICKING = 0.2
+# So long the same position explains an error that stops the robot [s].
+STILL_FOR = 0.025
+CHECK_POSITION = 'check its sensor, and whether the joint is free and has power'
 # The controller's reference rests where it is sent to, up to rounding [rad or m].
 AT_END = 1e-6
 # How often the reference is compared with the motion that was sent [s], and how long they have to
@@ -219,6 +223,11 @@ class Watchdog:
             self._check_finite('tracking error', error[None])
             worst = int(np.argmax(np.abs(error) / self._tracking))
             if abs(error[worst]) > self._tracking[worst]:
+                if self.is_still(worst):
+                    raise SensorError(
+                        f'position of {self.joints[worst]} stays the same while its reference '
+                        f'moves on: {CHECK_POSITION}'
+                    )
                 raise TrackingError(
                     f'{self.joints[worst]} is {abs(error[worst]):.4g} away from its reference, '
                     f'more than {self._tracking[worst]:.4g}'
@@ -233,6 +242,10 @@ class Watchdog:
         if silence > self._settings.stale_after:
             text = f"the controller's state stopped {silence:.2f} s ago: is the controller active?"
             raise SilentRobotError(text, self.joints)
+
+    def is_still(self, k: int) -> bool:
+        """Whether the joint with this index moved, and its position is the same now."""
+        return self._frozen.is_still(k, self._stamp * 1e-9)
 
     def _check_interfaces(self, message: Any) -> None:
         """Check whatever the controller says, of interfaces that it has."""
@@ -256,7 +269,7 @@ class Watchdog:
     def _check_finite(self, what: str, values: Array) -> None:
         for joint, column in zip(self.joints, values.T, strict=True):
             if not np.isfinite(column).all():
-                raise RobotStateError(f'{what} of {joint} is not a number: check its sensor')
+                raise SensorError(f'{what} of {joint} is not a number: check its sensor')
 
     def _check_still_finite(self, what: str, values: Array) -> None:
         """Check values (n,) or (N, n): what a robot never reports is no number throughout."""
@@ -265,7 +278,7 @@ class Watchdog:
         lost = reported & ~finite.all(axis=0)
         if lost.any():
             joint = self.joints[int(np.argmax(lost))]
-            raise RobotStateError(f'{what} of {joint} is not a number any more: check its sensor')
+            raise SensorError(f'{what} of {joint} is not a number any more: check its sensor')
         reported |= finite.any(axis=0)
 
     def _check_position(self, position: Array) -> None:
@@ -287,6 +300,11 @@ class Watchdog:
             long = stamp - self._high_since >= self._settings.effort_time
             if long.any():
                 k = int(np.argmax(long))
+                if self.is_still(k):
+                    raise SensorError(
+                        f'position of {self.joints[k]} stays the same at an effort of '
+                        f'{effort[k]:.4g}: {CHECK_POSITION}'
+                    )
                 raise RobotStateError(
                     f'effort of {self.joints[k]} is {effort[k]:.4g}, for '
                     f'{stamp - self._high_since[k]:.2f} s at or above {self._effort[k]:.4g}, '
@@ -343,18 +361,24 @@ class FrozenWatch:
         )
         if failed.any():
             k = int(np.argmax(failed))
-            raise RobotStateError(
+            raise SensorError(
                 f'position of {self._joints[k]} stays the same while its reference has moved by '
-                f'{moved[k]:.3g}: check its sensor, and whether the joint is free and has power'
+                f'{moved[k]:.3g}: {CHECK_POSITION}'
             )
+
+    def is_still(self, k: int, stamp: float) -> bool:
+        """Whether a joint has moved, and stands bitwise since `STILL_FOR` before a stamp [s]."""
+        return bool(
+            self._travel[k] > CONSTANT_EFFORT_TRAVEL and stamp - self._since[k] >= STILL_FOR
+        )
 
 
 class VelocityWatch:
     """
     Finds a joint whose velocity differs from that of its positions by more than its limit.
 
-    One that is always zero, or smoothed, does not differ by so much. `limit` (n,) holds velocities
-    that the joints cannot have [rad/s or m/s].
+    It does not differ by so much for 0.1 s where it is always zero, or smoothed. `limit` (n,)
+    holds velocities that the joints cannot have [rad/s or m/s].
     """
 
     def __init__(self, joints: Sequence[str], limit: Array):
@@ -363,7 +387,7 @@ class VelocityWatch:
         self._start, self._travel = 0.0, np.zeros((2, len(joints)))
 
     def check(self, states: JointTable) -> None:
-        """Compare the travel by velocities and by positions, over 0.1 s at least."""
+        """Compare the travel by velocities and by positions, over about 0.1 s."""
         stamp = states.stamp * 1e-9
         position, velocity = states.position, states.velocity
         if self._last is not None:
@@ -383,17 +407,16 @@ class VelocityWatch:
         by_position -= math.tau * np.round(by_position / math.tau)
         self._travel = self._travel + np.stack([by_velocity, by_position.sum(axis=0)])
         length = stamp[-1] - self._start
-        if length < FAILED_FOR:
-            return
-        speeds = self._travel / length
-        self._start, self._travel = stamp[-1], np.zeros_like(self._travel)
-        failed = np.abs(speeds[0] - speeds[1]) > self._limit
+        failed = np.abs(self._travel[0] - self._travel[1]) > self._limit * max(length, FAILED_FOR)
         if failed.any():
             k = int(np.argmax(failed))
-            raise RobotStateError(
-                f'velocity of {self._joints[k]} is {speeds[0, k]:.3g} by the joint states and '
-                f'{speeds[1, k]:.3g} by its positions: check its sensor'
+            by_velocity, by_position = self._travel[:, k] / length
+            raise SensorError(
+                f'velocity of {self._joints[k]} is {by_velocity:.3g} by the joint states and '
+                f'{by_position:.3g} by its positions: check its sensor'
             )
+        if length >= FAILED_FOR:
+            self._start, self._travel = stamp[-1], np.zeros_like(self._travel)
 
 
 def describe_violation(

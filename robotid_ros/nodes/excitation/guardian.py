@@ -37,6 +37,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from ...exceptions import ControllerError
+from ..common.controller import switch_request
 from ..common.processes import child_environment, exit_after, is_suspended, prefer_threads
 from ..common.waiting import Silence
 
@@ -249,7 +250,7 @@ def _guard(
     if goals and switch:
         active, _ = switch
         for _ in range(SWITCHES):
-            request = switch_request(*switch)
+            request = switch_request(*([name] for name in switch))
             done = _ask_until(node, client, [request], lambda answer: answer.ok)
             time.sleep(ANSWER_TIMEOUT)
         _log(node, what, done, f"'{active}' is active again", f"'{active}' could not be activated")
@@ -270,18 +271,6 @@ def _guard(
         _log(node, what, are_back, f'{gains} back', f'{gains} not back')
         done = done and are_back
     return 0 if done else 1
-
-
-def switch_request(
-    activate: str, deactivate: str, *, strict: bool = False
-) -> SwitchController.Request:
-    """Return a request to activate a controller in place of another one."""
-    request = SwitchController.Request(
-        activate_controllers=[activate], deactivate_controllers=[deactivate], activate_asap=True
-    )
-    request.strictness = request.STRICT if strict else request.BEST_EFFORT
-    request.timeout.sec = 1
-    return request
 
 
 def _log(node: Node, what: str, done: bool, good: str, bad: str) -> None:

@@ -80,6 +80,10 @@ class Session(Supervisor):
         self.description = controller.describe()
         self.gains.expect(self.description.values)
         check_controller(self.description, self.context.robot)
+        self.holds_itself = (
+            'effort' not in self.description.command_interfaces
+            or self.context.settings.deactivate_effort_controller
+        )
         controller.wait_for_server()
         self.check_ready()
         return self.description

@@ -34,12 +34,11 @@ from ...files.report.page import page_beside, save_page
 from ...files.trajectory_file import dump_design, read_design, save_design
 from ...node_settings import ExcitationNodeSettings
 from ..common.batched_subscription import BatchedSubscription
-from ..common.messages import is_well_formed, log_findings, one_line, State
+from ..common.messages import is_well_formed, log_findings, one_line, State, trajectory_message
 from ..common.runtime import ConfiguredNode, LATCHED, start_thread
 from ..common.waiting import wait_until
 from ..common.worker_process import run_in_process
 from .supervisor import PublishState
-from .trajectory_goal import trajectory_message
 
 # What a recording needs at the most [bytes/s]: seven joints and their controller at 1 kHz; and how
 # long a session may last besides its excitation [s].

@@ -25,10 +25,17 @@ from sensor_msgs.msg import JointState
 from ...core.arrays import Array
 from ...core.excitation.trajectory import Waypoints
 from ...core.model.robot import Robot
-from ...exceptions import ControllerError, RobotStateError, SilentRobotError, TrackingError
+from ...exceptions import (
+    ControllerError,
+    RobotStateError,
+    SensorError,
+    SilentRobotError,
+    TrackingError,
+)
 from ...node_settings import ExcitationNodeSettings
 from ..common.batched_subscription import BatchedSubscription, NEWEST
 from ..common.controller import (
+    by_joint,
     CANCEL,
     is_well_formed_state,
     NO_COMMANDS,
@@ -36,6 +43,7 @@ from ..common.controller import (
     SET_PARAMETERS,
     SpeedScaling,
     subscribe_states,
+    SWITCH,
 )
 from ..common.messages import (
     is_well_formed,
@@ -44,8 +52,9 @@ from ..common.messages import (
     State,
     to_nanoseconds,
 )
-from ..common.waiting import Silence, wait_until
+from ..common.waiting import result_of, Silence, wait_until
 from .checks import (
+    CHECK_POSITION,
     describe_violation,
     expand_per_joint,
     GainWatch,
@@ -147,6 +156,7 @@ class Supervisor:
     recorder : that has to record, None where none has to
     guardian : the process that cancels, and sets parameters back, should this one die
     gains : those of the controller, which have to stay
+    holds_itself : whether the robot stands still once its controller is deactivated
 
     """
 
@@ -156,7 +166,7 @@ class Supervisor:
         self._tracking = context.per_joint('tracking_error')
         self._latest_stamp = 0
         self._watchdog: Watchdog | None = None
-        self._malformed_told = False
+        self._malformed_told = self.holds_itself = False
         controller = context.controller.name
         cancel, set_parameters = (
             node.resolve_service_name(f'{controller}/{name}') for name in (CANCEL, SET_PARAMETERS)
@@ -248,7 +258,11 @@ class Supervisor:
             goal = self._send(goal_id, points)
             clock = self._follow(goal, points, phase)
         except BaseException as error:
+            # Cancelled, a controller would hold the arm by what is measured.
+            answer = self._deactivate() if isinstance(error, SensorError) else None
             self._cancel(goal_id)
+            if answer is not None:
+                self._say_deactivated(answer)
             if isinstance(error, TrackingError) and goal is not None:
                 self._raise_violation(goal, points)
             if isinstance(error, RobotStateError) and (joint := self._find_unheld_joint()):
@@ -414,6 +428,20 @@ class Supervisor:
                 self.context.node.get_logger().error('the guardian has ended')
         self.guardian.close()
 
+    def _deactivate(self) -> Any:
+        """Ask for the controller to be deactivated where the robot holds itself then."""
+        return self.context.controller.hardware.deactivate() if self.holds_itself else None
+
+    def _say_deactivated(self, answer: Any) -> None:
+        logger, name = self.context.node.get_logger(), self.context.controller.action
+        try:
+            if result_of(answer, CANCEL_TIMEOUT, SWITCH).ok:
+                logger.warning(f"the controller of '{name}' was deactivated: activate it again")
+                return
+        except ControllerError:
+            pass
+        logger.error(f"the controller of '{name}' was cancelled, but could not be deactivated")
+
     def _has_finished(self, goal: TrajectoryGoal, points: Waypoints) -> bool:
         """Whether the goal has ended well; where not, who ended it comes before how."""
         try:
@@ -454,6 +482,15 @@ class Supervisor:
         at_end = goal.violated == END_VIOLATED
         tolerance = self.context.per_joint('goal_tolerance') if at_end else self._tracking
         why = describe_violation(states, self._joints, tolerance, points.q[-1] if at_end else None)
+        if states and not at_end and self._watchdog is not None:
+            away = by_joint(states[-1], states[-1].error.positions, self._joints)
+            assert away is not None
+            worst = int(np.argmax(np.abs(away) / tolerance))
+            if self._watchdog.is_still(worst):
+                joint = self._joints[worst]
+                return SensorError(
+                    f'position of {joint} stays the same: {CHECK_POSITION}; {error}'
+                )
         return RobotStateError(f'{error}; {why}')
 
     def _is_silent(self) -> bool:

@@ -1,26 +1,21 @@
 """One goal of FollowJointTrajectory: send, accept, watch, cancel; every wait is bounded."""
 
-from array import array
 from collections.abc import Callable, Sequence
-import math
 from typing import Any
 import uuid
 
 from action_msgs.msg import GoalStatus
 from action_msgs.srv import CancelGoal
-from builtin_interfaces.msg import Duration
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointTolerance
-import numpy as np
 from rclpy.action import ActionClient
 from rclpy.node import Node
-from std_msgs.msg import Header
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from unique_identifier_msgs.msg import UUID
 
-from ...core.excitation.trajectory import CubicWaypoints, Waypoints
-from ...exceptions import ControllerError, RobotStateError, TrajectoryError
+from ...core.excitation.trajectory import Waypoints
+from ...exceptions import ControllerError, RobotStateError
 from ..common.controller import ACTION, CANCEL, ControllerClient, HardwareClient
+from ..common.messages import duration_message, trajectory_message
 from ..common.waiting import result_of, wait_until
 
 _STATUS_TEXTS = {
@@ -35,46 +30,6 @@ _ERROR_TEXTS = {
     PATH_VIOLATED: 'a joint left its path tolerance',
     END_VIOLATED: 'a joint did not reach its goal',
 }
-
-
-def trajectory_message(
-    points: Waypoints, header: Header | None = None, first: float = 0.0
-) -> JointTrajectory:
-    """
-    Return points, from a time [s] on, as a message with the header of somebody's goal, if any.
-
-    Without, it is a motion of this package, which starts as it is received and ends at rest. Where
-    it does not, or holds values that are not finite, that is a TrajectoryError.
-    """
-    # A controller that commands no efforts refuses points that have some.
-    tau = np.empty((len(points.time), 0)) if points.tau is None else points.tau
-    # Where velocities alone shape the motion, accelerations would shape it otherwise.
-    ddq = tau[:, :0] if isinstance(points, CubicWaypoints) else points.ddq
-    if not all(np.isfinite(a).all() for a in (points.time, points.q, points.dq, ddq, tau)):
-        raise TrajectoryError('the trajectory holds values that are not finite: design it again')
-    if header is None and points.dq[-1].any():
-        raise TrajectoryError('the trajectory does not end at rest: design it again')
-    message = JointTrajectory(header=header or Header(), joint_names=list(points.joints))
-    # Arrays: the message would look at each number of a list.
-    message.points = [
-        JointTrajectoryPoint(
-            positions=array('d', points.q[k]),
-            velocities=array('d', points.dq[k]),
-            accelerations=array('d', ddq[k]),
-            effort=array('d', tau[k]),
-            time_from_start=duration_message(float(time)),
-        )
-        for k, time in enumerate(points.time)
-        if time >= first - 1e-9
-    ]
-    return message
-
-
-def duration_message(seconds: float) -> Duration:
-    """Turn seconds into a message, rounded to the nanosecond."""
-    whole = math.floor(seconds)
-    nanoseconds = round((seconds - whole) * 1e9)
-    return Duration(sec=whole + nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
 
 
 class TrajectoryClient(ControllerClient):

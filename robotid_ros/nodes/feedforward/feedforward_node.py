@@ -46,12 +46,11 @@ from ..common.controller import (
     reference_positions,
     subscribe_states,
 )
-from ..common.messages import one_line, status, status_array, to_nanoseconds
+from ..common.messages import one_line, status, status_array, to_nanoseconds, trajectory_message
 from ..common.processes import prefer_threads
 from ..common.runtime import in_thread, LATCHED, STEADY
 from ..common.waiting import Silence, wait_until
 from ..excitation.guardian import Guardian
-from ..excitation.trajectory_goal import trajectory_message
 from .model_node import ModelNode, RETRY_PERIOD
 
 # Signs of life for the guardian, and looks at the controller's states [s].

@@ -29,12 +29,12 @@ from ...exceptions import ControllerError, RobotIdError, RobotStateError
 from ...files.results import verdict_of
 from ..common import runtime
 from ..common.batched_subscription import BatchedSubscription
-from ..common.controller import FORWARDED, FORWARDING, MANAGER
+from ..common.controller import FORWARDED, FORWARDING, MANAGER, SWITCH, switch_request
 from ..common.messages import is_well_formed, one_line, stack_joint_states
 from ..common.processes import prefer_threads
 from ..common.runtime import serve
 from ..common.waiting import answer_of, result_of, Silence
-from ..excitation.guardian import Guardian, switch_request
+from ..excitation.guardian import Guardian
 from ..feedforward.model_node import ModelNode
 
 # Fewest commands a second with which an arm is guided [Hz].
@@ -99,7 +99,7 @@ class GravityCompensation(ModelNode):
         )
         manager = f'{place}{slash}{MANAGER}'
         self._list = self.create_client(ListControllers, f'{manager}/list_controllers')
-        self._switch = self.create_client(SwitchController, f'{manager}/switch_controller')
+        self._switch = self.create_client(SwitchController, f'{place}{slash}{SWITCH}')
         self._guiding, self._ending = False, threading.Event()
         self._listed: Future | None = None
         self._listed_at = -np.inf
@@ -220,7 +220,7 @@ class GravityCompensation(ModelNode):
         law, held, figures = found
         guardian.set_goal(uuid.uuid4())
         try:
-            request = switch_request(self._effort, self._held_by, strict=True)
+            request = switch_request([self._effort], [self._held_by], strict=True)
             asked, switched = time.monotonic(), self._switch.call_async(request)
             # Until it is confirmed, what holds the arm already is commanded.
             begin, pace, self._listed = np.inf, Pace(), None
@@ -322,7 +322,7 @@ class GravityCompensation(ModelNode):
 
     def _switch_back(self, guardian: Guardian) -> None:
         """Let the trajectory controller hold the arm; the guardian does where nobody answers."""
-        request = switch_request(self._held_by, self._effort)
+        request = switch_request([self._held_by], [self._effort])
         answer = result_of(self._switch.call_async(request), SWITCH_TIMEOUT, MANAGER)
         if not answer.ok:
             raise ControllerError(

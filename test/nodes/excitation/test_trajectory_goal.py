@@ -6,7 +6,7 @@ import pytest
 
 from robotid_ros.core.excitation.trajectory import point_to_point, Waypoints
 from robotid_ros.exceptions import TrajectoryError
-from robotid_ros.nodes.excitation.trajectory_goal import duration_message, trajectory_message
+from robotid_ros.nodes.common.messages import duration_message, trajectory_message
 
 
 @given(st.floats(0.0, 1e6))

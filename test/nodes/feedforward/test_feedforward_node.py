@@ -7,7 +7,7 @@ import pytest
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robotid_ros.core.model import build_robot, RobotSettings
-from robotid_ros.nodes.excitation.trajectory_goal import duration_message, trajectory_message
+from robotid_ros.nodes.common.messages import duration_message, trajectory_message
 from robotid_ros.nodes.feedforward.feedforward_node import read_goal
 
 pytestmark = pytest.mark.ros
