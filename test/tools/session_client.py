@@ -108,6 +108,11 @@ class SessionClient:
         wait_until(client.service_is_ready, timeout, what=f"nobody serves '{service}'")
         return result_of(client.call_async(request), timeout, service)
 
+    def forget(self, topic: str) -> None:
+        """Forget what was said on a topic so far."""
+        self.latest.pop(topic, None)
+        self.history[topic].clear()
+
     def close(self) -> None:
         """Leave the graph."""
         self._ends.close()
