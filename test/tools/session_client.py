@@ -25,7 +25,6 @@ LATCHED_TOPICS: dict[str, type] = {
     'recorder/bag': String,
     'identification/state': DiagnosticStatus,
     'identification/parameters': DiagnosticArray,
-    'identification/convergence': DiagnosticArray,
     'identification/robot_description': String,
     'identification/validation/summary': DiagnosticArray,
     'identification/proposed_gains': DiagnosticArray,
