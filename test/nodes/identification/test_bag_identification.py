@@ -12,6 +12,7 @@ from robotid_ros.files.configuration import from_mapping
 from robotid_ros.nodes.identification.bag_identification import identify_bag
 from robotid_ros.nodes.identification.identification_node import find_bag
 
+pytestmark = pytest.mark.usefixtures('without_bokeh')
 FINGER = """
 <link name="finger"><inertial><mass value="0.1"/>
 <inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>
