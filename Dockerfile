@@ -6,12 +6,12 @@ FROM ros:jazzy-ros-base
 
 WORKDIR /ws
 COPY . src/robotid_ros
-# rosdep has no key for Clarabel; what needs Gazebo and RViz is left out of an image without a screen.
+# rosdep has no key for Clarabel; what needs Gazebo is left out of an image without a screen.
 RUN apt-get update \
  && apt-get install -y --no-install-recommends python3-pip \
  && rosdep update --rosdistro jazzy \
  && rosdep install --from-paths src --ignore-src -y --rosdistro jazzy \
-      --skip-keys "rviz2 gz_ros2_control ros_gz_sim ros_gz_bridge" \
+      --skip-keys "gz_ros2_control ros_gz_sim ros_gz_bridge" \
  && pip install --break-system-packages --no-cache-dir clarabel argcomplete \
  && rm -rf /var/lib/apt/lists/*
 RUN . /opt/ros/jazzy/setup.sh && colcon build --packages-select robotid_ros

@@ -97,7 +97,6 @@ setup(
         shared('launch', '*.launch.py'),
         shared('config', '*.yaml'),
         shared('config/security', '*.xml'),
-        shared('config/views', '*.rviz'),
         shared('config/trajectories', '*.yaml'),
         shared('urdf', '*.urdf'),
     ],

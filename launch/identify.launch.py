@@ -19,7 +19,6 @@ TEXTS = {
 }
 SWITCHES = {
     'auto_start': 'move the robot at once; false: wait for excitation/start',
-    'rviz': 'show the robot and, after excitation/show, the designed motion in RViz',
     'plotjuggler': 'plot motion and efforts, measured and predicted, in PlotJuggler',
     'page': 'show the session in a browser, at the address that is printed',
     'foxglove': 'bridge the topics to Foxglove, and write a layout for it',

@@ -66,7 +66,7 @@ LAYERS = (
     *('fleet.session', 'fleet.store'),
     *('fleet.pooling', 'fleet.run', 'fleet'),
     *('simulated_session', 'library'),
-    *('entry', 'nodes.common', 'nodes.demo', 'nodes.recorder'),
+    *('entry', 'nodes.common', 'nodes.excitation.trajectory_goal', 'nodes.demo', 'nodes.recorder'),
     'nodes.identification.gain_proposal',
     'nodes.excitation',
     *('nodes.feedforward', 'nodes.gravity_compensation', 'nodes.force_torque', 'nodes.live'),

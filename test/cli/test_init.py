@@ -18,6 +18,7 @@ from robotid_ros.files.trajectory_file import read_design
 
 from .conftest import unwrapped
 
+pytestmark = pytest.mark.usefixtures('without_bokeh')
 URDF = Path(__file__).resolve().parents[2] / 'urdf'
 JOINT = '<joint name="foot" type="fixed"><parent link="{}"/><child link="base_link"/></joint>'
 BOX = """solid box

@@ -37,7 +37,7 @@ RUN = ('sh', 'python', '')
 ELSEWHERE = {
     r'make (demo|test)': '.ci/run',
     r'\. \.venv/bin/activate': 'test/cli/test_snippets.py',
-    r'robotid demo': 'test/session/test_commands.py',
+    r'robotid demo': 'test/session/test_demo.py',
     r'robotid doctor': 'test/nodes/doctor',
     r'robotid fleet': 'test/fleet',
     r'robotid init( +-o \S+)?$': 'test/nodes/doctor',

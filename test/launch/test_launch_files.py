@@ -54,7 +54,7 @@ def test_arguments_explain_themselves(name: str) -> None:
 def test_defaults_are_safe() -> None:
     assert arguments('identify.launch.py')['auto_start'] == 'false'
     assert arguments('identify.launch.py')['use_sim_time'] == 'false'
-    for view in ('rviz', 'plotjuggler', 'foxglove'):
+    for view in ('plotjuggler', 'foxglove'):
         assert arguments('identify.launch.py')[view] == 'false'
     assert arguments('identify.launch.py')['namespace'] == ''
     assert arguments('simulation.launch.py')['namespace'] == ''
@@ -69,39 +69,6 @@ def stand_in(prefix: Path, package: str, executable: str) -> None:
     for path in (index, program):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(0o755)
-
-
-def test_rviz_shows_the_robot_and_the_one_of_the_preview(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for package, executable in (
-        ('robot_state_publisher', 'robot_state_publisher'),
-        ('tf2_ros', 'static_transform_publisher'),
-        ('rviz2', 'rviz2'),
-    ):
-        stand_in(tmp_path, package, executable)
-    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path), prepend=os.pathsep)
-    actions = view_actions('rviz', CONFIG / 'ur10.yaml', '/arm1')
-    nodes = {n.node_executable: n for n in actions}
-    context = LaunchContext()
-    for node in nodes.values():
-        node._perform_substitutions(context)
-    publisher, rviz = nodes['robot_state_publisher'], nodes['rviz2']
-    assert publisher.expanded_node_namespace == '/arm1/preview'
-    assert ('joint_states', '/arm1/excitation/preview') in publisher.expanded_remapping_rules
-    assert ('/robot_description', '/arm1/robot_description') in rviz.expanded_remapping_rules
-    words = [perform_substitutions(context, word) for word in rviz.cmd]
-    view, frame = words[words.index('-d') + 1], words[words.index('-f') + 1]
-    shown = yaml.safe_load(Path(view).read_text())['Visualization Manager']['Displays']
-    prefixes = {each['Name']: each.get('TF Prefix', '') for each in shown}
-    assert (frame, prefixes['Robot'], prefixes['Preview']) == ('base_link', '', 'preview')
-    assert f'preview/{frame}' in [
-        perform_substitutions(context, word) for word in nodes['static_transform_publisher'].cmd
-    ]
-    bare = tmp_path / 'bare.yaml'
-    bare.write_text('/**: {ros__parameters: {robot: {name: bare}}}')
-    with pytest.raises(RuntimeError, match='needs a description'):
-        view_actions('rviz', bare)
 
 
 def test_plotting_programs_get_a_layout_with_the_joints(
@@ -124,6 +91,10 @@ def test_plotting_programs_get_a_layout_with_the_joints(
     sentence = perform_substitutions(LaunchContext(), told.msg)
     layout = Path(sentence.split("'")[1])
     assert '"/my_controller/controller_state.error.positions[1]"' in layout.read_text()
+    bare = tmp_path / 'bare.yaml'
+    bare.write_text('/**: {ros__parameters: {robot: {name: bare}}}')
+    with pytest.raises(RuntimeError, match='needs a description'):
+        view_actions('plotjuggler', bare)
 
 
 def test_gazebo_goes_on_when_a_step_has_succeeded_and_ends_when_it_has_failed(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 import contextlib
 from pathlib import Path
 
-from live_session import Session
+from live_session import Nodes, Session
 import numpy as np
 import pytest
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
@@ -61,12 +61,12 @@ def set_gain(session: Session, name: str, value: float) -> None:
 
 @pytest.fixture(scope='session')
 def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Take the SCARA, with updates at 500 Hz to spare the processor, and a short excitation."""
+    """Take the SCARA, with updates at 250 Hz to spare the processor, and a short excitation."""
     values = yaml.safe_load(CONFIG.read_text())
     groups = values['/**']['ros__parameters']
     # No limit of time ends the search: it must find the same motion on every machine.
     groups['excitation'].update(
-        period=4.0, periods=2, order=3, starts=1, settle=0.2, timeout=PATIENCE
+        period=4.0, periods=2, order=3, starts=1, settle=0.2, timeout=PATIENCE, approach_speed=0.5
     )
     # A busy machine may hold up the simulated robot for longer than a real one is silent.
     groups['excitation']['stale_after'] = 2.0
@@ -75,7 +75,7 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folders=[str(tmp_path_factory.getbasetemp())], method='wls'
     )
     # Away from the start of the excitation: who listens late still hears of the approach.
-    groups['simulation'].update(update_rate=500.0, initial_positions=[0.2, -0.2])
+    groups['simulation'].update(update_rate=250.0, state_rate=250.0, initial_positions=[0.2, -0.2])
     path = tmp_path_factory.mktemp('config') / 'scara.yaml'
     path.write_text(yaml.safe_dump(values))
     return path
@@ -97,6 +97,24 @@ def trajectory(designed: Design, tmp_path_factory: pytest.TempPathFactory) -> Pa
 @pytest.fixture
 def session(config: Path, tmp_path: Path) -> Iterator[Session]:
     with Session(config, tmp_path) as session:
+        yield session
+
+
+@pytest.fixture(scope='module')
+def nodes(config: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
+    """Keep up what a module's sessions share: each starts what it lacks."""
+    nodes = Nodes(config, tmp_path_factory.mktemp('nodes'))
+    try:
+        yield nodes
+    finally:
+        codes = nodes.close()
+    assert codes.get('simulated_robot', 0) == 0
+
+
+@pytest.fixture
+def joined(nodes: Nodes, config: Path, tmp_path: Path) -> Iterator[Session]:
+    """Take part in the nodes of a module, with a client and a folder of its own."""
+    with Session(config, tmp_path, nodes=nodes) as session:
         yield session
 
 

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 import signal
 
-from live_session import child_of, dead
+from live_session import child_of, dead, Nodes
 import pytest
 from trajectory_msgs.msg import JointTrajectory
 from waiting import PATIENCE, wait_until
@@ -22,34 +22,33 @@ SIGNALS = {'INT': signal.SIGINT, 'TERM': signal.SIGTERM, 'KILL': signal.SIGKILL}
 
 
 @pytest.fixture
-def moving(config: Path, tmp_path: Path, trajectory: Path) -> Iterator[Session]:
-    """Start a session, and wait until the robot moves fast."""
-    with Session(config, tmp_path) as session:
-        session.start(
-            *('simulated_robot', 'excitation', 'recorder'),
-            simulated_robot=SLOW,
-            excitation={
-                'excitation.trajectory': str(trajectory),
-                'excitation.periods': LONG,
-                # It goes on when the recorder dies.
-                'excitation.require_recorder': False,
-            },
-            recorder={'recorder.folder': str(session.folder)},
-        )
-        session.robot.wait()
-        session.ready('excitation', 'recorder')
-        # The recorder must have found the excitation, or its bag begins late.
-        node = session.client.node
-        session.client.wait_for(
-            lambda: node.count_subscribers('excitation/state') > 1, what='the recorder listens'
-        )
-        session.client.call_trigger('excitation/start')
-        session.until('recorder', 'recording')
-        session.until('excitation', 'exciting')
-        session.robot.wait_moving()
-        yield session
-        codes = session.close()
-        assert codes['simulated_robot'] == 0
+def moving(joined: Session, nodes: Nodes, trajectory: Path) -> Iterator[Session]:
+    """Start a session, and wait until the robot moves fast; what does not die stays up."""
+    session = joined
+    session.start(
+        *('simulated_robot', 'excitation', 'recorder'),
+        simulated_robot=SLOW,
+        excitation={
+            'excitation.trajectory': str(trajectory),
+            'excitation.periods': LONG,
+            # It goes on when the recorder dies.
+            'excitation.require_recorder': False,
+        },
+        recorder={'recorder.folder': str(nodes.folder)},
+    )
+    session.robot.wait()
+    session.ready('excitation', 'recorder')
+    # The recorder must have found the excitation, or its bag begins late.
+    node = session.client.node
+    session.client.wait_for(
+        lambda: node.count_subscribers('excitation/state') > 1, what='the recorder listens'
+    )
+    session.client.call_trigger('excitation/start')
+    session.until('recorder', 'recording')
+    session.until('excitation', 'exciting')
+    session.robot.wait_moving()
+    yield session
+    session.end_motion()
 
 
 def bag_of(session: Session) -> Path:
@@ -155,7 +154,8 @@ def test_bag_is_readable_when_the_recorder_goes(name: str, moving: Session):
 
 
 @pytest.mark.parametrize('name', ['INT', 'KILL'])
-def test_identification_ends_at_once(name: str, session: Session):
+def test_identification_ends_at_once(name: str, joined: Session):
+    session = joined
     session.start('identification')
     session.ready('identification')
     process = session.process('identification')

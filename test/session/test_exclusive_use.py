@@ -1,6 +1,7 @@
 """Only one client moves the robot: other sessions and goals are noticed before and meanwhile."""
 
 from collections.abc import Iterator
+import contextlib
 from pathlib import Path
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from loopback import loopback_environment
 import pytest
 from std_srvs.srv import Trigger
-from waiting import wait_until
+from waiting import PATIENCE, wait_until
 
 from robotid_ros.core.excitation.trajectory import point_to_point
 from robotid_ros.nodes.common.messages import values_of
@@ -50,6 +51,12 @@ class Second:
     @property
     def seen(self) -> list[str]:
         return [values_of(state)['state'] for state in self.states]
+
+
+@pytest.fixture
+def session(joined: Session) -> Iterator[Session]:
+    yield joined
+    joined.end_motion()
 
 
 @pytest.fixture
@@ -105,8 +112,9 @@ def test_two_sessions_that_begin_at_once_leave_one_motion_at_most(ready: Session
     wait_until(lambda: failed() == 2 or (failed() and excites()), 'one ends', ready.describe)
 
 
-def send(session: Session, duration: float) -> uuid.UUID:
-    """Let another client send a slow motion from where the robot is."""
+@contextlib.contextmanager
+def other_goal(session: Session, duration: float) -> Iterator[uuid.UUID]:
+    """Let another client send a slow motion from where the robot is, and cancel it at the end."""
     here = session.robot.positions[-1]
     points = point_to_point(('joint_1', 'joint_2'), here, here + 1.0, [1.0 / duration] * 2, [9, 9])
     action = TrajectoryClient(session.client.node, '/arm_controller', 120.0)
@@ -114,21 +122,22 @@ def send(session: Session, duration: float) -> uuid.UUID:
     goal_id = uuid.uuid4()
     goal = action.send(goal_id, points, [0.0] * 2, [0.0] * 2, 10.0)
     session.client.wait_for(goal.accepted, what='the other goal is accepted')
-    return goal_id
+    yield goal_id
+    assert action.cancel(goal_id, PATIENCE)
 
 
 def test_no_session_begins_while_a_goal_of_another_client_runs(ready: Session):
-    goal_id = send(ready, 100.0)
-    ready.client.call_trigger('excitation/start')
-    assert f'goal {goal_id} of another client' in ready.until('excitation', 'failed')
-    assert 'approaching' not in ready.client.states('excitation')
-    # Nobody has ended it.
-    ready.robot.wait_moving(0.005)
+    with other_goal(ready, 100.0) as goal_id:
+        ready.client.call_trigger('excitation/start')
+        assert f'goal {goal_id} of another client' in ready.until('excitation', 'failed')
+        assert 'approaching' not in ready.client.states('excitation')
+        # Nobody has ended it.
+        ready.robot.wait_moving(0.005)
 
 
 def test_a_goal_of_another_client_ends_the_session_by_name(ready: Session):
     ready.client.call_trigger('excitation/start')
     ready.until('excitation', 'exciting')
     ready.robot.wait_moving()
-    goal_id = send(ready, 100.0)
-    assert f'goal {goal_id} of another client' in ready.until('excitation', 'failed')
+    with other_goal(ready, 100.0) as goal_id:
+        assert f'goal {goal_id} of another client' in ready.until('excitation', 'failed')

@@ -1,6 +1,10 @@
 """Whatever breaks while the robot moves, the session says what, and the robot is stopped."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
 from controller_manager_msgs.srv import ListControllers
+from live_session import Nodes
 import pytest
 
 from .conftest import LONG, Session, SLOW
@@ -22,9 +26,16 @@ FAULTS = {
 NEVER = 1e6
 
 
+@pytest.fixture
+def robots(joined: Session, nodes: Nodes) -> Iterator[Session]:
+    """One robot after another, for one and the same excitation."""
+    yield joined
+    nodes.processes.stop(('simulated_robot',))
+
+
 @pytest.mark.parametrize('fault', FAULTS)
-def test_fault_stops_the_motion(fault: str, session: Session, trajectory):
-    says, visible = FAULTS[fault]
+def test_fault_stops_the_motion(fault: str, robots: Session, trajectory: Path):
+    session, (says, visible) = robots, FAULTS[fault]
     session.start(
         *('simulated_robot', 'excitation'),
         simulated_robot={**SLOW, 'simulation.fault.kind': fault, 'simulation.fault.time': NEVER},
@@ -45,7 +56,7 @@ def test_fault_stops_the_motion(fault: str, session: Session, trajectory):
 
 @pytest.mark.parametrize('deactivates', [False, True])
 def test_a_controller_that_cannot_hold_the_arm_is_deactivated(
-    deactivates: bool, session: Session, trajectory
+    deactivates: bool, session: Session, trajectory: Path
 ):
     fault = {'simulation.fault.kind': 'frozen_joint', 'simulation.fault.time': NEVER}
     session.start(
@@ -70,7 +81,7 @@ def test_a_controller_that_cannot_hold_the_arm_is_deactivated(
     assert states['arm_controller'] == ('inactive' if deactivates else 'active')
 
 
-def test_a_joint_a_little_beyond_its_limit_is_led_back_inside(session: Session, trajectory):
+def test_a_joint_a_little_beyond_its_limit_is_led_back_inside(session: Session, trajectory: Path):
     limit = 2.4994
     session.start(
         *('simulated_robot', 'excitation'),

@@ -11,6 +11,7 @@ import threading
 from builtin_interfaces.msg import Duration
 from control_msgs.action import FollowJointTrajectory
 from diagnostic_msgs.msg import DiagnosticStatus
+from live_session import Nodes
 from mcap.reader import make_reader
 import numpy as np
 import pytest
@@ -110,8 +111,15 @@ def excitation(session: Session) -> Iterator[Excitation]:
         yield excitation
 
 
+@pytest.fixture
+def session(joined: Session, nodes: Nodes) -> Iterator[Session]:
+    """Give each test a recorder of its own beside one robot."""
+    yield joined
+    nodes.processes.stop(('recorder',))
+
+
 def start(session: Session, **settings: str) -> None:
-    """Start robot and recorder."""
+    """Start the recorder, and the robot where there is none yet."""
     values = {'folder': str(session.folder), **settings}
     parameters = {f'recorder.{name}': value for name, value in values.items()}
     session.start('simulated_robot', 'recorder', recorder=parameters)

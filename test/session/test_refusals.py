@@ -4,6 +4,7 @@ from collections.abc import Iterator
 import dataclasses
 from pathlib import Path
 
+from live_session import Nodes
 import numpy as np
 import pytest
 import rclpy
@@ -18,6 +19,13 @@ from robotid_ros.files.trajectory_file import write_design
 from .conftest import Session
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+
+@pytest.fixture
+def session(joined: Session, nodes: Nodes) -> Iterator[Session]:
+    """Give each test an excitation of its own beside one robot."""
+    yield joined
+    nodes.processes.stop(('excitation',))
 
 
 def refusal(session: Session, trajectory: Path, **settings: object) -> str:

@@ -6,6 +6,7 @@ import signal
 import threading
 
 from diagnostic_msgs.msg import DiagnosticStatus
+from live_session import Nodes
 import pytest
 
 from robotid_ros.nodes.common.messages import status, values_of
@@ -42,6 +43,13 @@ class Recorder:
     def close(self) -> None:
         self.end.set()
         self._thread.join()
+
+
+@pytest.fixture
+def session(joined: Session, nodes: Nodes) -> Iterator[Session]:
+    """Give each test an excitation of its own beside one robot."""
+    yield joined
+    nodes.processes.stop(('excitation', 'recorder'))
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from rcl_interfaces.srv import GetParameters
 from session_client import SessionClient
 from waiting import log_to, PATIENCE, tails, wait_until
 
+from robotid_ros.core.finding_codes import select
 from robotid_ros.files.bags.opening import open_bag
 from robotid_ros.files.results_file import read_results
 from robotid_ros.nodes.demo.node_processes import claim_domain, NodeProcesses, release_domain
@@ -20,6 +21,8 @@ pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 # Coulomb friction of the joints [N·m]: what tells one robot from the other.
 COULOMB = {'arm1': [0.78, 0.145], 'arm2': [1.56, 0.29]}
+# Reports no efforts, as in Gazebo: the commands of its controller are taken.
+WITHOUT_EFFORTS = 'arm2'
 NODES = ('simulated_robot', 'excitation', 'recorder', 'identification')
 # Eight processes on a busy machine hold each other up: half as fast, each robot by its own clock.
 SLOW = {'simulation.real_time_factor': 0.5}
@@ -48,7 +51,11 @@ class Arm:
         self.client = SessionClient(domain, {GAINS: GetParameters}, f'/{name}')
         self.graph: dict[str, set[tuple[str, str]]] = {}
         parameters = {
-            'simulated_robot': {**SLOW, 'simulation.coulomb': COULOMB[name]},
+            'simulated_robot': {
+                **SLOW,
+                'simulation.coulomb': COULOMB[name],
+                'simulation.report_effort': name != WITHOUT_EFFORTS,
+            },
             'excitation': {'excitation.trajectory': str(trajectory)},
             'recorder': {'recorder.folder': str(self.folder)},
             'identification': {'recorder.folder': str(self.folder)},
@@ -97,12 +104,10 @@ class Arm:
         self.client.close()
 
 
-@pytest.fixture(scope='module')
-def arms(
-    config: Path, trajectory: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[list[Arm]]:
+@pytest.fixture
+def arms(config: Path, trajectory: Path, tmp_path: Path) -> Iterator[list[Arm]]:
     """Run two sessions side by side to their ends."""
-    folder, domain = tmp_path_factory.mktemp('arms'), claim_domain()
+    folder, domain = tmp_path, claim_domain()
     log_to(folder / 'log')
     with pytest.MonkeyPatch.context() as patch:
         for name, value in loopback_environment(domain).items():
@@ -126,16 +131,28 @@ def arms(
             release_domain(domain)
 
 
-def test_each_session_finds_its_own_robot(arms: list[Arm]):
+def test_two_sessions_never_meet(arms: list[Arm]):
+    check_each_session_finds_its_own_robot(arms)
+    check_each_bag_holds_its_own_robot(arms)
+    check_the_graph_is_what_the_security_policy_allows(arms)
+    check_gains_are_set_on_one_robot_alone(arms)
+    check_one_session_is_not_stopped_by_the_other(arms)
+
+
+def check_each_session_finds_its_own_robot(arms: list[Arm]) -> None:
     for arm in arms:
         folder = Path(arm.client.value('identification', 'folder'))
         assert folder.is_relative_to(arm.folder)
-        found = {entry.name: entry.value for entry in read_results(folder).base}
+        results = read_results(folder)
+        found = {entry.name: entry.value for entry in results.base}
         # One robot's friction is twice the other's.
         assert [found['Fc1'], found['Fc2']] == pytest.approx(COULOMB[arm.name], rel=0.05)
+        commanded = bool(select(results.findings, 'commands_as_efforts'))
+        assert commanded == (arm.name == WITHOUT_EFFORTS)
+        assert max(row.moving for row in results.validation) < 0.03
 
 
-def test_each_bag_holds_its_own_robot(arms: list[Arm]):
+def check_each_bag_holds_its_own_robot(arms: list[Arm]) -> None:
     for arm in arms:
         path = Path(arm.client.latest['recorder/bag'].data)
         assert path.parent == arm.folder
@@ -145,11 +162,31 @@ def test_each_bag_holds_its_own_robot(arms: list[Arm]):
         assert not [t for t in topics - {'/recorder/session'} if not t.startswith(f'/{arm.name}/')]
 
 
-def test_the_graph_is_what_the_security_policy_allows(arms: list[Arm]):
+def check_the_graph_is_what_the_security_policy_allows(arms: list[Arm]) -> None:
     for node, used in arms[0].graph.items():
         assert len(used) > 10
         allowed = permissions(PROCESSES.get(node, node), f'/{arms[0].name}')
         assert not [(way, name) for way, name in used if not is_allowed(allowed, way, name)], node
+
+
+def check_gains_are_set_on_one_robot_alone(arms: list[Arm]) -> None:
+    first, second = arms
+    before = second.gains()
+    assert first.gains() == before
+    first.client.call_trigger('identification/update_controller', PATIENCE)
+    assert first.gains() != before
+    assert second.gains() == before
+
+
+def check_one_session_is_not_stopped_by_the_other(arms: list[Arm]) -> None:
+    first, second = arms
+    second.client.call_trigger('excitation/start', PATIENCE)
+    second.wait('excitation', 'approaching', 'exciting')
+    first.client.call_trigger('excitation/stop', PATIENCE)
+    second.wait('excitation', 'exciting')
+    second.client.call_trigger('excitation/stop', PATIENCE)
+    second.wait('excitation', 'failed')
+    assert first.client.state('excitation') == 'done'
 
 
 @pytest.mark.parametrize(
@@ -188,23 +225,3 @@ def permissions(process: str, namespace: str = '') -> list[tuple[str, str]]:
 
 def is_allowed(allowed: list[tuple[str, str]], way: str, name: str) -> bool:
     return any(way == kind and fnmatchcase(name, pattern) for kind, pattern in allowed)
-
-
-def test_gains_are_set_on_one_robot_alone(arms: list[Arm]):
-    first, second = arms
-    before = second.gains()
-    assert first.gains() == before
-    first.client.call_trigger('identification/update_controller', PATIENCE)
-    assert first.gains() != before
-    assert second.gains() == before
-
-
-def test_one_session_is_not_stopped_by_the_other(arms: list[Arm]):
-    first, second = arms
-    second.client.call_trigger('excitation/start', PATIENCE)
-    second.wait('excitation', 'approaching', 'exciting')
-    first.client.call_trigger('excitation/stop', PATIENCE)
-    second.wait('excitation', 'exciting')
-    second.client.call_trigger('excitation/stop', PATIENCE)
-    second.wait('excitation', 'failed')
-    assert first.client.state('excitation') == 'done'

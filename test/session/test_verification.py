@@ -18,10 +18,16 @@ pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 JOINTS = ('joint_1', 'joint_2')
 TOPIC = 'excitation/verification'
+# Gains whose loops have the margins at 250 Hz that those of the configuration have at 500 Hz.
+SOFT = {
+    f'simulation.gains.{joint}.{name}': value
+    for joint, gains in (('joint_1', {'p': 850.0, 'd': 112.5}), ('joint_2', {'p': 55.0, 'd': 3.7}))
+    for name, value in gains.items()
+}
 
 
 @pytest.fixture
-def session(config: Path, tmp_path: Path) -> Iterator[Session]:
+def session_with_pages(config: Path, tmp_path: Path) -> Iterator[Session]:
     """Start processes that write the report again."""
     with Session(config, tmp_path, pages=True) as session:
         yield session
@@ -36,7 +42,7 @@ def start(session: Session, trajectory: Path, folder: Path, **settings: object) 
     """Start the robot, at twice real time, and who moves it."""
     session.start(
         *('simulated_robot', 'excitation'),
-        simulated_robot={'simulation.real_time_factor': 2.0},
+        simulated_robot={'simulation.real_time_factor': 2.0, **SOFT},
         excitation={
             'excitation.trajectory': str(trajectory),
             'excitation.verification.results': str(folder),
@@ -73,9 +79,9 @@ def gains(session: Session) -> list[float]:
 
 
 def test_the_robot_itself_says_what_was_identified(
-    session: Session, trajectory: Path, folder: Path
+    session_with_pages: Session, trajectory: Path, folder: Path
 ):
-    client = session.client
+    session, client = session_with_pages, session_with_pages.client
     session.start('recorder', recorder={'recorder.folder': str(session.folder / 'recordings')})
     # Half the gains: worse, which a simulation knows, and not kept.
     start(
@@ -175,4 +181,4 @@ def test_a_controller_without_efforts_is_verified_by_prediction(
     assert found is not None
     assert (found.tracking, set(found.series)) == ((), {'present'})
     assert max(row.relative for row in found.efforts) < 0.05
-    assert 'takes no efforts' in (folder / REPORT).read_text()
+    assert 'takes no efforts' in found.reason

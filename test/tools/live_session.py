@@ -134,34 +134,71 @@ class PatientClient(SessionClient):
             raise AssertionError(f'{error}\n{self._describe()}') from error
 
 
-class Session:
-    """Processes, a client and a robot to watch; results have no page but with `pages`."""
+class Nodes:
+    """
+    Processes in a domain of their own, for one `Session` or for several, one after the other.
+
+    Results have no page but with `pages`.
+    """
 
     def __init__(self, config: Path, folder: Path, *, pages: bool = False):
-        self.folder = folder
-        self.domain = claim_domain()
-        self._logs = folder / f'log_{self.domain}'
-        log_to(self._logs)
+        self.folder, self.domain = folder, claim_domain()
+        self.logs = folder / f'log_{self.domain}'
+        self.enter()
         environment = loopback_environment(self.domain)
-        os.environ.update(environment)
         further = {} if pages else without_pages()
         self.processes = NodeProcesses(config, self.domain, environment=environment | further)
+
+    def enter(self) -> None:
+        """Let this process be in the domain, too."""
+        log_to(self.logs)
+        os.environ.update(loopback_environment(self.domain))
+
+    def close(self) -> dict[str, int]:
+        """End all; return exit codes by name."""
+        codes = self.processes.stop()
+        release_domain(self.domain)
+        return codes
+
+
+class Session:
+    """A client and a robot to watch; `nodes` that are given outlive it, else it has its own."""
+
+    def __init__(
+        self, config: Path, folder: Path, *, pages: bool = False, nodes: Nodes | None = None
+    ):
+        self.folder, self._shares = folder, nodes is not None
+        self._nodes = nodes or Nodes(config, folder, pages=pages)
+        self._nodes.enter()
+        self.domain, self.processes = self._nodes.domain, self._nodes.processes
         self.client = PatientClient(self.domain, self.describe)
         # After the client: whoever sends it joint states knows its services.
         self.robot = Robot(self.client, self.describe)
 
     def start(self, *names: str, **parameters: dict[str, object]) -> None:
-        """Start nodes; parameters by node. A session waits for a recorder started beside it."""
+        """
+        Start nodes that do not run; parameters by node.
+
+        A session waits for a recorder started beside it.
+        """
         waits = {'excitation': {'excitation.require_recorder': 'recorder' in names}}
         for name in names:
-            self.processes.start(name, waits.get(name, {}) | parameters.get(name, {}))
+            if not self.runs(name):
+                self.processes.start(name, waits.get(name, {}) | parameters.get(name, {}))
+
+    def runs(self, name: str) -> bool:
+        """Whether a node was started and has not ended."""
+        running = self.processes.running
+        return name in running and running[name].poll() is None
 
     def ready(self, *nodes: str) -> None:
-        """Wait until nodes have said something."""
+        """Wait until nodes have said something; it is no news of this session."""
         for node in nodes:
             self.client.wait_for(
                 lambda n=node: self.client.state(n) != '', what=f'{node} says something'
             )
+            if self._shares:
+                self.client.forget(f'{node}/state')
 
     def until(self, node: str, *states: str) -> str:
         """Wait until a node is in one of these states; return its sentence."""
@@ -172,6 +209,13 @@ class Session:
         assert self.client.state(node) in states, self.describe()
         return self.client.message(node)
 
+    def end_motion(self) -> None:
+        """End the motion that a test has left, where there is one: others come after it."""
+        moves = self.client.state('excitation') not in ('', 'idle', 'done', 'failed')
+        if self.runs('excitation') and moves:
+            self.client.call_trigger('excitation/stop')
+            self.until('excitation', 'failed')
+
     def describe(self) -> str:
         """Say all that is known, for a test that fails."""
         client, robot = self.client, self.robot
@@ -179,16 +223,16 @@ class Session:
         for node in ('excitation', 'recorder', 'identification'):
             lines.append(f'{node}: {client.states(node)}, {client.message(node)!r}')
         codes = {name: process.poll() for name, process in self.processes.running.items()}
-        return '\n'.join([*lines, f'exit codes: {codes}', tails(self._logs)])
+        return '\n'.join([*lines, f'exit codes: {codes}', tails(self._nodes.logs)])
 
     def process(self, name: str) -> 'subprocess.Popen[bytes]':
         return self.processes.running[name]
 
     def close(self) -> dict[str, int]:
-        codes = self.processes.stop()
+        """End the processes that are its own; return exit codes by name."""
+        codes = {} if self._shares else self._nodes.close()
         self.robot.close()
         self.client.close()
-        release_domain(self.domain)
         return codes
 
     def __enter__(self) -> 'Session':

@@ -25,7 +25,6 @@ LATCHED_TOPICS: dict[str, type] = {
     'recorder/bag': String,
     'identification/state': DiagnosticStatus,
     'identification/parameters': DiagnosticArray,
-    'identification/convergence': DiagnosticArray,
     'identification/robot_description': String,
     'identification/validation/summary': DiagnosticArray,
     'identification/proposed_gains': DiagnosticArray,
@@ -107,6 +106,11 @@ class SessionClient:
         client = self._client(service_type, service)
         wait_until(client.service_is_ready, timeout, what=f"nobody serves '{service}'")
         return result_of(client.call_async(request), timeout, service)
+
+    def forget(self, topic: str) -> None:
+        """Forget what was said on a topic so far."""
+        self.latest.pop(topic, None)
+        self.history[topic].clear()
 
     def close(self) -> None:
         """Leave the graph."""

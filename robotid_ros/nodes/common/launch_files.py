@@ -18,18 +18,16 @@ from launch.actions import (
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
-from launch_ros.parameter_descriptions import Parameter, ParameterValue
+from launch_ros.parameter_descriptions import Parameter
 
 from ...core.model import build_robot
-from ...core.model.urdf_parsing import root_link
 from ...exceptions import RobotIdError
 from ...files.atomic import write_text
-from ...files.configuration import Configuration, load, read_urdf, resolve
+from ...files.configuration import Configuration, load, read_urdf
 from ...files.view_layouts import foxglove_layout, normal_namespace, plotjuggler_layout
 
 # Whose keys a process has, where security is enabled: see docs/security.md.
 ENCLAVE = 'ROS_SECURITY_ENCLAVE_OVERRIDE'
-RVIZ_VIEW = 'package://robotid_ros/config/views/session.rviz'
 # The bridge to Foxglove listens to this machine alone, and nobody publishes, sets parameters or
 # calls a service through it. It keeps a whole validation, which is published at once.
 FOXGLOVE = {
@@ -38,10 +36,8 @@ FOXGLOVE = {
     'capabilities': ['connectionGraph'],
     'max_qos_depth': 20000,
 }
-RVIZ_TOPICS = ('/robot_description', '/preview/robot_description', '/excitation/workspace')
 # Programs of each view, by package, and what Debian packages of ROS 2 they come in.
 PROGRAMS = {
-    'rviz': ('rviz2', 'rviz2'),
     'plotjuggler': ('plotjuggler', 'plotjuggler-ros'),
     'foxglove': ('foxglove_bridge', 'foxglove-bridge'),
 }
@@ -169,31 +165,6 @@ def check_installed(kind: str) -> None:
         ) from None
 
 
-def _rviz(configuration: Configuration, urdf: str, place: str) -> list[Action]:
-    """Show the robot, and beside it the one that `excitation/show` moves."""
-    root, description = root_link(urdf), ParameterValue(urdf, value_type=str)
-    return [
-        Node(
-            package='robot_state_publisher',
-            executable='robot_state_publisher',
-            namespace=f'{place}/preview',
-            parameters=[{'robot_description': description, 'frame_prefix': 'preview/'}],
-            remappings=[('joint_states', f'{place}/excitation/preview')],
-        ),
-        Node(
-            package='tf2_ros',
-            executable='static_transform_publisher',
-            arguments=['--frame-id', root, '--child-frame-id', f'preview/{root}'],
-        ),
-        Node(
-            package='rviz2',
-            executable='rviz2',
-            arguments=['-d', str(resolve(RVIZ_VIEW)), '-f', root],
-            remappings=[(name, f'{place}{name}') for name in RVIZ_TOPICS],
-        ),
-    ]
-
-
 def _plotjuggler(configuration: Configuration, urdf: str, place: str) -> list[Action]:
     """Plot motion and efforts, measured and predicted, while they are published."""
     robot = build_robot(urdf, configuration.robot)
@@ -222,4 +193,4 @@ def _write(text: str, name: str, *of: str) -> Path:
     return write_text(home / '_'.join([*words, name]), text)
 
 
-VIEWS = {'rviz': _rviz, 'plotjuggler': _plotjuggler, 'foxglove': _foxglove}
+VIEWS = {'plotjuggler': _plotjuggler, 'foxglove': _foxglove}

@@ -12,15 +12,11 @@ import uuid
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from std_msgs.msg import String
 from std_srvs.srv import Trigger
-from visualization_msgs.msg import MarkerArray
 
 from ...core.excitation.settings import payload_settings
 from ...core.model import Robot
-from ...core.model.urdf_parsing import root_link
 from ...exceptions import RobotIdError, SilentRobotError, TrajectoryError
-from ...files.configuration import read_urdf
 from ...node_settings import ExcitationNodeSettings
 from ..common import runtime
 from ..common.messages import format_seconds, one_line, State, values_of
@@ -31,7 +27,6 @@ from .session_design import check_design, SessionDesign
 from .supervisor import SessionContext
 from .trajectory_goal import TrajectoryClient
 from .verifications import KINDS, Verifications
-from .views import Preview, workspace_markers
 
 # How often a state in which the robot moves is repeated, waits included [s].
 HEARTBEAT_PERIOD = 0.1
@@ -66,13 +61,10 @@ class Excitation(WorkerNode):
         self.create_subscription(
             DiagnosticStatus, 'identification/progress', self._on_progress, LATCHED
         )
-        self._workspace = self.create_publisher(MarkerArray, '~/workspace', LATCHED)
-        self._workspace_frame = ''
         self.subscribe_description()
         name, timeout = self.settings.controller, self.settings.timeout
         self._controller = TrajectoryClient(self, name, timeout)
         group = MutuallyExclusiveCallbackGroup()
-        self._preview = Preview(self, group)
         self._rehearsals = Rehearsals(self, self._controller)
         self._verifications = Verifications(self)
         jobs = {
@@ -87,32 +79,13 @@ class Excitation(WorkerNode):
             own, callback = MutuallyExclusiveCallbackGroup(), partial(self._on_job, job, what)
             queue = {'qos_profile': SERVICE_QUEUE, 'callback_group': own}
             self.create_service(Trigger, f'~/{name}', callback, **queue)
-        for name, work in (('stop', self._stop_all), ('show', self._show)):
-            serve(self, name, work, qos_profile=SERVICE_QUEUE, callback_group=group)
+        serve(self, 'stop', self._stop_all, qos_profile=SERVICE_QUEUE, callback_group=group)
         self._moving: tuple[str, str, dict[str, Any]] | None = None
         self._publish_lock = threading.Lock()
         self.create_timer(HEARTBEAT_PERIOD, self._on_timer, group, clock=STEADY)
         self._publish_session_state(State.IDLE, 'call ~/start', {})
-        self._show_workspace()
         if self.settings.auto_start:
             self._start_job(self._run_session)
-
-    def on_description(self, message: String) -> None:
-        """Show the workspace, too."""
-        super().on_description(message)
-        if not self.configuration.robot.urdf:
-            self._show_workspace(message.data)
-
-    def _show_workspace(self, urdf: str | None = None) -> None:
-        """Show where the robot may go, as soon as its base is known."""
-        try:
-            urdf = urdf or read_urdf(self.configuration)
-            frame = root_link(urdf) if urdf else ''
-            if frame != self._workspace_frame:
-                self._workspace_frame = frame
-                self._workspace.publish(workspace_markers(self.settings.workspace, frame))
-        except RobotIdError as error:
-            self.get_logger().warning(f'~/workspace is not shown: {one_line(error)}')
 
     async def _on_job(
         self, job: Job, what: str, _: Trigger.Request, response: Trigger.Response
@@ -129,15 +102,7 @@ class Excitation(WorkerNode):
     def _stop_all(self) -> str:
         busy = self.busy
         self._stop.set()
-        idle = 'the preview was stopped' if self._preview.stop() else 'nothing was running'
-        return 'stopping: see ~/state' if busy else idle
-
-    def _show(self) -> str:
-        plan = self._design.plan
-        if self.busy or plan is None:
-            what = 'busy: call ~/stop' if self.busy else 'no trajectory: call ~/design'
-            raise TrajectoryError(f'{what} first')
-        return f'see ~/preview for {self._preview.play(plan, self.settings.rate):g} s'
+        return 'stopping: see ~/state' if busy else 'nothing was running'
 
     def _start_job(self, job: Job, answer: Callable[[str], None] = lambda _: None) -> bool:
         """Start a job in the worker thread unless one runs; its `answer` is why not, or ''."""
@@ -147,7 +112,6 @@ class Excitation(WorkerNode):
             self.busy = True
             self._session = uuid.uuid4().hex
             self._stop.clear()
-            self._preview.stop()
             self.start_worker(self._run_job, job, answer)
             return True
 

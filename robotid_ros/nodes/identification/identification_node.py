@@ -26,7 +26,6 @@ from .live_topics import DriftTopics, ExternalEffortTopics, LivePrediction
 from .payload_service import PayloadService
 from .progress import ProgressTopic
 from .result_messages import (
-    convergence_message,
     effort_message,
     effort_messages,
     gains_message,
@@ -67,7 +66,6 @@ class IdentificationNode(WorkerNode):
         self._base_parameters = latched(DiagnosticArray, 'parameters')
         self._identified = latched(String, 'robot_description')
         self._summary = latched(DiagnosticArray, 'validation/summary')
-        self._convergence = latched(DiagnosticArray, 'convergence')
         self._gains = latched(DiagnosticArray, 'proposed_gains')
         self._measured = self.create_publisher(JointState, '~/validation/measured', SERIES_QOS)
         self._predicted = self.create_publisher(JointState, '~/validation/predicted', SERIES_QOS)
@@ -169,8 +167,6 @@ class IdentificationNode(WorkerNode):
         self._outcome = outcome
         self._payloads.note_results(bag, str(outcome.folder))
         self._base_parameters.publish(parameters_message(results, now))
-        if results.history:
-            self._convergence.publish(convergence_message(results, now))
         self._identified.publish(String(data=outcome.urdf))
         self._summary.publish(summary_message(results, now))
         series = results.torques.get('validation')

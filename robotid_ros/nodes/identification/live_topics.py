@@ -84,7 +84,6 @@ class ExternalEffortTopics:
             )
         ]
         self._contacts = node.create_publisher(DiagnosticStatus, '~/contact', LATCHED)
-        self._thresholds = node.create_publisher(DiagnosticArray, '~/contact_thresholds', LATCHED)
         self._live: _Live | None = None
 
     def start(self, robot: Robot, outcome: IdentificationOutcome) -> None:
@@ -108,8 +107,6 @@ class ExternalEffortTopics:
             logger = self._node.get_logger()
             logger.warning(f'external efforts are not observed: {one_line(error)}')
             return
-        stamp = self._node.get_clock().now().to_msg()
-        self._thresholds.publish(thresholds_message(robot, thresholds, stamp))
         self._contacts.publish(contact_message(None))
         self._live = live
 
@@ -162,22 +159,6 @@ def contact_message(contact: Contact | None) -> DiagnosticStatus:
     }
     text = f'{"contact" if contact.present else "the last contact was"} at {contact.joint}'
     return status('contact', text, values, warn=contact.present)
-
-
-def thresholds_message(robot: Robot, thresholds: ContactThresholds, stamp: Any) -> DiagnosticArray:
-    """One status per joint: σ² = a + b·speed² + c·inertia², its factor, thresholds that follow."""
-    columns = (thresholds.factor, thresholds.lowest, thresholds.highest)
-    rows = np.vstack([thresholds.variance, *columns]).T.tolist()
-    statuses = []
-    for joint, slides, row in zip(robot.joints, robot.prismatic, rows, strict=True):
-        values = dict(zip(('a', 'b', 'c', 'factor', 'lowest', 'highest'), row, strict=True))
-        text = (
-            f'contact beyond {row[-2]:.3g} to {row[-1]:.3g} {"N" if slides else "N·m"} by speed '
-            'and posture, and what dry friction hides near standstill'
-        )
-        values['false_alarms_per_hour'] = thresholds.false_alarms
-        statuses.append(status(joint, text, values))
-    return status_array(stamp, statuses)
 
 
 # From one message of `~/drift` to the next [s].

@@ -1,13 +1,12 @@
 """What the arm carries in the last recording, against the arm without it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 import math
 from pathlib import Path
 import threading
-from typing import Any, NamedTuple, TYPE_CHECKING
+from typing import NamedTuple, TYPE_CHECKING
 
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import Inertia, InertiaStamped, Vector3
 import numpy as np
 from std_msgs.msg import Header
@@ -17,7 +16,7 @@ from ...exceptions import ConfigurationError, RecordingError
 from ...files.atomic import new_names
 from ...files.configuration import Configuration, read_urdf
 from ...node_settings import IdentificationNodeSettings
-from ..common.messages import format_value, log_findings, status, status_array
+from ..common.messages import log_findings
 from ..common.runtime import LATCHED, WorkerNode
 from ..common.worker_process import run_in_process
 
@@ -52,32 +51,6 @@ def inertia_message(payload: 'Payload', link: str, stamp: Time) -> InertiaStampe
     names = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
     inertia = Inertia(m=m, com=Vector3(x=x, y=y, z=z), **dict(zip(names, moments, strict=True)))
     return InertiaStamped(header=Header(stamp=stamp, frame_id=link), inertia=inertia)
-
-
-def payload_message(payload: 'Payload', link: str, stamp: Time) -> DiagnosticArray:
-    """One status each: body, parameters at the frame, makers' lines; 'value; σ; unit'."""
-    from ...core.payload.payload import CENTRAL, CENTRAL_UNITS
-    from ...files.export.makers import determined, maker_lines
-
-    def entries(*columns: Iterable[Any]) -> dict[str, str]:
-        return {
-            name: f'{format_value(float(value))}; {format_value(float(sigma))}; {unit}'
-            for name, value, sigma, unit in zip(*columns, strict=True)
-            if math.isfinite(sigma)
-        }
-
-    sigma = payload.central_sigma
-    lacking = [name for name, known in zip(CENTRAL, np.isfinite(sigma), strict=True) if not known]
-    said = f'not determined: {", ".join(lacking)}' if lacking else payload_sentence(payload)
-    at_frame = entries(payload.names, payload.value, payload.sigma, payload.units)
-    lines = {k: line for k, line in maker_lines(determined(payload)).items() if line is not None}
-    body, warn = entries(CENTRAL, payload.central, sigma, CENTRAL_UNITS), bool(lacking)
-    statuses = (
-        status('payload', said, body, warn=warn),
-        status('parameters', f'at {payload.frame}', at_frame, warn=warn),
-        status('lines', f"where {payload.frame} is the maker's flange frame", lines),
-    )
-    return status_array(stamp, statuses, link)
 
 
 def identify_payload_bag(
@@ -135,7 +108,6 @@ class PayloadService:
         self._first, self._reference = '', settings.payload.empty
         self._outcome: PayloadOutcome | None = None
         self._inertia = node.create_publisher(InertiaStamped, '~/payload', LATCHED)
-        self._parameters = node.create_publisher(DiagnosticArray, '~/payload/parameters', LATCHED)
 
     def note_recording(self, bag: str) -> None:
         """Compare with the first recording, where no other is set."""
@@ -168,10 +140,9 @@ class PayloadService:
         )
         self._outcome = outcome
         now = self._node.get_clock().now().to_msg()
-        payload, link = outcome.payload, outcome.link
-        if (message := inertia_message(payload, link, now)) is not None:
+        payload = outcome.payload
+        if (message := inertia_message(payload, outcome.link, now)) is not None:
             self._inertia.publish(message)
-        self._parameters.publish(payload_message(payload, link, now))
         log_findings(self._node.get_logger(), outcome.findings)
         sentence = f"{payload_sentence(payload)}, against '{self._reference}'"
         self._node.publish_state('done', sentence, {'file': outcome.path, 'bag': bag})

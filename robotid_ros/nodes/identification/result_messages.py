@@ -73,21 +73,6 @@ def parameters_message(results: Results, stamp: Time) -> DiagnosticArray:
     return status_array(stamp, (status(joint, title, values) for joint, values in groups.items()))
 
 
-def convergence_message(results: Results, stamp: Time) -> DiagnosticArray:
-    """One status per iteration: torque error, motion and parameters as in `parameters.yaml`."""
-    return status_array(
-        stamp,
-        (
-            status(
-                f'iteration {row["iteration"]:.0f}',
-                f'torque error {100.0 * row["torque_error"]:.2f} %',
-                dict(row),
-            )
-            for row in results.history
-        ),
-    )
-
-
 def summary_message(results: Results, stamp: Time) -> DiagnosticArray:
     """One status per joint: relative residual, R² and RMS, of validation and of identification."""
     fits = {row.joint: row for row in results.identification}

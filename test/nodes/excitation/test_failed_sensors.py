@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 import robotid_ros as rid
 from robotid_ros.exceptions import RobotStateError
@@ -32,9 +33,19 @@ def design():
     return read_design(DESIGN)
 
 
+@pytest.fixture(scope='module')
+def config(tmp_path_factory):
+    """Take one period of the excitation: all are the same motion."""
+    values = yaml.safe_load(CONFIG.read_text())
+    values['/**']['ros__parameters']['excitation']['periods'] = 1
+    path = tmp_path_factory.mktemp('config') / CONFIG.name
+    path.write_text(yaml.safe_dump(values))
+    return path
+
+
 @pytest.fixture(scope='module', params=CLEAN, ids=str)
-def recording(request, design):
-    return rid.simulate(CONFIG, design, **CLEAN[request.param])
+def recording(request, config, design):
+    return rid.simulate(config, design, **CLEAN[request.param])
 
 
 def supervise(recording, position, velocity):

@@ -12,6 +12,7 @@ from robotid_ros.files.configuration import from_mapping
 from robotid_ros.nodes.identification.bag_identification import identify_bag
 from robotid_ros.nodes.identification.identification_node import find_bag
 
+pytestmark = pytest.mark.usefixtures('without_bokeh')
 FINGER = """
 <link name="finger"><inertial><mass value="0.1"/>
 <inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>
@@ -20,7 +21,7 @@ FINGER = """
 </robot>"""
 
 
-def test_joints_that_the_log_lacks_are_locked_for_the_live_prediction_too(tmp_path):
+def test_joints_that_the_log_lacks_are_locked_and_earlier_results_stay(tmp_path):
     log = plant().recording
     rows = zip(log.time, log.position, log.effort, strict=True)
     bag = write_mcap(
@@ -29,12 +30,18 @@ def test_joints_that_the_log_lacks_are_locked_for_the_live_prediction_too(tmp_pa
     )
     urdf = URDF.replace('</robot>', FINGER)
     values = {'identification': {'model': 'plain'}}
-    found = identify_bag(str(bag), from_mapping(values), values, urdf, False, lambda _: None)
+    given = str(bag), from_mapping(values), values, urdf, False, lambda _: None
+    found = identify_bag(*given)
     assert found.results.joints == log.joints
     (lacking,) = select(found.results.findings, 'joints_not_recorded')
     assert lacking.joints == ('slide',) and lacking.values['positions'] == (0.01,)
     live = build_robot(found.source_urdf, found.robot_settings)
     assert live.joints == log.joints and live.p == len(found.standard)
+    # What was found before stays.
+    first = (found.folder / 'parameters.yaml').read_bytes()
+    again = identify_bag(*given)
+    assert again.folder.name == f'{found.folder.name}_2'
+    assert (found.folder / 'parameters.yaml').read_bytes() == first
 
 
 @pytest.mark.parametrize(
@@ -68,11 +75,6 @@ def test_a_session_that_was_cut_is_identified_only_when_asked_for(states, cut, t
         identify_bag(*given, False, lambda _: None)
     found = identify_bag(*given, True, lambda _: None)
     assert select(found.results.findings, 'session_cut')
-    # What was found before stays.
-    first = (found.folder / 'parameters.yaml').read_bytes()
-    again = identify_bag(*given, True, lambda _: None)
-    assert [found.folder.name, again.folder.name] == ['bag_identified', 'bag_identified_2']
-    assert (found.folder / 'parameters.yaml').read_bytes() == first
 
 
 def test_only_recordings_below_known_folders_are_found(tmp_path):
