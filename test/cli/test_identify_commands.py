@@ -197,6 +197,16 @@ def test_the_model_has_the_bodies_that_a_known_mass_shows(run, tmp_path, words):
         np.testing.assert_allclose(found.ipos, row[5], atol=1e-9)
         assert abs(scale['value'] - true) <= 3.0 * scale['sigma']
         assert row[0] != last or scale['value'] - 3.0 * scale['sigma'] > 1.0
+    # Draws have other bodies too, and a range of each; the table says so.
+    code, _, errors = run('export', tmp_path / 'out', '--format', 'ranges', '-o', tmp_path / 'r')
+    assert (code, errors) == (0, '')
+    table = parse_yaml((tmp_path / 'r/ranges.yaml').read_text(), '')
+    draws = np.load(tmp_path / 'r/draws.npz')
+    for row, scale in zip(chain, scales, strict=True):
+        mass = table['bodies'][f'{row[0]}_link']['mass']
+        assert mass['identified'] == pytest.approx(scale['value'] * row[4], rel=1e-9)
+        own = draws['mass'][:, list(draws['bodies']).index(f'{row[0]}_link')]
+        assert own.std() == pytest.approx(scale['sigma'] * row[4], rel=0.15)
 
 
 def test_two_arms_in_one_data_set(run, dataset, tmp_path):

@@ -29,6 +29,8 @@ DRAWS = 500
 QUANTILES = (0.05, 0.95)
 # Parameters of bodies; all others are of joints.
 BODIES = ('mass', 'center', 'moments')
+# Of servos, by the names of their fields.
+GAINS = {'kp': 'stiffness', 'kv': 'damping', 'bias': 'bias'}
 # Of bodies and of joints; of the joints, those that are rotary and those that are not.
 UNITS = {
     'mass': ('kg', 'kg'),
@@ -175,16 +177,15 @@ def _values(model: IdentifiedModel) -> dict[str, Any]:
         joints = [name for name in joints if name in model.servos]
     found = [principal_inertia(body.inertial) for body in bodies]
     driven = [parts.drives[name] for name in joints]
+    gains = {
+        key: np.array([getattr(model.servos[name], field) for name in joints])
+        for key, field in GAINS.items()
+        if model.servos
+    }
     if model.servos:
-        own = [model.servos[name] for name in joints]
-        servos = {
-            'kp': np.array([servo.stiffness for servo in own]),
-            'kv': np.array([servo.damping for servo in own]),
-            'bias': np.array([servo.bias for servo in own]),
-            'delay': np.array(own[0].delay),
-        }
+        gains['delay'] = np.array(model.servos[joints[0]].delay)
     else:
-        servos = {'damping': np.array([drive.damping for drive in driven])}
+        gains['damping'] = np.array([drive.damping for drive in driven])
     return {
         'names': {'bodies': [body.name for body in bodies], 'joints': joints},
         'mass': np.array([mass for mass, *_ in found]),
@@ -192,7 +193,7 @@ def _values(model: IdentifiedModel) -> dict[str, Any]:
         'moments': np.array([moments for _, _, moments, _ in found]),
         'axes': np.array([np.roll(quaternion(axes), 1) for *_, axes in found]),
         'armature': np.array([drive.inertia for drive in driven]),
-        **servos,
+        **gains,
         'frictionloss': np.array([drive.friction for drive in driven]),
     }
 

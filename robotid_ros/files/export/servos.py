@@ -14,7 +14,7 @@ from .identified_urdf import identified_urdf
 # Standard parameters that stand for those of a servo.
 STANDARD = {'armature': 'Ia', 'Fc': 'Fc', 'Fst': 'Fst', 'Fl': 'Fl'}
 # Least stiffness, limit and scale of bodies in a draw, over the identified one.
-LEAST = {'stiffness': 0.05, 'limit': 0.05, 'bodies': 0.05, 'bias': -np.inf}
+LEAST = {'stiffness': 0.05, 'limit': 0.05, 'bodies': 0.05}
 
 
 def servo_model(
@@ -80,8 +80,10 @@ def possible_servos(
     kept = np.array([name in found.determined for name in found.names], dtype=bool)
     covariance = found.covariance * np.outer(kept, kept)
     changes = rng.multivariate_normal(0.0 * found.value, covariance, count, method='eigh')
-    least = [LEAST.get(symbol, 0.0) for symbol, _ in found.names]
-    floor = np.where(np.isfinite(least), np.array(least) * np.abs(found.value), -np.inf)
+    floor = [
+        -np.inf if symbol == 'bias' else LEAST.get(symbol, 0.0) * value
+        for (symbol, _), value in zip(found.names, found.value, strict=True)
+    ]
     for change in (0.0 * found.value, *changes):
         values = np.maximum(found.value + change, floor).tolist()
         yield servo_model(model.robot, dict(zip(found.names, values, strict=True)))
