@@ -22,9 +22,8 @@ from ..files.export.export import FORMATS
 from . import shared_options as shared
 from .terminal import print_paragraph
 
-RANGES = 'ranges'
 # Formats of servos that were identified from commands.
-OF_SERVOS = ('mjcf', 'sdf', 'urdf', 'isaaclab', RANGES)
+OF_SERVOS = ('mjcf', 'sdf', 'urdf', 'isaaclab', 'ranges')
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,29 +42,21 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     from ..files.atomic import write_bytes
     from ..files.export.export import write
     from ..files.export.identified_model import read_identified_model
-    from ..files.results_file import read_results, results_folder
-    from ..files.servo_results import read_servos, servo_model, servo_ranges
+    from ..files.results_file import results_folder
+    from ..files.servo_results import read_servos
     from ..files.verdict_text import unusable_note
 
-    servos = read_servos(args.results)
-    if servos is not None and args.format not in OF_SERVOS:
+    model = read_servos(args.results) or read_identified_model(args.results)
+    if model.estimate is not None and args.format not in OF_SERVOS:
         raise ConfigurationError(
             f'servos from commands are exported as {", ".join(OF_SERVOS)}: choose one of these'
         )
-    model = (
-        read_identified_model(args.results)
-        if servos is None
-        else servo_model(servos.robot, servos.parameters)
-    )
     name = re.sub(r'[^\w.-]+', '_', model.robot.name).lstrip('.') or 'robot'
     beside = results_folder(args.results) / f'{name}{FORMATS[args.format].suffix}'
     output = Path(args.output) if args.output else beside
     shared.expect_new([output], args.force)
-    marked = '' if servos else unusable_note(read_results(args.results))
-    if servos is not None and args.format == RANGES:
-        files, notes = servo_ranges(servos)
-    else:
-        files, notes = write(args.format, model, folders=args.mesh_folder)
+    marked = '' if model.estimate else unusable_note(model.results)
+    files, notes = write(args.format, model, folders=args.mesh_folder)
     for path, content in files.items():
         write_bytes(output / path, content, overwrite=args.force)
 

@@ -71,28 +71,22 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     from ..files.configuration import from_mapping
     from ..files.export.identified_model import read_identified_model
     from ..files.rollouts import IDENTIFIED, rms, roll_out
-    from ..files.servo_results import read_servos, roll_out_servos
+    from ..files.servo_results import read_servos
 
     output = shared.page_beside(args.results, 'rollout', args.bag, args.output)
     shared.expect_new([output], args.force)
     draws, bound, share = max(args.draws, 0), 0.01 * args.bound, args.progress.share
-    servos = read_servos(args.results)
-    if servos is not None:
-        commands = _part(args, servos.robot, read_command_options(args))
-        name = servos.robot.name
-        args.progress.step('simulating')
-        found = roll_out_servos(servos, commands, draws=draws, bound=bound, progress=share)
-    else:
-        model = read_identified_model(args.results)
-        settings = from_mapping(model.results.settings).identification
-        log = without_delay(_part(args, model.robot), model.results, settings.signals.stamps)
-        assert isinstance(log, Recording)
-        name = model.results.robot
-        driven_by = '' if args.by == 'auto' else args.by
-        args.progress.step('simulating')
-        found = roll_out(
-            model, log, settings, draws=draws, bound=bound, driven_by=driven_by, progress=share
-        )
+    model = read_servos(args.results) or read_identified_model(args.results)
+    settings = from_mapping(model.results.settings).identification
+    options = read_command_options(args) if model.estimate else None
+    part = _part(args, model.robot, options)
+    log = part if options else without_delay(part, model.results, settings.signals.stamps)
+    assert isinstance(log, Recording)
+    name, driven_by = model.results.robot, '' if args.by == 'auto' else args.by
+    args.progress.step('simulating')
+    found = roll_out(
+        model, log, settings, draws=draws, bound=bound, driven_by=driven_by, progress=share
+    )
     args.progress.step('writing the page')
     text = _summary(found)
     subtitle = f'rollouts of {name or "the robot"} along {Path(args.bag).name}'
@@ -132,8 +126,7 @@ def _part(
 
 def _summary(found: 'Rollouts') -> str:
     """Say what drives the simulation, and for how long it holds."""
-    from ..files.rollouts import CONTROLLER, DESCRIBED, IDENTIFIED
-    from ..files.servo_results import AT_ONCE, SERVOS
+    from ..files.rollouts import AT_ONCE, CONTROLLER, DESCRIBED, IDENTIFIED, SERVOS
 
     last = float(found.time[-1])
     times = {}

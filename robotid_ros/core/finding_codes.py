@@ -407,6 +407,11 @@ F475 units_may_be_normalised warning: Positions and commands stay within -100 to
 F476 servo_gaps info: The log has {count} gaps or ends of episodes; {share:.0%} of its samples are
     between two that are too near to each other DO Record without losses, and episodes of several
     seconds WHY A stretch that is simulated does not reach over a gap.
+F477 servo_saturated info: Servos reach their torque limit: [[{joints} {limits:.3g}]] DO Command
+    slower motions too, which show stiffness and damping WHY A servo at its limit follows no gains.
+F478 commands_faster info: Commands come at {commands:.3g} Hz, positions at {positions:.3g} Hz DO
+    Record positions as often as commands are sent WHY What happens between two positions is not
+    seen; each command acts from its own stamp all the same.
 # F5: parameters
 F501 smaller_than_sigma info: Smaller than their σ: [[{parameters} (%σ {percent:.0f})]]; the motion
     does not tell them from zero WHY Such a parameter has an unknown sign; together they may still

@@ -3,37 +3,43 @@ Rollouts: exported robots in MuJoCo, driven as the recorded one was, beside what
 
 With the reference and the controller's gains the loop is closed by its law, over the whole
 recording. Else the measured efforts drive the robot, which sooner or later leaves its path: it
-starts anew every `WINDOW` seconds.
+starts anew every `WINDOW` seconds. Servos follow the recorded commands, with starts too.
 """
 
 from collections.abc import Callable, Mapping
 import dataclasses
 import itertools
 import math
+from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 import mujoco
+from mujoco import rollout
 import numpy as np
 
 from ..core.identification_settings import IdentificationSettings
 from ..core.model.base_parameters import base_parameters
 from ..core.model.robot import ElasticRobot, Robot
+from ..core.replay.commanded_logs import commanded_log
 from ..core.replay.replay_problem import make_open_loop_problem, make_replay_problem, ReplayProblem
+from ..core.replay.servo_simulation import Windows
 from ..core.signals.preparation import prepare
 from ..core.signals.recording import Recording
 from ..core.signals.samples import Samples
 from ..exceptions import ConfigurationError, ControllerError, RecordingError, UnknownNameError
 from .export.identified_model import IdentifiedModel
-from .export.mjcf import mjcf
-from .export.ranges import as_described, drawn
+from .export.mjcf import mjcf, TIMESTEP
+from .export.ranges import as_described, possible
 
-# Time between two starts of a robot that measured efforts drive [s].
-WINDOW = 1.0
+# Time between two starts of a robot that measured efforts drive, and of one whose servos hold it
+# near its path [s].
+WINDOW, SERVO_WINDOW = 1.0, 5.0
 # Quantiles of the draws between which a band is.
 QUANTILES = (0.05, 0.95)
 # What is simulated besides the draws, as tables and pages name it.
-DESCRIBED, IDENTIFIED = 'described', 'identified'
-CONTROLLER, EFFORTS = 'controller', 'efforts'
+# AT_ONCE follows its commands without servos.
+DESCRIBED, IDENTIFIED, AT_ONCE = 'described', 'identified', 'commands'
+CONTROLLER, EFFORTS, SERVOS = 'controller', 'efforts', 'servos'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +50,7 @@ class Rollouts:
     Attributes
     ----------
     robot : whose joints these are
-    driven_by : CONTROLLER or EFFORTS
+    driven_by : CONTROLLER, EFFORTS or SERVOS
     reason : why no controller drives it, where none was known; else ''
     time : (S,) since a start [s]
     travel : (n,) of the recorded joints [rad or m]
@@ -133,39 +139,102 @@ def roll_out(
     ------
     ConfigurationError : joints are elastic, or the results do not say how parameters vary
     ControllerError, RecordingError, UnknownNameError : the recording cannot be used, or lacks the
-        controller that is asked for
+        controller or the commands that are asked for
 
     """
     if isinstance(model.robot, ElasticRobot):
         raise ConfigurationError(
             'rollouts are of rigid joints, and this robot has springs: use robotid validate'
         )
-    robot = model.robot
-    samples = prepare(recording, robot, settings.signals)
-    problem, reason = _problem(model, recording, samples, settings, driven_by)
-    measured = _measured(problem, samples)
-    robots = filter(None, (as_described(model), model))
+    servos = model.estimate is not None
+    drive = (
+        _by_commands(model, recording)
+        if servos
+        else _by_torques(model, recording, settings, driven_by)
+    )
+    described = None if servos else as_described(model)
+    robots = itertools.chain(filter(None, (described,)), possible(model, draws))
     found = list[np.ndarray]()
-    for each in itertools.chain(robots, drawn(model, draws) if draws else ()):
-        error = simulated(each, problem) - measured
-        # By starts, (W, S, n); an end that is too short is left out.
-        window = problem.restart or len(error)
-        starts = len(error) // window
-        found.append(error[: starts * window].reshape(starts, window, -1))
+    for each in robots:
+        found.append(drive.simulated(each) - drive.measured)
         progress(min(len(found) / (2 + draws), 1.0))
     known = len(found) - draws
     errors = dict(zip((DESCRIBED, IDENTIFIED)[-known:], found[:known], strict=True))
-    first = errors[IDENTIFIED]
+    if drive.commanded is not None:
+        errors = {AT_ONCE: drive.commanded - drive.measured, **errors}
     return Rollouts(
-        robot,
-        EFFORTS if problem.restart else CONTROLLER,
-        reason,
-        np.arange(first.shape[1]) / problem.law.rate,
-        np.ptp(samples.q, axis=0),
+        model.robot,
+        drive.by,
+        drive.reason,
+        drive.time,
+        drive.travel,
         bound,
         errors,
-        np.array(found[known:]).reshape(draws, *first.shape),
+        np.array(found[known:]).reshape(draws, *drive.measured.shape),
     )
+
+
+class _Drive(NamedTuple):
+    """
+    What drives robots from W starts over S times.
+
+    Positions that were `measured` (W, S, n), that are `simulated`, and that were `commanded`.
+    """
+
+    by: str
+    reason: str
+    time: np.ndarray
+    travel: np.ndarray
+    measured: np.ndarray
+    simulated: Callable[[IdentifiedModel], np.ndarray]
+    commanded: np.ndarray | None = None
+
+
+def _by_commands(model: IdentifiedModel, recording: Recording) -> _Drive:
+    """Let servos follow the commands of a log."""
+    log, back = commanded_log(recording, model.robot), np.argsort(model.robot.order)
+    runs = log.runs()
+    size = min(round(SERVO_WINDOW / log.period) + 1, max(len(rows) for rows in runs))
+    rows = np.array([
+        own[start : start + size]
+        for own in runs for start in range(0, len(own) - size + 1, size - 1)
+    ])  # fmt: skip
+    start, since = log.time[rows[:, 0]], log.time[rows] - log.time[rows[:, :1]]
+    state = np.stack([values[rows[:, 0]] for values in log.smoothed[:2]], axis=1)
+    known, commands = np.ones(rows.shape, bool), ((log.command_time, log.command),)
+    number = np.zeros(len(rows), int)
+    windows = Windows(start, number, since, known, log.q[rows], state, commands)
+    index = np.round(since / TIMESTEP).astype(int)
+
+    def simulated(each: IdentifiedModel) -> np.ndarray:
+        """Return positions of servos; the mean command of a step, as delays are not whole ones."""
+        delay = next(iter(each.servos.values())).delay
+        control = windows.commanded(delay, TIMESTEP, int(index.max()))[..., back]
+        exported = ExportedRobot(each, TIMESTEP)
+        path = exported.run(state[:, 0][:, back], state[:, 1][:, back], control)
+        return np.asarray(np.take_along_axis(path, index[..., None], axis=1))
+
+    time, travel = log.period * np.arange(size), np.ptp(log.q, axis=0)[back]
+    commanded = log.commanded(log.time)[rows][..., back]
+    return _Drive(SERVOS, '', time, travel, log.q[rows][..., back], simulated, commanded)
+
+
+def _by_torques(
+    model: IdentifiedModel, recording: Recording, settings: IdentificationSettings, driven_by: str
+) -> _Drive:
+    """Let the law of a controller, or the measured efforts, move robots."""
+    samples = prepare(recording, model.robot, settings.signals)
+    problem, reason = _problem(model, recording, samples, settings, driven_by)
+    measured, rate = _measured(problem, samples), problem.law.rate
+    # An end that is too short is left out.
+    size = problem.restart or len(measured)
+    measured = measured[: len(measured) // size * size].reshape(-1, size, model.robot.n)
+    travel, by = np.ptp(samples.q, axis=0), EFFORTS if problem.restart else CONTROLLER
+
+    def simulated(each: IdentifiedModel) -> np.ndarray:
+        return _simulated(each, problem).reshape(measured.shape)
+
+    return _Drive(by, reason, np.arange(size) / rate, travel, measured, simulated)
 
 
 def _problem(
@@ -201,7 +270,7 @@ def _measured(problem: ReplayProblem, samples: Samples) -> np.ndarray:
     return np.where(unknown[:, None], np.nan, problem.measured.q)
 
 
-def simulated(model: IdentifiedModel, problem: ReplayProblem) -> np.ndarray:
+def _simulated(model: IdentifiedModel, problem: ReplayProblem) -> np.ndarray:
     """
     Return the positions of a robot's MJCF at the updates of a control law, (K, n).
 
@@ -210,21 +279,24 @@ def simulated(model: IdentifiedModel, problem: ReplayProblem) -> np.ndarray:
     """
     assert problem.measured is not None
     exported = ExportedRobot(model, 1.0 / problem.law.rate)
-    start, restart = problem.measured, problem.restart
+    start, size = problem.measured, problem.restart
     torque = problem.torque
     first = torque.tau[np.flatnonzero(torque.valid)[0]] if torque.valid.any() else None
     law = problem.law.start(problem.desired, first)
+    if size:  # measured efforts, whatever the robot does
+        count = len(start.q) // size * size
+        efforts = np.array([law(k, start.q[k], start.dq[k]) for k in range(count)])
+        each = efforts.reshape(-1, size, efforts.shape[1])
+        path = exported.run(start.q[:count:size], start.dq[:count:size], each)
+        return path[:, :-1].reshape(efforts.shape)
     q = np.full(start.q.shape, np.inf)
+    exported.place(start.q[0], start.dq[0])
     for k in range(len(q)):
-        if k == 0 or (restart and k % restart == 0):
-            exported.place(start.q[k], start.dq[k])
-        q[k], velocity = exported.state()
-        if not np.isfinite(q[k]).all():
-            q[k] = np.inf
-            if not restart:
-                break
-            continue
-        exported.step(law(k, q[k], velocity))
+        position, velocity = exported.state()
+        if not np.isfinite(position).all():
+            break
+        q[k] = position
+        exported.step(law(k, position, velocity))
     return q
 
 
@@ -236,6 +308,8 @@ class ExportedRobot:
         self._model = mujoco.MjModel.from_xml_string(_bare(model))
         parts = math.ceil(period / self._model.opt.timestep - 1e-9)
         self._model.opt.timestep, self._parts = period / parts, parts
+        if model.servos:  # Euler's steps shift a fast motion by more than encoders resolve
+            self._model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
         flags = mujoco.mjtDisableBit
         self._model.opt.disableflags |= flags.mjDSBL_CONTACT | flags.mjDSBL_AUTORESET
         self._data = mujoco.MjData(self._model)
@@ -271,6 +345,25 @@ class ExportedRobot:
         """Hold torques (n,) for a period [N·m or N]."""
         self._data.ctrl[self._motors] = torque
         mujoco.mj_step(self._model, self._data, nstep=self._parts)
+
+    def run(self, q: np.ndarray, dq: np.ndarray, control: np.ndarray) -> np.ndarray:
+        """
+        Return positions (W, K + 1, n) from states (W, n), under controls (W, K, n) of a period.
+
+        They are infinite from where the simulation diverges.
+        """
+        kind = mujoco.mjtState.mjSTATE_FULLPHYSICS
+        states = np.empty((len(q), mujoco.mj_stateSize(self._model, kind)))
+        for state, *start in zip(states, q, dq, strict=True):
+            self.place(*start)
+            mujoco.mj_getState(self._model, self._data, state, kind)
+        inputs = np.zeros((len(q), self._parts * control.shape[1], self._model.nu))
+        inputs[..., self._motors] = np.repeat(control, self._parts, axis=1)
+        path = rollout.rollout(self._model, self._data, states, inputs)[0]
+        path = np.concatenate([states[:, None], path[:, self._parts - 1 :: self._parts]], axis=1)
+        path = path[..., 1 + self._q]
+        lost = np.logical_or.accumulate(~np.isfinite(path).all(axis=-1), axis=1)
+        return np.where(lost[..., None], np.inf, path)
 
 
 def _bare(model: IdentifiedModel) -> str:

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 import servo_plant
 
-from robotid_ros.files.rollouts import IDENTIFIED
-from robotid_ros.files.servo_results import AT_ONCE, read_servos
+from robotid_ros.files.export.ranges import possible
+from robotid_ros.files.rollouts import AT_ONCE, IDENTIFIED
+from robotid_ros.files.servo_results import read_servos
 from robotid_ros.files.yaml import parse_yaml
 
 from .conftest import unwrapped
@@ -88,18 +89,25 @@ def test_rollouts_follow_another_motion(run, dataset, servos, tmp_path):
 
 
 def test_draws_are_as_the_covariance_says(servos):
-    found = read_servos(servos)
-    draws, parameters = found.draws(4000), {p.symbol: p for p in found.parameters}
-    for key, symbol in (('kp', 'stiffness'), ('armature', 'armature'), ('delay', 'delay')):
-        values, own = draws[key][1:].ravel(), parameters[symbol]
-        assert draws[key].ravel()[0] == pytest.approx(own.value)
-        assert values.mean() == pytest.approx(own.value, abs=0.1 * own.sigma)
-        assert values.std() == pytest.approx(own.sigma, rel=0.05)
+    model = read_servos(servos)
+    found, robots = model.estimate, [*possible(model, 4000)]
+    content = parse_yaml((servos / 'parameters.yaml').read_text(), '')
+    parameters = {p['symbol']: p for p in content['parameters']}
+    draws = {
+        'stiffness': [each.servos['shoulder'].stiffness for each in robots],
+        'armature': [each.chi[each.robot.column('Ia1')] for each in robots],
+        'delay': [each.servos['shoulder'].delay for each in robots],
+    }
+    for symbol, drawn in draws.items():
+        values, own = np.array(drawn[1:]), parameters[symbol]
+        assert drawn[0] == pytest.approx(own['value'])
+        assert values.mean() == pytest.approx(own['value'], abs=0.1 * own['sigma'])
+        assert values.std() == pytest.approx(own['sigma'], rel=0.05)
         assert (values > 0.0).all()
     names = [symbol for symbol, _ in found.names]
     k, j = names.index('stiffness'), names.index('armature')
     expected = found.covariance[k, j] / np.sqrt(found.covariance[k, k] * found.covariance[j, j])
-    both = np.corrcoef(draws['kp'][1:, 0], draws['armature'][1:, 0])
+    both = np.corrcoef(draws['stiffness'][1:], draws['armature'][1:])
     assert both[0, 1] == pytest.approx(expected, abs=0.05)
 
 
@@ -111,6 +119,7 @@ def test_ranges_of_servos_randomise_the_model(run, servos, tmp_path):
     kp = table['joints']['shoulder']['kp']
     assert kp['low'] < kp['identified'] < kp['high'] and kp['unit'] == 'N·m/rad'
     assert table['delay']['low'] < 0.05 < table['delay']['high']
+    assert 'bodies' not in table and 'draws.npz has whole' in table['notes'][0]
     script = Path(__file__).resolve().parents[2] / 'examples/randomize.py'
     command = [sys.executable, script, servos / 'identified.xml', tmp_path / 'ranges']
     done = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -126,9 +135,20 @@ def test_ranges_of_servos_randomise_the_model(run, servos, tmp_path):
 
 @pytest.mark.parametrize('kind', ['mjcf', 'sdf', 'urdf', 'isaaclab'])
 def test_simulators_get_the_servos(run, servos, tmp_path, kind):
-    code, _, errors = run('export', servos, '--format', kind, '-o', tmp_path / 'out')
+    code, text, errors = run('export', servos, '--format', kind, '-o', tmp_path / 'out')
     assert (code, errors) == (0, '')
-    values = {p.symbol: p.value for p in read_servos(servos).parameters}
+    # What does not fit is said, here and in the file.
+    lost = {
+        'mjcf': ['which is not in this file'],
+        'isaaclab': ['which is not in this file', 'the bias of servos is left out'],
+        'sdf': ['rotor inertias', 'stiffness, damping, bias and limit of servos are left out'],
+        'urdf': ['stiffness, damping, bias and limit of servos are left out'],
+    }[kind]
+    (file,) = (tmp_path / 'out').glob('*.py') if kind == 'isaaclab' else [tmp_path / 'out']
+    for sentence in lost:
+        assert sentence in unwrapped(text) and sentence in unwrapped(file.read_text())
+    content = parse_yaml((servos / 'parameters.yaml').read_text(), '')
+    values = {p['symbol']: p['value'] for p in content['parameters']}
     if kind == 'mjcf':
         model = mujoco.MjModel.from_xml_path(str(tmp_path / 'out'))
         assert model.actuator('shoulder').gainprm[0] == values['stiffness']
@@ -177,6 +197,16 @@ def test_the_model_has_the_bodies_that_a_known_mass_shows(run, tmp_path, words):
         np.testing.assert_allclose(found.ipos, row[5], atol=1e-9)
         assert abs(scale['value'] - true) <= 3.0 * scale['sigma']
         assert row[0] != last or scale['value'] - 3.0 * scale['sigma'] > 1.0
+    # Draws have other bodies too, and a range of each; the table says so.
+    code, _, errors = run('export', tmp_path / 'out', '--format', 'ranges', '-o', tmp_path / 'r')
+    assert (code, errors) == (0, '')
+    table = parse_yaml((tmp_path / 'r/ranges.yaml').read_text(), '')
+    draws = np.load(tmp_path / 'r/draws.npz')
+    for row, scale in zip(chain, scales, strict=True):
+        mass = table['bodies'][f'{row[0]}_link']['mass']
+        assert mass['identified'] == pytest.approx(scale['value'] * row[4], rel=1e-9)
+        own = draws['mass'][:, list(draws['bodies']).index(f'{row[0]}_link')]
+        assert own.std() == pytest.approx(scale['sigma'] * row[4], rel=0.15)
 
 
 def test_two_arms_in_one_data_set(run, dataset, tmp_path):

@@ -23,7 +23,13 @@ from ..findings import Finding, in_order
 from ..model.friction import UNKNOWN
 from ..model.robot import ElasticRobot, Robot
 from ..signals.recording import Recording
-from .commanded_logs import commanded_log, first_parameters, gap_findings, make_windows
+from .commanded_logs import (
+    commanded_log,
+    first_parameters,
+    gap_findings,
+    make_windows,
+    rate_findings,
+)
 from .servo_fit import Fit, fit_servos, ratio_basis, RATIOS, ServoProblem
 from .servo_simulation import BODIES, DELAY, ServoArm, UNITS
 
@@ -152,7 +158,7 @@ def identify_commanded(
     problem = ServoProblem(arm, windows, scales, prior_spread, 1.0 / scales[0])
     problem, fit, covariance = fit_servos(problem, first_parameters(arm, logs))
     q = np.vstack([log.q for log in logs])[:, np.argsort(robot.order)]
-    findings = gap_findings(logs) + limit_warnings(robot, q, LIMIT_MARGIN)
+    findings = gap_findings(logs) + rate_findings(logs) + limit_warnings(robot, q, LIMIT_MARGIN)
     findings += [] if known_mass else [finding('servo_scale')]
     return _result(robot, problem, fit, covariance, findings)
 
@@ -240,6 +246,10 @@ def _result(
     if free := [k for k in range(robot.n) if ('limit', k) not in arm.names]:
         asked, names = tuple(fit.asked[free].tolist()), [joints[k] for k in free]
         findings.append(finding('servo_not_saturated', names, torques=asked))
+    if limited := [k for k in range(robot.n) if ('limit', k) in arm.names]:
+        values = arm.values(theta)['limit'][0, limited]
+        names = [joints[k] for k in limited]
+        findings.append(finding('servo_saturated', names, limits=tuple(values.tolist())))
     share = noise / tracking
     # Of neighbouring residuals.
     valid, left_over = problem.windows.valid, fit.residual

@@ -26,6 +26,8 @@ from .servo_simulation import BODIES, DELAY, ServoArm, Windows
 WINDOW, MOST_WINDOWS = 1.0, 60
 # Fewest samples of a window, fewest windows, usual steps beyond which there is a gap.
 FEWEST_SAMPLES, FEWEST_WINDOWS, GAP = 12, 4, 2.5
+# From so many commands a position on they are said to be faster.
+FASTER = 1.5
 # Span of the polynomials of third order that smooth positions [s], and their fewest samples.
 SMOOTHING, FEWEST_SMOOTHED = 0.12, 7
 # Delays that are tried by least squares, and those around the best that are simulated [s].
@@ -203,6 +205,14 @@ def make_windows(logs: Sequence[CommandedLog]) -> Windows:
     of_log = np.array([k for k, _ in pieces])
     commands = tuple((log.command_time, log.command) for log in logs)
     return Windows(start, of_log, time, valid, q, state, commands)
+
+
+def rate_findings(logs: Sequence[CommandedLog]) -> list[Finding]:
+    """Tell of commands that come far more often than positions."""
+    rates = [(1.0 / float(np.median(np.diff(log.command_time))), 1.0 / log.period)
+             for log in logs if len(log.command_time) > 1]  # fmt: skip
+    fast = [each for each in rates if each[0] > FASTER * each[1]]
+    return [finding('commands_faster', commands=fast[0][0], positions=fast[0][1])] if fast else []
 
 
 def gap_findings(logs: Sequence[CommandedLog]) -> list[Finding]:

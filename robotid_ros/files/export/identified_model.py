@@ -22,12 +22,31 @@ from ..robot_description import read_description
 
 @dataclass(frozen=True)
 class Servo:
-    """A position actuator in SI, its limit infinite where none shows."""
+    """A position actuator in SI, its limit infinite where none shows, and how late it acts [s]."""
 
     stiffness: float
     damping: float
     bias: float
     limit: float
+    delay: float
+
+
+@dataclass(frozen=True)
+class ServoEstimate:
+    """
+    What commands and positions told of servos.
+
+    Attributes
+    ----------
+    names, value, covariance : (m,), (m,), (m, m) of all that was free: symbol and joint, '' of all
+    determined : those that the log determines
+
+    """
+
+    names: tuple[tuple[str, str], ...]
+    value: np.ndarray
+    covariance: np.ndarray
+    determined: frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -35,7 +54,8 @@ class IdentifiedModel:
     """
     What was found, the robot with its identified description, and χ (p,) of it.
 
-    Joints with `servos` follow positions; their `notes` stand for those on what a format loses.
+    Joints with `servos` follow positions; their `notes` stand for those on what a format loses,
+    and their `estimate` gives draws.
     """
 
     results: Results
@@ -43,6 +63,7 @@ class IdentifiedModel:
     chi: np.ndarray
     servos: Mapping[str, Servo] = dataclasses.field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    estimate: ServoEstimate | None = None
 
     @property
     def plain_friction(self) -> Mapping[str, PlainFriction]:
@@ -121,8 +142,8 @@ def _constants(terms: tuple[FrictionTerm, ...]) -> dict[str, float]:
 
 # Parts of the model that a format may hold.
 FRICTION, OFFSETS, SPRINGS = 'friction', 'offsets', 'springs'
-ROTORS, COUPLINGS, GRAVITY = 'rotors', 'couplings', 'gravity'
-EVERYTHING = frozenset({FRICTION, OFFSETS, SPRINGS, ROTORS, COUPLINGS, GRAVITY})
+ROTORS, COUPLINGS, GRAVITY, SERVOS = 'rotors', 'couplings', 'gravity', 'servos'
+EVERYTHING = frozenset({FRICTION, OFFSETS, SPRINGS, ROTORS, COUPLINGS, GRAVITY, SERVOS})
 
 
 @dataclass(frozen=True)
@@ -169,11 +190,18 @@ def explain_losses(model: IdentifiedModel, kept: Set[str]) -> list[str]:
     Say in sentences what of a model has no place in a format.
 
     It keeps some of FRICTION (plain, see `plain_friction`), OFFSETS, SPRINGS, ROTORS, COUPLINGS,
-    GRAVITY.
+    GRAVITY, SERVOS.
     """
     robot = model.robot
-    if model.servos:
-        return [*model.notes]
+    if model.notes:
+        lost = [*model.notes, *_inertia_losses(robot, kept)]
+        if model.servos and SERVOS not in kept:
+            lost.append('stiffness, damping, bias and limit of servos are left out')
+        elif any(servo.bias for servo in model.servos.values()) and OFFSETS not in kept:
+            lost.append(
+                'the bias of servos is left out: add it to the positions that are commanded'
+            )
+        return lost
     found = [*_inertia_losses(robot, kept), *_friction_losses(model, kept)]
     if GRAVITY not in kept and not np.allclose(robot.gravity, (0.0, 0.0, -9.81)):
         found.append(f'gravity was {robot.gravity.tolist()} m/s² in the base frame: set it there')

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...exceptions import shortened
 from .bodies import explain_impossible, read_parts, render_description, spaced
-from .identified_model import explain_losses, FRICTION, IdentifiedModel, ROTORS
+from .identified_model import explain_losses, FRICTION, IdentifiedModel, ROTORS, SERVOS
 
 # Shapes of USD have this size, which a scale changes.
 SOLIDS = {'box': 'Cube', 'cylinder': 'Cylinder', 'capsule': 'Capsule', 'sphere': 'Sphere'}
@@ -29,7 +29,7 @@ def isaaclab(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
     bodies, joints, drives = parts.bodies, parts.joints, parts.drives
     links = _identifiers(link for body in bodies for link in body.links)
     names = _identifiers(joint.name for joint in joints)
-    notes = explain_losses(model, {FRICTION, ROTORS}) + explain_impossible(bodies)
+    notes = explain_losses(model, {FRICTION, ROTORS, SERVOS}) + explain_impossible(bodies)
     following = [joint.name for joint in joints if joint.mimic is not None]
     if following:
         notes.append(f'joints that mimic others are free, without a drive: {shortened(following)}')

@@ -22,12 +22,15 @@ from ..yaml import dump_yaml
 from .bodies import Array, principal_inertia, quaternion, read_parts
 from .identified_model import IdentifiedModel
 from .identified_urdf import identified_urdf
+from .servos import possible_servos
 
 DRAWS = 500
 # Quantiles between which a range is.
 QUANTILES = (0.05, 0.95)
 # Parameters of bodies; all others are of joints.
 BODIES = ('mass', 'center', 'moments')
+# Of servos, by the names of their fields.
+GAINS = {'kp': 'stiffness', 'kv': 'damping', 'bias': 'bias'}
 # Of bodies and of joints; of the joints, those that are rotary and those that are not.
 UNITS = {
     'mass': ('kg', 'kg'),
@@ -36,6 +39,9 @@ UNITS = {
     'armature': ('kg·m²', 'kg'),
     'damping': ('N·m·s/rad', 'N·s/m'),
     'frictionloss': ('N·m', 'N'),
+    'kp': ('N·m/rad', 'N/m'),
+    'kv': ('N·m·s/rad', 'N·s/m'),
+    'bias': ('rad', 'm'),
 }
 
 
@@ -45,7 +51,8 @@ def ranges(model: IdentifiedModel) -> tuple[dict[str, bytes], list[str]]:
 
     Arrays of the draws, (N, bodies) or (N, joints) and as MuJoCo's model has them: `mass`,
     `center` (…, 3) in the body's frame, `moments` (…, 3) about it, `axes` (…, 4) of these as
-    quaternions w x y z; `armature`, `damping`, `frictionloss`. `bodies` and `joints` are names.
+    quaternions w x y z; `armature`, `damping`, `frictionloss`; of servos `kp`, `kv`, `bias` and
+    `delay` (N,). `bodies` and `joints` are names. What does not vary has no range.
 
     Raises
     ------
@@ -53,38 +60,55 @@ def ranges(model: IdentifiedModel) -> tuple[dict[str, bytes], list[str]]:
     SolverError : there are no physically consistent parameters to start from
 
     """
-    model = model.for_simulation
-    robots = [_values(each) for each in (model, *drawn(model, DRAWS))]
+    robots = [_values(each) for each in possible(model.for_simulation, DRAWS)]
     names, shown = robots[0].pop('names'), robots[0]
     draws = {key: np.array([each[key] for each in robots[1:]]) for key in shown}
     kinds = model.robot.prismatic
     linear = {name for name, slides in zip(model.robot.joints, kinds, strict=True) if slides}
-    table = {
-        group: {
-            name: {
-                key: range_of(UNITS[key][name in linear], shown[key][k], draws[key][:, k])
-                for key in UNITS
-                if key in shown and (key in BODIES) == (group == 'bodies')
-            }
-            for k, name in enumerate(own)
+
+    def rows(group: str, k: int, name: str) -> dict[str, Any]:
+        return {
+            key: _range_of(UNITS[key][name in linear], shown[key][k], draws[key][:, k])
+            for key in UNITS
+            if key in shown and (key in BODIES) == (group == 'bodies')
+            if np.ptp(draws[key][:, k], axis=0).any() or not np.any(shown[key][k])
         }
+
+    table = {
+        group: {name: found for k, name in enumerate(own) if (found := rows(group, k, name))}
         for group, own in names.items()
     }
-    lists = {group: np.array(own, dtype=str) for group, own in names.items()}
+    if not table['bodies']:
+        draws = {key: values for key, values in draws.items() if key not in (*BODIES, 'axes')}
+        del table['bodies'], names['bodies']
+    if 'delay' in shown:
+        table['delay'] = _range_of('s', shown['delay'], draws['delay'])
     notes = ['a range is of one parameter alone; draws.npz has whole robots']
     if 'obstacle' in model.results.data:
         notes.append('no possible robot explains the recording: all draws predict it worse')
-    return ranges_files(model.robot.name, table, {**lists, **draws}), notes
+    if model.estimate is not None:
+        unknown = [name for name in model.estimate.names if name not in model.estimate.determined]
+        if unknown:
+            text = ', '.join(' '.join(name).strip() for name in unknown)
+            notes.append(f'the log does not determine {text}: these do not vary')
+        if limited := [j for j, servo in model.servos.items() if np.isfinite(servo.limit)]:
+            notes.append(f'the torque limits of {", ".join(limited)} are not in the draws')
+    content = {'robot': model.robot.name, 'draws': DRAWS, 'quantiles': [*QUANTILES]}
+    content |= {'notes': notes, **table}
+    lists = {group: np.array(own, dtype=str) for group, own in names.items()}
+    stream = BytesIO()
+    np.savez_compressed(stream, **lists, **draws)  # type: ignore[arg-type]
+    return {'ranges.yaml': dump_yaml(content).encode(), 'draws.npz': stream.getvalue()}, notes
 
 
-def ranges_files(robot: str, table: dict[str, Any], draws: dict[str, Array]) -> dict[str, bytes]:
-    """Return the files of a table of ranges and of draws."""
-    content, stream = {'robot': robot, 'draws': DRAWS, 'quantiles': [*QUANTILES]}, BytesIO()
-    np.savez_compressed(stream, **draws)  # type: ignore[arg-type]
-    return {
-        'ranges.yaml': dump_yaml({**content, **table}).encode(),
-        'draws.npz': stream.getvalue(),
-    }
+def possible(model: IdentifiedModel, count: int) -> Iterator[IdentifiedModel]:
+    """Yield what was identified, and `count` draws of it; raises as `drawn`."""
+    if model.estimate is not None:
+        yield from possible_servos(model, count)
+        return
+    yield model
+    if count:
+        yield from drawn(model, count)
 
 
 def drawn(model: IdentifiedModel, count: int) -> Iterator[IdentifiedModel]:
@@ -149,8 +173,19 @@ def _values(model: IdentifiedModel) -> dict[str, Any]:
     """Return the values of each array of a draw."""
     parts = read_parts(model)
     bodies, joints = parts.bodies[1:], [joint.name for joint in parts.joints]
+    if model.servos:
+        joints = [name for name in joints if name in model.servos]
     found = [principal_inertia(body.inertial) for body in bodies]
     driven = [parts.drives[name] for name in joints]
+    gains = {
+        key: np.array([getattr(model.servos[name], field) for name in joints])
+        for key, field in GAINS.items()
+        if model.servos
+    }
+    if model.servos:
+        gains['delay'] = np.array(model.servos[joints[0]].delay)
+    else:
+        gains['damping'] = np.array([drive.damping for drive in driven])
     return {
         'names': {'bodies': [body.name for body in bodies], 'joints': joints},
         'mass': np.array([mass for mass, *_ in found]),
@@ -158,12 +193,12 @@ def _values(model: IdentifiedModel) -> dict[str, Any]:
         'moments': np.array([moments for _, _, moments, _ in found]),
         'axes': np.array([np.roll(quaternion(axes), 1) for *_, axes in found]),
         'armature': np.array([drive.inertia for drive in driven]),
-        'damping': np.array([drive.damping for drive in driven]),
+        **gains,
         'frictionloss': np.array([drive.friction for drive in driven]),
     }
 
 
-def range_of(unit: str, identified: Array, drawn: Array) -> dict[str, Any]:
+def _range_of(unit: str, identified: Array, drawn: Array) -> dict[str, Any]:
     """Return what is known of a parameter, of which there are draws (N, …)."""
     low, high = np.quantile(drawn, QUANTILES, axis=0)
     columns = {'identified': identified, 'mean': drawn.mean(axis=0), 'sigma': drawn.std(axis=0)}

@@ -56,18 +56,17 @@ def test_an_arm_at_50_hz():
     assert percent['stiffness'] < 0.02 and percent['armature'] < 0.02
     assert select(found.findings, 'servo_scale') and select(found.findings, 'servo_not_saturated')
     assert not select(found.findings, 'servo_misfit')
+    assert not select(found.findings, 'beyond_limits')
     assert (found.residual < 6e-4).all()
 
 
 def test_positions_beyond_the_limits_of_the_description_are_named(short):
     narrow = servo_plant.urdf(servo_plant.ARM).replace('lower="-3"', 'lower="-0.05"', 1)
-    for text, named in ((narrow, ['shoulder']), (servo_plant.urdf(servo_plant.ARM), [])):
-        found = identify_commanded([short], build_robot(text, servo_plant.SETTINGS)).findings
-        told = select(found, 'beyond_limits')
-        assert [joint for each in told for joint in each.joints] == named
-        for each in told:
-            assert each.values['low'] == short.position[:, 0].min() < -0.15
-            assert 'calibration' in render(each)
+    found = identify_commanded([short], build_robot(narrow, servo_plant.SETTINGS))
+    (told,) = select(found.findings, 'beyond_limits')
+    assert told.joints == ('shoulder',)
+    assert told.values['low'] == short.position[:, 0].min() < -0.15
+    assert 'calibration' in render(told)
 
 
 def test_a_leg_and_a_limit_that_it_reaches():
@@ -78,6 +77,9 @@ def test_a_leg_and_a_limit_that_it_reaches():
     assert found.value('limit', 'thigh') is not None
     (note,) = select(found.findings, 'servo_not_saturated')
     assert note.joints == ('hip', 'calf')
+    (note,) = select(found.findings, 'servo_saturated')
+    assert note.joints == ('thigh',)
+    assert note.values['limits'] == (found.value('limit', 'thigh'),)
 
 
 def test_states_that_are_slower_than_commands_with_losses():
@@ -92,6 +94,8 @@ def test_states_that_are_slower_than_commands_with_losses():
     assert_true(found, ARM, 0.033)
     (note,) = select(found.findings, 'servo_gaps')
     assert note.values['count'] >= 1 and note.values['share'] < 0.5
+    (note,) = select(found.findings, 'commands_faster')
+    assert (note.values['commands'], note.values['positions']) == pytest.approx((200.0, 50.0))
 
 
 def test_friction_that_falls_with_the_speed():
