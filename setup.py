@@ -38,7 +38,6 @@ setup(
             'files/report/*.js',
             'files/report/*.mplstyle',
             'files/report/templates/*.html',
-            'fleet/report/*.html',
         ]
     },
     python_requires='>=3.10',

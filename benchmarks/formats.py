@@ -1,5 +1,5 @@
 """
-How fast logs of each format are read, and made a bag.
+How fast logs of each format are read.
 
 Prints processor time and memory for a log of six joints with velocities. Usage:
 `python benchmarks/formats.py [rows]`.
@@ -13,7 +13,6 @@ import time
 from common import command_line
 import numpy as np
 
-from robotid_ros.files.convert import convert
 from robotid_ros.files.formats.open_table import open_table
 from robotid_ros.files.formats.read_options import ReadOptions
 
@@ -40,7 +39,7 @@ def write(folder: Path, rows: int) -> list[Path]:
 
 
 def main() -> None:
-    """Read each format, convert one."""
+    """Read each format."""
     parser = command_line(__doc__, check=False)
     parser.add_argument('rows', nargs='?', type=int, default=1_000_000)
     rows = parser.parse_args().rows
@@ -50,9 +49,6 @@ def main() -> None:
             began = time.process_time()
             found = len(open_table(path, ReadOptions()).stamp)
             print(f'{path.suffix:9} {time.process_time() - began:6.2f} s for {found} rows')
-        began = time.process_time()
-        convert(path, folder / 'bag')
-        print(f'to a bag  {time.process_time() - began:6.2f} s')
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f'at most {memory:.0f} MB')
 

@@ -25,9 +25,8 @@ from report_reader import open_browser, opened, shortcomings
 
 from robotid_ros.core.replay.convergence_history import SimulatedPositions
 from robotid_ros.files.report.page import save_page
-from robotid_ros.files.results import Comparison, Entry, Residual, Results
+from robotid_ros.files.results import Comparison, Entry, Residual, Results, Torques
 from robotid_ros.files.results_file import read_results
-from robotid_ros.files.torques_file import Torques
 
 # Joints and rows of the made-up results.
 CASES = {'two joints': (2, 4000), '45,000 rows': (6, 45_000), 'an hour at 1 kHz': (7, 3_600_000)}

@@ -41,7 +41,6 @@ LAYERS = (
         'files.yaml',
         'files.provenance',
         'files.text_template',
-        'files.torques_file',
         'files.verification',
         'files.results',
         'files.verdict_text',
@@ -50,17 +49,12 @@ LAYERS = (
     *('files.robot_description', 'files.formats'),
     'files.trajectory_file',
     'files.bags',
-    *(
-        'files.configuration',
-        'files.identification_input',
-        'files.convert',
-    ),
+    *('files.configuration', 'files.identification_input'),
     *('files.results_file', 'files.export', 'files.rollouts', 'files.report'),
     *('files.configuration_text', 'files.view_layouts'),
     *(
         'files.collect_results',
         'files.servo_results',
-        'files.check_parameters',
         'files.payload_input',
     ),
     *('fleet.session', 'fleet.store'),
@@ -287,7 +281,7 @@ def test_findings_are_named_as_the_table_does() -> None:
 
 
 # What is parsed, pickled, or a row of a template.
-OF_ANYTHING = {'files.yaml', 'fleet.run', 'nodes.common.worker_process', 'fleet.report.page'}
+OF_ANYTHING = {'files.yaml', 'fleet.run', 'nodes.common.worker_process', 'fleet.report'}
 MOST_PARAMETERS = 8
 
 

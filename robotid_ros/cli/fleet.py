@@ -120,7 +120,7 @@ def _judge(work: 'Run', locations: list[str]) -> tuple[dict[str, str], bool]:
 
 
 def _report(args: argparse.Namespace) -> Outcome:
-    from ..fleet.report.page import write_fleet_report
+    from ..fleet.report import write_fleet_report
 
     target = Path(args.output or Path(args.store) / 'report.html')
     args.progress.step('writing the pages')

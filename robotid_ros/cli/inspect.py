@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument('bag', help=shared.LOG)
-    shared.add_urdf_option(parser)
+    shared.option(parser, '--urdf FILE', 'names, order and limits of the joints')
     shared.add_log_options(parser)
     shared.option(parser, '--all', 'show every topic with its type')
 
@@ -32,20 +32,21 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     from ..files.bags.summary import summarise
 
     args.progress.step('reading')
-    summary = summarise(args.bag, shared.read_options(args, described=True))
+    urdf = shared.description(args) or ''
+    summary = summarise(args.bag, dataclasses.replace(shared.read_options(args), urdf=urdf))
 
     def print_all() -> None:
         _print_summary(summary, every_topic=args.all)
-        for use in summary.suitability:
-            word = f'{use.purpose}: {"yes" if use.possible else f"no, {use.reason}"}'
-            print_paragraph(word, style='good' if use.possible else 'doubtful')
+        for use, reason in summary.obstacles.items():
+            word = f'{use}: {f"no, {reason}" if reason else "yes"}'
+            print_paragraph(word, style='doubtful' if reason else 'good')
 
     data = {f.name: getattr(summary, f.name) for f in dataclasses.fields(summary)}
     del data['session']  # it repeats the header of the bag
     data['usable'] = summary.usable
     data['verdict'] = {
         'usable': summary.usable,
-        'reason': summary.suitability[0].reason or None,
+        'reason': summary.obstacles['identification'] or None,
     }
     return shared.Outcome(data, print_all, code=0 if summary.usable else shared.EXIT_UNUSABLE)
 

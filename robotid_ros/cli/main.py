@@ -26,7 +26,7 @@ from .terminal import print_error, print_json, ProgressBar
 
 VERBS = (
     *('demo', 'design', 'identify', 'validate', 'compare', 'payload', 'report', 'inspect'),
-    *('convert', 'doctor', 'init', 'export', 'rollout', 'fleet', 'live', 'explain'),
+    *('doctor', 'init', 'export', 'rollout', 'fleet', 'live', 'explain'),
 )
 FIRST_STEPS = """\
   robotid demo                               # a session on a simulated robot

@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> shared.Outcome:
     """Simulate, and write the page."""
     from ..core.signals.recording import Recording
-    from ..files.check_parameters import without_delay
+    from ..files.collect_results import without_delay
     from ..files.configuration import from_mapping
     from ..files.export.identified_model import read_identified_model
     from ..files.rollouts import IDENTIFIED, rms, roll_out

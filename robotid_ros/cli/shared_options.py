@@ -109,17 +109,11 @@ def add_all_option(parser: argparse.ArgumentParser) -> None:
     option(parser, '--all', 'show all parameters and figures, however many there are')
 
 
-def add_urdf_option(parser: argparse.ArgumentParser) -> None:
-    """Add `--urdf` where no robot is built; `read_options` takes the columns' joints from it."""
-    option(parser, '--urdf FILE', 'names, order and limits of the joints')
-
-
-def read_options(args: argparse.Namespace, *, described: bool = False) -> 'ReadOptions':
-    """Return what the user says of a log; `described`: with the robot of `add_urdf_option`."""
+def read_options(args: argparse.Namespace) -> 'ReadOptions':
+    """Return what the user says of a log."""
     from ..files.formats.read_options import parse_assignments, ReadOptions
 
     return ReadOptions(
-        urdf=(description(args) if described else None) or '',
         joints=getattr(args, 'joints', ()),
         columns=parse_assignments(args.columns, f"--columns '{COLUMNS_EXAMPLE}'"),
         units=parse_assignments(args.units, f"--units '{UNITS_EXAMPLE}'"),

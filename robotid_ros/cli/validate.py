@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
 def _predict(args: argparse.Namespace) -> 'CheckedParameters':
     """Predict the torques of the chosen part of the recording by every set of parameters."""
     from ..core.finding_codes import finding
-    from ..files.check_parameters import check_parameters
+    from ..files.collect_results import check_parameters
     from ..files.identification_input import open_input
     from ..files.results import URDF, verdict_of
     from ..files.results_file import read_results, results_folder

@@ -260,8 +260,6 @@ F308 moved_but_locked warning: {joint} moved from {low:.4g} to {high:.4g} but co
 F309 names_alike info: Joints of description and recording have names that are alike: [[{joints}
     and {recorded}]] DO If they are the same, rename them in the description WHY A joint without
     its recording is taken as locked.
-F311 did_not_move info: {joint} did not move DO Name it in robot.locked, or move it WHY Of a joint
-    at rest nothing can be identified.
 # F4: efforts and model
 F401 effort_sign error: The effort of {joints} seems to have the opposite sign DO Set
     robot.drive_gain to {gains:.3g} there, or of a table --units 'effort=Nm*-1', one for each joint
@@ -377,11 +375,6 @@ F453 masses_assumed warning: The URDF has no inertials: {mass:g} kg are shared o
     shared between links, depend on them DO robot.mass should be that of the data sheet; masses and
     inertias in the URDF are better WHY Base parameters and predicted torques do not depend on
     them.
-F460 effort_constant warning: The effort of {joint} never changes while it moves DO Check its
-    sensor WHY A joint without effort cannot be identified.
-F461 effort_against_motion warning: The effort of {joint} drives against its motion on the whole,
-    as one of the opposite sign does; identify tries it WHY Friction takes energy: a motor has to
-    give it.
 F470 servo_scale info: No effort was logged: torques are in proportion to the bodies of the robot
     description MEANS If all bodies are 10 % heavier, then all torques are 10 % larger; ratios to
     the stiffness stay as they are DO To fix the scale, record a second log with a mass that is

@@ -1,35 +1,48 @@
-"""An identification as plain values: entries, residuals, what was chosen and why."""
+"""
+An identification as plain values, and what its parameters predict of another recording.
+
+Values are entries, residuals, what was chosen and why.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
 from datetime import datetime, timezone
+import math
 from pathlib import Path
 from typing import Any, cast, Never
 
 import numpy as np
 import pinocchio
 
+from ..core.diagnostics.residual_reasons import prediction_warnings
 from ..core.finding_codes import finding
+from ..core.findings import Finding
 from ..core.mixed.columns import KINDS
 from ..core.model import Robot
 from ..core.model.base_parameters import BaseParameters
+from ..core.model.friction import make_terms
 from ..core.model.parameters import in_effort_unit
+from ..core.model.robot_builder import with_friction
 from ..core.parameters.essential import effective_sample_size
-from ..core.pipeline.logs import LogSet
+from ..core.pipeline.logs import LogSet, RecordingOrChunks
 from ..core.pipeline.results import Identification
+from ..core.pipeline.validation import validate
 from ..core.regression.estimate import Estimate
 from ..core.regression.goodness_of_fit import Validation
 from ..core.replay.convergence_history import History, SimulatedPositions
-from ..core.verdict import judge
+from ..core.signals.recording import Recording
+from ..core.timing.delays import remove_delay
+from ..core.verdict import conclude, JointError, judge
+from ..exceptions import UnknownNameError
 from .atomic import write_text
+from .comparison import BASE, CheckedParameters, PRIOR, STANDARD
 from .export.identified_model import model_settings
 from .export.identified_urdf import identified_urdf
-from .identification_input import AnyRecording
+from .identification_input import AnyRecording, Input
 from .provenance import hash_of_recording, versions
 from .report.page import write_report_if_possible
-from .results import Comparison, Entry, Quality, Residual, Results, URDF
+from .results import Comparison, Entry, Quality, Residual, Results, Torques, URDF, verdict_of
 from .results_file import REPORT, write_results
-from .torques_file import Torques
 
 # Decimals of correlations: with fewer, what the data tell best would be lost.
 DECIMALS = 9
@@ -362,3 +375,99 @@ def save(
         missing = finding('no_report', reason=reason)
         results = dataclasses.replace(results, findings=(*results.findings, missing))
     return results
+
+
+def check_parameters(
+    results: Results,
+    recording: AnyRecording,
+    session: Input,
+    command: str = '',
+    known: Sequence[Finding] = (),
+) -> CheckedParameters:
+    """
+    Predict a recording by base parameters, by identified.urdf, and by the robot description.
+
+    The delays that were removed in the identification are removed here too. `command` repeats it,
+    for the page; findings that are `known` come before those of the prediction. Raises
+    RecordingError where the recording cannot be used; UnknownNameError where the robot lacks an
+    identified parameter.
+    """
+    robot = session.robot.elastic or _with_identified_friction(session.robot, results)
+    settings = session.configuration.identification
+
+    def predicted(chi: np.ndarray) -> Validation:
+        log = without_delay(recording, results, settings.signals.stamps)
+        return validate(log, robot, chi, settings)
+
+    sets = {BASE: _standard_parameters(results.minimal_parameters, robot)}
+    for name, attribute in ((STANDARD, 'value'), (PRIOR, 'prior')):
+        values = {entry.name: getattr(entry, attribute) for entry in results.standard}
+        if values and None not in values.values():
+            sets[name] = _standard_parameters(values, robot)
+    found = {name: predicted(chi) for name, chi in sets.items()}
+    before = verdict_of(results)
+    rows = {name: residual_rows(robot, each, before.effort_unit) for name, each in found.items()}
+    reasons = prediction_warnings(found[BASE])
+    findings = tuple(dict.fromkeys([*known, *reasons]))
+    joints = {joint.joint: joint for joint in before.joints}
+    verdict = conclude(
+        [
+            dataclasses.replace(
+                joints.get(row.joint, JointError(row.joint)), measured=row.reported
+            )
+            for row in rows[BASE]
+        ],
+        residual=max((row.reported for row in rows[BASE]), default=math.nan),
+        validated=True,
+        unlimited=before.unlimited,
+        effort_unit=before.effort_unit,
+        cause=findings.index(reasons[0]) if reasons else None,  # the first one explains it
+    )
+    totals = {name: each.total_residual(moving=True) for name, each in found.items()}
+    checked = dataclasses.replace(
+        results,
+        identification=(),
+        validation=rows[BASE],
+        torques={'validation': torques(found[BASE])},
+        data={
+            **recording_facts(recording),
+            'command': command,
+            'base_residual': totals[BASE],
+            'consistent_residual': totals.get(STANDARD, math.nan),
+        },
+        settings=session.settings,
+        findings=findings,
+        history=(),
+        verdict=verdict,
+    )
+    return CheckedParameters(results, checked, rows)
+
+
+def _with_identified_friction(robot: Robot, results: Results) -> Robot:
+    """Return the robot with the friction terms that were identified, the default's included."""
+    names, constants = (results.model.get(k, {}) for k in ('friction', 'friction_constants'))
+    if not names.keys() >= set(robot.joints):
+        return robot
+    terms = tuple(make_terms(tuple(names[joint]), constants[joint]) for joint in robot.joints)
+    return with_friction(robot, terms)
+
+
+def without_delay(recording: AnyRecording, results: Results, stamps: str) -> RecordingOrChunks:
+    """Return a recording without the delays that the identification found, see `remove_delay`."""
+    lines = results.quality.get('joints', {})
+    delays = {joint: float(line['delay']) for joint, line in lines.items() if line.get('delay')}
+    if isinstance(recording, Recording):
+        return remove_delay(recording, delays, stamps)
+    return (remove_delay(chunk, delays, stamps) for chunk in recording)
+
+
+def _standard_parameters(values: dict[str, float], robot: Robot) -> np.ndarray:
+    """Place values by name on the robot's standard parameters, (p,)."""
+    chi = np.zeros(robot.p)
+    for name, value in values.items():
+        try:
+            chi[robot.column(name)] = value
+        except UnknownNameError:
+            if value:
+                raise
+    return chi

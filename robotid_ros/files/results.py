@@ -15,7 +15,6 @@ from ..core.parameters.plain_friction import PlainFriction
 from ..core.replay.convergence_history import SimulatedPositions
 from ..core.verdict import conclude, JointError, Verdict
 from ..exceptions import ConfigurationError
-from .torques_file import Torques
 from .verification import Verification
 
 URDF = 'identified.urdf'
@@ -90,11 +89,6 @@ class Entry:
     true: float | None = None
 
     @property
-    def interval(self) -> tuple[float, float]:
-        """Bounds of the 95 % confidence interval."""
-        return self.value - 1.96 * self.sigma, self.value + 1.96 * self.sigma
-
-    @property
     def error(self) -> float:
         """Distance from the true value over σ; NaN where there is none."""
         if self.true is None or not self.sigma:
@@ -144,6 +138,34 @@ def total_residual(rows: Sequence[Residual]) -> float:
         return float('nan')
     squares = np.array([(row.rms**2, row.torque**2) for row in rows]).sum(axis=0)
     return float(np.sqrt(squares[0] / squares[1])) if squares[1] else float('nan')
+
+
+@dataclass(frozen=True)
+class Torques:
+    """
+    Measured and predicted torques, (N,) and (N, n).
+
+    Where they are known, also the motion [rad or m, per s], and the parts of the predicted
+    torques, see `EffortParts`.
+    """
+
+    joints: tuple[str, ...]
+    time: np.ndarray
+    measured: np.ndarray
+    predicted: np.ndarray
+    position: np.ndarray | None = None
+    velocity: np.ndarray | None = None
+    inertia: np.ndarray | None = None
+    gravity: np.ndarray | None = None
+    friction: np.ndarray | None = None
+    offset: np.ndarray | None = None
+
+    @property
+    def parts(self) -> dict[str, np.ndarray]:
+        """What the predicted torques consist of, by name; empty where it is not known."""
+        names = ('inertia', 'gravity', 'friction', 'offset')
+        parts = {name: getattr(self, name) for name in names}
+        return {} if any(part is None for part in parts.values()) else parts
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ from ..core.findings import Finding, Severity
 from ..core.replay.convergence_history import SimulatedPositions
 from ..exceptions import FileError
 from .atomic import file_errors, read_text, write_text
-from .bounded import damage_errors
-from .results import Results, URDF
-from .torques_file import read_series, Torques, write_series
+from .bounded import damage_errors, read_series, write_series
+from .results import Results, Torques, URDF
 from .verification import read_verification, VERIFICATION
 from .yaml import dump_yaml, from_plain, parse_yaml, to_plain
 

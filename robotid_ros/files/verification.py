@@ -9,8 +9,7 @@ from ..core.verification.static_postures import JointStatics
 from ..core.verification.tracking import Tracking
 from ..exceptions import FileError
 from .atomic import read_text, write_text
-from .bounded import damage_errors
-from .torques_file import read_series, write_series
+from .bounded import damage_errors, read_series, write_series
 from .yaml import dump_yaml, from_plain, parse_yaml, to_plain
 
 # Runs of which the tracking errors are kept.

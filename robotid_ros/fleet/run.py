@@ -19,11 +19,11 @@ import math
 from pathlib import Path
 from typing import Any
 
-from ..exceptions import ConfigurationError, FileError, RecordingError, RobotIdError
-from ..files.atomic import open_regular, read_text
+from ..exceptions import ConfigurationError, RecordingError, RobotIdError
+from ..files.atomic import read_text
 from ..files.bags.opening import data_files
 from ..files.formats.read_options import BAG_SUFFIXES
-from ..files.provenance import versions
+from ..files.provenance import hash_of_recording, versions
 from .session import FleetModel, identify_session, LOST, Row, without_result
 from .settings import FleetSettings
 from .store import FORMAT, SESSIONS, Store
@@ -206,7 +206,7 @@ class Engine:
         waiting = dict[Any, Job]()
         done = self._distributed.as_completed(loop=self.client.loop, raise_errors=False)
         killed = self._distributed.scheduler.KilledWorker
-        gone = (self._distributed.client.FutureCancelledError, OSError, TimeoutError)
+        gone = (self._distributed.client.FutureCancelledError, OSError, RuntimeError)
         while True:
             try:
                 room = max(1, sum(self.client.nthreads().values())) * self.settings.waiting
@@ -255,22 +255,6 @@ PLAN_EVERY = 100
 def version() -> str:
     """Return what a row is made by: version of the package and format of the store."""
     return f'{versions().get("robotid_ros", "unknown")}/{FORMAT}'
-
-
-def hash_bag(location: str) -> tuple[str, int]:
-    """Return a hash of the content of a bag, and its size [bytes]."""
-    files = data_files(Path(location))
-    if any(file.is_dir() for file in files):
-        files = sorted(file for folder in files for file in folder.rglob('*') if file.is_file())
-    digest, size = hashlib.sha256(), 0
-    for file in files:
-        with open_regular(file) as stream:
-            own = hashlib.sha256()
-            while block := stream.read(1 << 20):
-                own.update(block)
-            digest.update(own.hexdigest().encode())
-            size += stream.tell()
-    return digest.hexdigest(), size
 
 
 class Run:
@@ -323,12 +307,17 @@ class Run:
     def _jobs(self, sources: Sequence[Source], there: set[str]) -> Iterator[Job]:
         """Yield what is missing; hash each bag when its turn comes."""
         for source in sources:
-            reason, model = '', self._model_of(source)
+            reason, model, path = '', self._model_of(source), Path(source.location)
+            content, size = '', 0
             try:
-                content, size = hash_bag(source.location)
-            except (FileError, ValueError) as error:
+                data_files(path)
+                content = hash_of_recording(source.location)
+                size = sum(f.stat().st_size for f in (path, *path.rglob('*')) if f.is_file())
+            except (OSError, ValueError) as error:
                 reason = str(error)
-                content, size = hashlib.sha256(source.location.encode()).hexdigest(), 0
+            if not content:
+                reason = reason or f"'{source.location}' cannot be read: permission denied"
+                content = hashlib.sha256(source.location.encode()).hexdigest()
             parts = (content, model.type, model.hash, version(), source.labels)
             key = hashlib.sha256('\0'.join(parts).encode()).hexdigest()
             labels = {'key': key, 'bag': content, 'configuration': model.hash, 'bytes': size}

@@ -166,13 +166,7 @@ class Store:
     @cached_property
     def planned(self) -> dict[str, str]:
         """The key of the session of each source."""
-        parquet = optional_package('pyarrow.parquet', str(self.folder))
-        found: dict[str, str] = {}
-        for path in sorted((self.folder / PLANS).glob('*.parquet')):
-            with file_errors(path):
-                for row in parquet.read_table(path).to_pylist():
-                    found[row['source']] = row['key']
-        return found
+        return {row['source']: row['key'] for row in self.rows(PLANS)}
 
 
 def _partition(folder: Path, of: Sequence[str]) -> Path:

@@ -228,9 +228,8 @@ def test_inspect_says_beforehand_what_identify_will_say(made, run, tmp_path):
 
     r = made.recording
     position = (r.position + np.array([3.0, 0.0, 0.0]) + np.pi) % (2.0 * np.pi) - np.pi
-    effort = r.effort * np.array([-1.0, 1.0, 1.0])
+    effort = r.effort.copy()
     effort[:, 1] = 3.3
-    effort[:, 2] = np.clip(effort[:, 2], -2.0, 2.0)
     rows = [
         (EPOCH + k * STEP, joint_state(EPOCH + k * STEP, r.joints, q, (), tau))
         for k, (q, tau) in enumerate(zip(position, effort, strict=True))
@@ -238,6 +237,6 @@ def test_inspect_says_beforehand_what_identify_will_say(made, run, tmp_path):
     code, out, _ = run('inspect', write(tmp_path / 'bag', rows))
     assert code == 0
     assert 'position of joint_1 jumps by 2π' in out
-    assert 'effort of joint_1 drives against its motion' in out
-    assert 'effort of joint_2 never changes while it moves' in out
-    assert 'effort of joint_3 is clipped' in out
+    assert [line.split()[-1] for line in out.splitlines() if line.startswith('joint_2 ')] == [
+        'constant'
+    ]

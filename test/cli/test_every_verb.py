@@ -49,7 +49,7 @@ def test_help_fits_a_terminal_and_ends_with_examples(run, monkeypatch, verb):
 # Those that need no ROS; a report prints a path alone.
 OFFLINE = (
     *('identify', 'validate', 'payload', 'report', 'inspect'),
-    *('convert', 'init', 'export', 'rollout', 'explain'),
+    *('init', 'export', 'rollout', 'explain'),
 )
 
 
@@ -101,7 +101,6 @@ def answers(bag, loaded, identified, folder):
         ),
         'report': ((identified, '-o', folder / 'r.html'), ('report',)),
         'inspect': ((bag,), ('usable', 'verdict', 'timing')),
-        'convert': ((bag, folder / 'c.mcap'), ('joints', 'count')),
         'init': ((urdf, '-o', folder / 'i.yaml'), ('joints', 'tool', 'written')),
         'export': ((identified, '--format', 'csv', '-o', folder / 'e.csv'), ('written', 'notes')),
         'rollout': (

@@ -142,12 +142,6 @@ inspect | required: bag
 inspect lgo.csv | did you mean 'log.csv'?
 inspect folder | give another folder
 inspect empty.csv | record again
-convert log.csv | required: output
-convert log.csv log.csv | choose another name or remove it
-convert log.csv kept.yaml | choose another name or remove it
-convert log.csv out.pdf | name a .mcap file
-convert log.csv out.db3 | name a .mcap file
-convert lgo.csv out.mcap | did you mean 'log.csv'?
 export kept | required: --format
 export kept --format urdf | {OTHER_PARAMETERS}
 export folder --format urdf | {NO_PARAMETERS}
@@ -227,7 +221,6 @@ validate log.csv --parameters raw | {NO_TEXT}
 report raw | {NO_TEXT}
 compare kept raw | {OTHER_PARAMETERS}
 export raw --format urdf | {NO_TEXT}
-convert log.csv /dev/null/x.mcap | choose another name or remove it
 inspect empty.mcap | record again
 payload raw.mcap log.csv --urdf arm.urdf | {NO_BAG}
 payload kept.yaml --restore | give one of robotid payload

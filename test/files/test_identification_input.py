@@ -4,6 +4,7 @@ from pathlib import Path
 import re
 import sys
 
+from bag_tools import write_table
 import numpy as np
 import pytest
 
@@ -12,8 +13,8 @@ from robotid_ros.core.signals.recording import Phase, Recording
 from robotid_ros.exceptions import ConfigurationError, RecordingError
 from robotid_ros.files.bags import open_recording
 from robotid_ros.files.configuration import from_mapping
-from robotid_ros.files.convert import convert
 from robotid_ros.files.formats.column_names import understand, words_of
+from robotid_ros.files.formats.open_table import open_table
 from robotid_ros.files.formats.read_options import ReadOptions
 from robotid_ros.files.identification_input import LogPart, open_input, split
 
@@ -108,7 +109,7 @@ def test_what_is_given_goes_before_what_was_recorded(log, tmp_path):
         urdf('a', 'b').replace('"arm"', f'"{name}"') for name in ('kept', 'named', 'given')
     )
     (tmp_path / 'named.urdf').write_text(named)
-    convert(log, tmp_path / 'bag', ReadOptions(urdf=kept))
+    write_table(tmp_path, open_table(Path(log), ReadOptions(urdf=kept)), kept)
     bag, settings = str(tmp_path / 'bag'), {'mass': 5.0}
     checked = from_mapping({'robot': {**settings, 'urdf': str(tmp_path / 'named.urdf')}})
     recorded = {'robot': settings}
@@ -121,7 +122,8 @@ def test_what_is_given_goes_before_what_was_recorded(log, tmp_path):
 
 
 def test_another_log_is_read_with_the_description_of_the_first(log, tmp_path):
-    convert(log, tmp_path / 'bag', ReadOptions(urdf=urdf('a', 'b')))
+    arm = urdf('a', 'b')
+    write_table(tmp_path, open_table(Path(log), ReadOptions(urdf=arm)), arm)
     other = open_input([str(tmp_path / 'bag')]).read(log)
     assert other.joints == ('a', 'b')
     np.testing.assert_array_equal(other.effort, TAU)

@@ -21,6 +21,7 @@ import tempfile
 from typing import Any
 from xml.etree import ElementTree
 
+import bag_tools
 import numpy as np
 import pytest
 import yaml
@@ -32,6 +33,8 @@ from robotid_ros.files.bags import open_recording
 from robotid_ros.files.collect_results import collect_results
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.export.identified_urdf import identified_urdf
+from robotid_ros.files.formats.open_table import open_table
+from robotid_ros.files.formats.read_options import DEFAULTS
 from robotid_ros.files.results import Results, verdict_of
 from robotid_ros.files.results_file import read_results
 from robotid_ros.files.trajectory_file import read_design
@@ -269,7 +272,7 @@ def several_logs(folder: Path) -> Any:
 @case
 def bag_in_chunks(folder: Path) -> Any:
     table = write_table(decimated(session('arm3'), 2), folder / 'arm.csv')
-    command('convert', table, folder / 'arm')
+    bag_tools.write_table(folder, open_table(table, DEFAULTS), name='arm')
     robot = rid.load_robot(ROOT / 'config' / 'arm3.yaml')
     log = open_recording(folder / 'arm', robot.joints, max_samples=1500)
     assert not isinstance(log, Recording)

@@ -11,6 +11,7 @@ from rosbags.typesys import get_typestore, Stores
 
 from robotid_ros.files.bags.mcap_writer import BagWriter
 from robotid_ros.files.bags.messages import definition
+from robotid_ros.files.formats.joint_table import JointTable
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 JOINT_STATE = 'sensor_msgs/msg/JointState'
@@ -57,6 +58,20 @@ def write_mcap(
         writer.add_topic(topic, JOINT_STATE)
         for k, data in enumerate(messages):
             writer.write(topic, data, EPOCH + k * STEP)
+    return writer.path
+
+
+def write_table(folder: Path, table: JointTable, urdf: str = '', name: str = 'bag') -> Path:
+    """Write a table of joint states by our own writer, with a robot description."""
+    columns = (table.position, table.velocity, table.effort)
+    columns = [x if np.isfinite(x).any() else x[:, :0] for x in columns]
+    with BagWriter(folder, name) as writer:
+        writer.add_topic('/joint_states', JOINT_STATE)
+        if urdf:
+            writer.write_text('/robot_description', urdf, int(table.received[0]))
+        times = zip(table.stamp.tolist(), table.received.tolist(), strict=True)
+        for (stamp, received), *rows in zip(times, *columns, strict=True):
+            writer.write('/joint_states', joint_state(stamp, table.joints, *rows), received)
     return writer.path
 
 

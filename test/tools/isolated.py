@@ -23,7 +23,6 @@ _COMMON = (
     'core.pipeline.identification',
     'files.collect_results',
     'files.report.page',
-    'files.convert',
 )
 
 

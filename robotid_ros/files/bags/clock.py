@@ -49,10 +49,23 @@ def _interpolated(at: int, x: npt.NDArray[np.int64], y: npt.NDArray[np.int64]) -
     return int(y[0]) + round(float(np.interp(at - int(x[0]), x - x[0], y - y[0])))
 
 
-def correct_clock(states: JointTable) -> tuple[JointTable, bool]:
-    """Join what was recorded before and after a clock was set; return also whether one was."""
-    fixed, kept, jumped = _on_one_clock(states, 0.0)
-    return (fixed if kept.all() else fixed.rows(kept)), jumped
+def on_one_clock(
+    states: JointTable, before: float = 0.0
+) -> tuple[JointTable, npt.NDArray[np.bool_], bool]:
+    """
+    Join what was recorded before and after a clock was set, `before` seconds after a beginning.
+
+    Returns the states on the first clock, which ones to keep, and whether a clock jumped.
+    """
+    origin, began = states.stamp[0], states.received[0]
+    time, kept, jumps, notes = undo_clock_jumps(
+        (states.stamp - origin) * 1e-9, (states.received - began) * 1e-9, states.position, before
+    )
+    if kept.all() and not jumps.size:
+        return states, kept, False
+    stamp = origin + np.round(time * 1e9).astype(np.int64)
+    fixed = dataclasses.replace(states, stamp=stamp, notes=(*states.notes, *notes))
+    return fixed, kept, bool(jumps.size)
 
 
 def correct_clock_chunks(tables: Iterable[JointTable]) -> Iterator[tuple[JointTable, bool]]:
@@ -68,7 +81,7 @@ def correct_clock_chunks(tables: Iterable[JointTable]) -> Iterator[tuple[JointTa
     for states in tables:
         raw = states if overlap is None else concatenate(overlap, states)
         origin = raw.stamp[0] if origin is None else origin
-        fixed, kept, jumped = _on_one_clock(raw, float(raw.stamp[0] + shift - origin) * 1e-9)
+        fixed, kept, jumped = on_one_clock(raw, float(raw.stamp[0] + shift - origin) * 1e-9)
         offset = fixed.stamp - raw.stamp
         last = int(np.flatnonzero(kept)[-1])
         others = np.flatnonzero(kept & (np.abs(offset - offset[last]) > OFFSET_TOLERANCE))
@@ -81,21 +94,6 @@ def correct_clock_chunks(tables: Iterable[JointTable]) -> Iterator[tuple[JointTa
         overlap, shift = raw.rows(slice(cut, None)), shift + int(offset[last])
     if rest is not None and len(rest.stamp):
         yield rest, False
-
-
-def _on_one_clock(
-    states: JointTable, before: float
-) -> tuple[JointTable, npt.NDArray[np.bool_], bool]:
-    """Return the states on the first clock, which ones to keep, and whether a clock jumped."""
-    origin, began = states.stamp[0], states.received[0]
-    time, kept, jumps, notes = undo_clock_jumps(
-        (states.stamp - origin) * 1e-9, (states.received - began) * 1e-9, states.position, before
-    )
-    if kept.all() and not jumps.size:
-        return states, kept, False
-    stamp = origin + np.round(time * 1e9).astype(np.int64)
-    fixed = dataclasses.replace(states, stamp=stamp, notes=(*states.notes, *notes))
-    return fixed, kept, bool(jumps.size)
 
 
 # Difference of two clocks in the course of a recording that is no accident: relative, above what

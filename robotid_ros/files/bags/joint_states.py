@@ -98,11 +98,10 @@ def read_joint_states(
     Yields one table per set of joints, anew whenever so many `seconds` have passed, to bound the
     memory; `window` are the times of reception between which it is read [ns].
     """
-    if topic in bag.tables:
-        table, alone = bag.tables[topic], not (bag.connections or bag.options.effort_topic)
+    if bag.table:
         whole = seconds == np.inf and window == UNBOUNDED
-        for part in [table] if whole else _pieces(table, seconds, window):
-            yield [part] if alone else _with_effort(bag, [part])
+        for part in [bag.table] if whole else _pieces(bag.table, seconds, window):
+            yield _with_effort(bag, [part]) if bag.options.effort_topic else [part]
         return
     decoder = Decoder(bag.typestore, JOINT_STATE, fault_of)
     joint_sets: dict[frozenset[str], _Parts] = {}
@@ -231,7 +230,7 @@ def select_joints(tables: Sequence[JointTable], joints: Sequence[str] | None) ->
     publishes a joint; RecordingError where the joints come from publishers that do not run at one
     time.
     """
-    ranked = sorted(tables, key=lambda t: (t.has_effort, len(t.stamp)), reverse=True)
+    ranked = sorted(tables, key=lambda table: table.fullness, reverse=True)
     if joints is None:
         joints = ranked[0].joints
     known = tuple(sorted({name for table in ranked for name in table.joints}))

@@ -157,24 +157,17 @@ class BagWriter:
             self._failed = error
             raise
 
-    def add_topic(
-        self,
-        topic: str,
-        message_type: str,
-        *,
-        latched: bool = False,
-        definition_and_hash: tuple[str, str] | None = None,
-    ) -> None:
+    def add_topic(self, topic: str, message_type: str, *, latched: bool = False) -> None:
         """
         Declare a topic before its first message; declaring it again changes nothing.
 
-        A `latched` topic is played back as transient local; `definition_and_hash` are of the type,
-        where it is not that of the installed package. Raises RecordingError where it is in none.
+        A `latched` topic is played back as transient local. Raises RecordingError where the type
+        is in no installed package.
         """
         if topic in self._channels:
             return
         self._check()
-        text, type_hash = definition_and_hash or definition(message_type)
+        text, type_hash = definition(message_type)
         metadata = {'offered_qos_profiles': qos_profile(latched), 'topic_type_hash': type_hash}
         key = (message_type, text)
         with self._errors():

@@ -15,7 +15,6 @@ from ..formats.joint_table import JointTable
 from ..formats.read_options import BAG_SUFFIXES, DEFAULTS, natural_order, ReadOptions, SUFFIXES
 from ..yaml import parse_yaml
 from .mcap_reader import MAGIC, McapReader
-from .messages import JOINT_STATES_TOPIC
 from .storage import Bag, REPAIR, ZSTD
 
 METADATA, _SQLITE = 'metadata.yaml', b'SQLite format 3\0'
@@ -35,18 +34,18 @@ def open_bag(path: str | Path, options: ReadOptions = DEFAULTS) -> Iterator[Bag]
     if parts != [path]:
         parts, promised = _listed(path, parts, notes)
     with contextlib.ExitStack() as stack:
-        readers, tables = [], dict[str, JointTable]()
+        readers, table = [], None
         for part in parts:
             reader = _reader_of(part, notes, options, stack)
             if isinstance(reader, JointTable):
-                tables[JOINT_STATES_TOPIC] = reader
+                table = reader
                 continue
             with damage_errors(path, REPAIR):
                 reader.open()
             stack.callback(_close, reader)
             readers.append(reader)
         size = sum(part.stat().st_size for part in parts)
-        bag = Bag(path, readers, notes, options, size, tables)
+        bag = Bag(path, readers, notes, options, size, table)
         count = sum(bag.topics().values())
         if not count:
             raise RecordingError(f"'{path}' holds no messages: record again")
@@ -54,7 +53,7 @@ def open_bag(path: str | Path, options: ReadOptions = DEFAULTS) -> Iterator[Bag]
             notes.append(
                 finding('messages_missing', file=METADATA, promised=promised, count=count)
             )
-        if (options.columns or options.units or options.rate) and not bag.tables:
+        if (options.columns or options.units or options.rate) and not bag.table:
             notes.append(finding('options_of_tables'))
         yield bag
 

@@ -21,7 +21,7 @@ from ...core.signals.recording import (
 from ...exceptions import RecordingError
 from ..formats.joint_table import JointTable
 from ..formats.read_options import BAG_SUFFIXES, DEFAULTS, ReadOptions
-from .clock import Clock, correct_clock, correct_clock_chunks, drift_notes
+from .clock import Clock, correct_clock_chunks, drift_notes, on_one_clock
 from .joint_states import find_topic, read_joint_states, select_joints
 from .joint_topics import add_reference, MARGIN
 from .opening import open_bag
@@ -275,7 +275,8 @@ def _recording(
     states = select_joints(tables, joints)
     available = _available(states, options)
     kept = _usable_joints(states.joints, available, source, joints is None)
-    states, jumped = correct_clock(states.columns(kept))
+    states, rows, jumped = on_one_clock(states.columns(kept))
+    states = states if rows.all() else states.rows(rows)
     recording = to_recording(states, states.stamp[0], source)
     left_out = dict[str, tuple[float, float]]()
     for table in tables:

@@ -15,7 +15,7 @@ from ..bounded import damage_errors, unpack, unpack_limit
 from ..formats.joint_table import JointTable
 from ..formats.read_options import ReadOptions
 from .mcap_reader import McapReader, Messages
-from .messages import Decoder, JOINT_STATE, Layout, typestore_of
+from .messages import Decoder, JOINT_STATE, JOINT_STATES_TOPIC, Layout, typestore_of
 
 # Messages of files that are not MCAP that are read at once: some megabytes.
 BLOCK = 8192
@@ -45,7 +45,7 @@ class Bag:
     notes : what was unusual about opening it
     options : how to read it
     size : of its files [bytes]
-    tables : joint states that are tables already, by topic
+    table : joint states that are a table already, of `JOINT_STATES_TOPIC`; None in a bag
 
     Attributes
     ----------
@@ -60,12 +60,12 @@ class Bag:
         notes: Sequence[Finding],
         options: ReadOptions,
         size: int,
-        tables: Mapping[str, JointTable],
+        table: JointTable | None,
     ):
         self.path, self.options = path, options
         self._readers, self.size = readers, size
-        self._notes, self._of_tables = notes, [n for each in tables.values() for n in each.notes]
-        self.tables = {name: replace(each, notes=()) for name, each in tables.items()}
+        self._notes, self._of_table = notes, table.notes if table else ()
+        self.table = replace(table, notes=()) if table else None
         self.connections = [c for reader in readers for c in _connections(reader)]
         self._left_out: dict[tuple[str, str], int] = {}
         self._added: dict[Finding, None] = {}
@@ -78,7 +78,7 @@ class Bag:
     @property
     def notes(self) -> tuple[Finding, ...]:
         """What was unusual, as far as it was read."""
-        found = [*self._notes, *self._added, *self._of_tables]
+        found = [*self._notes, *self._added, *self._of_table]
         found += (note for reader in self._readers for note in reader.notes)
         found += [
             finding('messages_left_out', count=count, topic=topic, reason=reason)
@@ -98,8 +98,9 @@ class Bag:
 
     def topics(self, message_type: str | None = None) -> dict[str, int]:
         """Topics, of one type or all, and how many messages each has."""
-        known = self.tables if message_type in (None, JOINT_STATE) else {}
-        counts = {topic: len(table.stamp) for topic, table in known.items()}
+        counts = dict[str, int]()
+        if self.table and message_type in (None, JOINT_STATE):
+            counts[JOINT_STATES_TOPIC] = len(self.table.stamp)
         for c in self.connections:
             if message_type in (None, c.msgtype):
                 counts[c.topic] = counts.get(c.topic, 0) + c.msgcount
@@ -112,7 +113,7 @@ class Bag:
     def kind(self, topic: str) -> str:
         """Type of the messages of a topic."""
         kinds = (str(c.msgtype) for c in self.connections if c.topic == topic)
-        return JOINT_STATE if topic in self.tables else next(kinds)
+        return JOINT_STATE if self.table else next(kinds)
 
     def messages(self, topic: str) -> Iterator[tuple[int, bytes]]:
         """Yield time of reception [ns] and serialized message of one topic; see `blocks`."""

@@ -1,7 +1,7 @@
 """What is in a recording, how good it is, and what it can be used for."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 import contextlib
 from dataclasses import dataclass
 import itertools
@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.finding_codes import finding
 from ...core.findings import Finding
-from ...core.signals.invalid_samples import clipped_samples, refuse_derived_efforts
+from ...core.signals.invalid_samples import refuse_derived_efforts
 from ...core.signals.recording import MAX_SAMPLES, Phase, range_of_positions
 from ...core.signals.resampling import MIN_TRAVEL, resample_uniformly
 from ...core.signals.samples import SignalSettings
@@ -19,7 +19,7 @@ from ...exceptions import RobotIdError, shortened
 from ..formats.joint_table import FIELDS, JointTable
 from ..formats.read_options import DEFAULTS, ReadOptions
 from ..robot_description import summarise_description
-from .clock import Clock, correct_clock, correct_clock_chunks
+from .clock import Clock, correct_clock_chunks, on_one_clock
 from .joint_states import find_topic, read_joint_states, select_joints
 from .messages import CONTROLLER_STATE
 from .opening import open_bag
@@ -34,11 +34,6 @@ from .session import (
 )
 from .storage import Bag
 
-# Work against the motion, as a share of all work that is exchanged, beyond which the sign of an
-# effort looks wrong: friction takes work, weights and springs give back what they took. A smaller
-# share would also suspect efforts of joints that weights move.
-NEGATIVE_WORK = 0.5
-MAX_CLIPPED = 0.01  # share of clipped samples beyond which work says nothing about the sign
 MIN_MESSAGES = 0.25  # share of the fullest publisher's messages below which another is left out
 # Intervals of so many usual ones are gaps: one lost message makes it 2, jitter stays below.
 GAP_FACTOR = 1.8
@@ -91,17 +86,13 @@ class Timing:
 
 
 @dataclass(frozen=True)
-class Suitability:
-    """A use of a recording, whether it is `possible`, and else the `reason`."""
-
-    purpose: str
-    possible: bool
-    reason: str
-
-
-@dataclass(frozen=True)
 class BagSummary:
-    """Everything `robotid inspect` shows; `description` is '' where no robot's was recorded."""
+    """
+    Everything `robotid inspect` shows.
+
+    `description` is '' where no robot's was recorded; `obstacles` say by use why there is none of
+    it, '' where it is possible.
+    """
 
     path: Path
     duration: float
@@ -111,13 +102,13 @@ class BagSummary:
     phases: tuple[Phase, ...]
     session: RecordedSession
     description: str
-    suitability: tuple[Suitability, ...]
+    obstacles: Mapping[str, str]
     notes: tuple[Finding, ...]
 
     @property
     def usable(self) -> bool:
         """Whether an identification can be made from it."""
-        return self.suitability[0].possible
+        return not self.obstacles['identification']
 
 
 def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
@@ -141,7 +132,7 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
                 same = [table for table in tables if set(joints) <= set(table.joints)]
                 if not same:  # it pauses
                     continue
-                states = max(same, key=_fullness)
+                states = max(same, key=lambda table: table.fullness)
                 states = states.columns(joints or states.joints)
                 joints = states.joints
                 if not moves:  # the first chunk in motion says what is repaired or wrong
@@ -196,7 +187,7 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
             phases=phases,
             session=session,
             description=description or '',
-            suitability=_suitability(bag, channels, obstacle, session, phases, bool(urdf)),
+            obstacles=_obstacles(bag, channels, obstacle, session, phases, bool(urdf)),
             notes=tuple(dict.fromkeys([*every, *notes])),
         )
 
@@ -223,52 +214,39 @@ def timing_of(raw: np.ndarray, stamp: np.ndarray) -> Timing:
     )
 
 
-def _suitability(
+def _obstacles(
     bag: Bag,
     channels: tuple[Channel, ...],
     obstacle: str,
     session: RecordedSession,
     phases: tuple[Phase, ...],
     has_urdf: bool,
-) -> tuple[Suitability, ...]:
+) -> dict[str, str]:
     efforts = any(
         c.travel > MIN_TRAVEL and c.effort not in ('absent', 'constant') for c in channels
     )
-    validated = any(phase.name == 'validating' for phase in phases)
     commands_effort = session.controller.get('command_interfaces') in (None, [], ['effort'])
     replay = bool(session.controller.get('gains')) and not changed_gains(session)
-    replay &= commands_effort and any(bag.topics(CONTROLLER_STATE).values())
-    no_replay = 'no controller state, or no gains that stayed'
-    lacking = 'no configuration: defaults count without -c CONFIG'
-    checks = {
-        'identification': (
-            efforts and not obstacle,
-            obstacle or 'no joint that moves has a live effort',
-        ),
-        'validation': (validated, 'no validation phase: use --part'),
-        'didim': (
-            replay,
-            no_replay if commands_effort else 'the controller commands no efforts',
-        ),
-        'self-contained': (
-            has_urdf and bool(session.configuration),
-            lacking if has_urdf else 'no robot description: give --urdf FILE or -c CONFIG',
-        ),
+    replay &= any(bag.topics(CONTROLLER_STATE).values())
+    found = {
+        'identification': obstacle or 'no joint that moves has a live effort' * (not efforts),
+        'validation': 'no validation phase: use --part',
+        'didim': 'no controller state, or no gains that stayed' * (not replay),
+        'self-contained': 'no robot description: give --urdf FILE or -c CONFIG',
     }
-    return tuple(
-        Suitability(purpose, possible, '' if possible else reason)
-        for purpose, (possible, reason) in checks.items()
-    )
-
-
-def _fullness(table: JointTable) -> tuple[bool, int]:
-    """Sort key: whether any effort was published, and how many rows there are."""
-    return table.has_effort, len(table.stamp)
+    if any(phase.name == 'validating' for phase in phases):
+        found['validation'] = ''
+    if not commands_effort:
+        found['didim'] = 'the controller commands no efforts'
+    if has_urdf:
+        lacking = 'no configuration: defaults count without -c CONFIG'
+        found['self-contained'] = lacking * (not session.configuration)
+    return found
 
 
 def _join_measured_joints(tables: Sequence[JointTable]) -> JointTable:
     """Bring all joints that have positions and efforts together, on one clock."""
-    states = max(tables, key=_fullness)
+    states = max(tables, key=lambda table: table.fullness)
     whole: dict[str, None] = {}
     for table in tables:
         if len(table.stamp) >= MIN_MESSAGES * len(states.stamp):
@@ -276,30 +254,16 @@ def _join_measured_joints(tables: Sequence[JointTable]) -> JointTable:
             whole |= dict.fromkeys(itertools.compress(table.joints, measured.any(axis=0)))
     with contextlib.suppress(RobotIdError):
         states = select_joints(tables, tuple(whole)) if whole else states
-    return correct_clock(states)[0]
+    states, rows, _ = on_one_clock(states)
+    return states.rows(rows)
 
 
 def check_joint_states(states: JointTable) -> tuple[list[Finding], str]:
-    """Return what is repaired or wrong, and why no identification is possible, '' if one is."""
+    """Return what is repaired, and why no identification is possible, '' if one is."""
     recording = to_recording(states, states.stamp[0], '')
     try:
         resampled, rate, _, notes = resample_uniformly(recording, SignalSettings())
         refuse_derived_efforts(resampled.joints, resampled.position, resampled.effort, rate=rate)
     except RobotIdError as error:
         return list(states.notes), str(error)
-    saturated = clipped_samples(resampled.effort).mean(axis=0)
-    for joint, position, effort, flat in zip(
-        resampled.joints, resampled.position.T, resampled.effort.T, saturated, strict=True
-    ):
-        moves = np.ptp(position) > MIN_TRAVEL
-        power = (effort[1:] + effort[:-1]) * np.diff(position)
-        if np.ptp(effort) == 0.0:
-            if moves:
-                notes.append(finding('effort_constant', [joint]))
-        elif not moves:
-            notes.append(finding('did_not_move', [joint]))
-        elif flat < MAX_CLIPPED and power.sum() < -NEGATIVE_WORK * np.abs(power).sum():
-            notes.append(finding('effort_against_motion', [joint]))
-        if flat > 0.0:
-            notes.append(finding('effort_clipped', [joint], share=flat))
     return notes, ''

@@ -11,7 +11,7 @@ from typing import Any
 import unicodedata
 
 from ...core.setup.joint_choice import matching_names, without_beginning
-from .units import canonical, CURRENTS, FACTORS, quantity_of, unit_in_name
+from .units import BRACKETS_ONLY, canonical, CURRENTS, FACTORS, quantity_of, WITHOUT_VALUE
 
 WORDS: Mapping[str, frozenset[str]] = {
     'time': frozenset(
@@ -157,7 +157,12 @@ def understand(pattern: str) -> Meaning | None:
     unit, current = canonical(inside), quantity == 'current'
     if found:
         quantity = 'effort' if current else quantity
-        unit = unit_in_name(raw, inside, quantity) if quantity in FACTORS else ''
+        # Without one in brackets, what the name ends with; `rad_s`, `rad_per_s`: rad/s.
+        units = {*FACTORS.get(quantity, ())} | WITHOUT_VALUE.get(quantity, frozenset())
+        ends = [word for word in raw if word != 'per'][-2:]
+        texts = map(canonical, ('/'.join(ends), ''.join(ends), *ends[-1:]))
+        if unit not in units:
+            unit = next((each for each in texts if each in units - {*BRACKETS_ONLY}), '')
     known = WORDS[quantity] | REFERENCE | MEASURED | NEUTRAL | WORDS['current']
     score = len(words & MEASURED) - 2 * len(words - known - UNIT_WORDS) - (not found)
     current |= not found and unit in CURRENTS

@@ -200,7 +200,13 @@ def columns_of_joints(
 def _by_number(
     table: ColumnTable, selection: Selection, known: Sequence[str], robot: JointTree
 ) -> tuple[list[str], list[Finding]]:
-    """Return the joints of numbered columns, and notes where the robot has more joints."""
+    """
+    Return the joints of numbered columns, and notes where the robot has more joints.
+
+    Then they are those of the arm, where it has as many; else those of the one set of names with
+    these numbers, if it is no small part of the arm, as three wrists are; else the first ones from
+    the arm on, without the wheels that come before it.
+    """
     numbers = [key if isinstance(key, int) else 0 for key, _ in selection.members]
     places = [number - (0 if 0 in numbers else 1) for number in numbers]
     if not known:
@@ -215,21 +221,6 @@ def _by_number(
         )
     if max(places) + 1 == len(known):
         return [known[place] for place in places], []
-    names = _of_more(numbers, places, known, robot)
-    note = finding('joints_by_number', names, columns=selection.pattern, count=len(known))
-    return names, [note]
-
-
-def _of_more(
-    numbers: Sequence[int], places: Sequence[int], known: Sequence[str], robot: JointTree
-) -> list[str]:
-    """
-    Choose joints of a robot that has more of them than numbers.
-
-    Those of the arm, where it has as many; else those of the one set of names with these numbers,
-    if it is no small part of the arm, as three wrists are; else the first ones from the arm on,
-    without the wheels that come before it.
-    """
     try:
         arm = choose_arm(robot).joints
     except ModelError:
@@ -243,10 +234,13 @@ def _of_more(
     large = [named for named in sets.values() if len(named) > len(arm) // 2]
     fitting = [named for named in large if named.keys() >= set(numbers)]
     if len(fitting) == 1 and max(places) + 1 != len(arm):
-        return [fitting[0][number] for number in numbers]
-    behind = known[known.index(arm[0]) :] if arm else known
-    joints = next(j for j in (arm, behind, known) if max(places) < len(j))
-    return [joints[place] for place in places]
+        names = [fitting[0][number] for number in numbers]
+    else:
+        behind = known[known.index(arm[0]) :] if arm else known
+        joints = next(j for j in (arm, behind, known) if max(places) < len(j))
+        names = [joints[place] for place in places]
+    note = finding('joints_by_number', names, columns=selection.pattern, count=len(known))
+    return names, [note]
 
 
 # Columns of a table that are looked at.

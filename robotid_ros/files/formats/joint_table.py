@@ -54,9 +54,9 @@ class JointTable:
         return dataclasses.replace(self, **values)
 
     @property
-    def has_effort(self) -> bool:
-        """Whether any effort was published."""
-        return bool(np.isfinite(self.effort).any())
+    def fullness(self) -> tuple[bool, int]:
+        """Whether any effort was published, and how many rows there are: the fullest counts."""
+        return bool(np.isfinite(self.effort).any()), len(self.stamp)
 
 
 def concatenate(*tables: JointTable) -> JointTable:

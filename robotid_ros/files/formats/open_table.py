@@ -96,7 +96,7 @@ def _open(
     reader = readers[0] if readers else None
     if start[_USER_BLOCK:].startswith(b'\x89HDF'):
         reader = read_hdf5
-    elif is_lerobot(path):
+    elif path.is_dir() and is_lerobot(path):
         reader = read_parquet
     elif not readers and path.suffix.lower() == '.mat':
         reader = read_mat

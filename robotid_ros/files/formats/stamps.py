@@ -202,8 +202,29 @@ def _unit(time: np.ndarray, name: str, motion: Values) -> tuple[str, str]:
             "their unit, as in --units 'time=min' (also h, d for days, s)"
         )
     else:  # else the velocities may be of motors
-        fitting = _permitted(time, step, usual, motion)
+        # Of those that make the rate one of robots: where the description has limits of velocity,
+        # the speeds are neither too fast for them nor far too slow for a motion; jumps do not
+        # count. Ticks are whole.
         reason = 'for so the robot is as fast as its description permits'
+        whole = time.dtype.kind in 'iu' or bool((time == np.round(time)).all())
+        units = [u for u in _TICKS if u != usual and (whole or u not in ('100ns', 'ns'))]
+        rates = {unit: 1.0 / (step * FACTORS['time'][unit]) for unit in units}
+        units = [usual, *(u for u in units if _RATES[0] <= rates[u] <= _RATES[1])]
+        order = np.argsort(time, kind='stable') if is_disordered(time) else slice(None)
+        time, position = time[order], motion['position'][order]
+        span, every = max(1, len(time) // _SPANS), max(1, len(time) // _SPEEDS)
+        steps = (time[span::every] - time[:-span:every]).astype(float)
+        moved = np.abs(position[span::every] - position[:-span:every])[steps > 0.0]
+        largest = 0.0
+        if len(moved):
+            speeds = np.nan_to_num(moved / steps[steps > 0.0, None])
+            shares_of_limits = np.quantile(speeds, WITHOUT_JUMPS, axis=0) / motion['fastest']
+            largest = float(shares_of_limits.max(initial=0.0))
+        shares = {unit: largest / FACTORS['time'][unit] for unit in units}
+        fitting = [unit for unit in units if _SHARES[0] < shares[unit] < _SHARES[1]]
+        if not fitting and not (shares[usual] > _SHARES[1] and usual != 's'):
+            # Nothing is known of the limits, or nothing moves.
+            fitting = [u for u in units if u == usual or {u, usual} == {'us', '100ns'}]
     if len(fitting) != 1:
         may = ' or '.join(fitting)
         may = f'which may be {may}' if may else f'and the robot too fast for {usual}'
@@ -214,37 +235,6 @@ def _unit(time: np.ndarray, name: str, motion: Values) -> tuple[str, str]:
     if fitting == [usual]:
         reason = '' if usual == 's' else 'by their steps'
     return fitting[0], reason
-
-
-def _permitted(time: np.ndarray, step: float, usual: str, motion: Values) -> list[str]:
-    """
-    Return the units of times that may be meant, the likeliest first.
-
-    They make the rate one of robots and, where the description has limits of velocity, the speeds
-    neither too fast for them nor far too slow for a motion; jumps do not count. Ticks are whole.
-    `usual` is the unit by the usual `step`; motion as in `make_stamps`.
-    """
-    whole = time.dtype.kind in 'iu' or bool((time == np.round(time)).all())
-    units = [usual, *(u for u in _TICKS if u != usual and (whole or u not in ('100ns', 'ns')))]
-    rates = {unit: 1.0 / (step * FACTORS['time'][unit]) for unit in units}
-    units = [u for u in units if u == usual or _RATES[0] <= rates[u] <= _RATES[1]]
-    order = np.argsort(time, kind='stable') if is_disordered(time) else slice(None)
-    time, position = time[order], motion['position'][order]
-    span, every = max(1, len(time) // _SPANS), max(1, len(time) // _SPEEDS)
-    steps = (time[span::every] - time[:-span:every]).astype(float)
-    moved = np.abs(position[span::every] - position[:-span:every])[steps > 0.0]
-    largest = 0.0
-    if len(moved):
-        speeds = np.nan_to_num(moved / steps[steps > 0.0, None])
-        shares_of_limits = np.quantile(speeds, WITHOUT_JUMPS, axis=0) / motion['fastest']
-        largest = float(shares_of_limits.max(initial=0.0))
-    shares = {unit: largest / FACTORS['time'][unit] for unit in units}
-    if found := [unit for unit in units if _SHARES[0] < shares[unit] < _SHARES[1]]:
-        return found
-    if shares[usual] > _SHARES[1] and usual != 's':
-        return []
-    # Nothing is known of the limits, or nothing moves.
-    return [unit for unit in units if unit == usual or {unit, usual} == {'us', '100ns'}]
 
 
 def _spread(stamp: np.ndarray, position: np.ndarray) -> tuple[np.ndarray, list[Finding]]:

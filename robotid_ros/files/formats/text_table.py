@@ -124,13 +124,28 @@ def _analyse(path: Path, encoding: str, start: bytes) -> tuple[_Form, list[str],
         # Of each row, how many cells hold values, and how many anything.
         values = np.array([sum(is_value(cell, comma) for cell in row) for row in split])
         filled = np.array([sum(map(bool, map(str.strip, row))) for row in split])
-        first = _first_row(split, values, filled)
+        # The first of the rows that stay a table of numbers, of one column if need be.
+        shares = values / np.maximum(filled, 1)
+        there = [k for k, row in enumerate(split) if any(row)]
+        later = [shares[k] for k in there if k >= len(split) // 2]
+        enough = max(LEAST, BESIDE * float(np.median(later))) if later else LEAST
+        first = next(
+            (
+                k
+                for least, (place, k) in itertools.product((2, 1), enumerate(there))
+                if values[k] >= least and not split[k][0].startswith(('#', '%'))
+                if all(
+                    len(split[j]) == len(split[k]) and shares[j] >= enough
+                    for j in there[place : place + 3]
+                )
+            ),
+            None,
+        )
         if first is not None:
             share = float(values[first:].sum() / max(1, filled[first:].sum()))
             if share > most:
                 best, most, rows = _Form(encoding, delimiter, comma, first), share, split[first:]
-                names = values[:first] < LEAST * filled[:first]
-                above = [*itertools.compress(split, names)]
+                above = [*itertools.compress(split, values[:first] < LEAST * filled[:first])]
     if best is None:
         raise RecordingError(
             f"'{path}' holds no table of numbers in its first {HEAD} lines: give a bag "
@@ -139,7 +154,26 @@ def _analyse(path: Path, encoding: str, start: bytes) -> tuple[_Form, list[str],
         )
     width = len(rows[0])
     cells = [next((r[k] for r in rows if k < len(r) and r[k].strip()), '') for k in range(width)]
-    return best, _header_of(above, width), cells
+    # Of the rows above, that with most names, and joined to them units of another one.
+    fitting, units = list[list[str]](), list[list[str]]()
+    for row in above:
+        if len(row) == width + 1:
+            row = row[1:] if row[0] in ('#', '%') else row[:-1]
+        if len(row) == width and any(row):
+            fitting.append([cell.strip() for cell in row])
+    for row in fitting if len(fitting) > 1 else ():
+        head, *others = (cell.strip(' []()') for cell in row)  # behind what may say so
+        if all(map(is_unit, filter(None, others))) if any(others) else is_unit(head):
+            units.append(row)
+    named = [row for row in fitting if row not in units] or fitting
+    if not named:
+        return best, [], cells
+    names = max(reversed(named), key=lambda row: len(set(row)))
+    names = [name.lstrip('#%').strip() for name in names]
+    for row in units[-1:]:
+        pairs = zip(names, (cell.strip(' []()') for cell in row), strict=True)
+        names = [f'{name} [{unit}]' if name and is_unit(unit) else name for name, unit in pairs]
+    return best, names, cells
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
@@ -147,43 +181,6 @@ def _cells(line: str, delimiter: str) -> list[str]:
         return next(csv.reader([line], delimiter=delimiter), []) if delimiter else line.split()
     except csv.Error:  # a cell of 131,072 signs
         return line.split(delimiter)
-
-
-def _first_row(rows: Sequence[list[str]], values: np.ndarray, filled: np.ndarray) -> int | None:
-    """Return the first of the rows that stay a table of numbers, of one column if need be."""
-    shares = values / np.maximum(filled, 1)
-    there = [k for k, row in enumerate(rows) if any(row)]
-    later = [shares[k] for k in there if k >= len(rows) // 2]
-    enough = max(LEAST, BESIDE * float(np.median(later))) if later else LEAST
-    for least, (place, k) in itertools.product((2, 1), enumerate(there)):
-        if values[k] >= least and not rows[k][0].startswith(('#', '%')):
-            alike = there[place : place + 3]
-            if all(len(rows[j]) == len(rows[k]) and shares[j] >= enough for j in alike):
-                return k
-    return None
-
-
-def _header_of(rows: Sequence[list[str]], width: int) -> list[str]:
-    """Return the names of columns in the rows above them, units joined to them, [] for none."""
-    fitting, units = list[list[str]](), list[list[str]]()
-    for row in rows:
-        if len(row) == width + 1:
-            row = row[1:] if row[0] in ('#', '%') else row[:-1]
-        if len(row) == width and any(row):
-            fitting.append([cell.strip() for cell in row])
-    for row in fitting if len(fitting) > 1 else ():
-        first, *others = (cell.strip(' []()') for cell in row)  # behind what may say so
-        if all(map(is_unit, filter(None, others))) if any(others) else is_unit(first):
-            units.append(row)
-    named = [row for row in fitting if row not in units] or fitting
-    if not named:
-        return []
-    best = max(reversed(named), key=lambda row: len(set(row)))
-    names = [name.lstrip('#%').strip() for name in best]
-    for row in units[-1:]:
-        pairs = zip(names, (cell.strip(' []()') for cell in row), strict=True)
-        names = [f'{name} [{unit}]' if name and is_unit(unit) else name for name, unit in pairs]
-    return names
 
 
 def _of_same_joints(

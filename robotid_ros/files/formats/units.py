@@ -60,7 +60,7 @@ _SPELLINGS = {
 }
 _ALIASES = {word: unit for unit, words in _SPELLINGS.items() for word in words.split()}
 # Letters that are units only between brackets: in names they are something else.
-_BRACKETS_ONLY = ('s', 'm', 'n', 'a', 'min', 'h', 'd', 'v')
+BRACKETS_ONLY = ('s', 'm', 'n', 'a', 'min', 'h', 'd', 'v')
 # A velocity that is a multiple of the position's derivative: correlation, tolerance of the
 # factor, share of the slopes that count.
 MIN_CORRELATION, FACTOR_TOLERANCE, WITHOUT_JUMPS = 0.9, 0.1, 0.99
@@ -92,16 +92,6 @@ def quantity_of(unit: str) -> str:
     """Return which quantity of a joint a unit is of, '' where it is of none or of several."""
     found = [quantity for quantity, known in FACTORS.items() if canonical(unit) in known]
     return found[0] if len(found) == 1 and found != ['time'] else ''
-
-
-def unit_in_name(words: tuple[str, ...], bracketed: str, quantity: str) -> str:
-    """Return the unit that a column's name ends with, '' for none; `rad_s`, `rad_per_s`: rad/s."""
-    words = tuple(word for word in words if word != 'per')
-    known = FACTORS[quantity].keys() | WITHOUT_VALUE[quantity]
-    if (unit := canonical(bracketed)) in known:
-        return unit
-    texts = map(canonical, ('/'.join(words[-2:]), ''.join(words[-2:]), *words[-1:]))
-    return next((each for each in texts if each in known - {*_BRACKETS_ONLY}), '')
 
 
 def factors(quantity: str, text: str, prismatic: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """
 The page of a design: the arm along its motion, and whether it is worth running.
 
-The joints' curves stand between their limits; below are the shares of these, and the search.
+The joints' curves stand between their limits; below are the shares of these.
 """
 
 from collections.abc import Iterator, Mapping
@@ -60,7 +60,6 @@ def design_page(
         heading=name,
         subtitle=f'motion that identifies, {t.family} {t.hash}, {t.period:g} s, order {t.order}',
         plots=plots,
-        draw=drawing,
         design=design,
         verdict_title=TITLES[first.level],
         first=first,
@@ -76,7 +75,6 @@ def design_page(
         joints=robot.joints,
         curves=lambda j: joint_curves(series, time, design, j, bool(robot.prismatic[j])),
         usage={quantity: getattr(design.usage, quantity) for quantity in QUANTITIES},
-        search=search(design),
         description=configuration.robot.urdf,
         hash=hashlib.sha256(robot.urdf.encode()).hexdigest(),
         written=datetime.now(timezone.utc).isoformat(timespec='seconds'),
@@ -170,16 +168,3 @@ def joint_curves(
 
 def _rule(place: float, dimension: str, color: str, **more: Any) -> Any:
     return Span(location=place, dimension=dimension, line_color=color, **more)
-
-
-def search(design: Design) -> Any | None:
-    """Draw the best criterion over the evaluations of the search; None where there was none."""
-    if not design.history or not design.evaluations:
-        return None
-    count, value = (list(column) for column in zip(*design.history, strict=True))
-    scale = 'log' if min(value) > 0.0 else 'linear'
-    plot = new_plot('evaluations', 'best so far', 230, 'xbox_zoom,reset', y_axis_type=scale)
-    plot.xaxis.ticker.desired_num_ticks = 4
-    x, y = [*count, design.evaluations], [*value, value[-1]]
-    plot.step(x, y, mode='after', color=PREDICTED, width=1.8)
-    return finish(plot)

@@ -2,7 +2,7 @@
 Interactive plots of a page, by Bokeh: what all of them look like, and each kind of them.
 
 Efforts of all joints share one range of time and one source of data; a residual is drawn by
-its spectrum, histogram and autocorrelation; a result by its convergence, parameters and errors.
+its spectrum; a result by its convergence, parameters and errors.
 """
 
 import base64
@@ -13,7 +13,6 @@ from typing import Any
 from bokeh import models
 from bokeh.core.json_encoder import serialize_json
 from bokeh.document import Document
-from bokeh.palettes import Blues9, Oranges9
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 from markupsafe import Markup
@@ -23,7 +22,6 @@ from ...core.parameters.plain_friction import PlainFriction
 from ...core.replay.convergence_history import SimulatedPositions
 from ..comparison import Difference
 from ..results import Entry
-from ..torques_file import Torques
 from .page import GOOD_PERCENT
 from .thinning import longest_stretch, PlacedMotion, thin
 
@@ -31,8 +29,6 @@ from .thinning import longest_stretch, PlacedMotion, thin
 MEASURED, PREDICTED, RESIDUAL, TRUE = '#d9730d', '#2f7de1', '#d6455d', '#8b5cf6'
 NEUTRAL, GOOD, FAIR = '#7b8794', '#1a8f4c', '#b7791f'
 FONT = 'system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif'
-# From −1 to 1, white in between on light ground as on dark.
-DIVERGING = (*Blues9[1:8], '#f7f7f7', *Oranges9[7:1:-1], '#8c2d04')
 LINES = (PREDICTED, MEASURED, TRUE, GOOD, RESIDUAL, NEUTRAL)
 COLORS = {'identification': PREDICTED, 'validation': MEASURED}
 NAMES = {'identification': 'fit', 'validation': 'validation'}
@@ -41,15 +37,12 @@ NAMES = {'identification': 'fit', 'validation': 'validation'}
 NUMBERS, FEWEST_ROWS, MOST_ROWS, ROWS = 160_000, 400, 8000, 1200
 LEFT = 66  # of efforts [px], so that the axes of time stand below each other
 SMALL = 230  # height of the plots of a residual [px]
-# Samples of a window of the spectrum, lags of the autocorrelation, bars of the histogram, points
-# of the friction curve and its bins at most.
-WINDOW, LAGS, BARS, POINTS, BINS = 512, 200, 41, 900, 40
+# Samples of a window of the spectrum, points of the friction curve and its bins at most.
+WINDOW, POINTS, BINS = 512, 900, 40
 # Points that fit worst, all of which are drawn; %σ that are drawn as they are.
 OUTLIERS, PERCENTS = 100, (1e-3, 1e4)
 # Of the model about its mean at a velocity, over the model: above, it is no curve of velocity.
 NO_CURVE = 0.1
-# Where histograms end, in root mean squares of the larger residual.
-REACH = 4.0
 ZOOM = 'box_zoom,pan,wheel_zoom,reset'
 # Of an iteration, what shows whether it converges.
 CONVERGENCE_MEASURES = ('torque_error', 'parameter_change', 'position_error')
@@ -244,13 +237,6 @@ def _of_phases(
         getattr(plot, kind)('x', 'y', source=source, color=color, legend_label=label, **look)
 
 
-def _residuals(data: Torques) -> tuple[np.ndarray, float]:
-    """Return the residuals of all joints without a break, (n, N), and their rate [Hz]."""
-    rows = longest_stretch(data.time)
-    rate = 1.0 / max(float(np.median(np.diff(data.time[rows]))), 1e-9)
-    return (data.measured - data.predicted)[rows].T, rate
-
-
 def spectrum(found: Sequence[PlacedMotion]) -> Any:
     """Draw the amplitude density of the residual over frequency; white noise is level."""
     from scipy.signal import welch  # it takes its time to import
@@ -258,56 +244,14 @@ def spectrum(found: Sequence[PlacedMotion]) -> Any:
     plot = new_plot('frequency [Hz]', '[{effort}/√Hz]', SMALL, ZOOM, y_axis_type='log')
 
     def densities(phase: PlacedMotion) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        residuals, rate = _residuals(phase.data)
-        for values in residuals:
+        data, rows = phase.data, longest_stretch(phase.data.time)
+        rate = 1.0 / max(float(np.median(np.diff(data.time[rows]))), 1e-9)
+        for values in (data.measured - data.predicted)[rows].T:
             frequency, power = welch(values, rate, nperseg=min(WINDOW, len(values)))
             shown = np.sqrt(np.maximum(power[1:], 1e-300))  # the mean is taken off
             yield frequency[1:], np.maximum(shown, 1e-6 * shown.max(initial=0.0))
 
     _of_phases(plot, found, 'line', densities, width=1.4)
-    return finish(plot)
-
-
-def histogram(found: Sequence[PlacedMotion]) -> Any:
-    """Draw how often the residual has which size, beside a normal distribution of its σ."""
-    plot = new_plot('residual [{effort}]', 'density', SMALL, ZOOM)
-    residuals = {phase.name: phase.data.measured - phase.data.predicted for phase in found}
-    sizes = [np.sqrt(np.mean(values**2, axis=0)) for values in residuals.values()]
-    reach = np.maximum(REACH * np.max(sizes, axis=0), 1e-12)
-
-    def bars(phase: PlacedMotion) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        for own, end in zip(residuals[phase.name].T, reach, strict=True):
-            density, edges = np.histogram(own, BARS, (-end, end), density=True)
-            yield 0.5 * (edges[1:] + edges[:-1]), density
-
-    _of_phases(plot, found, 'step', bars, mode='center', width=1.4)
-    rows = []
-    for own, end in zip(residuals[found[0].name].T, reach, strict=True):
-        mean, sigma = float(own.mean()), float(own.std()) or 1e-12
-        x = np.linspace(-end, end, 161)
-        normal = np.exp(-0.5 * ((x - mean) / sigma) ** 2) / (sigma * np.sqrt(2.0 * np.pi))
-        rows.append({'x': x, 'y': normal})
-    label = f'normal, σ of the {NAMES[found[0].name]}'
-    source = of_joints(rows)
-    plot.line('x', 'y', source=source, color=NEUTRAL, dash='dashed', legend_label=label)
-    return finish(plot)
-
-
-def autocorrelation(found: Sequence[PlacedMotion]) -> Any:
-    """Draw the autocorrelation of the residual; the band is that of white noise, ±2/√N."""
-    plot = new_plot('lag [s]', 'autocorrelation', SMALL, ZOOM)
-
-    def correlated(phase: PlacedMotion) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        residuals, rate = _residuals(phase.data)
-        for values in residuals:
-            spectral = np.fft.rfft(values - values.mean(), 2 * len(values))
-            shown = np.fft.irfft(np.abs(spectral) ** 2)[: min(LAGS, len(values) // 2)]
-            yield np.arange(len(shown)) / rate, shown / max(shown.max(initial=0.0), 1e-300)
-
-    _of_phases(plot, found, 'line', correlated, width=1.4)
-    size = _residuals(found[0].data)[0].shape[1]
-    for bound in (-2.0 / size**0.5, 2.0 / size**0.5):
-        plot.hspan(bound, line_color=NEUTRAL, line_dash='dashed')
     return finish(plot)
 
 
@@ -467,33 +411,3 @@ def _bars(
 def width_of(names: int) -> int:
     """Return the width below which names on an axis would cover each other [px]."""
     return BESIDE + NAME_WIDTH * names
-
-
-def singular_values(values: Sequence[float]) -> Any:
-    """Draw the singular values of the observation matrix."""
-    plot = new_plot('number', 'singular value', 230, 'reset', y_axis_type='log')
-    shown = np.maximum(np.asarray(values, dtype=float), 1e-12)
-    number = np.arange(1, len(shown) + 1)
-    plot.line(number, shown, color=PREDICTED)
-    plot.scatter(number, shown, color=PREDICTED, size=5)
-    return finish(plot)
-
-
-def correlation(names: Sequence[str], lower: Sequence[Sequence[float]]) -> Any:
-    """Draw the correlation matrix of the base parameters, given its lower triangle."""
-    count = len(names)
-    matrix = np.zeros((count, count))
-    for k, row in enumerate(lower):
-        matrix[k, : k + 1] = matrix[: k + 1, k] = row
-    plot = new_plot(
-        '', '', 120 + min(12 * count, 700), 'box_zoom,reset',
-        x_range=models.FactorRange(*names), y_range=models.FactorRange(*names[::-1]),
-    )  # fmt: skip
-    mapper = models.LinearColorMapper(palette=list(DIVERGING), low=-1.0, high=1.0)
-    plot.image([single(matrix[::-1])], x=0, y=0, dw=count, dh=count, color_mapper=mapper)
-    plot.xaxis.major_label_orientation = 'vertical'
-    for axis in (plot.xaxis, plot.yaxis):
-        axis.major_label_text_font_size = '10px'
-    plot.grid.visible = False
-    plot.add_tools(models.HoverTool(tooltips=[('correlation', '@image{0.00}')]))
-    return plot

@@ -11,7 +11,7 @@ import numpy as np
 from ...core.regression.goodness_of_fit import Validation
 from ...exceptions import FileError
 from ..atomic import write_bytes
-from ..torques_file import Torques
+from ..results import Torques
 from .thinning import thin
 
 MEASURED, PREDICTED, RESIDUAL = '#94a3b8', '#1d4ed8', '#dc2626'

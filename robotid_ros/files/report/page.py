@@ -17,8 +17,6 @@ from ..results import Results
 from ..text_template import text_templates
 from ..yaml import dump_yaml
 
-# Kinds of pages that are not in `pages`.
-OWN_MODULES = ('design', 'rollouts')
 HERE = Path(__file__).parent
 MISSING = '—'
 # %σ up to which an estimate is shown as good and as fair [%]; 10 is also the default of
@@ -37,7 +35,7 @@ def save_page(kind: str, path: str | Path, *subject: Any, overwrite: bool = True
     TrajectoryError: the design is for other joints.
     """
     check_plotting()
-    module = import_module(f'.{kind if kind in OWN_MODULES else "pages"}', __package__)
+    module = import_module('.design' if kind == 'design' else '.pages', __package__)
     return write_text(path, getattr(module, f'{kind}_page')(*subject), overwrite=overwrite)
 
 
@@ -83,23 +81,16 @@ def check_plotting() -> None:
         ) from error
 
 
-def render(
-    template: str,
-    *,
-    behaviours: tuple[str, ...] = ('report',),
-    folder: Path | None = None,
-    **values: Any,
-) -> str:
+def render(template: str, *, behaviours: tuple[str, ...] = ('report',), **values: Any) -> str:
     """
     Compose a page that refers to nothing outside of itself.
 
-    Behaviours are scripts of our own, by the names of their files; `folder` is that of the
-    template, where it is not here; all values are escaped. KeyError: one that the template shows
-    is not there.
+    Behaviours are scripts of our own, by the names of their files; all values are escaped.
+    KeyError: one that the template shows is not there.
     """
     scripts = Markup('\n'.join((HERE / f'{name}.js').read_text() for name in behaviours))
     style = Markup((HERE / 'report.css').read_text())
-    page = _environment(folder).get_template(template)
+    page = _environment().get_template(template)
     try:
         return page.render(style=style, behaviour=scripts, **values)
     except UndefinedError as error:
@@ -107,10 +98,9 @@ def render(
 
 
 @functools.cache
-def _environment(folder: Path | None) -> Environment:
+def _environment() -> Environment:
     return text_templates(
         HERE / 'templates',
-        *([folder] if folder else []),
         number=number,
         percent=percent,
         breakable=breakable,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..torques_file import Torques
+from ..results import Torques
 
 # A break: nothing recorded for so many usual steps.
 BREAK = 10.0

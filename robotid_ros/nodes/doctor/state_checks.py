@@ -69,7 +69,7 @@ def _value_findings(snapshot: GraphSnapshot, stream: JointTable) -> Iterator[Fin
     if still.all() and _constant(states.effort).all():
         # Positions alone may rest on a step of their encoder.
         found = finding('states_frozen')
-        yield found if states.has_effort else found.at(Severity.INFO)
+        yield found if states.fullness[0] else found.at(Severity.INFO)
     elif still.any() and not still.all():
         yield finding('joints_frozen', names_where(still, names))
 

@@ -14,8 +14,7 @@ from std_msgs.msg import Header
 from ...core.model import RobotSettings
 from ...core.monitoring.contact_detector import ContactThresholds
 from ...core.verification.gains import GainProposal
-from ...files.results import Results
-from ...files.torques_file import Torques
+from ...files.results import Results, Torques
 from ..common.messages import format_value, status, status_array, to_time
 from .gain_proposal import proposal_sentence
 

@@ -17,7 +17,7 @@ from robotid_ros.files.bags import (
     open_recording,
     RecordedSession,
 )
-from robotid_ros.files.bags.clock import correct_clock, correct_clock_chunks
+from robotid_ros.files.bags.clock import correct_clock_chunks, on_one_clock
 from robotid_ros.files.bags.messages import CONTROLLER_STATE
 from robotid_ros.files.bags.summary import summarise
 from robotid_ros.files.formats.joint_table import concatenate, JointTable
@@ -139,7 +139,7 @@ def test_a_long_recording_is_inspected_in_pieces(tmp_path, monkeypatch):
     monkeypatch.setattr('robotid_ros.files.bags.summary.MAX_SAMPLES', 1000)
     monkeypatch.setattr('robotid_ros.files.bags.summary.CHUNK_DURATION', 4.0)
     chunks = summarise(path)
-    for field in ('duration', 'topics', 'timing', 'channels', 'phases', 'suitability'):
+    for field in ('duration', 'topics', 'timing', 'channels', 'phases', 'obstacles'):
         assert getattr(chunks, field) == getattr(whole, field)
     assert whole.timing.rate == pytest.approx(500.0) and whole.usable
 
@@ -167,6 +167,7 @@ def test_chunks_on_one_clock_are_the_whole_on_one_clock(jumps, cuts):
     total = None
     for chunk, _ in correct_clock_chunks(chunks):
         total = chunk if total is None else concatenate(total, chunk)
-    expected, _ = correct_clock(states)
+    expected, rows, _ = on_one_clock(states)
+    expected = expected.rows(rows)
     np.testing.assert_allclose(total.stamp - EPOCH, expected.stamp - EPOCH, rtol=0, atol=2000)
     np.testing.assert_array_equal(total.position, expected.position)

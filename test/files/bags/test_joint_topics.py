@@ -11,7 +11,6 @@ from robotid_ros.core.finding_codes import select
 from robotid_ros.exceptions import RecordingError, UnknownNameError
 from robotid_ros.files.bags import BagWriter, open_recording
 from robotid_ros.files.bags.messages import definition
-from robotid_ros.files.convert import convert
 from robotid_ros.files.formats.read_options import ReadOptions
 
 JOINTS = ('a', 'b')
@@ -127,12 +126,6 @@ def test_an_unknown_interface_is_one_sentence(tmp_path):
     path = bag(tmp_path, DYNAMIC, dynamic)
     with pytest.raises(UnknownNameError, match=r"'x': use one of position, torque"):
         open_recording(path, options=ReadOptions(effort_topic='/x:x'))
-
-
-def test_a_converted_bag_needs_no_option(tmp_path):
-    options = ReadOptions(effort_topic='/x:data[1:3]')
-    convert(bag(tmp_path / 'in', ARRAY, array), tmp_path / 'out', options)
-    np.testing.assert_allclose(open_recording(tmp_path / 'out').effort, TAU, rtol=1e-12)
 
 
 def test_numbers_follow_the_description_where_names_are_missing(tmp_path):

@@ -271,7 +271,7 @@ def test_the_summary_counts_what_is_wrong(tmp_path):
     assert (timing.repeated, timing.backward, timing.gaps, timing.lost) == (1, 1, 2, 4)
     assert [c.effort for c in summary.channels] == ['live', 'constant']
     assert len(summary.notes) == 3
-    assert not summary.usable and 'record at least' in summary.suitability[0].reason
+    assert not summary.usable and 'record at least' in summary.obstacles['identification']
 
 
 def test_a_real_bag_without_metadata(datasets):

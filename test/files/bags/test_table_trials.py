@@ -7,7 +7,6 @@ from robotid_ros.core.finding_codes import select
 from robotid_ros.core.signals.resampling import resample_uniformly
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.files.bags import open_recording
-from robotid_ros.files.convert import convert
 from robotid_ros.files.formats.stamps import continuous
 
 DURATION = 6.0  # of a trial [s]
@@ -41,15 +40,11 @@ def test_nothing_is_measured_between_two_trials(tmp_path, rate):
     assert not select(notes, 'clock_jumped', 'clock_drifts', 'simulated_time')
 
 
-def test_trials_of_a_long_table_and_of_a_converted_one_are_the_same(tmp_path):
+def test_trials_of_a_long_table_are_the_same(tmp_path):
     path = trials(tmp_path, 100.0, count=4)
     whole = open_recording(path)
     pieces = open_recording(path, max_samples=500)
     np.testing.assert_allclose(pieces.load().time, whole.time, atol=1e-9)
-    convert(path, tmp_path / 'bag')
-    converted = open_recording(tmp_path / 'bag')
-    np.testing.assert_array_equal(converted.time, whole.time)
-    assert not select(converted.notes, 'clock_jumped', 'clock_drifts')
 
 
 def test_stamps_that_are_far_off_start_no_trial():

@@ -10,7 +10,6 @@ from rosbags.typesys import get_typestore, Stores
 from scipy.io import savemat
 
 from robotid_ros.files.bags import open_recording
-from robotid_ros.files.convert import convert
 from robotid_ros.files.formats.read_options import ReadOptions
 
 JOINTS = ('shoulder', 'elbow', 'wrist')
@@ -173,18 +172,6 @@ def check(recording):
 @EVERY
 def test_a_recording_is_read_from_any_format(tmp_path, write):
     check(open_recording(write(tmp_path), options=OPTIONS))
-
-
-@EVERY
-@pytest.mark.parametrize('name', ['out.mcap', 'out'])
-def test_a_recording_survives_conversion(tmp_path, write, name):
-    (tmp_path / 'in').mkdir()
-    found = convert(write(tmp_path / 'in'), tmp_path / name, OPTIONS)
-    assert (found.path, found.count, set(found.joints)) == (tmp_path / name, COUNT, set(JOINTS))
-    recording = open_recording(tmp_path / name)
-    check(recording)
-    assert recording.urdf == OPTIONS.urdf
-    assert {path.name for path in tmp_path.iterdir()} == {'in', name}
 
 
 @pytest.mark.parametrize('write', [csv, npz, ros1], ids=lambda f: f.__name__)

@@ -4,8 +4,7 @@ import numpy as np
 
 from robotid_ros.core.finding_codes import finding
 from robotid_ros.core.replay.convergence_history import SimulatedPositions
-from robotid_ros.files.results import Entry, Residual, Results
-from robotid_ros.files.torques_file import Torques
+from robotid_ros.files.results import Entry, Residual, Results, Torques
 
 JOINTS = ('shoulder', 'el<bow')
 SYMBOLS = ('XX', 'XY', 'XZ', 'YY', 'YZ', 'ZZ', 'MX', 'MY', 'MZ', 'M')

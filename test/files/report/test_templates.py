@@ -6,25 +6,28 @@ import re
 import pytest
 
 import robotid_ros
-from robotid_ros.files.report.page import number, percent, render, residual_class
+from robotid_ros.files.report.page import breakable, number, percent, render, residual_class
+from robotid_ros.files.text_template import text_templates
 
 PACKAGE = Path(robotid_ros.__file__).parent
 # A plot's element, and the scripts that fill it.
 PLOTS = PACKAGE / 'files' / 'report' / 'drawing.py'
 
 
-def test_values_are_escaped_and_have_to_be_there(tmp_path):
+def test_values_are_escaped_and_have_to_be_there(tmp_path, monkeypatch):
     (tmp_path / 'x.html').write_text(
         '<p title="{{ value }}">{{ value }} {{ value|breakable }}</p>'
     )
     name = '<b>"a_b"&\''
-    text = render('x.html', folder=tmp_path, value=name)
+    templates = text_templates(tmp_path, breakable=breakable)
+    monkeypatch.setattr('robotid_ros.files.report.page._environment', lambda: templates)
+    text = render('x.html', value=name)
     assert '<b>' not in text and text.count('&lt;b&gt;') == 3 and 'a_<wbr>b' in text
     with pytest.raises(KeyError, match='value'):
-        render('x.html', folder=tmp_path)
+        render('x.html')
 
 
-@pytest.mark.parametrize('folder', ['files/report', 'fleet/report'])
+@pytest.mark.parametrize('folder', ['files/report', 'fleet'])
 def test_elements_are_in_templates_alone(folder):
     modules = [path for path in (PACKAGE / folder).glob('**/*.py') if path != PLOTS]
     assert len(modules) > 1
@@ -33,7 +36,7 @@ def test_elements_are_in_templates_alone(folder):
 
 
 def test_templates_turn_nothing_off():
-    templates = [*PACKAGE.glob('files/report/**/*.html'), *PACKAGE.glob('fleet/**/*.html')]
+    templates = [*PACKAGE.glob('files/report/**/*.html')]
     assert len(templates) > 5
     for path in templates:
         assert not re.findall(r'autoescape|\|\s*safe|Markup', path.read_text()), path

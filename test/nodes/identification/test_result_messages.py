@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.verification.gains import GainProposal, JointGains
-from robotid_ros.files.results import Entry, Residual, Results
-from robotid_ros.files.torques_file import Torques
+from robotid_ros.files.results import Entry, Residual, Results, Torques
 from robotid_ros.nodes.common.messages import (
     format_seconds,
     format_value,

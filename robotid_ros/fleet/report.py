@@ -12,18 +12,18 @@ from urllib.parse import quote
 from bokeh import models
 import numpy as np
 
-from ...core.finding_codes import CODES, render as text_of
-from ...core.findings import Finding
-from ...core.regression.random_effects import random_effects
-from ...exceptions import FileError
-from ...files.atomic import write_text
-from ...files.report.drawing import finish, LINES, NEUTRAL, new_plot, Plots
-from ...files.report.page import render
-from ...files.results_file import REPORT
-from ..findings import find_all, temperature_slopes
-from ..pooling import factors_of_robots, pool, read_robots, Robots
-from ..session import IDENTIFIED, Row
-from ..store import Store
+from ..core.finding_codes import CODES, render as text_of
+from ..core.findings import Finding
+from ..core.regression.random_effects import random_effects
+from ..exceptions import FileError
+from ..files.atomic import write_text
+from ..files.report.drawing import finish, LINES, NEUTRAL, new_plot, Plots
+from ..files.report.page import render
+from ..files.results_file import REPORT
+from .findings import find_all, temperature_slopes
+from .pooling import factors_of_robots, pool, read_robots, Robots
+from .session import IDENTIFIED, Row
+from .store import Store
 
 QUALITY = ('source', 'status', 'reason', 'warnings', 'robot', 'type', 'time', 'residual', 'joints')
 # Robots whose names fit below a plot; of more, the pointer tells them.
@@ -46,7 +46,6 @@ def write_fleet_report(folder: str | Path, target: str | Path) -> list[Finding]:
     bad = [each for each in quality if each['status'] != IDENTIFIED or each['warnings']]
     page = render(
         'fleet.html',
-        folder=Path(__file__).parent,
         plots=Plots(),
         title=title,
         heading=title,

@@ -1,4 +1,4 @@
-"""`robotid convert`, and the other verbs on tables."""
+"""Verbs on tables."""
 
 import numpy as np
 import pytest
@@ -64,18 +64,6 @@ def test_odd_columns_are_named_by_options(run, log, scara, tmp_path):
     fits(out, scara)
 
 
-def test_a_converted_log_needs_no_options(run, log, scara, tmp_path):
-    bag = tmp_path / 'log.mcap'
-    code, text, err = run('convert', log / 'log.csv', bag, '--urdf', log / 'scara.urdf')
-    assert (code, err) == (0, '')
-    said = f'written {bag}, 2380 joint states of joint_1, joint_2 in 11.90 s'
-    assert said in unwrapped(text)
-    assert run('identify', bag, '-o', tmp_path / 'results')[0] == 0
-    fits(tmp_path / 'results', scara)
-    code, _, err = run('convert', log / 'log.csv', bag)
-    assert code == 1 and err.count('\n') == 1 and 'exists already' in err
-
-
 def test_inspect_shows_a_table(run, log):
     code, text, err = run('inspect', log / 'log.csv', '--urdf', log / 'scara.urdf')
     assert (code, err) == (0, '')
@@ -93,10 +81,9 @@ def test_inspect_shows_a_table(run, log):
         (('--effort-topic', '/x'), "unknown topic of the recording '/x'"),
     ],
 )
-def test_options_that_do_not_fit_are_one_sentence(run, log, tmp_path, options, text):
-    code, out, err = run('convert', log / 'log.csv', tmp_path / 'out', *options)
+def test_options_that_do_not_fit_are_one_sentence(run, log, options, text):
+    code, out, err = run('inspect', log / 'log.csv', *options)
     assert (code, out) == (1, '') and err.count('\n') == 1 and text in err
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_configuration_names_description_and_joints(run, log, scara, tmp_path):
