@@ -11,11 +11,11 @@ from ..core.findings import Finding
 from ..core.model.friction import make_terms
 from ..core.model.robot import Robot
 from ..core.model.robot_builder import with_friction
-from ..core.pipeline.logs import RecordingOrChunks
+from ..core.pipeline.observation import RecordingOrChunks
 from ..core.pipeline.validation import validate
+from ..core.regression.delays import remove_delay
 from ..core.regression.goodness_of_fit import Validation
 from ..core.signals.recording import Recording
-from ..core.timing.delays import remove_delay
 from ..core.verdict import conclude, JointError, Verdict
 from ..exceptions import UnknownNameError
 from .collect_results import recording_facts, residual_rows, torques

@@ -15,7 +15,7 @@ from ..core.model import Robot
 from ..core.model.base_parameters import BaseParameters
 from ..core.model.parameters import in_effort_unit
 from ..core.parameters.essential import effective_sample_size
-from ..core.pipeline.logs import LogSet
+from ..core.pipeline.observation import LogSet
 from ..core.pipeline.results import Identification
 from ..core.regression.estimate import Estimate
 from ..core.regression.goodness_of_fit import Validation

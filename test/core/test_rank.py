@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from robotid_ros.core.arrays import DEPENDENT, PREDICTED, PROJECTED, SINGULAR
 from robotid_ros.core.model.base_parameters import reduce_by_qr
-from robotid_ros.core.rank import DEPENDENT, PREDICTED, PROJECTED, SINGULAR
 
 
 @pytest.mark.parametrize(('share', 'count'), [(0.3, 4), (3.0, 5)])

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from robotid_ros.core.monitoring.contact_detector import (
+from robotid_ros.core.monitoring.external_effort import (
     Contact,
     contact_thresholds,
     ContactDetector,
     ContactThresholds,
+    ExternalEffort,
 )
-from robotid_ros.core.monitoring.external_effort import ExternalEffort
 from robotid_ros.exceptions import RecordingError
 
 RATE, JOINTS = 200.0, ('a', 'b')

@@ -18,8 +18,7 @@ from robotid_ros.core.regression.covariance import (
     with_minimum_variance,
 )
 from robotid_ros.core.regression.estimators import fit
-from robotid_ros.core.regression.observation_system import Factors, Rows
-from robotid_ros.core.regression.triangular_factors import compress
+from robotid_ros.core.regression.observation_system import compress, Factors, Rows
 
 
 def test_propagation_is_that_of_a_covariance():

@@ -7,8 +7,7 @@ import pytest
 
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.regression import observation_system
-from robotid_ros.core.regression.observation_system import decimate, observe, Rows
-from robotid_ros.core.regression.triangular_factors import compress
+from robotid_ros.core.regression.observation_system import compress, decimate, observe, Rows
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.samples import SignalSettings
 

@@ -10,7 +10,7 @@ import pytest
 from robotid_ros.core.diagnostics.data_quality import disagreement_warnings
 from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.finding_codes import finding, select
-from robotid_ros.core.identification_settings import IdentificationSettings
+from robotid_ros.core.identification_settings import IdentificationSettings, ReplaySettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot_builder import build_robot
 from robotid_ros.core.model.settings import CoupledMotorSettings, RobotSettings
@@ -20,7 +20,6 @@ from robotid_ros.core.replay.didim import didim, identify_closed_loop
 from robotid_ros.core.replay.direct_model import direct_model
 from robotid_ros.core.replay.prior_distribution import initial_parameters
 from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
-from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.replay.simulation import simulate
 from robotid_ros.core.signals.recording import Controller, Recording, Reference
 from robotid_ros.exceptions import ControllerError, DivergenceError, RecordingError

@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 
-from robotid_ros.core.signals.periodic import average_periods, noise_between_periods, split_periods
 from robotid_ros.core.signals.recording import Recording
+from robotid_ros.core.signals.resampling import (
+    average_periods,
+    noise_between_periods,
+    split_periods,
+)
 
 
 @pytest.mark.parametrize('count', [3, 8])

@@ -6,7 +6,7 @@ import numpy as np
 
 from robotid_ros.core.excitation.trajectory import Trajectory
 from robotid_ros.core.model import inverse_dynamics, Robot
-from robotid_ros.core.verification.static_postures import (
+from robotid_ros.core.verification.tracking import (
     CREEP,
     evaluate_postures,
     RestPair,

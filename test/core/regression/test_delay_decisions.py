@@ -5,14 +5,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from robotid_ros.core.signals.recording import Controller
-from robotid_ros.core.timing.delays import (
+from robotid_ros.core.regression.delays import (
     _is_less,
     _reject_outliers,
     hold_delay,
     is_significant,
     LONGEST_DELAY,
 )
+from robotid_ros.core.signals.recording import Controller
 
 from .test_hold_delay import recording
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robotid_ros.core.elastic_joints.elastic_estimation import fit_with_instruments
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.parameters.essential import restrict
+from robotid_ros.core.pipeline.springs import fit_with_instruments
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.exceptions import UnknownNameError

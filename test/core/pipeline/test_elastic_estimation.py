@@ -7,13 +7,13 @@ import numpy as np
 import pinocchio
 import pytest
 
-from robotid_ros.core.elastic_joints.elastic_estimation import fit_with_instruments
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, inverse_dynamics, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.settings import CoupledMotorSettings, ElasticSettings
 from robotid_ros.core.pipeline.identification import identify
+from robotid_ros.core.pipeline.springs import fit_with_instruments
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.recording import Recording

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robotid_ros.core.timing.update_rate import observed_update_rate
+from robotid_ros.core.signals.clock_correction import observed_update_rate
 
 
 def stamps(rate: float, count: int = 2000, jitter: float = 0.0, kept: float = 1.0) -> np.ndarray:

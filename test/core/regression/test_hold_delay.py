@@ -8,10 +8,10 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.regression.delays import hold_delay, prepare_without_delay
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.signals.recording import Controller, Recording, Reference
 from robotid_ros.core.signals.samples import SignalSettings
-from robotid_ros.core.timing.delays import hold_delay, prepare_without_delay
 
 PERIOD = 1e-3
 
