@@ -23,15 +23,16 @@ from disturbances import sines
 import numpy as np
 
 from robotid_ros.core.model.dynamics import RobotDynamics
-from robotid_ros.core.monitoring.contact_detector import (
+from robotid_ros.core.monitoring.external_effort import (
     Contact,
     contact_thresholds,
     ContactDetector,
     ContactThresholds,
     effort_sigma,
+    external_efforts,
+    ExternalEffortEstimator,
     ExternalWrench,
 )
-from robotid_ros.core.monitoring.external_effort import external_efforts, ExternalEffortEstimator
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.files.configuration import Configuration
 from robotid_ros.files.trajectory_file import read_design

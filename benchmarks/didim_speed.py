@@ -16,6 +16,7 @@ import numpy as np
 import pinocchio
 
 from robotid_ros.core.excitation.trajectory import Motion
+from robotid_ros.core.identification_settings import ReplaySettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot import Robot
 from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
@@ -23,7 +24,6 @@ from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.direct_model import direct_model
 from robotid_ros.core.replay.prior_distribution import initial_parameters
 from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
-from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.replay.simulation import simulate
 
 RATE = 1000.0

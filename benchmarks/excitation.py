@@ -25,10 +25,9 @@ from measure import busy, CALLS, yardstick
 import numpy as np
 
 from robotid_ros.core.excitation.collision_scene import CollisionScene
-from robotid_ros.core.excitation.design import Design, design
+from robotid_ros.core.excitation.design import Design, design, Progress
 from robotid_ros.core.excitation.limits import check_trajectory
 from robotid_ros.core.excitation.problem import Problem, random_point
-from robotid_ros.core.excitation.search import Progress
 from robotid_ros.core.excitation.settings import (
     ExcitationSettings,
     Margins,

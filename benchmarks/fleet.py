@@ -21,8 +21,7 @@ from fleet_bags import BROKEN, DRIFTS, PAYLOAD, robot_name, SIGN, TYPES, write_f
 import numpy as np
 
 from robotid_ros.core.finding_codes import select
-from robotid_ros.core.pipeline.logs import LogSet
-from robotid_ros.core.pipeline.observation import observe_recording
+from robotid_ros.core.pipeline.observation import LogSet, observe_recording
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.files.bags import open_recording
 from robotid_ros.fleet.findings import DRIFT, OUTLIER, PAYLOAD as PAYLOAD_KIND, SIGN as SIGN_KIND

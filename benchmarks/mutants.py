@@ -41,9 +41,8 @@ MODULES = tuple(
     regression/least_squares regression/model_error regression/observation_system
     replay/direct_model replay/iteration_step replay/prior_distribution replay/replay_problem
     replay/simulated_observation replay/simulation
-    mixed/variances regression/folds
-    signals/filters signals/periodic signals/preparation
-    timing/delays
+    mixed/variances regression/delays
+    signals/filters signals/preparation signals/resampling
     """.split()
 )
 # Run for every module.

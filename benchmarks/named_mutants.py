@@ -75,6 +75,7 @@ NAMED = {
     ),
     'regression/least_squares': (
         ('total least squares without its correction', 's**2 - smallest**2', 's**2'),
+        ('no hold on the plain fit', 'HOLD = 3e-4', 'HOLD = 0.0'),
     ),
     'regression/model_error': (
         ('noise correlates, but model errors count as if it did not',
@@ -82,7 +83,7 @@ NAMED = {
         ('friction by load known joint by joint',
          'np.where(np.isin(groups, OF_LOAD), 0, joints)', 'joints'),
         ('zeros that wander leave the mean as it is',
-         'np.arange(WAVES + 1))', 'np.arange(1, WAVES + 2))'),
+         'range(WAVES + 1)]', 'range(1, WAVES + 2)]'),
         ('discrepancy without its mean', 'np.outer(mean, mean) + posterior', 'posterior'),
     ),
     'regression/observation_system': (
@@ -111,10 +112,7 @@ NAMED = {
     'mixed/variances': (
         ('a joint may get worse', 'and self._guards(errors)', ''),
     ),
-    'regression/penalty': (
-        ('no hold on the plain fit', 'HOLD = 3e-4', 'HOLD = 0.0'),
-    ),
-    'signals/periodic': (
+    'signals/resampling': (
         ('noise between periods over all of them',
          '(len(periods) - 1) * periods.shape[1]',
          'len(periods) * len(periods) * periods.shape[1]'),
@@ -129,7 +127,7 @@ NAMED = {
         ('motors that turn with several joints may stand',
          'turning[:, coupling.ratios != 0.0] &= shared', 'pass'),
     ),
-    'timing/delays': (
+    'regression/delays': (
         ('delays of 1 σ removed',
          'SIGNIFICANT_SIGMAS, SIGNIFICANT_SHARE = ',
          'SIGNIFICANT_SIGMAS, SIGNIFICANT_SHARE = 0.2 * '),

@@ -3,8 +3,12 @@
 from dataclasses import dataclass
 
 from .core.excitation.settings import ExcitationSettings, Until
-from .core.identification_settings import GainProposalSettings, IdentificationSettings
-from .core.monitoring.settings import ContactSettings, DriftSettings
+from .core.identification_settings import (
+    ContactSettings,
+    DriftSettings,
+    GainProposalSettings,
+    IdentificationSettings,
+)
 from .settings import setting
 
 # What a description may leave unchecked; all of it is accepted where only a simulation moves.

@@ -28,6 +28,7 @@ from installed_robots import ARMS, PACKAGE, robots_folder
 import numpy as np
 
 from robotid_ros.core.finding_codes import select
+from robotid_ros.core.identification_settings import ReplaySettings
 from robotid_ros.core.model import build_robot, Robot, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters, BaseParameters
 from robotid_ros.core.model.dynamics import inverse_dynamics
@@ -36,7 +37,6 @@ from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe, Rows
 from robotid_ros.core.replay.didim import identify_closed_loop
 from robotid_ros.core.replay.direct_model import direct_model
-from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.replay.simulation import joint_inertia, mass_matrices
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.recording import Recording

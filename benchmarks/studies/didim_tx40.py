@@ -21,7 +21,7 @@ import numpy as np
 from plant_session import follow
 
 from robotid_ros.core.finding_codes import render
-from robotid_ros.core.identification_settings import IdentificationSettings
+from robotid_ros.core.identification_settings import IdentificationSettings, ReplaySettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot import Robot
 from robotid_ros.core.parameters.essential import find_essential
@@ -30,7 +30,6 @@ from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.prior_distribution import initial_parameters
 from robotid_ros.core.replay.replay_problem import make_replay_problem
-from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.signals.recording import Controller, Recording, Reference
 from robotid_ros.core.signals.samples import SignalSettings
 from robotid_ros.exceptions import DivergenceError

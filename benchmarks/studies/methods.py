@@ -30,11 +30,10 @@ from common import command_line, verdict
 from methods_cases import CASES, Draw
 import numpy as np
 
-from robotid_ros.core.identification_settings import IdentificationSettings
+from robotid_ros.core.identification_settings import IdentificationSettings, ReplaySettings
 from robotid_ros.core.model import Robot
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.pipeline.estimation import estimate_base_parameters
-from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.signals.recording import Recording
 
 # Base parameters and their σ, (b,) each.

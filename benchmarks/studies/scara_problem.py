@@ -12,12 +12,12 @@ sys.path.insert(0, str(ROOT / 'test' / 'tools'))
 from best_cases import tuned_pd
 
 from robotid_ros.core.excitation.trajectory import Motion
+from robotid_ros.core.identification_settings import ReplaySettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.regression.estimate import Estimate
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe, Rows
 from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
-from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.replay.simulated_observation import observe_simulation
 from robotid_ros.core.replay.simulation import Simulation
 from robotid_ros.core.signals.preparation import prepare

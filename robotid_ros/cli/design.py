@@ -32,8 +32,7 @@ from .terminal import (
 )
 
 if TYPE_CHECKING:
-    from ..core.excitation.design import Design
-    from ..core.excitation.search import Progress
+    from ..core.excitation.design import Design, Progress
     from ..core.model import Robot
     from ..node_settings import ExcitationNodeSettings
 

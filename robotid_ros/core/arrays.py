@@ -1,4 +1,4 @@
-"""Arrays of values that are read-only once they are made."""
+"""Arrays that are read-only once they are made; how small a singular value may be."""
 
 import dataclasses
 
@@ -57,3 +57,17 @@ class ReadOnlyArrays:
         kinds = (Array, Array | None, 'Array', 'Array | None')
         fields = dataclasses.fields(self)
         freeze_fields(self, *(field.name for field in fields if field.type in kinds))
+
+
+# A column is a combination of others, a direction of parameters is open: far above the rounding of
+# W, and of base parameters, which are combinations known to 1e-7, far below what the geometry of
+# robots gives.
+DEPENDENT = 1e-6
+# Directions that are taken out of rows before others are fitted: what is left of them must be
+# rounding, also where it is squared.
+PROJECTED = 1e-9
+# A system of equations is refused: what is solved with less has no correct digit left.
+SINGULAR = 1e-12
+# Rows predict others only along what they determine well: a thousand times their noise is no
+# prediction.
+PREDICTED = 1e-3

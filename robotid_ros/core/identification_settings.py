@@ -1,10 +1,65 @@
-"""How samples become parameters."""
+"""Settings of the group `identification`: how samples become parameters, and what is watched."""
 
 import dataclasses
 
 from ..settings import setting
-from .replay.settings import ReplaySettings
 from .signals.samples import SignalSettings
+
+
+@dataclasses.dataclass(frozen=True)
+class ReplaySettings:
+    """Settings of DIDIM and of the output-error methods."""
+
+    start: str = setting(
+        'auto',
+        'first parameters: regular (every Ia is 1, or every ZZ with regular_zz, the rest 0), '
+        'prior (URDF and configuration), idim (the solution from measured positions), or auto: '
+        'regular for didim, idim for clie, cloe and oe, which need to start near',
+        choices=('auto', 'regular', 'regular_zz', 'prior', 'idim'),
+    )
+    gain_update: str = setting(
+        'initial',
+        'when the simulated gains are scaled by J/J_ap, so that ω_n and ζ stay those of the '
+        'a-priori inertias: initial (at the initial parameters and shortened steps; else the '
+        "robot's own gains), every_iteration (as DIDIM's eq. 59), or never",
+        choices=('initial', 'every_iteration', 'never'),
+    )
+    iterations: int = setting(25, 'give up after so many', minimum=1, maximum=200)
+    residual_tolerance: float = setting(
+        0.02, 'converged when the torque error changes by less than this share', minimum=0.0
+    )
+    parameter_tolerance: float = setting(
+        0.02,
+        'converged when no parameter changes by more than this share of it, or by its σ',
+        minimum=0.0,
+    )
+    transient: float = setting(
+        5.0, 'left out at the start, in units of 1/ω_n of the slowest joint', minimum=0.0
+    )
+    decimation: int = setting(
+        0, 'keep one row in so many, after low-pass filtering W and Y; 0: from ω_n', minimum=0
+    )
+    integrator: str = setting(
+        'auto',
+        'auto: midpoint where it is as good as rk4, else that',
+        choices=('auto', 'midpoint', 'rk4'),
+    )
+    step: float = setting(0.001, 'longest integration step', unit='s', minimum=1e-6)
+    effort_delay: float = setting(
+        -1.0,
+        'updates from a torque to the stamp that reports it; negative: as the recorded commands '
+        "show, where there are none 1 with ros2_control's controllers and 0 with others",
+        minimum=-1.0,
+        maximum=100.0,
+    )
+    law: str = setting('', "control law; empty: the recorded controller's")
+    rate: float = setting(
+        0.0, "update rate of the control law; 0: the recorded controller's", unit='Hz', minimum=0.0
+    )
+    gains: dict[str, dict[str, float]] = setting(
+        dict, 'gains of the control law by joint, in place of the recorded ones'
+    )
+
 
 # The covariance that counts what the model leaves out.
 MODEL_ERROR = 'model_error'
@@ -83,3 +138,62 @@ class GainProposalSettings:
         'try and set gains that a simulation, or ~/verify_gains, has found not better',
         dynamic=True,
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class ContactSettings:
+    """External effort, wrench and contact, live from the joint states."""
+
+    gain: tuple[float, ...] = setting(
+        (40.0,),
+        'of the momentum observer, whose time constant is 1/gain; one for all or per joint',
+        unit='1/s',
+        minimum=1.0,
+        maximum=1000.0,
+    )
+    cutoff: float = setting(
+        20.0, 'corner of the causal filter of positions and efforts', unit='Hz', minimum=1.0
+    )
+    false_alarms: float = setting(
+        0.01,
+        'contacts told per hour without any, which the thresholds allow',
+        unit='1/h',
+        minimum=1e-9,
+        maximum=1000.0,
+    )
+    frame: str = setting(
+        '', 'where external_wrench acts; empty: excitation.workspace.frame, or the last body'
+    )
+    force: float = setting(
+        100.0, 'expected size of its force, by which it is regularised', unit='N', minimum=1e-3
+    )
+    torque: float = setting(2.0, 'expected size of its torque, likewise', unit='N·m', minimum=1e-3)
+
+
+@dataclasses.dataclass(frozen=True)
+class DriftSettings:
+    """How parameters are followed while the robot works, and when a change of them is told."""
+
+    active: bool = setting(True, 'follow friction, offsets and payload after an identification')
+    memory: float = setting(
+        30.0, 'time constant of the forgetting', unit='s of motion', minimum=1.0, maximum=3600.0
+    )
+    tolerance: float = setting(
+        0.01, 'change of a parameter that is none, over its value', minimum=0.0, maximum=1.0
+    )
+    significance: float = setting(
+        5.0,
+        'a change is told from so many σ on; at 5 chance shows one in 1.7 million looks, and '
+        'two of a trial have to agree with it',
+        unit='σ',
+        minimum=2.0,
+        maximum=20.0,
+    )
+    duration: float = setting(
+        6.0, 'how long a change of friction or an offset that shows has to last before motion '
+        'confirms it', unit='s', minimum=0.5, maximum=3600.0,
+    )  # fmt: skip
+    payload_duration: float = setting(
+        1.2, 'the same of the payload; longer than the pushes that are not to be told', unit='s',
+        minimum=0.5, maximum=3600.0,
+    )  # fmt: skip

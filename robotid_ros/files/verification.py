@@ -5,8 +5,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..core.verification.static_postures import JointStatics
-from ..core.verification.tracking import Tracking
+from ..core.verification.tracking import JointStatics, Tracking
 from ..exceptions import FileError
 from .atomic import read_text, write_text
 from .bounded import damage_errors, read_series, write_series

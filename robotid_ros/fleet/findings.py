@@ -10,8 +10,8 @@ from scipy.stats import f, t
 from ..core.arrays import Array
 from ..core.finding_codes import finding
 from ..core.findings import Finding
+from ..core.regression.estimate import holm
 from ..core.regression.observation_system import Factors
-from ..core.regression.random_effects import holm
 from .pooling import Robots
 
 # Chance that any robot of a fleet in which nothing is wrong is accused, of each kind.

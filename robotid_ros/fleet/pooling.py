@@ -17,10 +17,9 @@ from ..core.model.parameters import INERTIAL
 from ..core.model.robot import Robot
 from ..core.pipeline.estimation import as_asked
 from ..core.pipeline.observation import stack_factors
+from ..core.regression.estimate import agreement
 from ..core.regression.estimators import fit
-from ..core.regression.observation_system import Factors
-from ..core.regression.random_effects import agreement
-from ..core.regression.triangular_factors import compress
+from ..core.regression.observation_system import compress, Factors
 from ..exceptions import RankDeficientError
 from .session import estimate_columns, factors_of, IDENTIFIED, Row, UNDETERMINED
 from .store import POOLED, Store

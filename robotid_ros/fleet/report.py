@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.finding_codes import CODES, render as text_of
 from ..core.findings import Finding
-from ..core.regression.random_effects import random_effects
+from ..core.regression.estimate import random_effects
 from ..exceptions import FileError
 from ..files.atomic import write_text
 from ..files.report.drawing import finish, LINES, NEUTRAL, new_plot, Plots

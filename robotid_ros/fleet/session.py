@@ -19,14 +19,12 @@ from ..core.model import build_robot, Robot, RobotSettings
 from ..core.model.base_parameters import base_parameters, BaseParameters
 from ..core.pipeline.choices import without_choice
 from ..core.pipeline.estimation import as_asked, check_method
-from ..core.pipeline.logs import LogSet
-from ..core.pipeline.observation import observe_log
+from ..core.pipeline.observation import LogSet, observe_log
 from ..core.regression.covariance import count_blocks
 from ..core.regression.estimate import Estimate
 from ..core.regression.estimators import fit
 from ..core.regression.model_error import COLUMNS
-from ..core.regression.observation_system import Factors, Rows
-from ..core.regression.triangular_factors import compress, joined
+from ..core.regression.observation_system import compress, Factors, joined, Rows
 from ..core.signals.recording import Recording
 from ..exceptions import ConfigurationError, FileError, RankDeficientError, RobotIdError
 from ..files.bags import open_recording

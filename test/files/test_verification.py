@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import yaml
 
-from robotid_ros.core.verification.static_postures import JointStatics
-from robotid_ros.core.verification.tracking import Tracking
+from robotid_ros.core.verification.tracking import JointStatics, Tracking
 from robotid_ros.exceptions import FileError
 from robotid_ros.files.report.pages import identification_page
 from robotid_ros.files.results import Residual, Results

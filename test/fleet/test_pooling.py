@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from small_fleet import CONFIG, write_bag
 
-from robotid_ros.core.pipeline.logs import LogSet
-from robotid_ros.core.pipeline.observation import observe_recording
+from robotid_ros.core.pipeline.observation import LogSet, observe_recording
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.files.bags import open_recording
 from robotid_ros.fleet.pooling import merge, pool, ROBOT, TYPE

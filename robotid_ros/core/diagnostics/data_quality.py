@@ -18,9 +18,9 @@ from ..signals.samples import Samples, STANDSTILL
 # What nodes need of a verdict they import without SciPy.
 if TYPE_CHECKING:
     from ..model.robot import Robot
+    from ..regression.delays import Delays
     from ..regression.estimate import Estimate
     from ..regression.observation_system import Rows, System, TimingError
-    from ..timing.delays import Delays
 
 # A step between stamps that is so many times the usual one is a gap.
 GAP = 2.5

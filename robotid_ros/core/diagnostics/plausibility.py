@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Array, rms
+from ..arrays import Array, PREDICTED, rms
 from ..finding_codes import finding
 from ..findings import Finding
 from ..model.base_parameters import BaseParameters
@@ -14,7 +14,6 @@ from ..model.dynamics import regressor
 from ..model.friction import OF_POSITION, TERMS
 from ..model.parameters import INERTIAL
 from ..model.robot import ElasticRobot, Robot
-from ..rank import PREDICTED
 from ..regression.estimate import Estimate
 from ..regression.least_squares import scaled_least_squares
 from ..regression.observation_system import Rows

@@ -14,15 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Array, diagonal_scale
+from ..arrays import Array, diagonal_scale, SINGULAR
 from ..model.base_parameters import BaseParameters
 from ..model.dynamics import regressor
 from ..model.friction import OF_POSITION
 from ..model.parameters import INERTIAL
 from ..model.robot import Robot
-from ..rank import SINGULAR
-from ..regression.folds import folds
-from ..regression.observation_system import Rows
+from ..regression.observation_system import folds, Rows
 
 Mask = npt.NDArray[np.bool_]
 

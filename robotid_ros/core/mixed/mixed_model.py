@@ -14,10 +14,8 @@ from ..model.friction import PLAIN_SYMBOLS, SHRUNK, TERMS
 from ..model.parameters import INERTIAL
 from ..model.robot import Robot
 from ..model.robot_builder import with_friction
-from ..regression.folds import folds
-from ..regression.least_squares import scaled_least_squares
-from ..regression.observation_system import System
-from ..regression.penalty import Penalty
+from ..regression.least_squares import Penalty, scaled_least_squares
+from ..regression.observation_system import folds, System
 from ..signals.samples import SignalSettings
 from .columns import (
     column_scale,
@@ -28,9 +26,9 @@ from .columns import (
     observe_kinds,
     Part,
     scaled_terms,
+    SHARE,
     TINY,
 )
-from .instants import SHARE
 from .variances import (
     Choice,
     Fold,
@@ -43,13 +41,6 @@ from .variances import (
     solve_delta,
 )
 
-NAMES = {
-    'low_speed': 'friction at low speed',
-    'rounded_sign': 'a gradual change of sign',
-    'load': 'friction by load',
-    'slip': 'presliding',
-    'position': 'springs',
-}
 # Residual of a joint over the largest of all, at least: a joint without any has no scale.
 LEAST_RESIDUAL = 1e-6
 # A column of W over the longest, at least: that of a joint that stands still has no unit else.
@@ -103,8 +94,8 @@ class MixedModel:
     def describe(self) -> str:
         """Say in a line what is open, and what that gains."""
         found = self.shrinkage
-        opened = [k for k, p in zip(KINDS, found.penalty, strict=True) if np.isfinite(p)]
-        what = ', '.join(('viscous', 'Coulomb', 'offset', *(NAMES[k] for k in opened)))
+        opened = [KINDS[k] for k, p in zip(KINDS, found.penalty, strict=True) if np.isfinite(p)]
+        what = ', '.join(('viscous', 'Coulomb', 'offset', *opened))
         plain = f', with plain friction {100 * found.plain_residual:.2g} %' if opened else ''
         left = 'residual on parts that were not fitted'
         return f'{what}; {left} {100 * found.residual:.2g} %{plain}'

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array
-from ..regression.penalty import HOLD, RIDGE
+from ..regression.least_squares import HOLD, RIDGE
 from .columns import KIND, KINDS
 
 # λ of a kind, from closed to nearly free, in units of a column of size one.

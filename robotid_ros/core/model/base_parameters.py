@@ -5,8 +5,7 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Array, ReadOnlyArrays
-from ..rank import DEPENDENT
+from ..arrays import Array, DEPENDENT, ReadOnlyArrays
 from .dynamics import regressor
 from .friction import SHRUNK
 from .robot import Robot

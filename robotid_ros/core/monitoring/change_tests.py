@@ -14,7 +14,7 @@ from ..model.dynamics import regressor
 from ..model.friction import OF_POSITION
 from ..model.parameters import INERTIAL
 from ..model.robot import Robot
-from ..regression.triangular_factors import triangular_factor
+from ..regression.observation_system import triangular_factor
 
 FRICTION, OFFSET, PAYLOAD = 'friction', 'offset', 'payload'
 # What a body at the last link adds to its parameters, the mass first. Its inertia about the joint

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Array
+from ..identification_settings import DriftSettings
 from ..model.robot import Robot
 from .change_tests import (
     ChangeTests,
@@ -21,7 +22,6 @@ from .change_tests import (
     PAYLOAD,
 )
 from .motion_rows import FilteredStates, MotionRows, Row, RowNoise
-from .settings import DriftSettings
 
 # Rows that come later have so much time to confirm or refute a change, over what is asked for,
 # half of it where other joints alone move. They count as time for the joint as far as it moves

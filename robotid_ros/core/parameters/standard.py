@@ -21,8 +21,8 @@ from ..model.base_parameters import BaseParameters
 from ..model.friction import NONNEGATIVE, OF_POSITION
 from ..model.robot import Robot
 from ..regression.estimate import Estimate
+from ..regression.least_squares import Penalty
 from ..regression.observation_system import System
-from ..regression.penalty import Penalty
 from .essential import effective_sample_size
 from .physical_consistency import (
     BodyPrior,

@@ -14,12 +14,11 @@ import numpy as np
 import pinocchio
 
 from ...exceptions import RecordingError
-from ..arrays import Array, ReadOnlyArrays
+from ..arrays import Array, PREDICTED, ReadOnlyArrays
 from ..excitation.collision_bodies import BodyFrame
 from ..model.inertial_columns import LINEAR, QUADRATIC
 from ..model.parameters import INERTIAL, PINOCCHIO_ORDER
 from ..model.robot import Robot
-from ..rank import PREDICTED
 from .payload import nearest_possible, open_factors, OPEN_SHARE, Payload, SIGNIFICANT, UPPER
 
 # A sensor measures what acts on it, or what it exerts.

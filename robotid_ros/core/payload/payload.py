@@ -8,7 +8,7 @@ import numpy.typing as npt
 from scipy.linalg import block_diag
 
 from ...exceptions import ConfigurationError, RecordingError
-from ..arrays import Array, ReadOnlyArrays
+from ..arrays import Array, DEPENDENT, ReadOnlyArrays
 from ..diagnostics.assumptions import data_warnings
 from ..excitation.collision_bodies import body_frame, BodyFrame
 from ..finding_codes import finding
@@ -28,8 +28,7 @@ from ..parameters.physical_consistency import (
 from ..parameters.standard import physically_consistent_links
 from ..pipeline.choices import without_choice
 from ..pipeline.estimation import estimate_base_parameters, Progress
-from ..pipeline.logs import RecordingOrChunks
-from ..rank import DEPENDENT
+from ..pipeline.observation import RecordingOrChunks
 from ..regression.estimate import Estimate
 from ..regression.estimators import fit
 from ..regression.least_squares import project_out

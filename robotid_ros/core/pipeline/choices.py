@@ -12,18 +12,17 @@ from ..arrays import Array
 from ..finding_codes import finding
 from ..findings import Finding
 from ..identification_settings import IdentificationSettings
-from ..mixed.columns import Part
-from ..mixed.instants import at_instants
+from ..mixed.columns import at_instants, Part
 from ..mixed.mixed_model import choose, MixedModel, plain_errors
 from ..mixed.variances import gains_clearly
 from ..model.base_parameters import base_parameters
 from ..model.robot import ElasticRobot, Robot
+from ..regression.delays import prepare_without_delay, remove_delay
 from ..regression.estimators import MIXED
 from ..signals.recording import Recording
 from ..signals.resampling import MIN_TRAVEL
 from ..signals.samples import SignalSettings
-from ..timing.delays import prepare_without_delay, remove_delay
-from .logs import LogSet, longest_log, RecordingOrChunks
+from .observation import LogSet, longest_log, RecordingOrChunks
 
 # Samples that are looked at: enough to tell choices apart, whatever the recording's length.
 LONGEST_LOOK = 60_000

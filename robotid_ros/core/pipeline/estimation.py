@@ -17,7 +17,6 @@ from ...exceptions import (
     UnknownNameError,
 )
 from ..arrays import Array
-from ..elastic_joints.elastic_estimation import account_for_springs, check_deflections
 from ..excitation.trajectory import Motion
 from ..finding_codes import finding
 from ..findings import Finding
@@ -26,18 +25,17 @@ from ..mixed.mixed_model import MixedModel
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..parameters.standard import basic_solution
-from ..regression.estimate import Estimate
+from ..regression.delays import prepare_without_delay
+from ..regression.estimate import agreement, Estimate
 from ..regression.estimators import add_reference_instruments, fit, MIXED
 from ..regression.goodness_of_fit import Validation
 from ..regression.observation_system import Factors, observe, Observed, Rows, System
-from ..regression.random_effects import agreement
 from ..replay.convergence_history import History, Iteration
 from ..replay.didim import describe_iteration, fit_with_simulated_instruments, identify_closed_loop
 from ..signals.recording import Recording
 from ..signals.samples import Samples
-from ..timing.delays import prepare_without_delay
-from .logs import LogSet, RecordingOrChunks, short_names
-from .observation import observe_recording
+from .observation import LogSet, observe_recording, RecordingOrChunks, short_names
+from .springs import account_for_springs, check_deflections
 from .validation import validate_system
 
 Progress = Callable[[str], None]

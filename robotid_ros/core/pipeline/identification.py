@@ -1,5 +1,7 @@
 """From a recording to an identification: the steps in their order."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 import dataclasses
 
@@ -24,11 +26,11 @@ from ..model.robot import ElasticRobot, Robot
 from ..parameters.essential import Essential, find_essential
 from ..parameters.plain_friction import plain_friction
 from ..parameters.standard import basic_solution, standard_parameters
+from ..regression.delays import Delays, remove_delay
 from ..regression.estimators import MIXED
 from ..regression.goodness_of_fit import Validation
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
-from ..timing.delays import Delays, remove_delay
 from .choices import choose_model
 from .estimation import (
     check_method,
@@ -37,7 +39,7 @@ from .estimation import (
     iterate_friction_load,
     Progress,
 )
-from .logs import longest_log, RecordingOrChunks
+from .observation import longest_log, RecordingOrChunks
 from .results import Identification
 from .validation import validate, validate_samples
 

@@ -17,8 +17,7 @@ from ..regression.observation_system import decimate, Rows
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.samples import Samples
-from .logs import RecordingOrChunks
-from .observation import BlockSampler
+from .observation import BlockSampler, RecordingOrChunks
 
 
 def validate(

@@ -1,15 +1,52 @@
-"""An estimate: values, their uncertainty, and residuals."""
+"""Estimates: values, their uncertainty, residuals; and whether several of them agree."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
+from html import escape
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import chdtrc
 
+from ...exceptions import ConfigurationError
 from ..arrays import Array, ReadOnlyArrays
-from ..table import ResultTable
+
+
+@dataclasses.dataclass(frozen=True)
+class ResultTable:
+    """Columns of equal length by their names, and what the rows are with the name of each."""
+
+    index_name: str
+    index: Sequence[str]
+    columns: Mapping[str, Iterable[Any]]
+
+    def to_pandas(self) -> Any:
+        """Return a `pandas.DataFrame`; ConfigurationError where pandas is not installed."""
+        try:
+            pandas = import_module('pandas')
+        except ImportError as error:
+            raise ConfigurationError('this table needs pandas: pip install pandas') from error
+        return pandas.DataFrame(
+            {name: list(values) for name, values in self.columns.items()},
+            index=pandas.Index(list(self.index), name=self.index_name),
+        )
+
+    def to_html(self) -> str:
+        """Return the table as HTML."""
+        head = ''.join(f'<th>{escape(name)}</th>' for name in (self.index_name, *self.columns))
+        rows = zip(self.index, *self.columns.values(), strict=True)
+        body = ''.join(
+            f'<tr><th>{escape(name)}</th>'
+            + ''.join(
+                f'<td>{escape(v) if isinstance(v, str) else f"{v:.5g}"}</td>' for v in values
+            )
+            for name, *values in rows
+        )
+        return f'<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,3 +131,76 @@ class Estimate(ReadOnlyArrays):
         """Lay the parameters out, a row each."""
         columns = {'value': self.value, 'sigma': self.sigma, 'percent': self.relative_sigma}
         return ResultTable('parameter', self.names, {**columns, 'unit': self.units})
+
+
+@dataclasses.dataclass(frozen=True)
+class RandomEffects(ReadOnlyArrays):
+    """
+    What K groups have in common, x_k = μ + u_k + e_k with u_k ~ N(0, τ²) and e_k ~ N(0, σ_k²).
+
+    Attributes
+    ----------
+    mean, sigma : (b,) μ and its standard error
+    between : (b,) τ
+    statistic : (b,) Cochran's Q = Σ (x_k − x̄)²/σ_k²
+    p : (b,) of Q where τ = 0, χ² with K − 1 degrees of freedom
+
+    """
+
+    mean: Array
+    sigma: Array
+    between: Array
+    statistic: Array
+    p: Array
+
+
+def random_effects(values: Array, sigmas: Array) -> RandomEffects:
+    """
+    Estimate by moments what groups (K, b), K > 1, have in common (DerSimonian and Laird 1986).
+
+    The standard error is that of Hartung and Knapp (2001), never below the one with τ known
+    (Röver, Knapp and Friede 2015): of a few groups τ itself is uncertain.
+    """
+    variance = np.maximum(sigmas, 1e-300) ** 2
+    # Weights relative to the largest, so that nothing overflows.
+    scale = variance.min(axis=0)
+    w = scale / variance
+    centre = (w * values).sum(axis=0) / w.sum(axis=0)
+    statistic = (w * (values - centre) ** 2).sum(axis=0) / scale
+    freedom = len(values) - 1
+    spread = (w.sum(axis=0) - (w**2).sum(axis=0) / w.sum(axis=0)) / scale
+    between = np.sqrt(np.maximum(statistic - freedom, 0.0) / np.maximum(spread, 1e-300))
+    total = variance + between**2
+    scale = total.min(axis=0)
+    w = scale / total
+    mean = (w * values).sum(axis=0) / w.sum(axis=0)
+    excess = (w * (values - mean) ** 2).sum(axis=0) / scale / freedom
+    sigma = np.sqrt(np.maximum(excess, 1.0) * scale / w.sum(axis=0))
+    return RandomEffects(mean, sigma, between, statistic, chdtrc(freedom, statistic))
+
+
+def holm(p: Array) -> Array:
+    """Return p-values (…,) adjusted so that the chance of any false one is bounded (Holm 1979)."""
+    flat = np.ravel(p)
+    order = np.argsort(flat)
+    factors = np.arange(len(flat), 0, -1)
+    adjusted = np.empty(len(flat))
+    adjusted[order] = np.minimum(np.maximum.accumulate(flat[order] * factors), 1.0)
+    return adjusted.reshape(np.shape(p))
+
+
+def agreement(values: Array, sigmas: Array) -> tuple[float, int, int]:
+    """
+    Test whether sessions (K, b) agree on all parameters: Cochran's Q with Holm's correction.
+
+    Returns the probability of so large a disagreement in any parameter, where there is none, and
+    the places of the parameter that agrees least, and of the session in it.
+    """
+    found = random_effects(values, sigmas)
+    parameter = int(np.argmin(found.p))
+    # Where all round to zero, the largest statistic tells them apart.
+    if found.p[parameter] == 0.0:
+        parameter = int(np.argmax(found.statistic))
+    rest = np.abs(values[:, parameter] - np.median(values[:, parameter]))
+    session = int(np.argmax(rest / np.maximum(sigmas[:, parameter], 1e-300)))
+    return float(holm(found.p).min()), parameter, session

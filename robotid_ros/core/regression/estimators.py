@@ -8,10 +8,9 @@ import dataclasses
 import numpy as np
 
 from ...exceptions import ConfigurationError, RankDeficientError, RecordingError, UnknownNameError
-from ..arrays import Array
+from ..arrays import Array, SINGULAR
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
-from ..rank import SINGULAR
 from ..signals.recording import Recording
 from ..signals.samples import Samples
 from .covariance import cluster_products, inflation, jackknife, largest, propagated, widened

@@ -16,7 +16,7 @@ from ..model.friction import OF_POSITION
 from ..model.parameters import INERTIAL
 from ..model.robot import ElasticRobot, Robot
 from ..signals.samples import Samples
-from ..table import ResultTable
+from .estimate import ResultTable
 from .observation_system import decimate, Rows
 
 OFFSET = 'offset'

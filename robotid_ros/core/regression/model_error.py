@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import NamedTuple, TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +25,6 @@ if TYPE_CHECKING:
 FADING = (0.1, 0.5)
 # Half waves over the recording of a zero that wanders.
 WAVES = 3
-# Columns of one joint by what they are functions of, see `ModelErrors.columns`: those of one group
-# share a variance. Those of the load do so for all joints, whose gears are alike: of joints where
-# friction that grows with the load is seen it is known for those where it looks like Coulomb's.
-GROUPS = np.array([*3 * [0], 1, 2, 3, 3, *4 * [4], 5, *(WAVES + 1) * [6]])
-COLUMNS, OF_LOAD = len(GROUPS), (1, 2)
 # A group counts from this p-value on. Calibrated with benchmarks/coverage.py: of white noise alone
 # one group in a hundred counts, and σ stay within some per cent of what they are without; 0.05
 # would hardly find more.
@@ -43,6 +39,73 @@ VISIBLE = 1e-8
 ROUNDS, ITERATIONS, TOLERANCE, NOTHING = 10, 100, 0.01, 1e-3
 # Groups are added together whose statistics are at least this share of the largest.
 CLEAR = 0.5
+
+
+class JointMotion(NamedTuple):
+    """
+    What the torque of a joint depends on, (N,) each.
+
+    Speed v over its root mean square, position x less its mean over its standard deviation, time t
+    from the middle of the recording over its duration, load torque [N·m or N] and its rate.
+    """
+
+    v: Array
+    x: Array
+    t: Array
+    torque: Array
+    rate: Array
+
+
+class Effect(NamedTuple):
+    """
+    What plain friction leaves out: how σ counts it, and what predicts it.
+
+    Attributes
+    ----------
+    columns : smooth functions of the motion, whose amounts share a variance
+    terms : shrunk entries of `TERMS` with which the default model predicts it, and what they are
+    of_load : whether all joints share the variance, whose gears are alike: of joints where
+        friction that grows with the load is seen it is known for those where it looks like
+        Coulomb's
+
+    """
+
+    columns: Callable[[JointMotion], Sequence[Array]]
+    terms: Mapping[str, str] = {}
+    of_load: bool = False
+
+
+EFFECTS = {
+    'speed': Effect(
+        lambda m: [
+            *(np.sign(m.v) * np.exp(-np.abs(m.v) / speed) for speed in FADING),
+            m.v * np.abs(m.v),
+        ],
+        {'low_speed': 'friction at low speed', 'rounded_sign': 'a gradual change of sign'},
+    ),
+    'dry load': Effect(
+        lambda m: [np.abs(m.torque) * np.sign(m.v)], {'load': 'friction by load'}, of_load=True
+    ),
+    'viscous load': Effect(lambda m: [np.abs(m.torque) * m.v], of_load=True),
+    'path': Effect(lambda m: [], {'slip': 'presliding'}),
+    'drift': Effect(lambda m: [m.t * np.sign(m.v), m.t * m.v]),
+    # Springs, friction that changes with the position, and that depends on the direction.
+    'position': Effect(
+        lambda m: [m.x, m.x**2, m.x * np.sign(m.v), np.abs(m.v)], {'position': 'springs'}
+    ),
+    # A delay of its effort that is too short to be removed.
+    'delay': Effect(lambda m: [m.rate]),
+    # A zero that wanders, slow half waves and their mean. What the fit took of that mean nobody
+    # sees, but the waves say how large it may be.
+    'zero': Effect(lambda m: [np.cos(np.pi * (m.t + 0.5) * k) for k in range(WAVES + 1)]),
+}
+_NOTHING = JointMotion(*np.zeros((5, 1)))
+# Columns of one joint by their effect's place, and the places of those of the load.
+GROUPS = np.repeat(
+    np.arange(len(EFFECTS)), [len(each.columns(_NOTHING)) for each in EFFECTS.values()]
+)
+COLUMNS = len(GROUPS)
+OF_LOAD = [k for k, each in enumerate(EFFECTS.values()) if each.of_load]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,27 +162,13 @@ class ModelErrors:
         return dataclasses.replace(system, D=read_only(D))
 
     def columns(self, joint: int, q: Array, dq: Array, system: Rows) -> Array:
-        """
-        Return the columns of one joint (N, d): smooth functions of what its torque depends on.
-
-        Of its speed, odd: friction at low speed (Stribeck), and that is not linear. Of its load:
-        friction that grows with it. Of time: friction that drifts. Of position: springs, friction
-        that changes with it, and friction that depends on the direction. Of the rate of its load:
-        a delay of its effort that is too short to be removed. Of time again: a zero that wanders,
-        slow half waves and their mean. What the fit took of that mean nobody sees, but the waves
-        say how large it may be.
-        """
+        """Return the columns of one joint (N, d), effect after effect."""
         v = dq / max(self.speed[joint], 1e-300)
         x = (q - self.centre[joint]) / max(self.spread[joint], 1e-300)
         t = (system.time - self.middle) / self.duration
         torque = system.W[joint] @ self.rigid
-        load, rate = np.abs(torque), np.gradient(torque, system.time)
-        s, size = np.sign(v), np.abs(v)
-        low = [s * np.exp(-size / speed) for speed in FADING]
-        waves = np.cos(np.pi * (t[:, None] + 0.5) * np.arange(WAVES + 1))
-        return np.column_stack(
-            [*low, v * size, load * s, load * v, t * s, t * v, x, x**2, x * s, size, rate, waves]
-        )
+        motion = JointMotion(v, x, t, torque, np.gradient(torque, system.time))
+        return np.column_stack([c for each in EFFECTS.values() for c in each.columns(motion)])
 
 
 def _least_squares(system: Rows) -> Array:

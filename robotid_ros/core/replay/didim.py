@@ -19,6 +19,7 @@ from ...exceptions import DivergenceError
 from ..arrays import Array
 from ..finding_codes import finding
 from ..findings import Finding
+from ..identification_settings import ReplaySettings
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from ..parameters.physical_consistency import SolverError
@@ -36,7 +37,6 @@ from .prior_distribution import (
     prior_distribution,
 )
 from .replay_problem import bandwidth, make_open_loop_problem, make_replay_problem, ReplayProblem
-from .settings import ReplaySettings
 from .simulated_observation import with_all_rows
 
 # Share of the torque that benchmarks/studies/scara.py leaves: 2 % with the right gains, 11 to 28 %

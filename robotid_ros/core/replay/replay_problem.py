@@ -11,15 +11,15 @@ import numpy.typing as npt
 from ...exceptions import ControllerError, DivergenceError, RecordingError
 from ..arrays import Array
 from ..excitation.trajectory import Motion, Waypoints
+from ..identification_settings import ReplaySettings
 from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
+from ..regression.delays import hold_delay
 from ..regression.observation_system import GaussianPrior
 from ..signals.recording import Controller, Recording, Reference
 from ..signals.samples import Samples
-from ..timing.delays import hold_delay
 from .control_laws import ControlLaw, make_control_law, RecordedTorque
 from .direct_model import direct_model
-from .settings import ReplaySettings
 from .simulation import joint_inertia, mass_matrices, simulate, Simulation, smallest_eigenvalue
 
 # Share of the power of the reference's velocity below its bandwidth.

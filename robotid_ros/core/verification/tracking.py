@@ -8,6 +8,8 @@ import dataclasses
 import numpy as np
 
 from ..arrays import Array, ReadOnlyArrays
+from ..excitation.trajectory import Trajectory
+from ..model import inverse_dynamics, Robot
 
 # What the root mean square of a tracking error differs by from run to run at least, as noise and
 # friction are never the same: simulated arms repeat theirs to some 0.3 %.
@@ -55,3 +57,81 @@ def tracks_better(before: Sequence[Tracking], after: Sequence[Tracking]) -> bool
     ratio = second / first
     together = float(np.exp(np.mean(np.log(ratio))))
     return bool((ratio <= 1.0 + spread).all() and together < 1.0 - spread.max())
+
+
+# Speed at which the model's friction counts as that of a joint about to stop [rad/s or m/s]: steps
+# have their full height there, Stribeck's part nearly so, and viscous friction is next to none.
+CREEP = 0.01
+
+
+@dataclasses.dataclass(frozen=True)
+class RestPair:
+    """
+    Mean position [rad or m] and effort [N·m or N] at rest, (n,) each, of one posture.
+
+    `lower` where the joints came from below, with rising positions; `upper` from above.
+    """
+
+    lower_q: Array
+    lower_effort: Array
+    upper_q: Array
+    upper_effort: Array
+
+
+@dataclasses.dataclass(frozen=True)
+class JointStatics:
+    """
+    What the postures say of one joint [N·m or N].
+
+    Attributes
+    ----------
+    joint, unit : name, and 'N·m' or 'N'
+    gravity : root mean square of the effort that holds it
+    gravity_error, gravity_worst : measured minus predicted: root mean square, and largest value
+        with its sign
+    stiction : mean of half the difference of both sides
+    predicted_stiction : the same of the model: its friction of joints about to stop
+
+    """
+
+    joint: str
+    unit: str
+    gravity: float
+    gravity_error: float
+    gravity_worst: float
+    stiction: float
+    predicted_stiction: float
+
+
+def static_postures(motion: Trajectory, robot: Robot, count: int, distance: float) -> list[Array]:
+    """Choose postures (n,), evenly in time, from which joints can go a distance either way."""
+    t = motion.period * (np.arange(count) + 0.5) / count
+    lower, upper = robot.limits.lower + distance, robot.limits.upper - distance
+    return [np.clip(q, lower, upper) for q in motion.sample(t).q]
+
+
+def evaluate_postures(
+    robot: Robot, chi: Array, pairs: Sequence[RestPair]
+) -> tuple[JointStatics, ...]:
+    """Compare what holds the robot with standard parameters (p,)."""
+    # (side, posture, joint): joints that came from below, then from above.
+    q = np.array([[p.lower_q for p in pairs], [p.upper_q for p in pairs]])
+    effort = np.array([[p.lower_effort for p in pairs], [p.upper_effort for p in pairs]])
+    still = np.zeros_like(q[0])
+    held = np.array([inverse_dynamics(robot, chi, x, still, still) for x in q])
+    creeping = np.array(
+        [
+            inverse_dynamics(robot, chi, x, still + speed, still)
+            for x, speed in zip(q, (CREEP, -CREEP), strict=True)
+        ]
+    )
+    gravity, error = effort.mean(axis=0), (effort - held).mean(axis=0)
+    worst = error[np.abs(error).argmax(axis=0), np.arange(robot.n)]
+    sides = (0.5 * (x[0] - x[1]).mean(axis=0) for x in (effort - held, creeping - held))
+    columns = (np.sqrt(np.mean(gravity**2, axis=0)), np.sqrt(np.mean(error**2, axis=0)), worst)
+    return tuple(
+        JointStatics(joint, 'N' if prismatic else 'N·m', *map(float, figures))
+        for joint, prismatic, *figures in zip(
+            robot.joints, robot.prismatic, *columns, *sides, strict=True
+        )
+    )

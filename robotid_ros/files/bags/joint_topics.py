@@ -13,8 +13,8 @@ import re
 import numpy as np
 
 from ...core.finding_codes import finding
+from ...core.signals.clock_correction import observed_update_rate
 from ...core.signals.recording import Recording, Reference
-from ...core.timing.update_rate import observed_update_rate
 from ...exceptions import RecordingError, UnknownNameError
 from ..formats.joint_table import interpolate, JointTable
 from .messages import CONTROLLER_STATE, in_order, Layout, stamps

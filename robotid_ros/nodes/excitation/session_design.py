@@ -21,8 +21,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
-from ...core.excitation.design import Design, design
-from ...core.excitation.search import Progress
+from ...core.excitation.design import Design, design, Progress
 from ...core.excitation.trajectory import waypoints
 from ...core.finding_codes import render
 from ...core.model import build_robot, Robot, RobotSettings

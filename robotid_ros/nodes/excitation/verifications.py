@@ -21,13 +21,14 @@ from ...core.excitation.trajectory import Trajectory, Waypoints, waypoints
 from ...core.model import RobotSettings
 from ...core.verification.feed_forward import check_feed_forward, REST, with_rests
 from ...core.verification.gains import Gains, NAMES
-from ...core.verification.static_postures import (
+from ...core.verification.tracking import (
     evaluate_postures,
     JointStatics,
     RestPair,
     static_postures,
+    Tracking,
+    tracks_better,
 )
-from ...core.verification.tracking import Tracking, tracks_better
 from ...exceptions import ControllerError, RobotIdError, RobotStateError, TrajectoryError
 from ...files.configuration import Configuration
 from ...files.verification import (

@@ -12,8 +12,12 @@ from ...core.excitation.trajectory import Motion
 from ...core.findings import Finding
 from ...core.model.dynamics import RobotDynamics
 from ...core.model.robot import ElasticRobot, Robot
-from ...core.monitoring.contact_detector import contact_thresholds, ContactThresholds
-from ...core.monitoring.external_effort import external_efforts, ExternalEffortEstimator
+from ...core.monitoring.external_effort import (
+    contact_thresholds,
+    ContactThresholds,
+    external_efforts,
+    ExternalEffortEstimator,
+)
 from ...core.pipeline.identification import identify
 from ...core.replay.replay_problem import reference_on_grid
 from ...core.signals.recording import Recording

@@ -14,15 +14,15 @@ from ...core.arrays import Array
 from ...core.model import inverse_dynamics, Robot
 from ...core.model.dynamics import RobotDynamics
 from ...core.monitoring.change_tests import FRICTION, OFFSET, ParameterGroup, PAYLOAD
-from ...core.monitoring.contact_detector import (
+from ...core.monitoring.drift_monitor import DriftChange, DriftMonitor
+from ...core.monitoring.external_effort import (
     Contact,
     ContactDetector,
     ContactThresholds,
     effort_sigma,
+    ExternalEffortEstimator,
     ExternalWrench,
 )
-from ...core.monitoring.drift_monitor import DriftChange, DriftMonitor
-from ...core.monitoring.external_effort import ExternalEffortEstimator
 from ...core.monitoring.motion_rows import FilteredStates
 from ...exceptions import RecordingError, RobotIdError
 from ...files.formats.joint_table import JointTable

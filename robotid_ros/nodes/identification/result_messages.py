@@ -12,7 +12,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
 from ...core.model import RobotSettings
-from ...core.monitoring.contact_detector import ContactThresholds
+from ...core.monitoring.external_effort import ContactThresholds
 from ...core.verification.gains import GainProposal
 from ...files.results import Results, Torques
 from ..common.messages import format_value, status, status_array, to_time

@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.collision_scene import CollisionScene
-from robotid_ros.core.excitation.criteria import CRITERIA, criterion
 from robotid_ros.core.excitation.observation_matrix import ObservationModel, ObservedMotion
-from robotid_ros.core.excitation.problem import Problem, random_point
+from robotid_ros.core.excitation.problem import CRITERIA, criterion, Problem, random_point
 from robotid_ros.core.excitation.settings import Margins, Obstacle, Workspace
 from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.model import regressor

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.collision_scene import CollisionScene
-from robotid_ros.core.excitation.criteria import prediction_error
 from robotid_ros.core.excitation.design import design
-from robotid_ros.core.excitation.problem import Known, NextProblem, random_point
+from robotid_ros.core.excitation.problem import Known, NextProblem, prediction_error, random_point
 from robotid_ros.core.excitation.trajectory import working_motion
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.model import regressor

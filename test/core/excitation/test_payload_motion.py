@@ -7,10 +7,15 @@ import pinocchio as pin
 import pytest
 
 from robotid_ros.core.excitation.collision_scene import CollisionScene
-from robotid_ros.core.excitation.criteria import d_optimal, subset_d_optimal
 from robotid_ros.core.excitation.design import design
 from robotid_ros.core.excitation.limits import check_trajectory
-from robotid_ros.core.excitation.problem import carrying, PayloadProblem, random_point
+from robotid_ros.core.excitation.problem import (
+    carrying,
+    d_optimal,
+    PayloadProblem,
+    random_point,
+    subset_d_optimal,
+)
 from robotid_ros.core.excitation.settings import (
     ExcitationSettings,
     payload_settings,

@@ -6,13 +6,12 @@ from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.mixed.columns import KIND
-from robotid_ros.core.mixed.instants import at_instants, position_bandwidth, ROWS
+from robotid_ros.core.mixed.columns import at_instants, KIND, position_bandwidth, ROWS
 from robotid_ros.core.mixed.mixed_model import choose
 from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.regression.delays import prepare_without_delay
 from robotid_ros.core.signals.samples import SignalSettings
-from robotid_ros.core.timing.delays import prepare_without_delay
 
 from .test_mixed_model import coulomb, recorded, ROBOT, stribeck
 

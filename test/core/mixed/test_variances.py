@@ -8,8 +8,8 @@ import pytest
 
 from robotid_ros.core.mixed.columns import KIND, KINDS
 from robotid_ros.core.mixed.variances import Fold, Prior, products, solve_delta, strongest
-from robotid_ros.core.regression.folds import BLOCKS, folds
-from robotid_ros.core.regression.penalty import HOLD, Penalty, RIDGE
+from robotid_ros.core.regression.least_squares import HOLD, Penalty, RIDGE
+from robotid_ros.core.regression.observation_system import BLOCKS, folds
 
 N, JOINTS, B, D = 200, 3, 7, len(KIND)
 

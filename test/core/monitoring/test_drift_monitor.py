@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
+from robotid_ros.core.identification_settings import DriftSettings
 from robotid_ros.core.model import inverse_dynamics
 from robotid_ros.core.monitoring.change_tests import FRICTION, OFFSET, PAYLOAD
 from robotid_ros.core.monitoring.drift_monitor import DriftMonitor
-from robotid_ros.core.monitoring.settings import DriftSettings
 
 from ..conftest import motion
 

@@ -6,10 +6,9 @@ import numpy as np
 from plant_recording import arm, D, JOINTS, P, START, URDF
 import pytest
 
+from robotid_ros.core.identification_settings import ContactSettings
 from robotid_ros.core.model.dynamics import RobotDynamics
-from robotid_ros.core.monitoring.contact_detector import ExternalWrench
-from robotid_ros.core.monitoring.external_effort import ExternalEffortEstimator
-from robotid_ros.core.monitoring.settings import ContactSettings
+from robotid_ros.core.monitoring.external_effort import ExternalEffortEstimator, ExternalWrench
 from robotid_ros.plant.physics import Physics
 from robotid_ros.simulation_settings import SimulationSettings
 

@@ -9,9 +9,11 @@ from robotid_ros.core.parameters.physical_consistency import (
     BodyPrior,
     consistent_parameters,
     inertial_parameters,
+    least_norm,
     link_coordinates,
     pseudo_inertia,
     scaled_coordinates,
+    SolverError,
 )
 
 pytest.importorskip('clarabel')
@@ -147,3 +149,14 @@ def test_the_scale_of_a_needle_is_that_of_a_body_of_some_thickness():
     T = scaled_coordinates(BodyPrior(inertial_parameters(rod(1e-6)), [0]), slenderness=0.25)[0]
     identity = np.array([1, 0, 1, 0, 0, 1, 0, 0, 0, 1.0])
     np.testing.assert_allclose(pseudo_inertia(T @ identity), rod(0.25 * along), rtol=1e-6)
+
+
+@pytest.mark.parametrize('value', [np.nan, np.inf, 1e200, -1e200])
+@pytest.mark.parametrize('row, limit', [(1.0, 0.0), (0.0, 1.0)])
+def test_what_the_solver_would_not_survive_is_an_error(value, row, limit):
+    with (
+        pytest.raises(SolverError, match=r'no numbers.*check the inertias'),
+        np.errstate(invalid='ignore'),
+    ):
+        rows, limits = value * np.array([row]), value * np.array([limit])
+        least_norm(np.array([[*rows], *[[0.0]] * 10]), np.array([*limits, *np.zeros(10)]), 1, 1)

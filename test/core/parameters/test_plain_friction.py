@@ -13,7 +13,7 @@ from robotid_ros.core.model.friction import TERMS
 from robotid_ros.core.model.parameters import INERTIAL
 from robotid_ros.core.parameters.plain_friction import plain_equivalent, plain_friction
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.pipeline.logs import LogSet
+from robotid_ros.core.pipeline.observation import LogSet
 from robotid_ros.core.signals.recording import Recording
 
 from ..conftest import motion, URDF

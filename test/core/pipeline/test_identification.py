@@ -13,10 +13,10 @@ from robotid_ros.core.model.parameters import INERTIAL
 from robotid_ros.core.parameters.standard import basic_solution
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.pipeline.validation import validate
+from robotid_ros.core.regression.delays import prepare_without_delay
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import Rows
 from robotid_ros.core.signals.samples import SignalSettings
-from robotid_ros.core.timing.delays import prepare_without_delay
 from robotid_ros.exceptions import RankDeficientError, UnknownNameError
 
 from ..conftest import motion, RATE, URDF

@@ -9,14 +9,13 @@ from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
-from robotid_ros.core.pipeline import logs as all_logs
+from robotid_ros.core.pipeline import observation as all_logs
 from robotid_ros.core.pipeline.identification import identify
-from robotid_ros.core.pipeline.logs import LogSet, short_names
-from robotid_ros.core.pipeline.observation import observe_recording
+from robotid_ros.core.pipeline.observation import LogSet, observe_recording, short_names
+from robotid_ros.core.regression.delays import remove_delay
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import SignalSettings
-from robotid_ros.core.timing.delays import remove_delay
 from robotid_ros.exceptions import ConfigurationError, RecordingError
 
 from ..conftest import URDF

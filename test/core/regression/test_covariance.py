@@ -11,6 +11,7 @@ from robotid_ros.core.regression import covariance
 from robotid_ros.core.regression.covariance import (
     cluster_products,
     count_blocks,
+    find_repetition,
     inflation,
     jackknife,
     propagated,
@@ -18,8 +19,7 @@ from robotid_ros.core.regression.covariance import (
     with_minimum_variance,
 )
 from robotid_ros.core.regression.estimators import fit
-from robotid_ros.core.regression.observation_system import Factors, Rows
-from robotid_ros.core.regression.triangular_factors import compress
+from robotid_ros.core.regression.observation_system import compress, Factors, Rows
 
 
 def test_propagation_is_that_of_a_covariance():
@@ -242,3 +242,43 @@ def test_an_offset_among_fast_columns_remembers_slow_noise():
         sigmas.append(found.sigma)
     ratio = np.sqrt(np.mean(np.square(sigmas), axis=0) / np.mean(np.square(errors), axis=0))
     assert np.all((ratio > 0.75) & (ratio < 1.6)), ratio
+
+
+ROWS = 430
+
+
+def sines(period, orders=(1, 2, 3), rows=ROWS, noise=0.0):
+    """Return positions (N, 2) whose harmonics have a period in rows."""
+    rng = np.random.default_rng(3)
+    phase = 2.0 * np.pi * np.arange(rows)[:, None, None] * np.array(orders)[:, None] / period
+    q = (rng.normal(size=(len(orders), 2)) * np.sin(phase + rng.uniform(0, 6, (1, 2)))).sum(axis=1)
+    return q * np.array([1.0, 0.01]) + noise * rng.normal(size=q.shape) * np.array([1.0, 0.01])
+
+
+@pytest.mark.parametrize('period', [142.857, 33.3, 214.0])
+@pytest.mark.parametrize('noise', [0.0, 0.01])
+def test_the_period_is_found_between_rows(period, noise):
+    assert find_repetition(sines(period, noise=noise)) == pytest.approx(period, abs=0.2)
+
+
+def test_harmonics_that_do_not_fit_together_repeat_nothing():
+    assert find_repetition(sines(142.857, orders=(0.94, 2.11, 3.06))) is None
+
+
+def test_one_joint_that_goes_on_is_enough_against_it():
+    q = sines(100.0)
+    q[:, 1] += 0.02 * np.linspace(-1.0, 1.0, len(q))
+    assert find_repetition(q) is None
+
+
+def test_a_joint_that_stands_decides_nothing():
+    q = np.column_stack([sines(100.0)[:, 0], 1e-5 * np.random.default_rng(0).normal(size=ROWS)])
+    for units in (1e-4, 1.0, 1e4):
+        assert find_repetition(units * q) == pytest.approx(100.0, abs=0.2)
+
+
+def test_less_than_two_periods_and_standstill_are_none():
+    assert find_repetition(sines(300.0)) is None
+    with np.errstate(all='raise'):
+        assert find_repetition(np.ones((50, 2))) is None
+        assert find_repetition(np.ones((1, 2))) is None

@@ -11,8 +11,7 @@ from robotid_ros.core.parameters.essential import effective_sample_size
 from robotid_ros.core.regression import covariance
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.model_error import COLUMNS, GROUPS, ModelErrors
-from robotid_ros.core.regression.observation_system import Rows
-from robotid_ros.core.regression.triangular_factors import TriangularFactors
+from robotid_ros.core.regression.observation_system import Rows, TriangularFactors
 
 TRUTH = np.array([1.5, -0.7, 2.0])
 LOAD = int(np.flatnonzero(GROUPS == 1)[0])

@@ -6,9 +6,16 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.model.base_parameters import base_parameters
+from robotid_ros.core.pipeline.observation import BlockSampler
 from robotid_ros.core.regression import observation_system
-from robotid_ros.core.regression.observation_system import decimate, observe, Rows
-from robotid_ros.core.regression.triangular_factors import compress
+from robotid_ros.core.regression.estimators import fit
+from robotid_ros.core.regression.observation_system import (
+    compress,
+    decimate,
+    NOISE_BAND,
+    observe,
+    Rows,
+)
 from robotid_ros.core.signals.preparation import prepare
 from robotid_ros.core.signals.samples import SignalSettings
 
@@ -74,3 +81,49 @@ def test_some_columns_of_factors_are_the_factors_of_some_columns():
         grams.append([np.swapaxes(R, -1, -2) @ R for R in (parts, some.batches)])
     for one, other in zip(*grams, strict=True):
         np.testing.assert_allclose(other, one, atol=1e-10)
+
+
+AMPLITUDE = 5.0  # [N·m]
+SIGNALS = SignalSettings(cutoff=10.0, rows='all')
+
+
+@pytest.fixture(scope='module')
+def fitted(robot):
+    base = base_parameters(robot)
+
+    def fit_of(recording):
+        samples = prepare(recording, robot, SIGNALS)
+        return samples, fit(observe(samples, robot, base), 'ols')
+
+    return fit_of
+
+
+def test_torque_above_the_band_of_the_rows_moves_nothing(record, fitted):
+    """A ripple that would be an alias of the motion's own frequency, 0.1 Hz beside the rows'."""
+    plain = record(duration=20.0)
+    samples, clean = fitted(plain)
+    alias = samples.rate / samples.decimation + 0.1
+    ripple = AMPLITUDE * np.sin(2.0 * np.pi * alias * plain.time)[:, None]
+    _, found = fitted(dataclasses.replace(plain, effort=plain.effort + ripple))
+    assert np.abs(found.value - clean.value).max() < 1e-3 * AMPLITUDE
+
+
+def test_sigma_is_never_below_what_white_noise_leaves(record, fitted):
+    for seed in range(4):
+        _, found = fitted(record(seed, noise=0.05))
+        assert np.all(np.diag(found.covariance) > 0.999 / NOISE_BAND * np.diag(found.classical))
+
+
+@pytest.mark.parametrize(('count', 'step'), [(1, 1), (4, 1), (5, 2), (9, 4), (16, 4), (17, 8)])
+def test_every_kth_block_stays(count, step):
+    sampler = BlockSampler[int](max_rows=40)
+    for block in range(count):
+        if sampler.takes_next():
+            sampler.add(block, 10)
+    assert sampler.blocks == list(range(0, count, step))
+
+
+def test_one_block_stays_however_long_it_is():
+    sampler = BlockSampler[str](max_rows=40)
+    sampler.add('long', 100)
+    assert sampler.blocks == ['long']

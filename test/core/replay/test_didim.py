@@ -10,17 +10,19 @@ import pytest
 from robotid_ros.core.diagnostics.data_quality import disagreement_warnings
 from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.finding_codes import finding, select
-from robotid_ros.core.identification_settings import IdentificationSettings
+from robotid_ros.core.identification_settings import IdentificationSettings, ReplaySettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot_builder import build_robot
 from robotid_ros.core.model.settings import CoupledMotorSettings, RobotSettings
 from robotid_ros.core.pipeline.identification import identify
+from robotid_ros.core.regression.observation_system import Rows
 from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
-from robotid_ros.core.replay.didim import didim, identify_closed_loop
+from robotid_ros.core.replay.didim import didim, identify_closed_loop, torque_warnings
 from robotid_ros.core.replay.direct_model import direct_model
+from robotid_ros.core.replay.iteration_step import anderson_mixing, MAX_MIXING_WEIGHT
 from robotid_ros.core.replay.prior_distribution import initial_parameters
 from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
-from robotid_ros.core.replay.settings import ReplaySettings
+from robotid_ros.core.replay.simulated_observation import with_all_rows
 from robotid_ros.core.replay.simulation import simulate
 from robotid_ros.core.signals.recording import Controller, Recording, Reference
 from robotid_ros.exceptions import ControllerError, DivergenceError, RecordingError
@@ -295,3 +297,55 @@ def test_disagreement_is_told_where_both_are_sure():
     assert disagreement_warnings(found, found) == []
     (said,) = disagreement_warnings(found, dataclasses.replace(found, value=moved))
     assert said.values['parameters'] == (found.names[k],)
+
+
+@pytest.mark.parametrize(('held', 'expected'), [(1.0, False), (0.5, True)])
+def test_rows_of_held_joints_tell_of_a_wrong_law_too(held, expected):
+    # A quarter of the rows is not fitted: the simulated joint is held there, by `held` times the
+    # torque that was measured. Half of it leaves √(1/4)·0.5 = 25 % of all torque unexplained.
+    W, Y = np.ones((1, 100, 1)), np.ones((1, 100))
+    W[0, 75:] = held
+    valid = np.arange(100)[None] < 75
+    system = Rows(('Fc1',), ('N·m',), ('joint_1',), W, Y, valid, np.arange(100.0))
+    value = np.ones(1)
+    assert system.total_residual(value) == 0.0
+    said = torque_warnings(with_all_rows(system).total_residual(value))
+    shares = [each.values['residual'] for each in said]
+    assert shares == pytest.approx([0.25] * expected, abs=5e-3)
+
+
+@pytest.mark.parametrize('sigma', [1.0, 0.0])
+@pytest.mark.parametrize('first', [1.0, -1.0])
+def test_a_linear_iteration_ends_at_its_fixed_point(first, sigma):
+    """Also one without noise, whose σ are 0, and whatever the signs of its parameters."""
+    A, c = np.array([[0.5, 0.1], [-0.2, 0.3]]), np.array([first, -2.0])
+    values = [np.array([3.0, 1.0]) * first]
+    for _ in range(2):
+        values.append(A @ values[-1] + c)
+    fits = np.array([A @ value + c for value in values])
+    found = anderson_mixing(np.array(values), fits, np.full(2, sigma))
+    np.testing.assert_allclose(found, np.linalg.solve(np.eye(2) - A, c), rtol=1e-9)
+
+
+def test_units_of_parameters_do_not_matter():
+    """With fewer steps than parameters the mixing weighs these by their σ."""
+    values, fits = np.random.default_rng(1).normal(size=(2, 3, 5))
+    sigma, units = np.array([0.1, 1.0, 2.0, 0.5, 3.0]), np.array([1.0, 1e3, 1e-2, 1.0, 50.0])
+    found = anderson_mixing(values, fits, sigma)
+    other = anderson_mixing(values * units, fits * units, sigma * units)
+    np.testing.assert_allclose(other, found * units, rtol=1e-9)
+
+
+@pytest.mark.parametrize('sign', [(1.0, 1.0), (1.0, -1.0), (-1.0, -1.0)])
+def test_steps_that_are_nearly_parallel_are_not_extrapolated(sign):
+    """f_2 is γ_1 and γ_2 of the two differences before it: large γ are refused, of any sign."""
+    values, differences = np.zeros((3, 2)), np.array([[1.0, 0.0], [0.5, 1.0]])
+    for share in (0.49, 0.51):
+        weights = share * MAX_MIXING_WEIGHT * np.array(sign)
+        last = weights @ differences
+        fits = np.array([last - differences.sum(axis=0), last - differences[1], last])
+        found = anderson_mixing(values, fits, np.ones(2))
+        if share > 0.5:
+            assert found is None
+        else:
+            np.testing.assert_allclose(found, 0.0, atol=1e-12)

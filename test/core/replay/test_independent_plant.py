@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.finding_codes import select
-from robotid_ros.core.identification_settings import IdentificationSettings
+from robotid_ros.core.identification_settings import IdentificationSettings, ReplaySettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.replay.didim import identify_closed_loop
-from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.signals.samples import SignalSettings
 
 from .plant_arm import session

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.trajectory import Motion
+from robotid_ros.core.identification_settings import ReplaySettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.dynamics import inverse_dynamics
 from robotid_ros.core.model.robot_builder import build_robot
@@ -19,7 +20,6 @@ from robotid_ros.core.replay.prior_distribution import (
     prior_parameters,
 )
 from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
-from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.replay.simulation import mass_matrices
 
 from .arms import planar_urdf

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.trajectory import Motion
-from robotid_ros.core.identification_settings import IdentificationSettings
+from robotid_ros.core.identification_settings import IdentificationSettings, ReplaySettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.replay.didim import didim
 from robotid_ros.core.replay.prior_distribution import prior_distribution
 from robotid_ros.core.replay.replay_problem import make_open_loop_problem
-from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.replay.simulated_observation import linearise
 from robotid_ros.core.signals.samples import Samples
 from robotid_ros.exceptions import ControllerError, RecordingError

@@ -7,6 +7,7 @@ import pytest
 
 from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.finding_codes import select
+from robotid_ros.core.identification_settings import ReplaySettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot_builder import build_robot
 from robotid_ros.core.model.settings import RobotSettings
@@ -27,7 +28,6 @@ from robotid_ros.core.replay.prior_distribution import (
     prior_parameters,
 )
 from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
-from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.replay.simulated_observation import CREEPING, observe_simulation
 from robotid_ros.core.replay.simulation import mass_matrices, simulate
 from robotid_ros.exceptions import DivergenceError

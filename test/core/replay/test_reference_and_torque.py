@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.trajectory import Trajectory, Waypoints
+from robotid_ros.core.identification_settings import ReplaySettings
 from robotid_ros.core.replay.replay_problem import (
     bandwidth,
     find_effort_delay,
     reference_on_grid,
     torque_on_grid,
 )
-from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.signals.recording import Controller, Phase, Recording, Reference
 
 

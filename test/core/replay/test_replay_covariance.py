@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
+from robotid_ros.core.identification_settings import ReplaySettings
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import NOISE_BAND
 from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
 from robotid_ros.core.replay.direct_model import direct_model
-from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.replay.simulated_observation import observe_simulation
 from robotid_ros.core.replay.simulation import simulate
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.trajectory import Motion
+from robotid_ros.core.identification_settings import ReplaySettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.robot_builder import build_robot
 from robotid_ros.core.model.settings import RobotSettings
 from robotid_ros.core.replay import simulated_observation
 from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
 from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
-from robotid_ros.core.replay.settings import ReplaySettings
 from robotid_ros.core.replay.simulated_observation import (
     FILTER_EDGE,
     low_passed,

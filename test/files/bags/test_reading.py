@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.finding_codes import select
-from robotid_ros.core.timing.delays import hold_delay
+from robotid_ros.core.regression.delays import hold_delay
 from robotid_ros.exceptions import RecordingError, UnknownNameError
 from robotid_ros.files.bags import (
     BagWriter,

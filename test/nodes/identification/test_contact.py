@@ -15,7 +15,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from waiting import wait_until
 
 from robotid_ros.core.model import build_robot
-from robotid_ros.core.monitoring.contact_detector import ContactThresholds
+from robotid_ros.core.monitoring.external_effort import ContactThresholds
 from robotid_ros.files.configuration import read_mapping
 from robotid_ros.nodes.common.messages import to_nanoseconds, values_of
 from robotid_ros.nodes.common.runtime import LATCHED_HISTORY

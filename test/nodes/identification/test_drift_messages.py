@@ -4,9 +4,9 @@ from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 import pytest
 
+from robotid_ros.core.identification_settings import DriftSettings
 from robotid_ros.core.model import build_robot, RobotSettings
 from robotid_ros.core.monitoring.drift_monitor import DriftChange, DriftMonitor
-from robotid_ros.core.monitoring.settings import DriftSettings
 from robotid_ros.nodes.common.messages import values_of
 from robotid_ros.nodes.identification.live_topics import (
     change_text,

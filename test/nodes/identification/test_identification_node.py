@@ -17,7 +17,7 @@ from std_srvs.srv import Trigger
 from waiting import PATIENCE, wait_until
 
 from robotid_ros.core.model import build_robot
-from robotid_ros.core.monitoring.contact_detector import ContactThresholds
+from robotid_ros.core.monitoring.external_effort import ContactThresholds
 from robotid_ros.exceptions import ControllerError
 from robotid_ros.files.configuration import read_mapping
 from robotid_ros.nodes.common.messages import status

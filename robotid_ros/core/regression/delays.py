@@ -14,12 +14,12 @@ from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.friction import SHRUNK
 from ..model.robot import ElasticRobot, Robot
-from ..regression.estimators import fit
-from ..regression.observation_system import decimate, observe, Observed, Rows, TimingError
 from ..signals.preparation import prepare
 from ..signals.recording import Recording
 from ..signals.resampling import sampling_times_of, with_sampling_times
 from ..signals.samples import Samples, SignalSettings
+from .estimators import fit
+from .observation_system import decimate, observe, Observed, Rows, TimingError
 
 # Decimated rows left out on either side of a velocity reversal, where stiction looks like a delay;
 # the first margin that keeps at least this share of the valid rows is taken.

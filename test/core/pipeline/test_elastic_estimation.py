@@ -7,18 +7,22 @@ import numpy as np
 import pinocchio
 import pytest
 
-from robotid_ros.core.elastic_joints.elastic_estimation import fit_with_instruments
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, inverse_dynamics, regressor, RobotSettings
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.model.settings import CoupledMotorSettings, ElasticSettings
+from robotid_ros.core.parameters.essential import restrict
 from robotid_ros.core.pipeline.identification import identify
+from robotid_ros.core.pipeline.springs import fit_with_instruments
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.regression.observation_system import observe
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.core.signals.samples import Samples, SignalSettings
 from robotid_ros.exceptions import ConfigurationError, RecordingError, UnknownNameError
+from robotid_ros.files.collect_results import save
+from robotid_ros.files.export.identified_urdf import identified_urdf
+from robotid_ros.files.results_file import read_results
 
 URDF = Path(__file__).parents[3] / 'urdf'
 STIFFNESS = {'planar_2r_elastic': 20000.0, 'puma560': 2000.0}
@@ -256,3 +260,63 @@ def test_an_elastic_model_of_a_rigid_robot_is_told_so():
 def test_bad_settings_are_refused_with_a_remedy(changes, error, text):
     with pytest.raises(error, match=text):
         build(**changes)
+
+
+def test_springs_come_back_from_the_files(tmp_path):
+    robot = build()
+    chi = truth(robot.elastic)
+    samples = motion(robot.elastic, chi)
+    effort = np.hstack([samples.tau[:, 2:]] * 2)
+    effort += 0.01 * np.random.default_rng(4).normal(size=effort.shape)
+    measured = recording(samples, effort=effort)
+    save(identify(measured, robot, SETTINGS), measured, tmp_path)
+    results = read_results(tmp_path)
+    found = {entry.name: entry for entry in results.base}
+    assert abs(found['K1'].value / 20000.0 - 1.0) < 0.01
+    assert found['K1'].unit == 'N·m/rad'
+    assert found['K1'].joint == 'joint_1'
+    assert [row.joint for row in results.identification] == list(robot.recorded_joints)
+    assert list(results.consistent) == list(robot.joints)
+
+
+def test_description_of_an_elastic_robot_is_that_of_its_links():
+    robot = build()
+    values = dict(zip((p.name for p in robot.parameters), robot.prior, strict=True))
+    values['ZZ2'] += 0.1
+    rigid = np.array([values[p.name] for p in robot.parameters])
+    elastic = np.array([values.get(p.name, 2e4) for p in robot.elastic.parameters])
+    text = identified_urdf(robot.elastic, elastic)
+    assert text.count(', K 20000.0') == 2
+    assert text.replace(', K 20000.0', '') == identified_urdf(robot, rigid)
+
+
+def test_instruments_do_not_soften_springs():
+    robot = build().elastic
+    base, chi = base_parameters(robot), truth(robot)
+    clean = motion(robot, chi)
+    softer, right = [], []
+    for seed in range(5):
+        noise = 1e-3 * np.random.default_rng(seed).normal(size=clean.q.shape)
+        system = observe(replace(clean, q=clean.q + noise), robot, base)
+        estimate = fit(system, 'wls')
+        _, better = fit_with_instruments(system, robot, estimate)
+        k = base.names.index('K2')
+        softer.append(estimate.value[k] / 20000.0 - 1.0)
+        right.append(better.value[k] / 20000.0 - 1.0)
+    assert np.mean(softer) < -0.2
+    assert abs(np.mean(right)) < 0.05
+
+
+def test_a_restricted_estimate_is_the_least_squares_one_without_the_column():
+    robot = build().elastic
+    base = base_parameters(robot)
+    clean = motion(robot, truth(robot))
+    noise = 0.1 * np.random.default_rng(0).normal(size=clean.tau.shape)
+    system = observe(replace(clean, tau=clean.tau + noise), robot, base)
+    whole = fit(system, 'ols')
+    kept = [k for k in range(base.rank) if k != 3]
+    fewer = system.select(kept)
+    found = restrict(replace(whole, covariance=whole.classical), kept, fewer)
+    np.testing.assert_allclose(found.value, fit(fewer, 'ols').value, rtol=1e-6)
+    with pytest.raises(UnknownNameError):
+        fit(fewer, 'ml')
