@@ -174,7 +174,7 @@ def roll_out(
     )
 
 
-class _Starts(NamedTuple):
+class _Driven(NamedTuple):
     """
     Starts of W simulations over S times, and what drives them.
 
@@ -190,7 +190,7 @@ class _Starts(NamedTuple):
     commanded: np.ndarray | None = None
 
 
-def _by_commands(model: IdentifiedModel, recording: Recording) -> _Starts:
+def _by_commands(model: IdentifiedModel, recording: Recording) -> _Driven:
     """Let servos follow the commands of a log."""
     log, back = commanded_log(recording, model.robot), np.argsort(model.robot.order)
     runs = log.runs()
@@ -216,12 +216,12 @@ def _by_commands(model: IdentifiedModel, recording: Recording) -> _Starts:
 
     time, travel = log.period * np.arange(size), np.ptp(log.q, axis=0)[back]
     commanded = log.commanded(log.time)[rows][..., back]
-    return _Starts(SERVOS, '', time, travel, log.q[rows][..., back], simulated, commanded)
+    return _Driven(SERVOS, '', time, travel, log.q[rows][..., back], simulated, commanded)
 
 
 def _by_torques(
     model: IdentifiedModel, recording: Recording, settings: IdentificationSettings, driven_by: str
-) -> _Starts:
+) -> _Driven:
     """Let the law of a controller, or the measured efforts, move robots."""
     samples = prepare(recording, model.robot, settings.signals)
     problem, reason = _problem(model, recording, samples, settings, driven_by)
@@ -234,7 +234,7 @@ def _by_torques(
     def simulated(each: IdentifiedModel) -> np.ndarray:
         return _simulated(each, problem).reshape(measured.shape)
 
-    return _Starts(by, reason, np.arange(size) / rate, travel, measured, simulated)
+    return _Driven(by, reason, np.arange(size) / rate, travel, measured, simulated)
 
 
 def _problem(

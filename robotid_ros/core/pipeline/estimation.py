@@ -99,8 +99,8 @@ class Estimation(Observed[System]):
         """Usual time between two samples of the motions [s]."""
         if len(self.sampled_systems) == 1:
             return 1.0 / self.samples.rate
-        steps = [np.diff(rows.time) for rows in self.sampled_systems if rows.q is not None]
-        return float(np.median(np.concatenate(steps))) if steps else 0.0
+        steps = [step for rows in self.sampled_systems for step in np.diff(rows.time)]
+        return float(np.median(steps)) if steps else 0.0
 
     def fitted(self, robot: Robot, base: BaseParameters) -> Validation:
         """Compare the torques of the rows in memory with those of the estimate."""

@@ -102,18 +102,8 @@ def ranges(model: IdentifiedModel) -> tuple[dict[str, bytes], list[str]]:
 
 
 def possible(model: IdentifiedModel, count: int) -> Iterator[IdentifiedModel]:
-    """Yield what was identified, and `count` draws of it; raises as `drawn`."""
-    if model.estimate is not None:
-        yield from possible_servos(model, count)
-        return
-    yield model
-    if count:
-        yield from drawn(model, count)
-
-
-def drawn(model: IdentifiedModel, count: int) -> Iterator[IdentifiedModel]:
     """
-    Yield models that the recording leaves possible.
+    Yield what was identified, and `count` models that the recording leaves possible.
 
     Raises
     ------
@@ -121,6 +111,12 @@ def drawn(model: IdentifiedModel, count: int) -> Iterator[IdentifiedModel]:
     SolverError : there are no physically consistent parameters to start from
 
     """
+    if model.estimate is not None:
+        yield from possible_servos(model, count)
+        return
+    yield model
+    if not count:
+        return
     robot, results = model.robot, model.results
     if isinstance(robot, ElasticRobot):
         raise ConfigurationError('ranges are of rigid joints: export mjcf, urdf or a table')
