@@ -77,7 +77,8 @@ def test_controller_manager_is_looked_for_beside_the_controller(
         )
     )
     HardwareClient(node, controller)
-    assert resolved == [f'{asked}/list_hardware_components']
+    services = 'list_hardware_components', 'switch_controller'
+    assert resolved == [f'{asked}/{service}' for service in services]
 
 
 def test_sound_hardware_was_not_the_reason(client: MagicMock):
