@@ -120,7 +120,7 @@ class Client:
 
 def tool_link(robot: Robot) -> str:
     """Name of the last link that moves with the last joint."""
-    last = robot.model.getJointId(robot.links[-1])
+    last = robot.model.getJointId(robot.joints[-1])
     bodies = (f for f in robot.model.frames if f.parentJoint == last)
     return str([f.name for f in bodies if f.type == pin.FrameType.BODY][-1])
 

@@ -176,7 +176,7 @@ class Watchdog:
         self._malformed = malformed + (0 if heard else self._malformed)
         if len(states.stamp):
             self._stamp, self._position = int(states.stamp[-1]), states.position[-1]
-            self._check_finite('position', states.position)
+            self._check_finite('position', states.position, SensorError)
             self._check_position(states.position)
             self._check_still_finite('velocity', states.velocity)
             if self._commands_effort:
@@ -220,7 +220,7 @@ class Watchdog:
         if message is not None:
             error = by_joint(message, message.error.positions, self.joints)
             assert error is not None
-            self._check_finite('tracking error', error[None])
+            self._check_finite('tracking error', error[None], SensorError)
             worst = int(np.argmax(np.abs(error) / self._tracking))
             if abs(error[worst]) > self._tracking[worst]:
                 if self.is_still(worst):
@@ -266,10 +266,12 @@ class Watchdog:
         self._check_finite('commanded effort', effort[None])
         self._check_effort(stamps_to_nanoseconds([message]), effort[None])
 
-    def _check_finite(self, what: str, values: Array) -> None:
+    def _check_finite(
+        self, what: str, values: Array, error: type[RobotStateError] = RobotStateError
+    ) -> None:
         for joint, column in zip(self.joints, values.T, strict=True):
             if not np.isfinite(column).all():
-                raise SensorError(f'{what} of {joint} is not a number: check its sensor')
+                raise error(f'{what} of {joint} is not a number: check its sensor')
 
     def _check_still_finite(self, what: str, values: Array) -> None:
         """Check values (n,) or (N, n): what a robot never reports is no number throughout."""
