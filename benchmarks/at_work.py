@@ -12,6 +12,7 @@ Usage: `python benchmarks/at_work.py [ROBOT ...] [--check]`.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+import functools
 from pathlib import Path
 import statistics
 import sys
@@ -24,19 +25,19 @@ from action_msgs.msg import GoalStatus, GoalStatusArray
 from common import command_line, configured, ROOT, verdict
 from control_msgs.action import FollowJointTrajectory
 import numpy as np
-from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.action import ActionClient
-from rclpy.parameter import Parameter
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from verification import record
 
 from robotid_ros.core.excitation.collision_bodies import body_frame
+from robotid_ros.core.model.robot import Robot
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.files.collect_results import collect_results
 from robotid_ros.files.results_file import write_results
 from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.nodes.common.messages import duration_message, values_of
 from robotid_ros.nodes.common.waiting import result_of, wait_until
+from robotid_ros.nodes.demo.at_work import Client
 from robotid_ros.nodes.demo.node_processes import claim_domain, NodeProcesses, release_domain
 
 sys.path.insert(0, str(ROOT / 'test' / 'tools'))
@@ -98,10 +99,8 @@ def circle(name: str, start: np.ndarray, radius: float, duration: float) -> Moti
 class Cell:
     """A simulated robot, the node in front of it, and a client."""
 
-    def __init__(
-        self, config: Path, results: Path, carried: float, link: str, joints: tuple[str, ...]
-    ):
-        self._joints, self._domain = joints, claim_domain()
+    def __init__(self, config: Path, results: Path, carried: float, link: str, robot: Robot):
+        self._joints, self._domain = robot.joints, claim_domain()
         self._processes = NodeProcesses(config, self._domain, log_level='error')
         simulation: dict[str, object] = {}
         if carried:
@@ -111,10 +110,10 @@ class Cell:
             'feedforward',
             {'feedforward.results': str(results), 'feedforward.payload.frame': link},
         )
-        self.client = SessionClient(
-            self._domain, {f'{RELAY}/set_parameters_atomically': SetParametersAtomically}
-        )
+        self.client = SessionClient(self._domain)
         node = self.client.node
+        relay = Client(node, robot, DIRECT)
+        self.set = functools.partial(relay.set, 'feedforward')
         self._actions = {
             name: ActionClient(node, FollowJointTrajectory, f'{name}/follow_joint_trajectory')
             for name in (DIRECT, RELAY)
@@ -123,9 +122,7 @@ class Cell:
         self._known = 0
         topic = f'{DIRECT}/follow_joint_trajectory/_action/status'
         node.create_subscription(GoalStatusArray, topic, self._on_status, 10)
-        wait_until(
-            lambda: self.client.state('feedforward') == 'ready', TIMEOUT, what='the node is ready'
-        )
+        relay.wait_ready()
         for action in self._actions.values():
             wait_until(action.server_is_ready, TIMEOUT, what='an action server is missing')
 
@@ -134,19 +131,6 @@ class Cell:
         self._processes.stop()
         self.client.close()
         release_domain(self._domain)
-
-    def set(self, **values: Any) -> None:
-        """Set parameters of the node."""
-        request = SetParametersAtomically.Request(
-            parameters=[
-                Parameter(f'feedforward.{k.replace("__", ".")}', value=v).to_parameter_msg()
-                for k, v in values.items()
-            ]
-        )
-        answer = self.client.call(
-            SetParametersAtomically, f'{RELAY}/set_parameters_atomically', request
-        )
-        assert answer.result.successful, answer.result.reason
 
     def move(self, motion: Motion, name: str = RELAY) -> float:
         """Run a motion; return how long its goal took to the controller [s]."""
@@ -230,7 +214,7 @@ def work(name: str) -> list[str]:
             (0.0, empty),
             (ROBOTS[name], [trapezoid('place', start, end, DURATION)]),
         ):
-            with opened(config, results, carried, link, robot.joints) as cell:
+            with opened(config, results, carried, link, robot) as cell:
                 if carried:
                     cell.set(payload__mass=carried)
                 both = []

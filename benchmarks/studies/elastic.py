@@ -39,7 +39,10 @@ WHY = (
 ALIKE = 1.5
 # Error of an estimate that is zero: beyond it nothing was found, and more is no worse.
 NOTHING = 1.0
-# Error of springs that is asked for at SN 100, where their σ says no more.
+# The bare PUMA 560 loads its last joint with less than a tenth of an encoder count: at SN 100 no
+# unbiased estimate of this spring has a σ below 70 % (Cramér and Rao).
+UNWOUND = ('K6',)
+# Error of all other springs that is asked for at SN 100.
 ASKED = {'2r': 0.01, '6r': 0.02}
 # Noise from which so many periods are worth their while [dB].
 MANY, NOISY = PERIODS[-1], 60
@@ -139,13 +142,16 @@ def noise_table(case, draws, checks):
     springs(case, 1, draws, '2r', checks)
 
 
-def springs(case, periods, draws, robot, checks):
-    """Print the error of each spring at SN 100, which is as asked for where its σ says so."""
+def springs(case, periods, draws, robot, checks, unwound=()):
+    """Print the error of each spring at SN 100; the σ of one that is `unwound` must say so."""
+    asked = ASKED[robot]
     for joint, (value, sigma) in stiffness(case, 100, periods, draws).items():
         text = f'{joint} at SN 100, {periods} periods'
         print(f'{text}: {100 * value:.3f} %, stated σ {100 * sigma:.3f} %')
-        if sigma <= 0.5 * ASKED[robot]:
-            checks.append((f'{robot} {text}', value, ASKED[robot]))
+        if joint in unwound:
+            checks.append((f'{robot} {text}: its σ must say so', asked, sigma))
+        else:
+            checks.append((f'{robot} {text}', value, asked))
 
 
 def gains(case, draws, level=20, periods=MANY):
@@ -172,9 +178,9 @@ def puma(draws, checks):
     """Print the PUMA 560's tables."""
     coulomb = np.array([25.98, 10.62, 6.364, 1.068, 0.854, 0.554])
     static = StribeckSettings(extra=tuple((0.2 * coulomb).tolist()), velocity=(0.05,) * 6)
-    for text, changes in (
-        ('bare arm', {'payload': PayloadSettings()}),
-        ('with its rated load of 2.5 kg', {}),
+    for text, changes, unwound in (
+        ('bare arm', {'payload': PayloadSettings()}, UNWOUND),
+        ('with its rated load of 2.5 kg', {}, ()),
     ):
         case = Case(ROBOTS['6r'], stribeck=static, **changes)
         deflection = np.abs(case.q[:, :6] - case.q[:, 6:]).max(axis=0) / COUNT
@@ -182,7 +188,7 @@ def puma(draws, checks):
         ours = error(case)
         print(f'normalised mean error: paper {PAPER["6r"]}, ours {ours:.5f}')
         checks.append((f'6R, {text}', ours, PAPER['6r']))
-        springs(case, 20, draws, '6r', checks)
+        springs(case, 20, draws, '6r', checks, unwound)
 
 
 def main():

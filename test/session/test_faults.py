@@ -73,7 +73,9 @@ def test_a_controller_that_cannot_hold_the_arm_is_deactivated(
     session.until('excitation', 'exciting')
     session.robot.wait_moving()
     session.client.call_trigger('simulated_robot/break')
-    assert 'joint_1 stays the same' in session.until('excitation', 'failed')
+    said = session.until('excitation', 'failed')
+    assert 'joint_1 stays the same' in said
+    assert ("'arm_controller' was deactivated: activate it again" in said) is deactivates
     answer = session.client.call(
         ListControllers, '/controller_manager/list_controllers', ListControllers.Request()
     )

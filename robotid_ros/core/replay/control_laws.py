@@ -25,9 +25,8 @@ from ..signals.recording import Controller
 
 Step = Callable[[int, Array, Array], Array]
 Rows = Sequence[Mapping[str, float]]  # recorded gains of each joint, by name
-# Strategies of control_toolbox that clamp the integral alone, and their prefix in the name of a
-# recorded gain.
-STRATEGIES = ('legacy', 'none')
+# Strategies of control_toolbox, and their prefix in the name of a recorded gain.
+STRATEGIES = ('legacy', 'none', 'back_calculation', 'conditional_integration')
 ANTIWINDUP = 'antiwindup_'
 
 
@@ -196,7 +195,7 @@ class JointTrajectoryEffort(ControlLaw):
     `u[k] = ff q̇_r[k+1] + sat(p e + I + d (q̇_r − q̇))`, `e = q_r − q` at k: the feed-forward is
     that of the next update, and `u_clamp` bounds the PID alone. `I += i Ts e`
     within `i_clamp`, before the output with the strategy 'legacy' of control_toolbox, after it
-    with 'none' (`integrates_after`).
+    with the others (`integrates_after`), which differ in what they add where the PID is clamped.
 
     Attributes
     ----------
@@ -205,6 +204,8 @@ class JointTrajectoryEffort(ControlLaw):
     u_clamp_min, u_clamp_max : (n,) bounds of the PID's effort
     error_deadband : (n,) position error that is not integrated
     integrates_after : (n,) 1 where an error is integrated after the output it belongs to
+    tracking_rate : (n,) rate of back calculation from the clamped output; 0: none [1/s]
+    conditional : (n,) 1 where an error that drives a clamped PID further is not integrated
 
     """
 
@@ -218,6 +219,8 @@ class JointTrajectoryEffort(ControlLaw):
     u_clamp_max: Array | float = np.inf
     error_deadband: Array | float = 0.0
     integrates_after: Array | float = 0.0
+    tracking_rate: Array | float = 0.0
+    conditional: Array | float = 0.0
 
     @property
     def loop(self) -> Loop:
@@ -238,7 +241,7 @@ class JointTrajectoryEffort(ControlLaw):
         integral = initial_integral(initial_effort, forward[0] + 0.0 * q_r[0], i, low, high)
         deadband, integrates_after = map(np.asarray, (self.error_deadband, self.integrates_after))
         simple = not np.any(deadband) and not np.any(integrates_after)
-        early, late = i * (1.0 - integrates_after), i * integrates_after
+        early = i * (1.0 - integrates_after)
 
         def step(k: int, q: Array, dq: Array) -> Array:
             nonlocal integral
@@ -249,10 +252,17 @@ class JointTrajectoryEffort(ControlLaw):
             pid = wanted[k] - p * q - d * dq + integral
             output = np.minimum(np.maximum(pid, u_low), u_high)
             if not simple:
-                integral = np.minimum(np.maximum(integral + late * error, low), high)
+                change = self._integral_change(error, pid, output)
+                integral = np.minimum(np.maximum(integral + change, low), high)
             return output + forward[k]
 
         return step
+
+    def _integral_change(self, error: Array, pid: Array, output: Array) -> Array:
+        """Return what `integrates_after` adds to the integral, (n,); nothing at an error of 0."""
+        rests = (np.asarray(self.conditional) != 0.0) & (output != pid) & (error * pid > 0.0)
+        added = np.where(rests, 0.0, self.i * error) + self.tracking_rate * (output - pid)
+        return np.asarray(np.where(error != 0.0, self.integrates_after * added / self.rate, 0.0))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -337,21 +347,33 @@ def _trajectory_controller(rate: float, rows: Rows, drive_gain: Array) -> Contro
         i_clamp_max=np.where(np.isfinite(high), high, clamp),
         u_clamp_min=gain('u_clamp_min', -np.inf),
         u_clamp_max=gain('u_clamp_max', np.inf),
-        integrates_after=_integrates_after(rows),
+        **_antiwindup(rows),
         gain=drive_gain,
     )
 
 
-def _integrates_after(rows: Rows) -> Array:
+def _antiwindup(rows: Rows) -> dict[str, Array]:
     """
-    Return `integrates_after` of `JointTrajectoryEffort` (n,) by the anti-windup strategy.
+    Return `integrates_after`, `tracking_rate`, `conditional` of `JointTrajectoryEffort`, (n,).
 
-    It is a gain of 1 by the name 'antiwindup_' and its own; without one it is 'legacy'.
+    A strategy is a gain of 1 by the name 'antiwindup_' and its own; without one it is 'legacy'.
     """
+    gain = partial(_gain, rows)
     for name in {name for row in rows for name in row if name.startswith(ANTIWINDUP)}:
         if (strategy := name.removeprefix(ANTIWINDUP)) not in STRATEGIES:
             raise UnknownNameError('anti-windup strategy', strategy, STRATEGIES)
-    return _gain(rows, ANTIWINDUP + STRATEGIES[1])
+    none, back, conditional = (gain(ANTIWINDUP + name) for name in STRATEGIES[1:])
+    p, i, d, given = map(gain, ('p', 'i', 'd', 'tracking_time_constant'))
+    # The time constant of back calculation that control_toolbox recommends [s].
+    divisor = np.where(i != 0.0, i, 1.0)
+    usual = np.where(d != 0.0, np.sqrt(np.abs(d / divisor)), np.abs(p / divisor))
+    usual = np.where(usual > 0.0, usual, 1.0)
+    active = (back != 0.0) & (i != 0.0)
+    return {
+        'integrates_after': np.maximum(np.maximum(none, back), conditional),
+        'tracking_rate': np.where(active, 1.0 / np.where(given > 0.0, given, usual), 0.0),
+        'conditional': conditional,
+    }
 
 
 def _cascade(rate: float, rows: Rows, drive_gain: Array) -> ControlLaw:

@@ -262,7 +262,7 @@ class Supervisor:
             answer = self._deactivate() if isinstance(error, SensorError) else None
             self._cancel(goal_id)
             if answer is not None:
-                self._say_deactivated(answer)
+                raise RobotStateError(f'{error}; {self._outcome(answer)}') from None
             if isinstance(error, TrackingError) and goal is not None:
                 self._raise_violation(goal, points)
             if isinstance(error, RobotStateError) and (joint := self._find_unheld_joint()):
@@ -432,15 +432,16 @@ class Supervisor:
         """Ask for the controller to be deactivated where the robot holds itself then."""
         return self.context.controller.hardware.deactivate() if self.holds_itself else None
 
-    def _say_deactivated(self, answer: Any) -> None:
-        logger, name = self.context.node.get_logger(), self.context.controller.action
+    def _outcome(self, answer: Any) -> str:
+        """Say whether the controller was deactivated."""
+        name = self.context.controller.name
         try:
-            if result_of(answer, CANCEL_TIMEOUT, SWITCH).ok:
-                logger.warning(f"the controller of '{name}' was deactivated: activate it again")
-                return
+            done = bool(result_of(answer, CANCEL_TIMEOUT, SWITCH).ok)
         except ControllerError:
-            pass
-        logger.error(f"the controller of '{name}' was cancelled, but could not be deactivated")
+            done = False
+        if done:
+            return f"'{name}' was deactivated: activate it again"
+        return f"'{name}' was cancelled, but could not be deactivated: deactivate it by hand"
 
     def _has_finished(self, goal: TrajectoryGoal, points: Waypoints) -> bool:
         """Whether the goal has ended well; where not, who ended it comes before how."""

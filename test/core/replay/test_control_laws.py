@@ -75,6 +75,7 @@ joint_gains = st.builds(
     i_clamp_min=bounds.map(lambda x: -x),
     u_clamp_max=st.sampled_from([math.inf, 1.5]),
     u_clamp_min=st.sampled_from([-math.inf, -0.5]),
+    tracking_time_constant=st.sampled_from([0.0, 0.3]),
     error_deadband=st.sampled_from([0.0, 0.4]),
     antiwindup_strategy=st.sampled_from(STRATEGIES),
 )

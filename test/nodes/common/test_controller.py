@@ -12,7 +12,7 @@ import rclpy
 
 from robotid_ros.core.replay.control_laws import make_control_law
 from robotid_ros.core.signals.recording import Controller
-from robotid_ros.exceptions import ControllerError, RobotStateError, UnknownNameError
+from robotid_ros.exceptions import ControllerError, RobotStateError
 from robotid_ros.nodes.common import controller as adapter
 from robotid_ros.nodes.common.controller import (
     check_controller,
@@ -70,18 +70,22 @@ def test_gains_and_their_strategy_reach_the_replay():
         'constraints.a.goal': 0.1,
         'gains.a.p': 10.0,
         'gains.a.i': 5,
-        'gains.a.antiwindup_strategy': 'none',
+        'gains.a.antiwindup_strategy': 'conditional_integration',
     }
     known = ControllerDescription.from_parameters('arm', values).to_dict()
-    assert known['gains'] == {'a': {'p': 10.0, 'i': 5.0, 'antiwindup_none': 1.0}}
+    assert known['gains'] == {
+        'a': {'p': 10.0, 'i': 5.0, 'antiwindup_conditional_integration': 1.0}
+    }
     controller = Controller(
         known['name'], known['type'], known['rate'], ('a',), ('effort',), known['gains']
     )
     law = make_control_law(controller, ('a',), np.ones(1))
-    assert (law.rate, law.integrates_after[0]) == (500.0, 1.0)
-    other = {'a': {'p': 10.0, 'i': 5.0, 'antiwindup_back_calculation': 1.0}}
-    with pytest.raises(UnknownNameError, match='back_calculation'):
-        make_control_law(dataclasses.replace(controller, gains=other), ('a',), np.ones(1))
+    assert (law.rate, law.conditional[0], law.integrates_after[0], law.tracking_rate[0]) == (
+        500.0,
+        1.0,
+        1.0,
+        0.0,
+    )
 
 
 @pytest.mark.parametrize('value', [math.nan, math.inf])
