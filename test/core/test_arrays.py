@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.ndimage import minimum_filter1d
 
 from robotid_ros.core.arrays import (
+    all_within,
     DEPENDENT,
     diagonal_scale,
     frozen,
@@ -46,3 +48,11 @@ def test_what_base_parameters_and_designs_take_for_dependent(share, count):
 
 def test_what_is_solved_is_finer_than_what_decides_and_both_are_above_rounding():
     assert np.finfo(float).eps < SINGULAR < PROJECTED < DEPENDENT < PREDICTED < 1.0
+
+
+@pytest.mark.parametrize('shape', [(0, 2), (1,), (50,), (200, 3)])
+@pytest.mark.parametrize('reach', [0, 1, 7, 300])
+def test_all_within_is_the_minimum_filter_of_scipy(shape, reach):
+    valid = np.random.default_rng(reach).random(shape) > 0.05
+    expected = minimum_filter1d(valid, 2 * reach + 1, axis=0, mode='nearest')
+    np.testing.assert_array_equal(all_within(valid, reach), expected)

@@ -90,9 +90,10 @@ def plain_equivalent(
     moves = dq != 0.0
     rows = np.column_stack([dq, np.sign(dq), moves, np.where(moves, friction, 0.0)])
     if decay:
-        from scipy.signal import lfilter  # who only reads results starts without it
+        from scipy.linalg import solve_banded  # who only reads results starts without it
 
-        rows = lfilter([1.0], [1.0, -decay], rows, axis=0)
+        band = np.repeat([[1.0], [-decay]], len(rows), axis=1)
+        rows = solve_banded((1, 0), band, rows)  # y_k − decay y_{k−1} = row_k
     A, target = rows[:, :3], rows[:, 3]
     scale = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
     candidates = [np.array(near, dtype=float)]

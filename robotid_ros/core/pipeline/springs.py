@@ -6,7 +6,6 @@ import dataclasses
 from itertools import product
 
 import numpy as np
-from scipy.ndimage import uniform_filter1d
 
 from ...exceptions import RecordingError
 from ..arrays import rms
@@ -136,6 +135,8 @@ def second_encoder_warnings(recording: Recording, robot: Robot) -> list[Finding]
         rigid = [joint for joint in rigid if not robot.unactuated[robot.joints.index(joint)]]
     warnings = list[Finding]()
     for joint, other in product(rigid, others):
+        from scipy.ndimage import uniform_filter1d  # hardly any recording comes so far
+
         j, c = recording.joints.index(joint), recording.joints.index(other)
         deflection = recording.position[:, c] - recording.position[:, j]
         finite = np.isfinite(deflection) & np.isfinite(recording.effort[:, j])

@@ -5,10 +5,9 @@ import dataclasses
 
 import numpy as np
 import numpy.typing as npt
-from scipy.ndimage import minimum_filter1d
 
 from ...exceptions import RankDeficientError, RobotIdError
-from ..arrays import Array
+from ..arrays import all_within, Array
 from ..finding_codes import finding
 from ..findings import Finding
 from ..model.base_parameters import BaseParameters
@@ -106,7 +105,7 @@ def _away_from_reversals(samples: Samples) -> npt.NDArray[np.bool_]:
     moving[1:] &= samples.dq[1:] * samples.dq[:-1] > 0.0
     keep = samples.decimation
     for margin in REVERSAL_MARGINS:
-        kept = minimum_filter1d(moving, 2 * margin * keep + 1, axis=0)[::keep]
+        kept = all_within(moving, margin * keep)[::keep]
         if kept.sum() > SHARE_OF_ROWS * samples.valid[::keep].sum():
             return np.asarray(kept.T)
     return np.asarray(samples.valid[::keep].T)

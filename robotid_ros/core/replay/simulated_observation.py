@@ -24,10 +24,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.ndimage import minimum_filter1d
 
 from ...exceptions import RecordingError
-from ..arrays import Array
+from ..arrays import all_within, Array
 from ..excitation.trajectory import Motion
 from ..model.dynamics import regressor
 from ..regression.observation_system import decimate, NOISE_BAND, Rows
@@ -162,12 +161,12 @@ def _sticking(replay: ReplayProblem, simulation: Simulation) -> Array:
     What it takes to hold a joint is no function of the parameters: friction there is only known to
     be larger. That of a joint that creeps is smaller on the robot, see `CREEPING`.
     """
-    window = 2 * int(replay.decimation * replay.law.rate / replay.torque.rate) + 1
+    reach = int(replay.decimation * replay.law.rate / replay.torque.rate)
     directions = slip_directions(replay.robot)
     held = np.abs(simulation.slip_sign) < 1.0
     speed = np.abs(simulation.dq @ directions.T)
     held |= speed < np.minimum(CREEPING, SLOW_SHARE * speed.max(axis=0))
-    stuck = minimum_filter1d(held.astype(np.int8), window, axis=0)
+    stuck = all_within(held, reach)
     return stuck @ (directions != 0.0) > 0
 
 

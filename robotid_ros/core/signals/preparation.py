@@ -2,10 +2,9 @@
 
 import numpy as np
 import numpy.typing as npt
-from scipy.ndimage import minimum_filter1d
 
 from ...exceptions import StandstillError
-from ..arrays import Array
+from ..arrays import all_within, Array
 from ..model.robot import Robot
 from .filters import lowpass, motion_bandwidth, with_derivatives
 from .invalid_samples import position_steps
@@ -65,7 +64,7 @@ def valid_rows(
     edge = _edge_samples(even, band)
     moving = away_from_gaps(even, band)[:, None] & ~even.clipped & turning
     # Only a decimation mixes more than neighbours.
-    moving = _erode(moving, int(np.ceil(settings.guard * decimation)) if decimation > 1 else 1)
+    moving = all_within(moving, int(np.ceil(settings.guard * decimation)) if decimation > 1 else 1)
     moving[:edge] = moving[len(moving) - edge :] = False
     if settings.rows == 'moving':
         return moving
@@ -73,7 +72,7 @@ def valid_rows(
     # samples that weigh most in a kept row, the middle two thirds of those that it stands for,
     # are to have the same sign.
     steps = np.array([any(term.has_step for term in terms) for terms in robot.friction])
-    clear = np.where(steps, every & _erode(turning, decimation // CLEAR), every)
+    clear = np.where(steps, every & all_within(turning, decimation // CLEAR), every)
     if settings.rows == 'all':
         return clear
     # A friction's shape at low speed shows in the slow rows alone: without those beside standstill
@@ -89,7 +88,7 @@ def valid_rows(
 
 def away_from_gaps(even: UniformRecording, band: float) -> Mask:
     """Return the rows (N,) that no transient of a filter for this band [Hz] reaches."""
-    return _erode(even.measured, _edge_samples(even, band))
+    return all_within(even.measured, _edge_samples(even, band))
 
 
 def _edge_samples(even: UniformRecording, band: float) -> int:
@@ -106,7 +105,7 @@ def measured_rows(even: UniformRecording, band: float) -> Mask:
     edge = int(even.rate / band)
     good = even.measured[:, None] & ~even.clipped
     good[:1] = good[-1:] = False
-    return _erode(good, edge)
+    return all_within(good, edge)
 
 
 def _is_turning(dq: Array, standstill: float) -> Mask:
@@ -114,11 +113,6 @@ def _is_turning(dq: Array, standstill: float) -> Mask:
     fastest = np.quantile(np.abs(dq), FASTEST, axis=0)
     least = np.clip(SLOW_SHARE * fastest, SLOW_FACTOR * standstill, standstill)
     return np.asarray(np.abs(dq) >= np.where(fastest > standstill, least, standstill))
-
-
-def _erode(valid: Mask, reach: int) -> Mask:
-    """Leave out the rows within `reach` of others: the decimation's filter mixes them."""
-    return np.asarray(minimum_filter1d(valid, 2 * reach + 1, axis=0, mode='nearest'))
 
 
 def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Samples:

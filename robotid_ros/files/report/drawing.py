@@ -237,17 +237,30 @@ def _of_phases(
         getattr(plot, kind)('x', 'y', source=source, color=color, legend_label=label, **look)
 
 
+def power_density(values: np.ndarray, rate: float, window: int) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return frequencies [Hz] and power densities of samples (N,), by Welch's method.
+
+    It is that of `scipy.signal`, which takes its time to import.
+    """
+    size = min(window, len(values))
+    hann = 0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(size) / size)
+    parts = np.lib.stride_tricks.sliding_window_view(values, size)[:: size - size // 2]
+    parts = hann * (parts - parts.mean(axis=1, keepdims=True))
+    power = (np.abs(np.fft.rfft(parts)) ** 2).mean(axis=0) / (rate * (hann @ hann))
+    power[1 : (size + 1) // 2] *= 2.0  # of negative frequencies
+    return np.fft.rfftfreq(size, 1.0 / rate), power
+
+
 def spectrum(found: Sequence[PlacedMotion]) -> Any:
     """Draw the amplitude density of the residual over frequency; white noise is level."""
-    from scipy.signal import welch  # it takes its time to import
-
     plot = new_plot('frequency [Hz]', '[{effort}/√Hz]', SMALL, ZOOM, y_axis_type='log')
 
     def densities(phase: PlacedMotion) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         data, rows = phase.data, longest_stretch(phase.data.time)
         rate = 1.0 / max(float(np.median(np.diff(data.time[rows]))), 1e-9)
         for values in (data.measured - data.predicted)[rows].T:
-            frequency, power = welch(values, rate, nperseg=min(WINDOW, len(values)))
+            frequency, power = power_density(values, rate, WINDOW)
             shown = np.sqrt(np.maximum(power[1:], 1e-300))  # the mean is taken off
             yield frequency[1:], np.maximum(shown, 1e-6 * shown.max(initial=0.0))
 

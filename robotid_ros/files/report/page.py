@@ -22,6 +22,8 @@ MISSING = '—'
 # %σ up to which an estimate is shown as good and as fair [%]; 10 is also the default of
 # `essential_sigma`.
 GOOD_PERCENT, FAIR_PERCENT = 10.0, 30.0
+# Kinds of pages with what other pages need not import.
+OWN_MODULES = 'design', 'rollouts'
 
 
 def save_page(kind: str, path: str | Path, *subject: Any, overwrite: bool = True) -> Path:
@@ -35,7 +37,7 @@ def save_page(kind: str, path: str | Path, *subject: Any, overwrite: bool = True
     TrajectoryError: the design is for other joints.
     """
     check_plotting()
-    module = import_module('.design' if kind == 'design' else '.pages', __package__)
+    module = import_module(f'.{kind if kind in OWN_MODULES else "pages"}', __package__)
     return write_text(path, getattr(module, f'{kind}_page')(*subject), overwrite=overwrite)
 
 
