@@ -75,6 +75,14 @@ class ExcitationNodeSettings(ExcitationSettings):
     effort_time: float = setting(
         0.05, 'how long the effort may stay above that share', unit='s', minimum=0.0, maximum=1.0
     )
+    horizon: float = setting(
+        0.0,
+        'a motion is sent in pieces that are at rest after this time should no next one come; 0: '
+        'whole, and the guardian alone stops it where its client dies',
+        unit='s',
+        minimum=0.0,
+        maximum=10.0,
+    )
     deactivate_effort_controller: bool = setting(
         False,
         'a position or velocity that is wrong deactivates the controller, as it always does one '

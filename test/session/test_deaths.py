@@ -6,10 +6,13 @@ from pathlib import Path
 import signal
 
 from live_session import child_of, dead, Nodes
+import numpy as np
 import pytest
 from trajectory_msgs.msg import JointTrajectory
 from waiting import PATIENCE, wait_until
 
+from robotid_ros.core.excitation.design import Design
+from robotid_ros.core.excitation.trajectory import waypoints
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.signals.recording import Recording
 from robotid_ros.files.bags import open_recording
@@ -166,3 +169,40 @@ def test_identification_ends_at_once(name: str, joined: Session):
 def last_stamp(recording: Recording) -> int:
     """When a recording ends, on the robot's clock [ns]."""
     return recording.origin + round(recording.time[-1] * 1e9)
+
+
+def test_a_motion_in_pieces_is_the_same_and_ends_without_anybody(
+    joined: Session, nodes: Nodes, designed: Design, trajectory: Path
+):
+    session, horizon = joined, 1.0
+    session.start(
+        *('simulated_robot', 'excitation', 'recorder'),
+        simulated_robot={},
+        excitation={
+            'excitation.trajectory': str(trajectory),
+            'excitation.periods': 1,
+            'excitation.horizon': horizon,
+        },
+        recorder={'recorder.folder': str(nodes.folder)},
+    )
+    session.robot.wait()
+    session.ready('excitation', 'recorder')
+    session.client.call_trigger('excitation/start')
+    session.until('excitation', 'done')
+    session.until('recorder', 'closed')
+    recording = open_recording(bag_of(session))
+    (phase,) = (p for p in recording.phases if p.name == 'validating')
+    assert recording.reference is not None and designed.validation is not None
+    moved = recording.reference.between(phase.start, phase.stop)
+    points = waypoints(designed.validation, 50.0)
+    planned = points.sample(np.clip(moved.time - phase.start, 0.0, points.duration)).q
+    assert np.abs(moved.q - planned).max() < 1e-6
+
+    session.client.call_trigger('excitation/start')
+    session.until('excitation', 'exciting')
+    session.robot.wait_moving()
+    stamp = session.robot.now
+    processes = [session.process(name).pid for name in ('excitation', 'recorder')]
+    for pid in (child_of(processes[0], 'guardian'), *processes):
+        os.kill(pid, signal.SIGKILL)
+    assert session.robot.rest_after(stamp) < horizon + 0.3

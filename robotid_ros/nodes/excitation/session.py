@@ -5,7 +5,7 @@ Its methods are called from a worker thread, in one straight line: each step ret
 done and raises when the robot must not move on, whose motion is cancelled then.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import dataclasses
 from typing import Any
 
@@ -15,6 +15,7 @@ from ...core.arrays import Array
 from ...core.excitation.collision_scene import CollisionScene
 from ...core.excitation.design import Design
 from ...core.excitation.limits import check_trajectory
+from ...core.excitation.pieces import in_pieces, Piece
 from ...core.excitation.trajectory import point_to_point, Waypoints, waypoints
 from ...core.finding_codes import render
 from ...core.findings import Finding
@@ -25,6 +26,7 @@ from ..common.controller import check_controller, ControllerDescription
 from ..common.messages import State
 from ..common.processes import prefer_threads
 from .guardian import START_TIMEOUT
+from .motion_clock import MotionClock
 from .supervisor import GoalPhase, SessionContext, Supervisor
 
 # Speed that an approach takes for the limit of joints that have none, or a higher one [rad/s].
@@ -131,6 +133,21 @@ class Session(Supervisor):
             count = 1 if known.get('following') == 'True' else periods - done
             clock = self.run(motion.leading(count, of=periods), phase)
             phase, done = phase._replace(before=(*phase.before, clock)), done + count
+
+    def run(
+        self, points: Waypoints, phase: GoalPhase, pieces: Sequence[Piece] = ()
+    ) -> MotionClock:
+        """Run one motion, in pieces where `horizon` asks for it and it has no efforts."""
+        settings = self.context.settings
+        if settings.horizon and points.tau is None and not pieces:
+            tolerance = self.context.per_joint('position_tolerance')
+            robot = let_in(self.context.robot, points.q[0], points.q[-1], tolerance)
+
+            def check(way: Waypoints) -> None:
+                check_trajectory(robot, way, settings, scene=self._scene)
+
+            pieces = in_pieces(points, settings.horizon, check)
+        return super().run(points, phase, pieces)
 
     def move_to(self, state: State, goal: Array, what: str, speed: float = np.inf) -> None:
         """

@@ -23,6 +23,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from ...core.arrays import Array
+from ...core.excitation.pieces import Piece
 from ...core.excitation.trajectory import Waypoints
 from ...core.model.robot import Robot
 from ...exceptions import (
@@ -92,6 +93,11 @@ REST_TIME = 0.1
 REASON_TIMEOUT, REASON_POLL_PERIOD = 0.1, 0.01
 # States of the controller after which a cancelled motion is one that is held.
 HOLDING_STATES = 3
+
+UNEVEN = (
+    'the controller runs the motion at another speed, or its clock was set: a motion in pieces '
+    'needs both as they were, set excitation.horizon to 0'
+)
 
 PublishState = Callable[[State, str, dict[str, Any]], None]
 
@@ -167,6 +173,8 @@ class Supervisor:
         self._latest_stamp = 0
         self._watchdog: Watchdog | None = None
         self._malformed_told = self.holds_itself = False
+        # The motion's newest goal, and the one before.
+        self._goals: deque[uuid.UUID] = deque(maxlen=2)
         controller = context.controller.name
         cancel, set_parameters = (
             node.resolve_service_name(f'{controller}/{name}') for name in (CANCEL, SET_PARAMETERS)
@@ -247,20 +255,20 @@ class Supervisor:
 
     # While it moves, and stands
 
-    def run(self, points: Waypoints, phase: GoalPhase) -> MotionClock:
-        """Run one goal to its end under watch; cancel it on any trouble."""
-        goal_id = uuid.uuid4()
+    def run(
+        self, points: Waypoints, phase: GoalPhase, pieces: Sequence[Piece] = ()
+    ) -> MotionClock:
+        """Run one motion to its end under watch, whole or in pieces; cancel it on any trouble."""
         self._discard()
-        self.others.add_own_goal(goal_id)
-        self.guardian.set_goal(goal_id)
+        self._goals.clear()
         goal: TrajectoryGoal | None = None
         try:
-            goal = self._send(goal_id, points)
-            clock = self._follow(goal, points, phase)
+            goal = self._send(pieces[0].points if pieces else points)
+            clock = self._follow(goal, points, phase, pieces[1:])
         except BaseException as error:
             # Cancelled, a controller would hold the arm by what is measured.
             answer = self._deactivate() if isinstance(error, SensorError) else None
-            self._cancel(goal_id)
+            self._cancel()
             if answer is not None:
                 raise RobotStateError(f'{error}; {self._outcome(answer)}') from None
             if isinstance(error, TrackingError) and goal is not None:
@@ -347,11 +355,16 @@ class Supervisor:
             list(subscription.take_serialized())
             subscription.recent.clear()
 
-    def _send(self, goal_id: uuid.UUID, points: Waypoints) -> TrajectoryGoal:
-        """Send a goal, and wait until it is accepted."""
-        client = self.context.controller
+    def _send(
+        self, points: Waypoints, stamp: int = 0, watch: Callable[[], None] | None = None
+    ) -> TrajectoryGoal:
+        """Send a goal, and wait until it is accepted; `stamp` as in `TrajectoryClient.send`."""
+        client, goal_id = self.context.controller, uuid.uuid4()
+        self._goals.append(goal_id)
+        self.others.add_own_goal(goal_id)
+        self.guardian.set_goal(goal_id)
         path, end = self._tracking.tolist(), self.context.per_joint('goal_tolerance').tolist()
-        goal = client.send(goal_id, points, path, end, self._settings.goal_time)
+        goal = client.send(goal_id, points, path, end, self._settings.goal_time, stamp)
         deadline = time.monotonic() + ACCEPT_TIMEOUT
         while True:
             try:
@@ -366,7 +379,7 @@ class Supervisor:
                     f"'{client.action}' took no trajectory, and the controller publishes no state "
                     f'any more: it was deactivated, {why}'
                 ) from None
-            self.raise_if_stopped()
+            (watch or self.raise_if_stopped)()
             if time.monotonic() > deadline:
                 raise ControllerError(
                     f"no answer from '{client.action}' within {ACCEPT_TIMEOUT:g} s: the motion "
@@ -374,26 +387,44 @@ class Supervisor:
                 )
             time.sleep(ACCEPT_POLL_PERIOD)
 
-    def _follow(self, goal: TrajectoryGoal, points: Waypoints, phase: GoalPhase) -> MotionClock:
-        """Watch until the goal has ended; publish the phase once its start is known."""
+    def _follow(
+        self, goal: TrajectoryGoal, points: Waypoints, phase: GoalPhase, pieces: Sequence[Piece]
+    ) -> MotionClock:
+        """
+        Watch until the motion has ended; publish the phase once its start is known.
+
+        The `pieces` that are left of it are sent as they are due.
+        """
         clock = MotionClock(points, self._settings.goal_time, GOAL_END_GRACE)
         followed = ReferenceWatch(points, self._tracking)
         self.begin()
-        published = 0.0
-        while not self._has_finished(goal, points):
+        published, left = 0.0, list(pieces)
+
+        def look() -> None:
+            nonlocal published
             states = self.check(every_state=clock.start is None)
             clock.update(states)
-            try:
-                followed.check(states, clock, time.monotonic())
-            except RobotStateError:
-                # A goal that was ended, which a busy machine may tell late, says by whom.
-                self._has_finished(goal, points)
-                raise
+            followed.check(states, clock, time.monotonic())
             now = time.monotonic()
             if clock.start is not None and now - published > PROGRESS_PERIOD:
                 published = now
                 self.publish_motion(phase, clock, clock.elapsed)
+
+        while not self._has_finished(goal, points):
+            try:
+                look()
+            except RobotStateError:
+                # A goal that was ended, which a busy machine may tell late, says by whom.
+                self._has_finished(goal, points)
+                raise
+            if left and clock.start is not None and clock.elapsed >= left[0].due:
+                if clock.speed or not clock.exact:
+                    raise RobotStateError(UNEVEN)
+                stamp = clock.start + round(left[0].begin * 1e9)
+                goal = self._send(left.pop(0).points, stamp, look)
             time.sleep(POLL_PERIOD)
+        if left:
+            raise RobotStateError('a piece of the motion ended before the next one was due')
         self.publish_motion(phase, clock, points.duration)
         self._latest_stamp = clock.end
         return clock
@@ -419,9 +450,14 @@ class Supervisor:
 
     # When it must stop
 
-    def _cancel(self, goal_id: uuid.UUID) -> None:
+    def _cancel(self) -> None:
         """Cancel, and leave it to the guardian when the controller does not confirm."""
-        if self.context.controller.cancel(goal_id, CANCEL_TIMEOUT) and self.guardian.is_running:
+        # The goal before, too, where the newest one may not have come.
+        cancelled = [
+            self.context.controller.cancel(goal_id, CANCEL_TIMEOUT)
+            for goal_id in reversed(self._goals)
+        ]
+        if all(cancelled) and self.guardian.is_running:
             try:
                 self.guardian.clear_goal()
             except ControllerError:

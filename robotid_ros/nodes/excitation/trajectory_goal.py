@@ -15,7 +15,7 @@ from unique_identifier_msgs.msg import UUID
 from ...core.excitation.trajectory import Waypoints
 from ...exceptions import ControllerError, RobotStateError
 from ..common.controller import ACTION, CANCEL, ControllerClient, HardwareClient
-from ..common.messages import duration_message, trajectory_message
+from ..common.messages import duration_message, to_time, trajectory_message
 from ..common.waiting import result_of, wait_until
 
 _STATUS_TEXTS = {
@@ -66,6 +66,7 @@ class TrajectoryClient(ControllerClient):
         path: Sequence[float],
         end: Sequence[float],
         goal_time: float,
+        stamp: int = 0,
     ) -> 'TrajectoryGoal':
         """
         Send a goal.
@@ -76,14 +77,17 @@ class TrajectoryClient(ControllerClient):
         points : the motion
         path, end : (n,) tolerances on the way and at the end [rad or m]
         goal_time : time to come within the end's tolerance [s]
+        stamp : when the motion begins or has begun [ns]; 0: as it is received
 
         Returns
         -------
         The goal, not yet accepted.
 
         """
+        trajectory = trajectory_message(points)
+        trajectory.header.stamp = to_time(stamp)
         goal = FollowJointTrajectory.Goal(
-            trajectory=trajectory_message(points),
+            trajectory=trajectory,
             path_tolerance=_tolerances(points.joints, path),
             goal_tolerance=_tolerances(points.joints, end),
             goal_time_tolerance=duration_message(goal_time),
