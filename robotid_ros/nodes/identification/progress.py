@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+import dataclasses
 import time
 from typing import Any, TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 from sensor_msgs.msg import JointState
 
+from ...core.excitation.settings import payload_settings
 from ...core.model import build_robot, Robot
 from ...exceptions import RobotIdError
 from ...files.formats.joint_table import JointTable
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 # From one message to the next, and length of the pieces of a motion [s].
 PERIOD = 1.0
 # The first piece, by which filters and delays are chosen: share of a period, and most of it [s].
-FIRST_SHARE, LONGEST_FIRST = 0.75, 20.0
+FIRST_SHARE, LONGEST_FIRST = 0.85, 20.0
 # How often joint states are taken [s], how many may wait (5 s at 1 kHz), and how many such parts
 # a piece may have, should stamps stand still.
 POLL_PERIOD, DEPTH, MOST_PARTS = 0.1, 5000, 300
@@ -35,12 +37,15 @@ class ProgressTopic:
     """Follows the excitation of each session where more than its time is asked for."""
 
     def __init__(self, node: WorkerNode):
-        self._node, self._excitation = node, node.configuration.excitation
+        self._node, self._excitation = node, payload_settings(node.configuration.excitation)
+        # Of a payload, predictions of the arm are not asked for.
+        carries, until = self._excitation.payload.mass, self._excitation.until
+        self._until = dataclasses.replace(until, prediction=0.0) if carries else until
         self._session = self._state = ''
         self._known: Knowledge | None = None
         # Why the session is not followed, '' while it is.
         self._refusal = ''
-        if self._excitation.until.asks and not self._excitation.payload.mass:
+        if self._until.asks:
             self._publisher = node.create_publisher(DiagnosticStatus, '~/progress', LATCHED)
             node.create_subscription(
                 DiagnosticStatus, 'excitation/state', self._on_state, LATCHED_HISTORY
@@ -57,13 +62,18 @@ class ProgressTopic:
 
     def _follow(self, session: str) -> None:
         """Follow a session to the end of its excitation."""
+        from ...core.excitation.collision_bodies import body_frame
         from ...core.monitoring.progress import follow
 
-        until, settings = self._excitation.until, self._node.configuration.identification
+        settings = self._node.configuration.identification
         try:
             configuration = self._node.configuration
             robot = build_robot(self._node.wait_for_urdf(), configuration.robot)
-            for known in follow(self._pieces(session, robot), robot, settings, until):
+            frame = settings.payload.frame or self._excitation.workspace.frame
+            carrier = body_frame(robot, frame) if self._excitation.payload.mass else None
+            for known in follow(
+                self._pieces(session, robot), robot, settings, self._until, carrier
+            ):
                 if session == self._session:
                     self._known = known
                     self._publish()
@@ -111,7 +121,7 @@ class ProgressTopic:
         following = self._is(self._session, State.APPROACHING)
         if not following and not self._is(self._session, State.EXCITING):
             return
-        known, until = self._known, self._excitation.until
+        known, until = self._known, self._until
         values: dict[str, Any] = {'session': self._session, 'following': not self._refusal}
         text = self._refusal or 'nothing is known yet'
         if known is not None and not self._refusal:
