@@ -29,6 +29,8 @@ FIRST_SHARE, LONGEST_FIRST = 0.85, 20.0
 # How often joint states are taken [s], how many may wait (5 s at 1 kHz), and how many such parts
 # a piece may have, should stamps stand still.
 POLL_PERIOD, DEPTH, MOST_PARTS = 0.1, 5000, 300
+# Most of a core that looks at what is known may take.
+CORE_SHARE = 0.1
 # Parameters that are named.
 WORST = 3
 
@@ -94,7 +96,7 @@ class ProgressTopic:
         from ...core.signals.recording import Recording
 
         first = min(FIRST_SHARE * self._excitation.period, LONGEST_FIRST)
-        parts, origin = list[JointTable](), 0
+        parts, origin, wanted = list[JointTable](), 0, first
         states = BatchedSubscription(self._node, JointState, 'joint_states', depth=DEPTH)
         with closing(states) as stream:
             while self._is(session, State.APPROACHING):
@@ -105,8 +107,6 @@ class ProgressTopic:
                 part = stack_joint_states(stream.take_messages(), robot.joints)
                 if len(part.stamp):
                     parts = [*parts[-MOST_PARTS:], part]
-                # A first piece that told nothing, as gaps are in it, is followed by another one.
-                wanted = first if self._known is None else PERIOD
                 if not parts or parts[-1].stamp[-1] - parts[0].stamp[0] < wanted * 1e9:
                     continue
                 stamp, position, effort = (
@@ -114,7 +114,12 @@ class ProgressTopic:
                     for name in ('stamp', 'position', 'effort')
                 )
                 parts, origin = [], origin or int(stamp[0])
+                begin, known = time.thread_time(), self._known
                 yield Recording(robot.joints, (stamp - origin) * 1e-9, position, effort)
+                # A first piece that told nothing, as gaps are in it, is followed by another one.
+                spent = 0.0 if known is None else time.thread_time() - begin
+                rest = min(max(PERIOD, spent / CORE_SHARE), LONGEST_FIRST)
+                wanted = first if self._known is None else rest
 
     def _publish(self) -> None:
         """Say what is known; whoever hears nothing any more runs on as planned."""
