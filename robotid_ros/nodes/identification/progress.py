@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import closing
 import dataclasses
+import threading
 import time
 from typing import Any, TYPE_CHECKING
 
@@ -36,9 +37,10 @@ WORST = 3
 
 
 class ProgressTopic:
-    """Follows the excitation of each session where more than its time is asked for."""
+    """Follows the excitation where more than its time is asked for, until the node's `stop`."""
 
-    def __init__(self, node: WorkerNode):
+    def __init__(self, node: WorkerNode, stop: threading.Event):
+        self._stop = stop
         self._node, self._excitation = node, payload_settings(node.configuration.excitation)
         # Of a payload, predictions of the arm are not asked for.
         carries, until = self._excitation.payload.mass, self._excitation.until
@@ -89,7 +91,7 @@ class ProgressTopic:
 
     def _is(self, session: str, state: State) -> bool:
         current = self._session == session and self._state == state.value
-        return current and bool(self._node.context.ok())
+        return current and not self._stop.is_set()
 
     def _pieces(self, session: str, robot: Robot) -> 'Iterator[Recording]':
         """Yield pieces of the excitation as they are over."""

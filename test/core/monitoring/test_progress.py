@@ -133,3 +133,6 @@ def test_nothing_is_known_of_too_little_motion(robot, record):
     log = record(duration=20.0, noise=0.05)
     still = dataclasses.replace(log, position=np.ones_like(log.position), effort=log.effort)
     assert followed(still, robot) == []
+    # A session may be stopped before anything is over.
+    free = dataclasses.replace(robot, open_friction=(True,) * robot.n)
+    assert list(follow(iter(()), free, IdentificationSettings(), Until())) == []
