@@ -1,10 +1,11 @@
-"""A session ends after the period with which enough is known."""
+"""A session ends after the period with which enough is known, or goes on to its longest time."""
 
 from pathlib import Path
 
 from diagnostic_msgs.msg import DiagnosticStatus
 import pytest
 
+from robotid_ros.core.signals.recording import Phase, Recording
 from robotid_ros.files.bags import open_recording
 from robotid_ros.nodes.common.messages import status, values_of
 from robotid_ros.nodes.common.runtime import LATCHED
@@ -13,6 +14,56 @@ from .conftest import LONG, Session
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 PERIOD = 4.0
+
+
+def recorded(session: Session) -> tuple[Recording, Phase]:
+    """Return the bag of a session that is done, and its excitation; nothing is cut."""
+    client = session.client
+    session.until('excitation', 'done')
+    client.wait_for(lambda: 'recorder/bag' in client.latest, what='the bag is closed')
+    recording = open_recording(client.latest['recorder/bag'].data)
+    phases = {phase.name: phase for phase in recording.phases}
+    assert not any(phase.cut for phase in recording.phases) and 'validating' in phases
+    return recording, phases['exciting']
+
+
+def start_followed(session: Session, trajectory: Path, **until: object) -> None:
+    """Start a session that the node `identification` follows, to the start of its motion."""
+    asked = {f'excitation.until.{name}': value for name, value in until.items()}
+    session.start(
+        *('simulated_robot', 'excitation', 'recorder', 'identification'),
+        excitation={'excitation.trajectory': str(trajectory), 'excitation.periods': 3, **asked},
+        recorder={'recorder.folder': str(session.folder)},
+        identification=asked,
+    )
+    session.robot.wait()
+    session.ready('excitation', 'recorder', 'identification')
+    session.client.call_trigger('excitation/start')
+    session.until('excitation', 'exciting')
+
+
+def test_a_session_goes_on_to_its_longest_time(session: Session, trajectory: Path):
+    told: list[dict[str, str]] = []
+    session.client.node.create_subscription(
+        DiagnosticStatus, 'identification/progress', lambda m: told.append(values_of(m)), LATCHED
+    )
+    start_followed(session, trajectory, **{'sigma.Fc1': 1e-9, 'time': 3.9 * PERIOD})
+    _, exciting = recorded(session)
+    # Each period is a goal of its own: the robot rests in between.
+    lasts = exciting.stop - exciting.start - exciting.rests
+    assert exciting.rests > 0.0 and lasts == pytest.approx(3 * PERIOD, abs=1e-3)
+    known = [values for values in told if 'enough' in values]
+    assert known and {values['enough'] for values in known} == {'False'}
+    assert float(known[-1]['sigma.Fc1']) > 1e-9
+    assert 'identified' in session.until('identification', 'done')
+
+
+def test_a_session_goes_on_without_the_identification(session: Session, trajectory: Path):
+    start_followed(session, trajectory, prediction=0.02)
+    session.process('identification').kill()
+    _, exciting = recorded(session)
+    lasts = exciting.stop - exciting.start - exciting.rests
+    assert lasts == pytest.approx(3 * PERIOD, abs=1e-3)
 
 
 def test_a_session_ends_when_enough_is_known(session: Session, trajectory: Path):
@@ -39,12 +90,7 @@ def test_a_session_ends_when_enough_is_known(session: Session, trajectory: Path)
         return values['state'] in ('done', 'failed')
 
     client.wait_for(told, what='the session ends')
-    assert client.state('excitation') == 'done', session.describe()
-    client.wait_for(lambda: 'recorder/bag' in client.latest, what='the bag is closed')
-    recording = open_recording(client.latest['recorder/bag'].data)
-    phases = {phase.name: phase for phase in recording.phases}
-    assert not any(phase.cut for phase in recording.phases) and 'validating' in phases
-    exciting = phases['exciting']
+    recording, exciting = recorded(session)
     assert exciting.stop - exciting.start == pytest.approx(PERIOD, abs=1e-3)
     # It ends at rest where it began.
     rest = recording.between(exciting.stop + 0.005, exciting.stop + 0.2).reference

@@ -89,7 +89,7 @@ class Until:
         maximum=1.0,
     )
     sigma: dict[str, float] = setting(
-        dict, 'σ of base parameters by name, in their units', minimum=1e-12
+        dict, "σ of base parameters by name, in their units, or of a payload's mass", minimum=1e-12
     )
     time: float = setting(
         0.0, 'longest motion, in whole periods; 0: excitation.periods', unit='s', minimum=0.0

@@ -8,16 +8,19 @@ import numpy as np
 
 from ...exceptions import ConfigurationError, RankDeficientError, use_one_of
 from ..arrays import Array
+from ..excitation.collision_bodies import BodyFrame
 from ..excitation.settings import Until
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters, BaseParameters
 from ..model.robot import ElasticRobot, Robot
+from ..payload.payload import expected_mass_sigma, payload_identification
+from ..pipeline.choices import choose_model
 from ..pipeline.estimation import as_asked
 from ..pipeline.observation import observe_so_far
 from ..pipeline.validation import validate_system
 from ..regression.covariance import SECONDS
 from ..regression.estimate import Estimate
-from ..regression.estimators import fit
+from ..regression.estimators import fit, MIXED
 from ..regression.goodness_of_fit import Validation
 from ..regression.observation_system import Rows
 from ..signals.recording import Recording
@@ -28,6 +31,8 @@ from ..verdict import IN_BAND, without_noise, working_errors
 WASTED = 1.0 / 3.0
 # Standard deviations of a band.
 BAND = 2.0
+# What is known of a payload, in `until.sigma`.
+MASS = 'mass'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,8 +48,8 @@ class Knowledge:
         motions, which more motion reduces, see `verdict.parameter_error`
     highest : (n,) the same, which it is hardly above: by the spread of what such parameters make
     model : (n,) relative residual without noise: what the model leaves, in the fit
-    sigma : σ of the parameters, with what the model leaves out; those that cost most of the
-        prediction come first
+    sigma : σ of the parameters, with what the model leaves out; a payload's mass, then those that
+        cost most of the prediction come first
 
     """
 
@@ -79,17 +84,19 @@ def follow(
     robot: Robot | ElasticRobot,
     settings: IdentificationSettings,
     until: Until,
+    carrier: BodyFrame | None = None,
 ) -> Iterator[Knowledge]:
     """
     Yield what is known after each chunk of a motion, in bounded memory.
 
-    The estimate is WLS with the friction as configured: less is known than a whole identification
-    finds. Filters and delays are those of the first chunk that moves. Nothing is yielded while the
-    motion leaves parameters undetermined.
+    What the configuration leaves open is chosen from the first chunk that moves, whose filters and
+    delays count; other methods than the default's count as WLS. Nothing is yielded while some
+    parameter is undetermined. Of a motion for payloads of a `carrier`, the mass has the σ of two
+    sessions which tell as much.
 
     Raises
     ------
-    ConfigurationError : `until.sigma` names no base parameter; springs, MLE and averages of
+    ConfigurationError : `until.sigma` names nothing that is found; springs, MLE and averages of
         periods need the same number of periods whatever is known
     RecordingError : the motion cannot be used
 
@@ -97,20 +104,32 @@ def follow(
     whole = settings.method == 'mle' or settings.signals.averaging
     if isinstance(robot, ElasticRobot) or whole:
         raise ConfigurationError('springs, mle and averaging need all periods')
-    base = base_parameters(robot)
+    names, what = base_parameters(robot).names, 'base parameter'
+    if carrier is not None:
+        names, what = (MASS,), 'figure of a payload'
+        settings = payload_identification(settings)
     for name in until.sigma:
-        if name not in base.names:
+        if name not in names:
             raise ConfigurationError(
-                f"excitation.until.sigma: '{name}' is no base parameter: "
-                f'{use_one_of(name, base.names)}'
+                f"excitation.until.sigma: '{name}' is no {what}: {use_one_of(name, names)}"
             )
-    for so_far in observe_so_far(chunks, robot, base, settings.signals, SECONDS):
+    recording, robot, settings, mixed, _ = choose_model(chunks, robot, settings)
+    assert not isinstance(recording, Recording)
+    base, method = base_parameters(robot), MIXED if settings.method == MIXED else 'wls'
+    for so_far in observe_so_far(recording, robot, base, settings.signals, SECONDS):
         observed = so_far()
+        system = as_asked(observed.system, settings)
+        if mixed is not None and method == MIXED:
+            system = mixed.attach(system)
         try:
-            estimate = fit(as_asked(observed.system, settings), iterations=settings.iterations)
+            estimate = fit(system, method, settings.iterations)
         except RankDeficientError:
             continue
-        yield _progress(robot, base, estimate, observed.sampled_systems)
+        known = _progress(robot, base, estimate, observed.sampled_systems)
+        if carrier is not None:
+            mass = expected_mass_sigma(robot, base, estimate, carrier)
+            known = dataclasses.replace(known, sigma={MASS: mass, **known.sigma})
+        yield known
 
 
 def _progress(

@@ -266,12 +266,7 @@ def payload_from_recordings(
     robot.check_no_mimic_joints('identifying a payload')
     robot = robot.elastic or robot
     carrier = body_frame(robot, frame)
-    # One method, without rows near standstill.
-    guard = max(settings.signals.guard, GUARD)
-    signals = dataclasses.replace(settings.signals, rows='moving', guard=guard)
-    method = 'wls' if settings.method == 'both' else settings.method
-    settings = dataclasses.replace(settings, method=method, model='plain', signals=signals)
-    settings = without_choice(settings)
+    settings = payload_identification(settings)
     known = isinstance(empty, KnownArm)
     base, notes = base_parameters(robot), list(robot.warnings)
 
@@ -287,6 +282,15 @@ def payload_from_recordings(
     payload = identify_payload(robot, base, without, estimate('loaded', loaded), carrier)
     advice = 'the identification' if known else 'which recording is which'
     return payload, (*notes, *payload_notes(payload, robot.links[carrier.link], advice))
+
+
+def payload_identification(settings: IdentificationSettings) -> IdentificationSettings:
+    """Return how each recording of a payload is identified: one method, no rows near rest."""
+    guard = max(settings.signals.guard, GUARD)
+    signals = dataclasses.replace(settings.signals, rows='moving', guard=guard)
+    method = 'wls' if settings.method == 'both' else settings.method
+    settings = dataclasses.replace(settings, method=method, model='plain', signals=signals)
+    return without_choice(settings)
 
 
 def stands_out(payload: Payload) -> bool:
@@ -346,18 +350,11 @@ def identify_payload(
     carrier = carrier or body_frame(robot)
     rows = np.flatnonzero(depends_on_links(robot, base))
     change = (loaded.value - empty.value)[rows]
-    white, covariance = (
-        (getattr(loaded, name) + getattr(empty, name))[np.ix_(rows, rows)]
-        for name in ('classical', 'covariance')
-    )
-    root = np.linalg.cholesky(white + 1e-12 * np.diag(np.diag(white)))
-    A = np.asarray(
-        np.linalg.solve(root, base.matrix[np.ix_(rows, robot.body_columns[carrier.link])])
-    )
+    white = loaded.classical + empty.classical
+    root, A, inverse, unknown = _of_link(robot, base, white, carrier)
     target = np.asarray(np.linalg.solve(root, change))
-    half, basis, unknown = open_factors(A)
-    inverse = half @ np.linalg.solve(root.T, basis).T
     free = inverse @ change
+    covariance = (loaded.covariance + empty.covariance)[np.ix_(rows, rows)]
     payload = Payload(
         robot.links[carrier.link],
         nearest_possible(A, target, free),
@@ -366,6 +363,31 @@ def identify_payload(
         free,
     )
     return payload.moved(carrier.name, frame_change(carrier.placement))
+
+
+def expected_mass_sigma(
+    robot: Robot, base: BaseParameters, estimate: Estimate, carrier: BodyFrame
+) -> float:
+    """Return σ of a payload's mass by two recordings that tell as much as this estimate [kg]."""
+    rows = np.flatnonzero(depends_on_links(robot, base))
+    *_, inverse, unknown = _of_link(robot, base, 2.0 * estimate.classical, carrier)
+    covariance, nothing = 2.0 * estimate.covariance[np.ix_(rows, rows)], np.zeros(10)
+    found = Payload('', nothing, inverse @ covariance @ inverse.T, unknown, nothing)
+    return float(found.sigma[9])
+
+
+def _of_link(
+    robot: Robot, base: BaseParameters, white: Array, carrier: BodyFrame
+) -> tuple[Array, Array, Array, Array]:
+    """Return root and weighted rows of the link's system, its pseudoinverse, and what is open."""
+    rows = np.flatnonzero(depends_on_links(robot, base))
+    white = white[np.ix_(rows, rows)]
+    root = np.linalg.cholesky(white + 1e-12 * np.diag(np.diag(white)))
+    A = np.asarray(
+        np.linalg.solve(root, base.matrix[np.ix_(rows, robot.body_columns[carrier.link])])
+    )
+    half, basis, unknown = open_factors(A)
+    return np.asarray(root, dtype=float), A, half @ np.linalg.solve(root.T, basis).T, unknown
 
 
 def open_factors(A: Array) -> tuple[Array, Array, Array]:

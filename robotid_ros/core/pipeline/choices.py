@@ -76,6 +76,8 @@ def choose_model(
             # An iterator has given its first chunks away; what can be read again starts anew.
             recording = chain(read, chunks) if chunks is recording else recording
             looked_at = read[-1:]
+    if not looked_at:  # a motion that ended before its first chunk
+        return ModelChoice(recording, robot, fixed)
     signals = settings.signals
     if signals.rows == 'auto':
         signals = dataclasses.replace(signals, rows='every')

@@ -350,6 +350,8 @@ def _serve(node: Node, stop: threading.Event) -> int:
         with contextlib.suppress(RCLError, InvalidHandle):
             publisher.wait_for_all_acked(Duration(seconds=max(0.0, end - time.monotonic())))
     spinning.end()
+    # What other threads still close, they close at once.
+    node.executor = None
     for failure in spinning.failures:
         node.get_logger().fatal(one_line(failure))
     node.destroy_node()

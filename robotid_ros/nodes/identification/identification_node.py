@@ -55,7 +55,7 @@ class IdentificationNode(WorkerNode):
         self._predicted_stamp = 0
         self._live: tuple[LivePrediction, BatchedSubscription] | None = None
         self._followers = (ExternalEffortTopics(self), DriftTopics(self))
-        self._progress = ProgressTopic(self)
+        self._progress = ProgressTopic(self, self._stop)
         self._gain_update = GainUpdate(self)
         self._payloads = PayloadService(self, self.settings, self._stop)
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+import dataclasses
+import threading
 import time
 from typing import Any, TYPE_CHECKING
 
@@ -9,6 +11,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 from sensor_msgs.msg import JointState
 
+from ...core.excitation.settings import payload_settings
 from ...core.model import build_robot, Robot
 from ...exceptions import RobotIdError
 from ...files.formats.joint_table import JointTable
@@ -23,24 +26,30 @@ if TYPE_CHECKING:
 # From one message to the next, and length of the pieces of a motion [s].
 PERIOD = 1.0
 # The first piece, by which filters and delays are chosen: share of a period, and most of it [s].
-FIRST_SHARE, LONGEST_FIRST = 0.75, 20.0
+FIRST_SHARE, LONGEST_FIRST = 0.85, 20.0
 # How often joint states are taken [s], how many may wait (5 s at 1 kHz), and how many such parts
 # a piece may have, should stamps stand still.
 POLL_PERIOD, DEPTH, MOST_PARTS = 0.1, 5000, 300
+# Most of a core that looks at what is known may take.
+CORE_SHARE = 0.1
 # Parameters that are named.
 WORST = 3
 
 
 class ProgressTopic:
-    """Follows the excitation of each session where more than its time is asked for."""
+    """Follows the excitation where more than its time is asked for, until the node's `stop`."""
 
-    def __init__(self, node: WorkerNode):
-        self._node, self._excitation = node, node.configuration.excitation
+    def __init__(self, node: WorkerNode, stop: threading.Event):
+        self._stop = stop
+        self._node, self._excitation = node, payload_settings(node.configuration.excitation)
+        # Of a payload, predictions of the arm are not asked for.
+        carries, until = self._excitation.payload.mass, self._excitation.until
+        self._until = dataclasses.replace(until, prediction=0.0) if carries else until
         self._session = self._state = ''
         self._known: Knowledge | None = None
         # Why the session is not followed, '' while it is.
         self._refusal = ''
-        if self._excitation.until.asks and not self._excitation.payload.mass:
+        if self._until.asks:
             self._publisher = node.create_publisher(DiagnosticStatus, '~/progress', LATCHED)
             node.create_subscription(
                 DiagnosticStatus, 'excitation/state', self._on_state, LATCHED_HISTORY
@@ -57,13 +66,18 @@ class ProgressTopic:
 
     def _follow(self, session: str) -> None:
         """Follow a session to the end of its excitation."""
+        from ...core.excitation.collision_bodies import body_frame
         from ...core.monitoring.progress import follow
 
-        until, settings = self._excitation.until, self._node.configuration.identification
+        settings = self._node.configuration.identification
         try:
             configuration = self._node.configuration
             robot = build_robot(self._node.wait_for_urdf(), configuration.robot)
-            for known in follow(self._pieces(session, robot), robot, settings, until):
+            frame = settings.payload.frame or self._excitation.workspace.frame
+            carrier = body_frame(robot, frame) if self._excitation.payload.mass else None
+            for known in follow(
+                self._pieces(session, robot), robot, settings, self._until, carrier
+            ):
                 if session == self._session:
                     self._known = known
                     self._publish()
@@ -77,14 +91,14 @@ class ProgressTopic:
 
     def _is(self, session: str, state: State) -> bool:
         current = self._session == session and self._state == state.value
-        return current and bool(self._node.context.ok())
+        return current and not self._stop.is_set()
 
     def _pieces(self, session: str, robot: Robot) -> 'Iterator[Recording]':
         """Yield pieces of the excitation as they are over."""
         from ...core.signals.recording import Recording
 
         first = min(FIRST_SHARE * self._excitation.period, LONGEST_FIRST)
-        parts, origin = list[JointTable](), 0
+        parts, origin, wanted = list[JointTable](), 0, first
         states = BatchedSubscription(self._node, JointState, 'joint_states', depth=DEPTH)
         with closing(states) as stream:
             while self._is(session, State.APPROACHING):
@@ -95,8 +109,6 @@ class ProgressTopic:
                 part = stack_joint_states(stream.take_messages(), robot.joints)
                 if len(part.stamp):
                     parts = [*parts[-MOST_PARTS:], part]
-                # A first piece that told nothing, as gaps are in it, is followed by another one.
-                wanted = first if self._known is None else PERIOD
                 if not parts or parts[-1].stamp[-1] - parts[0].stamp[0] < wanted * 1e9:
                     continue
                 stamp, position, effort = (
@@ -104,14 +116,19 @@ class ProgressTopic:
                     for name in ('stamp', 'position', 'effort')
                 )
                 parts, origin = [], origin or int(stamp[0])
+                begin, known = time.thread_time(), self._known
                 yield Recording(robot.joints, (stamp - origin) * 1e-9, position, effort)
+                # A first piece that told nothing, as gaps are in it, is followed by another one.
+                spent = 0.0 if known is None else time.thread_time() - begin
+                rest = min(max(PERIOD, spent / CORE_SHARE), LONGEST_FIRST)
+                wanted = first if self._known is None else rest
 
     def _publish(self) -> None:
         """Say what is known; whoever hears nothing any more runs on as planned."""
         following = self._is(self._session, State.APPROACHING)
         if not following and not self._is(self._session, State.EXCITING):
             return
-        known, until = self._known, self._excitation.until
+        known, until = self._known, self._until
         values: dict[str, Any] = {'session': self._session, 'following': not self._refusal}
         text = self._refusal or 'nothing is known yet'
         if known is not None and not self._refusal:

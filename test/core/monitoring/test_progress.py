@@ -6,12 +6,14 @@ import itertools
 import numpy as np
 import pytest
 
+from robotid_ros.core.excitation.collision_bodies import body_frame
 from robotid_ros.core.excitation.settings import Until
 from robotid_ros.core.excitation.trajectory import STANDSTILL, working_motion
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import regressor
 from robotid_ros.core.model.base_parameters import base_parameters
 from robotid_ros.core.monitoring.progress import follow, Knowledge
+from robotid_ros.core.payload import payload_from_recordings
 from robotid_ros.core.pipeline.estimation import estimate_base_parameters
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.verdict import parameter_error
@@ -21,10 +23,10 @@ SETTINGS = IdentificationSettings(model='plain', essential=False)
 WLS = dataclasses.replace(SETTINGS, method='wls')
 
 
-def followed(log, robot, first=8.0, step=1.0, until=None):
+def followed(log, robot, first=8.0, step=1.0, until=None, settings=SETTINGS, carrier=None):
     edges = [0.0, *np.arange(first, log.time[-1] + 0.5, step)]
     parts = (log.between(a, b) for a, b in itertools.pairwise(edges))
-    return list(follow(parts, robot, SETTINGS, until or Until()))
+    return list(follow(parts, robot, settings, until or Until(), carrier))
 
 
 def progress(error, model=(0.0, 0.0), **sigma):
@@ -65,6 +67,34 @@ def test_the_error_is_that_of_the_verdict_and_of_the_truth(robot, truth, record)
     assert 0.4 < np.sqrt(np.mean(np.square(ratios))) < 1.3
 
 
+def test_friction_that_is_chosen_costs_what_the_verdict_says(robot, record):
+    """Columns that are shrunk have errors, too, which plain friction would not tell."""
+    log, default = record(duration=30.0, noise=0.05), IdentificationSettings(essential=False)
+    dq = np.gradient(log.position, log.time, axis=0)
+    stribeck = 1.5 * np.exp(-np.abs(dq / 0.2)) * np.sign(dq)
+    log = dataclasses.replace(log, effort=log.effort + stribeck)
+    free = dataclasses.replace(robot, open_friction=(True,) * robot.n)
+    known = followed(log, free, 29.9, settings=default)[0]
+    judged, _ = parameter_error(identify(log, free, default))
+    np.testing.assert_allclose(known.error, judged, rtol=0.35)
+    assert np.all(known.error > 1.2 * followed(log, free, 29.9)[0].error)
+
+
+def test_a_payload_is_known_as_its_recordings_tell(robot, truth, record):
+    body, carrier = truth.copy(), body_frame(robot)
+    body[robot.body_columns[carrier.link]] += (0.02, 0, 0, 0.02, 0, 0.02, 0.05, 0, 0.05, 0.8)
+    empty, loaded = (record(seed, noise=0.05, of=of) for seed, of in enumerate((truth, body)))
+    payload, _ = payload_from_recordings(empty, loaded, robot, SETTINGS, str)
+    known = [followed(log, robot, 19.9, carrier=carrier)[0] for log in (empty, loaded)]
+    sigma = np.array([each.sigma['mass'] for each in known])
+    assert np.sqrt(np.mean(sigma**2)) == pytest.approx(payload.central_sigma[0], rel=0.35)
+    assert abs(payload.mass - 0.8) < 4.0 * payload.central_sigma[0]
+    assert known[1].enough(Until(sigma={'mass': 1.01 * sigma[1]}))
+    assert not known[1].enough(Until(sigma={'mass': 0.99 * sigma[1]}))
+    with pytest.raises(ConfigurationError, match=r"'M2' is no figure of a payload"):
+        followed(loaded, robot, until=Until(sigma={'M2': 0.1}), carrier=carrier)
+
+
 def test_what_the_model_lacks_is_told_and_not_awaited(robot, record):
     log = record(duration=30.0, noise=0.001)
     ripple = 0.15 * log.effort.std(axis=0) * np.sin(4.0 * log.position)
@@ -103,3 +133,6 @@ def test_nothing_is_known_of_too_little_motion(robot, record):
     log = record(duration=20.0, noise=0.05)
     still = dataclasses.replace(log, position=np.ones_like(log.position), effort=log.effort)
     assert followed(still, robot) == []
+    # A session may be stopped before anything is over.
+    free = dataclasses.replace(robot, open_friction=(True,) * robot.n)
+    assert list(follow(iter(()), free, IdentificationSettings(), Until())) == []

@@ -19,14 +19,14 @@ from robotid_ros.nodes.identification.identification_node import IdentificationN
 
 pytestmark = pytest.mark.ros
 ROOT = Path(__file__).resolve().parents[3]
-RATE, START, STANDS = 200.0, 10**18, 8.0
+RATE, START, STANDS = 200.0, 10**18, 9.0
 
 
 @pytest.fixture
 def watched(domain: int, request: pytest.FixtureRequest):
     """Start the node with what is asked for, and a client that hears what it says."""
     values = read_mapping(ROOT / 'config' / 'scara.yaml')
-    values['excitation']['until'] = request.param
+    values['excitation'] |= request.param
     with spinning_nodes(domain, values, IdentificationNode, folder=ROOT) as (node, client):
         told: list[DiagnosticStatus] = []
         client.create_subscription(
@@ -42,7 +42,15 @@ def watched(domain: int, request: pytest.FixtureRequest):
         yield node, client, told, say
 
 
-@pytest.mark.parametrize('watched', [{'prediction': 0.02}], indirect=True)
+@pytest.mark.parametrize(
+    'watched',
+    [
+        {'until': {'prediction': 0.02}},
+        {'until': {'sigma': {'mass': 0.05}}, 'payload': {'mass': 2.0, 'duration': 20.0}},
+    ],
+    ids=['arm', 'payload'],
+    indirect=True,
+)
 def test_what_is_known_comes_with_the_motion(watched):
     node, client, told, say = watched
     robot = build_robot((ROOT / 'urdf' / 'scara.urdf').read_text(), node.configuration.robot)
@@ -77,9 +85,11 @@ def test_what_is_known_comes_with_the_motion(watched):
     assert float(known['prediction']) <= 0.02 and float(known['model']) < 0.02
     assert 5.0 < float(known['motion']) < 13.0 and known['joint'] in robot.joints
     assert [key for key in known if key.startswith('sigma.')]
+    assert float(known.get('sigma.mass', 0.0)) <= 0.05
+    assert ('sigma.mass' in known) == bool(node.configuration.excitation.payload.mass)
 
 
-@pytest.mark.parametrize('watched', [{'sigma': {'ZZ9': 0.1}}], indirect=True)
+@pytest.mark.parametrize('watched', [{'until': {'sigma': {'ZZ9': 0.1}}}], indirect=True)
 def test_who_asks_for_what_is_not_there_is_told(watched):
     *_, told, say = watched
     say('approaching')
