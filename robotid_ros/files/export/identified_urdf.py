@@ -1,8 +1,7 @@
 """
 The identified robot description: the original text with new inertials and joint dynamics.
 
-All that is not edited stays byte for byte. What a URDF cannot hold stands in comments; rotors also
-as SRDF.
+All that is not edited stays byte for byte. What a URDF cannot hold stands in comments.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +21,7 @@ from ...core.model.urdf_parsing import parse_urdf, snap_angles
 from ...core.parameters.physical_consistency import mass_properties, pseudo_inertia
 from ...core.parameters.plain_friction import plain_friction, PlainFriction
 from ...exceptions import ModelError
-from .bodies import Array, comment, distribute, MOMENTS, own_bodies, render_description
+from .bodies import Array, comment, distribute, MOMENTS, own_bodies
 from .identified_model import (
     describe_difference,
     explain_losses,
@@ -36,7 +35,7 @@ from .identified_model import (
 NOTE = 'identified too:'
 ROTOR_NOTE = (
     'rotor inertias stand in armature of <dynamics>, which MuJoCo, Gazebo, Pinocchio and KDL do '
-    'not read from a URDF: take mjcf or srdf'
+    'not read from a URDF: take mjcf'
 )
 # Where bytes of the text are replaced, and by what.
 Edit = tuple[int, int, str]
@@ -51,22 +50,6 @@ def urdf(model: IdentifiedModel) -> tuple[str, list[str]]:
     notes += map(render, snap_angles(parse_urdf(model.robot.urdf)))
     text = identified_urdf(model.robot, model.chi, model.plain_friction).rstrip()
     return f'{text}\n{ET.tostring(comment(notes), encoding="unicode")}\n', notes
-
-
-def srdf(model: IdentifiedModel) -> tuple[str, list[str]]:
-    """
-    Write rotor inertias as an SRDF for `pinocchio.loadRotorParameters`, and what it does not hold.
-
-    What it calls `mass` is the inertia of the rotor, on the joint's side with a gear ratio of 1.
-    """
-    found = values_by_joint(model.robot, model.chi)
-    known = [joint for joint in found if joint in model.robot.joints and 'Ia' in found[joint]]
-    rotors = {joint: max(found[joint]['Ia'], 0.0) for joint in known}
-    notes = ['it holds rotor inertias alone: take the rest from a URDF']
-    if names := ', '.join(coupling.name for coupling in model.robot.couplings):
-        notes.append(f'motors that drive several joints ({names}) are left out')
-    values = {'model': model, 'rotors': rotors, 'notes': notes}
-    return render_description('srdf.xml', values), notes
 
 
 def identified_urdf(
