@@ -32,7 +32,6 @@ LAYERS = (
     'core.payload',
     *('core.verification', 'core.monitoring', 'core.setup'),
     *('simulation_settings', 'plant', 'node_settings'),
-    'fleet.settings',
     *(
         'files.atomic',
         'files.bounded',
