@@ -6,7 +6,7 @@ Measure the report: size, CPU time to write, time to open in a browser, and what
 FOLDER holds what `robotid identify` wrote. Without one, results are made up: two joints, six
 joints with 45,000 rows by two methods, seven joints with an hour at 1 kHz; and a simulated UR10 is
 identified. A browser is used where Chromium and playwright are installed: `report_reader.py`
-zooms, sorts, prints and runs axe-core.
+zooms, prints and runs axe-core.
 """
 
 import argparse
