@@ -41,7 +41,6 @@ LAYERS = (
         'files.verification',
         'files.results',
         'files.verdict_text',
-        'files.comparison',
     ),
     *('files.robot_description', 'files.formats'),
     'files.trajectory_file',
@@ -52,7 +51,6 @@ LAYERS = (
     *(
         'files.collect_results',
         'files.servo_results',
-        'files.payload_input',
     ),
     *('fleet.session', 'fleet.store'),
     *('fleet.pooling', 'fleet.run', 'fleet'),

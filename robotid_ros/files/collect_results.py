@@ -35,13 +35,25 @@ from ..core.signals.recording import Recording
 from ..core.verdict import conclude, JointError, judge
 from ..exceptions import UnknownNameError
 from .atomic import write_text
-from .comparison import BASE, CheckedParameters, PRIOR, STANDARD
 from .export.identified_model import model_settings
 from .export.identified_urdf import identified_urdf
 from .identification_input import AnyRecording, Input
 from .provenance import hash_of_recording, versions
 from .report.page import write_report_if_possible
-from .results import Comparison, Entry, Quality, Residual, Results, Torques, URDF, verdict_of
+from .results import (
+    BASE,
+    CheckedParameters,
+    Comparison,
+    Entry,
+    PRIOR,
+    Quality,
+    Residual,
+    Results,
+    STANDARD,
+    Torques,
+    URDF,
+    verdict_of,
+)
 from .results_file import REPORT, write_results
 
 # Decimals of correlations: with fewer, what the data tell best would be lost.

@@ -20,7 +20,7 @@ from typing import Any
 
 from ..exceptions import ConfigurationError, RecordingError, RobotIdError
 from ..files.atomic import read_text
-from ..files.bags.opening import data_files
+from ..files.bags.storage import data_files
 from ..files.formats.read_options import BAG_SUFFIXES
 from ..files.provenance import hash_of_recording, versions
 from ..node_settings import FleetSettings

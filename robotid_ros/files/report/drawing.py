@@ -20,8 +20,7 @@ import numpy as np
 
 from ...core.parameters.plain_friction import PlainFriction
 from ...core.replay.convergence_history import SimulatedPositions
-from ..comparison import Difference
-from ..results import Entry
+from ..results import Difference, Entry
 from .page import GOOD_PERCENT
 from .thinning import longest_stretch, PlacedMotion, thin
 

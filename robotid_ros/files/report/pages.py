@@ -10,11 +10,15 @@ from bokeh.models import Range1d
 import numpy as np
 
 from ...core.model.parameters import in_effort_unit
-from ..comparison import BASE, CheckedParameters, differences, PRIOR, STANDARD
 from ..results import (
+    BASE,
+    CheckedParameters,
     count_within_sigma,
+    differences,
     prediction_text,
+    PRIOR,
     Results,
+    STANDARD,
     Torques,
     total_residual,
     verdict_of,
