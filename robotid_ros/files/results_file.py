@@ -22,6 +22,9 @@ REPORT = 'report.html'
 # What an identification writes.
 RESULT_FILES = (PARAMETERS, TORQUES, URDF, REPORT)
 FORMAT, SERVO_FORMAT = 1, 'servos-1'
+# What an identification of servos from commands writes.
+MODEL, DESCRIPTION = 'identified.xml', 'description.urdf'
+SERVO_FILES = (PARAMETERS, MODEL, DESCRIPTION)
 
 
 def write_results(results: Results, folder: str | Path) -> Path:
