@@ -30,7 +30,7 @@ from ..core.pipeline.validation import validate
 from ..core.regression.delays import remove_delay
 from ..core.regression.estimate import Estimate
 from ..core.regression.goodness_of_fit import Validation
-from ..core.replay.convergence_history import History, SimulatedPositions
+from ..core.replay.convergence_history import History
 from ..core.signals.recording import Recording
 from ..core.verdict import conclude, JointError, judge
 from ..exceptions import UnknownNameError
@@ -58,9 +58,6 @@ from .results_file import REPORT, write_results
 
 # Decimals of correlations: with fewer, what the data tell best would be lost.
 DECIMALS = 9
-# Rows of a simulated motion that are kept: they are for the eye.
-MOST_ROWS = 10_000
-_SERIES = dataclasses.fields(SimulatedPositions)[1:]
 
 
 def collect_results(
@@ -99,7 +96,6 @@ def collect_results(
         model=model_settings(robot),
         quality=quality(found),
         frames=frames(found),
-        simulated=simulated(found),
         plain_friction=found.plain_friction,
         verdict=verdict,
     )
@@ -325,17 +321,6 @@ def frames(found: Identification) -> dict[str, Any]:
         rows = np.column_stack([pose.oMi[k + 1].rotation, pose.oMi[k + 1].translation])
         placed[robot.links[j]] = np.round(rows, 6).tolist()
     return {link: placed[link] for link in robot.links}
-
-
-def simulated(found: Identification) -> Mapping[str, SimulatedPositions]:
-    """Return the positions of the last simulation of a closed-loop method."""
-    history = found.history
-    if history is None or history.motion is None:
-        return {}
-    every = max(1, -(-len(history.motion.time) // MOST_ROWS))
-    series = ((f.name, getattr(history.motion, f.name)) for f in _SERIES)
-    thinned = {name: values[::every] for name, values in series if values is not None}
-    return {(found.compared or found).method: dataclasses.replace(history.motion, **thinned)}
 
 
 def recording_facts(recording: AnyRecording) -> dict[str, Any]:

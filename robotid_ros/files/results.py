@@ -12,7 +12,6 @@ from ..core.excitation.problem import Known
 from ..core.findings import Finding
 from ..core.model.settings import RobotSettings
 from ..core.parameters.plain_friction import PlainFriction
-from ..core.replay.convergence_history import SimulatedPositions
 from ..core.verdict import conclude, JointError, Verdict
 from ..exceptions import ConfigurationError
 from .verification import Verification
@@ -206,7 +205,6 @@ class Results:
         correlation of the base parameters (lower triangle); empty where it is not known
     frames : {link: its frame in the root's [m], three rows of four} with the arm in the middle of
         its motion
-    simulated : {method: positions of the last simulation}
     plain_friction : {joint or coupling: what stands for its friction where a format has no other
         law}; empty in files of earlier versions
     verdict : what it can be used for; None in files of earlier versions, see `verdict_of`
@@ -236,7 +234,6 @@ class Results:
     model: Mapping[str, Any] = field(default_factory=dict)
     quality: Quality | Mapping[str, Never] = field(default_factory=dict)
     frames: Mapping[str, Sequence[Sequence[float]]] = field(default_factory=dict)
-    simulated: Mapping[str, SimulatedPositions] = field(default_factory=dict)
     plain_friction: Mapping[str, PlainFriction] = field(default_factory=dict)
     verdict: Verdict | None = None
 

@@ -124,7 +124,7 @@ def _shown(results: Results, folder: object = 'FOLDER') -> dict[str, Any]:
         'plots': plots,
         'draw': drawing,
         'results': results,
-        'joints': results.joints if moves or results.simulated or results.verification else (),
+        'joints': results.joints if moves or results.verification else (),
         'validation': {line.joint: line for line in results.validation},
         'total_residual': total_residual,
         'differences_of': differences,
