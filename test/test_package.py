@@ -23,7 +23,7 @@ ROS = re.compile(
 
 # From the bottom to the top: a module imports from its own layer and from those below it.
 LAYERS = (
-    *('exceptions', 'threads', 'settings'),
+    *('exceptions', 'settings'),
     *('core.findings', 'core.finding_codes'),
     *('core.arrays', 'core.model'),
     *('core.excitation.settings', 'core.excitation.trajectory', 'core.excitation'),

@@ -133,7 +133,7 @@ def read_command_options(args: argparse.Namespace) -> 'ReadOptions':
     options = dataclasses.replace(read_options(args), commands=True)
     if not args.calibration:
         return options
-    from ..files.formats.arrays import read_calibration
+    from ..files.formats.table import read_calibration
     from ..files.formats.units import canonical
 
     degrees = canonical(dict(options.units).get('position', '')) == 'deg'

@@ -296,7 +296,7 @@ def data_files(path: Path) -> list[Path]:
     # What was unpacked beside the packed file counts once.
     files = [f for f in files if f.suffix != '.zstd' or f.with_suffix('') not in files]
     if not files:
-        from ..formats.arrays import is_lerobot
+        from ..formats.table import is_lerobot
 
         if is_lerobot(path):
             return [path]

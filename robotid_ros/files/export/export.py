@@ -20,7 +20,7 @@ class Format(NamedTuple):
 
 FORMATS = {
     'mjcf': Format('.xml', 'mjcf', 'mjcf', 'folders'),
-    'sdf': Format('.sdf', 'sdf', 'sdf'),
+    'sdf': Format('.sdf', 'mjcf', 'sdf'),
     'urdf': Format('.urdf', 'identified_urdf', 'urdf'),
     'isaaclab': Format('_isaaclab', 'isaaclab', 'isaaclab'),
     'ranges': Format('_ranges', 'ranges', 'ranges'),
