@@ -3,8 +3,8 @@ An identified robot as MJCF, for MuJoCo, and as SDFormat, for Gazebo.
 
 Rotor inertia is `armature`, viscous and dry friction `damping` and `frictionloss`, an offset the
 bias of the actuator; a motor that turns several joints is a tendon, a joint that mimics another
-one an equality. Links of SDFormat that move as one are one link, as Gazebo has them of a URDF too: a
-link without mass would get the default of 1 kg. Those that are fixed to it are frames of their
+one an equality. Links of SDFormat that move as one are one link, as Gazebo has them of a URDF too:
+one without mass would get the default of 1 kg. Those that are fixed to it are frames of their
 names. The version is the first one with joints that mimic others; Gazebo Harmonic reads it.
 """
 
