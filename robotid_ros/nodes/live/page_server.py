@@ -12,7 +12,7 @@ import hmac
 from pathlib import Path
 import secrets
 import threading
-from typing import Any, TYPE_CHECKING
+from typing import Any
 
 from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
@@ -20,9 +20,6 @@ from tornado.web import Application, HTTPError, RequestHandler, StaticFileHandle
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
 from ...exceptions import ConfigurationError
-
-if TYPE_CHECKING:
-    from .live_node import Live
 
 PERIOD = 0.2  # from one message to the next [s]
 TOKEN_BYTES = 24
@@ -116,7 +113,7 @@ class PageServer:
 
     Parameters
     ----------
-    source : what the page shows and does
+    source : the node `live`, which gives the page and news for it, and calls the robot
     address, port : where it listens; 0: any free port
     folder : of earlier sessions
 
@@ -130,7 +127,7 @@ class PageServer:
 
     """
 
-    def __init__(self, source: 'Live', address: str, port: int, folder: Path):
+    def __init__(self, source: Any, address: str, port: int, folder: Path):
         try:
             self._sockets = bind_sockets(port, address)
         except OSError as error:
