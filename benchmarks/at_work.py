@@ -37,7 +37,7 @@ from robotid_ros.files.results_file import write_results
 from robotid_ros.files.trajectory_file import read_design
 from robotid_ros.nodes.common.messages import duration_message, values_of
 from robotid_ros.nodes.common.waiting import result_of, wait_until
-from robotid_ros.nodes.demo.at_work import Client
+from robotid_ros.nodes.demo.demo import Client
 from robotid_ros.nodes.demo.node_processes import claim_domain, NodeProcesses, release_domain
 
 sys.path.insert(0, str(ROOT / 'test' / 'tools'))

@@ -11,7 +11,7 @@ the package's, relative to the largest effort of the state.
 
 mujoco : MJCF in MuJoCo (with the meshes that are found, with --meshes)
 mjcf : the same file in Pinocchio
-urdf : URDF and SRDF in Pinocchio
+urdf : URDF in Pinocchio, with the rotors of MJCF
 sdf : SDFormat in Drake, which reads it by sdformat, without rotors; where `pydrake` is installed
 
 Where a link that was not identified has an inertia that no body has, MuJoCo would not load it: the
@@ -43,9 +43,8 @@ from robotid_ros.core.model.parameters import INERTIAL
 from robotid_ros.core.model.urdf_parsing import parse_urdf, snap_angles
 from robotid_ros.files.configuration import mesh_folders
 from robotid_ros.files.export.identified_model import IdentifiedModel
-from robotid_ros.files.export.identified_urdf import identified_urdf, srdf, urdf
-from robotid_ros.files.export.mjcf import mjcf
-from robotid_ros.files.export.sdf import sdf
+from robotid_ros.files.export.identified_urdf import identified_urdf, urdf
+from robotid_ros.files.export.mjcf import mjcf, sdf
 from robotid_ros.files.results import Results
 
 SAME, STATES, LEAST = 1e-6, 20, 10
@@ -174,8 +173,10 @@ def differences(model: IdentifiedModel, folders: Sequence[str]) -> tuple[tuple[f
         root = parse_urdf(without_geometry(urdf(model)[0]))
         snap_angles(root)
         of_urdf = pinocchio.buildModelFromXML(ElementTree.tostring(root, encoding='unicode'))
-        Path(folder, 'robot.srdf').write_text(srdf(model)[0])
-        pinocchio.loadRotorParameters(of_urdf, str(Path(folder, 'robot.srdf')), False)
+        for name, joint in zip(of_mjcf.names, of_mjcf.joints, strict=True):
+            if joint.nv == 1 and of_urdf.existJointName(name):
+                own = of_urdf.joints[of_urdf.getJointId(name)]
+                of_urdf.armature[own.idx_v] = of_mjcf.armature[joint.idx_v]
         for other in (of_mjcf, of_urdf):
             other.gravity.linear = robot.gravity
         readers = (

@@ -29,8 +29,8 @@ from robotid_ros.fleet.pooling import pool, ROBOT
 from robotid_ros.fleet.report import write_fleet_report
 from robotid_ros.fleet.run import Engine, find_sources, Job, Run
 from robotid_ros.fleet.session import IDENTIFIED, load_models
-from robotid_ros.fleet.settings import FleetSettings
 from robotid_ros.fleet.store import Store
+from robotid_ros.node_settings import FleetSettings
 
 sys.path.insert(0, str(ROOT / 'test' / 'tools'))
 

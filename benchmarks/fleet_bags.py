@@ -2,7 +2,7 @@
 Bags of a simulated fleet: MuJoCo's inverse dynamics along sums of sines, with friction and noise.
 
 Nothing of the identified model is used. Each robot draws its own links, friction and offsets, each
-session its motion, temperature and noise.
+session its motion and noise.
 """
 
 import csv
@@ -25,9 +25,8 @@ TYPES = ('scara', 'arm3', 'emps', 'ur10', 'tx40')
 ROBOTS, SESSIONS = 8, 5
 RATE, SECONDS, PERIOD, HARMONICS = 200.0, 20.0, 10.0, np.arange(1, 6)
 START, MONTH = datetime(2025, 1, 6, 8, tzinfo=timezone.utc), timedelta(days=30)
-# σ of the shares by which robots differ in links and friction, and sessions in friction; what
-# viscous friction loses per kelvin, and the range of temperatures [°C].
-LINKS, FRICTION, SESSION, KELVIN, TEMPERATURES = 0.003, 0.05, 0.005, 0.01, (20.0, 30.0)
+# σ of the shares by which robots differ in links and friction, and sessions in friction.
+LINKS, FRICTION, SESSION = 0.003, 0.05, 0.005
 # (type, robot, joint) whose friction grows by this share of it with every session.
 DRIFTS = (
     *(('scara', 2, 0), ('arm3', 1, 1), ('arm3', 6, 2)),
@@ -102,9 +101,8 @@ class Arm:
         return time, self.start + scale * q, scale * dq, scale * ddq
 
     def record(self, session: int) -> tuple[np.ndarray, ...]:
-        """Return time (N,), measured positions and efforts (N, n), and the temperature [°C]."""
+        """Return time (N,), measured positions and efforts (N, n)."""
         rng = np.random.default_rng([TYPES.index(self.type), self.robot, session, 7])
-        temperature = rng.uniform(*TEMPERATURES)
         time, q, dq, ddq = self.motion(rng)
         data, rows = self.physics.data, []
         for state in zip(q, dq, ddq, strict=True):
@@ -116,7 +114,6 @@ class Arm:
             if (type_, robot) == (self.type, self.robot):
                 worn[joint] += DRIFT * session
         viscous, coulomb = worn * np.exp(SESSION * rng.normal(size=(2, len(worn))))
-        viscous = viscous * np.exp(-KELVIN * (temperature - np.mean(TEMPERATURES)))
         speed = dq @ self.turns.T
         friction = viscous * self.viscous * speed + coulomb * self.coulomb * np.sign(speed)
         effort = np.array(rows) + friction @ self.turns + self.offset
@@ -125,7 +122,7 @@ class Arm:
         q = q + np.resize(noise.position, len(self.joints)) * rng.normal(size=q.shape)
         if (self.type, self.robot) == SIGN[:2]:
             effort[:, SIGN[2]] *= -1.0
-        return time, q, effort, temperature
+        return time, q, effort
 
 
 def joint_states(joints, stamps: np.ndarray, q: np.ndarray, effort: np.ndarray) -> list[bytes]:
@@ -151,7 +148,7 @@ def write_robot(folder: Path, type_: str, robot: int) -> list[dict[str, object]]
     arm, rows = Arm(type_, robot), []
     name = robot_name(type_, robot)
     for session in range(SESSIONS):
-        time, q, effort, temperature = arm.record(session)
+        time, q, effort = arm.record(session)
         when = START + session * MONTH + timedelta(hours=robot)
         stamps = round(when.timestamp()) * 10**9 + np.round(time * 1e9).astype(np.int64)
         with BagWriter(folder / name, f'session_{session}', flush_period=60.0) as writer:
@@ -162,7 +159,7 @@ def write_robot(folder: Path, type_: str, robot: int) -> list[dict[str, object]]
         if (type_, robot, session) in BROKEN:
             break_file(writer.path, BROKEN.index((type_, robot, session)))
         row = {'source': f'{name}/{writer.path.name}', 'robot': name, 'type': type_}
-        rows.append({**row, 'time': when.isoformat(), 'temperature': f'{temperature:.1f}'})
+        rows.append({**row, 'time': when.isoformat()})
     return rows
 
 

@@ -6,10 +6,9 @@ import dataclasses
 import numpy as np
 
 from robotid_ros.core.model import Robot
-from robotid_ros.plant.controller_types import ControllerSettings, GoalTolerances
+from robotid_ros.plant.drives import Sensors
 from robotid_ros.plant.physics import Physics
-from robotid_ros.plant.sensors import Sensors
-from robotid_ros.plant.trajectory import Goal, Point
+from robotid_ros.plant.trajectory import ControllerSettings, Goal, GoalTolerances, Point
 from robotid_ros.plant.trajectory_controller import TrajectoryController
 from robotid_ros.simulation_settings import SimulationSettings
 

@@ -6,7 +6,7 @@ Measure the report: size, CPU time to write, time to open in a browser, and what
 FOLDER holds what `robotid identify` wrote. Without one, results are made up: two joints, six
 joints with 45,000 rows by two methods, seven joints with an hour at 1 kHz; and a simulated UR10 is
 identified. A browser is used where Chromium and playwright are installed: `report_reader.py`
-zooms, sorts, prints and runs axe-core.
+zooms, prints and runs axe-core.
 """
 
 import argparse
@@ -23,7 +23,6 @@ from measure import measure
 import numpy as np
 from report_reader import open_browser, opened, shortcomings
 
-from robotid_ros.core.replay.convergence_history import SimulatedPositions
 from robotid_ros.files.report.page import save_page
 from robotid_ros.files.results import Comparison, Entry, Residual, Results, Torques
 from robotid_ros.files.results_file import read_results
@@ -79,14 +78,9 @@ def made_up(joints: int, rows: int) -> Results:
 
 def by_both(results: Results) -> Results:
     """Add what a second method, which simulates, leaves besides."""
-    data = results.torques['identification']
-    assert data.position is not None
-    moved = SimulatedPositions(data.joints, data.time, 1.01 * data.position, data.position, None)
     history = tuple({'iteration': float(k), 'torque_error': 0.5**k} for k in range(5))
     other = Comparison('didim', results.base[1:], results.identification)
-    return dataclasses.replace(
-        results, compared=other, history=history, simulated={'didim': moved}
-    )
+    return dataclasses.replace(results, compared=other, history=history)
 
 
 def cases(folders: list[str]) -> Iterator[tuple[str, Results]]:

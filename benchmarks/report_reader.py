@@ -14,7 +14,6 @@ from browser_pages import drag_over_first_effort, find_browser, launch, opened, 
 PHONE = 390
 COLOR = 'plots.roots()[0].below[0].major_label_text_color'
 TIME = "(() => { const t = plots.get_model_by_name('time'); return [t.start, t.end]; })()"
-VALUES = 'all => all.map((cell) => Number(cell.dataset.v))'
 
 
 def open_browser() -> Any | None:
@@ -34,7 +33,7 @@ def shortcomings(browser: Any, page: Path) -> list[str]:
     """Use a page as a reader would; return what does not work."""
     found = list[str]()
     with opened(browser, page) as (tab, said):
-        found += [*_zoom(tab), *_sort(tab), *_dark_and_print(tab), *said]
+        found += [*_zoom(tab), *_dark_and_print(tab), *said]
     for scheme in ('light', 'dark'):
         with opened(browser, page, PHONE, scheme) as (tab, said):
             if tab.evaluate('document.documentElement.scrollWidth') > PHONE:
@@ -52,16 +51,6 @@ def _zoom(tab: Any) -> Iterator[str]:
         tab.wait_for_function(f'{TIME}[1] < {whole[1]}')
     except NotInTime:
         yield 'dragging does not zoom'
-
-
-def _sort(tab: Any) -> Iterator[str]:
-    """Sort the base parameters by their values."""
-    button = tab.locator('#base thead button', has_text='value')
-    cells = tab.locator('#base table.sortable tbody td:nth-child(2)')
-    button.click()
-    values = cells.evaluate_all(VALUES)
-    if len(values) < 2 or values != sorted(values):
-        yield 'a click on a head does not sort'
 
 
 def _dark_and_print(tab: Any) -> Iterator[str]:

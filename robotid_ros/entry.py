@@ -40,3 +40,13 @@ def _run(module: str, *args: list[str]) -> int:
     # Until `main` sets its own handlers nothing is open that needs a clean end.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return int(import_module(f'.{module}', __package__).main(*args))
+
+
+def limit_blas_threads() -> None:
+    """
+    Let this process and its children use one thread, if NumPy is not imported there yet.
+
+    Sums of several threads differ in the last bit, and an optimiser then finds another trajectory;
+    its matrices are too small to gain from threads.
+    """
+    os.environ |= dict.fromkeys(('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS'), '1')

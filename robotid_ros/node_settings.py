@@ -1,4 +1,4 @@
-"""Settings that only nodes read: how a session runs, is recorded, and what follows from it."""
+"""Settings of nodes, how a session runs, is recorded, and what follows from it; and of fleets."""
 
 from dataclasses import dataclass
 
@@ -240,3 +240,17 @@ class GravityCompensationSettings:
         maximum=3.0,
     )
     payload: CarriedSettings = setting(CarriedSettings, 'the body that the robot carries now')
+
+
+@dataclass(frozen=True)
+class FleetSettings:
+    """How many bags are worked on at once, and with what."""
+
+    RETIRED = ('piece', 'waiting')
+
+    workers: int = setting(
+        0, 'processes on this machine, one thread each; 0: one a core', minimum=0, maximum=1000
+    )
+    memory: float = setting(
+        2.0, 'that a process may take before it is restarted', unit='GB', minimum=0.25
+    )

@@ -62,8 +62,8 @@ class _Session:
             raise RobotIdError(
                 f"a simulation needs MuJoCo ({error}): pip install 'robotid_ros[sim]'"
             ) from error
-        from .plant.controller_types import ControllerSettings
-        from .plant.sensors import Sensors
+        from .plant.drives import Sensors
+        from .plant.trajectory import ControllerSettings
         from .plant.trajectory_controller import TrajectoryController
 
         settings = configuration.simulation
@@ -109,8 +109,7 @@ class _Session:
         return len(self.rows) * self.physics.period
 
     def _run(self, points: Waypoints) -> None:
-        from .plant.controller_types import GoalTolerances
-        from .plant.trajectory import Goal, Point
+        from .plant.trajectory import Goal, GoalTolerances, Point
 
         rows = zip(
             *(points.time, points.q.tolist(), points.dq.tolist(), points.ddq.tolist()), strict=True

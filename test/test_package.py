@@ -23,7 +23,7 @@ ROS = re.compile(
 
 # From the bottom to the top: a module imports from its own layer and from those below it.
 LAYERS = (
-    *('exceptions', 'threads', 'settings'),
+    *('exceptions', 'settings'),
     *('core.findings', 'core.finding_codes'),
     *('core.arrays', 'core.model'),
     *('core.excitation.settings', 'core.excitation.trajectory', 'core.excitation'),
@@ -32,7 +32,6 @@ LAYERS = (
     'core.payload',
     *('core.verification', 'core.monitoring', 'core.setup'),
     *('simulation_settings', 'plant', 'node_settings'),
-    'fleet.settings',
     *(
         'files.atomic',
         'files.bounded',
@@ -42,7 +41,6 @@ LAYERS = (
         'files.verification',
         'files.results',
         'files.verdict_text',
-        'files.comparison',
     ),
     *('files.robot_description', 'files.formats'),
     'files.trajectory_file',
@@ -53,7 +51,6 @@ LAYERS = (
     *(
         'files.collect_results',
         'files.servo_results',
-        'files.payload_input',
     ),
     *('fleet.session', 'fleet.store'),
     *('fleet.pooling', 'fleet.run', 'fleet'),

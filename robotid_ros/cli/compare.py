@@ -43,8 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Compute the differences, write the page."""
-    from ..files.comparison import differences
-    from ..files.results import of_other_method, total_residual, verdict_of
+    from ..files.results import differences, of_other_method, total_residual, verdict_of
     from ..files.results_file import read_results, results_folder
     from ..files.verdict_text import unusable_note, verdict_data
     from .results_text import print_differences

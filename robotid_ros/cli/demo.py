@@ -22,7 +22,7 @@ from .terminal import format_number, print_paragraph, print_table, print_written
 
 if TYPE_CHECKING:
     from ..files.results import Results
-    from ..nodes.demo.at_work import AtWork
+    from ..nodes.demo.demo import AtWork
 
 # Longest session [s]: several times what one takes on a machine with other work.
 TIME_LIMIT = 900.0

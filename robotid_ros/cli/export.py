@@ -1,9 +1,9 @@
 """
 Write what was identified for other programs.
 
-Write an identified robot for simulators and controllers (mjcf, sdf, urdf, srdf, isaaclab), how
+Write an identified robot for simulators and controllers (mjcf, sdf, urdf, isaaclab), how
 far it may be off (ranges), a controller of ros2_control for it (a package in C++), or its
-parameters as a table (csv, mat, npz). In mjcf, sdf, urdf and the controller viscous and Coulomb
+parameters as a table (csv). In mjcf, sdf, urdf and the controller viscous and Coulomb
 friction stand for other laws, with their residual at the recorded speeds. What a format cannot
 hold is said here, and in the file.
 

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run_parser.add_argument(
         'sources', nargs='*', metavar='SOURCE', help=f'{LOG}; folders of them, patterns'
     )
-    text = 'CSV: source, robot, type, time, tags, temperature of recordings'
+    text = 'CSV: source, robot, type, time, tags of recordings'
     option(run_parser, '--manifest FILE', text)
     text = 'of a type of robots; may be repeated. The first one says `fleet`'
     option(run_parser, '-c, --config [TYPE=]FILE', text, action='append', required=True)

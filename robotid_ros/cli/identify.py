@@ -21,10 +21,22 @@ import argparse
 import dataclasses
 from functools import partial
 from pathlib import Path
+from typing import Any, TYPE_CHECKING
 
-from ..exceptions import UnknownNameError
-from . import servo_identification, shared_options as shared
-from .terminal import ProgressBar
+from ..exceptions import ConfigurationError, UnknownNameError
+from . import shared_options as shared
+from .terminal import (
+    format_measured,
+    format_number,
+    format_percent,
+    print_findings,
+    print_paragraph,
+    print_table,
+)
+
+if TYPE_CHECKING:
+    from ..core.replay.commanded import Commanded, KnownMass, ServoParameter
+    from ..files.identification_input import Input
 
 # Labels of the steps with the share of the time that each takes, of 8 s of a six-axis arm at
 # 5 kHz; along a simulation the estimation takes nearly all.
@@ -39,6 +51,13 @@ STEPS = (
     ('writing the results', 2.0),
 )
 SIMULATING = 60.0
+# The method that finds servos from commanded and measured positions, and its steps.
+COMMANDS = 'commands'
+SERVO_STEPS = (
+    ('reading', 2.0), ('reading commands', 1.0), ('simulating the servos', SIMULATING),
+    ('judging what is determined', 1.0), ('writing the results', 1.0),
+)  # fmt: skip
+KNOWN_MASS = 'KG@LINK[:X,Y,Z]'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,24 +82,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.option(parser, '--validation-part START:STOP', text, type=shared.parse_part)
     shared.option(parser, '--validation BAG', 'validate on another recording')
     shared.add_log_options(parser)
-    servo_identification.add_arguments(parser)
+    group = parser.add_argument_group('--method commands')
+    text = (
+        'that the last of several logs carries, at X,Y,Z [m] in the frame of a link: it fixes the '
+        'scale of all torques'
+    )
+    shared.option(group, f'--known-mass {KNOWN_MASS}', text, type=parse_known_mass)
+    text = 'a scale of each body, near 1 as identification.prior_spread says'
+    shared.option(group, '--free-bodies', text)
+    shared.add_calibration_option(group)
     shared.add_all_option(parser)
 
 
 def run(args: argparse.Namespace) -> shared.Outcome:
     """Identify and write the files."""
-    if args.method == servo_identification.COMMANDS:
-        return servo_identification.run(args)
-    servo_identification.refuse_options(args)
-    progress: ProgressBar = args.progress
+    commanded, progress = args.method == COMMANDS, args.progress
+    if not commanded and (args.known_mass or args.free_bodies or args.calibration):
+        raise ConfigurationError(
+            '--known-mass, --free-bodies and --calibration are options of --method commands: add '
+            'it, or leave them out'
+        )
+    if commanded and (args.validation or args.validation_part):
+        raise ConfigurationError(
+            'an identification from commands is not validated on torques: leave out --validation '
+            'and --validation-part'
+        )
+    if commanded:
+        progress.plan(SERVO_STEPS)
     progress.step('reading')
     from ..files.identification_input import open_input, split_all
-    from ..files.results_file import RESULT_FILES
+    from ..files.results_file import RESULT_FILES, SERVO_FILES
 
     folder = Path(args.output or shared.default_output(args.bag[0], 'identified'))
-    shared.expect_new([folder / name for name in RESULT_FILES], args.force)
-    options, urdf, share = shared.read_options(args), shared.description(args), progress.share
+    files = SERVO_FILES if commanded else RESULT_FILES
+    shared.expect_new([folder / name for name in files], args.force)
+    options = shared.read_command_options(args) if commanded else shared.read_options(args)
+    urdf, share = shared.description(args), progress.share
     session = open_input(args.bag, args.config, urdf, options=options, progress=share)
+    if commanded:
+        return _identify_servos(args, session, folder)
     validation = args.validation_part
     fitted, other = split_all(session.recordings, shared.selected_part(args), validation)
     if args.validation:
@@ -92,7 +132,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     settings = session.configuration.identification
     if args.method is not None:
         if args.method not in METHODS:
-            known = (*METHODS, servo_identification.COMMANDS)
+            known = (*METHODS, COMMANDS)
             raise UnknownNameError('method', args.method, known)
         settings = dataclasses.replace(settings, method=args.method)
     progress.plan(steps(settings.method))
@@ -102,9 +142,9 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     from .results_text import print_results, results_data
 
     results = save(found, fitted, folder, session.settings, args.command_line)
-    files = sorted(file.name for file in folder.iterdir())
-    data = {**results_data(results), 'folder': folder, 'files': files}
-    show = partial(print_results, results, folder, files, every=args.all)
+    written = sorted(file.name for file in folder.iterdir())
+    data = {**results_data(results), 'folder': folder, 'files': written}
+    show = partial(print_results, results, folder, written, every=args.all)
     return shared.judged(data, show, results)
 
 
@@ -117,3 +157,70 @@ def steps(method: str) -> list[tuple[str, float]]:
         (label, SIMULATING if simulated and label == 'estimating' else t) for label, t in STEPS
     ]
     return [*STEPS[:-1], *plan[1:]] if method == 'both' else plan
+
+
+def parse_known_mass(text: str) -> 'KnownMass':
+    """Read '0.2@gripper:0,0,0.05'."""
+    from ..core.replay.commanded import KnownMass
+
+    mass, _, rest = text.partition('@')
+    link, _, place = rest.partition(':')
+    try:
+        x, y, z = map(float, (place or '0,0,0').split(','))
+        found = KnownMass(shared.above_zero(mass), link, (x, y, z))
+    except (ValueError, argparse.ArgumentTypeError):
+        link = ''
+    if not link:
+        raise argparse.ArgumentTypeError(f"'{text}' is no mass on a link: write {KNOWN_MASS}")
+    return found
+
+
+def _identify_servos(args: argparse.Namespace, given: 'Input', folder: Path) -> shared.Outcome:
+    """Identify servos and write the files."""
+    from ..core.findings import in_order
+    from ..core.replay.commanded import identify_commanded
+    from ..files.identification_input import split
+    from ..files.results_file import SERVO_FILES
+    from ..files.servo_results import save_servos
+
+    part = shared.selected_part(args)
+    recordings = [shared.in_memory(split(each, part)[0]) for each in given.recordings]
+    found = identify_commanded(
+        recordings,
+        given.robot,
+        prior_spread=given.configuration.identification.prior_spread,
+        free_bodies=args.free_bodies,
+        known_mass=args.known_mass,
+        progress=args.progress.step,
+    )
+    args.progress.step('writing the results')
+    notes = (*given.robot.warnings, *(note for each in recordings for note in each.notes))
+    data = save_servos(found, recordings, folder, notes, args.command_line)
+    every = in_order((*found.findings, *notes))
+    files = ', '.join(SERVO_FILES)
+    return shared.Outcome(
+        {**data, 'findings': every, 'folder': folder, 'files': list(SERVO_FILES)},
+        lambda: _show(found, every, f'{folder}: {files}', args.all),
+    )
+
+
+def _show(found: 'Commanded', findings: Any, written: str, every: bool) -> None:
+    print_paragraph(f'{found.robot.name}: {len(found.robot.joints)} joints, from commands')
+    rows = [[p.joint or 'all', p.symbol, *_cells(p)] for p in found.parameters]
+    print_table(('joint', 'parameter', 'value', '± σ', 'unit', '/ stiffness', '± σ'), rows)
+    errors = zip(found.robot.joints, found.residual, found.tracking, strict=True)
+    print_table(
+        ('joint', 'left of positions', 'of the tracking error'),
+        [
+            (joint, format_number(rest, 3), format_percent(rest / tracking))
+            for joint, rest, tracking in errors
+        ],
+    )
+    print_findings(findings, every=every)
+    print_paragraph(written, 'written')
+
+
+def _cells(p: 'ServoParameter') -> tuple[str, ...]:
+    value = ('—', '—') if p.value is None else format_measured(p.value, p.sigma or 0.0)
+    ratio = ('', '') if p.ratio is None else format_measured(p.ratio, p.ratio_sigma or 0.0)
+    return (*value, p.unit, *ratio)

@@ -11,7 +11,7 @@ address that is printed can open it. The button that stops is no emergency stop.
 import argparse
 
 from .demo import expect_ros
-from .shared_options import Outcome
+from .shared_options import option, Outcome
 
 STEPS = 0  # it runs until it is ended: there is no progress to show
 
@@ -19,11 +19,9 @@ STEPS = 0  # it runs until it is ended: there is no progress to show
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument('config', help="the robot's configuration")
-    parser.add_argument('--port', type=int, help='that the page listens to; 0: any free one')
-    parser.add_argument(
-        '--allow', action='store_true', help='other machines, too: see docs/security.md'
-    )
-    parser.add_argument('--namespace', metavar='NS', default='/', help='of the robot, as /arm1')
+    option(parser, '--port N', 'that the page listens to; 0: any free one', type=int)
+    option(parser, '--allow', 'other machines, too: see docs/security.md')
+    option(parser, '--namespace NS', 'of the robot, as /arm1', default='/')
 
 
 def run(args: argparse.Namespace) -> Outcome:

@@ -19,8 +19,8 @@ from typing import Any, NoReturn
 import warnings
 
 from .. import __version__
+from ..entry import limit_blas_threads
 from ..exceptions import RobotIdError, use_one_of
-from ..threads import limit_blas_threads
 from .shared_options import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_USAGE
 from .terminal import print_error, print_json, ProgressBar
 

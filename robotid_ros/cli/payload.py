@@ -78,8 +78,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     from ..core.payload import payload_from_recordings
     from ..core.payload.payload import stands_out
     from ..files.export.makers import determined, maker_lines
-    from ..files.export.payload import write_payload
-    from ..files.payload_input import open_payload
+    from ..files.export.payload import open_payload, write_payload
 
     output = Path(args.output or shared.default_output(args.loaded, 'payload.yaml'))
     shared.expect_new([output], args.force)

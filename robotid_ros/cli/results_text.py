@@ -5,8 +5,14 @@ import math
 from pathlib import Path
 from typing import Any
 
-from ..files.comparison import differences
-from ..files.results import Entry, prediction_text, Results, total_residual, verdict_of
+from ..files.results import (
+    differences,
+    Entry,
+    prediction_text,
+    Results,
+    total_residual,
+    verdict_of,
+)
 from ..files.verdict_text import next_step, sentences, verdict_data
 from .terminal import (
     format_measured,

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import shared_options as shared
-from .servo_identification import add_calibration_option, read_command_options
 from .terminal import format_number, print_paragraph, print_table, print_written
 
 if TYPE_CHECKING:
@@ -36,32 +35,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument('bag', help=shared.LOG)
     parser.add_argument('results', help='parameters.yaml, or the folder that holds it')
-    parser.add_argument(
-        '--by',
-        choices=DRIVERS,
-        default='auto',
-        help='what drives the robot; auto: the controller where the log holds it',
-    )
-    parser.add_argument(
-        '--draws',
-        type=int,
-        default=30,
-        metavar='N',
-        help='possible robots; 0: none; default: %(default)s',
-    )
-    parser.add_argument(
-        '--bound',
-        type=shared.above_zero,
-        default=5.0,
-        metavar='PERCENT',
-        help='how long errors stay below this share of the travel; default: %(default)g',
-    )
+    text = 'what drives the robot; auto: the controller where the log holds it'
+    shared.option(parser, '--by', text, choices=DRIVERS, default='auto')
+    text = 'possible robots; 0: none; default: %(default)s'
+    shared.option(parser, '--draws N', text, type=int, default=30)
+    text = 'how long errors stay below this share of the travel; default: %(default)g'
+    shared.option(parser, '--bound PERCENT', text, type=shared.above_zero, default=5.0)
     shared.add_output_option(
         parser, 'default: rollout_<BAG>.html beside the results', replaces='an existing page'
     )
     shared.add_part_options(parser)
     shared.add_log_options(parser)
-    add_calibration_option(parser)
+    shared.add_calibration_option(parser)
 
 
 def run(args: argparse.Namespace) -> shared.Outcome:
@@ -78,7 +63,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     draws, bound, share = max(args.draws, 0), 0.01 * args.bound, args.progress.share
     model = read_servos(args.results) or read_identified_model(args.results)
     settings = from_mapping(model.results.settings).identification
-    options = read_command_options(args) if model.estimate else None
+    options = shared.read_command_options(args) if model.estimate else None
     part = _part(args, model.robot, options)
     log = part if options else without_delay(part, model.results, settings.signals.stamps)
     assert isinstance(log, Recording)

@@ -123,6 +123,23 @@ def read_options(args: argparse.Namespace) -> 'ReadOptions':
     )
 
 
+def add_calibration_option(parser: argparse._ActionsContainer) -> None:
+    """Add `--calibration`."""
+    option(parser, '--calibration FILE', 'of LeRobot, where positions are normalised')
+
+
+def read_command_options(args: argparse.Namespace) -> 'ReadOptions':
+    """Return what the user says of a log of commands."""
+    options = dataclasses.replace(read_options(args), commands=True)
+    if not args.calibration:
+        return options
+    from ..files.formats.table import read_calibration
+    from ..files.formats.units import canonical
+
+    degrees = canonical(dict(options.units).get('position', '')) == 'deg'
+    return dataclasses.replace(options, calibration=read_calibration(args.calibration, degrees))
+
+
 def open_log_of(
     args: argparse.Namespace, source: str, robot: 'Robot', options: 'ReadOptions | None' = None
 ) -> 'AnyRecording':

@@ -18,7 +18,7 @@ from . import shared_options as shared
 from .terminal import print_findings, print_paragraph, print_written
 
 if TYPE_CHECKING:
-    from ..files.comparison import CheckedParameters
+    from ..files.results import CheckedParameters
 
 # Steps with the share of the time that each takes.
 STEPS = (('reading', 2.0), ('predicting', 2.0), ('writing the page', 2.0))

@@ -9,7 +9,7 @@ import dataclasses
 from datetime import datetime, timezone
 import math
 from pathlib import Path
-from typing import Any, cast, Never
+from typing import Any, cast
 
 import numpy as np
 import pinocchio
@@ -30,25 +30,33 @@ from ..core.pipeline.validation import validate
 from ..core.regression.delays import remove_delay
 from ..core.regression.estimate import Estimate
 from ..core.regression.goodness_of_fit import Validation
-from ..core.replay.convergence_history import History, SimulatedPositions
+from ..core.replay.convergence_history import History
 from ..core.signals.recording import Recording
 from ..core.verdict import conclude, JointError, judge
 from ..exceptions import UnknownNameError
 from .atomic import write_text
-from .comparison import BASE, CheckedParameters, PRIOR, STANDARD
 from .export.identified_model import model_settings
 from .export.identified_urdf import identified_urdf
 from .identification_input import AnyRecording, Input
 from .provenance import hash_of_recording, versions
 from .report.page import write_report_if_possible
-from .results import Comparison, Entry, Quality, Residual, Results, Torques, URDF, verdict_of
+from .results import (
+    BASE,
+    CheckedParameters,
+    Comparison,
+    Entry,
+    PRIOR,
+    Residual,
+    Results,
+    STANDARD,
+    Torques,
+    URDF,
+    verdict_of,
+)
 from .results_file import REPORT, write_results
 
 # Decimals of correlations: with fewer, what the data tell best would be lost.
 DECIMALS = 9
-# Rows of a simulated motion that are kept: they are for the eye.
-MOST_ROWS = 10_000
-_SERIES = dataclasses.fields(SimulatedPositions)[1:]
 
 
 def collect_results(
@@ -87,7 +95,6 @@ def collect_results(
         model=model_settings(robot),
         quality=quality(found),
         frames=frames(found),
-        simulated=simulated(found),
         plain_friction=found.plain_friction,
         verdict=verdict,
     )
@@ -274,11 +281,11 @@ def _data(recording: AnyRecording | LogSet, found: Identification) -> dict[str, 
     return {**recording_facts(recording), **fit}
 
 
-def quality(found: Identification) -> Quality | Mapping[str, Never]:
+def quality(found: Identification) -> dict[str, Any]:
     """Gather what is known of the data and of what they tell."""
     data, robot = found.quality, found.robot
     if data is None:
-        return dict[str, Never]()
+        return {}
     of_data, of_limits = ('lowest', 'highest', 'fastest', 'noise', 'delay'), robot.limits
     lines = {name: getattr(data, name) for name in of_data}
     lines |= {name: getattr(of_limits, name) for name in ('lower', 'upper', 'velocity')}
@@ -290,7 +297,7 @@ def quality(found: Identification) -> Quality | Mapping[str, Never]:
     names = ('rate', 'jitter', 'gaps', 'longest_gap', 'cutoff', 'decimation', 'whole')
     figures = {name: getattr(data, name) for name in names} | {'joints': joints}
     figures['singular_values'] = data.singular_values.tolist()
-    return cast(Quality, figures | {'correlation': correlation(found.estimate)})
+    return figures | {'correlation': correlation(found.estimate)}
 
 
 def correlation(estimate: Estimate) -> list[list[float]]:
@@ -313,17 +320,6 @@ def frames(found: Identification) -> dict[str, Any]:
         rows = np.column_stack([pose.oMi[k + 1].rotation, pose.oMi[k + 1].translation])
         placed[robot.links[j]] = np.round(rows, 6).tolist()
     return {link: placed[link] for link in robot.links}
-
-
-def simulated(found: Identification) -> Mapping[str, SimulatedPositions]:
-    """Return the positions of the last simulation of a closed-loop method."""
-    history = found.history
-    if history is None or history.motion is None:
-        return {}
-    every = max(1, -(-len(history.motion.time) // MOST_ROWS))
-    series = ((f.name, getattr(history.motion, f.name)) for f in _SERIES)
-    thinned = {name: values[::every] for name, values in series if values is not None}
-    return {(found.compared or found).method: dataclasses.replace(history.motion, **thinned)}
 
 
 def recording_facts(recording: AnyRecording) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from urllib.parse import unquote
 
 from ..core.model import RobotSettings
 from ..exceptions import ConfigurationError, FileError, shortened
-from ..fleet.settings import FleetSettings
 from ..node_settings import (
     ExcitationNodeSettings,
     FeedForwardSettings,
+    FleetSettings,
     ForceTorqueSettings,
     GravityCompensationSettings,
     IdentificationNodeSettings,

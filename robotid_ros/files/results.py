@@ -1,10 +1,10 @@
-"""What an identification leaves, as plain values: of a file, a page or a message."""
+"""What an identification leaves, as plain values, alone and beside others."""
 
 from collections.abc import Mapping, Sequence
 import dataclasses
 from dataclasses import dataclass, field
 import math
-from typing import Any, Never, TypedDict
+from typing import Any
 
 import numpy as np
 
@@ -12,46 +12,11 @@ from ..core.excitation.problem import Known
 from ..core.findings import Finding
 from ..core.model.settings import RobotSettings
 from ..core.parameters.plain_friction import PlainFriction
-from ..core.replay.convergence_history import SimulatedPositions
 from ..core.verdict import conclude, JointError, Verdict
 from ..exceptions import ConfigurationError
 from .verification import Verification
 
 URDF = 'identified.urdf'
-
-
-class JointQuality(TypedDict):
-    """How one joint moved [unit], its limits, and rows by what became of them."""
-
-    unit: str
-    lowest: float
-    highest: float
-    fastest: float
-    lower: float
-    upper: float
-    velocity: float
-    noise: float
-    delay: float
-    rows_total: int
-    rows_used: int
-    rows_standstill: int
-    rows_beside: int
-    rows_bridged: int
-
-
-class Quality(TypedDict):
-    """What is known of the data, [Hz] and [s]."""
-
-    rate: float
-    jitter: float
-    gaps: int
-    longest_gap: float
-    cutoff: float
-    decimation: int
-    whole: bool
-    joints: Mapping[str, JointQuality]
-    singular_values: Sequence[float]
-    correlation: Sequence[Sequence[float]]
 
 
 @dataclass(frozen=True)
@@ -206,7 +171,6 @@ class Results:
         correlation of the base parameters (lower triangle); empty where it is not known
     frames : {link: its frame in the root's [m], three rows of four} with the arm in the middle of
         its motion
-    simulated : {method: positions of the last simulation}
     plain_friction : {joint or coupling: what stands for its friction where a format has no other
         law}; empty in files of earlier versions
     verdict : what it can be used for; None in files of earlier versions, see `verdict_of`
@@ -234,9 +198,8 @@ class Results:
     selection: Mapping[str, Any] = field(default_factory=dict)
     verification: Verification | None = None
     model: Mapping[str, Any] = field(default_factory=dict)
-    quality: Quality | Mapping[str, Never] = field(default_factory=dict)
+    quality: Mapping[str, Any] = field(default_factory=dict)
     frames: Mapping[str, Sequence[Sequence[float]]] = field(default_factory=dict)
-    simulated: Mapping[str, SimulatedPositions] = field(default_factory=dict)
     plain_friction: Mapping[str, PlainFriction] = field(default_factory=dict)
     verdict: Verdict | None = None
 
@@ -359,3 +322,91 @@ def chosen_settings(settings: RobotSettings, results: Results) -> RobotSettings:
         friction_constants=chosen['friction_constants'],
         effort_kind=chosen['effort_kind'],
     )
+
+
+# The sets of parameters that predict the same recording.
+BASE, STANDARD, PRIOR = 'base', 'standard', 'prior'
+# Residuals that differ by less are the same [share of the effort].
+SAME = 2e-4
+
+
+@dataclass(frozen=True)
+class CheckedParameters:
+    """
+    What identified parameters predict of a recording.
+
+    Attributes
+    ----------
+    identified : the result they are of
+    checked : the same with residuals, torques, data and findings of this recording alone
+    sets : residuals by set of parameters: `BASE`, `STANDARD`, `PRIOR`
+
+    """
+
+    identified: Results
+    checked: Results
+    sets: Mapping[str, tuple[Residual, ...]]
+
+    def explanation(self) -> list[str]:
+        """Say why these residuals differ from those of the validation in the identification."""
+        before = {row.joint: row for row in self.identified.validation}
+        if not before:
+            return ['The identification had no validation to compare with.']
+        pairs = [
+            (row, before[row.joint]) for row in self.checked.validation if row.joint in before
+        ]
+        apart = [f'{row.joint} {100 * old.relative:.2f} → {100 * row.relative:.2f} %'
+                 for row, old in pairs if abs(row.relative - old.relative) > SAME]  # fmt: skip
+        if not apart:
+            return ['The residuals are those of the validation in the identification.']
+        return [f'Different from the validation in the identification: {", ".join(apart)}.']
+
+
+# Difference of two results over its σ from which it is none of noise.
+LARGE = 3.0
+
+
+@dataclass(frozen=True)
+class Difference:
+    """
+    One parameter in two results; second minus first.
+
+    Attributes
+    ----------
+    name, unit : of the parameter
+    first, first_sigma, second, second_sigma : values [unit]
+    difference : [unit]
+    normalised : over its σ, of independent estimates; None where there is no σ
+
+    """
+
+    name: str
+    unit: str
+    first: float
+    first_sigma: float
+    second: float
+    second_sigma: float
+    difference: float
+    normalised: float | None
+
+    @property
+    def large(self) -> bool:
+        """Whether it is more than noise explains."""
+        return self.normalised is not None and abs(self.normalised) > LARGE
+
+
+def differences(first: Sequence[Entry], second: Sequence[Entry]) -> list[Difference]:
+    """
+    Compare the parameters that both have.
+
+    Base parameters count as the same where they are the same combination of standard parameters:
+    other friction or other joints leave other ones.
+    """
+    others, found = {(entry.name, entry.combination): entry for entry in second}, []
+    for a in first:
+        if b := others.get((a.name, a.combination)):
+            sigma, change = math.hypot(a.sigma, b.sigma), b.value - a.value
+            normalised = change / sigma if sigma and math.isfinite(sigma) else None
+            values = (a.value, a.sigma, b.value, b.sigma, change, normalised)
+            found.append(Difference(a.name, a.unit, *values))
+    return found

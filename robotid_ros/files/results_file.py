@@ -7,9 +7,8 @@ from typing import Any
 
 from ..core.finding_codes import as_data, from_data
 from ..core.findings import Finding, Severity
-from ..core.replay.convergence_history import SimulatedPositions
 from ..exceptions import FileError
-from .atomic import file_errors, read_text, write_text
+from .atomic import read_text, write_text
 from .bounded import damage_errors, read_series, write_series
 from .results import Results, Torques, URDF
 from .verification import read_verification, VERIFICATION
@@ -17,29 +16,25 @@ from .yaml import dump_yaml, from_plain, parse_yaml, to_plain
 
 PARAMETERS = 'parameters.yaml'
 TORQUES = 'torques.npz'
-SIMULATED = 'simulated.npz'
 REPORT = 'report.html'
 # What an identification writes.
 RESULT_FILES = (PARAMETERS, TORQUES, URDF, REPORT)
 FORMAT, SERVO_FORMAT = 1, 'servos-1'
+# What an identification of servos from commands writes.
+MODEL, DESCRIPTION = 'identified.xml', 'description.urdf'
+SERVO_FILES = (PARAMETERS, MODEL, DESCRIPTION)
 
 
 def write_results(results: Results, folder: str | Path) -> Path:
     """
-    Write `parameters.yaml`, `torques.npz` and, of a closed-loop method, `simulated.npz`.
+    Write `parameters.yaml` and `torques.npz`.
 
     Every number reads back bit for bit. Returns the path of `parameters.yaml`; raises FileError
     where the folder cannot be written.
     """
     plain = {f.name: to_plain(getattr(results, f.name)) for f in dataclasses.fields(results)}
     plain['findings'] = [to_plain(as_data(found)) for found in results.findings]
-    del plain['torques'], plain['verification'], plain['simulated']
-    simulated = Path(folder) / SIMULATED
-    if results.simulated:
-        write_series(simulated, results.simulated)
-    else:
-        with file_errors(simulated):
-            simulated.unlink(missing_ok=True)  # of another identification
+    del plain['torques'], plain['verification']
     if results.torques:
         write_series(Path(folder) / TORQUES, results.torques)
     return write_text(Path(folder) / PARAMETERS, dump_yaml({'format': FORMAT, **plain}))
@@ -77,9 +72,6 @@ def read_results(path: str | Path) -> Results:
         values = {k: content[k] for k in names if k in content or k == 'history'}
         values['findings'] = tuple(_findings(content))
         values['torques'] = read_series(path.with_name(TORQUES), Torques, 'identify again')
-        values['simulated'] = read_series(
-            path.with_name(SIMULATED), SimulatedPositions, 'identify again'
-        )
         found = read_verification(path.with_name(VERIFICATION))
         # Of other parameters that were in this folder before, it says nothing.
         fits = found is not None and found.results == values['created']

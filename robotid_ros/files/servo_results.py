@@ -15,15 +15,12 @@ from ..exceptions import FileError
 from .atomic import read_text, write_text
 from .export.identified_model import IdentifiedModel, ServoEstimate
 from .export.mjcf import mjcf
-from .export.servos import servo_model
+from .export.ranges import servo_model
 from .identification_input import AnyRecording
 from .provenance import hash_of_recording, versions
-from .results_file import PARAMETERS, results_folder, SERVO_FORMAT
+from .results_file import DESCRIPTION, MODEL, PARAMETERS, results_folder, SERVO_FORMAT
 from .robot_description import read_description
 from .yaml import dump_yaml, parse_yaml, to_plain
-
-MODEL, DESCRIPTION = 'identified.xml', 'description.urdf'
-SERVO_FILES = (PARAMETERS, MODEL, DESCRIPTION)
 
 
 def save_servos(

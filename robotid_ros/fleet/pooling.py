@@ -28,7 +28,7 @@ ROBOT, TYPE = 'robot', 'type'
 # Batches of a pool, from whose scores σ follow; factors that are merged at once.
 MOST_BATCHES, AT_ONCE = 512, 32
 SESSION_COLUMNS = (
-    *('status', 'configuration', 'version', 'time', 'temperature', 'residual', 'parameters'),
+    *('status', 'configuration', 'version', 'time', 'residual', 'parameters'),
     'robot',
 )
 
@@ -155,7 +155,6 @@ class Robots:
     session_sigmas: Array
     owner: npt.NDArray[np.intp]  # (S,) places of their robots
     times: tuple[datetime | None, ...]  # (S,) sorted within each robot
-    temperatures: Array  # (S,) [°C], NaN where unknown
 
     @property
     def inertial(self) -> npt.NDArray[np.bool_]:
@@ -201,7 +200,6 @@ def read_robots(store: Store, type_: str, pooled: Sequence[Row]) -> Robots | Non
         table_of(sessions, 'sigma').reshape(-1, b),
         np.array(owner, dtype=int),
         tuple(session['time'] for session in sessions),
-        np.array([session['temperature'] for session in sessions], dtype=float),
     )
 
 

@@ -20,7 +20,7 @@ from ..files.atomic import write_text
 from ..files.report.drawing import finish, LINES, NEUTRAL, new_plot, Plots
 from ..files.report.page import render
 from ..files.results_file import REPORT
-from .findings import find_all, temperature_slopes
+from .findings import find_all
 from .pooling import factors_of_robots, pool, read_robots, Robots
 from .session import IDENTIFIED, Row
 from .store import Store
@@ -93,14 +93,13 @@ def _type(robots: Robots, own: Sequence[Finding]) -> dict[str, Any]:
 
 
 def _parameters(robots: Robots, accused: set[str]) -> Iterator[tuple[Any, ...]]:
-    """Yield name, unit, mean, σ, spread between and within robots, slope over temperature."""
+    """Yield name, unit, mean, σ, spread between and within robots."""
     kept = [k for k, name in enumerate(robots.names) if name not in accused]
     if len(kept) < 2:
         return
     found = random_effects(robots.values[kept], robots.sigmas[kept])
     columns = (found.mean, found.sigma, found.between, _within(robots, kept))
-    slopes = temperature_slopes(robots)
-    yield from zip(robots.base.names, robots.base.units, *columns, slopes, strict=True)
+    yield from zip(robots.base.names, robots.base.units, *columns, strict=True)
 
 
 def _within(robots: Robots, kept: Sequence[int]) -> np.ndarray:

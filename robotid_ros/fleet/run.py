@@ -15,20 +15,21 @@ import glob
 import hashlib
 import io
 import itertools
-import math
 from pathlib import Path
 from typing import Any
 
 from ..exceptions import ConfigurationError, RecordingError, RobotIdError
 from ..files.atomic import read_text
-from ..files.bags.opening import data_files
+from ..files.bags.storage import data_files
 from ..files.formats.read_options import BAG_SUFFIXES
 from ..files.provenance import hash_of_recording, versions
+from ..node_settings import FleetSettings
 from .session import FleetModel, identify_session, LOST, Row, without_result
-from .settings import FleetSettings
 from .store import FORMAT, SESSIONS, Store
 
-COLUMNS = ('source', 'robot', 'type', 'time', 'tags', 'temperature')
+COLUMNS = ('source', 'robot', 'type', 'time', 'tags')
+# Of manifests of before, which nothing uses.
+RETIRED = 'temperature'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,12 +41,11 @@ class Source:
     type: str = ''  # of the robot; empty: that of the only configuration
     time: str = ''  # when it was recorded, ISO 8601; empty: as its stamps say
     tags: tuple[str, ...] = ()
-    temperature: float | None = None  # [°C]
 
     @property
     def labels(self) -> str:
         """All but the location, as text."""
-        return repr((self.robot, self.type, self.time, self.tags, self.temperature))
+        return repr((self.robot, self.type, self.time, self.tags))
 
 
 def find_sources(places: Sequence[str], manifest: str | None = None) -> list[Source]:
@@ -53,8 +53,8 @@ def find_sources(places: Sequence[str], manifest: str | None = None) -> list[Sou
     Find recordings, each once and sorted; where no manifest names the robot, it is the folder.
 
     Places are bags, folders that hold any at any depth, and patterns; the manifest is a CSV file
-    with the column `source`, a path from its folder, and any of `robot`, `type`, `time`, `tags`
-    (words) and `temperature` [°C].
+    with the column `source`, a path from its folder, and any of `robot`, `type`, `time` and `tags`
+    (words).
     """
     found = {source.location: source for source in _read_manifest(manifest)}
     for place in places:
@@ -97,7 +97,7 @@ def _read_manifest(manifest: str | None) -> Iterator[Source]:
     if manifest is None:
         return
     rows = list(csv.DictReader(io.StringIO(read_text(manifest))))
-    unknown = set().union(*rows) - set(COLUMNS) if rows else set()
+    unknown = set().union(*rows) - {*COLUMNS, RETIRED} if rows else set()
     if not rows or 'source' not in rows[0] or unknown:
         raise ConfigurationError(
             f"'{manifest}' must be a table with the column source, and of {', '.join(COLUMNS[1:])}"
@@ -105,16 +105,13 @@ def _read_manifest(manifest: str | None) -> Iterator[Source]:
         )
     folder = Path(manifest).absolute().parent
     for row in rows:
-        location, temperature = str(folder / row['source']), None
-        given, warm = row.get('time') or '', row.get('temperature')
+        location, given = str(folder / row['source']), row.get('time') or ''
         try:
             time = datetime.fromisoformat(given) if given else None
-            if warm and not math.isfinite(temperature := float(warm)):
-                raise ValueError(f"'{warm}' is no number")
         except ValueError as error:
             raise ConfigurationError(
-                f"'{manifest}' has no time or temperature of {row['source']} ({error}): write "
-                '2026-01-31 or 2026-01-31T08:30:00+00:00, and a number'
+                f"'{manifest}' has no time of {row['source']} ({error}): write 2026-01-31 or "
+                '2026-01-31T08:30:00+00:00'
             ) from error
         if time is not None and time.tzinfo is None:
             time = time.replace(tzinfo=timezone.utc)
@@ -124,12 +121,13 @@ def _read_manifest(manifest: str | None) -> Iterator[Source]:
             row.get('type') or '',
             '' if time is None else time.isoformat(),
             tuple((row.get('tags') or '').replace(',', ' ').split()),
-            temperature,
         )
 
 
 # Longest waits for a scheduler and the first of its workers [s].
 FIRST_WORKER = 120.0
+# Bags handed out per worker at a time, those it works on included.
+WAITING = 3
 # Of Dask on this machine: workers that may have children; and nothing that looks every few
 # milliseconds how the time is spent, which on two cores is a tenth of it.
 LOCAL = {
@@ -209,7 +207,7 @@ class Engine:
         gone = (self._distributed.client.FutureCancelledError, OSError, RuntimeError)
         while True:
             try:
-                room = max(1, sum(self.client.nthreads().values())) * self.settings.waiting
+                room = max(1, sum(self.client.nthreads().values())) * WAITING
                 for job in itertools.islice(jobs, max(0, room - len(waiting))):
                     key = f'{job.function.__name__}-{job.key}'
                     future = self.client.submit(job.function, *job.arguments, key=key)
@@ -341,7 +339,6 @@ class Run:
             'time': datetime.fromisoformat(source.time) if source.time else found['time'],
             'source': source.location,
             'tags': [*source.tags],
-            'temperature': source.temperature,
         }
         self.store.add_session(row, self._model_of(source).type, source.robot)
         if 'factors' not in row:

@@ -31,8 +31,8 @@ from ..files.bags import open_recording
 from ..files.configuration import load, read_urdf
 from ..files.formats.read_options import ReadOptions
 from ..files.identification_input import split
+from ..node_settings import FleetSettings
 from ..settings import parse
-from .settings import FleetSettings
 
 # A row of a table of the store.
 Row = dict[str, Any]

@@ -36,7 +36,7 @@ def schemas() -> Mapping[str, Any]:
     parameter = [('name', text), ('unit', text), ('value', real), ('sigma', real)]
     sessions = {
         **dict.fromkeys(('key', 'source', 'bag', 'configuration', 'version'), text),
-        **{'time': pa.timestamp('us', tz='UTC'), 'tags': words, 'temperature': real},
+        **{'time': pa.timestamp('us', tz='UTC'), 'tags': words},
         **{'status': text, 'reason': text, 'notes': words, 'warnings': words},
         **{'bytes': count, 'samples': count, 'duration': real, 'rate': real},
         **{'residual': real, 'condition': real},

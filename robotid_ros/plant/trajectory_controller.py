@@ -12,19 +12,24 @@ import math
 import threading
 
 from ..simulation_settings import GainSettings, JointConstraintSettings
-from .controller_types import (
+from .trajectory import (
     ControllerSettings,
     ControllerState,
     default_tolerances,
+    Goal,
     goal_tolerances,
     GoalHandle,
     GoalOutcome,
     GoalTolerances,
+    Point,
     rejection_reason,
+    RunningTrajectory,
     sort_to_local_joint_order,
+    state_errors,
+    stopping_points,
     Tolerance,
+    Values,
 )
-from .trajectory import Goal, Point, RunningTrajectory, state_errors, stopping_points, Values
 
 
 def invalid_gains(gains: GainSettings) -> str:

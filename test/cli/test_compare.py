@@ -5,8 +5,7 @@ import re
 
 import pytest
 
-from robotid_ros.files.comparison import differences
-from robotid_ros.files.results import Comparison
+from robotid_ros.files.results import Comparison, differences
 from robotid_ros.files.results_file import read_results, write_results
 
 

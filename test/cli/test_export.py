@@ -42,7 +42,7 @@ def test_every_format_is_written_beside_the_results(run, results, kind):
     notes = [line for line in unwrapped(said).splitlines() if line.startswith('note ')]
     text = data.decode(errors='replace')
     assert all(line.removeprefix('note ') in text for line in notes)
-    if path.suffix in ('.xml', '.sdf', '.urdf', '.srdf'):
+    if path.suffix in ('.xml', '.sdf', '.urdf'):
         assert len(ElementTree.fromstring(data)) > 0
     elif kind == 'moveit':
         manager = yaml.safe_load(text)['moveit_simple_controller_manager']

@@ -43,7 +43,6 @@ def fleet():
             own, np.broadcast_to(sigma / 2, own.shape), np.ones(ROBOTS),
             sessions, np.broadcast_to(sigma, sessions.shape), owner,
             tuple(START + timedelta(days=30 * (k % SESSIONS)) for k in range(len(owner))),
-            rng.uniform(20.0, 30.0, len(owner)),
         )  # fmt: skip
 
     return draw
@@ -74,21 +73,6 @@ def test_a_drift_is_found_with_its_date_and_not_in_others(fleet, seed):
     told = found.values
     assert select([found], DRIFT) and (told['robot'], told['parameter']) == ('r3', 'Fc1')
     assert told['since'] == '2025-04-01' and told['p'] < 0.01
-
-
-def test_friction_that_follows_the_temperature_is_no_drift(fleet):
-    robots = fleet(1)
-    column = robots.base.names.index('Fv1')
-    sessions = robots.sessions.copy()
-    # One robot gets colder as the year goes on.
-    degrees = 25.0 + 0.2 * (robots.temperatures - 25.0)
-    degrees[robots.of(2)] = np.linspace(35.0, 15.0, SESSIONS)
-    sessions[:, column] *= 1.0 - 0.02 * (degrees - 25.0)
-    warm = dataclasses.replace(robots, sessions=sessions, temperatures=degrees)
-    assert not drifts([(warm, set())])
-    unknown = dataclasses.replace(warm, temperatures=np.full(len(degrees), np.nan))
-    found = drifts([(unknown, set())])
-    assert [each.values['robot'] for each in found] == ['r2']
 
 
 def test_a_payload_is_told_by_its_mass_and_an_outlier_by_its_parameter(fleet):

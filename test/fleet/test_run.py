@@ -8,8 +8,8 @@ from small_fleet import CONFIG, write_bag
 from robotid_ros.exceptions import ConfigurationError, FileError, RecordingError
 from robotid_ros.fleet.run import Engine, EngineError, find_sources, Job
 from robotid_ros.fleet.session import FAILED, IDENTIFIED, load_models, LOST
-from robotid_ros.fleet.settings import FleetSettings
 from robotid_ros.fleet.store import Store
+from robotid_ros.node_settings import FleetSettings
 
 from .conftest import InProcess
 
@@ -102,20 +102,19 @@ def test_a_run_that_is_interrupted_goes_on(bags, work, tmp_path, store):
     assert values(tmp_path / 'store') == done
 
 
-def test_a_manifest_names_robots_times_and_temperatures(bags, work, tmp_path):
+def test_a_manifest_names_robots_and_times(bags, work, tmp_path):
     manifest = bags / 'manifest.csv'
     manifest.write_text(
         'source,robot,type,time,tags,temperature\n'
-        'r0/s0,left,arm,2025-02-03,day new,21.5\n'
+        'r0/s0,left,arm,2025-02-03,day new,21.5\n'  # of before: passed over
         'r1/s1,right/7,arm,,,\n'
     )
     run = work(tmp_path / 'store', [], str(manifest), configurations=(f'arm={CONFIG}',))
     rows = {row['robot']: row for row in run.store.current()}
     left, right = rows['left'], rows['right/7']
-    assert (left['time'].isoformat(), left['tags'], left['temperature']) == (
+    assert (left['time'].isoformat(), left['tags']) == (
         '2025-02-03T00:00:00+00:00',
         ['day', 'new'],
-        21.5,
     )
     assert right['time'].year == 2023 and right['type'] == 'arm'
     assert run.store.names('arm') == ['left', 'right/7']
@@ -139,7 +138,10 @@ def test_what_does_not_fit_is_one_sentence(bags, work, tmp_path):
         load_models([str(CONFIG), str(CONFIG)])
 
 
-def test_workers_die_and_their_bags_go_to_others(bags, work, cluster, tmp_path, store):
+def test_workers_die_and_their_bags_go_to_others(
+    bags, work, cluster, tmp_path, store, monkeypatch
+):
+    monkeypatch.setattr('robotid_ros.fleet.run.WAITING', 1)
     cluster.start(workers=2)
     counted = []
 
@@ -152,7 +154,7 @@ def test_workers_die_and_their_bags_go_to_others(bags, work, cluster, tmp_path, 
                     cluster.add_worker()
                 yield done
 
-    with Killing(FleetSettings(waiting=1), cluster.address) as engine:
+    with Killing(FleetSettings(), cluster.address) as engine:
         run = work(tmp_path / 'store', [bags], engine=engine)
     assert run.counts == {IDENTIFIED: 4, FAILED: 1}
     done = {k: v for k, v in values(store.folder).items() if k.startswith('sessions')}
@@ -164,6 +166,7 @@ def test_what_is_done_is_kept_where_the_scheduler_is_gone(
     bags, work, cluster, tmp_path, monkeypatch
 ):
     monkeypatch.setattr('robotid_ros.fleet.run.FIRST_WORKER', 15.0)
+    monkeypatch.setattr('robotid_ros.fleet.run.WAITING', 1)
     cluster.start(workers=1)
 
     class Ending(Engine):
@@ -172,7 +175,7 @@ def test_what_is_done_is_kept_where_the_scheduler_is_gone(
                 yield done
                 cluster.kill_all()
 
-    with Ending(FleetSettings(waiting=1), cluster.address) as engine:
+    with Ending(FleetSettings(), cluster.address) as engine:
         with pytest.raises(EngineError, match='start it and run again, what is done is kept'):
             work(tmp_path / 'store', [bags], engine=engine)
     assert work(tmp_path / 'store', [bags]).counts['kept'] >= 1
@@ -199,7 +202,7 @@ def test_no_more_jobs_are_in_flight_than_workers_need():
             taken.append(k)
             yield Job(str(k), len, ('',))
 
-    with Engine(FleetSettings(workers=1, memory=1.0, waiting=3)) as engine:
+    with Engine(FleetSettings(workers=1, memory=1.0)) as engine:
         for number, _ in enumerate(engine.run(jobs())):
             assert len(taken) <= number + 1 + 3
     assert len(taken) == 20

@@ -7,11 +7,15 @@ import pytest
 
 from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.nodes.simulated_robot.control_loop import ControlLoop, Outputs
-from robotid_ros.plant.controller_types import ControllerSettings, GoalOutcome, GoalTolerances
-from robotid_ros.plant.drive_loops import build_drives_of
+from robotid_ros.plant.drives import build_drives_of, Sensors
 from robotid_ros.plant.physics import Physics
-from robotid_ros.plant.sensors import Sensors
-from robotid_ros.plant.trajectory import Goal, Point
+from robotid_ros.plant.trajectory import (
+    ControllerSettings,
+    Goal,
+    GoalOutcome,
+    GoalTolerances,
+    Point,
+)
 from robotid_ros.plant.trajectory_controller import TrajectoryController
 from robotid_ros.simulation_settings import GainSettings
 

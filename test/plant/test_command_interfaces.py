@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.exceptions import ConfigurationError
-from robotid_ros.plant.controller_types import GoalOutcome
-from robotid_ros.plant.trajectory import Goal
+from robotid_ros.plant.trajectory import Goal, GoalOutcome
 from robotid_ros.simulation_settings import ConstraintSettings, SimulationSettings
 
 from .bench import at, Bench, JOINTS, S

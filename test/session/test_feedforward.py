@@ -24,7 +24,7 @@ from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.export.makers import RELAY
 from robotid_ros.nodes.common.messages import duration_message, values_of
 from robotid_ros.nodes.common.waiting import result_of
-from robotid_ros.nodes.demo.at_work import Client, ROBOT, tool_link, work
+from robotid_ros.nodes.demo.demo import Client, ROBOT, tool_link, work
 from robotid_ros.nodes.identification.payload_setting import restore_payload, set_payload
 
 from .conftest import Session

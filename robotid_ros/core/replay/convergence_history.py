@@ -50,17 +50,6 @@ class Iteration:
 
 
 @dataclasses.dataclass(frozen=True)
-class SimulatedPositions:
-    """Positions (K, n) of the last simulation beside others, at times (K,) [rad or m, s]."""
-
-    joints: tuple[str, ...]
-    time: Array
-    simulated: Array
-    reference: Array
-    measured: Array | None = None
-
-
-@dataclasses.dataclass(frozen=True)
 class History:
     """
     The iterations of an identification.
@@ -73,7 +62,6 @@ class History:
     natural_frequency, damping : (n,) of the simulated loops with the last estimate [rad/s, 1]
     bandwidth : (n,) of the motion, angular [rad/s]
     findings : reasons to doubt the result, with remedies
-    motion : simulated with the result, or None
 
     """
 
@@ -84,7 +72,6 @@ class History:
     damping: Array
     bandwidth: Array
     findings: tuple[Finding, ...] = ()
-    motion: SimulatedPositions | None = None
 
     @property
     def steps(self) -> int:

@@ -28,7 +28,7 @@ from ..regression.estimators import add_instruments, fit
 from ..regression.observation_system import observe, Rows
 from ..signals.recording import Recording
 from ..signals.samples import Samples
-from .convergence_history import History, Iteration, SimulatedPositions
+from .convergence_history import History, Iteration
 from .iteration_step import first_iterate, Iterate, next_iterate
 from .prior_distribution import (
     consistent_fit,
@@ -229,13 +229,6 @@ def _history(
         zeta,
         band,
         tuple(warnings),
-        SimulatedPositions(
-            joints,
-            replay.time,
-            iterates[-1].simulated,
-            replay.desired.q,
-            None if replay.measured is None else replay.measured.q,
-        ),
     )
 
 

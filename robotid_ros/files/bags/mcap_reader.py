@@ -1,11 +1,9 @@
 """
 MCAP files of every state: finished, cut short by a killed recorder or a full disk, damaged.
 
-The format is a sequence of records, each with its length in front. They are walked one after the
-other, chunks are unpacked one at a time, and what is damaged is left out, counted and told; the
-index at the end of a finished file only says where to go on behind a record that is damaged. So
-everything up to the last whole record of a file without index can be read; of an uncompressed
-chunk that was cut, also its first messages.
+The index of a finished file says where its chunks are; those that are damaged are left out,
+counted and told. Without a sound index the records are walked up to the last whole one; of an
+uncompressed chunk that was cut, also its first messages are read.
 
 The libraries stop earlier. Of 100,000 joint states cut at 61 % of the file this reader returns
 61,100; the `StreamReader` of `mcap` 59,100 to 59,700, as it loses the cut chunk, and `rosbags`
@@ -15,7 +13,6 @@ chunk, where `mcap` stops after 31,000.
 
 from __future__ import annotations
 
-import bisect
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 import contextlib
@@ -30,7 +27,7 @@ from zlib import crc32
 from mcap.data_stream import ReadDataStream
 from mcap.exceptions import McapError
 from mcap.opcode import Opcode
-from mcap.records import Channel, Schema
+from mcap.records import Channel, Chunk, ChunkIndex, Schema, Statistics
 import numpy as np
 from rosbags.interfaces import (
     Connection,
@@ -47,7 +44,6 @@ from ..bounded import MAX_CHUNK, unpack, unpack_limit
 MAGIC = b'\x89MCAP0\r\n'
 FRAME = struct.Struct('<BQ')  # opcode, length
 MESSAGE = struct.Struct('<HIQQ')  # channel, sequence, received and published [ns]
-CHUNK = struct.Struct('<QQQII')
 _HEAD = np.dtype([('channel', '<u2'), ('sequence', '<u4'), ('received', '<u8')])
 _FOOTER_SIZE = 37  # footer and magic
 MALFORMED = (ValueError, struct.error, McapError, KeyError)
@@ -104,21 +100,24 @@ class Messages(NamedTuple):
 
 
 @dataclass
-class Chunk:
+class Part:
     """
-    A chunk, or all messages that are in none.
+    A chunk, or successive records that are in none.
 
     Attributes
     ----------
+    position, length : of the content of a chunk, or of the records, in the file
+    loose : whether these are records outside of chunks
     start, stop : times of its first and last message [ns]
-    size : bytes, unpacked
-    counts : messages of each channel, as its index says
+    counts : messages of each channel
 
     """
 
-    start: int
-    stop: int
-    size: int
+    position: int
+    length: int
+    loose: bool = False
+    start: int = 0
+    stop: int = 2**64
     counts: Counter[int] = field(default_factory=Counter)
 
     def may_hold(self, channels: Collection[int], start: int, stop: int) -> bool:
@@ -129,30 +128,16 @@ class Chunk:
         return self.start > self.stop or (self.stop >= start and self.start < stop)
 
 
-def footer(stream: BinaryIO) -> int | None:
-    """Return where the summary starts (0: there is none), None in a file without footer."""
-    size = stream.seek(0, os.SEEK_END)
-    stream.seek(max(0, size - _FOOTER_SIZE))
-    tail = stream.read(_FOOTER_SIZE)
-    if not tail.endswith(MAGIC) or tail[:1] != bytes([Opcode.FOOTER]):
-        return None
-    return int.from_bytes(tail[9:17], 'little')
-
-
-def _unpack_chunk(content: bytes, limit: int, whole: bool) -> bytes:
+def _unpacked(chunk: Chunk, limit: int, whole: bool) -> bytes:
     """Return what is in a chunk; if not `whole`, of an uncompressed one that was cut as well."""
-    _, _, size, crc, name_size = CHUNK.unpack_from(content)
-    start = CHUNK.size + name_size + 8
-    kind, packed = content[CHUNK.size : start - 8].decode(), content[start:]
-    cut = int.from_bytes(content[start - 8 : start], 'little') != len(packed)
-    # Half of a compressed chunk cannot be read.
-    if cut and (kind or whole):
-        raise ValueError('a chunk has another length than it says')
+    size, crc = chunk.uncompressed_size, chunk.uncompressed_crc
     if size > limit:
         raise ValueError(f'a chunk would be {size} bytes unpacked')
-    data = unpack(packed, kind, size)
-    if not cut and (len(data) != size or (crc and crc32(data) != crc)):
-        raise ValueError('a chunk has another checksum')
+    data = unpack(chunk.data, chunk.compression, size)
+    cut = len(data) != size
+    # Half of a compressed chunk cannot be read.
+    if (cut and (whole or chunk.compression)) or (not cut and crc and crc32(data) != crc):
+        raise ValueError('a chunk has another length or checksum')
     return data
 
 
@@ -201,7 +186,6 @@ class McapReader:
     ----------
     connections : topics, with the number of their messages
     channels : {number: channel and its schema}
-    promised : messages that the index of a finished file counts, 0 where there is none
     lost : {position in the file: what is damaged there}
 
     """
@@ -210,45 +194,22 @@ class McapReader:
         self.path = path
         self.channels: dict[int, tuple[Channel, Schema | None]] = {}
         self.connections: list[Connection] = []
-        self.promised = 0
-        self.lost: dict[int, Chunk] = {}
+        self.lost: dict[int, Part] = {}
         self.finished = False
-        self._chunks: dict[int, Chunk] = {}
+        self._parts: list[Part] = []
         self._schemas: dict[int, Schema] = {}
-        self._offsets: list[int] = []
 
     def open(self) -> None:
-        """Walk over the file for its topics; only chunks with unknown ones are unpacked."""
+        """Read the index; without one, walk over the file for its topics and chunks."""
         with open_regular(self.path) as stream, file_errors(self.path):
-            summary = footer(stream)
-            self.finished = summary is not None
-            if summary:
-                self._read_summary(stream, summary)
-            loose = self._chunks[0] = Chunk(0, 2**64, 0)
-            last = None
-            limit = unpack_limit(self.path.stat().st_size)
-            for position, opcode, length in self._records(stream):
-                if opcode == Opcode.CHUNK:
-                    head = stream.read(CHUNK.size)
-                    known = len(head) == CHUNK.size
-                    chunk = Chunk(*CHUNK.unpack(head)[:3]) if known else Chunk(0, 2**64, 0)
-                    self._complete(stream, last)
-                    limit -= chunk.size
-                    last = (position, length) if limit >= 0 else None
-                    if last is None:  # the file would hold too much with it
-                        self.lost[position] = chunk
-                        limit += chunk.size
-                    else:
-                        self._chunks[position] = chunk
-                elif opcode == Opcode.MESSAGE_INDEX and last and length >= 6:
-                    channel = int.from_bytes(stream.read(2), 'little')
-                    self._chunks[last[0]].counts[channel] += (length - 6) // 16
-                elif opcode == Opcode.MESSAGE and length >= MESSAGE.size:
-                    loose.counts[int.from_bytes(stream.read(2), 'little')] += 1
-                elif opcode in (Opcode.SCHEMA, Opcode.CHANNEL):
-                    self._declare(opcode, stream.read(length))
-            self._complete(stream, last, final=not self.finished)
-        counts = sum((chunk.counts for chunk in self._chunks.values()), Counter())
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, size - _FOOTER_SIZE))
+            tail = stream.read(_FOOTER_SIZE)
+            self.finished = tail.endswith(MAGIC) and tail[:1] == bytes([Opcode.FOOTER])
+            if not (self.finished and self._read_index(stream, tail)):
+                self.channels, self._schemas = {}, {}
+                self._parts = list(self._walk(stream, size))
+        counts = sum((part.counts for part in self._parts), Counter())
         self.connections = [
             self._connection(channel, schema, counts[number])
             for number, (channel, schema) in self.channels.items()
@@ -259,16 +220,12 @@ class McapReader:
         """Say what is missing, as far as it was read."""
         notes = [] if self.finished else [finding('cut_short')]
         if lost := self.lost.values():
-            start = min((c.start for c in self._chunks.values() if c.start), default=0)
-            times = [(t - start) * 1e-9 for c in lost if c.counts for t in (c.start, c.stop)]
+            start = min((p.start for p in self._parts if p.start), default=0)
+            times = [(t - start) * 1e-9 for p in lost if p.counts for t in (p.start, p.stop)]
             ends = {'start': min(times, default=None), 'stop': max(times, default=None)}
-            count = sum(chunk.counts.total() for chunk in lost)
+            count = sum(part.counts.total() for part in lost)
             parts = {'file': self.path.name, 'parts': len(lost), 'count': count}
             notes.append(finding('damaged_parts', **parts, **ends))
-        count = sum(connection.msgcount for connection in self.connections)
-        if self.promised > count:
-            figures = {'promised': self.promised, 'count': count}
-            notes.append(finding('messages_missing', file=self.path.name, **figures))
         return tuple(notes)
 
     def close(self) -> None:
@@ -279,75 +236,98 @@ class McapReader:
     ) -> Iterator[Messages]:
         """Yield the messages of channels between two times [ns], those of a chunk at once."""
         low, high = start or 0, 2**64 if stop is None else stop
-        loose, size = list[bytes](), 0  # messages outside of chunks
+        room = unpack_limit(self.path.stat().st_size)
         with open_regular(self.path) as stream, file_errors(self.path):
-            for position, opcode, length in self._records(stream):
-                chunk = self._chunks.get(position) if opcode == Opcode.CHUNK else None
-                wanted = chunk is not None and chunk.may_hold(channels, low, high)
-                if opcode == Opcode.MESSAGE:
-                    loose.append(FRAME.pack(opcode, length) + stream.read(length))
-                    size += length
-                if loose and (wanted or size > BLOCK_BYTES):
-                    yield messages_in(b''.join(loose), channels, low, high)
-                    loose, size = [], 0
-                if wanted:
-                    data = self._unpacked_chunk(stream, position, length)
+            for part in self._parts:
+                if part.may_hold(channels, low, high):
+                    data = self._content(stream, part, room)
+                    room -= len(data)
                     yield messages_in(data, channels, low, high)
-        if loose:
-            yield messages_in(b''.join(loose), channels, low, high)
 
-    def _records(self, stream: BinaryIO) -> Iterator[tuple[int, int, int]]:
-        """Yield position, opcode and length of the records; the stream is at their content."""
-        size, position = stream.seek(0, os.SEEK_END), len(MAGIC)
+    def _read_index(self, stream: BinaryIO, tail: bytes) -> bool:
+        """Read topics and places of all chunks; return whether the index says all of it."""
+        begin = int.from_bytes(tail[9:17], 'little')
+        stream.seek(begin)
+        data = stream.read()[: -len(MAGIC)]
+        crc, promised = int.from_bytes(data[-4:], 'little'), -1
+        if not begin or (crc and crc32(data[:-4]) != crc):
+            return False
+        with contextlib.suppress(*MALFORMED):
+            for opcode, content in sorted(records_of(data)):  # a schema before its channels
+                record = ReadDataStream(BytesIO(content))
+                if opcode == Opcode.CHUNK_INDEX:
+                    index = ChunkIndex.read(record)
+                    place, length = index.chunk_start_offset, index.chunk_length
+                    part = Part(place + FRAME.size, length - FRAME.size)
+                    part.start, part.stop = index.message_start_time, index.message_end_time
+                    for channel, offset in index.message_index_offsets.items():
+                        stream.seek(offset)
+                        _, length = FRAME.unpack(stream.read(FRAME.size))
+                        part.counts[channel] = (length - 6) // 16
+                    self._parts.append(part)
+                elif opcode == Opcode.STATISTICS:
+                    promised = Statistics.read(record).message_count
+                else:
+                    self._declare(opcode, content)
+            self._parts.sort(key=lambda part: part.position)
+            return sum(part.counts.total() for part in self._parts) == promised
+        return False
+
+    def _walk(self, stream: BinaryIO, size: int) -> Iterator[Part]:
+        """Yield the parts of a file, up to where it is cut; learn its topics meanwhile."""
+        position, room, loose = len(MAGIC), unpack_limit(size), Part(0, 0, loose=True)
         while position + FRAME.size <= size:
             stream.seek(position)
             opcode, length = FRAME.unpack(stream.read(FRAME.size))
+            start, behind = position + FRAME.size, position + FRAME.size + length
             if opcode in _END:
-                return
-            behind = position + FRAME.size + length
-            # Behind what is no record the index knows the next chunk.
-            after = bisect.bisect_right(self._offsets, position)
-            known = self._offsets[after] if after < len(self._offsets) else 0
-            if not opcode or behind > (known or size):
+                break
+            if not opcode or behind > size:
                 if self.finished:
-                    self.lost.setdefault(position, Chunk(0, 0, 0))
-                elif opcode == Opcode.CHUNK:
-                    yield position, opcode, size - position - FRAME.size
-                if not known:
-                    return
-                position = known
-                continue
-            yield position, opcode, length
+                    self.lost[position] = Part(position, 0)
+                if self.finished or opcode != Opcode.CHUNK:
+                    break
+                behind = size
+            if opcode == Opcode.CHUNK or loose.length > BLOCK_BYTES:
+                if loose.counts:
+                    yield loose
+                loose = Part(0, 0, loose=True)
+            if opcode == Opcode.CHUNK:
+                part = Part(start, behind - start)
+                data = self._content(stream, part, room)
+                room -= len(data)
+                for inner, at, length in _frames(data):
+                    if inner != Opcode.MESSAGE:
+                        self._declare(inner, data[at : at + length])
+                    elif length >= MESSAGE.size:
+                        part.counts[data[at] | data[at + 1] << 8] += 1
+                yield part
+            elif opcode == Opcode.MESSAGE and length >= MESSAGE.size:
+                loose.position = loose.position or position
+                loose.length = behind - loose.position
+                loose.counts[int.from_bytes(stream.read(2), 'little')] += 1
+            elif opcode in (Opcode.SCHEMA, Opcode.CHANNEL):
+                self._declare(opcode, stream.read(length))
             position = behind
+        if loose.counts:
+            yield loose
 
-    def _unpacked_chunk(self, stream: BinaryIO, position: int, length: int) -> bytes:
-        """Return the records of a chunk, none of a damaged one."""
-        stream.seek(position + FRAME.size)
-        limit = min(MAX_CHUNK, unpack_limit(self.path.stat().st_size))
+    def _content(self, stream: BinaryIO, part: Part, room: int) -> bytes:
+        """Return the records of a part, none of a damaged chunk, or of one beyond the room."""
+        stream.seek(part.position)
+        content = stream.read(part.length)
+        if part.loose:
+            return content
         try:
-            return _unpack_chunk(stream.read(length), limit, whole=self.finished)
+            chunk = Chunk.read(ReadDataStream(BytesIO(content)))
+            if not part.counts:
+                part.start, part.stop = chunk.message_start_time, chunk.message_end_time
+            return _unpacked(chunk, min(MAX_CHUNK, room), whole=self.finished)
         except MALFORMED:
             # The end of a file that was cut short is no damage that needs saying again.
-            if self.finished or position + FRAME.size + length < stream.seek(0, os.SEEK_END):
-                self.lost[position] = self._chunks[position]
+            if self.finished or part.position + part.length < stream.seek(0, os.SEEK_END):
+                self.lost[part.position] = part
             return b''
-
-    def _complete(
-        self, stream: BinaryIO, chunk: tuple[int, int] | None, final: bool = False
-    ) -> None:
-        """Unpack a chunk whose index is missing or names unknown channels."""
-        if chunk is None:
-            return
-        found = self._chunks[chunk[0]]
-        if found.counts and found.counts.keys() <= self.channels.keys() and not final:
-            return
-        counts: Counter[int] = Counter()
-        for opcode, content in records_of(self._unpacked_chunk(stream, *chunk)):
-            if opcode == Opcode.MESSAGE:
-                counts[int.from_bytes(content[:2], 'little')] += 1
-            else:
-                self._declare(opcode, content)
-        found.counts = counts or found.counts
 
     def _declare(self, opcode: int, content: bytes) -> None:
         """Remember a schema or a channel; without it its messages are of no known topic."""
@@ -359,18 +339,6 @@ class McapReader:
             elif opcode == Opcode.CHANNEL:
                 channel = Channel.read(stream)
                 self.channels[channel.id] = channel, self._schemas.get(channel.schema_id)
-
-    def _read_summary(self, stream: BinaryIO, position: int) -> None:
-        """Read topics, places of chunks and the count of the messages."""
-        stream.seek(position)
-        for opcode, content in records_of(stream.read()):
-            if opcode == Opcode.CHUNK_INDEX:
-                self._offsets.append(int.from_bytes(content[16:24], 'little'))
-            elif opcode == Opcode.STATISTICS:
-                self.promised = int.from_bytes(content[:8], 'little')
-            else:
-                self._declare(opcode, content)
-        self._offsets.sort()
 
     def _connection(self, channel: Channel, schema: Schema | None, count: int) -> Connection:
         form = _FORMATS.get(schema.encoding) if schema else None

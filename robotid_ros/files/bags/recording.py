@@ -22,11 +22,9 @@ from ...exceptions import RecordingError
 from ..formats.joint_table import JointTable
 from ..formats.read_options import BAG_SUFFIXES, DEFAULTS, ReadOptions
 from .clock import Clock, correct_clock_chunks, drift_notes, on_one_clock
-from .joint_states import find_topic, read_joint_states, select_joints
-from .joint_topics import add_reference, MARGIN
-from .opening import open_bag
+from .joint_states import add_reference, find_topic, MARGIN, read_joint_states, select_joints
 from .session import add_context
-from .storage import Bag, UNBOUNDED, Window
+from .storage import Bag, open_bag, UNBOUNDED, Window
 
 ProgressCallback = Callable[[float], None]
 # Of a chunk [s]: 60,000 joint states at 1 kHz, a tenth of what is held in memory anyway.

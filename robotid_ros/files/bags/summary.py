@@ -22,7 +22,6 @@ from ..robot_description import summarise_description
 from .clock import Clock, correct_clock_chunks, on_one_clock
 from .joint_states import find_topic, read_joint_states, select_joints
 from .messages import CONTROLLER_STATE
-from .opening import open_bag
 from .recording import CHUNK_DURATION, to_recording
 from .session import (
     changed_gains,
@@ -32,7 +31,7 @@ from .session import (
     read_urdf,
     RecordedSession,
 )
-from .storage import Bag
+from .storage import Bag, open_bag
 
 MIN_MESSAGES = 0.25  # share of the fullest publisher's messages below which another is left out
 # Intervals of so many usual ones are gaps: one lost message makes it 2, jitter stays below.

@@ -1,6 +1,8 @@
 """The formats of `robotid export`, each registered once: a line of `FORMATS`."""
 
+import csv
 from importlib import import_module
+from io import StringIO
 from typing import Any, NamedTuple, TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,24 +14,22 @@ class Format(NamedTuple):
 
     suffix: str  # behind the robot's name where no file is named
     module: str
-    function: str  # of an `IdentifiedModel`, or of the `Results` for a table
+    function: str  # of an `IdentifiedModel`
     option: str = ''  # of `write` that it takes, if it does
-    table: bool = False  # of parameters
 
 
 FORMATS = {
     'mjcf': Format('.xml', 'mjcf', 'mjcf', 'folders'),
-    'sdf': Format('.sdf', 'sdf', 'sdf'),
+    'sdf': Format('.sdf', 'mjcf', 'sdf'),
     'urdf': Format('.urdf', 'identified_urdf', 'urdf'),
-    'srdf': Format('.srdf', 'identified_urdf', 'srdf'),
     'isaaclab': Format('_isaaclab', 'isaaclab', 'isaaclab'),
     'ranges': Format('_ranges', 'ranges', 'ranges'),
     'ros2_controller': Format('_dynamics', 'ros2_controller', 'ros2_controller'),
     'moveit': Format('_moveit_controllers.yaml', 'ros2_controller', 'moveit'),
-    'csv': Format('_parameters.csv', 'tables', 'csv_table', table=True),
-    'mat': Format('_parameters.mat', 'tables', 'mat_structs', table=True),
-    'npz': Format('_parameters.npz', 'tables', 'npz_arrays', table=True),
+    'csv': Format('_parameters.csv', 'export', 'csv_table'),
 }
+# Columns of a table of parameters, which are the fields of its entries.
+COLUMNS = ('name', 'joint', 'unit', 'value', 'sigma', 'percent', 'kind', 'combination', 'prior')
 
 
 def write(
@@ -44,9 +44,17 @@ def write(
     """
     form = FORMATS[name]
     writer: Any = getattr(import_module(f'.{form.module}', __package__), form.function)
-    if form.table:
-        content, notes = writer(model.results), []
-    else:
-        content, notes = writer(model, **{k: v for k, v in options.items() if k == form.option})
+    content, notes = writer(model, **{k: v for k, v in options.items() if k == form.option})
     files = content if isinstance(content, dict) else {'': content}
     return {k: v.encode() if isinstance(v, str) else v for k, v in files.items()}, notes
+
+
+def csv_table(model: 'IdentifiedModel') -> tuple[str, list[str]]:
+    """Return one row a parameter; `table` tells base from standard ones. Nothing is lost."""
+    stream = StringIO()
+    rows = csv.writer(stream, lineterminator='\n')
+    rows.writerow(['table', *COLUMNS])
+    for table in ('base', 'standard'):
+        for entry in getattr(model.results, table):
+            rows.writerow([table, *(getattr(entry, column) for column in COLUMNS)])
+    return stream.getvalue(), []

@@ -1,9 +1,11 @@
 """
-An identified robot as MJCF, for MuJoCo.
+An identified robot as MJCF, for MuJoCo, and as SDFormat, for Gazebo.
 
 Rotor inertia is `armature`, viscous and dry friction `damping` and `frictionloss`, an offset the
 bias of the actuator; a motor that turns several joints is a tendon, a joint that mimics another
-one an equality.
+one an equality. Links of SDFormat that move as one are one link, as Gazebo has them of a URDF too:
+one without mass would get the default of 1 kg. Those that are fixed to it are frames of their
+names. The version is the first one with joints that mimic others; Gazebo Harmonic reads it.
 """
 
 from collections.abc import Sequence
@@ -17,8 +19,16 @@ from ...exceptions import FileError, RobotIdError, shortened
 from ...plant.urdf_reading import JOINT_TYPES
 from ..atomic import file_errors
 from ..configuration import from_mapping, resolve
-from .bodies import explain_impossible, read_parts, render_description, Shape, spaced
-from .identified_model import EVERYTHING, explain_losses, IdentifiedModel
+from .bodies import (
+    explain_impossible,
+    MOMENTS,
+    principal_inertia,
+    read_parts,
+    render_description,
+    Shape,
+    spaced,
+)
+from .identified_model import EVERYTHING, explain_losses, FRICTION, IdentifiedModel, SPRINGS
 
 PACKAGE = 'package://'
 MESHES = ('.stl', '.obj', '.msh')  # that MuJoCo reads
@@ -92,3 +102,35 @@ def _find_mesh(uri: str, folders: Sequence[str | Path]) -> Path | None:
     with contextlib.suppress(FileError):
         places.append(resolve(uri))
     return next((place.absolute() for place in places if place.is_file()), None)
+
+
+WORLD, JOINT_SUFFIX = 'world', '_joint'
+
+
+def sdf(model: IdentifiedModel) -> tuple[str, list[str]]:
+    """Write an identified robot as SDFormat, with a comment on what it lacks; return both."""
+    model = model.for_simulation
+    parts = read_parts(model)
+    bodies, links = parts.bodies, {name for body in parts.bodies for name in body.links}
+    rows = []
+    for body in bodies:
+        # The world is no link: where a description has one of this name, what is fixed to it is.
+        name = next((name for name in body.links if name != WORLD), WORLD)
+        back, centre = np.linalg.inv(body.links[name]), np.eye(4)
+        mass, centre[:3, 3], moments, axes = principal_inertia(back @ body.inertial @ back.T)
+        tensor = ((axes * moments) @ axes.T)[np.triu_indices(3)]
+        places = {link: back @ place for link, place in body.links.items() if link != WORLD}
+        rows.append((body, name, centre, mass, dict(zip(MOMENTS, tensor, strict=True)), places))
+    notes = explain_losses(model, {FRICTION, SPRINGS}) + explain_impossible(bodies)
+    taken = sorted(links & {joint.name for joint in parts.joints})
+    if taken:
+        notes.append(
+            f'joints may not be named like links: {", ".join(taken)} got {JOINT_SUFFIX} behind it'
+        )
+
+    def free(joint: str) -> str:
+        """Return the name of a joint: all names of a model have to differ."""
+        return joint + JOINT_SUFFIX if joint in links else joint
+
+    values = vars(parts) | {'model': model, 'bodies': rows, 'notes': notes}
+    return render_description('sdf.xml', values, free=free), notes

@@ -1,20 +1,32 @@
-"""An identified payload for other programs: a YAML file, a URDF link, a line for each maker."""
+"""Payloads: what one is identified from, and its YAML file, URDF link and lines of makers."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from string import digits
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...core.arrays import Array
+from ...core.excitation.collision_bodies import body_frame, BodyFrame
 from ...core.finding_codes import as_data
 from ...core.findings import Finding
+from ...core.identification_settings import IdentificationSettings
+from ...core.model import Robot
+from ...core.model.friction import SHRUNK
+from ...core.payload import KnownArm
 from ...core.payload.force_torque import SensorModel
 from ...core.payload.payload import Payload, SIGNIFICANT
 from ...exceptions import FileError, RecordingError
 from ..atomic import read_text, write_text
+from ..configuration import Configuration
+from ..formats.read_options import DEFAULTS, ReadOptions
+from ..identification_input import AnyRecording, open_input, split
 from ..provenance import versions
+from ..results import URDF
+from ..results_file import PARAMETERS, read_results, results_folder
 from ..yaml import dump_yaml, parse_yaml
 from .bodies import MOMENTS, render_description
 from .makers import determined, maker_lines
@@ -136,3 +148,79 @@ def _central(values: Sequence[float | None] | Array) -> dict[str, Any]:
         'centre_of_mass': list(values[1:4]),
         'inertia_at_centre': dict(zip(AXES, values[4:], strict=True)),
     }
+
+
+TOOL = 'tool0'
+
+
+class PayloadInput(NamedTuple):
+    """The model and how it is identified, the arm without and with a payload, and its frame."""
+
+    robot: Robot
+    settings: IdentificationSettings
+    empty: AnyRecording | KnownArm
+    loaded: AnyRecording
+    frame: BodyFrame
+
+
+def open_payload(
+    empty: str,
+    loaded: str,
+    frame: str = '',
+    config: str | Configuration | None = None,
+    progress: Callable[[float], None] | None = None,
+    urdf: str | None = None,
+    options: ReadOptions = DEFAULTS,
+    fallback: str = '',
+) -> PayloadInput:
+    """
+    Read what a payload is identified from.
+
+    Parameters
+    ----------
+    empty : recording without the payload, or the results of an identification: their folder or
+        `parameters.yaml`
+    loaded : recording with it
+    frame : of the description; '': that of the configuration's workspace, else `tool0`, else of
+        the last joint
+    config, urdf, options, fallback, progress : of `open_input`
+
+    Raises
+    ------
+    RobotIdError : something is missing or does not fit
+
+    """
+    reference: AnyRecording | KnownArm
+    if is_results(empty):
+        results, identified = read_results(empty), results_folder(empty) / URDF
+        session = open_input(
+            [loaded],
+            # With the friction that was chosen, and the joints that moved.
+            config or results.settings,
+            urdf,
+            options=replace(options, joints=results.joints),
+            fallback=identified.read_text() if identified.exists() else fallback,
+            progress=progress,
+        )
+        # Without base parameters that are shrunk: a payload is found without. Files keep no more
+        # of their covariance than σ.
+        plain = [entry for entry in results.base if entry.name.rstrip(digits) not in SHRUNK]
+        value, sigma = np.array([(entry.value, entry.sigma) for entry in plain]).T
+        names, covariance = tuple(entry.name for entry in plain), np.diag(sigma**2)
+        reference = KnownArm(names, value, covariance, covariance)
+        recording = session.recording
+    else:
+        session = open_input(
+            [empty], config, urdf, options=options, fallback=fallback, progress=progress
+        )
+        reference, recording = split(session.recording)[0], session.read(loaded, progress)
+    robot, configuration = session.robot, session.configuration
+    tool = TOOL if robot.model.existFrame(TOOL) else ''
+    frame = frame or configuration.excitation.workspace.frame or tool
+    part, carrier = split(recording)[0], body_frame(robot, frame)
+    return PayloadInput(robot, configuration.identification, reference, part, carrier)
+
+
+def is_results(path: str) -> bool:
+    """Whether a path leads to the results of an identification."""
+    return path.endswith('.yaml') or (Path(path) / PARAMETERS).exists()

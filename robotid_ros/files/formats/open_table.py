@@ -16,13 +16,21 @@ from ...core.signals.invalid_samples import refuse_derived_efforts
 from ...exceptions import RecordingError
 from ..atomic import file_errors, open_regular
 from ..bounded import damage_errors
-from .arrays import is_lerobot, read_hdf5, read_mat, read_npy, read_npz, read_parquet
 from .column_names import group, match_names, words_of
 from .column_selection import columns_of_joints, find, missing, select
 from .joint_table import COMMAND, FIELDS, JointTable
 from .read_options import NEEDED, ReadOptions
 from .stamps import align_rows, continuous, make_stamps, Values
-from .table import Columns, ColumnTable
+from .table import (
+    Columns,
+    ColumnTable,
+    is_lerobot,
+    read_hdf5,
+    read_mat,
+    read_npy,
+    read_npz,
+    read_parquet,
+)
 from .text_table import read_text_table
 from .units import (
     canonical,

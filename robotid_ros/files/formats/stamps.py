@@ -9,11 +9,10 @@ from ...core.finding_codes import finding
 from ...core.findings import Finding
 from ...core.signals.clock_correction import MAX_STEP_BACK, MIN_PART_SAMPLES
 from ...exceptions import ConfigurationError, RecordingError
-from .arrays import EPISODE_GAP
 from .column_names import Selection
 from .column_selection import missing
 from .read_options import ReadOptions
-from .table import ColumnTable
+from .table import ColumnTable, EPISODE_GAP
 from .units import canonical, FACTORS, proven_time_unit, STEPS, WITHOUT_JUMPS
 
 Values = dict[str, np.ndarray]

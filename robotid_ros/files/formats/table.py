@@ -1,17 +1,32 @@
-"""A table of a file: columns by name, read when they are asked for, one row a time."""
+"""
+Tables: columns by name, one row a time, of files of arrays or of text.
+
+Files of named arrays are those of NumPy, MATLAB, HDF5 and Parquet, with data sets and calibrations
+of LeRobot.
+"""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+import contextlib
+import dataclasses
 from dataclasses import dataclass, field
 import importlib
+import json
+import math
+from pathlib import Path
 import re
+import struct
 from typing import Any
+import zlib
 
 import numpy as np
 
 from ...core.findings import Finding
 from ...exceptions import FileError, reason_of, RecordingError, shortened
+from ..atomic import open_regular, read_text
+from ..bounded import check_unpacked, load_npz
 from .column_names import Key
+from .read_options import natural_order
 
 Columns = dict[str, np.ndarray]
 
@@ -141,3 +156,266 @@ def optional_package(name: str, source: str) -> Any:
         raise FileError(
             f"'{source}' needs the package {package} ({reason_of(error)}): pip install {package}"
         ) from error
+
+
+_MAT_HEADER, _MAT_COMPRESSED = 128, 15
+_BLOCK = 1 << 22  # of what is unpacked only to be counted [bytes]
+
+
+def read_npz(path: Path) -> ColumnTable:
+    """Read `.npz`, or the one array of `.npy`."""
+    with load_npz(path) as archive:
+        arrays = {}
+        for name in archive.files:
+            with contextlib.suppress(ValueError):  # objects of Python
+                arrays[name] = archive[name]
+    return _table(path, dict(_numeric(arrays)))
+
+
+def read_npy(path: Path) -> ColumnTable:
+    """Read `.npy`: a record array, or a matrix without names."""
+    array = np.load(path, allow_pickle=False)
+    if array.dtype.names:
+        return from_arrays(str(path), {name: array[name] for name in array.dtype.names})
+    if array.ndim != 2:
+        raise RecordingError(f"'{path}' holds no matrix: save one row per sample")
+    return _without_names(path, array)
+
+
+def _table(path: Path, arrays: Mapping[str, np.ndarray]) -> ColumnTable:
+    """Make a table of named arrays; one alone is a matrix without names."""
+    (alone, *others) = [a for a in arrays.values() if a.size > 1] or [np.array([])]
+    if others or alone.ndim != 2 or min(alone.shape) < 2 or alone.dtype.kind not in 'fiu':
+        return from_arrays(str(path), arrays)
+    return _without_names(path, alone)
+
+
+def _without_names(path: Path, array: np.ndarray) -> ColumnTable:
+    array = array if array.shape[0] >= array.shape[1] else array.T
+    columns = {f'column{k + 1}': array[:, k] for k in range(array.shape[1])}
+    return dataclasses.replace(from_arrays(str(path), columns), has_header=False)
+
+
+def read_mat(path: Path) -> ColumnTable:
+    """Read a MAT file of version 4 to 7.2, structures as `name.field`."""
+    from scipy.io import loadmat
+
+    _check_mat(path)
+    content = loadmat(path, simplify_cells=True)
+    return _table(path, dict(_flat({k: v for k, v in content.items() if k[:2] != '__'})))
+
+
+def read_hdf5(path: Path) -> ColumnTable:
+    """Read HDF5, groups as `group.name`; a MAT file of version 7.3 has its axes reversed."""
+    h5py = optional_package('h5py', str(path))
+    arrays: dict[str, np.ndarray] = {}
+    size = 0
+
+    def visit(name: str, item: Any) -> None:
+        nonlocal size
+        dtype = getattr(item, 'dtype', None)
+        if dtype is None or name.startswith('#'):
+            return
+        if dtype.kind in 'fiuV' or h5py.check_string_dtype(dtype):
+            size += item.nbytes
+            check_unpacked(path, size)
+            arrays[name.replace('/', '.')] = np.asarray(item[()])
+
+    with h5py.File(path) as file:
+        file.visititems(visit)
+    return from_arrays(str(path), {name: value.T for name, value in _numeric(arrays)})
+
+
+def _check_mat(path: Path) -> None:
+    """Raise an error where the compressed variables of a file, version 5 to 7.2, are too large."""
+    with open_regular(path) as stream:
+        order = '<' if stream.read(_MAT_HEADER)[-2:] == b'IM' else '>'
+        size = 0
+        while len(tag := stream.read(8)) == 8:
+            kind, length = struct.unpack(f'{order}II', tag)
+            unpacker, packed = zlib.decompressobj(), stream.read(length)
+            while kind == _MAT_COMPRESSED and packed:
+                size += len(unpacker.decompress(packed, _BLOCK))
+                packed = unpacker.unconsumed_tail
+                check_unpacked(path, size)
+
+
+def _flat(content: Any, name: str = '') -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the arrays of nested structures, of numbers or of words."""
+    if isinstance(content, Mapping):
+        for key, value in content.items():
+            yield from _flat(value, f'{name}.{key}' if name else str(key))
+    elif isinstance(content, np.ndarray) and content.dtype.kind in 'fiubU':
+        yield name, content
+    elif isinstance(content, list) or (
+        isinstance(content, np.ndarray) and content.dtype == object and content.ndim == 1
+    ):
+        if len(content) > 1 and all(isinstance(cell, str) for cell in content):
+            yield name, np.array(list(content))
+            return
+        for k, value in enumerate(content):
+            label = value.get('label') if isinstance(value, Mapping) else None  # of Simulink
+            own = f'.{label}' if isinstance(label, str) and label else f'[{k}]'
+            yield from _flat(value, f'{name}{own}')
+
+
+def _numeric(arrays: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield plain arrays, and the fields of record arrays."""
+    for name, value in arrays.items():
+        if value.dtype.names:
+            yield from _numeric({f'{name}.{field}': value[field] for field in value.dtype.names})
+        else:
+            yield name, value
+
+
+INFO = 'meta/info.json'
+EPISODE = 'episode_index'
+# Between two episodes of a data set [s]: longer than any gap that is interpolated.
+EPISODE_GAP = 2.0
+# Folders above a file in which the description of its data set is looked for.
+_DEPTH = 4
+
+
+def is_lerobot(path: Path) -> bool:
+    """Return whether a folder is a data set of LeRobot."""
+    return (path / INFO).is_file()
+
+
+def read_parquet(path: Path) -> ColumnTable:
+    """
+    Read a Parquet file, or all episodes of a data set of LeRobot behind each other.
+
+    Raises FileError where pyarrow is not installed; RecordingError where there is nothing in it.
+    """
+    parquet = optional_package('pyarrow.parquet', str(path))
+    files = [path]
+    if path.is_dir():
+        files = sorted((path / 'data').rglob('*.parquet'), key=natural_order)
+    if not files:
+        raise RecordingError(f"'{path}' holds no .parquet file in data/: download the episodes")
+    for file in files:
+        metadata = parquet.read_metadata(file)
+        groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
+        packed = sum(group.total_byte_size for group in groups)
+        # A constant column takes no room in the file, but in memory.
+        check_unpacked(file, max(packed, 8 * metadata.num_rows * metadata.num_columns))
+    # Nothing else, as pictures, is read.
+    names = [f.name for f in parquet.read_schema(files[0]) if _kind(f.type)]
+    arrays = _of_arrow([parquet.read_table(file, columns=names) for file in files])
+    info = _info(path)
+    labels = {name: _labels(feature) for name, feature in (info.get('features') or {}).items()}
+    return from_arrays(str(path), arrays, labels, rate=float(info.get('fps') or 0.0))
+
+
+def _of_arrow(tables: Sequence[Any]) -> dict[str, np.ndarray]:
+    """Return the columns of tables of Arrow, behind each other."""
+    arrays = dict[str, np.ndarray]()
+    for name in tables[0].column_names:
+        columns = [table.column(name) for table in tables]
+        kind = _kind(columns[0].type)
+        if kind == 'words':
+            words = [word or '' for column in columns for word in column.to_pylist()]
+            arrays[name] = np.array(words)
+        elif kind == 'names':
+            arrays[name] = np.array(columns[0][0].as_py() or (), str)
+        elif kind:
+            parts = [_array(column) for column in columns]
+            if len({part.shape[1:] for part in parts}) == 1:
+                arrays[name] = np.concatenate(parts)
+    if EPISODE not in arrays:
+        return arrays
+    if 'timestamp' in arrays:  # counts from 0 in each episode
+        time = np.asarray(arrays['timestamp'], float)
+        starts, shift = np.flatnonzero(np.diff(arrays[EPISODE])) + 1, np.zeros(time.size)
+        shift[starts] = time[starts - 1] - time[starts] + EPISODE_GAP
+        arrays['timestamp'] = time + np.cumsum(shift)
+    return {name: array for name, array in arrays.items() if not name.endswith('index')}
+
+
+def _kind(kind: Any) -> str:
+    """Return what a type of Arrow is: numbers or times, words, lists of them, or '' for none."""
+    types = optional_package('pyarrow', 'a table of Arrow').types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    numbers = (types.is_floating, types.is_integer, types.is_timestamp, types.is_duration)
+    if any(is_kind(kind) for is_kind in numbers):
+        return 'number'
+    if types.is_string(kind) or types.is_large_string(kind):
+        return 'words'
+    inside = _kind(kind.value_type) if hasattr(kind, 'value_type') else ''
+    return {'number': 'numbers', 'words': 'names'}.get(inside, '')
+
+
+def _array(column: Any) -> np.ndarray:
+    """Return a column as (N,) or (N, width), (N, 0) of rows of different lengths."""
+    if not hasattr(column.type, 'value_type'):
+        return np.asarray(column)
+    try:
+        return np.array(column.to_pylist(), float)
+    except (TypeError, ValueError):
+        return np.empty((len(column), 0))
+
+
+def _info(path: Path) -> Mapping[str, Any]:
+    """Return the description of the data set that a file is part of, {} for none."""
+    for folder in [path, *path.absolute().parents][: _DEPTH + 1]:
+        if (folder / INFO).is_file():
+            try:
+                content = json.loads(read_text(folder / INFO))
+            except (ValueError, RecursionError) as error:
+                raise RecordingError(
+                    f"'{folder / INFO}' is not valid JSON ({error}): download it again"
+                ) from error
+            return content if isinstance(content, Mapping) else {}
+    return {}
+
+
+def _labels(feature: Any) -> tuple[str, ...]:
+    """Names of the columns of a feature: a list, or {kind: list}; () for none."""
+    names = feature.get('names') if isinstance(feature, Mapping) else None
+    if isinstance(names, Mapping):
+        names = next(iter(names.values()), None)
+    whole = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    return tuple(names or ()) if whole else ()
+
+
+# Steps of a turn less one, as LeRobot counts, of the servos of its arms.
+STEPS_OF_TURN = 4095
+# The motor that LeRobot scales to 0 to 100, whatever the units of the others.
+GRIPPER = 'gripper'
+
+
+def read_calibration(
+    path: str | Path, degrees: bool = False
+) -> tuple[tuple[str, float, float], ...]:
+    """
+    Return, of each motor, its name, rad per unit, and the unit that is the middle of its range.
+
+    That is where LeRobot puts the angle 0, but of a gripper. Units are -100 to 100 of the range,
+    degrees where `degrees` says so, and 0 to 100 of a gripper.
+
+    Raises
+    ------
+    FileError : the file is missing, or is no calibration
+
+    """
+    try:
+        content = json.loads(read_text(path))
+        return tuple(_motor(name, values, degrees) for name, values in content.items())
+    except (ValueError, RecursionError, AttributeError, KeyError, TypeError) as error:
+        raise FileError(
+            f"'{path}' is no calibration of LeRobot ({type(error).__name__}: {error}): give "
+            'calibration/robots/TYPE/ID.json, with range_min and range_max of each motor'
+        ) from error
+
+
+def _motor(name: str, values: Mapping[str, float], degrees: bool) -> tuple[str, float, float]:
+    low, high = float(values['range_min']), float(values['range_max'])
+    if not low < high:
+        raise ValueError(f'the range of {name} is empty')
+    if degrees and name != GRIPPER:
+        return name, math.radians(1.0), 0.0
+    sign = -1.0 if values.get('drive_mode') else 1.0
+    units = 100.0 if name == GRIPPER else 200.0
+    factor = sign * (high - low) / units * 2.0 * math.pi / STEPS_OF_TURN
+    return name, factor, 50.0 if name == GRIPPER else 0.0

@@ -19,9 +19,7 @@ from markupsafe import Markup
 import numpy as np
 
 from ...core.parameters.plain_friction import PlainFriction
-from ...core.replay.convergence_history import SimulatedPositions
-from ..comparison import Difference
-from ..results import Entry
+from ..results import Difference, Entry
 from .page import GOOD_PERCENT
 from .thinning import longest_stretch, PlacedMotion, thin
 
@@ -370,12 +368,6 @@ def convergence(history: Sequence[Mapping[str, Any]]) -> Any:
     plot.xaxis.ticker.mantissas = [1, 2, 5]
     plot.xaxis.ticker.min_interval = 1
     return finish(plot)
-
-
-def simulated_motion(data: SimulatedPositions, shared: Any) -> Any:
-    """Draw a simulated position minus the measured one, or minus the reference."""
-    other = data.reference if data.measured is None else data.measured
-    return error_over_time({'simulated': (data.time, 1e3 * (data.simulated - other))}, shared)
 
 
 def error_over_time(series: Mapping[str, tuple[np.ndarray, np.ndarray]], shared: Any) -> Any:

@@ -9,11 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.model.parameters import in_effort_unit
-from ..comparison import BASE, CheckedParameters, differences, PRIOR, STANDARD
 from ..results import (
+    BASE,
+    CheckedParameters,
     count_within_sigma,
+    differences,
     prediction_text,
+    PRIOR,
     Results,
+    STANDARD,
     Torques,
     total_residual,
     verdict_of,
@@ -118,7 +122,7 @@ def _shown(results: Results, folder: object = 'FOLDER') -> dict[str, Any]:
         'plots': plots,
         'draw': drawing,
         'results': results,
-        'joints': results.joints if moves or results.simulated or results.verification else (),
+        'joints': results.joints if moves or results.verification else (),
         'validation': {line.joint: line for line in results.validation},
         'total_residual': total_residual,
         'differences_of': differences,

@@ -1,5 +1,5 @@
 'use strict';
-// Behaviour of the page: plots, joint, theme, sorting, searching, time window, turning the bodies.
+// Behaviour of the page: plots, joint, theme, time window, turning the bodies.
 
 const root = document.documentElement;
 const store = document.getElementById('plots');
@@ -174,48 +174,6 @@ function endPrint() {
 addEventListener('beforeprint', fitPaper);
 addEventListener('afterprint', endPrint);
 matchMedia('print').addEventListener('change', (e) => (e.matches ? beginPrint() : endPrint()));
-
-// -- tables -------------------------------------------------------------------------------------
-function keyOf(row, column) {
-  const cell = row.cells[column];
-  if (cell.dataset.v === undefined) return cell.textContent.trim();
-  return cell.dataset.v === '' ? NaN : Number(cell.dataset.v);
-}
-
-function compare(a, b) {
-  if (typeof a === 'string' || typeof b === 'string') {
-    return String(a).localeCompare(String(b), 'en', { numeric: true });
-  }
-  return a - b;
-}
-
-function sortBy(table, head) {
-  const column = head.cellIndex;
-  const down = head.getAttribute('aria-sort') === 'ascending';
-  for (const other of table.tHead.rows[0].cells) other.removeAttribute('aria-sort');
-  head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
-  const body = table.tBodies[0];
-  const missing = (key) => typeof key === 'number' && Number.isNaN(key);
-  const rows = [...body.rows].map((row) => [keyOf(row, column), row]);
-  rows.sort(([a], [b]) => {
-    if (missing(a) || missing(b)) return missing(a) - missing(b); // what is missing comes last
-    return down ? compare(b, a) : compare(a, b);
-  });
-  body.append(...rows.map(([, row]) => row));
-}
-
-for (const head of document.querySelectorAll('table.sortable thead th')) {
-  head.querySelector('button')?.addEventListener('click', () => sortBy(head.closest('table'), head));
-}
-for (const field of document.querySelectorAll('.search input')) {
-  const table = field.closest('.search').nextElementSibling.querySelector('table');
-  field.addEventListener('input', () => {
-    const text = field.value.trim().toLowerCase();
-    for (const row of table.tBodies[0].rows) {
-      row.hidden = !row.textContent.toLowerCase().includes(text);
-    }
-  });
-}
 
 // -- time window of all joints, for the keyboard too ----------------------------------------------
 function linkWindow() {

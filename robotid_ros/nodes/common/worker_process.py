@@ -13,8 +13,8 @@ import threading
 import time
 from typing import Any
 
+from ...entry import limit_blas_threads
 from ...exceptions import RobotIdError
-from ...threads import limit_blas_threads
 from .messages import one_line
 
 # How soon a request to stop is seen, and how long a killed process may take to end [s].

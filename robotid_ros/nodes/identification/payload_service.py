@@ -76,8 +76,7 @@ def identify_payload_bag(
     """
     # Only that process needs these: the node starts without them.
     from ...core.payload import payload_from_recordings
-    from ...files.export.payload import write_payload
-    from ...files.payload_input import is_results, open_payload
+    from ...files.export.payload import is_results, open_payload, write_payload
 
     progress(f"reading '{empty}' and '{loaded}'")
     settings = configuration.identification

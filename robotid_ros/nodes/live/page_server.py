@@ -7,14 +7,12 @@ waits for them.
 """
 
 import asyncio
-from collections.abc import Awaitable
 import contextlib
-from dataclasses import dataclass
 import hmac
 from pathlib import Path
 import secrets
 import threading
-from typing import Any, cast, Protocol
+from typing import Any
 
 from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
@@ -28,40 +26,12 @@ TOKEN_BYTES = 24
 MOST_VIEWERS = 20
 
 
-class LiveSession(Protocol):
-    """What the page shows and does."""
-
-    def page(self) -> str:
-        """Return the page."""
-
-    def news(self, since: int) -> tuple[int, str]:
-        """Return the number of the newest row, and as JSON what is new since a number."""
-
-    def call(self, name: str) -> Awaitable[tuple[bool, str]]:
-        """Ask the robot for something; return whether it accepts, and its words."""
-
-
-@dataclass(frozen=True)
-class _Shared:
-    """What all handlers need."""
-
-    source: LiveSession
-    token: str
-    cookie: str
-    viewers: 'set[_Viewer]'
-
-
 class _Guarded(RequestHandler):
     """Answers only who knows the token, and no page of another site."""
 
-    @property
-    def shared(self) -> _Shared:
-        """What all handlers need."""
-        return cast(_Shared, self.settings['shared'])
-
     def prepare(self) -> None:
-        given = self.get_argument('token', '') or self.get_cookie(self.shared.cookie) or ''
-        if not hmac.compare_digest(given.encode(), self.shared.token.encode()):
+        given = self.get_argument('token', '') or self.get_cookie(self.settings['cookie']) or ''
+        if not hmac.compare_digest(given.encode(), self.settings['token'].encode()):
             raise HTTPError(403)
         origin = self.request.headers.get('Origin')
         if origin is not None and origin.partition('://')[2] != self.request.host:
@@ -81,17 +51,17 @@ class _Guarded(RequestHandler):
 class _Page(_Guarded):
     def get(self) -> None:
         if self.get_argument('token', ''):
-            cookie, token = self.shared.cookie, self.shared.token
+            cookie, token = self.settings['cookie'], self.settings['token']
             self.set_cookie(cookie, token, httponly=True, samesite='Strict', path='/')
             # The token does not stay in the history of the browser; relative for a proxy's path.
             self.redirect('.')
         else:
-            self.write(self.shared.source.page())
+            self.write(self.settings['source'].page())
 
 
 class _Call(_Guarded):
     async def post(self, name: str) -> None:
-        accepted, text = await self.shared.source.call(name)
+        accepted, text = await self.settings['source'].call(name)
         self.set_status(200 if accepted else 409)
         self.set_header('Content-Type', 'text/plain; charset=utf-8')
         self.write(text)
@@ -109,23 +79,23 @@ class _Files(_Guarded, StaticFileHandler):
 class _Viewer(_Guarded, WebSocketHandler):
     def open(self, *_: str) -> None:
         self._since, self._sent = -1, None
-        if len(self.shared.viewers) >= MOST_VIEWERS:
+        if len(self.settings['viewers']) >= MOST_VIEWERS:
             self.close(1013, 'too many viewers')
         else:
-            self.shared.viewers.add(self)
+            self.settings['viewers'].add(self)
 
     def on_message(self, message: str | bytes) -> None:
         """Take nothing: buttons are requests."""
 
     def on_close(self) -> None:
-        self.shared.viewers.discard(self)
+        self.settings['viewers'].discard(self)
 
     def tell(self, found: dict[int, tuple[int, str]]) -> None:
         """Send what is new, but for who has not taken the last message yet."""
         if self._sent is not None and not self._sent.done():
             return
         if self._since not in found:
-            found[self._since] = self.shared.source.news(self._since)
+            found[self._since] = self.settings['source'].news(self._since)
         self._since, text = found[self._since]
         with contextlib.suppress(WebSocketClosedError):
             self._sent = asyncio.ensure_future(self._send(text))
@@ -137,17 +107,13 @@ class _Viewer(_Guarded, WebSocketHandler):
     _sent: asyncio.Future[None] | None = None
 
 
-def _say_nothing(_: RequestHandler) -> None:
-    """Log no requests."""
-
-
 class PageServer:
     """
     Serves the page from a thread of its own until it is closed.
 
     Parameters
     ----------
-    source : what the page shows and does
+    source : the node `live`, which gives the page and news for it, and calls the robot
     address, port : where it listens; 0: any free port
     folder : of earlier sessions
 
@@ -161,7 +127,7 @@ class PageServer:
 
     """
 
-    def __init__(self, source: LiveSession, address: str, port: int, folder: Path):
+    def __init__(self, source: Any, address: str, port: int, folder: Path):
         try:
             self._sockets = bind_sockets(port, address)
         except OSError as error:
@@ -172,7 +138,7 @@ class PageServer:
             ) from error
         self.port = self._sockets[0].getsockname()[1]
         self.token = secrets.token_urlsafe(TOKEN_BYTES)
-        self._shared = _Shared(source, self.token, f'robotid_{self.port}', set())
+        self._source, self._viewers = source, set[_Viewer]()
         self._folder = folder
         self._loop = asyncio.new_event_loop()
         self._stop = asyncio.Event()
@@ -196,7 +162,13 @@ class PageServer:
             ('/sessions/(.*)', _Files, {'path': str(self._folder)}),
         ]
         application = Application(
-            handlers, shared=self._shared, websocket_ping_interval=10, log_function=_say_nothing
+            handlers,
+            source=self._source,
+            viewers=self._viewers,
+            token=self.token,
+            cookie=f'robotid_{self.port}',
+            websocket_ping_interval=10,
+            log_function=lambda _: None,
         )
         server = HTTPServer(application)
         server.add_sockets(self._sockets)
@@ -204,9 +176,9 @@ class PageServer:
             with contextlib.suppress(TimeoutError, asyncio.TimeoutError):
                 await asyncio.wait_for(self._stop.wait(), PERIOD)
             found = dict[int, tuple[int, str]]()
-            for viewer in list(self._shared.viewers):
+            for viewer in list(self._viewers):
                 viewer.tell(found)
         server.stop()
-        for viewer in list(self._shared.viewers):
+        for viewer in list(self._viewers):
             viewer.close()
         await server.close_all_connections()

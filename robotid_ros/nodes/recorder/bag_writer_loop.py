@@ -29,8 +29,8 @@ from ...exceptions import (
     UnknownNameError,
 )
 from ...files.bags import BagWriter, dump_session, RecordedSession
-from ...files.bags.opening import open_bag
 from ...files.bags.session import SESSION_TOPIC
+from ...files.bags.storage import open_bag
 from ...files.provenance import versions
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller import CANCEL, ControllerClient, subscribe_states

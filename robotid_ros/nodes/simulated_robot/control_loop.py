@@ -9,10 +9,9 @@ import threading
 import time
 
 from ...exceptions import RobotIdError
-from ...plant.controller_types import ControllerState
-from ...plant.drive_loops import Step
+from ...plant.drives import Sensors, Step
 from ...plant.physics import Physics
-from ...plant.sensors import Sensors
+from ...plant.trajectory import ControllerState
 from ...plant.trajectory_controller import TrajectoryController
 from ...simulation_settings import SimulationSettings
 from ..common.processes import prefer_threads

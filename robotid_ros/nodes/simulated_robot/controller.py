@@ -17,16 +17,17 @@ from rclpy.task import Future
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from ...plant.controller_types import (
+from ...plant.physics import Physics
+from ...plant.trajectory import (
     ControllerSettings,
     ControllerState,
+    Goal,
     GoalHandle,
     GoalOutcome,
     GoalTolerances,
+    Point,
     Tolerance,
 )
-from ...plant.physics import Physics
-from ...plant.trajectory import Goal, Point
 from ...plant.trajectory_controller import TrajectoryController
 from ...simulation_settings import (
     ConstraintSettings,

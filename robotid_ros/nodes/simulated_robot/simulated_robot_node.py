@@ -19,9 +19,8 @@ from std_msgs.msg import String
 from ...core.model.robot_description import with_inertials
 from ...exceptions import ConfigurationError, RobotIdError, RobotStateError
 from ...files.configuration import read_urdf
-from ...plant.drive_loops import build_drives_of
+from ...plant.drives import build_drives_of, Sensors
 from ...plant.physics import Physics
-from ...plant.sensors import Sensors
 from ..common.messages import status, status_array, to_time
 from ..common.runtime import (
     ConfiguredNode,

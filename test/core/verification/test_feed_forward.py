@@ -17,8 +17,13 @@ from robotid_ros.core.verification.feed_forward import (
     with_rests,
 )
 from robotid_ros.exceptions import LimitError, TrajectoryError
-from robotid_ros.plant.controller_types import ControllerSettings, GoalOutcome, GoalTolerances
-from robotid_ros.plant.trajectory import Goal, Point
+from robotid_ros.plant.trajectory import (
+    ControllerSettings,
+    Goal,
+    GoalOutcome,
+    GoalTolerances,
+    Point,
+)
 from robotid_ros.plant.trajectory_controller import TrajectoryController
 from robotid_ros.simulation_settings import GainSettings
 

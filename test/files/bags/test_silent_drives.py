@@ -7,7 +7,7 @@ import pytest
 from robotid_ros.core.finding_codes import select
 from robotid_ros.files.bags import BagWriter, open_recording
 from robotid_ros.files.bags.joint_states import read_joint_states
-from robotid_ros.files.bags.opening import open_bag
+from robotid_ros.files.bags.storage import open_bag
 
 from .test_joint_topics import DYNAMIC, dynamic
 

@@ -1,4 +1,4 @@
-"""Pinocchio gets the identified robot of a URDF, and its rotors of an SRDF."""
+"""Pinocchio gets the identified robot of a URDF."""
 
 from identified_models import of_configuration, of_description, without
 import numpy as np
@@ -6,7 +6,7 @@ import pinocchio as pin
 import pytest
 
 from robotid_ros.core.model.dynamics import inverse_dynamics
-from robotid_ros.files.export.identified_urdf import srdf, urdf
+from robotid_ros.files.export.identified_urdf import urdf
 
 from .test_identified_urdf import TOOL
 
@@ -17,12 +17,8 @@ def test_pinocchio_needs_the_same_efforts(tmp_path, name):
     robot = model.robot
     text, notes = urdf(model)
     other = pin.buildModelFromXML(text)
-    path = tmp_path / 'rotors.srdf'
-    rotors, lacking = srdf(model)
-    path.write_text(rotors)
-    pin.loadRotorParameters(other, str(path), False)
     order = [robot.joints.index(joint) for joint in list(other.names)[1:]]
-    chi = without(robot, model.chi, 'Ia')
+    chi = without(robot, model.chi)
     couplings = [coupling.name for coupling in robot.couplings]
     chi[[p.joint in couplings for p in robot.parameters]] = 0.0
     for state in np.random.default_rng(1).uniform(-1.0, 1.0, (5, 3, robot.n)):
@@ -30,7 +26,6 @@ def test_pinocchio_needs_the_same_efforts(tmp_path, name):
         expected = inverse_dynamics(robot, chi, *state[:, None])[0][order]
         np.testing.assert_allclose(tau, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
     assert ('do not read from a URDF' in notes[0]) == robot.rotor_inertia and notes[0] in text
-    assert len(lacking) == 1 + bool(couplings)
 
 
 def test_the_attribute_holds_the_rotor_inertia(tmp_path):

@@ -8,8 +8,8 @@ import pytest
 from robotid_ros.core.finding_codes import select
 from robotid_ros.exceptions import FileError, RecordingError
 from robotid_ros.files.bags import open_recording
-from robotid_ros.files.formats.arrays import read_calibration
 from robotid_ros.files.formats.read_options import ReadOptions
+from robotid_ros.files.formats.table import read_calibration
 
 NAMES = ('shoulder_pan', 'elbow_flex', 'gripper')
 TIME = np.arange(60) / 30.0

@@ -3,7 +3,6 @@
 import numpy as np
 
 from robotid_ros.core.finding_codes import finding
-from robotid_ros.core.replay.convergence_history import SimulatedPositions
 from robotid_ros.files.results import Entry, Residual, Results, Torques
 
 JOINTS = ('shoulder', 'el<bow')
@@ -74,9 +73,6 @@ def results(joints=JOINTS, rows=3000, rate=500.0):
         for k in range(3)
     )
     frame = [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.3]]
-    motion = SimulatedPositions(
-        tuple(joints), fitted.time, 1.01 * fitted.position, fitted.position, fitted.position
-    )
     choice = {
         'summary': 'friction: viscous', 'residual': 0.02, 'plain_residual': 0.03,
         'joints': {j: {'residual': 0.02, 'plain_residual': 0.03} for j in joints},
@@ -93,5 +89,5 @@ def results(joints=JOINTS, rows=3000, rate=500.0):
         history, {'robot': {'gravity': [0, 0, -9.81]}}, {'robotid_ros': '0.1'},
         {'identification': fitted, 'validation': seen},
         selection=choice, quality=quality(joints),
-        frames={joint: frame for joint in joints}, simulated={'didim': motion},
+        frames={joint: frame for joint in joints},
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The page in a real browser: plots, linked axes, sorting, themes, print, accessibility."""
+"""The page in a real browser: plots, linked axes, themes, print, accessibility."""
 
 import contextlib
 
@@ -111,25 +111,6 @@ def test_dragging_over_an_effort_zooms_all_joints(opened):
     assert time_ranges(page)[1] == pytest.approx(1.5)
     page.locator('.window button').click()
     assert time_ranges(page)[1:] == pytest.approx([start, end])
-
-
-def test_tables_sort_and_can_be_searched(opened):
-    page, _ = opened('two')
-    section = page.locator('#base')
-
-    def column():
-        cells = section.locator('table.sortable tbody td:nth-child(2)')
-        return [float(v) for v in cells.evaluate_all('all => all.map((c) => c.dataset.v)')]
-
-    button = section.locator('thead button', has_text='value')
-    values = column()
-    button.click()
-    assert column() == sorted(values) != values
-    button.press('Enter')
-    assert column() == sorted(values, reverse=True)
-    assert section.locator('th[aria-sort="descending"]').count() == 1
-    section.locator('input[type=search]').fill('ZZ3R')
-    assert section.locator('.sortable tbody tr:visible').count() < len(values)
 
 
 def test_dark_mode_and_print_change_what_is_drawn(opened):

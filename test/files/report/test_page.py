@@ -38,17 +38,14 @@ def test_write_then_read_is_the_identity(tmp_path, results):
     path = write_results(results, tmp_path / 'out')
     back = read_results(path.parent)
     for field in dataclasses.fields(Results):
-        if field.name not in ('torques', 'simulated'):
+        if field.name != 'torques':
             assert getattr(back, field.name) == getattr(results, field.name), field.name
-    for name, series in {**results.torques, **results.simulated}.items():
-        read = {**back.torques, **back.simulated}[name]
+    for name, series in results.torques.items():
         for field in dataclasses.fields(series):
-            np.testing.assert_array_equal(getattr(read, field.name), getattr(series, field.name))
+            read = getattr(back.torques[name], field.name)
+            np.testing.assert_array_equal(read, getattr(series, field.name))
     (tmp_path / 'out' / 'torques.npz').unlink()
     assert read_results(path).torques == {}
-    # Without a simulation the file of another identification must not stay.
-    write_results(dataclasses.replace(results, simulated={}), tmp_path / 'out')
-    assert read_results(path).simulated == {}
 
 
 @pytest.mark.parametrize(
