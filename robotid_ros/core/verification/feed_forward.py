@@ -15,6 +15,7 @@ from ..arrays import Array
 from ..excitation.limits import check_efforts
 from ..excitation.trajectory import CubicWaypoints, Waypoints
 from ..model import inverse_dynamics, Robot
+from ..model.dynamics import path_columns
 
 # In which the effort that holds the robot is built up before a motion, and taken away after it
 # [s]: slow beside the loops of a position controller (0.05 to 0.3 s), so that it moves by what it
@@ -83,10 +84,15 @@ def goal_with_efforts(
     edges, time = _updates(goal, period)
     acting = np.clip(time - 0.5 * period, 0.0, goal.duration)
     acting[-1] = time[-1]
-    tau = _predicted(goal, robot, chi, acting)
-    still = goal.q[[0, -1]], goal.dq[[0, -1]], np.stack([np.zeros(robot.n), goal.ddq[-1]])
+    # Held at the beginning first: one call for all, which costs more than what it computes.
+    held = [x[None] for x in (goal.q[0], goal.dq[0], np.zeros(robot.n))]
+    q, dq, ddq = map(np.concatenate, zip(held, goal.sample(acting), strict=True))
+    tau = inverse_dynamics(robot, chi, q, dq, ddq, successive=True)
     # In the end no friction of the path is left: at rest nobody knows it.
-    first, tau[-1] = inverse_dynamics(robot, chi, *still) / robot.drive_gain
+    for joint, k, values in path_columns(robot, q, dq):
+        tau[-1, joint] -= chi[k] * values[-1]
+    tau /= robot.drive_gain
+    first, tau = tau[0], tau[1:]
     share = np.clip(time / max(ramp, 1e-9), 0.0, 1.0)[:, None]
     tau += (1.0 - share**2 * (3.0 - 2.0 * share)) * (present - first)
     return _with_efforts(goal, edges, time, tau, robot.largest_efforts)
