@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core.finding_codes import finding
 from ...core.model.urdf_parsing import movable_joints
+from ...core.signals.clock_correction import stamps_by_motion
 from ...exceptions import RecordingError, RobotIdError, shortened, UnknownNameError
 from ..formats.column_names import OTHER, REFERENCE
 from ..formats.joint_table import concatenate, FIELDS, interpolate, JointTable
@@ -135,7 +136,8 @@ def _joined(parts: _Parts) -> JointTable:
         states = states.rows(np.argsort(order, kind='stable'))
     if len(order) > 1 and not states.stamp.any():
         return dataclasses.replace(states, stamp=states.received, notes=(finding('no_stamps'),))
-    return states
+    stamp, notes = stamps_by_motion(states.stamp, states.position, states.velocity)
+    return dataclasses.replace(states, stamp=stamp, notes=(*states.notes, *notes))
 
 
 def _table(layout: Layout, payloads: np.ndarray, received: np.ndarray) -> JointTable:
