@@ -16,6 +16,7 @@ from launch.actions import (
     AppendEnvironmentVariable,
     DeclareLaunchArgument,
     ExecuteProcess,
+    LogInfo,
     OpaqueFunction,
     RegisterEventHandler,
     SetLaunchConfiguration,
@@ -29,7 +30,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.configuration import Configuration, load
-from robotid_ros.files.export.gazebo import BROADCASTER, prepare_gazebo, WORLD
+from robotid_ros.files.export.gazebo import BROADCASTER, prepare_gazebo, without_springs, WORLD
 from robotid_ros.nodes.common.launch_files import (
     check_installed,
     end_launch,
@@ -53,9 +54,16 @@ def configured(context: LaunchContext) -> Configuration:
 
 def robot(context: LaunchContext) -> list:
     """Spawn the robot, its controllers, and the session once they are active."""
+    folder = Path(tempfile.mkdtemp(prefix='robotid_'))
+    given = Path(LaunchConfiguration('config').perform(context))
+    parameters = folder / 'controllers.yaml'
     configuration = configured(context)
+    said: list[Action] = []
     try:
-        parameters = Path(tempfile.mkdtemp(prefix='robotid_')) / 'controllers.yaml'
+        rigid = without_springs(given.absolute(), folder)
+        if configuration.robot.elastic.joints:
+            said = [LogInfo(msg='Gazebo has no springs: the joints of the robot are rigid')]
+            context.launch_configurations['config'] = str(rigid)
         description = prepare_gazebo(configuration, parameters)
     except RobotIdError as error:
         raise RuntimeError(str(error)) from None
@@ -74,6 +82,7 @@ def robot(context: LaunchContext) -> list:
         arguments=['-topic', 'robot_description', '-name', configuration.robot.name or 'robot'],
     )
     return [
+        *said,
         Node(
             package='robot_state_publisher',
             executable='robot_state_publisher',

@@ -45,6 +45,8 @@ POSTURES = 20
 BANDWIDTHS, SHARES = 40, 0.9 ** np.arange(8)
 # Smallest share of a gain that is tried where a simulation has no rotors.
 LEAST_GAIN = 1e-5
+# Share by which a joint's bandwidth is lowered there, and how often.
+LOWERED, MOST_LOWERED = 0.1, 100
 # Largest factor of a gain at which a margin is looked for, and the halvings of that search.
 MOST, HALVINGS = 32.0, 11
 # A joint that goes to and fro by this share of its tracking error, and by two counts of its
@@ -177,14 +179,20 @@ def largest_eigenvalue(
     return np.asarray(np.abs(np.linalg.eigvals(step)).max(axis=-1))
 
 
+def growth_at_margins(
+    mass: Array, gains: Array, rate: float, delay: int, damping: Array | float = 0.0
+) -> Array:
+    """Return the largest |eigenvalue| of loops (…,) at either margin, as `largest_eigenvalue`."""
+    factors = 1.0, GAIN_MARGIN, 1.0 / GAIN_MARGIN, np.exp(-1j * PHASE_MARGIN)
+    loops = mass, gains, rate, delay
+    return np.max([largest_eigenvalue(*loops, factor, damping) for factor in factors], axis=0)
+
+
 def keeps_margins(
     mass: Array, gains: Array, rate: float, delay: int, damping: Array | float = 0.0
 ) -> npt.NDArray[np.bool_]:
     """Whether loops (…,) keep both margins, see `largest_eigenvalue`."""
-    factors = 1.0, GAIN_MARGIN, 1.0 / GAIN_MARGIN, np.exp(-1j * PHASE_MARGIN)
-    loops = mass, gains, rate, delay
-    found = [largest_eigenvalue(*loops, factor, damping) < 1.0 for factor in factors]
-    return np.asarray(np.all(found, axis=0))
+    return np.asarray(growth_at_margins(mass, gains, rate, delay, damping) < 1.0)
 
 
 def body_inertia(robot: Robot) -> Array:
@@ -232,8 +240,8 @@ class BodyLoops:
         """
         Return gains (3, n), none above the present ones, with which all loops keep the margins.
 
-        Each joint gets the largest p, then the largest d, with which its own loop does; then all
-        together get as large a share as does at once. ControllerError: there are none.
+        Each joint gets the largest p, then the largest d, with which its own loop does; then
+        joints are lowered until all loops do at once. ControllerError: there are none.
         """
         found, loops = self._gains[:, self._held], self._loops
         share = np.geomspace(LEAST_GAIN, 1.0, BANDWIDTHS)
@@ -245,12 +253,17 @@ class BodyLoops:
             good = keeps_margins(mass, tried[..., None], *loops, self._damping[j : j + 1])
             if (where := np.argwhere(good.all(axis=0))).size:
                 found[:, j] = tried[tuple(where[-1])]
-        for smaller in 0.9 ** np.arange(40):
-            new = found * np.array([[smaller**2], [smaller**2], [smaller]])
-            if keeps_margins(self._mass, new, *loops, self._damping).all():
+        lower = 1.0 - LOWERED * np.eye(len(found.T))[:, None, None]
+        for _ in range(MOST_LOWERED):
+            growth = growth_at_margins(self._mass, found, *loops, self._damping).max()
+            if growth < 1.0:
                 gains = self._gains.copy()
-                gains[:, self._held] = new
+                gains[:, self._held] = found
                 return gains
+            # The joint whose lower bandwidth helps most: d goes with it, p and i with its square.
+            tried = found * lower ** np.array([[2.0], [2.0], [1.0]])
+            every = growth_at_margins(self._mass, tried, *loops, self._damping).max(axis=-1)
+            found = tried[np.argmin(every), 0]
         raise ControllerError(
             f'no gains below the present ones of {shortened(self._names)} hold the bodies of the '
             'description: check its inertias'

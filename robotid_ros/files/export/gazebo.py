@@ -24,8 +24,10 @@ from ...core.model.urdf_parsing import movable_joints, root_link
 from ...core.verification.gains import body_inertia, BodyLoops
 from ...exceptions import ConfigurationError
 from ...simulation_settings import GainSettings, SimulationSettings
-from ..configuration import Configuration, read_urdf
+from ..atomic import write_text
+from ..configuration import Configuration, load_with_mapping, read_urdf
 from ..text_template import text_templates
+from ..yaml import dump_yaml
 
 BROADCASTER = 'joint_state_broadcaster'
 GAINS = ('p', 'i', 'd', 'ff_velocity_scale')
@@ -45,6 +47,21 @@ WORLD = """<sdf version="1.9">
   </world>
 </sdf>
 """
+
+
+def without_springs(path: Path, folder: Path) -> Path:
+    """
+    Return a configuration file with rigid joints, as Gazebo's are, written to a folder if need be.
+
+    FileError, ConfigurationError: as of `load`.
+    """
+    values, configuration = load_with_mapping(path)
+    if not configuration.robot.elastic.joints:
+        return path
+    robot = {**values['robot'], 'urdf': configuration.robot.urdf}
+    del robot['elastic']
+    content = {'/**': {'ros__parameters': {**values, 'robot': robot}}}
+    return write_text(folder / path.name, dump_yaml(content))
 
 
 def prepare_gazebo(configuration: Configuration, parameters: Path) -> str:
@@ -97,6 +114,7 @@ def friction_factors(robot: Robot) -> Array:
 
     DART takes damping D into a step h implicitly, `(M + h D) v⁺ = M v + h τ`, and lets dry
     friction F change v⁺ by `h M⁻¹ F`: as much as a force of `(M + h D) M⁻¹ F` before the step.
+    What other joints' friction adds by that is left out here.
     """
     inverse = np.diagonal(np.linalg.inv(body_inertia(robot)), axis1=1, axis2=2)
     return 1.0 + robot.damping / np.abs(robot.drive_gain) / STEP_RATE * np.median(inverse, axis=0)

@@ -24,6 +24,7 @@ from robotid_ros.files.export.gazebo import (
     gazebo_description,
     prepare_gazebo,
     SYSTEM,
+    without_springs,
 )
 from robotid_ros.simulation_settings import GainSettings, SimulationSettings
 
@@ -145,6 +146,17 @@ def test_gains_that_rotors_bear_are_named_where_there_are_none() -> None:
     assert BodyLoops(robot, lowered, 1000.0, 0).unstable_joints() == []
     assert (lowered <= values).all()
     assert BodyLoops(robot, lowered, 1000.0, 0).bearable_gains() == pytest.approx(lowered)
+
+
+def test_joints_of_gazebo_are_rigid(tmp_path: Path) -> None:
+    """It has no springs, and no joint states of the motors behind them."""
+    given = URDF.parent / 'config' / 'planar_2r_elastic.yaml'
+    written, before = load(without_springs(given, tmp_path)), load(given)
+    assert not written.robot.elastic.joints
+    assert build_robot(read_urdf(written) or '', written.robot).elastic is None
+    assert written.excitation == before.excitation
+    rigid = URDF.parent / 'config' / 'scara.yaml'
+    assert without_springs(rigid, tmp_path) is rigid
 
 
 def test_dry_friction_of_light_damped_joints_is_a_multiple_in_gazebo() -> None:
