@@ -2,42 +2,46 @@
 A session on a robot in Gazebo: gz_ros2_control in effort mode, then identify.launch.py.
 
 Its joint states hold no efforts (NaN): a session takes for them what the controller commands, and
-Gazebo applies.
+Gazebo applies. Gains are lowered to what the bodies of the description bear, for Gazebo has no
+rotors. On a busy machine the controller's clock lags: a lower real_time_factor helps.
 """
 
 import os
 from pathlib import Path
+import shlex
 import tempfile
 
 from launch import Action, LaunchContext, LaunchDescription
 from launch.actions import (
     AppendEnvironmentVariable,
     DeclareLaunchArgument,
-    IncludeLaunchDescription,
+    ExecuteProcess,
+    LogInfo,
     OpaqueFunction,
     RegisterEventHandler,
     SetLaunchConfiguration,
-    Shutdown,
+    TimerAction,
 )
 from launch.event_handlers import OnProcessExit
 from launch.events.process import ProcessExited
-from launch.launch_description_sources import PythonLaunchDescriptionSource
-from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
-from launch_ros.substitutions import FindPackageShare
 
 from robotid_ros.exceptions import RobotIdError
 from robotid_ros.files.configuration import Configuration, load
-from robotid_ros.files.export.gazebo import BROADCASTER, prepare_gazebo
+from robotid_ros.files.export.gazebo import BROADCASTER, prepare_gazebo, without_springs, WORLD
 from robotid_ros.nodes.common.launch_files import (
     check_installed,
+    end_launch,
     include_session,
     robot_arguments,
     VIEWS,
 )
 
 HERE = Path(__file__).parent
+# How long Gazebo may take to begin, and to hold the robot, and its controllers to be there [s].
+START_TIME = 60.0
 
 
 def configured(context: LaunchContext) -> Configuration:
@@ -50,9 +54,16 @@ def configured(context: LaunchContext) -> Configuration:
 
 def robot(context: LaunchContext) -> list:
     """Spawn the robot, its controllers, and the session once they are active."""
+    folder = Path(tempfile.mkdtemp(prefix='robotid_'))
+    given = Path(LaunchConfiguration('config').perform(context))
+    parameters = folder / 'controllers.yaml'
     configuration = configured(context)
+    said: list[Action] = []
     try:
-        parameters = Path(tempfile.mkdtemp(prefix='robotid_')) / 'controllers.yaml'
+        rigid = without_springs(given.absolute(), folder)
+        if configuration.robot.elastic.joints:
+            said = [LogInfo(msg='Gazebo has no springs: the joints of the robot are rigid')]
+            context.launch_configurations['config'] = str(rigid)
         description = prepare_gazebo(configuration, parameters)
     except RobotIdError as error:
         raise RuntimeError(str(error)) from None
@@ -60,7 +71,10 @@ def robot(context: LaunchContext) -> list:
     spawner = Node(
         package='controller_manager',
         executable='spawner',
-        arguments=[BROADCASTER, controller, '--param-file', str(parameters)],
+        arguments=[
+            *(BROADCASTER, controller, '--param-file', str(parameters)),
+            *('--controller-manager-timeout', str(START_TIME)),
+        ],
     )
     create = Node(
         package='ros_gz_sim',
@@ -68,6 +82,7 @@ def robot(context: LaunchContext) -> list:
         arguments=['-topic', 'robot_description', '-name', configuration.robot.name or 'robot'],
     )
     return [
+        *said,
         Node(
             package='robot_state_publisher',
             executable='robot_state_publisher',
@@ -80,6 +95,7 @@ def robot(context: LaunchContext) -> list:
             ],
         ),
         create,
+        within(START_TIME, create, 'the robot was not spawned in time: see what Gazebo says'),
         after(create, spawner, 'the robot was not spawned: see what Gazebo says'),
         after(spawner, include_session(HERE), 'the controllers are not active: see what they say'),
     ]
@@ -89,9 +105,38 @@ def after(process: Node, action: Action, failure: str) -> RegisterEventHandler:
     """Begin an action when a process has done its work, and end the launch when it has failed."""
 
     def ended(event: ProcessExited, _: LaunchContext) -> list[Action]:
-        return [action] if event.returncode == 0 else [Shutdown(reason=failure)]
+        return [action] if event.returncode == 0 else end_launch(failure)
 
     return RegisterEventHandler(OnProcessExit(target_action=process, on_exit=ended))
+
+
+def within(seconds: float, process: Node, failure: str) -> TimerAction:
+    """End the launch when a process has not ended in time."""
+
+    def look(_: LaunchContext) -> list[Action]:
+        return end_launch(failure) if process.return_code is None else []
+
+    return TimerAction(period=seconds, actions=[OpaqueFunction(function=look)])
+
+
+def gazebo(context: LaunchContext) -> list[Action]:
+    """Start Gazebo itself: a shell between it and the launch would keep a signal to itself."""
+    arguments = shlex.split(LaunchConfiguration('gz_args').perform(context))
+    if not any(Path(word).suffix == '.sdf' for word in arguments):
+        world = Path(tempfile.mkdtemp(prefix='robotid_')) / 'world.sdf'
+        factor = LaunchConfiguration('real_time_factor').perform(context)
+        world.write_text(WORLD.format(factor=factor))
+        arguments.append(str(world))
+    paths = [os.environ.get(k, '') for k in ('GZ_SIM_SYSTEM_PLUGIN_PATH', 'LD_LIBRARY_PATH')]
+    return [
+        ExecuteProcess(
+            cmd=['gz', 'sim', *arguments],
+            name='gazebo',
+            output='screen',
+            additional_env={'GZ_SIM_SYSTEM_PLUGIN_PATH': os.pathsep.join(paths)},
+            on_exit=end_launch('Gazebo ended'),
+        )
+    ]
 
 
 def check_views(context: LaunchContext) -> None:
@@ -113,12 +158,23 @@ def meshes(context: LaunchContext) -> list[Action]:
 
 def generate_launch_description() -> LaunchDescription:
     """Describe the launch; arguments that are not declared here are those of the session."""
-    gazebo = PathJoinSubstitution([FindPackageShare('ros_gz_sim'), 'launch', 'gz_sim.launch.py'])
     arguments = [
         *robot_arguments(HERE.parent / 'config'),
         DeclareLaunchArgument(
-            'gz_args', default_value='-r empty.sdf', description='of Gazebo; -s: without a window'
+            'gz_args', default_value='-r', description='of Gazebo; -s: without a window'
         ),
+        DeclareLaunchArgument(
+            'real_time_factor',
+            default_value='1.0',
+            description='at most, of a world that gz_args does not name',
+        ),
+        DeclareLaunchArgument(
+            'auto_start',
+            default_value='true',
+            choices=['true', 'false'],
+            description='start the excitation at once; false: wait for excitation/start',
+        ),
+        SetLaunchConfiguration('simulated', 'true'),
         SetLaunchConfiguration('use_sim_time', 'true'),
     ]
     return LaunchDescription(
@@ -126,13 +182,7 @@ def generate_launch_description() -> LaunchDescription:
             *arguments,
             OpaqueFunction(function=check_views),
             OpaqueFunction(function=meshes),
-            IncludeLaunchDescription(
-                PythonLaunchDescriptionSource(gazebo),
-                launch_arguments={
-                    'gz_args': LaunchConfiguration('gz_args'),
-                    'on_exit_shutdown': 'true',
-                }.items(),
-            ),
+            OpaqueFunction(function=gazebo),
             Node(
                 package='ros_gz_bridge',
                 executable='parameter_bridge',

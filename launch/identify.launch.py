@@ -54,9 +54,11 @@ def session(context: LaunchContext) -> list[Action]:
         'recorder.folder': given['output_dir'],
         'use_sim_time': given['use_sim_time'] == 'true',
     }
-    # Set by simulation.launch.py: nothing real moves.
+    # Set by the launch files of simulations: nothing real moves.
     if context.launch_configurations.get('simulated') == 'true':
         overrides['excitation.accept_unchecked'] = list(UNCHECKED)
+        # A busy machine halts a simulation for longer than a real robot may be silent.
+        overrides['excitation.stale_after'] = 2.0
     parameters = [Parameter(key, value) for key, value in overrides.items() if value != '']
     nodes = [
         package_node(name, [str(config), *parameters], given['log_level'])

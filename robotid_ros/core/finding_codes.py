@@ -178,6 +178,9 @@ F204 simulated_time info: The stamps span {stamped:.1f} s of simulated time, the
 F205 stamps_rounded info: {count} samples have the stamp of the one before: the stamps are rounded
     to {step:.3g ms}, the samples were spread evenly between them WHY Rounded stamps make
     velocities noisy.
+F239 clock_starved info: {share:.0%} of the samples have the stamp of the one before, from a clock
+    that lagged: the motion tells their times, at {rate:.4g} Hz DO Use a lower real-time factor WHY
+    Velocities and positions that fit together say how much time lies between them.
 F206 stamps_jitter info: The stamps jitter by {jitter:.2f ms}, the samples have {share:.0%} of its
     variance: the rest was taken out WHY Stamps that are off the samples make accelerations noisy.
 F207 samples_not_finite info: {count} samples that are not numbers were left out WHY A sensor or a
@@ -632,6 +635,10 @@ F1216 waits_for_goal info: '{controller}' waits without an end for {joints} to r
 F1217 uneven_updates warning: '{controller}' is to update at {update:g} Hz, controller_manager at
     {manager:g} Hz DO Set update_rate to {better:g} WHY A rate that does not divide is not kept,
     and DIDIM replays the one that was named.
+F1218 unbearable_gains info: The bodies of the description alone, without rotor inertia, are
+    unstable with the gains of {joints} at {rate:g} Hz DO In a simulation, set lower gains:
+    gazebo.launch.py derives them; elsewhere rely on rotors WHY Gazebo simulates links without
+    rotors, and gains for geared drives shake them.
 F1301 didim_possible ok: Possible, with effort commands and gains WHY DIDIM replays the law that
     makes the effort.
 F1302 didim_gains info: DIDIM lacks the gains of {joints} DO Set them in the controller, or
@@ -651,6 +658,9 @@ F1405 hardware_active ok: {hardware} active WHY The drives follow their controll
 F1406 broadcaster_inactive warning: '{controller}', which publishes joint states, is '{state}' DO
     Activate it: 'ros2 control switch_controllers --activate {controller}' WHY Without joint states
     no session runs.
+F1407 gazebo_friction info: Gazebo gives the dry friction of [[{joints} {factors:.2g} times]] the
+    description's value DO Expect so much of an identification WHY DART takes joint damping and
+    dry friction into a step in two ways (docs/studies/real_stacks.md).
 F1501 malformed_states warning: {count} joint states name a joint twice or lack values DO See who
     publishes them ({nodes}) WHY They are left out of every recording.
 F1502 joints_lacking error: The joint states lack {joints}, they name {published} DO Let the

@@ -116,9 +116,38 @@ def test_gazebo_goes_on_when_a_step_has_succeeded_and_ends_when_it_has_failed(
     handler = module['after'](process, following, 'it failed').event_handler
     details = {'name': 'x', 'cmd': ['x'], 'cwd': None, 'env': None, 'pid': 1}
     ends = [ProcessExited(action=process, returncode=code, **details) for code in (0, 1)]
-    (good,), (bad,) = (handler.handle(event, context) or () for event in ends)
+    (good,), (said, bad) = (handler.handle(event, context) or () for event in ends)
     assert good is following
     assert isinstance(bad, Shutdown)
+    # Shutdown keeps its reason to itself.
+    assert perform_substitutions(context, said.msg).startswith('it failed')
+
+
+def test_gazebo_gets_signals_and_a_world_of_a_speed() -> None:
+    """A shell between the launch and Gazebo would outlive neither, and keep the signal."""
+    module = runpy.run_path(str(FOLDER / 'gazebo.launch.py'))
+    context = LaunchContext()
+    context.launch_configurations.update(gz_args='-s -r', real_time_factor='0.25')
+    (server,) = module['gazebo'](context)
+    words = [perform_substitutions(context, word) for word in server.cmd]
+    assert words[:4] == ['gz', 'sim', '-s', '-r']
+    assert not server.shell
+    assert '<real_time_factor>0.25<' in Path(words[4]).read_text()
+    context.launch_configurations['gz_args'] = 'mine.sdf'
+    (server,) = module['gazebo'](context)
+    assert [perform_substitutions(context, word) for word in server.cmd] == [
+        'gz',
+        'sim',
+        'mine.sdf',
+    ]
+
+
+def test_a_process_that_never_ends_ends_the_launch() -> None:
+    module = runpy.run_path(str(FOLDER / 'gazebo.launch.py'))
+    process, context = ExecuteProcess(cmd=['sleep', '9']), LaunchContext()
+    timer = module['within'](1.0, process, 'it hangs')
+    (look,) = timer.actions
+    assert any(isinstance(action, Shutdown) for action in look.execute(context))
 
 
 def test_a_view_that_is_not_installed_is_said_before_anything_starts() -> None:

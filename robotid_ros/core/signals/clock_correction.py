@@ -36,6 +36,9 @@ NEAR, UNKNOWN_SHARE = 0.02, 0.2
 # long beside the motion, short beside the slewing of NTP.
 LONGEST_PAUSE, STRETCH = 0.5, 2.0
 MIN_STRETCH = 64  # fewest samples that tell a phase
+# A clock is starved where so many samples that differ have one stamp; steps of a simulation [ns];
+# share of the largest speed from which a motion tells the time.
+MIN_SHARE_STANDING, MIN_GRID, SHARE_OF_SPEED = 0.02, 100_000, 0.1
 # Samples whose median tells what was lost before: more than are late in a row.
 LOSSES_WINDOW = 21
 BLOCK = 64  # third differences, of which few share samples with the next block
@@ -123,6 +126,52 @@ def spread_equal_stamps(time: Array, values: Array) -> tuple[Array, list[Finding
     place = np.arange(len(time)) - np.repeat(first, counts)
     spread = np.repeat(time[first], counts) + place * np.repeat(spans / counts, counts)
     return spread, [finding('stamps_rounded', count=int(rounded.sum()), step=usual)]
+
+
+def stamps_by_motion(
+    stamp: npt.NDArray[np.int64], position: Array, velocity: Array
+) -> tuple[npt.NDArray[np.int64], list[Finding]]:
+    """
+    Return the stamps (N,) of samples whose clock was starved, as their motion tells them [ns].
+
+    The clock of a simulation may stand or lag while its samples go on: stamps repeat though the
+    samples differ. Positions and velocities (N, n) of joints that move say how many periods lie
+    between neighbours, `Σ dq Δq / Σ dq²`; at rest the stamps do. No sample is before its stamp.
+
+    Raises
+    ------
+    RecordingError : the stamps are of such a clock, and the motion does not tell the time
+
+    """
+    steps, moved = np.diff(stamp), np.diff(position, axis=0)
+    stands = (steps == 0) & (moved != 0.0).any(axis=1)
+    ahead = steps[steps > 0]
+    if len(stamp) < LEAST_STATES or stands.mean() < MIN_SHARE_STANDING or not ahead.size:
+        return stamp, []
+    grid = int(np.gcd.reduce(ahead))
+    # Rounded stamps, of which several samples share each, stand without lagging.
+    if grid < MIN_GRID or np.ptp(stamp) < (1.0 - MAX_ODD_SHARE) * grid * len(steps):
+        return stamp, []
+    mean = 0.5 * (velocity[1:] + velocity[:-1])
+    square = np.nan_to_num((mean**2).sum(axis=1))
+    moving = square > (SHARE_OF_SPEED**2) * square.max(initial=0.0)
+    elapsed = np.nan_to_num((mean * moved).sum(axis=1)) / np.where(moving, square, 1.0) * 1e9
+    usual = float(np.median(elapsed[moving])) if moving.any() else 0.0
+    period = grid * max(1, round(usual / grid))
+    count = np.where(moving, elapsed / period, 1.0)
+    whole = np.maximum(np.round(count), 1.0)
+    if moving.sum() < LEAST_STATES or np.median(np.abs(count - whole)[moving]) > ONE_PERIOD / 2.0:
+        raise RecordingError(
+            f'{stands.mean():.0%} of the joint states have the stamp of the one before, as of a '
+            'simulation whose clock lags, and the motion does not tell their times: record '
+            'velocities, at a lower real-time factor'
+        )
+    time = np.concatenate([[0.0], np.cumsum(whole)])
+    late = np.maximum.accumulate((stamp - stamp[0]) / period - time)
+    time += np.round(late)
+    share = float(stands.mean())
+    found = finding('clock_starved', share=share, rate=1e9 / period)
+    return stamp[0] + (period * time).astype(np.int64), [found]
 
 
 @dataclasses.dataclass(frozen=True)

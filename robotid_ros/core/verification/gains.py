@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ...exceptions import ControllerError, DivergenceError
+from ...exceptions import ControllerError, DivergenceError, shortened
 from ..arrays import Array
 from ..excitation.trajectory import Motion
 from ..finding_codes import select
@@ -43,6 +43,10 @@ POSTURES = 20
 # Bandwidths that are tried of each joint; shares of those that are found, which are tried where
 # the joints' loops disturb each other, or a simulation does not bear them.
 BANDWIDTHS, SHARES = 40, 0.9 ** np.arange(8)
+# Smallest share of a gain that is tried where a simulation has no rotors.
+LEAST_GAIN = 1e-5
+# Share by which a joint's bandwidth is lowered there, and how often.
+LOWERED, MOST_LOWERED = 0.1, 100
 # Largest factor of a gain at which a margin is looked for, and the halvings of that search.
 MOST, HALVINGS = 32.0, 11
 # A joint that goes to and fro by this share of its tracking error, and by two counts of its
@@ -126,13 +130,18 @@ def place_poles(
 
 
 def largest_eigenvalue(
-    mass: Array, gains: Array, rate: float, delay: int, factor: complex = 1.0
+    mass: Array,
+    gains: Array,
+    rate: float,
+    delay: int,
+    factor: complex = 1.0,
+    damping: Array | float = 0.0,
 ) -> Array:
     """
     Return the largest |eigenvalue| of sampled loops, (…,): they are stable below 1.
 
     The state has positions, velocities, integrals, and the commands under way. Between updates a
-    command is held: `q⁺ = q + T v + T² M⁻¹u/2`, `v⁺ = v + T M⁻¹u`.
+    command is held: `v⁺ = (M + T D)⁻¹ (M v + T u)`, `q⁺ = q + T (v + v⁺)/2`.
 
     Parameters
     ----------
@@ -140,6 +149,7 @@ def largest_eigenvalue(
     gains : (…, 3, n) p, i, d
     rate, delay : of the controller [Hz], and updates until a command acts
     factor : of all commands: a gain and a phase
+    damping : D (…, n) of the joints themselves, which acts on the speed after a step
 
     """
     n, period = mass.shape[-1], 1.0 / rate
@@ -149,7 +159,9 @@ def largest_eigenvalue(
     shape = np.broadcast_shapes(mass.shape[:-2], gains.shape[:-2])
     step = np.zeros((*shape, size, size), np.result_type(float, factor))
     q, v, s, *waiting = (slice(k * n, (k + 1) * n) for k in range(3 + delay))
-    step[..., q, q], step[..., q, v], step[..., v, v] = eye, period * eye, eye
+    inverse = np.linalg.inv(mass + period * np.asarray(damping)[..., None] * eye)
+    slowed = inverse @ mass
+    step[..., q, q], step[..., q, v], step[..., v, v] = eye, 0.5 * period * (eye + slowed), slowed
     # The integral of this update is in its command.
     step[..., s, q], step[..., s, s] = -period * i, integrates
     command = np.zeros((*shape, n, size), step.dtype)
@@ -161,17 +173,101 @@ def largest_eigenvalue(
             step[..., after, before] = eye
         acting = np.zeros_like(command)
         acting[..., waiting[-1]] = eye
-    speed = period * np.linalg.inv(mass) @ acting
+    speed = period * inverse @ acting
     step[..., q, :] += 0.5 * period * speed
     step[..., v, :] += speed
     return np.asarray(np.abs(np.linalg.eigvals(step)).max(axis=-1))
 
 
-def keeps_margins(mass: Array, gains: Array, rate: float, delay: int) -> npt.NDArray[np.bool_]:
-    """Whether loops (…,) keep both margins, see `largest_eigenvalue`."""
+def growth_at_margins(
+    mass: Array, gains: Array, rate: float, delay: int, damping: Array | float = 0.0
+) -> Array:
+    """Return the largest |eigenvalue| of loops (…,) at either margin, as `largest_eigenvalue`."""
     factors = 1.0, GAIN_MARGIN, 1.0 / GAIN_MARGIN, np.exp(-1j * PHASE_MARGIN)
-    found = [largest_eigenvalue(mass, gains, rate, delay, factor) < 1.0 for factor in factors]
-    return np.asarray(np.all(found, axis=0))
+    loops = mass, gains, rate, delay
+    return np.max([largest_eigenvalue(*loops, factor, damping) for factor in factors], axis=0)
+
+
+def keeps_margins(
+    mass: Array, gains: Array, rate: float, delay: int, damping: Array | float = 0.0
+) -> npt.NDArray[np.bool_]:
+    """Whether loops (…,) keep both margins, see `largest_eigenvalue`."""
+    return np.asarray(growth_at_margins(mass, gains, rate, delay, damping) < 1.0)
+
+
+def body_inertia(robot: Robot) -> Array:
+    """
+    Return M(q) (N, n, n) of the bodies alone, without rotors, which is what Gazebo simulates.
+
+    In postures within the position limits of a robot with rigid joints, in the unit of its
+    commands.
+    """
+    low, high = (np.clip(x, -math.pi, math.pi) for x in (robot.limits.lower, robot.limits.upper))
+    poses = np.random.default_rng(0).uniform(low, high, (POSTURES, robot.n))
+    bodies = [0.0 if parameter.symbol == 'Ia' else 1.0 for parameter in robot.parameters]
+    return mass_matrix(robot, robot.prior * bodies, poses) / np.abs(robot.drive_gain)[:, None]
+
+
+class BodyLoops:
+    """
+    Loops with a description's bodies alone, see `body_inertia`, under gains p, i, d (3, n).
+
+    Joints without p give way. The controller's rate [Hz] and delay are as of `largest_eigenvalue`.
+    """
+
+    def __init__(self, robot: Robot, gains: Array, rate: float, delay: int):
+        self._held = np.flatnonzero(gains[0] > 0.0)
+        self._names = [robot.joints[j] for j in self._held]
+        self._gains, self._loops = gains, (rate, delay)
+        self._damping = (robot.damping / np.abs(robot.drive_gain))[self._held]
+        inverse = np.linalg.inv(body_inertia(robot))[:, self._held][..., self._held]
+        self._mass = np.linalg.inv(inverse)
+        # What a joint moves while all others give way, and while they are stiff.
+        self._free = 1.0 / np.diagonal(inverse, axis1=1, axis2=2)
+        self._stiff = np.diagonal(self._mass, axis1=1, axis2=2)
+
+    def unstable_joints(self) -> list[str]:
+        """Return the joints whose gains are too high for their bodies; none if all is stable."""
+        gains, loops = self._gains[:, self._held], self._loops
+        growth = largest_eigenvalue(self._mass, gains, *loops, damping=self._damping)
+        if (growth < 1.0).all():
+            return []
+        free, single = self._free[..., None, None], self._damping[:, None]
+        own = largest_eigenvalue(free, gains.T[..., None], *loops, damping=single).max(axis=0)
+        return [self._names[j] for j in np.flatnonzero((own >= 1.0) | (own == own.max()))]
+
+    def bearable_gains(self) -> Array:
+        """
+        Return gains (3, n), none above the present ones, with which all loops keep the margins.
+
+        Each joint gets the largest p, then the largest d, with which its own loop does; then
+        joints are lowered until all loops do at once. ControllerError: there are none.
+        """
+        found, loops = self._gains[:, self._held], self._loops
+        share = np.geomspace(LEAST_GAIN, 1.0, BANDWIDTHS)
+        for j, (p, i, d) in enumerate(found.T):
+            stiff, damped = np.meshgrid(share, share, indexing='ij')
+            tried = np.stack([p * stiff, i * stiff, d * damped], axis=-1)
+            ends = [end(x[:, j]) for x in (self._free, self._stiff) for end in (np.min, np.max)]
+            mass = np.array(ends)[:, None, None, None, None]
+            good = keeps_margins(mass, tried[..., None], *loops, self._damping[j : j + 1])
+            if (where := np.argwhere(good.all(axis=0))).size:
+                found[:, j] = tried[tuple(where[-1])]
+        lower = 1.0 - LOWERED * np.eye(len(found.T))[:, None, None]
+        for _ in range(MOST_LOWERED):
+            growth = growth_at_margins(self._mass, found, *loops, self._damping).max()
+            if growth < 1.0:
+                gains = self._gains.copy()
+                gains[:, self._held] = found
+                return gains
+            # The joint whose lower bandwidth helps most: d goes with it, p and i with its square.
+            tried = found * lower ** np.array([[2.0], [2.0], [1.0]])
+            every = growth_at_margins(self._mass, tried, *loops, self._damping).max(axis=-1)
+            found = tried[np.argmin(every), 0]
+        raise ControllerError(
+            f'no gains below the present ones of {shortened(self._names)} hold the bodies of the '
+            'description: check its inertias'
+        )
 
 
 def margins(mass: Array, gains: Array, rate: float, delay: int) -> tuple[float, float]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...core.finding_codes import finding
 from ...core.model.urdf_parsing import movable_joints
-from ...core.signals.clock_correction import observed_update_rate
+from ...core.signals.clock_correction import observed_update_rate, stamps_by_motion
 from ...core.signals.recording import Recording, Reference
 from ...exceptions import RecordingError, RobotIdError, shortened, UnknownNameError
 from ..formats.column_names import OTHER, REFERENCE
@@ -42,6 +42,10 @@ REFERENCE_FIELDS = (
     ('reference.velocities', 'desired.velocities'),
     ('reference.accelerations', 'desired.accelerations'),
     ('output.effort', 'output.velocities', 'output.positions'),
+)
+MEASURED_FIELDS = (
+    ('feedback.positions', 'actual.positions'),
+    ('feedback.velocities', 'actual.velocities'),
 )
 # Messages with one stamp are received at most so far apart, whatever their topics [ns]. Reading a
 # part takes so much more on both of its sides.
@@ -73,9 +77,11 @@ def _read_fields(
     """
     Read fields of the states of one controller, received in a window of time.
 
-    Of each field the first name that holds something counts. Returns stamps (N,) [ns] and values
-    (N, n) of each, NaN at joints that the controller lacks; None where it has none of them.
+    Of each field the first name that holds something counts. Returns stamps (N,) [ns], as of
+    `stamps_by_motion`, and values (N, n) of each, NaN at joints that the controller lacks; None
+    where it has none of them.
     """
+    fields = [*fields, *MEASURED_FIELDS]
     parts = []
     for layout, payloads, _, order in bag.groups(topic, window):
         names = layout.texts.get('joint_names', ())
@@ -85,8 +91,8 @@ def _read_fields(
             parts.append((order, stamps(layout, payloads), *found))
     if not parts:
         return None
-    stamp, *columns = in_order(parts)
-    return stamp, columns
+    stamp, *columns, position, velocity = in_order(parts)
+    return stamps_by_motion(stamp, position, velocity)[0], columns
 
 
 def _of_joints(found: np.ndarray, names: Sequence[str], joints: Sequence[str]) -> np.ndarray:
@@ -360,7 +366,8 @@ def _joined(parts: _Parts) -> JointTable:
         states = states.rows(np.argsort(order, kind='stable'))
     if len(order) > 1 and not states.stamp.any():
         return dataclasses.replace(states, stamp=states.received, notes=(finding('no_stamps'),))
-    return states
+    stamp, notes = stamps_by_motion(states.stamp, states.position, states.velocity)
+    return dataclasses.replace(states, stamp=stamp, notes=(*states.notes, *notes))
 
 
 def _table(layout: Layout, payloads: np.ndarray, received: np.ndarray) -> JointTable:

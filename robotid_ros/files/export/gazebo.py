@@ -7,19 +7,27 @@ where it matters.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import ceil
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import yaml
 
+from ...core.arrays import Array
+from ...core.model import build_robot, Robot
 from ...core.model.robot_description import with_inertials
+from ...core.model.settings import ElasticSettings, RobotSettings
 from ...core.model.urdf_parsing import movable_joints, root_link
+from ...core.verification.gains import body_inertia, BodyLoops
 from ...exceptions import ConfigurationError
-from ...simulation_settings import SimulationSettings
-from ..configuration import Configuration, read_urdf
+from ...simulation_settings import GainSettings, SimulationSettings
+from ..atomic import write_text
+from ..configuration import Configuration, load_with_mapping, read_urdf
 from ..text_template import text_templates
+from ..yaml import dump_yaml
 
 BROADCASTER = 'joint_state_broadcaster'
 GAINS = ('p', 'i', 'd', 'ff_velocity_scale')
@@ -28,12 +36,40 @@ SYSTEM = 'gz_ros2_control/GazeboSimSystem'
 # Steps of Gazebo's physics in a second, as of its worlds that come with it [Hz].
 STEP_RATE = 1000
 
+# A world without a ground, which arms would touch; Gazebo adds the systems that it needs.
+WORLD = """<sdf version="1.9">
+  <world name="robotid">
+    <physics name="1ms" type="ignored">
+      <max_step_size>0.001</max_step_size>
+      <real_time_factor>{factor}</real_time_factor>
+    </physics>
+    <light type="directional" name="sun"/>
+  </world>
+</sdf>
+"""
+
+
+def without_springs(path: Path, folder: Path) -> Path:
+    """
+    Return a configuration file with rigid joints, as Gazebo's are, written to a folder if need be.
+
+    FileError, ConfigurationError: as of `load`.
+    """
+    values, configuration = load_with_mapping(path)
+    if not configuration.robot.elastic.joints:
+        return path
+    robot = {**values['robot'], 'urdf': configuration.robot.urdf}
+    del robot['elastic']
+    content = {'/**': {'ros__parameters': {**values, 'robot': robot}}}
+    return write_text(folder / path.name, dump_yaml(content))
+
 
 def prepare_gazebo(configuration: Configuration, parameters: Path) -> str:
     """
     Write the parameters of the controllers, and return the description of the robot to spawn.
 
-    ConfigurationError: the configuration names no URDF.
+    ConfigurationError: the configuration names no URDF. ControllerError: as of
+    `with_bearable_gains`.
     """
     urdf = read_urdf(configuration)
     if urdf is None:
@@ -43,8 +79,56 @@ def prepare_gazebo(configuration: Configuration, parameters: Path) -> str:
     names, followers = movable_joints(urdf)
     driven = [name for name in names if name not in followers]
     joints = simulation.joints or configuration.robot.joints or driven
+    simulation = with_bearable_gains(simulation, urdf, configuration.robot, joints)
     parameters.write_text(yaml.safe_dump(controller_parameters(simulation, joints)))
     return gazebo_description(urdf, joints, simulation.initial_positions, str(parameters))
+
+
+def with_bearable_gains(
+    simulation: SimulationSettings, urdf: str, settings: RobotSettings, joints: Sequence[str]
+) -> SimulationSettings:
+    """
+    Lower the gains to what the bodies of a URDF bear: Gazebo has neither rotors nor springs.
+
+    ControllerError: nothing below the gains of the settings does.
+    """
+    if not simulation.gains:
+        return simulation
+    robot = build_robot(urdf, replace(settings, joints=tuple(joints), elastic=ElasticSettings()))
+    given = [simulation.gains.get(joint, GainSettings()) for joint in joints]
+    rate = controller_rate(simulation)
+    gains = np.array([[getattr(each, name) for each in given] for name in 'pid'])
+    # The command of one step acts in the next.
+    new = BodyLoops(robot, gains, rate, delay=0).bearable_gains().T.tolist()
+    lowered = {
+        joint: replace(each, p=p, i=i, d=d)
+        for joint, each, (p, i, d) in zip(joints, given, new, strict=True)
+        if joint in simulation.gains
+    }
+    return replace(simulation, gains={**simulation.gains, **lowered})
+
+
+def friction_factors(robot: Robot) -> Array:
+    """
+    Return how many times its dry friction each joint has in Gazebo, (n,), in the median posture.
+
+    DART takes damping D into a step h implicitly, `(M + h D) v⁺ = M v + h τ`, and lets dry
+    friction F change v⁺ by `h M⁻¹ F`: as much as a force of `(M + h D) M⁻¹ F` before the step.
+    What other joints' friction adds by that is left out here.
+    """
+    inverse = np.diagonal(np.linalg.inv(body_inertia(robot)), axis1=1, axis2=2)
+    return 1.0 + robot.damping / np.abs(robot.drive_gain) / STEP_RATE * np.median(inverse, axis=0)
+
+
+def controller_rate(settings: SimulationSettings) -> int:
+    """
+    Return the rate at which Gazebo updates a controller [Hz].
+
+    The plugin updates after whole steps alone, and rates are whole numbers: only of those that
+    divide the steps the period is one of steps.
+    """
+    steps = ceil(STEP_RATE / min(settings.update_rate, STEP_RATE))
+    return STEP_RATE // next(k for k in range(steps, STEP_RATE + 1) if STEP_RATE % k == 0)
 
 
 def controller_parameters(settings: SimulationSettings, joints: Sequence[str]) -> dict[str, Any]:
@@ -53,17 +137,15 @@ def controller_parameters(settings: SimulationSettings, joints: Sequence[str]) -
 
     Joints without gains in the settings get zeros.
     """
-    # The plugin updates after whole steps alone, and rates are whole numbers: only of those that
-    # divide the steps the period is one of steps.
-    steps = ceil(STEP_RATE / min(settings.update_rate, STEP_RATE))
-    steps = next(k for k in range(steps, STEP_RATE + 1) if STEP_RATE % k == 0)
-    manager = {
-        'update_rate': STEP_RATE // steps,
+    # controller_manager reads it when it begins, before the plugin sets it.
+    simulated = {'use_sim_time': True}
+    manager = simulated | {
+        'update_rate': controller_rate(settings),
         BROADCASTER: {'type': 'joint_state_broadcaster/JointStateBroadcaster'},
         settings.controller: {'type': 'joint_trajectory_controller/JointTrajectoryController'},
     }
     gains = {joint: settings.gains[joint] for joint in joints if joint in settings.gains}
-    controller = {
+    controller = simulated | {
         'joints': list(joints),
         'command_interfaces': ['effort'],
         'state_interfaces': ['position', 'velocity'],
@@ -71,6 +153,7 @@ def controller_parameters(settings: SimulationSettings, joints: Sequence[str]) -
     }
     return {
         'controller_manager': {'ros__parameters': manager},
+        BROADCASTER: {'ros__parameters': simulated},
         settings.controller: {'ros__parameters': controller},
     }
 

@@ -22,6 +22,7 @@ from rclpy.parameter_client import AsyncParameterClient
 from ...core.arrays import Array
 from ...core.model.robot import Robot
 from ...core.signals.recording import Controller
+from ...core.verification.gains import BodyLoops
 from ...exceptions import ControllerError, RobotStateError
 from .batched_subscription import BatchedSubscription
 from .waiting import answer_of, result_of, Silence, wait_until
@@ -54,6 +55,8 @@ ROUNDING = 1e-6
 HARDWARE_TIMEOUT = 0.1
 _HARDWARE = f'{MANAGER}/list_hardware_components'
 SWITCH = f'{MANAGER}/switch_controller'
+# Packages of hardware that simulates a description's bodies as they are, without rotors.
+GAZEBO = ('gz_ros2_control', 'ign_ros2_control')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +168,28 @@ def check_controller(controller: ControllerDescription, robot: Robot) -> None:
             raise ControllerError(
                 f'{who} has no proportional gain for {", ".join(idle)}: set gains.{idle[0]}.p'
             )
+
+
+def unbearable_gains(
+    controller: ControllerDescription, robot: Robot, rate: float, *, in_gazebo: bool
+) -> list[str]:
+    """
+    Return the joints whose gains the bodies of the description alone do not bear.
+
+    At the controller's rate [Hz], a command of Gazebo acting at once. Where that cannot be told,
+    there are none.
+    """
+    rows = [controller.gains.get(joint, {}) for joint in robot.joints]
+    gains = np.array([[row.get(name, 0.0) for row in rows] for name in 'pid'])
+    known = rate and gains[0].any() and not (robot.assumed_inertials or robot.elastic)
+    if controller.command_interfaces != ('effort',) or not known:
+        return []
+    return BodyLoops(robot, gains, rate, 0 if in_gazebo else 1).unstable_joints()
+
+
+def is_gazebo(plugin: str) -> bool:
+    """Whether a hardware plug-in, by its name, is Gazebo's."""
+    return plugin.partition('/')[0] in GAZEBO
 
 
 class ControllerClient:
@@ -339,6 +364,10 @@ class HardwareClient:
             return None
         return self._switch.call_async(switch_request((), (self._controller,)))
 
+    def is_gazebo(self, joints: Collection[str]) -> bool:
+        """Whether hardware of these joints is known to be Gazebo's."""
+        return any(is_gazebo(c.plugin_name) for c in self._components(joints) or ())
+
     def explain_end(self, joints: Collection[str]) -> str:
         """Say which hardware of these joints has failed; where nobody answers, who knows."""
         if self._failed(joints) is None:
@@ -355,6 +384,13 @@ class HardwareClient:
 
     def _failed(self, joints: Collection[str]) -> str | None:
         """Return the hardware of these joints that is not active, None where nobody knows."""
+        states = {c.name: c.state.label for c in self._components(joints) or ()}
+        if not states:
+            return None
+        return ', '.join(f'{k} is {label}' for k, label in states.items() if label != 'active')
+
+    def _components(self, joints: Collection[str]) -> list[Any] | None:
+        """Return the hardware of these joints, None where nobody knows."""
         if not self._client.service_is_ready():
             return None
         try:
@@ -363,10 +399,7 @@ class HardwareClient:
         except ControllerError:
             return None
         # Others may be inactive all along: a gripper that nobody needs.
-        states = {c.name: c.state.label for c in components if _joints(c).intersection(joints)}
-        if not states:
-            return None
-        return ', '.join(f'{k} is {label}' for k, label in states.items() if label != 'active')
+        return [c for c in components if _joints(c).intersection(joints)]
 
 
 def _joints(component: Any) -> set[str]:

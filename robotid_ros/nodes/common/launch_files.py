@@ -58,6 +58,11 @@ def robot_arguments(folder: Path) -> list[DeclareLaunchArgument]:
     ]
 
 
+def end_launch(reason: str) -> list[Action]:
+    """End the launch and say why, which Shutdown keeps to itself."""
+    return [LogInfo(msg=f'{reason}: the launch ends'), Shutdown(reason=reason)]
+
+
 def include_session(folder: Path) -> IncludeLaunchDescription:
     """Include identify.launch.py of a folder; its further arguments are those of the launch."""
     return IncludeLaunchDescription(
@@ -81,7 +86,7 @@ def package_node(
         ros_arguments=['--log-level', log_level],
         # A variable and no argument: children of the node have it too.
         additional_env={ENCLAVE: os.environ.get(ENCLAVE) or f'/robotid/{name}'},
-        on_exit=None if alone else Shutdown(reason=f'{name} ended'),
+        on_exit=None if alone else end_launch(f'{name} ended'),
     )
 
 

@@ -12,8 +12,9 @@ from ...core.findings import Finding, in_order, Severity
 from ...core.model.robot import Robot
 from ...core.setup.robot_setup import KnownFacts
 from ...exceptions import ControllerError, ModelError
+from ...files.export.gazebo import friction_factors
 from ...simulation_settings import GainSettings
-from ..common.controller import check_controller, ControllerDescription
+from ..common.controller import check_controller, ControllerDescription, unbearable_gains
 from .graph_snapshot import Endpoint, GraphSnapshot
 from .state_checks import described_robot, effort_findings, effort_kind, joint_state_findings
 
@@ -93,6 +94,8 @@ def diagnose(snapshot: GraphSnapshot) -> tuple[Finding, ...]:
 LEAST_STATES, MIN_STATE_SHARE = 20, 0.8
 # A rate that divides another is a whole number of hertz, rounded.
 RATE_ROUNDING = 0.01
+# Factor of a joint's dry friction in Gazebo from which it is said.
+LIGHT = 1.1
 _BROADCASTER = 'joint_state_broadcaster/JointStateBroadcaster'
 LAST_COMMAND = 'set_last_command_interface_value_as_state_on_activation'
 
@@ -129,6 +132,8 @@ def controller_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterato
             yield finding('controller_unfit', reason=str(reason))
     yield from _rate_findings(snapshot, controller.rate)
     yield from _setting_findings(controller)
+    if robot is not None:
+        yield from _gazebo_findings(snapshot, controller, robot)
     # DIDIM replays the law that makes the effort.
     if controller.command_interfaces != ('effort',):
         yield finding('didim_commands', controller=name, interfaces=interfaces)
@@ -151,6 +156,24 @@ def _rate_findings(snapshot: GraphSnapshot, update: float) -> Iterator[Finding]:
     rate = 1e9 * (len(states.received) - 1) / max(float(np.ptp(states.received)), 1.0)
     if rate < MIN_STATE_SHARE * snapshot.rate:
         yield finding('slow_controller_states', update=snapshot.rate, rate=rate)
+
+
+def _gazebo_findings(
+    snapshot: GraphSnapshot, controller: ControllerDescription, robot: Robot
+) -> Iterator[Finding]:
+    """Say what the description's bodies alone, which Gazebo simulates, do not bear or change."""
+    gazebo = snapshot.manager is not None and snapshot.manager.in_gazebo
+    if set(controller.joints) == set(robot.joints):
+        joints = unbearable_gains(controller, robot, snapshot.rate, in_gazebo=gazebo)
+        if joints:
+            found = finding('unbearable_gains', joints, rate=snapshot.rate)
+            yield found.at(Severity.ERROR) if gazebo else found
+    if not gazebo or robot.elastic or robot.assumed_inertials:
+        return
+    factors = friction_factors(robot)
+    if (more := np.flatnonzero((factors > LIGHT) & (robot.dry_friction > 0.0))).size:
+        names = [robot.joints[j] for j in more]
+        yield finding('gazebo_friction', names, factors=factors[more])
 
 
 def _setting_findings(controller: ControllerDescription) -> Iterator[Finding]:

@@ -54,6 +54,7 @@ class ManagerState:
     controllers, hardware : states such as 'active' by name
     types : type of each controller, where it is known
     claimed : command interfaces that each controller holds, where it is known
+    in_gazebo : whether some hardware is Gazebo's
     rate : its update rate [Hz], 0 when unknown
     warnings : what it complains about on /diagnostics
     obstacle : why its services were not asked, '' when they were
@@ -64,6 +65,7 @@ class ManagerState:
     hardware: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)
     claimed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    in_gazebo: bool = False
     rate: float = 0.0
     warnings: tuple[str, ...] = ()
     obstacle: str = ''

@@ -34,6 +34,7 @@ from ..common.controller import (
     ControllerClient,
     ControllerDescription,
     GOALS,
+    is_gazebo,
     MANAGER,
     STATE,
 )
@@ -236,12 +237,13 @@ def state_from_answers(
     warnings: tuple[str, ...] = (),
 ) -> ManagerState:
     """Make a state of ControllerState and HardwareComponentState messages."""
-    controllers = list(controllers)
+    controllers, components = list(controllers), list(components)
     return ManagerState(
         controllers={c.name: c.state for c in controllers},
         hardware={c.name: c.state.label for c in components},
         types={c.name: c.type for c in controllers},
         claimed={c.name: tuple(c.claimed_interfaces) for c in controllers},
+        in_gazebo=any(is_gazebo(c.plugin_name) for c in components),
         rate=rate,
         warnings=warnings,
     )

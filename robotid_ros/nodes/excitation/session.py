@@ -20,9 +20,9 @@ from ...core.excitation.trajectory import point_to_point, Waypoints, waypoints
 from ...core.finding_codes import render
 from ...core.findings import Finding
 from ...core.model.robot import Robot
-from ...exceptions import ConfigurationError, RobotStateError
+from ...exceptions import ConfigurationError, ControllerError, RobotStateError, shortened
 from ...node_settings import ExcitationNodeSettings
-from ..common.controller import check_controller, ControllerDescription
+from ..common.controller import check_controller, ControllerDescription, unbearable_gains
 from ..common.messages import State
 from ..common.processes import prefer_threads
 from .guardian import START_TIMEOUT
@@ -82,6 +82,7 @@ class Session(Supervisor):
         self.description = controller.describe()
         self.gains.expect(self.description.values)
         check_controller(self.description, self.context.robot)
+        self._check_bodies()
         self.holds_itself = (
             'effort' not in self.description.command_interfaces
             or self.context.settings.deactivate_effort_controller
@@ -89,6 +90,21 @@ class Session(Supervisor):
         controller.wait_for_server()
         self.check_ready()
         return self.description
+
+    def _check_bodies(self) -> None:
+        """Refuse gains that shake a simulation without rotors; elsewhere, say so."""
+        robot, description = self.context.robot, self.description
+        gazebo = self.context.controller.hardware.is_gazebo(robot.joints)
+        joints = unbearable_gains(description, robot, description.rate, in_gazebo=gazebo)
+        if joints and gazebo:
+            raise ControllerError(
+                f'the gains of {shortened(joints)} are too high at {description.rate:g} Hz for '
+                'bodies without rotor inertia, as Gazebo simulates them: take those that '
+                'gazebo.launch.py derives'
+            )
+        if joints:
+            text = f'without rotor inertia the gains of {shortened(joints)} would be unstable'
+            self.context.node.get_logger().info(text, once=True)
 
     def check_motion(self, motion: Waypoints) -> None:
         """Check a motion between its points too; raises `TrajectoryError`."""

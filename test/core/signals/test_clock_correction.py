@@ -4,7 +4,11 @@ from hypothesis import given, strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.signals.clock_correction import observed_update_rate, spread_equal_stamps
+from robotid_ros.core.signals.clock_correction import (
+    observed_update_rate,
+    spread_equal_stamps,
+    stamps_by_motion,
+)
 from robotid_ros.exceptions import RecordingError
 
 RATE = 1000.0
@@ -82,3 +86,50 @@ def test_the_states_tell_the_rate(nominal, real, joints, jitter, kept):
 )
 def test_the_parameter_stands_where_they_cannot(nominal, stamp, joints):
     assert observed_update_rate(nominal, stamp, joints) == nominal
+
+
+MILLISECOND = 1_000_000
+
+
+def starved_run() -> tuple[np.ndarray, ...]:
+    """Return times, stamps of a starved clock [ns], positions and velocities of a simulation."""
+    rng = np.random.default_rng(1)
+    count = np.arange(6000)
+    # The step's position follows from its velocity; 5 % of the samples are lost; at rest first.
+    dq = np.where(count < 800, 0.0, np.sin((count - 800) / 150.0))[:, None] * [1.0, 0.4]
+    q = np.cumsum(dq, axis=0) / RATE
+    lag = np.where(rng.uniform(size=count.size) < 0.4, 1, 0)
+    lag[3000:3040] = np.arange(40)  # the clock stands
+    kept = rng.uniform(size=count.size) > 0.05
+    kept[0], lag[0] = True, 0
+    time = count * MILLISECOND
+    stamp = np.maximum.accumulate(time - lag * MILLISECOND)
+    return time[kept], stamp[kept], q[kept], dq[kept]
+
+
+def test_a_starved_clock_is_replaced_by_what_the_motion_says() -> None:
+    time, stamp, q, dq = starved_run()
+    told, (note,) = stamps_by_motion(stamp, q, dq)
+    moving = np.abs(dq[:, 0]) > 0.1
+    assert np.mean(told[moving] == time[moving]) > 0.99
+    assert np.abs(told - time).max() <= 2 * MILLISECOND
+    assert note.values['rate'] == pytest.approx(RATE)
+    assert np.abs(stamp - time).max() == 39 * MILLISECOND
+
+
+def test_stamps_of_a_clock_that_runs_stay() -> None:
+    time, _, q, dq = starved_run()
+    for stamps_ in (time, time + 1_700_000_000 * 10**9):
+        told, notes = stamps_by_motion(stamps_, q, dq)
+        assert (told is stamps_) and notes == []
+    # So do those that were rounded: they are told apart, and spread elsewhere.
+    rounded = time // (10 * MILLISECOND) * 10 * MILLISECOND
+    assert stamps_by_motion(rounded, q, dq)[0] is rounded
+
+
+def test_a_starved_clock_without_velocities_is_refused() -> None:
+    _, stamp, q, dq = starved_run()
+    rng = np.random.default_rng(2)
+    for velocity in (np.full_like(dq, np.nan), dq * rng.uniform(-2.0, 2.0, dq.shape)):
+        with pytest.raises(RecordingError, match='lower real-time factor'):
+            stamps_by_motion(stamp, q, velocity)

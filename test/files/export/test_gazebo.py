@@ -1,23 +1,30 @@
 """What Gazebo is given: the robot unchanged, plus effort interfaces on every controlled joint."""
 
+from collections.abc import Mapping
+import dataclasses
 from importlib import resources
 from pathlib import Path
 import re
 from xml.etree import ElementTree
 
+import numpy as np
 import pinocchio
 import pytest
 import yaml
 
-from robotid_ros.core.model import RobotSettings
+from robotid_ros.core.model import build_robot, Robot, RobotSettings
+from robotid_ros.core.model.settings import ElasticSettings
 from robotid_ros.core.model.urdf_parsing import movable_joints
+from robotid_ros.core.verification.gains import body_inertia, BodyLoops
 from robotid_ros.exceptions import ConfigurationError
-from robotid_ros.files.configuration import Configuration, load
+from robotid_ros.files.configuration import Configuration, load, read_urdf
 from robotid_ros.files.export.gazebo import (
     controller_parameters,
+    friction_factors,
     gazebo_description,
     prepare_gazebo,
     SYSTEM,
+    without_springs,
 )
 from robotid_ros.simulation_settings import GainSettings, SimulationSettings
 
@@ -101,6 +108,66 @@ def test_every_configured_robot_comes_with_its_controllers(path: Path, tmp_path:
     names = [joint.get('name') for joint in robot.findall('ros2_control/joint')]
     assert controller['joints'] == names
     assert all(controller['gains'][name]['p'] > 0.0 for name in names)
+    assert unstable_joints(configuration, controller['gains']) == []
+    times = [parameters[name]['ros__parameters']['use_sim_time'] for name in parameters]
+    assert times == [True] * 3
+
+
+def bodies(configuration: Configuration) -> Robot:
+    settings = dataclasses.replace(configuration.robot, elastic=ElasticSettings())
+    return build_robot(read_urdf(configuration) or '', settings)
+
+
+def unstable_joints(
+    configuration: Configuration, gains: Mapping[str, Mapping[str, float]]
+) -> list[str]:
+    """Simulate each posture's bodies under a controller as Gazebo steps them, name who escapes."""
+    robot, h = bodies(configuration), 1e-3
+    p, d = np.array([[gains[joint][name] for joint in robot.joints] for name in 'pd'])
+    mass = body_inertia(robot)
+    step = np.linalg.inv(mass + h * np.diag(robot.damping))
+    q, dq = np.full((2, len(mass), robot.n), 1e-6) * [[[1.0]], [[0.0]]]
+    for _ in range(1000):
+        force = np.einsum('kij,kj->ki', mass, dq) - h * (p * q + d * dq)
+        dq = np.clip(np.einsum('kij,kj->ki', step, force), -1.0, 1.0)
+        q = q + h * dq
+    return [robot.joints[j] for j in np.flatnonzero((np.abs(q) > 1e-4).any(axis=0))]
+
+
+def test_gains_that_rotors_bear_are_named_where_there_are_none() -> None:
+    """Those of a geared robot shake its wrist in Gazebo; lowered by hand, nothing changes."""
+    configuration = load(URDF.parent / 'config' / 'ur10.yaml')
+    gains = {j: dataclasses.asdict(g) for j, g in configuration.simulation.gains.items()}
+    assert 'wrist_3_joint' in unstable_joints(configuration, gains)
+    robot = bodies(configuration)
+    values = np.array([[gains[j][name] for j in robot.joints] for name in 'pid'])
+    assert 'wrist_3_joint' in BodyLoops(robot, values, 1000.0, 0).unstable_joints()
+    lowered = BodyLoops(robot, values, 1000.0, 0).bearable_gains()
+    assert BodyLoops(robot, lowered, 1000.0, 0).unstable_joints() == []
+    assert (lowered <= values).all()
+    assert BodyLoops(robot, lowered, 1000.0, 0).bearable_gains() == pytest.approx(lowered)
+
+
+def test_joints_of_gazebo_are_rigid(tmp_path: Path) -> None:
+    """It has no springs, and no joint states of the motors behind them."""
+    given = URDF.parent / 'config' / 'planar_2r_elastic.yaml'
+    written, before = load(without_springs(given, tmp_path)), load(given)
+    assert not written.robot.elastic.joints
+    assert build_robot(read_urdf(written) or '', written.robot).elastic is None
+    assert written.excitation == before.excitation
+    rigid = URDF.parent / 'config' / 'scara.yaml'
+    assert without_springs(rigid, tmp_path) is rigid
+
+
+def test_dry_friction_of_light_damped_joints_is_a_multiple_in_gazebo() -> None:
+    """The force that stops a step of DART is that of (M + h D) and not of M."""
+    robot = bodies(load(URDF.parent / 'config' / 'emps.yaml'))
+    mass, h = float(body_inertia(robot)[0, 0, 0]), 1e-3
+    damping, speed, dry = 4.0 * mass / h, 0.3, 2.0
+    robot = dataclasses.replace(robot, damping=np.array([damping]))
+    stepped = mass / (mass + h * damping) * speed - h / mass * dry
+    as_force = (mass * speed / h - stepped * (mass + h * damping) / h) / dry
+    assert friction_factors(robot) == pytest.approx([as_force])
 
 
 def test_links_without_inertials_share_the_mass_of_the_robot(tmp_path: Path) -> None:

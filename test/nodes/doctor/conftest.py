@@ -83,7 +83,7 @@ def controller(**changes) -> ControllerDescription:
         'command_interfaces': ('effort',),
         'state_interfaces': ('position', 'velocity'),
         'rate': 500.0,
-        'gains': {joint: {'p': 100.0} for joint in JOINTS},
+        'gains': {joint: {'p': 100.0, 'd': 1.0} for joint in JOINTS},
         'values': {f'constraints.{joint}.trajectory': 0.1 for joint in JOINTS},
     }
     return ControllerDescription(**fields | changes)

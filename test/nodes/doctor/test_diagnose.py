@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from robotid_ros.core.finding_codes import seen_and_remedy
+from robotid_ros.core.finding_codes import CODES, seen_and_remedy
 from robotid_ros.core.findings import Severity
 from robotid_ros.nodes.doctor import take_snapshot
 from robotid_ros.nodes.doctor.diagnose import diagnose, subject_of
@@ -339,10 +339,30 @@ def test_publishers_of_different_joints_are_no_rivals(
 
 def test_controller_manager_is_understood():
     one = SimpleNamespace(name='a', state='active', type='t', claimed_interfaces=['j/effort'])
-    component = SimpleNamespace(name='arm', state=SimpleNamespace(label='inactive'))
+    component = SimpleNamespace(
+        name='arm',
+        plugin_name='gz_ros2_control/GazeboSimSystem',
+        state=SimpleNamespace(label='inactive'),
+    )
     state = state_from_answers([one], [component], 500.0)
     assert (state.controllers, state.hardware) == ({'a': 'active'}, {'arm': 'inactive'})
     assert (state.claimed, state.rate) == ({'a': ('j/effort',)}, 500.0)
+    assert state.in_gazebo
+
+
+def test_what_gazebo_makes_of_gains_and_friction_is_said(
+    snapshot: Callable[..., GraphSnapshot],
+):
+    """Its bodies have no rotors; elsewhere a drive adds them, and nothing is wrong."""
+    stiff = controller(gains={joint: {'p': 1e5, 'd': 1e3} for joint in JOINTS})
+    damped = URDF.replace('<limit', '<dynamics damping="30" friction="1"/><limit')
+    for in_gazebo, severity in ((True, Severity.ERROR), (False, Severity.INFO)):
+        manager = ManagerState({'arm_controller': 'active'}, in_gazebo=in_gazebo)
+        found = diagnose(snapshot(controller=stiff, manager=manager, descriptions=(damped,)))
+        by_name = {CODES[f.code].name: f for f in found}
+        assert by_name['unbearable_gains'].severity == severity
+        assert 'joint3' in by_name['unbearable_gains'].joints
+        assert ('gazebo_friction' in by_name) == in_gazebo
 
 
 def test_the_folder_of_recordings_is_looked_at(tmp_path: Path):
