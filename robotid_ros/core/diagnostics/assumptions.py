@@ -23,7 +23,7 @@ from ..regression.observation_system import decimate, Rows
 from ..signals.samples import Samples
 from .advice import COMPENSATED, EFFORT_UNIT, find_causes, GRAVITY, REVERSED, SWAPPED
 from .plausibility import FittedModel, limit_warnings, saturation_warnings, scale_warnings
-from .stationarity import friction_jumps, joint_torques, stationarity_warnings
+from .stationarity import friction_jump, joint_torques, LARGE_RESIDUAL, stationarity_warnings
 from .trials import compare, trial_rows
 
 # With a wrong gravity or sense, or efforts of other joints, every joint is off: nothing else can
@@ -96,7 +96,12 @@ def data_warnings(
     changes = stationarity_warnings(whole.robot, whole.base, steady)
     known |= scaled.union(*(each.joints for each in changes))
     if rows is not None:
-        changes += friction_jumps(robot, base, rows, estimate.residual, known)
+        changes += [
+            jump
+            for j in np.flatnonzero(estimate.residual > LARGE_RESIDUAL).tolist()
+            if robot.joints[j] not in known
+            and (jump := friction_jump(robot, base, rows, j)) is not None
+        ]
     known = known.union(*(each.joints for each in changes))
     residuals = residual_warnings(
         robot, samples, systems[0], estimate.value, estimate.residual, known

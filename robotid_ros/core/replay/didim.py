@@ -226,20 +226,20 @@ def _simulate_and_fit(
     gain_scale = gain_scale_of(replay, inertia, own_gains)
     simulation = replay.simulate(chi, gain_scale)
     value = replay.base.of(chi)
-    linear = linearise(replay, simulation, chi, gain_scale)
-    system = _with_friction_that_holds(replay, linear.system, value)
+    system, output_error, torque_error = linearise(replay, simulation, chi, gain_scale)
+    system = _with_friction_that_holds(replay, system, value)
     motion = simulation.q, simulation.dq, simulation.ddq
     record = Iteration(
         number,
         value,
-        linear.torque_error,
+        torque_error,
         relative_motion_error(motion, replay.desired),
         None if replay.measured is None else relative_motion_error(motion, replay.measured),
         inertia,
         gain_scale,
         step_length,
     )
-    error = float(np.sqrt(np.mean(linear.error**2)))
+    error = float(np.sqrt(np.mean(output_error**2)))
     return Iterate(chi, record, fit(system, 'wls'), error), system
 
 
