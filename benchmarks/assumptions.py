@@ -12,9 +12,8 @@ from typing import NamedTuple
 from common import command_line, verdict
 from disturbances import clean, DISTURBANCES, OF_RESIDUAL, OF_SEVERAL, Plant, Run, run
 
-from robotid_ros.core.diagnostics.assumptions import data_warnings
+from robotid_ros.core.diagnostics.assumptions import data_warnings, NOTEWORTHY
 from robotid_ros.core.diagnostics.plausibility import FittedModel
-from robotid_ros.core.diagnostics.residual_reasons import NOTEWORTHY
 from robotid_ros.core.finding_codes import render, select
 from robotid_ros.core.findings import Finding
 from robotid_ros.core.model.base_parameters import base_parameters

@@ -200,9 +200,8 @@ def main() -> int:
     missed, counted_at_rest = [], 0
     for name in args.robots:
         watcher = identified(name)
-        for text in ('lowest', 'highest'):
-            values = ' '.join(f'{x:7.2f}' for x in getattr(watcher.thresholds, text))
-            print(f'{name}: {text:7s} threshold {values}  [N·m]', flush=True)
+        values = ' '.join(f'{x:7.2f}' for x in watcher.thresholds.at(0.0, 0.0))
+        print(f'{name}: threshold of a light joint at rest {values}  [N·m]', flush=True)
         counted, told, delays, false = pushed(watcher, args.pushes)
         late = 1e3 * np.array(delays or [np.nan])
         print(

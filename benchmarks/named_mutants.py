@@ -105,7 +105,7 @@ NAMED = {
         ('dry friction by the sign of the speed alone', 'full[:, :, column] = values.T', 'pass'),
         ('held joints are fitted', '~held.T)', 'np.ones_like(held.T))'),
     ),
-    'replay/iteration_step': (
+    'replay/didim': (
         ('mixing of steps with the wrong sign', 'fits[-1] - mixing', 'fits[-1] + mixing'),
         ('gains never scaled', 'inertia / tuned', 'inertia / inertia if True else tuned'),
     ),

@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 import pinocchio
 
-from ..core.diagnostics.residual_reasons import prediction_warnings
+from ..core.diagnostics.assumptions import prediction_warnings
 from ..core.finding_codes import finding
 from ..core.findings import Finding
 from ..core.mixed.columns import KINDS

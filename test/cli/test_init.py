@@ -65,11 +65,11 @@ def test_a_description_without_inertials_is_set_up_by_its_mass(run, tmp_path, mo
     assert configuration.excitation.accept_unchecked == ()
     # What its efforts may be is of the size of what the real arm needs, and above.
     real = build_robot(text, RobotSettings())
-    needed = measure_load(
+    needed, _ = measure_load(
         real, *(getattr(robot.limits, k) for k in ('velocity', 'acceleration')), 3.0
     )
-    assert np.all(robot.limits.effort[:3] > needed.effort[:3])
-    assert np.all(robot.limits.effort[:3] < 10.0 * needed.effort[:3])
+    assert np.all(robot.limits.effort[:3] > needed[:3])
+    assert np.all(robot.limits.effort[:3] < 10.0 * needed[:3])
     designed('bare.yaml', run)
     assert max(read_design('trajectory.yaml').usage.effort) < 1.0
 

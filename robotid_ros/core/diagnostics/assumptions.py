@@ -1,26 +1,57 @@
-"""What an identification takes for granted of its data, looked at after the fit."""
+"""
+What an identification takes for granted of its data, looked at after the fit.
 
-from collections.abc import Sequence
+And the likeliest reason of what a model leaves of a joint's effort, fitted or given.
+"""
+
+from collections.abc import Iterator, Sequence
 import dataclasses
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
+from ..arrays import Array, rms
+from ..finding_codes import finding
 from ..findings import Finding
 from ..model.base_parameters import BaseParameters
 from ..model.robot import ElasticRobot, Robot
 from ..regression.estimate import Estimate
-from ..regression.observation_system import Rows
+from ..regression.goodness_of_fit import Validation
+from ..regression.least_squares import project_out
+from ..regression.observation_system import decimate, Rows
 from ..signals.samples import Samples
 from .advice import COMPENSATED, EFFORT_UNIT, find_causes, GRAVITY, REVERSED, SWAPPED
 from .plausibility import FittedModel, limit_warnings, saturation_warnings, scale_warnings
-from .residual_reasons import LARGE, residual_warnings
-from .stationarity import friction_jumps, joint_torques, stationarity_warnings
-from .trials import trial_rows
+from .stationarity import friction_jump, joint_torques, LARGE_RESIDUAL, stationarity_warnings
+from .trials import compare, trial_rows
 
 # With a wrong gravity or sense, or efforts of other joints, every joint is off: nothing else can
 # be said.
 EVERYTHING = (COMPENSATED, GRAVITY, SWAPPED, REVERSED)
+# Relative residual of a joint from which it is looked into, from which it is told without a
+# reason where it follows the motion, and from which it is told anyway.
+NOTEWORTHY, WITHOUT_REASON, LARGE = 0.1, 0.15, 0.3
+# Share of the squared residual that a reason has to explain on parts that it was not fitted to,
+# and these parts.
+MIN_EXPLAINED, PARTS = 0.35, 10
+# The same columns at other times explain nothing but by chance: what they do is taken off.
+SHIFTS = (0.23, 0.37, 0.61)
+MIN_MOVING = 0.5  # share of the rows in which a joint moves; at rest, dry friction takes any value
+# A joint that leaves less than this alone has no reason of its own, and one that leaves so small a
+# share of its squared error contradicts others.
+MIN_OWN, MAX_OWN_SHARE = 0.04, 0.5
+# Share of the residual's power in the motion's band, over what white noise has there.
+MIN_STRUCTURE, MOTION_SHARE = 1.5, 0.95
+# Speed over what steps of the position hide from which its sign is known; error there, over that
+# at all speeds, below which it is not the shape of friction that is wrong.
+KNOWN, AT_KNOWN = 2.0, 0.5
+# Of the squared residual, and the time that it takes at most to say when it was.
+OF_SPAN, SHORT_SPAN = 0.8, 0.25
+MIN_ROWS = 8  # over the number of columns
+ROUNDING = 1e-10  # below which columns depend on others
+# Speed at which friction is no longer that of standstill [rad/s or m/s].
+STRIBECK_SPEED = 0.1
 
 
 def data_warnings(
@@ -65,9 +96,225 @@ def data_warnings(
     changes = stationarity_warnings(whole.robot, whole.base, steady)
     known |= scaled.union(*(each.joints for each in changes))
     if rows is not None:
-        changes += friction_jumps(robot, base, rows, estimate.residual, known)
+        changes += [
+            jump
+            for j in np.flatnonzero(estimate.residual > LARGE_RESIDUAL).tolist()
+            if robot.joints[j] not in known
+            and (jump := friction_jump(robot, base, rows, j)) is not None
+        ]
     known = known.union(*(each.joints for each in changes))
     residuals = residual_warnings(
         robot, samples, systems[0], estimate.value, estimate.residual, known
     )
     return [*found, *sizes, *changes, *residuals]
+
+
+# What may be missing: the name of its finding, its columns (N, c), another joint's name.
+Reason = tuple[str, Array, str | None]
+
+
+def residual_warnings(
+    robot: Robot, samples: Samples, system: Rows, value: Array, residual: Array, known: set[str]
+) -> list[Finding]:
+    """
+    Name the joints with a residual that is structured, with what would explain most of it.
+
+    Of base parameters (b,) and relative residuals (n,); other warnings are about `known` joints.
+    """
+    fits = len(samples.time[:: max(1, samples.decimation)]) == system.Y.shape[1]
+    if fits:  # residuals of a joint that mostly stands are those of the rows in motion
+        moving = samples.moving[:: max(1, samples.decimation)].T & system.valid
+        stands = moving.sum(axis=1) < MIN_MOVING * system.valid.sum(axis=1)
+        error = np.linalg.norm(np.where(moving, system.Y - system.predict(value), 0.0), axis=1)
+        size = np.linalg.norm(np.where(moving, system.Y, 0.0), axis=1)
+        residual = np.where(stands, error / np.maximum(size, 1e-300), residual)
+    large = [
+        j for j in range(robot.n) if residual[j] > NOTEWORTHY and robot.joints[j] not in known
+    ]
+    rests = {j: _Rest.of(system, value, j) for j in large} if fits else {}
+    told = {
+        j: reason
+        for j, rest in rests.items()
+        if (reason := _reason(robot, samples, system, rest, float(residual[j]))) is not None
+    }
+    # Joints that would leave far less alone.
+    far_less = [j for j, r in rests.items() if r.own @ r.own < MAX_OWN_SHARE * (r.error @ r.error)]
+    spoilt = [j for j in far_less if j not in told]
+    if told or known:
+        # What is wrong with one joint spoils the fit of others, which share its parameters.
+        large = [j for j in large if j not in spoilt]
+    found = list[Finding]()
+    for j in large:
+        if j in told:
+            found.append(told[j])
+        elif residual[j] > LARGE or j in spoilt:
+            values = {'residual': residual[j], 'alone': rests[j].size if j in spoilt else None}
+            found.append(finding('unexplained_effort', [robot.joints[j]], **values))
+    return found
+
+
+class _Rest(NamedTuple):
+    """
+    What a joint's own columns W (N, c) leave, `own` (N,), of the error that all joints' leave.
+
+    `predicted` (K,) is of all rows, `size` the relative residual of the joint alone.
+    """
+
+    joint: int
+    W: Array
+    error: Array
+    own: Array
+    predicted: Array
+    size: float
+
+    @classmethod
+    def of(cls, system: Rows, value: Array, joint: int) -> '_Rest':
+        """Fit a joint alone."""
+        W, y = system.rows(joint)
+        predicted = system.W[joint] @ value
+        error = y - predicted[system.valid[joint]]
+        W = W[:, np.abs(W).max(axis=0, initial=0.0) > 0.0]
+        enough = len(y) >= MIN_ROWS * W.shape[1]
+        own = project_out(W, ROUNDING)(error) if enough else error
+        size = float(np.linalg.norm(own) / max(float(np.linalg.norm(y)), 1e-300))
+        return cls(joint, W, error, own, predicted, size)
+
+
+def _reason(
+    robot: Robot, samples: Samples, system: Rows, rest: _Rest, residual: float
+) -> Finding | None:
+    """Return what would explain most of a joint's error, None where it looks like noise."""
+    joints = [robot.joints[rest.joint]]
+    moving = samples.moving[samples.valid[:, rest.joint], rest.joint]
+    if rest.size < MIN_OWN or moving.mean() < MIN_MOVING:
+        return None
+    used = system.valid[rest.joint]
+    shares = [
+        (_explained(rest.W, columns[used], rest.own), name, columns[used], other)
+        for name, columns, other in _reasons(robot, samples, system, rest.predicted, rest.joint)
+    ]
+    share, name, columns, other = max(shares, key=lambda each: each[0])
+    chance = max(
+        _explained(rest.W, np.roll(columns, round(shift * len(columns)), axis=0), rest.own)
+        for shift in SHIFTS
+    )
+    if share - max(chance, 0.0) >= MIN_EXPLAINED:
+        after = rest.size * np.sqrt(1.0 - share)
+        figures = {'residual': residual, 'share': share, 'before': rest.size, 'after': after}
+        hidden = 0.0 if samples.hidden is None else float(samples.hidden[rest.joint])
+        if name == 'unexplained_friction' and hidden:
+            dq = decimate(samples.dq[:, rest.joint][None], samples.decimation)[0]
+            known = np.abs(dq[used]) > KNOWN * hidden
+            own = project_out(rest.W[known], ROUNDING)(rest.own[known])
+            if known.sum() < MIN_ROWS * rest.W.shape[1] or rms(own) < AT_KNOWN * rms(rest.own):
+                return finding('unexplained_steps', joints, residual=residual, speed=hidden)
+        return finding(name, joints, other=other, **figures)
+    error = np.zeros(len(used))
+    error[used] = rest.own
+    if rest.size < WITHOUT_REASON or not _is_structured(error, rest.predicted, system):
+        return None
+    span = _span(system.time[used], rest.own)
+    return finding('unexplained_motion', joints, residual=residual, **span)
+
+
+def _reasons(
+    robot: Robot, samples: Samples, system: Rows, predicted: Array, joint: int
+) -> Iterator[Reason]:
+    def rows(*columns: Array) -> Array:
+        return decimate(np.stack(columns), samples.decimation).T
+
+    q, dq, ddq = samples.q, samples.dq, samples.ddq
+    own, speed = q[:, joint] - q[:, joint].mean(), dq[:, joint]
+    for i in range(robot.n):
+        if i != joint:
+            columns = rows(dq[:, i], np.sign(dq[:, i]), ddq[:, i])
+            yield 'unexplained_coupling', columns, robot.joints[i]
+    if not any(term.name == 'spring' for term in robot.friction[joint]):
+        yield 'unexplained_spring', rows(own, own**2), None
+    sign = np.sign(speed)
+    shapes = [np.tanh(k * speed) for k in (150.0, 50.0, 15.0)]
+    bump = sign * np.exp(-((speed / STRIBECK_SPEED) ** 2))
+    friction = (*shapes, bump, np.cbrt(speed), speed * np.abs(speed), np.abs(speed), np.abs(sign))
+    yield 'unexplained_friction', rows(*friction), None
+    step = float(np.median(np.diff(system.time)))
+    yield 'unexplained_load_friction', np.abs(predicted)[:, None] * rows(sign), None
+    yield 'unexplained_lag', np.gradient(predicted, step)[:, None], None
+
+
+def _explained(W: Array, columns: Array, error: Array) -> float:
+    """Return the share of an error that columns explain on parts that they were not fitted to."""
+    size = np.linalg.norm(columns, axis=0)
+    columns = columns[:, size > 0.0] / size[size > 0.0]
+    rest = project_out(W, ROUNDING)(np.column_stack([columns, error]))
+    F, e = rest[:, :-1], rest[:, -1]
+    part = np.arange(len(e)) * PARTS // len(e) % 2
+    left = 0.0
+    for side in (0, 1):
+        fitted, judged = part == side, part != side
+        gains = np.linalg.lstsq(F[fitted], e[fitted], rcond=1e-6)[0]
+        left += float(np.sum((e[judged] - F[judged] @ gains) ** 2))
+    return 1.0 - left / max(float(error @ error), 1e-300) if columns.size else 0.0
+
+
+def _span(time: Array, error: Array) -> dict[str, float]:
+    """Return the shortest time that holds most of a squared error, {} where it is not short."""
+    before = np.concatenate([[0.0], np.cumsum(error**2)]) / max(float(error @ error), 1e-300)
+    last = np.searchsorted(before, before[:-1] + OF_SPAN) - 1
+    whole = last < len(time)
+    length = time[np.minimum(last, len(time) - 1)] - time
+    first = int(np.argmin(np.where(whole, length, np.inf)))
+    if length[first] > SHORT_SPAN * (time[-1] - time[0]):
+        return {}
+    return {'part': OF_SPAN, 'start': float(time[first]), 'stop': float(time[last[first]])}
+
+
+def _is_structured(error: Array, predicted: Array, system: Rows) -> bool:
+    """Tell whether an error (N,) lies in the motion's band more than white noise would."""
+    power = [np.abs(np.fft.rfft(x - x.mean())) ** 2 for x in (error, predicted)]
+    motion = 1 + int(np.argmax(np.cumsum(power[1]) >= MOTION_SHARE * power[1].sum()))
+    band = max(1, int(system.band * len(power[0])))
+    share = float(power[0][:motion].sum() / max(power[0].sum(), 1e-300))
+    return share > min(MIN_STRUCTURE * motion / band, 0.5 * (1.0 + motion / band))
+
+
+# A factor or an offset is the reason when without it the squared error falls to a quarter, on
+# blocks of time that it was not fitted to; factors nearer to 1 than this are none.
+LEAST, BLOCKS, MIN_DEVIATION = 4.0, 8, 0.05
+
+
+def prediction_warnings(validation: Validation) -> list[Finding]:
+    """
+    Name the joints whose efforts are predicted badly in motion, with what explains it.
+
+    That is a factor on the prediction and an offset, each fitted to all blocks of time but one,
+    which is judged, in turn.
+    """
+    warnings = []
+    for j, joint in enumerate(validation.joints):
+        rows = validation.valid[:, j]
+        rows = rows if rows.any() else np.ones_like(rows)
+        measured, predicted = validation.measured[rows, j], validation.predicted[rows, j]
+        signal = max(float(np.linalg.norm(measured)), 1e-300)
+        residual = float(np.linalg.norm(measured - predicted) / signal)
+        if residual <= NOTEWORTHY:
+            continue
+        both = np.column_stack([predicted, np.ones(predicted.size)])
+        block = np.arange(len(measured)) * BLOCKS // max(len(measured), 1)
+        errors, powers = [], []
+        for k in range(BLOCKS):
+            inside = block == k
+            gains = np.linalg.lstsq(both[~inside], measured[~inside], rcond=None)[0]
+            left = measured[inside] - both[inside] @ gains
+            errors.append([np.sum((measured - predicted)[inside] ** 2), left @ left])
+            powers.append([measured[inside] @ measured[inside]])
+        before, after = np.array(errors).T[:, :, None]
+        trial = compare(before, after, np.array(powers), np.ones(1))
+        if trial.is_better(LEAST):
+            factor, offset = np.linalg.lstsq(both, measured, rcond=None)[0].tolist()
+            name = 'effort_scaled' if abs(factor - 1.0) > MIN_DEVIATION else 'effort_shifted'
+            values = {'factor': factor, 'offset': offset}
+            values |= trial.values(joint, 'factor and offset')
+            warnings.append(finding(name, [joint], residual=residual, **values))
+        else:
+            warnings.append(finding('effort_not_predicted', [joint], residual=residual))
+    return warnings

@@ -347,22 +347,9 @@ LEAST_GAIN = 1.5
 ROUNDING = 1e-10  # below which columns depend on others
 
 
-def friction_jumps(
-    robot: Robot, base: BaseParameters, rows: Rows, residual: Array, known: set[str]
-) -> list[Finding]:
+def friction_jump(robot: Robot, base: BaseParameters, rows: Rows, joint: int) -> Finding | None:
     """
-    Find the joints whose Coulomb friction is another one from some time on.
-
-    Of relative residuals (n,); joints that other findings are about are left out.
-    """
-    looked_into = np.flatnonzero(residual > LARGE_RESIDUAL).tolist()
-    jumps = [_jump(robot, base, rows, j) for j in looked_into if robot.joints[j] not in known]
-    return [jump for jump in jumps if jump is not None]
-
-
-def _jump(robot: Robot, base: BaseParameters, rows: Rows, joint: int) -> Finding | None:
-    """
-    Return the jump that explains most of what a joint's own columns leave of its effort.
+    Return the jump of Coulomb friction that explains most of what a joint's own columns leave.
 
     For each time t_0 the column sign(q̇) [t ≥ t_0] is tried at once: its product with the error,
     and its square without what W explains, are sums from t_0 on.

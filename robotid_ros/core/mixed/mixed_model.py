@@ -29,17 +29,7 @@ from .columns import (
     SHARE,
     TINY,
 )
-from .variances import (
-    Choice,
-    Fold,
-    gains_clearly,
-    Grams,
-    GRID,
-    Prior,
-    products,
-    Shrinkage,
-    solve_delta,
-)
+from .variances import Choice, Fold, gains_clearly, Grams, GRID, products, Shrinkage, solve_delta
 
 # Residual of a joint over the largest of all, at least: a joint without any has no scale.
 LEAST_RESIDUAL = 1e-6
@@ -143,7 +133,7 @@ def plain_errors(parts: Sequence[Part], judged: Sequence[Part]) -> Array:
     b = len(length)
     size = np.maximum(np.einsum('jkk->k', (train.total * share)[:, :b, :b]), 1e-12)
     folds = zip(train.folds, test.folds, strict=True)
-    fits = [Fold((train.total - own) * share, other, size, Prior.none(b)) for own, other in folds]
+    fits = [Fold((train.total - own) * share, other, size) for own, other in folds]
     return np.array([fit.plain.sum() for fit in fits])
 
 
@@ -344,7 +334,7 @@ def _left_by_all(grams: Grams, judged: Array, weights: Array, b: int) -> Array:
     """Return the error (n,) of each joint with all kinds open, as a form of products judged."""
     train = grams.total * (weights / grams.count)[:, None, None]
     size = np.maximum(np.einsum('jkk->k', train[:, :b, :b]), 1e-12)
-    fit = Fold(train, judged, size, Prior.none(b))
+    fit = Fold(train, judged, size)
     delta = solve_delta(fit.left, fit.right, GRID[-1] * np.repeat(weights, len(KIND)))
     vector = np.append(1.0, delta)
     return np.asarray(np.einsum('a,jab,b->j', vector, fit.squares, vector))

@@ -10,7 +10,6 @@ the description (Breiman et al. 1984).
 """
 
 import dataclasses
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -114,19 +113,6 @@ class Shrinkage:
         return float(np.sqrt(self.plain_joint_errors.sum() / max(self.powers.sum(), TINY)))
 
 
-class Prior(NamedTuple):
-    """A ridge (b,), and a pull (b, b) to the mean (b,), of one row."""
-
-    ridge: Array
-    pull: Array
-    mean: Array
-
-    @classmethod
-    def none(cls, b: int) -> 'Prior':
-        """Return one that pulls nothing."""
-        return cls(np.zeros(b), np.zeros((b, b)), np.zeros(b))
-
-
 class Fold:
     """
     The fit of some rows, reduced to δ by a Schur complement, and its error on others.
@@ -139,11 +125,19 @@ class Fold:
     squares : (n, m + 1, m + 1) of each joint, ‖e‖² as a form of [1, δ]
     plain : (n,) ‖y − W χ_plain‖²
 
+    `prior` is a ridge (b,), and a pull (b, b) to the mean (b,), of one row; None: nothing pulls.
+
     """
 
-    def __init__(self, train: Array, test: Array, size: Array, prior: Prior):
-        n, c = train.shape[:2]
-        b, (ridge, pull, mean) = len(size), prior
+    def __init__(
+        self,
+        train: Array,
+        test: Array,
+        size: Array,
+        prior: tuple[Array, Array, Array] | None = None,
+    ):
+        b, (n, c) = len(size), train.shape[:2]
+        ridge, pull, mean = prior or (np.zeros(b), np.zeros((b, b)), np.zeros(b))
         d = c - b - 1
         normal, y = train[:, :b, :b].sum(axis=0), train[:, :b, -1].sum(axis=0)
         weak = normal + np.diag(RIDGE * size + ridge)
@@ -235,7 +229,7 @@ class Choice:
 
     def _fits(self, pull: float, judged: Array) -> list[Fold]:
         """Return the fit of what each fold leaves, and its error on products (F, n, c, c)."""
-        grams, prior = self._grams, Prior(self._friction, pull * self.metric, self._mean)
+        grams, prior = self._grams, (self._friction, pull * self.metric, self._mean)
         return [
             Fold((grams.total - held) * self._share, own, self.size, prior)
             for held, own in zip(grams.folds, judged, strict=True)

@@ -206,6 +206,15 @@ def inverse_dynamics(
     return np.asarray(tau + friction(robot, chi, q, dq, links, successive))
 
 
+def spring_torque(robot: ElasticRobot, chi: Array, q: Array) -> Array:
+    """Torque K (θ − q) of the springs on the links, (N, n); zero in all other rows."""
+    torque = np.zeros(q.shape)
+    for j in robot.elastic_joints:
+        stiffness = chi[robot.column(f'K{j + 1}')]
+        torque[:, j] = stiffness * (q[:, robot.motors[j]] - q[:, j])
+    return torque
+
+
 def model_with(robot: Robot, chi: Array, armature: bool = True) -> Any:
     """
     Return a Pinocchio model with the inertias (and armature) of chi, in the model's own order.

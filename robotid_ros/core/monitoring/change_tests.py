@@ -1,4 +1,4 @@
-"""Which groups of parameters changed, by some successive rows: likelihood ratios."""
+"""Which groups of parameters changed: least squares that forgets, and likelihood ratios."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..model.dynamics import regressor
 from ..model.friction import OF_POSITION
 from ..model.parameters import INERTIAL
 from ..model.robot import Robot
-from .motion_rows import Row
+from ..regression.observation_system import triangular_factor
 
 FRICTION, OFFSET, PAYLOAD = 'friction', 'offset', 'payload'
 # What a body at the last link adds to its parameters, the mass first. Its inertia about the joint
@@ -34,7 +34,7 @@ WIDE = 5.0
 # By how much twice the logarithm of the likelihood has to exceed that of any other single group,
 # e⁵ times as likely, and what each further parameter of a group has to explain (Akaike 1974).
 MARGIN, PRICE = 10.0, 2.0
-# Either end of the rows has to show so much of a threshold, and to add it to the other one.
+# Late rows have to show so much of a threshold, and either part to add it to the other one.
 CONFIRMED = 0.5
 # Parameters are as identified again within so many σ of what is no change.
 NONE = 3.0
@@ -84,6 +84,10 @@ class FollowedParameters(ReadOnlyArrays):
     scale: Array
     level: Array
     groups: tuple[ParameterGroup, ...]
+
+    def rows(self, memory: float = np.inf) -> ForgettingLeastSquares:
+        """Return least squares of these parameters, without rows yet, and its memory [s]."""
+        return ForgettingLeastSquares(len(self.level), len(self.columns), memory)
 
 
 def follow(robot: Robot, standard: Array) -> FollowedParameters:
@@ -163,6 +167,69 @@ def _rms(torque: Array) -> Array:
     return np.asarray(np.sqrt(np.mean(torque**2, axis=1)))
 
 
+class ForgettingLeastSquares:
+    """
+    Triangular factors of all rows so far, one of each joint, old rows weighing less.
+
+    With c_j the time in which joint j moved, a row of age a by that clock weighs e^(−a/T):
+    R_jᵀ R_j = Σ e^(−a/T) [φ y]ᵀ [φ y], the QR update of information filters (Bierman 1977). A
+    joint that rests forgets nothing, and what its rows do not show is not forgotten for them:
+    information leaves as new one of the same joint comes, so that nothing winds up.
+
+    Parameters
+    ----------
+    joints, columns : n and m, without the right-hand side
+    memory : T, inf to forget nothing [s]
+
+    Attributes
+    ----------
+    factors : (n, m + 1, m + 1) R_j of [φ y]
+    time : (n,) c_j [s]
+    counts : (n,) sum of the weights of the rows
+
+    """
+
+    def __init__(self, joints: int, columns: int, memory: float):
+        self.memory = memory
+        self.factors = np.zeros((joints, columns + 1, columns + 1))
+        self.time, self.counts = np.zeros((2, joints))
+
+    def add(self, rows: Array, used: npt.NDArray[np.bool_], duration: float) -> None:
+        """
+        Take in one row [φ y] a joint, (n, m + 1), which stands for a duration [s].
+
+        Rows of joints that did not move, by `used` (n,), are passed over.
+        """
+        decay = np.where(used, np.exp(-duration / self.memory), 1.0)
+        old = self.factors * np.sqrt(decay)[:, None, None]
+        new = np.where(used[:, None], rows, 0.0)
+        self.factors = triangular_factor(np.concatenate([old, new[:, None]], axis=1))
+        self.time = self.time + np.where(used, duration, 0.0)
+        self.counts = decay * self.counts + used
+
+    def copy(self, memory: float) -> ForgettingLeastSquares:
+        """Return the same rows with another memory from here on."""
+        n, size, _ = self.factors.shape
+        result = ForgettingLeastSquares(n, size - 1, memory)
+        result.factors, result.time, result.counts = self.factors, self.time, self.counts
+        return result
+
+    def information(self, noise: Array) -> tuple[Array, Array]:
+        """
+        Return Φᵀ Φ (m, m) and Φᵀ y (m,) of all joints.
+
+        `noise` (n,) is the standard deviation that a row of each joint counts with.
+        """
+        rows = (self.factors / noise[:, None, None]).reshape(-1, self.factors.shape[-1])
+        gram = rows.T @ rows
+        return gram[:-1, :-1], gram[:-1, -1]
+
+    def squares(self, value: Array) -> Array:
+        """Return the weighted sums of squares that parameters (m,) leave of each joint (n,)."""
+        left = self.factors @ np.append(-value, 1.0)
+        return np.asarray(np.sum(left**2, axis=1))
+
+
 class Evidence(NamedTuple):
     """
     What rows say of changes of the followed parameters.
@@ -203,46 +270,17 @@ class Evidence(NamedTuple):
             result.append(float(score[members] @ np.linalg.solve(block, score[members])))
         return np.array(result)
 
+    def expected(self, group: ParameterGroup, change: Array) -> float:
+        """Return the statistic of a change γ of a group without noise, γᵀ Φ_kᵀ Σ₀⁻¹ Φ_k γ."""
+        members = np.array(group.members)
+        _, inside = self._beside()
+        return float(change @ inside[np.ix_(members, members)] @ change)
+
     def _beside(self) -> tuple[Array, Array]:
         """Return Φᵀ Σ₀⁻¹ y (m,) and Φᵀ Σ₀⁻¹ Φ (m, m)."""
         mean, covariance = self.estimate()
         inside = self.information - self.information @ covariance @ self.information
         return self.score - self.information @ mean, inside
-
-
-class Window(NamedTuple):
-    """
-    Some successive rows, their begin and end (K,) [ns], values [φ y] (K, n, m + 1), used (K, n).
-
-    The values are zero of joints that are not used.
-    """
-
-    begin: npt.NDArray[np.int64]
-    end: npt.NDArray[np.int64]
-    values: Array
-    used: npt.NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, rows: Sequence[Row]) -> Window:
-        """Stack rows."""
-        end = np.array([row.stamp for row in rows], dtype=np.int64)
-        begin = end - np.array([round(row.duration * 1e9) for row in rows], dtype=np.int64)
-        used = np.array([row.used for row in rows])
-        return cls(begin, end, np.array([row.values for row in rows]) * used[:, :, None], used)
-
-    def part(self, rows: slice | npt.NDArray[np.bool_]) -> Window:
-        """Return some of the rows."""
-        return Window(*(each[rows] for each in self))
-
-    def errors(self, value: Array) -> Array:
-        """Return what parameters (m,) leave of the rows, (K, n)."""
-        return np.asarray(self.values @ np.append(-value, 1.0))
-
-    @property
-    def age(self) -> Array:
-        """How long joints have moved since each row (K, n) [s]."""
-        moved = self.used * (1e-9 * (self.end - self.begin))[:, None]
-        return np.asarray(np.cumsum(moved[::-1], axis=0)[::-1] - moved)
 
 
 class ChangeTests:
@@ -280,7 +318,9 @@ class ChangeTests:
         sizes = [len(group.members) for group in followed.groups]
         self._thresholds = np.array([chdtri(n, erfc(significance / np.sqrt(2.0))) for n in sizes])
 
-    def find(self, rows: Window, noise: Array) -> tuple[list[ParameterGroup], bool]:
+    def find(
+        self, rows: ForgettingLeastSquares, noise: Array
+    ) -> tuple[list[ParameterGroup], bool]:
         """
         Return the groups that changed, the one that explains most first, and whether it is clear.
 
@@ -303,36 +343,45 @@ class ChangeTests:
             chosen.append(best)
         return [self.groups[k] for k in chosen], clear
 
+    def strength(self, group: ParameterGroup, rows: ForgettingLeastSquares, noise: Array) -> float:
+        """Return what a group alone explains, over its threshold."""
+        (statistic,) = self._evidence(rows, noise, ()).statistics((group,), self._wide)
+        return float(statistic / self._thresholds[self.groups.index(group)])
+
+    def expected(
+        self, group: ParameterGroup, value: Array, rows: ForgettingLeastSquares, noise: Array
+    ) -> float:
+        """Return what a group at a value (of its members) would explain, over its threshold."""
+        change = value - self.reference[list(group.members)]
+        statistic = self._evidence(rows, noise, ()).expected(group, change)
+        return statistic / float(self._thresholds[self.groups.index(group)])
+
     def agree(
-        self, group: ParameterGroup, free: Sequence[ParameterGroup], parts: Sequence[Window],
-        noise: Array,
+        self, group: ParameterGroup, free: Sequence[ParameterGroup], early: ForgettingLeastSquares,
+        late: ForgettingLeastSquares, noise: Array,
     ) -> bool:  # fmt: skip
-        """Whether one value of a group explains two parts, by evidence of each."""
-        a, b = (self._evidence(rows, noise, free) for rows in parts)
+        """Whether one value of a group explains early and late rows, by evidence of each."""
+        a, b = (self._evidence(rows, noise, free) for rows in (early, late))
         both = Evidence(a.information + b.information, a.score + b.score, a.variance)
         together, first, then = (x.statistics((group,), self._wide)[0] for x in (both, a, b))
         threshold = self._thresholds[self.groups.index(group)]
-        gain = min(first, then, together - first, together - then)
-        return bool(together >= threshold and gain >= CONFIRMED * threshold)
+        gain = min(then, together - first, together - then)
+        return bool(first >= threshold and gain >= CONFIRMED * threshold)
 
     def estimate(
-        self, rows: Window, noise: Array, free: Sequence[ParameterGroup], memory: float = np.inf
+        self, rows: ForgettingLeastSquares, noise: Array, free: Sequence[ParameterGroup]
     ) -> tuple[Array, Array]:
         """Return values (m,), `free` groups far from the reference, and their σ (m,)."""
-        mean, covariance = self._evidence(rows, noise, free, memory).estimate()
+        mean, covariance = self._evidence(rows, noise, free).estimate()
         return self.reference + mean, np.sqrt(np.diag(covariance))
 
-    def refer(self, group: ParameterGroup, value: Array, sigma: Array) -> None:
-        """Take values (m,) and σ of rows for where a group is."""
+    def learn(self, group: ParameterGroup, rows: ForgettingLeastSquares, noise: Array) -> None:
+        """Take what rows show of a group, within what is no change, for where it starts."""
+        value, sigma = self.estimate(rows, noise, ())
         members = list(group.members)
-        self.reference[members] = value[members]
+        self.start[members] = self.reference[members] = value[members]
+        self.start_sigma[members] = sigma[members]
         self._narrow[members] = self._tolerated[members] + sigma[members] ** 2
-
-    def learn(self, group: ParameterGroup, value: Array, sigma: Array) -> None:
-        """Take them for where it starts, too."""
-        self.refer(group, value, sigma)
-        members = list(group.members)
-        self.start[members], self.start_sigma[members] = value[members], sigma[members]
 
     def is_none(self, group: ParameterGroup, change: Array, sigma: Array) -> bool:
         """Whether a difference from the start, known to within σ, is within what is none."""
@@ -340,13 +389,10 @@ class ChangeTests:
         return bool(np.all(change**2 <= NONE**2 * (tolerated + sigma**2)))
 
     def _evidence(
-        self, rows: Window, noise: Array, free: Sequence[ParameterGroup], memory: float = np.inf
+        self, rows: ForgettingLeastSquares, noise: Array, free: Sequence[ParameterGroup]
     ) -> Evidence:
-        weighted = rows.values * (np.exp(-0.5 * rows.age / memory) / noise)[:, :, None]
-        flat = weighted.reshape(-1, weighted.shape[-1])
-        gram = flat.T @ flat
+        information, score = rows.information(noise)
         variance = self._narrow.copy()
         members = [k for group in free for k in group.members]
         variance[members] += self._wide[members]
-        score = gram[:-1, -1] - gram[:-1, :-1] @ self.reference
-        return Evidence(gram[:-1, :-1], score, variance)
+        return Evidence(information, score - information @ self.reference, variance)

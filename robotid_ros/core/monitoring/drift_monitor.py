@@ -1,15 +1,9 @@
-"""
-Drift: friction, offsets and payload followed at work, and the changes of them that last.
-
-The last rows, more and more of them, are compared with what is known: a likelihood ratio says
-which group of parameters changed. It is told where rows at either end of these, with more than the
-length of a push between them, show the same value each by its own evidence.
-"""
+"""Drift: parameters followed by recursive least squares, and the changes of them that last."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 import dataclasses
 
 import numpy as np
@@ -18,21 +12,38 @@ import numpy.typing as npt
 from ..arrays import Array
 from ..identification_settings import DriftSettings
 from ..model.robot import Robot
-from .change_tests import ChangeTests, follow, FRICTION, ParameterGroup, PAYLOAD, Window
+from .change_tests import (
+    ChangeTests,
+    follow,
+    FollowedParameters,
+    ForgettingLeastSquares,
+    FRICTION,
+    ParameterGroup,
+    PAYLOAD,
+)
 from .motion_rows import FilteredStates, MotionRows, Row, RowNoise
 
-# Numbers of last rows that are compared, and of those that are kept: a minute of motion.
-WINDOWS = (24, 32, 40, 52, 68, 90, 120, 160, 210, 280, 370, 480, 600)
-KEPT = 1200
-# Of the last ones, whose errors say that a push has ended: e⁵ times as likely without the change.
+# Rows that come later have so much time to confirm or refute a change, over what is asked for,
+# half of it where other joints alone move. They count as time for the joint as far as it moves
+# in this share of it, and refute a change that they would show where this share of the threshold
+# is left: it was a contact that comes and goes, or a motion that shows too little.
+PATIENCE, OTHERS, MOTION, DOUBT = 3.0, 2.0, 0.15, 0.2
+# A push that ended leaves rows at the end of the last ones, so many, e⁵ times as likely without
+# the change; and among so many before a look, the change is sought that made it.
 LAST, ENDED = 24, 10.0
-# Rows whose fit follows a change soon: errors about it are noise.
-RECENT = 160
+# It was not there yet in any of these rows that say so e¹⁰ times as likely: what shows then is the
+# next push. Rows that begin or end amid a change cost a payload less than that.
+NOT_YET = 20.0
 # Longer silence starts the filter anew [s]: a few lost messages at 100 Hz do not. What it then
 # took for a rest has left it after so many periods of its cut-off.
 MAX_GAP, SETTLING = 0.055, 3.0
-# Blocks with motion from one test to the next: some milliseconds.
-TEST_EVERY = 4
+# Time constants of rows that show a large change at once, and a smaller one soon [s of motion]:
+# what is known from the past would hide it for as long as it is remembered.
+RECENT = (2.0, 8.0)
+# Numbers of last rows that show by themselves what has just begun.
+WINDOWS = (3, 6, 12, 24)
+# Blocks with motion from one test to the next, and to the next of a trial: some milliseconds.
+TEST_EVERY, TRIAL_EVERY = 4, 2
 # A joint is known from so much motion that is remembered on [s], and so much at first shows where
 # it starts: more exactly than an identification, whose σ counts what another motion may show.
 ENOUGH, START = 2.0, 10.0
@@ -61,9 +72,175 @@ class DriftChange:
     reverted: bool
 
 
+class ChangeTrial:
+    """
+    Rows since a change, alone, have to show it, and rows that come later have to confirm it.
+
+    When a group shows first, it has to last: rows from some time after that, in which a push is
+    over, have to show one value of it together with those before, by evidence of their own.
+
+    Parameters
+    ----------
+    value : of its members that made it suspect
+
+    Attributes
+    ----------
+    rows : since the change
+    since : when it was first seen [ns]
+    ended : whether the trial is over
+
+    """
+
+    def __init__(
+        self, followed: FollowedParameters, tests: ChangeTests, noise: RowNoise,
+        settings: DriftSettings, suspected: ParameterGroup, value: Array,
+    ):  # fmt: skip
+        self._followed, self._tests, self._noise = followed, tests, noise
+        self._settings = settings
+        self.suspected, self._value = suspected, value
+        self.ended = False
+
+    def begin(self, latest: Sequence[Row]) -> DriftChange | None:
+        """Look at the latest rows one by one, from the change on; return what is told."""
+        whole = self._tests.reference.copy()
+        whole[list(self.suspected.members)] = self._value
+        rows, _ = self._since_change(whole, latest)
+        self._restart(rows[0])
+        change = None
+        for row in rows:
+            if not self.ended:
+                self.add(row)
+                change = self.judge(row.stamp)
+        return change
+
+    def _restart(self, first: Row) -> None:
+        """Forget all rows; the next one is to be the first."""
+        self.since = first.stamp
+        self.rows, self._early, self._late = (self._followed.rows() for _ in range(3))
+        self._last: deque[Row] = deque(maxlen=LAST)
+        # From when on rows are late [ns].
+        self._late_from: int | None = None
+
+    def add(self, row: Row) -> None:
+        """Take in a row."""
+        self._last.append(row)
+        begin = row.stamp - round(row.duration * 1e9)
+        late = self._late_from is not None and begin >= self._late_from
+        for rows in (self.rows, self._late if late else self._early):
+            rows.add(row.values, row.used, row.duration)
+
+    def judge(self, stamp: int) -> DriftChange | None:
+        """Look at the rows so far, of which the last ends at a stamp; return what is told."""
+        # σ of rows about their own fit, whatever changed.
+        fitted, _ = self._tests.estimate(self.rows, self._noise.per_row(), self._tests.groups)
+        noise = self._noise.per_row_of(self.rows, fitted)
+        found, clear = self._tests.find(self.rows, noise)
+        if found:
+            group, *free = found
+            value, sigma = self._tests.estimate(self.rows, noise, (group, *free))
+            new = group != self.suspected or self._late_from is None
+            if new:  # some of the last rows may say that it was not there yet
+                rows, against = self._since_change(value, self._last)
+                if against > ENDED:
+                    self._restart(rows[0])
+                    for row in rows:
+                        self.add(row)
+            if clear and not self._is_over(value):
+                if new:  # rows that come later have to confirm it
+                    self.suspected, self._value = group, value[list(group.members)]
+                    self._late_from = stamp + round(self._duration() * 1e9)
+                    self._early, self._late = self.rows.copy(np.inf), self._followed.rows()
+                elif self._tests.agree(group, free, self._early, self._late, noise):
+                    return self._tell(group, value, sigma)
+        self.ended = self._is_unconfirmed(stamp, noise)
+        return None
+
+    def _is_unconfirmed(self, stamp: int, noise: Array) -> bool:
+        """Whether rows would show the change and do not, or had time enough."""
+        rows, since = self._early, self.since
+        if self._late_from is not None:
+            rows, since = self._late, self._late_from
+        asked, motion = self._duration(), float(rows.time[list(self.suspected.joints)].max())
+        seen = min((stamp - since) * 1e-9, motion / MOTION) / asked
+        if seen >= PATIENCE or float(rows.time.max()) >= OTHERS * asked:
+            return True
+        return (
+            seen >= 1.0
+            and self._tests.strength(self.suspected, rows, noise) <= DOUBT
+            and self._tests.expected(self.suspected, self._value, rows, noise) >= 1.0
+        )
+
+    def _duration(self) -> float:
+        """Return how long the suspected group has to last before rows confirm it [s]."""
+        settings, payload = self._settings, self.suspected.kind == PAYLOAD
+        return settings.payload_duration if payload else settings.duration
+
+    def _is_over(self, value: Array) -> bool:
+        """
+        Whether some of the last rows say that what was found, parameters at a value (m,), was not.
+
+        Σ (|y − Φ δ|² − |y − Φ δ₀|²)/σ², δ₀ the reference, over rows in succession, whichever speak
+        most against δ (the cumulative sum of Page 1954): it has ended, or has begun just now.
+        """
+        over = most = 0.0
+        for row in self._last:
+            over = max(0.0, over + self._excess(row, value))
+            most = max(most, over)
+        return over > ENDED or most > NOT_YET
+
+    def _since_change(self, value: Array, rows: Sequence[Row]) -> tuple[list[Row], float]:
+        """Return the last rows, one at least, that a value (m,) explains best, and by how much."""
+        excess = np.cumsum([self._excess(row, value) for row in reversed(rows)])
+        return list(rows)[-1 - int(np.argmin(excess)) :], float(excess[-1] - excess.min())
+
+    def _excess(self, row: Row, value: Array) -> float:
+        """Return (|y − Φ δ|² − |y − Φ δ₀|²)/σ² of a row, parameters at a value (m,)."""
+        noise = self._noise.per_row()
+        left = [
+            row.values @ np.append(-each, 1.0) / noise for each in (value, self._tests.reference)
+        ]
+        changed, same = (float(np.sum(each[row.used] ** 2)) for each in left)
+        return changed - same
+
+    def _tell(self, group: ParameterGroup, value: Array, sigma: Array) -> DriftChange:
+        self.ended = True
+        members = list(group.members)
+        changed = np.any(self._tests.reference[members] != self._tests.start[members])
+        self._tests.reference[members] = value[members]
+        change = value[members] - self._tests.start[members]
+        sigma = np.hypot(sigma[members], self._tests.start_sigma[members])
+        reverted = bool(changed) and self._tests.is_none(group, change, sigma)
+        return DriftChange(group, self.since, change, sigma, self._share(group, change), reverted)
+
+    def _share(self, group: ParameterGroup, change: Array) -> float:
+        """Return the torque of a change over the friction of these joints, on this motion."""
+        friction = [
+            k
+            for other in self._followed.groups
+            if other.kind == FRICTION and set(other.joints) & set(group.joints)
+            and (group.kind != FRICTION or other == group)
+            for k in other.members
+        ]  # fmt: skip
+        rows = np.concatenate(self.rows.factors[list(group.joints), :, :-1])
+        start = self._followed.identified + self._tests.start
+        before = rows[:, friction] @ start[friction]
+        torque = rows[:, list(group.members)] @ change
+        size = float(np.linalg.norm(before))
+        if group.kind == PAYLOAD or size == 0.0:
+            return float('nan')
+        sign = torque @ before if group.kind == FRICTION else change[0]
+        return float(np.copysign(np.linalg.norm(torque) / size, sign))
+
+
 class DriftMonitor:
     """
     Follows friction, offsets and payload, and tells changes that are significant and last.
+
+    All rows pass least squares with forgetting. Where a likelihood ratio says that they, or the
+    last of them alone, do not go with what was identified, a trial begins: rows since the change,
+    alone, have to show a group, and rows that come later have to confirm it. Either way the
+    trial's rows replace the older ones: these are about a robot that has changed, or spoiled by a
+    push.
 
     Parameters
     ----------
@@ -92,21 +269,28 @@ class DriftMonitor:
         self.followed = followed = follow(robot, standard)
         self._states = FilteredStates(robot.drive_gain, cutoff, MAX_GAP)
         self._builder = MotionRows(robot, standard, followed.columns, standstill)
-        self._rows: deque[Row] = deque(maxlen=KEPT)
+        self._rows = followed.rows(settings.memory)
+        self._recent = [followed.rows(memory) for memory in RECENT]
         self._noise = RowNoise(residual, followed.level)
         own = sigma[followed.columns]
         self._tests = ChangeTests(followed, own, settings.tolerance, settings.significance)
+        self._latest: deque[Row] = deque(maxlen=WINDOWS[-1])
+        self._trial: ChangeTrial | None = None
         self._unlearned = list(followed.groups)
         self._blocks = 0
         self.changes: dict[ParameterGroup, DriftChange] = {}
         self.last_motion = np.zeros(robot.n, dtype=np.int64)
-        nothing = np.zeros((robot.n, len(own) + 1)), np.zeros(robot.n, dtype=bool)
-        self._fit(Window.of([Row(0, 0.0, *nothing)]))
+        self._fit()
 
     @property
     def stamp(self) -> int:
         """Stamp of the last joint state [ns], 0 before the first."""
         return self._states.stamp
+
+    @property
+    def suspicion(self) -> tuple[ParameterGroup, int] | None:
+        """What is being looked at, and since when [ns]."""
+        return None if self._trial is None else (self._trial.suspected, self._trial.since)
 
     def update(
         self, stamp: npt.NDArray[np.int64], position: Array, effort: Array
@@ -132,129 +316,72 @@ class DriftMonitor:
 
     def enough(self) -> npt.NDArray[np.bool_]:
         """Return for which joints (n,) enough motion is remembered."""
-        return np.asarray(self._moved >= ENOUGH)
+        rows = self._rows if self._trial is None else self._trial.rows
+        return np.asarray(np.maximum(self._rows.time, rows.time) >= ENOUGH)
 
     def _take(self, row: Row) -> list[DriftChange]:
         """Take in a row; return what is told."""
-        self._noise.hold(row.values @ np.append(-self._recent_value, 1.0), row.used)
+        errors = row.values @ np.append(-self._recent_value, 1.0)
+        if self._trial is None:
+            self._noise.hold(errors, row.used)
         if not row.used.any():
             return []
         self.last_motion[row.used] = row.stamp
-        self._rows.append(row)
+        for rows in (self._rows, *self._recent):
+            rows.add(row.values, row.used, row.duration)
+        self._latest.append(row)
+        if self._trial is not None:
+            self._trial.add(row)
         self._blocks += 1
-        if self._blocks % TEST_EVERY:
+        if self._blocks % (TEST_EVERY if self._trial is None else TRIAL_EVERY):
             return []
-        rows = Window.of(self._rows)
-        self._fit(rows)
-        return self._test(rows)
+        self._fit()
+        return self._test(row.stamp)
 
-    def _fit(self, rows: Window) -> None:
+    def _fit(self) -> None:
         """Estimate the followed parameters, all free, from the rows that are remembered."""
         tests, noise = self._tests, self._noise.per_row()
-        free = tests.groups, self._settings.memory
-        self._value, self._sigma = tests.estimate(rows, noise, *free)
-        recent = rows.part(slice(-RECENT, None))
-        self._recent_value, _ = tests.estimate(recent, noise, tests.groups)
-        self._moved = rows.age[0] + rows.used[0] * 1e-9 * (rows.end[0] - rows.begin[0])
+        self._value, self._sigma = tests.estimate(self._rows, noise, tests.groups)
+        # Errors are those of a fit that follows soon: a change is no noise.
+        self._recent_value, _ = tests.estimate(self._recent[-1], noise, tests.groups)
 
-    def _test(self, rows: Window) -> list[DriftChange]:
-        """Return the change that the last rows show, learn where groups start without any."""
-        noise, suspect = self._noise.per_row(), False
-        for count in WINDOWS:
-            last = rows.part(slice(-count, None))
-            found, clear = self._tests.find(last, noise)
-            suspect |= bool(found)
-            if found and clear and (change := self._confirmed(found, rows, last)) is not None:
-                return [change]
-            if count >= len(rows.end):
-                break
-        for group in self._unlearned[:] if not suspect else ():
-            if self._moved[list(group.joints)].min() >= START:
-                self._tests.learn(group, *self._tests.estimate(rows, noise, ()))
-                self._unlearned.remove(group)
-        return []
-
-    def _confirmed(
-        self, found: Sequence[ParameterGroup], rows: Window, last: Window
-    ) -> DriftChange | None:
-        """Return a change that both ends of some last rows show, and these have not ended."""
-        group, *free = found
-        payload = group.kind == PAYLOAD
-        apart = self._settings.payload_duration if payload else self._settings.duration
-        span = 1e-9 * (last.end[-1] - last.begin[0])
-        half = 0.5 * (span - apart)
-        if half <= 0.0:
-            return None
-        # σ of rows about their own fit, whatever changed.
-        fitted, _ = self._tests.estimate(last, self._noise.per_row(), self._tests.groups)
-        shown = np.any(last.values[:, :, :-1], axis=0).sum(axis=1)
-        noise = self._noise.per_row_of(last.errors(fitted), last.used.sum(axis=0) - shown)
-        if self._tests.find(last, noise)[0][:1] != [group]:
-            return None
-        since = 1e-9 * (last.end - last.begin[0])
-        parts = last.part(since <= half), last.part(since >= span - half)
-        if not self._tests.agree(group, free, parts, noise):
-            return None
-        value, sigma = self._tests.estimate(last, noise, found)
-        excess = self._excess(rows, value)
-        if _is_over(excess[-LAST:]):
-            return None
-        first = len(excess) - 1 - int(np.argmin(np.cumsum(excess[::-1])))
-        self._rows = deque(list(self._rows)[first:], maxlen=KEPT)
-        change = self._tell(
-            group, int(rows.end[first]), value, sigma, rows.part(slice(first, None))
-        )
+    def _test(self, stamp: int) -> list[DriftChange]:
+        change = self._suspect() if self._trial is None else self._trial.judge(stamp)
+        if self._trial is not None and self._trial.ended:
+            self._rows, self._trial = self._trial.rows, None
+            self._rows.memory = self._settings.memory
+            self._recent = [self._rows.copy(memory) for memory in RECENT]
+            self._fit()
+        if change is None:
+            return []
         self._noise.drop()
-        self.changes.pop(group, None)
+        self.changes.pop(change.group, None)
         if not change.reverted:
-            self.changes[group] = change
-        return change
+            self.changes[change.group] = change
+        return [change]
 
-    def _excess(self, rows: Window, value: Array) -> Array:
-        """Return (|y − Φ δ|² − |y − Φ δ₀|²)/σ² of rows (K,), δ a value (m,), δ₀ the reference."""
+    def _suspect(self) -> DriftChange | None:
+        """Begin a trial where rows show a change; where not, learn where groups start."""
         noise = self._noise.per_row()
-        changed, same = (rows.errors(x) / noise for x in (value, self._tests.reference))
-        return np.asarray(np.sum(changed**2 - same**2, axis=1))
+        for rows in (*self._windows(), *self._recent, self._rows):
+            found, _ = self._tests.find(rows, noise)
+            if found:
+                group = found[0]
+                value = self._tests.estimate(rows, noise, (group,))[0][list(group.members)]
+                self._trial = ChangeTrial(
+                    self.followed, self._tests, self._noise, self._settings, group, value
+                )
+                return self._trial.begin(self._latest)
+        for group in self._unlearned[:]:
+            if self._rows.time[list(group.joints)].min() >= START:
+                self._tests.learn(group, self._rows, noise)
+                self._unlearned.remove(group)
+        return None
 
-    def _tell(
-        self, group: ParameterGroup, since: int, value: Array, sigma: Array, rows: Window
-    ) -> DriftChange:
-        members, tests = list(group.members), self._tests
-        changed = np.any(tests.reference[members] != tests.start[members])
-        tests.refer(group, value, sigma)
-        change = value[members] - tests.start[members]
-        sigma = np.hypot(sigma[members], tests.start_sigma[members])
-        reverted = bool(changed) and tests.is_none(group, change, sigma)
-        share = self._share(group, change, rows)
-        return DriftChange(group, since, change, sigma, share, reverted)
-
-    def _share(self, group: ParameterGroup, change: Array, rows: Window) -> float:
-        """Return the torque of a change over the friction of these joints, on these rows."""
-        friction = [
-            k
-            for other in self.followed.groups
-            if other.kind == FRICTION and set(other.joints) & set(group.joints)
-            and (group.kind != FRICTION or other == group)
-            for k in other.members
-        ]  # fmt: skip
-        values = rows.values[:, list(group.joints)].reshape(-1, rows.values.shape[2])
-        start = self.followed.identified + self._tests.start
-        before = values[:, friction] @ start[friction]
-        torque = values[:, list(group.members)] @ change
-        size = float(np.linalg.norm(before))
-        if group.kind == PAYLOAD or size == 0.0:
-            return float('nan')
-        sign = torque @ before if group.kind == FRICTION else change[0]
-        return float(np.copysign(np.linalg.norm(torque) / size, sign))
-
-
-def _is_over(excess: Array) -> bool:
-    """
-    Whether the last of some rows say that what was found is over, by their excess (K,).
-
-    Over rows in succession, whichever speak most against it (the cumulative sum of Page 1954).
-    """
-    over = 0.0
-    for each in excess.tolist():
-        over = max(0.0, over + each)
-    return over > ENDED
+    def _windows(self) -> Iterator[ForgettingLeastSquares]:
+        """Yield the last rows alone, more and more of them."""
+        rows = self.followed.rows()
+        for count, row in enumerate(reversed(self._latest), 1):
+            rows.add(row.values, row.used, row.duration)
+            if count in WINDOWS:
+                yield rows

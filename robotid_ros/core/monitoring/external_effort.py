@@ -309,16 +309,11 @@ class ContactThresholds(ReadOnlyArrays):
     variance : (3, n) of the residual: constant, per square of the joint's speed, and per square of
         its inertia ‖M_j(q)‖, which is the noise of the encoders
     factor : (n,) threshold over standard deviation
-    lowest, highest : (n,) thresholds on the motion that they are from [N·m or N]
-    false_alarms : per hour, of all joints together
 
     """
 
     variance: Array
     factor: Array
-    lowest: Array
-    highest: Array
-    false_alarms: float
 
     def sigma(self, speed: Array, inertia: Array) -> Array:
         """Return the standard deviation of the residual at speeds and inertias (…, n)."""
@@ -364,11 +359,7 @@ def contact_thresholds(seen: ExternalEffort, false_alarms: float) -> ContactThre
     expected = np.sqrt(2.0 * np.log(np.maximum(2.0 * rate * duration, 2.0)))
     beyond = np.maximum(residual - seen.below, -(residual + seen.above))
     largest = (beyond / sigma).max(axis=0)
-    factor = wanted * np.maximum(largest / expected, 1.0)
-    limits = factor * sigma
-    return ContactThresholds(
-        variance, factor, limits.min(axis=0), limits.max(axis=0), false_alarms
-    )
+    return ContactThresholds(variance, wanted * np.maximum(largest / expected, 1.0))
 
 
 def _variance(columns: Array, square: Array) -> Array:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ..arrays import Array
 from ..model.dynamics import regressor
 from ..model.robot import Robot
+from .change_tests import ForgettingLeastSquares
 
 # Steps are rounded to this, so that few transition matrices are made, and kept up to a number [s].
 STEP_RESOLUTION, MAX_KEPT_STEPS = 1e-5, 1000
@@ -308,9 +309,10 @@ class RowNoise:
         """Return the σ (n,) that a row counts with."""
         return np.sqrt(self.variance * self.correlation)
 
-    def per_row_of(self, errors: Array, own: Array) -> Array:
-        """Return the same of rows whose fit leaves errors (K, n), with `own` (n,) equations."""
-        own = np.maximum(own, 0.0)
-        squares = np.where(own > 0.0, np.sum(errors**2, axis=0), 0.0)
+    def per_row_of(self, rows: ForgettingLeastSquares, value: Array) -> Array:
+        """Return the same of rows that leave more about parameters (m,) fitted to them."""
+        followed = np.count_nonzero(np.any(rows.factors[:, :, :-1], axis=1), axis=1)
+        own = np.maximum(rows.counts - followed, 0.0)
+        squares = np.where(own > 0.0, rows.squares(value), 0.0)
         variance = (PRIOR_ROWS * self.variance + squares) / (PRIOR_ROWS + own)
         return np.sqrt(np.maximum(variance, self.variance) * self.correlation)

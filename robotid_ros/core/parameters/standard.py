@@ -81,13 +81,8 @@ class Standard(ReadOnlyArrays):
     findings: tuple[Finding, ...] = ()
 
 
-@dataclasses.dataclass(frozen=True)
-class _Data:
-    """F, g and the covariance of g, see `consistent_parameters`."""
-
-    factor: Array
-    target: Array
-    noise: Array
+# F, g and the covariance of g, see `consistent_parameters`.
+Data = tuple[Array, Array, Array]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,7 +90,7 @@ class _ConsistentFit:
     """Consistent parameters by one weighting of the data, for any pull."""
 
     robot: Robot
-    data: _Data
+    data: Data
     spread: float
     margin: float = MARGIN
 
@@ -114,7 +109,8 @@ class _ConsistentFit:
             [starts[without]] if without in starts else [],
             self.spread,
         )
-        return consistent_parameters(self.data.factor, self.data.target, prior, self.data.noise)
+        factor, target, noise = self.data
+        return consistent_parameters(factor, target, prior, noise)
 
 
 def standard_parameters(
@@ -237,7 +233,7 @@ def _relative(R: Array, chi: Array) -> float:
     return float(error / max(float(np.linalg.norm(R[:, -1])), 1e-300))
 
 
-def _by_estimate(base: BaseParameters, estimate: Estimate, system: System | None = None) -> _Data:
+def _by_estimate(base: BaseParameters, estimate: Estimate, system: System | None = None) -> Data:
     """
     Whiten by the rows and weights of the estimate: its classical covariance is (WᵀΩ²W)⁻¹ σ².
 
@@ -257,7 +253,7 @@ def _by_estimate(base: BaseParameters, estimate: Estimate, system: System | None
 
 def _unweighted(
     base: BaseParameters, estimate: Estimate, R: Array, penalty: Penalty | None = None
-) -> _Data:
+) -> Data:
     """Weight all rows alike; a mixed model's penalties stay."""
     inflation = _inflation(estimate)
     squares = float(np.sum((R[:, -1] - R[:, :-1] @ estimate.value) ** 2))
@@ -277,8 +273,8 @@ def _root(normal: Array) -> Array:
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))).T * scale)
 
 
-def _data(root: Array, base: BaseParameters, target: Array, estimate: Estimate) -> _Data:
-    return _Data(root @ base.matrix, target, root @ estimate.covariance @ root.T)
+def _data(root: Array, base: BaseParameters, target: Array, estimate: Estimate) -> Data:
+    return root @ base.matrix, target, root @ estimate.covariance @ root.T
 
 
 def _inflation(estimate: Estimate) -> float:

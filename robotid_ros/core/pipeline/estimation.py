@@ -1,10 +1,11 @@
-"""From a recording to an estimate: rows, fit, whether logs agree, friction by the links' load."""
+"""From a recording to an estimate: rows, fit, whether logs agree, load of friction, springs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 import contextlib
 import dataclasses
+from itertools import product
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from ...exceptions import (
     RecordingError,
     UnknownNameError,
 )
-from ..arrays import Array
+from ..arrays import Array, rms
 from ..excitation.trajectory import Motion
 from ..finding_codes import finding
 from ..findings import Finding
@@ -35,7 +36,6 @@ from ..replay.didim import describe_iteration, fit_with_simulated_instruments, i
 from ..signals.recording import Recording
 from ..signals.samples import Samples
 from .observation import LogSet, observe_recording, RecordingOrChunks, short_names
-from .springs import account_for_springs, check_deflections
 from .validation import validate_system
 
 Progress = Callable[[str], None]
@@ -194,8 +194,11 @@ def estimate_base_parameters(
             notes = (*notes, finding('long_recording', count=len(sampled)))
         elif isinstance(recording, Recording) and isinstance(system, Rows):
             if settings.method not in SIMULATED:
-                system, estimate, more = account_for_springs(recording, system, robot, estimate)
-                remarks += more
+                remarks += second_encoder_warnings(recording, robot)
+                if isinstance(robot, ElasticRobot):
+                    if estimate.method == 'wls':
+                        system, estimate = fit_with_instruments(system, robot, estimate)
+                    remarks += spring_warnings(system, robot, estimate)
             sampled = (system,)
     except RankDeficientError as error:
         weak = {name.removesuffix('R') for name in error.names}
@@ -343,3 +346,125 @@ def iterate_friction_load(
         base = base_parameters(robot)
         system = observe(observed.samples, robot, base)
     return robot, [finding('load_not_converged', steps=LOAD_ITERATIONS)]
+
+
+# Most rounds of instruments, computations of the weights in each, and the change over σ that ends
+# them: a hundredth of the uncertainty matters to nobody.
+ROUNDS, REWEIGHTINGS, CONVERGED = 8, 3, 0.01
+# Relative residual of links, of encoder noise. Its square is the bias of least squares, up to the
+# first one in a million; instruments remove it, see docs/guide/elastic.md.
+HARMLESS = 1e-3
+# Deflections below this are rounding [rad or m]; encoders resolve some 1e-6.
+MIN_DEFLECTION = 1e-9
+# Share of a deflection's power that the link's torque has to explain: none of noise, all of a
+# spring but its noise.
+MIN_EXPLAINED = 0.5
+# A second encoder of a joint: largest deflection over motion, least correlation of deflection and
+# effort, and what both are averaged over, which is longer than noise and shorter than motions [s].
+MAX_DEFLECTION_SHARE, MIN_CORRELATION, AVERAGING = 0.1, 0.7, 0.05
+
+
+def fit_with_instruments(
+    system: Rows, robot: ElasticRobot, estimate: Estimate
+) -> tuple[Rows, Estimate]:
+    """
+    Estimate again by instrumental variables, without the bias of springs from encoder noise.
+
+    A deflection is a small difference of two encoders, and in least squares its noise correlates
+    with itself: every spring is estimated softer than it is. In Z the deflection that the link's
+    torque predicts, −(W χ − W_K K)/K, replaces the measured one, until it converges.
+
+    Parameters
+    ----------
+    estimate : by least squares, the initial one
+
+    Returns
+    -------
+    The system with its instruments, and the estimate; both as given where noise is too small to
+    matter, or where a stiffness is not found positive
+
+    """
+    if estimate.residual[robot.elastic_joints].max() < HARMLESS:
+        return system, estimate
+    springs = [(int(j), system.names.index(f'K{j + 1}')) for j in robot.elastic_joints]
+    instrumented, found = system, estimate
+    for _ in range(ROUNDS):
+        Z = np.array(system.W)
+        for row, column in springs:
+            if not found.value[column] > 0.0:
+                return system, estimate
+            spring = system.W[row][:, column] * found.value[column]
+            Z[row][:, column] = (spring - system.W[row] @ found.value) / found.value[column]
+        instrumented, previous = dataclasses.replace(system, Z=Z), found.value
+        found = fit(instrumented, 'iv', REWEIGHTINGS)
+        if np.all(np.abs(found.value - previous) <= CONVERGED * found.sigma):
+            break
+    softest = min(found.value[column] for _, column in springs)
+    return (instrumented, found) if softest > 0.0 else (system, estimate)
+
+
+def check_deflections(samples: Samples, robot: Robot) -> None:
+    """Raise a `RecordingError` where the two positions of an elastic joint never differ."""
+    if not isinstance(robot, ElasticRobot):
+        return
+    for j in robot.elastic_joints:
+        deflection = np.ptp(samples.q[:, j] - samples.q[:, robot.motors[j]])
+        if deflection < MIN_DEFLECTION:
+            raise RecordingError(
+                f'{robot.joints[j]} and {robot.joints[robot.motors[j]]} never differ by more than '
+                f'{deflection:.1g}: take the joint out of robot.elastic.joints, or record the '
+                "link's and the motor's own encoder"
+            )
+
+
+def spring_warnings(system: Rows, robot: ElasticRobot, estimate: Estimate) -> list[Finding]:
+    """Name the springs whose deflection the torque of the link does not explain."""
+    warnings = list[Finding]()
+    for j in robot.elastic_joints:
+        name = f'K{j + 1}'
+        W, _ = system.rows(int(j))
+        column = system.names.index(name)
+        stiffness = float(estimate.value[column])
+        measured = W[:, column] * stiffness
+        link = -(W @ estimate.value - measured)
+        power = float(measured @ measured)
+        explained = 1.0 - float(np.sum((measured - link) ** 2)) / power if power else 0.0
+        if stiffness <= 0.0 or explained < MIN_EXPLAINED:
+            spring = {'parameter': name, 'stiffness': stiffness, 'deflection': rms(W[:, column])}
+            share = max(explained, 0.0)
+            warnings.append(
+                finding('spring_not_shown', [robot.joints[j]], explained=share, **spring)
+            )
+    return warnings
+
+
+def second_encoder_warnings(recording: Recording, robot: Robot) -> list[Finding]:
+    """Name recorded channels that are a joint's position on the other side of a spring."""
+    rigid = [joint for joint in robot.links if joint in recording.joints]
+    others = [joint for joint in recording.joints if joint not in robot.joints]
+    if isinstance(robot, ElasticRobot):
+        rigid = [joint for joint in rigid if not robot.unactuated[robot.joints.index(joint)]]
+    warnings = list[Finding]()
+    for joint, other in product(rigid, others):
+        from scipy.ndimage import uniform_filter1d  # hardly any recording comes so far
+
+        j, c = recording.joints.index(joint), recording.joints.index(other)
+        deflection = recording.position[:, c] - recording.position[:, j]
+        finite = np.isfinite(deflection) & np.isfinite(recording.effort[:, j])
+        if finite.sum() < 3:
+            continue
+        step = float(np.median(np.diff(recording.time)))
+        rows = max(1, round(AVERAGING / step)) if step > 0.0 else 1
+        deflection, effort, position = (
+            uniform_filter1d(x[finite], rows)
+            for x in (deflection, recording.effort[:, j], recording.position[:, j])
+        )
+        largest = MAX_DEFLECTION_SHARE * np.std(position)
+        if not MIN_DEFLECTION < np.std(deflection) < largest or not np.ptp(effort):
+            continue
+        correlation = float(np.corrcoef(deflection, effort)[0, 1])
+        if abs(correlation) > MIN_CORRELATION:
+            size = float(np.abs(deflection).max())
+            values = {'encoder': other, 'deflection': size, 'correlation': correlation}
+            warnings.append(finding('second_encoder', [joint], **values))
+    return warnings

@@ -9,8 +9,7 @@ from ...exceptions import StandstillError
 from ..arrays import Array
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import BaseParameters
-from ..model.dynamics import inverse_dynamics
-from ..model.elastic_robot import spring_torque
+from ..model.dynamics import inverse_dynamics, spring_torque
 from ..model.robot import ElasticRobot, Robot
 from ..regression.goodness_of_fit import parts_of_samples, parts_of_system, Validation
 from ..regression.observation_system import decimate, Rows

@@ -8,6 +8,8 @@ are those of the least squares, the others stay at the prior, whatever the itera
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import numpy.typing as npt
 
@@ -15,10 +17,17 @@ from ...exceptions import DivergenceError
 from ..arrays import Array
 from ..model.dynamics import inverse_dynamics
 from ..model.robot import Robot
-from ..parameters.physical_consistency import BodyPrior, consistent_parameters, scaled_coordinates
+from ..parameters.physical_consistency import (
+    BodyPrior,
+    consistent_parameters,
+    scaled_coordinates,
+    SolverError,
+)
 from ..parameters.standard import nonnegative_columns
 from ..regression.estimate import Estimate
-from ..regression.observation_system import decimate, GaussianPrior, Rows
+from ..regression.estimators import fit
+from ..regression.observation_system import decimate, GaussianPrior, observe, Rows
+from ..signals.samples import Samples
 from .direct_model import direct_model
 from .replay_problem import interpolate_rows, ReplayProblem
 from .simulation import mass_matrices
@@ -51,6 +60,22 @@ def initial_parameters(replay: ReplayProblem, start: str) -> Array:
     chi = np.zeros(replay.robot.p)
     chi[own_inertia_columns(replay.robot, rotors=start == 'regular')] = 1.0
     return replay.standard_parameters(replay.base.of(chi))
+
+
+def from_measured_motion(replay: ReplayProblem, samples: Samples) -> Array:
+    """Return standard parameters (p,) of an IDIM solution; bodies where it cannot be simulated."""
+    system = observe(samples, replay.robot, replay.base)
+    system = dataclasses.replace(system, prior=prior_distribution(replay))
+    estimate = fit(system, 'wls')
+    chi = replay.standard_parameters(estimate.value)
+    try:
+        replay.inertia(chi)
+    except DivergenceError as error:
+        try:
+            return consistent_fit(replay, system, estimate)
+        except SolverError:
+            raise error from None
+    return chi
 
 
 def own_inertia_columns(robot: Robot, rotors: bool = True) -> npt.NDArray[np.intp]:

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 import dataclasses
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -170,25 +169,15 @@ def _sticking(replay: ReplayProblem, simulation: Simulation) -> Array:
     return stuck @ (directions != 0.0) > 0
 
 
-class Linearised(NamedTuple):
-    """
-    A simulation as a linear system, to solve for the next parameters.
-
-    Errors are relative, (n,): of the simulated output, ‖y − y_s‖ over ‖y‖, or over the distance of
-    positions from their reference, of all rows, which alone simulations compare by; and of the
-    torque, ‖τ − τ_s‖/‖τ‖ of the rows that are fitted, zero where it is the input.
-    """
-
-    system: Rows
-    error: Array
-    torque_error: Array
-
-
 def linearise(
     replay: ReplayProblem, simulation: Simulation, chi: Array, gain_scale: Array
-) -> Linearised:
+) -> tuple[Rows, Array, Array]:
     """
-    Return the outputs of a simulation as a linear function of the base parameters.
+    Return the outputs of a simulation as a linear system of the base parameters, and errors (n,).
+
+    Errors are relative: of the simulated output, ‖y − y_s‖ over ‖y‖, or over the distance of
+    positions from their reference, of all rows, which alone simulations compare by; and of the
+    torque, ‖τ − τ_s‖/‖τ‖ of the rows that are fitted, zero where it is the input.
 
     Parameters
     ----------
@@ -204,7 +193,7 @@ def linearise(
     if replay.method == 'didim':
         system = observe_simulation(replay, simulation)
         error = with_all_rows(system).relative_residual(value)
-        return Linearised(system, error, system.relative_residual(value))
+        return system, error, system.relative_residual(value)
     torque, row = low_passed(replay, lambda rows: replay.torque.tau[rows].T)
     measured = size = torque
     if replay.method != 'clie':
@@ -226,7 +215,7 @@ def linearise(
     torque_error = np.zeros(replay.robot.n)
     if not replay.restart:
         torque_error = _relative(torque - _decimated(replay, simulation.tau), torque)
-    return Linearised(system, _relative(error, size), torque_error)
+    return system, _relative(error, size), torque_error
 
 
 def _relative(error: Array, size: Array) -> Array:

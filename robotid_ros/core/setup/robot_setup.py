@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 import contextlib
 import dataclasses
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -61,23 +60,14 @@ TRACKING_ERROR, TRACKING_ERROR_PRISMATIC = 0.1, 0.02
 MAX_EFFORT_MARGIN = 0.5
 
 
-class Load(NamedTuple):
+def measure_load(
+    robot: Robot, velocity: Array, acceleration: Array, amplitude: float
+) -> tuple[Array, Array]:
     """
-    What the drives have to bear by the description's bodies, at the limits of the motion.
+    Return what drives have to bear over random states within limits (n,), by the prior's bodies.
 
-    The largest effort without friction (n,) [N·m, N], and the largest element of the mass matrix's
-    diagonal (n,) [kg·m², kg].
-    """
-
-    effort: Array
-    inertia: Array
-
-
-def measure_load(robot: Robot, velocity: Array, acceleration: Array, amplitude: float) -> Load:
-    """
-    Compute the largest efforts and inertias over random states within limits (n,), by the prior.
-
-    `amplitude` bounds joints without position limits [rad].
+    That is the largest effort without friction (n,) [N·m, N], and the largest element of the mass
+    matrix's diagonal (n,) [kg·m², kg]. `amplitude` bounds joints without position limits [rad].
     """
     rng = np.random.default_rng(0)
     lower = np.maximum(robot.limits.lower, -amplitude)
@@ -87,12 +77,12 @@ def measure_load(robot: Robot, velocity: Array, acceleration: Array, amplitude: 
     dq, ddq = (rng.choice((-1.0, 1.0), q.shape) * x for x in (velocity, acceleration))
     effort = np.abs(inverse_dynamics(robot, chi, q, dq, ddq)).max(axis=0)
     inertia = np.diagonal(mass_matrix(robot, chi, q), axis1=1, axis2=2).max(axis=0)
-    return Load(effort, inertia)
+    return effort, inertia
 
 
 def complete_limits(
     robot: Robot, settings: ExcitationSettings
-) -> tuple[Limits, dict[str, str], Load]:
+) -> tuple[Limits, dict[str, str], tuple[Array, Array]]:
     """
     Fill in what the description does not limit.
 
@@ -111,7 +101,7 @@ def complete_limits(
     filled = velocity / settings.acceleration_time
     acceleration = np.where(lacking['acceleration'], filled, limits.acceleration)
     load = measure_load(robot, velocity, acceleration, settings.amplitude)
-    needed, reserve = load.effort, EFFORT_RESERVE
+    needed, reserve = load[0], EFFORT_RESERVE
     if robot.assumed_inertials:
         reserve *= UNKNOWN_MASSES
         alike = needed * (robot.prismatic == robot.prismatic[:, None])

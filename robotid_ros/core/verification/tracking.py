@@ -65,20 +65,6 @@ CREEP = 0.01
 
 
 @dataclasses.dataclass(frozen=True)
-class RestPair:
-    """
-    Mean position [rad or m] and effort [N·m or N] at rest, (n,) each, of one posture.
-
-    `lower` where the joints came from below, with rising positions; `upper` from above.
-    """
-
-    lower_q: Array
-    lower_effort: Array
-    upper_q: Array
-    upper_effort: Array
-
-
-@dataclasses.dataclass(frozen=True)
 class JointStatics:
     """
     What the postures say of one joint [N·m or N].
@@ -111,12 +97,16 @@ def static_postures(motion: Trajectory, robot: Robot, count: int, distance: floa
 
 
 def evaluate_postures(
-    robot: Robot, chi: Array, pairs: Sequence[RestPair]
+    robot: Robot, chi: Array, rests: Sequence[Array]
 ) -> tuple[JointStatics, ...]:
-    """Compare what holds the robot with standard parameters (p,)."""
-    # (side, posture, joint): joints that came from below, then from above.
-    q = np.array([[p.lower_q for p in pairs], [p.upper_q for p in pairs]])
-    effort = np.array([[p.lower_effort for p in pairs], [p.upper_effort for p in pairs]])
+    """
+    Compare what holds the robot with standard parameters (p,).
+
+    Of each posture mean position [rad or m] and effort [N·m or N] at rest, (2, 2, n): first where
+    the joints came from below, with rising positions, then from above.
+    """
+    # Side, posture, joint.
+    q, effort = np.array(rests).transpose(2, 1, 0, 3)
     still = np.zeros_like(q[0])
     held = np.array([inverse_dynamics(robot, chi, x, still, still) for x in q])
     creeping = np.array(

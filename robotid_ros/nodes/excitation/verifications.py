@@ -24,7 +24,6 @@ from ...core.verification.gains import Gains, NAMES
 from ...core.verification.tracking import (
     evaluate_postures,
     JointStatics,
-    RestPair,
     static_postures,
     Tracking,
     tracks_better,
@@ -255,9 +254,9 @@ class VerificationSession(Session):
 
     def verify_static(self, found: Verification) -> Verification:
         """Compare the efforts that hold the robot with those predicted."""
-        pairs = self._rest_pairs(self._verification.postures, self._verification.distance)
-        rows = evaluate_postures(self._model.robot, self._model.chi, pairs)
-        return dataclasses.replace(found, static=rows, postures=len(pairs))
+        rests = self._rests(self._verification.postures, self._verification.distance)
+        rows = evaluate_postures(self._model.robot, self._model.chi, rests)
+        return dataclasses.replace(found, static=rows, postures=len(rests))
 
     def _write_gains(self, name: str, gains: PlainGains, comment: str) -> Path:
         """Write gains beside the results, as a file for the controller."""
@@ -266,29 +265,25 @@ class VerificationSession(Session):
         write_gains(self._model.folder / name, controller, gains, text)
         return self._model.folder / name
 
-    def _rest_pairs(self, count: int, distance: float) -> list[RestPair]:
+    def _rests(self, count: int, distance: float) -> list[Array]:
         """
         Rest in postures of the motion, after coming from below and from above.
 
         Those that cannot be reached on straight lines are left out; `TrajectoryError`: all of
         them. Each joint comes from a `distance` [rad or m].
         """
-        pairs, error = [], None
+        rests, error = list[Array](), None
         postures = static_postures(self._motion, self.context.robot, count, distance)
         for number, posture in enumerate(postures, start=1):
             what = f'resting in posture {number} of {len(postures)}'
             try:
-                pairs.append(
-                    RestPair(
-                        *self._rest(posture - distance, posture, what),
-                        *self._rest(posture + distance, posture, what),
-                    )
-                )
+                sides = [self._rest(posture + x, posture, what) for x in (-distance, distance)]
+                rests.append(np.array(sides))
             except TrajectoryError as reason:
                 error = reason
-        if not pairs:
+        if not rests:
             raise TrajectoryError(f'no posture can be reached: {error}')
-        return pairs
+        return rests
 
     def _rest(self, start: Array, posture: Array, what: str) -> tuple[Array, Array]:
         """Return mean position and effort at rest in a posture, coming from another one."""

@@ -289,6 +289,8 @@ def _status(monitor: DriftMonitor, name: str) -> DiagnosticStatus:
     if all(ago[joint] > LONG_AGO or not enough[joint] for joint in groups[0].joints):
         last = max(int(motions[joint]) for joint in groups[0].joints)
         parts.append(f'not enough motion since {clock_text(last)}')
+    if monitor.suspicion is not None and monitor.suspicion[0] in groups:
+        parts.append(f'a change since {clock_text(monitor.suspicion[1])} is looked at')
     return status(name, '; '.join(parts) or AS_IDENTIFIED, values, warn=bool(told))
 
 

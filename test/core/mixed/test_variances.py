@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from robotid_ros.core.mixed.columns import KIND, KINDS
-from robotid_ros.core.mixed.variances import Fold, Prior, products, solve_delta, strongest
+from robotid_ros.core.mixed.variances import Fold, products, solve_delta, strongest
 from robotid_ros.core.regression.least_squares import HOLD, Penalty, RIDGE
 from robotid_ros.core.regression.observation_system import BLOCKS, folds
 
@@ -65,7 +65,7 @@ def test_the_schur_complement_is_the_large_least_squares_problem(seed, penalty):
     share = grams.total * (weights[:, None, None] / grams.count)
     size = np.einsum('jkk->k', share[:, :B, :B])
     ridge = 0.001 * size
-    fold = Fold(share, grams.total, size, Prior(ridge, np.diag(pull * size), mean))
+    fold = Fold(share, grams.total, size, (ridge, np.diag(pull * size), mean))
     each = np.array(penalty)[np.tile(KIND, JOINTS)] * np.repeat(weights, D)
     delta = solve_delta(fold.left, fold.right, each)
     value, plain = large(W, columns, Y, valid, weights, np.array(penalty), size, pull, mean)

@@ -1,18 +1,24 @@
 """What a change explains is the difference of two Gaussian likelihoods; chance is calibrated."""
 
+import pickle
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.stats import binom, chi2
 
+from robotid_ros.core.model import build_robot, regressor, RobotSettings
+from robotid_ros.core.model.settings import CoupledMotorSettings
 from robotid_ros.core.monitoring.change_tests import (
     ChangeTests,
     Evidence,
+    follow,
+    ForgettingLeastSquares,
     FRICTION,
     ParameterGroup,
-    Window,
 )
+
+from ..conftest import URDF
 
 GROUPS = (ParameterGroup(FRICTION, 'a', (0, 1), (0,)), ParameterGroup(FRICTION, 'b', (2,), (1,)))
 VARIANCE, WIDE = np.array([0.04, 0.01, 0.09]), np.array([25.0, 16.0, 9.0])
@@ -29,6 +35,15 @@ def test_a_statistic_is_the_difference_of_dense_likelihoods():
         change = own @ np.diag(WIDE[list(group.members)]) @ own.T
         exact = y @ (np.linalg.inv(without) - np.linalg.inv(without + change)) @ y
         assert statistic == pytest.approx(exact, rel=1e-9)
+
+
+def test_the_statistic_of_a_change_is_what_is_expected_of_it():
+    rng = np.random.default_rng(3)
+    phi, change = rng.normal(size=(40, 3)), np.array([0.8, -1.5])
+    y = phi[:, :2] @ change  # without noise
+    evidence = Evidence(phi.T @ phi, phi.T @ y, VARIANCE)
+    found = evidence.statistics(GROUPS, np.full(3, 1e9))[0]
+    assert evidence.expected(GROUPS[0], change) == pytest.approx(found, rel=1e-6)
 
 
 def test_an_estimate_is_that_of_the_prior_and_the_rows():
@@ -58,35 +73,125 @@ def test_parts_agree_where_each_shows_one_value_by_itself():
     rng, noise = np.random.default_rng(4), np.ones(1)
 
     def part(*change):
-        phi = rng.normal(size=(40, 3))
-        values = np.column_stack([phi, phi @ change + rng.normal(size=40)])
-        return window(values[:, None], np.ones((40, 1), dtype=bool))
+        rows = ForgettingLeastSquares(1, 3, np.inf)
+        for phi in rng.normal(size=(40, 3)):
+            measured = phi @ change + rng.normal()
+            rows.add(np.append(phi, measured)[None], np.ones(1, dtype=bool), 0.05)
+        return rows
 
     early = part(2.0, -1.0, 0.0)
-    assert tests.agree(GROUPS[0], (), (early, part(2.0, -1.0, 0.0)), noise)
+    assert tests.agree(GROUPS[0], (), early, part(2.0, -1.0, 0.0), noise)
     # A push that is over, another one, and the same after which hardly anything moved.
-    assert not tests.agree(GROUPS[0], (), (early, part(0.0, 0.0, 0.0)), noise)
-    assert not tests.agree(GROUPS[0], (), (early, part(-1.0, 2.0, 0.0)), noise)
-    assert not tests.agree(GROUPS[0], (), (early, early.part(slice(0))), noise)
+    assert not tests.agree(GROUPS[0], (), early, part(0.0, 0.0, 0.0), noise)
+    assert not tests.agree(GROUPS[0], (), early, part(-1.0, 2.0, 0.0), noise)
+    assert not tests.agree(GROUPS[0], (), early, ForgettingLeastSquares(1, 3, np.inf), noise)
 
 
-def window(values, used):
-    """Return rows of 0.05 s."""
-    end = 50_000_000 * np.arange(1, len(values) + 1)
-    return Window(end - 50_000_000, end, values * used[:, :, None], used)
+def test_drives_offsets_and_the_load_are_followed():
+    friction = {'default': ('viscous', 'coulomb', 'offset'), 'j2': ('stiction', 'spring')}
+    wrist = {'wrist': CoupledMotorSettings(ratios=(0.0, 1.0, 1.0))}
+    robot = build_robot(URDF, RobotSettings(friction=friction, couplings=wrist))
+    followed = follow(robot, robot.prior + 0.1)
+    names = {
+        (group.kind, group.name): [followed.names[k] for k in group.members]
+        for group in followed.groups
+    }
+    assert names == {
+        ('friction', 'j1'): ['Fv1', 'Fc1'],
+        ('offset', 'j1'): ['off1'],
+        ('friction', 'j2'): ['Fs2', 'Fsc2'],
+        ('payload', 'j3'): ['M3', 'MX3', 'MY3', 'MZ3'],
+        ('friction', 'j3'): ['Fv3', 'Fc3'],
+        ('offset', 'j3'): ['off3'],
+        ('friction', 'wrist'): ['Fv23', 'Fc23'],
+    }
+    joints = {group.name: group.joints for group in followed.groups if group.kind == 'friction'}
+    assert joints == {'j1': (0,), 'j2': (1,), 'j3': (2,), 'wrist': (1, 2)}
+    assert [robot.parameters[k].name for k in followed.columns] == list(followed.names)
 
 
-@pytest.mark.parametrize('memory', [0.3, 4.0, np.inf])
-def test_an_estimate_forgets_by_the_motion_of_each_joint(memory):
-    rng, noise = np.random.default_rng(5), np.array([0.1, 20.0])
-    followed = SimpleNamespace(groups=GROUPS, columns=np.arange(3), scale=np.full(3, 1e6))
-    values, used = rng.normal(size=(400, 2, 4)), rng.random((400, 2)) < 0.7
-    tests = ChangeTests(followed, np.zeros(3), 0.01, 5.0)
-    found, sigma = tests.estimate(window(values, used), noise, GROUPS, memory)
-    clock = np.cumsum(0.05 * used, axis=0)
-    whitened = used * np.exp(-(clock[-1] - clock) / memory) / noise**2
+def test_a_change_of_the_scale_is_a_share_of_ordinary_torque(robot, truth):
+    followed = follow(robot, truth)
+    rng = np.random.default_rng(3)
+    # A fifth of the limits of speed, 10 rad/s.
+    q, dq = rng.uniform(-3.0, 3.0, (2000, 3)), rng.uniform(-2.0, 2.0, (2000, 3))
+    W = regressor(robot, q, dq, rng.uniform(-2.0, 2.0, (2000, 3)))
+    followed_torque = W[:, :, followed.columns] * truth[followed.columns]
+    for group in followed.groups:
+        joints, members = list(group.joints), list(group.members)
+        own = followed_torque[:, :, members].sum(axis=2) if group.kind == FRICTION else W @ truth
+        change = W[:, :, followed.columns[members]] * followed.scale[members]
+        share = rms(change)[joints] / rms(own)[joints][:, None]
+        # Where it is noticed first.
+        assert (share.max(axis=0) > 0.2).all() and (share.max(axis=0) < 1.1).all(), group
+
+
+def rms(torque):
+    return np.sqrt(np.mean(torque**2, axis=1))
+
+
+JOINTS, COLUMNS, MEMORY = 3, 7, 4.0
+
+
+def rows(count, seed=0):
+    """Return rows (N, n, m + 1), which joints move (N, n) and uneven durations (N,)."""
+    rng = np.random.default_rng(seed)
+    size = (count, JOINTS, COLUMNS + 1)
+    return rng.normal(size=size), rng.random((count, JOINTS)) < 0.7, rng.uniform(0.05, 0.3, count)
+
+
+def fed(values, used, durations, memory=MEMORY):
+    result = ForgettingLeastSquares(JOINTS, COLUMNS, memory)
+    for row in zip(values, used, durations, strict=True):
+        result.add(*row)
+    return result
+
+
+@pytest.mark.parametrize('memory', [0.3, MEMORY, np.inf])
+def test_it_is_weighted_least_squares(memory):
+    values, used, durations = rows(400)
+    found = fed(values, used, durations, memory)
+    clock = np.cumsum(durations[:, None] * used, axis=0)
+    weights = used * np.exp(-(clock[-1] - clock) / memory)
+    noise = np.array([0.1, 1.0, 20.0])
     phi, y = values[:, :, :-1], values[:, :, -1]
+    whitened = weights / noise**2
     information = np.einsum('tj,tja,tjb->ab', whitened, phi, phi)
-    exact = np.linalg.solve(information, np.einsum('tj,tja,tj->a', whitened, phi, y))
-    assert found == pytest.approx(exact, rel=1e-6)
-    assert sigma == pytest.approx(np.sqrt(np.diag(np.linalg.inv(information))), rel=1e-6)
+    score = np.einsum('tj,tja,tj->a', whitened, phi, y)
+    assert found.information(noise)[0] == pytest.approx(information, rel=1e-12, abs=1e-10)
+    assert found.information(noise)[1] == pytest.approx(score, rel=1e-12, abs=1e-10)
+    root = np.sqrt(whitened).ravel()
+    batch = np.linalg.lstsq(root[:, None] * phi.reshape(-1, COLUMNS), root * y.ravel())[0]
+    recursive = np.linalg.solve(*found.information(noise))
+    assert recursive == pytest.approx(batch, rel=1e-9)
+    left = np.einsum('tj,tj->j', weights, (y - phi @ batch) ** 2)
+    assert found.squares(batch) == pytest.approx(left, rel=1e-10)
+    assert found.counts == pytest.approx(weights.sum(axis=0), rel=1e-12)
+    assert found.time == pytest.approx(clock[-1])
+
+
+def test_a_joint_that_rests_forgets_nothing():
+    values, used, durations = rows(200)
+    before = fed(values, used, durations)
+    factors, counts = before.factors.copy(), before.counts.copy()
+    for row, duration in zip(values, durations, strict=True):
+        before.add(row, np.array([True, False, False]), duration)
+    gram = np.swapaxes(factors, 1, 2) @ factors
+    after = np.swapaxes(before.factors, 1, 2) @ before.factors
+    assert after[1:] == pytest.approx(gram[1:], rel=1e-12)
+    assert before.counts[1:] == pytest.approx(counts[1:], rel=1e-15)
+    assert abs(after[0] - gram[0]).max() > 0.1 * abs(gram[0]).max()
+
+
+def test_its_size_does_not_grow():
+    sizes = {len(pickle.dumps(fed(*rows(count)))) for count in (50, 2000)}
+    assert len(sizes) == 1
+
+
+def test_copies_forget_on_their_own():
+    values, used, durations = rows(50)
+    first = fed(values, used, durations)
+    second = first.copy(0.1)
+    factors = first.factors.copy()
+    second.add(values[0], np.ones(JOINTS, dtype=bool), 1.0)
+    assert np.array_equal(first.factors, factors) and second.time[0] == first.time[0] + 1.0

@@ -140,7 +140,7 @@ def test_pushes_at_first_do_not_move_the_start(monitor, at_work):
     assert (abs(tests.start) < 0.05 * monitor.followed.scale).all()
 
 
-def test_a_pause_after_a_change_does_not_delay_a_payload(monitor, at_work):
+def test_a_pause_within_a_trial_does_not_delay_a_payload(monitor, at_work):
     load = {'M3': 1.0, 'MX3': 0.2, 'MY3': -0.05, 'MZ3': 0.02}
     stamp, q, effort = at_work(24.0, pause=(CHANGED + 0.6, 1.5), **load)
     told = feed(monitor, stamp, q, effort)

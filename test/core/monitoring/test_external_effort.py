@@ -175,8 +175,6 @@ def test_the_size_of_the_residual_is_found_by_speed_and_inertia():
     for v, m in ((0.0, 1.0), (1.0, 1.0), (0.0, 3.0), (1.0, 3.0)):
         true = np.sqrt(TRUE[0] + TRUE[1] * v**2 + TRUE[2] * m**2)
         assert found.sigma(v, m) == pytest.approx(true, rel=0.1)
-        assert (found.lowest <= found.at(v, m) * 1.01).all()
-        assert (found.highest >= found.at(v, m) * 0.99).all()
 
 
 def test_false_alarms_are_as_rare_as_was_asked_for():
@@ -217,7 +215,7 @@ def test_too_little_is_refused():
 
 def test_a_contact_is_told_once_and_kept():
     five, none = np.full(2, 5.0), np.zeros(2)
-    thresholds = ContactThresholds(np.outer((1.0, 0.0, 0.0), np.ones(2)), five, five, five, 1.0)
+    thresholds = ContactThresholds(np.outer((1.0, 0.0, 0.0), np.ones(2)), five)
     detector = ContactDetector(JOINTS, thresholds)
 
     def take(milliseconds, a=0.0, b=0.0, below=0.0, above=0.0):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robotid_ros.core.diagnostics.residual_reasons import prediction_warnings
+from robotid_ros.core.diagnostics.assumptions import prediction_warnings
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.regression.goodness_of_fit import Validation
 

@@ -17,9 +17,14 @@ from robotid_ros.core.model.settings import CoupledMotorSettings, RobotSettings
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.core.regression.observation_system import Rows
 from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
-from robotid_ros.core.replay.didim import didim, identify_closed_loop, torque_warnings
+from robotid_ros.core.replay.didim import (
+    anderson_mixing,
+    didim,
+    identify_closed_loop,
+    MAX_MIXING_WEIGHT,
+    torque_warnings,
+)
 from robotid_ros.core.replay.direct_model import direct_model
-from robotid_ros.core.replay.iteration_step import anderson_mixing, MAX_MIXING_WEIGHT
 from robotid_ros.core.replay.prior_distribution import initial_parameters
 from robotid_ros.core.replay.replay_problem import ReplayProblem, Torque
 from robotid_ros.core.replay.simulated_observation import with_all_rows

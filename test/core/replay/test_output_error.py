@@ -56,7 +56,7 @@ def test_sensitivities_are_the_derivatives_of_the_output(method):
     direction = 1e-3 * np.abs(true) * rng.normal(size=true.size)
     chi = replay.standard_parameters(true)
     systems = [
-        linearise(replay, replay.simulate(x, ones), x, ones).system
+        linearise(replay, replay.simulate(x, ones), x, ones)[0]
         for x in (chi, replay.standard_parameters(true + direction))
     ]
     # Y = y − y_s + W χ: what Y − W χ changes by is what y_s changes by, the other way round.
@@ -72,7 +72,7 @@ def test_states_at_the_starts_do_not_matter_to_open_loop_output_error():
     q, dq = (x + 1e-3 * rng.normal(size=x.shape) for x in replay.desired[:2])
     moved = dataclasses.replace(replay, desired=replay.desired._replace(q=q, dq=dq))
     chi, ones = moved.standard_parameters(true), np.ones(2)
-    system = linearise(moved, moved.simulate(chi, ones), chi, ones).system
+    system = linearise(moved, moved.simulate(chi, ones), chi, ones)[0]
     error = np.abs(fit(system).value - true)
     assert np.all(error <= 0.02 * np.abs(true).max())
     q_only = interpolated_error(moved, chi, ones)
@@ -102,7 +102,7 @@ def test_sigma_counts_that_residuals_correlate():
     noisy = replay.torque._replace(tau=replay.torque.tau + slow)
     replay = dataclasses.replace(replay, torque=noisy)
     chi, ones = replay.standard_parameters(problem('clie')[1]), np.ones(2)
-    estimate = fit(linearise(replay, replay.simulate(chi, ones), chi, ones).system)
+    estimate = fit(linearise(replay, replay.simulate(chi, ones), chi, ones)[0])
     ratio = estimate.sigma / np.sqrt(np.diag(estimate.classical))
     assert np.median(ratio) > 1.3
 

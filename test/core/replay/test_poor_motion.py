@@ -15,9 +15,8 @@ from robotid_ros.core.parameters.standard import physically_consistent_links
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.core.replay import didim as didim_module
 from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
-from robotid_ros.core.replay.didim import didim
+from robotid_ros.core.replay.didim import didim, first_iterate, next_iterate
 from robotid_ros.core.replay.direct_model import direct_model
-from robotid_ros.core.replay.iteration_step import first_iterate, next_iterate
 from robotid_ros.core.replay.prior_distribution import (
     consistent_fit,
     estimate_a_priori_inertia,

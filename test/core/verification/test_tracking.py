@@ -10,7 +10,6 @@ from robotid_ros.core.model import inverse_dynamics, Robot
 from robotid_ros.core.verification.tracking import (
     CREEP,
     evaluate_postures,
-    RestPair,
     static_postures,
     Tracking,
     tracks_better,
@@ -62,7 +61,7 @@ STICTION = np.array([0.9, 0.5, 0.2])
 UNKNOWN = np.array([0.3, -0.2, 0.0])
 
 
-def rest_pairs(robot: Robot, chi: np.ndarray) -> list[RestPair]:
+def rest_pairs(robot: Robot, chi: np.ndarray) -> list[np.ndarray]:
     """Rest in five postures; the sag of some mrad has another sign on each side."""
     still = np.zeros((1, robot.n))
 
@@ -72,7 +71,7 @@ def rest_pairs(robot: Robot, chi: np.ndarray) -> list[RestPair]:
         return q, held + UNKNOWN + sign * STICTION
 
     postures = np.random.default_rng(0).uniform(-1.5, 1.5, (5, robot.n))
-    return [RestPair(*rest(q, 1.0), *rest(q, -1.0)) for q in postures]
+    return [np.array([rest(q, 1.0), rest(q, -1.0)]) for q in postures]
 
 
 def test_what_gravity_lacks_and_what_sticks_are_told_apart(robot: Robot, truth: np.ndarray):

@@ -42,7 +42,7 @@ def know_the_truth(simulated: SimulatedRobot, node: IdentificationNode) -> None:
     truth = {joint.name: joint.values for joint in simulated.loop.physics.true_parameters()}
     chi = np.array([truth[p.joint].get(p.symbol, 0.0) for p in robot.parameters])
     one = np.ones(2)
-    thresholds = ContactThresholds(np.outer((0.04, 0.0, 0.0), one), 6.0 * one, one, one, 0.01)
+    thresholds = ContactThresholds(np.outer((0.04, 0.0, 0.0), one), 6.0 * one)
     node._robot = robot
     results = SimpleNamespace(base=(), validation=(), identification=())
     node._start_live_prediction(
