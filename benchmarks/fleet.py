@@ -24,8 +24,14 @@ from robotid_ros.core.finding_codes import select
 from robotid_ros.core.pipeline.observation import LogSet, observe_recording
 from robotid_ros.core.regression.estimators import fit
 from robotid_ros.files.bags import open_recording
-from robotid_ros.fleet.findings import DRIFT, OUTLIER, PAYLOAD as PAYLOAD_KIND, SIGN as SIGN_KIND
-from robotid_ros.fleet.pooling import pool, ROBOT
+from robotid_ros.fleet.pooling import (
+    DRIFT,
+    OUTLIER,
+    PAYLOAD as PAYLOAD_KIND,
+    pool,
+    ROBOT,
+    SIGN as SIGN_KIND,
+)
 from robotid_ros.fleet.report import write_fleet_report
 from robotid_ros.fleet.run import Engine, find_sources, Job, Run
 from robotid_ros.fleet.session import IDENTIFIED, load_models

@@ -13,6 +13,7 @@ Writes a page.
 """
 
 import argparse
+from dataclasses import replace
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,9 +22,6 @@ from . import shared_options as shared
 from .terminal import format_number, print_paragraph, print_table, print_written
 
 if TYPE_CHECKING:
-    from ..core.model.robot import Robot
-    from ..core.signals.recording import Recording
-    from ..files.formats.read_options import ReadOptions
     from ..files.rollouts import Rollouts
 
 # Steps with the share of the time that each takes.
@@ -52,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> shared.Outcome:
     """Simulate, and write the page."""
     from ..core.signals.recording import Recording
+    from ..files.bags import open_recording
     from ..files.collect_results import without_delay
     from ..files.configuration import from_mapping
     from ..files.export.identified_model import read_identified_model
@@ -64,7 +63,10 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     model = read_servos(args.results) or read_identified_model(args.results)
     settings = from_mapping(model.results.settings).identification
     options = shared.read_command_options(args) if model.estimate else None
-    part = _part(args, model.robot, options)
+    args.progress.step('reading')
+    reading = replace(options or shared.read_options(args), urdf=model.robot.urdf)
+    whole = open_recording(args.bag, model.robot.recorded_joints, options=reading, progress=share)
+    part = shared.in_memory(shared.part_to_predict(whole, args))
     log = part if options else without_delay(part, model.results, settings.signals.stamps)
     assert isinstance(log, Recording)
     name, driven_by = model.results.robot, '' if args.by == 'auto' else args.by
@@ -98,15 +100,6 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         return shared.Outcome(data, show)
     error = 'the simulation of the identified robot diverges: look at the findings of the results'
     return shared.Outcome(data, show, [error], shared.EXIT_UNUSABLE)
-
-
-def _part(
-    args: argparse.Namespace, robot: 'Robot', options: 'ReadOptions | None' = None
-) -> 'Recording':
-    """Return the chosen part of the log."""
-    args.progress.step('reading')
-    log = shared.open_log_of(args, args.bag, robot, options)
-    return shared.in_memory(shared.part_to_predict(log, args))
 
 
 def _summary(found: 'Rollouts') -> str:

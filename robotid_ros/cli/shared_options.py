@@ -10,7 +10,6 @@ from typing import Any, cast, TYPE_CHECKING
 from ..exceptions import ConfigurationError, FileError, MissingPackageError, RecordingError
 
 if TYPE_CHECKING:
-    from ..core.model import Robot
     from ..core.signals.recording import Recording
     from ..files.formats.read_options import ReadOptions
     from ..files.identification_input import AnyRecording, LogPart
@@ -138,17 +137,6 @@ def read_command_options(args: argparse.Namespace) -> 'ReadOptions':
 
     degrees = canonical(dict(options.units).get('position', '')) == 'deg'
     return dataclasses.replace(options, calibration=read_calibration(args.calibration, degrees))
-
-
-def open_log_of(
-    args: argparse.Namespace, source: str, robot: 'Robot', options: 'ReadOptions | None' = None
-) -> 'AnyRecording':
-    """Open a log of the joints of an identified robot; options are those of the command line."""
-    from ..files.bags import open_recording
-
-    options = dataclasses.replace(options or read_options(args), urdf=robot.urdf)
-    share = args.progress.share
-    return open_recording(source, robot.recorded_joints, options=options, progress=share)
 
 
 def description(args: argparse.Namespace) -> str | None:

@@ -133,7 +133,14 @@ def open_input(
     if configuration is None or isinstance(configuration, Mapping):
         settings, checked = _recorded_configuration(recordings[0], configuration)
     if description is None:
-        _check_descriptions(recordings)
+        known = [each for each in recordings if each.urdf is not None]
+        for other in known[1:]:
+            if str(other.urdf).split() != str(known[0].urdf).split():
+                raise RecordingError(
+                    f"'{known[0].source}' and '{other.source}' carry different robot "
+                    'descriptions: give the one that holds for both with --urdf, or identify '
+                    'each robot by itself'
+                )
         description = recordings[0].urdf or read_urdf(checked) or fallback
     if not description:
         raise ConfigurationError(
@@ -249,17 +256,6 @@ def _check_joints(recordings: Sequence[AnyRecording]) -> None:
                 f"'{first.source}' has efforts and positions of {', '.join(first.joints)}, "
                 f"'{other.source}' of {', '.join(other.joints)}: "
                 + (remedy if common else 'identify each robot by itself')
-            )
-
-
-def _check_descriptions(recordings: Sequence[AnyRecording]) -> None:
-    """Check that all recordings that carry a robot description carry the same."""
-    known = [r for r in recordings if r.urdf is not None]
-    for other in known[1:]:
-        if str(other.urdf).split() != str(known[0].urdf).split():
-            raise RecordingError(
-                f"'{known[0].source}' and '{other.source}' carry different robot descriptions: "
-                'give the one that holds for both with --urdf, or identify each robot by itself'
             )
 
 

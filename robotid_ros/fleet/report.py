@@ -20,8 +20,7 @@ from ..files.atomic import write_text
 from ..files.report.drawing import finish, LINES, NEUTRAL, new_plot, Plots
 from ..files.report.page import render
 from ..files.results_file import REPORT
-from .findings import find_all
-from .pooling import factors_of_robots, pool, read_robots, Robots
+from .pooling import factors_of_robots, find_all, pool, read_robots, Robots
 from .session import IDENTIFIED, Row
 from .store import Store
 

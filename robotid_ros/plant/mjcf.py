@@ -10,11 +10,17 @@ import numpy as np
 
 from ..exceptions import ConfigurationError, UnknownNameError
 from ..simulation_settings import per_joint, SimulationSettings
-from .urdf_reading import Array, inertial_at_com, inertial_at_origin, JOINT_TYPES, MovingBody
+from .urdf_reading import (
+    Array,
+    inertial_at_origin,
+    JOINT_TYPES,
+    MIN_INERTIA,
+    MIN_MASS,
+    principal_inertia,
+    RigidBody,
+)
 
 Values = tuple[float, ...]
-# For bodies without inertia, such as shafts of wrists, which MuJoCo refuses [kg, kg·m²].
-MIN_MASS, MIN_INERTIA = 1e-9, 1e-12
 # Mechanical stops lie beyond the limits of the URDF, so that motions up to these do not touch them
 # [rad, m].
 STOP_MARGIN = 0.02
@@ -43,7 +49,7 @@ class Drives:
 
 
 def build_drives(
-    settings: SimulationSettings, bodies: Sequence[MovingBody], joints: Sequence[str]
+    settings: SimulationSettings, bodies: Sequence[RigidBody], joints: Sequence[str]
 ) -> Drives:
     """
     Assign the settings, which are in the order of `joints`, to the bodies.
@@ -126,7 +132,7 @@ class TrueParameters:
 
 
 def true_parameters(
-    bodies: Sequence[MovingBody], drives: Drives, order: Sequence[int]
+    bodies: Sequence[RigidBody], drives: Drives, order: Sequence[int]
 ) -> tuple[TrueParameters, ...]:
     """List true parameters joint by joint in this order of bodies, then of coupled motors."""
     found = []
@@ -156,7 +162,7 @@ def true_parameters(
 
 
 def write_mjcf(
-    bodies: Sequence[MovingBody], drives: Drives, gravity: Sequence[float], timestep: float
+    bodies: Sequence[RigidBody], drives: Drives, gravity: Sequence[float], timestep: float
 ) -> str:
     """
     Write the model: one body per moving body, drives as armature, damping and friction loss.
@@ -181,7 +187,7 @@ def write_mjcf(
     rows = zip(drives.rotor_inertia, drives.viscous, dry, strict=True)
     own = list(zip(bodies, (drive(*row) for row in rows), drives.stiffness, strict=True))
     for body, values, stiffness in own:
-        parents.append(_add_body(parents[body.parent + 1], body, {} if stiffness else values))
+        parents.append(_add_body(parents[body.parent], body, {} if stiffness else values))
     if drives.motors:
         tendons = _add(root, 'tendon')
     for index, (ratios, *motor) in enumerate(drives.motors):
@@ -217,19 +223,13 @@ def rotor_name(joint: str) -> str:
     return f'{joint}/rotor'
 
 
-def _add_body(parent: ET.Element, body: MovingBody, drive: dict[str, str]) -> ET.Element:
+def _add_body(parent: ET.Element, body: RigidBody, drive: dict[str, str]) -> ET.Element:
     joint, origin = body.joint, body.origin
     place = {'pos': origin[:3, 3], 'quat': quaternion(origin[:3, :3])}
     element = _add(parent, 'body', name=joint.name, **place)
-    mass, com, inertia = inertial_at_com(body.inertial)
-    moments, axes = np.linalg.eigh(inertia)
-    moments = np.maximum(moments, MIN_INERTIA)
-    # Rounding may violate the triangle inequality of a thin rod's moments.
-    moments[0] = max(moments[0], moments[2] - moments[1])
-    if np.linalg.det(axes) < 0.0:
-        axes[:, 0] *= -1.0
+    mass, com, moments, axes = principal_inertia(body.inertial)
     principal = {'quat': quaternion(axes), 'diaginertia': moments * (1.0 + 1e-15)}
-    _add(element, 'inertial', mass=max(mass, MIN_MASS), pos=com, **principal)
+    _add(element, 'inertial', mass=mass, pos=com, **principal)
     limits: dict[str, Any] = {'limited': 'false'}
     if np.isfinite([joint.lower, joint.upper]).all():
         span = joint.lower - STOP_MARGIN, joint.upper + STOP_MARGIN

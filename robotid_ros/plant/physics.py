@@ -23,14 +23,7 @@ from ..exceptions import (
 )
 from ..simulation_settings import per_joint, SimulationSettings
 from .mjcf import build_drives, rotor_name, true_parameters, TrueParameters, write_mjcf
-from .urdf_reading import (
-    Array,
-    initial_positions,
-    moving_bodies,
-    MovingBody,
-    parse_urdf,
-    true_urdf,
-)
+from .urdf_reading import Array, initial_positions, moving_bodies, parse_urdf, RigidBody, true_urdf
 
 # Radians of the fastest vibration in one step: RK4 takes 1e-4 of its amplitude there.
 MAX_PHASE = 0.5
@@ -232,7 +225,7 @@ class Physics:
 
     def _true_bodies(
         self, settings: SimulationSettings
-    ) -> tuple[str, tuple[str, ...], tuple[MovingBody, ...]]:
+    ) -> tuple[str, tuple[str, ...], tuple[RigidBody, ...]]:
         """Return the true URDF, its links that were not consistent, and the moving bodies."""
         urdf, joints, locked = self._given
         true, impossible = true_urdf(
@@ -240,7 +233,7 @@ class Physics:
         )
         return true, impossible, moving_bodies(parse_urdf(true), joints, locked)
 
-    def _compile(self, bodies: tuple[MovingBody, ...]) -> mujoco.MjModel:
+    def _compile(self, bodies: tuple[RigidBody, ...]) -> mujoco.MjModel:
         text = write_mjcf(bodies, self.drives, self._settings.gravity or GRAVITY, self.period)
         try:
             return mujoco.MjModel.from_xml_string(text)

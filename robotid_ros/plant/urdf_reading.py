@@ -1,6 +1,6 @@
 """Links and joints of a URDF, inertials as pseudo-inertia matrices, and what moves together."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 import xml.etree.ElementTree as ET
 
@@ -13,6 +13,8 @@ from ..simulation_settings import PayloadSettings
 Array = NDArray[np.float64]
 JOINT_TYPES = {'revolute': 'hinge', 'continuous': 'hinge', 'prismatic': 'slide'}
 MOMENTS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+# For bodies without mass or inertia, as shafts of wrists, which simulators refuse [kg, kg·m²].
+MIN_MASS, MIN_INERTIA = 1e-9, 1e-12
 # Relative error of an inertia that rounding in a URDF explains.
 INERTIA_TOLERANCE = 1e-6
 
@@ -35,6 +37,23 @@ def inertial_at_com(pseudo: Array) -> tuple[float, Array, Array]:
     com = pseudo[:3, 3] / mass if mass > 0.0 else np.zeros(3)
     second = pseudo[:3, :3] - mass * np.outer(com, com)
     return mass, com, np.trace(second) * np.eye(3) - second
+
+
+def principal_inertia(pseudo: Array) -> tuple[float, Array, Array, Array]:
+    """
+    Return a body as simulators accept it.
+
+    Mass, com (3,), principal moments (3,) at it, ascending, and their axes (3, 3), right-handed
+    columns.
+    """
+    mass, com, inertia = inertial_at_com(pseudo)
+    moments, axes = np.linalg.eigh(inertia)
+    moments = np.maximum(moments, MIN_INERTIA)
+    # Rounding may violate the triangle inequality of a flat body's moments.
+    moments[0] = max(moments[0], (moments[2] - moments[1]) * (1.0 + 1e-12))
+    if np.linalg.det(axes) < 0.0:
+        axes[:, 0] *= -1.0
+    return max(mass, MIN_MASS), com, moments, axes
 
 
 def make_consistent(pseudo: Array) -> tuple[Array, float]:
@@ -256,27 +275,78 @@ def _add_payload(root: ET.Element, payload: PayloadSettings) -> None:
 
 
 @dataclass(frozen=True)
-class MovingBody:
+class RigidBody:
     """
-    A moving body in the frame of the joint that carries it.
+    A link that a joint carries, with all links that are fixed to it; or the base.
 
-    `parent` is the index of the body before it, -1 for the base; `origin` (4, 4) places the
-    joint's frame in the parent body's; `inertial` is its pseudo-inertia (4, 4); `links` are the
-    frames (4, 4) of its links in it, by name.
+    Attributes
+    ----------
+    joint : that carries it; that of the base is fixed to nothing
+    parent : number of the body that carries it, -1 of the base
+    origin, place : H (4, 4), its frame, which is the joint's, in the parent's and the base's
+    inertial : pseudo-inertia (4, 4) of all of its links
+    links : H (4, 4) of each in its frame, by name; the one that is carried is the first
+
     """
 
     joint: Joint
     parent: int
     origin: Array
+    place: Array
     inertial: Array
     links: dict[str, Array]
+
+    @property
+    def name(self) -> str:
+        """Name of the link that is carried."""
+        return self.joint.child
+
+
+def rigid_bodies(
+    root: ET.Element,
+    moving: Collection[str] | None = None,
+    positions: Mapping[str, float] | None = None,
+) -> tuple[RigidBody, ...]:
+    """
+    Join the links of a URDF that move as one, the base first, each after what carries it.
+
+    They are depth first, as MuJoCo's rows are. All joints that can move do, unless those that do
+    are named; others are at `positions`, or 0.
+    """
+    joints, inertials = read_joints(root), read_inertials(root)
+    base, at = root_link(root, joints), positions or {}
+    bodies: list[RigidBody] = []
+
+    def add(joint: Joint, parent: int, origin: Array) -> None:
+        place = bodies[parent].place @ origin if bodies else origin
+        inertial, links = inertials[joint.child].copy(), {joint.child: np.eye(4)}
+        bodies.append(RigidBody(joint, parent, origin, place, inertial, links))
+        attach(joint.child, len(bodies) - 1, np.eye(4))
+
+    def attach(link: str, index: int, place: Array) -> None:
+        """Attach what a link carries to body `index`; `place` (4, 4) is the link's frame in it."""
+        for joint in [joint for joint in joints if joint.parent == link]:
+            if joint.child not in inertials:
+                raise ModelError(f"joint '{joint.name}' carries no link: correct the URDF")
+            origin = place @ joint.origin
+            if joint.type != 'fixed' and (moving is None or joint.name in moving):
+                add(joint, index, origin)
+                continue
+            fixed = origin @ _joint_transform(joint, at.get(joint.name, 0.0))
+            bodies[index].inertial[:] += fixed @ inertials[joint.child] @ fixed.T
+            bodies[index].links[joint.child] = fixed
+            attach(joint.child, index, fixed)
+
+    nothing = np.eye(4), np.zeros(3), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, None
+    add(Joint('', 'fixed', '', base, *nothing), -1, np.eye(4))
+    return tuple(bodies)
 
 
 def moving_bodies(
     root: ET.Element, joints: tuple[str, ...] = (), locked: dict[str, float] | None = None
-) -> tuple[MovingBody, ...]:
+) -> tuple[RigidBody, ...]:
     """
-    Combine the links of a URDF into moving bodies, depth first: the order of MuJoCo's rows.
+    Combine the links of a URDF into moving bodies, as `rigid_bodies` without the base.
 
     The joints move, without any all but the locked ones, and mimic joints follow theirs. `locked`
     are positions of further joints, which are fixed; others that do not move are at 0. A joint
@@ -285,35 +355,14 @@ def moving_bodies(
     all_joints = read_joints(root)
     moving = _moving_joints(all_joints, joints, locked or {})
     positions = _locked_positions(all_joints, moving, locked or {})
-    inertials = read_inertials(root)
-    bodies: list[MovingBody] = []
-
-    def attach(link: str, index: int, place: Array) -> None:
-        """Attach what a link carries to body `index`; `place` (4, 4) is the link's frame in it."""
-        for joint in [joint for joint in all_joints if joint.parent == link]:
-            if joint.child not in inertials:
-                raise ModelError(f"joint '{joint.name}' carries no link: correct the URDF")
-            inertial = inertials[joint.child]
-            if joint.name in moving:
-                links = {joint.child: np.eye(4)}
-                origin = place @ joint.origin
-                bodies.append(MovingBody(joint, index, origin, inertial.copy(), links))
-                attach(joint.child, len(bodies) - 1, np.eye(4))
-                continue
-            fixed = place @ joint.origin @ _joint_transform(joint, positions.get(joint.name, 0.0))
-            if index >= 0:
-                bodies[index].inertial[:] += fixed @ inertial @ fixed.T
-                bodies[index].links[joint.child] = fixed
-            attach(joint.child, index, fixed)
-
-    attach(root_link(root, all_joints), -1, np.eye(4))
+    _, *bodies = rigid_bodies(root, moving, positions)
     if not bodies:
         raise ModelError('the robot description has no movable joint: nothing can be simulated')
     return tuple(bodies)
 
 
 def initial_positions(
-    bodies: Sequence[MovingBody], joints: Sequence[str], positions: Sequence[float]
+    bodies: Sequence[RigidBody], joints: Sequence[str], positions: Sequence[float]
 ) -> list[float]:
     """Return where each body starts: as given for `joints`, else at 0 or the nearest limit."""
     if positions and len(positions) != len(joints):

@@ -9,16 +9,16 @@ from small_fleet import scara
 
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.model.base_parameters import base_parameters
-from robotid_ros.fleet.findings import (
+from robotid_ros.fleet.pooling import (
     DRIFT,
     drifts,
     effort_gains,
     inverted_joints,
     OUTLIER,
     PAYLOAD,
+    Robots,
     unlike_the_others,
 )
-from robotid_ros.fleet.pooling import Robots
 from robotid_ros.fleet.session import factors_of, IDENTIFIED
 
 ROBOTS, SESSIONS = 8, 6

@@ -5,7 +5,7 @@ Bodies are pseudo-inertia matrices (4, 4), see `core.parameters.physical_consist
 at one frame and move to another by H P Hᵀ. Simulators join links that move as one.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 import contextlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,16 +18,22 @@ import numpy.typing as npt
 import pinocchio as pin
 
 from ...core.model.urdf_parsing import parse_urdf, snap_angles
-from ...core.parameters.physical_consistency import mass_properties
 from ...exceptions import shortened
-from ...plant.urdf_reading import Joint, origin_of, read_inertials, read_joints, root_link
+from ...plant.urdf_reading import (
+    inertial_at_com,
+    Joint,
+    origin_of,
+    principal_inertia,
+    read_inertials,
+    rigid_bodies,
+    RigidBody,
+)
 from ..text_template import text_templates
 from .identified_model import Drive, drives_of, IdentifiedModel
 
 Array = npt.NDArray[np.float64]
 
 TEMPLATES = Path(__file__).parent / 'descriptions'
-MOMENTS = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 # Least mass [kg] and principal moment [kg·m²] of a moving link: simulators refuse zeros. Least
 # excess of two principal moments over the third, relative: they refuse less than none.
 MIN_INERTIA, MIN_EXCESS = 1e-9, 1e-6
@@ -36,8 +42,6 @@ MIN_INERTIA, MIN_EXCESS = 1e-9, 1e-6
 SHARE = 0.25
 # Of the triangle inequality, relative: what rounding in a description explains.
 ROUNDING = 1e-6
-# For bodies without mass or inertia, which simulators refuse [kg, kg·m²].
-MIN_MASS, MIN_MOMENT = 1e-9, 1e-12
 # Kinds of shapes, and how many numbers say their size.
 COUNTS = {'box': 3, 'cylinder': 2, 'capsule': 2, 'sphere': 1, 'mesh': 0}
 # A body that changes by less than this, relative, stays as it is written.
@@ -52,7 +56,7 @@ def own_bodies(urdf: str) -> dict[str, Array]:
 
 def is_physical(body: Array) -> bool:
     """Whether a simulator accepts a body: P positive definite (Wensing et al., 2018)."""
-    mass, _, central = mass_properties(body)
+    mass, _, central = inertial_at_com(body)
     principal = np.linalg.eigvalsh(central)
     excess = principal[0] + principal[1] - principal[2]
     return bool(
@@ -105,59 +109,11 @@ def _shrunk(total: Array, others: Mapping[str, Array]) -> dict[str, float]:
     return dict.fromkeys(heavy, factor)
 
 
-@dataclass(frozen=True)
-class RigidBody:
-    """A link that a joint carries, with all links that are fixed to it; or the base."""
-
-    joint: Joint | None  # that carries it, None for the base
-    parent: int  # number of the body that carries it, -1 for the base
-    origin: Array  # H (4, 4), its frame in that of the parent
-    place: Array  # H (4, 4), its frame in that of the base
-    links: dict[str, Array]  # H (4, 4) of each in the frame of the body, which is the first's
-    inertial: Array  # pseudo-inertia (4, 4) of all of them
-
-    @property
-    def name(self) -> str:
-        """Name of the link that is carried."""
-        return next(iter(self.links))
-
-
-def _rigid_bodies(root: ET.Element) -> tuple[RigidBody, ...]:
-    """Join the links of a description into rigid bodies, the base first, each after its parent."""
-    joints, own = read_joints(root), read_inertials(root)
-    bodies: list[RigidBody] = []
-    ahead: list[tuple[Joint | None, int, Array, str]] = [
-        (None, -1, np.eye(4), root_link(root, joints))
-    ]
-    while ahead:
-        joint, parent, origin, link = ahead.pop()
-        place = bodies[parent].place @ origin if bodies else origin
-        links = dict(_fixed_together(link, np.eye(4), joints))
-        inertial = np.sum([H @ own[name] @ H.T for name, H in links.items()], axis=0)
-        bodies.append(RigidBody(joint, parent, origin, place, links, inertial))
-        ahead += [
-            (carried, len(bodies) - 1, links[carried.parent] @ carried.origin, carried.child)
-            for carried in reversed(joints)
-            if carried.parent in links and carried.type != 'fixed'
-        ]
-    return tuple(bodies)
-
-
-def _fixed_together(
-    link: str, place: Array, joints: Sequence[Joint]
-) -> Iterator[tuple[str, Array]]:
-    """Yield a link and those that are fixed to it, with their frames."""
-    yield link, place
-    for joint in joints:
-        if joint.parent == link and joint.type == 'fixed':
-            yield from _fixed_together(joint.child, place @ joint.origin, joints)
-
-
 def explain_impossible(bodies: Sequence[RigidBody]) -> list[str]:
     """Say which bodies get another inertia, because none has what the description gives them."""
     found = []
     for body in bodies[1:]:
-        mass, _, inertia = mass_properties(body.inertial)
+        mass, _, inertia = inertial_at_com(body.inertial)
         least, middle, most = np.linalg.eigvalsh(inertia)
         if mass > 0.0 and least + middle < (1.0 - ROUNDING) * most:
             found.append(body.name)
@@ -166,23 +122,6 @@ def explain_impossible(bodies: Sequence[RigidBody]) -> list[str]:
         'refuse: the nearest one is written'
     )
     return [sentence] if found else []
-
-
-def principal_inertia(inertial: Array) -> tuple[float, Array, Array, Array]:
-    """
-    Return a body as simulators accept it.
-
-    Mass, centre of mass (3,), principal moments (3,) at it, ascending, and their axes (3, 3),
-    right-handed columns.
-    """
-    mass, com, inertia = mass_properties(inertial)
-    moments, axes = np.linalg.eigh(inertia)
-    moments = np.maximum(moments, MIN_MOMENT)
-    # Rounding may violate the triangle inequality of a flat body's moments.
-    moments[0] = max(moments[0], (moments[2] - moments[1]) * (1.0 + 1e-12))
-    if np.linalg.det(axes) < 0.0:
-        axes[:, 0] *= -1.0
-    return max(mass, MIN_MASS), com, moments, axes
 
 
 @dataclass(frozen=True)
@@ -245,7 +184,7 @@ class Parts:
 
     Attributes
     ----------
-    bodies, joints : as `_rigid_bodies` has them; the joints that carry them
+    bodies, joints : as `rigid_bodies` has them; the joints that carry them
     shapes, drives : of links; of joints and couplings
     efforts : limits of the joints that no other one drives [N·m or N]
 
@@ -262,8 +201,8 @@ def read_parts(model: IdentifiedModel) -> Parts:
     """Return the parts of an identified robot."""
     root, robot = parse_urdf(model.robot.urdf), model.robot
     snap_angles(root)
-    bodies = _rigid_bodies(root)
-    joints = tuple(body.joint for body in bodies if body.joint is not None)
+    bodies = rigid_bodies(root)
+    joints = tuple(body.joint for body in bodies[1:])
     described = {j.name: Drive(damping=j.damping, friction=j.friction) for j in joints}
     known = dict(zip(robot.joints, robot.limits.effort, strict=True))
     efforts = {j.name: known.get(j.name, j.effort) for j in joints if j.mimic is None}

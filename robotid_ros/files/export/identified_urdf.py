@@ -21,7 +21,8 @@ from ...core.model.urdf_parsing import parse_urdf, snap_angles
 from ...core.parameters.physical_consistency import mass_properties, pseudo_inertia
 from ...core.parameters.plain_friction import plain_friction, PlainFriction
 from ...exceptions import ModelError
-from .bodies import Array, comment, distribute, MOMENTS, own_bodies
+from ...plant.urdf_reading import MOMENTS
+from .bodies import Array, comment, distribute, own_bodies
 from .identified_model import (
     describe_difference,
     explain_losses,

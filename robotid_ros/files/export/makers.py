@@ -26,8 +26,8 @@ import numpy as np
 from ...core.arrays import Array
 from ...core.payload.payload import Payload, UPPER
 from ...exceptions import ConfigurationError, MissingPackageError, use_one_of
+from ...plant.urdf_reading import MOMENTS
 from ..yaml import dump_flow
-from .bodies import MOMENTS
 
 # Significant digits of makers' lines: more than any identification knows, enough that a body
 # stays possible.

@@ -16,18 +16,10 @@ from urllib.parse import unquote
 import numpy as np
 
 from ...exceptions import FileError, RobotIdError, shortened
-from ...plant.urdf_reading import JOINT_TYPES
+from ...plant.urdf_reading import JOINT_TYPES, MOMENTS, principal_inertia
 from ..atomic import file_errors
 from ..configuration import from_mapping, resolve
-from .bodies import (
-    explain_impossible,
-    MOMENTS,
-    principal_inertia,
-    read_parts,
-    render_description,
-    Shape,
-    spaced,
-)
+from .bodies import explain_impossible, read_parts, render_description, Shape, spaced
 from .identified_model import EVERYTHING, explain_losses, FRICTION, IdentifiedModel, SPRINGS
 
 PACKAGE = 'package://'

@@ -20,6 +20,7 @@ from ...core.payload import KnownArm
 from ...core.payload.force_torque import SensorModel
 from ...core.payload.payload import Payload, SIGNIFICANT
 from ...exceptions import FileError, RecordingError
+from ...plant.urdf_reading import MOMENTS
 from ..atomic import read_text, write_text
 from ..configuration import Configuration
 from ..formats.read_options import DEFAULTS, ReadOptions
@@ -28,7 +29,7 @@ from ..provenance import versions
 from ..results import URDF
 from ..results_file import PARAMETERS, read_results, results_folder
 from ..yaml import dump_yaml, parse_yaml
-from .bodies import MOMENTS, render_description
+from .bodies import render_description
 from .makers import determined, maker_lines
 
 FORMAT = 1

@@ -17,9 +17,10 @@ from ...core.model.robot import ElasticRobot, Robot
 from ...core.parameters.plain_friction import plain_friction, PlainFriction
 from ...core.parameters.posterior import draw
 from ...exceptions import ConfigurationError
+from ...plant.urdf_reading import principal_inertia
 from ..results import base_covariance, Results
 from ..yaml import dump_yaml
-from .bodies import Array, principal_inertia, quaternion, read_parts
+from .bodies import Array, quaternion, read_parts
 from .identified_model import IdentifiedModel, Servo, ServoEstimate
 from .identified_urdf import identified_urdf
 
