@@ -71,7 +71,9 @@ class Knowledge:
 
     def enough(self, until: Until) -> bool:
         """Whether all is known that is asked for, or the model leaves so much more."""
-        if any(not self.sigma[name] <= bound for name, bound in until.sigma.items()):
+        # A parameter may be gone with gravity, where the efforts hold none.
+        sigma = {name: self.sigma.get(name, math.inf) for name in until.sigma}
+        if any(not sigma[name] <= bound for name, bound in until.sigma.items()):
             return False
         error = float(self.error[self.worst])
         left = float(np.nanmax(self.model, initial=0.0))

@@ -143,7 +143,7 @@ class ProgressTopic:
                 'model': float(np.nanmax(known.model, initial=0.0)),
             }
             names = dict.fromkeys([*until.sigma, *list(known.sigma)[:WORST]])
-            values |= {f'sigma.{name}': known.sigma[name] for name in names}
+            values |= {f'sigma.{name}': known.sigma.get(name, np.inf) for name in names}
             text = (
                 f'{known.joints[worst]} is predicted within {values["prediction"]:.1%}, after '
                 f'another period {values["prediction_after_period"]:.1%}; the model itself leaves '
