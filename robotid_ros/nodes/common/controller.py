@@ -22,7 +22,6 @@ from rclpy.parameter_client import AsyncParameterClient
 from ...core.arrays import Array
 from ...core.model.robot import Robot
 from ...core.signals.recording import Controller
-from ...core.verification.gains import BodyLoops
 from ...exceptions import ControllerError, RobotStateError
 from .batched_subscription import BatchedSubscription
 from .waiting import answer_of, result_of, Silence, wait_until
@@ -179,6 +178,8 @@ def unbearable_gains(
     At the controller's rate [Hz], a command of Gazebo acting at once. Where that cannot be told,
     there are none.
     """
+    from ...core.verification.gains import BodyLoops
+
     rows = [controller.gains.get(joint, {}) for joint in robot.joints]
     gains = np.array([[row.get(name, 0.0) for row in rows] for name in 'pid'])
     known = rate and gains[0].any() and not (robot.assumed_inertials or robot.elastic)

@@ -82,6 +82,8 @@ class ProgressTopic:
                     self._known = known
                     self._publish()
         except Exception as error:
+            if self._stop.is_set():  # what the node has is gone
+                return
             if session == self._session:
                 self._refusal = one_line(error)
                 self._publish()
