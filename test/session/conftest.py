@@ -27,8 +27,6 @@ from robotid_ros.plant.physics import Physics
 CONFIG = Path(__file__).resolve().parents[2] / 'config' / 'scara.yaml'
 # A robot in simulated time, which leaves a busy machine twice the time to react.
 SLOW = {'simulation.real_time_factor': 0.5}
-# One that is as fast as two, where nothing depends on how soon somebody reacts.
-FAST = {'simulation.real_time_factor': 2.0}
 # Gains whose loops have the margins at 125 Hz that those of the configuration have at 250 Hz.
 SOFT = {
     f'simulation.gains.{joint}.{name}': value

@@ -25,7 +25,6 @@ def test_what_was_identified_outlives_a_verification_that_fails(
     content = yaml.safe_load(config.read_text())
     groups = content['/**']['ros__parameters']
     groups['excitation']['trajectory'] = str(trajectory)
-    groups['simulation']['real_time_factor'] = 2.0
     # The model is that of who names none.
     del groups['identification']['method']
     twin = tmp_path / 'twin.yaml'

@@ -165,6 +165,20 @@ def test_a_body_that_is_picked_up_shows_until_it_is_set(
         client.set(ROBOT, payload__mass=float('inf'))
 
 
+def test_goals_that_a_controller_ends_late_do_not_count(session: Session, identified: Path):
+    """Their clients are told by the relay, which goes on with the newest one."""
+    mover = mover_of(session, identified, late_preemption=True)
+    first = mover.send(START + 0.8, 8.0)
+    session.robot.wait_moving(0.05)
+    second = mover.send(START, 8.0, start=START + 0.1)
+    ended = mover.result(first)
+    assert (ended.status, ended.result.error_code) == (GoalStatus.STATUS_ABORTED, INVALID)
+    assert 'newer goal' in ended.result.error_string
+    executor = session.client.node.executor
+    executor.create_task(second.cancel_goal_async)
+    assert mover.result(second).status == GoalStatus.STATUS_CANCELED
+
+
 def test_what_efforts_cannot_be_added_to_is_refused_in_a_sentence(mover: Mover):
     session = mover.session
     nan = np.full((11, 2), 0.1)
@@ -239,20 +253,6 @@ def test_a_newer_goal_takes_over_and_a_cancelled_one_ends(mover: Mover):
     assert mover.result(second).status == GoalStatus.STATUS_CANCELED
     assert session.robot.rest_after(session.robot.now) < 0.5
     assert not has_priority(relay)
-
-
-def test_goals_that_a_controller_ends_late_do_not_count(session: Session, identified: Path):
-    """Their clients are told by the relay, which goes on with the newest one."""
-    mover = mover_of(session, identified, late_preemption=True)
-    first = mover.send(START + 0.8, 8.0)
-    session.robot.wait_moving(0.05)
-    second = mover.send(START, 8.0, start=START + 0.1)
-    ended = mover.result(first)
-    assert (ended.status, ended.result.error_code) == (GoalStatus.STATUS_ABORTED, INVALID)
-    assert 'newer goal' in ended.result.error_string
-    executor = session.client.node.executor
-    executor.create_task(second.cancel_goal_async)
-    assert mover.result(second).status == GoalStatus.STATUS_CANCELED
 
 
 @pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGSTOP, signal.SIGINT])

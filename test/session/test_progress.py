@@ -9,7 +9,7 @@ from robotid_ros.files.bags import open_recording
 from robotid_ros.nodes.common.messages import status, values_of
 from robotid_ros.nodes.common.runtime import LATCHED
 
-from .conftest import FAST, LONG, Session
+from .conftest import LONG, Session
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 PERIOD = 4.0
@@ -20,7 +20,6 @@ def test_a_session_ends_when_enough_is_known(session: Session, trajectory: Path)
     progress = client.node.create_publisher(DiagnosticStatus, 'identification/progress', LATCHED)
     session.start(
         *('simulated_robot', 'excitation', 'recorder'),
-        simulated_robot=FAST,
         excitation={
             'excitation.trajectory': str(trajectory),
             'excitation.periods': LONG,

@@ -29,7 +29,7 @@ from robotid_ros.nodes.common.batched_subscription import BatchedSubscription
 from robotid_ros.nodes.common.messages import to_nanoseconds, values_of
 from robotid_ros.nodes.demo.demo import true_standard_parameters
 
-from .conftest import FAST, Session, SOFT
+from .conftest import Session, SOFT
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -66,7 +66,7 @@ def finished(
         )
         session.start(
             *NODES,
-            simulated_robot={**FAST, **SOFT},
+            simulated_robot=SOFT,
             excitation={'excitation.trajectory': str(trajectory)},
             recorder={'recorder.folder': str(session.folder)},
             # The last test waits so long for a controller that is gone.

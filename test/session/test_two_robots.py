@@ -26,8 +26,8 @@ COULOMB = {'arm1': [0.78, 0.145], 'arm2': [1.56, 0.29]}
 # Reports no efforts, as in Gazebo: the commands of its controller are taken.
 WITHOUT_EFFORTS = 'arm2'
 NODES = ('simulated_robot', 'excitation', 'recorder', 'identification')
-# Each robot by a clock of its own.
-FASTER = {'simulation.real_time_factor': 1.5}
+# A little slower than real time: each robot by a clock of its own.
+OWN_CLOCK = {'simulation.real_time_factor': 0.99}
 GAINS = 'arm_controller/get_parameters'
 POLICY = Path(__file__).parents[2] / 'config' / 'security' / 'policy.xml'
 # Which process a node lives in, where they differ in name.
@@ -54,7 +54,7 @@ class Arm:
         self.graph: dict[str, set[tuple[str, str]]] = {}
         parameters = {
             'simulated_robot': {
-                **FASTER,
+                **OWN_CLOCK,
                 **SOFT,
                 'simulation.coulomb': COULOMB[name],
                 'simulation.report_effort': name != WITHOUT_EFFORTS,

@@ -17,12 +17,13 @@ from robotid_ros.files.trajectory_file import write_design
 from robotid_ros.files.verification import GAINS, GAINS_BEFORE
 from robotid_ros.nodes.common.messages import values_of
 
-from .conftest import FAST, Session, SOFT
+from .conftest import Session, SOFT
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 JOINTS = ('joint_1', 'joint_2')
 TOPIC = 'excitation/verification'
+FAST = {'simulation.real_time_factor': 2.0, 'simulation.update_rate': 250.0}
 
 
 @pytest.fixture(scope='module')
@@ -52,7 +53,7 @@ def start(session: Session, trajectory: Path, folder: Path, **settings: object) 
     """Start the robot, at twice real time, and who moves it."""
     session.start(
         *('simulated_robot', 'excitation'),
-        simulated_robot={**FAST, **SOFT, 'simulation.update_rate': 250.0},
+        simulated_robot={**FAST, **SOFT},
         excitation={
             'excitation.trajectory': str(trajectory),
             'excitation.verification.results': str(folder),
@@ -177,8 +178,8 @@ def test_gains_on_trial_do_not_outlive_what_tried_them(
 def test_a_controller_without_efforts_is_verified_by_prediction(
     session: Session, trajectory: Path, folder: Path
 ):
-    robot = {'simulation.command_interface': 'position', 'simulation.update_rate': 250.0}
-    session.start('simulated_robot', simulated_robot={**robot, **FAST})
+    robot = {'simulation.command_interface': 'position', **FAST}
+    session.start('simulated_robot', simulated_robot=robot)
     session.start(
         'excitation',
         excitation={
