@@ -32,7 +32,9 @@ def configured(config: Path, folder: Path, **simulation: object) -> Path:
     """Take the short session, at twice real time, of a robot with drives of its own."""
     values = yaml.safe_load(config.read_text())
     values['/**']['ros__parameters']['simulation'].update(
-        real_time_factor=2.0, drive_loops={'rate': 1000.0}, **simulation
+        **{'update_rate': 250.0, 'state_rate': 250.0, 'real_time_factor': 2.0},
+        drive_loops={'rate': 1000.0},
+        **simulation,
     )
     path = folder / 'scara.yaml'
     path.write_text(yaml.safe_dump(values))

@@ -1,5 +1,6 @@
 """Goals of others through the node `feedforward`: better tracked, refused, cancelled, orphaned."""
 
+from collections.abc import Iterator
 import os
 from pathlib import Path
 import signal
@@ -10,6 +11,7 @@ from typing import Any
 
 from action_msgs.msg import GoalStatus
 from control_msgs.action import FollowJointTrajectory
+from live_session import Nodes
 import numpy as np
 import pytest
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
@@ -100,10 +102,11 @@ def set_parameter(session: Session, name: str, value: ParameterValue) -> Any:
     return session.client.call(SetParametersAtomically, service, request).result
 
 
-@pytest.fixture
-def mover(session: Session, identified: Path) -> Mover:
+def mover_of(session: Session, identified: Path, **robot: object) -> Mover:
+    """Start what does not run yet."""
     session.start(
         *('simulated_robot', 'feedforward'),
+        simulated_robot={f'simulation.{key}': value for key, value in robot.items()},
         feedforward={'feedforward.results': str(identified), 'feedforward.ramp': 0.1},
     )
     session.robot.wait()
@@ -111,8 +114,20 @@ def mover(session: Session, identified: Path) -> Mover:
     return Mover(session)
 
 
-def test_a_goal_is_tracked_better_and_its_result_comes_back(session: Session, mover: Mover):
-    end = START + 0.8
+@pytest.fixture
+def mover(joined: Session, nodes: Nodes, identified: Path) -> Iterator[Mover]:
+    """Share a robot, which begins at its start, and a relay that is well."""
+    mover = mover_of(joined, identified)
+    here = joined.robot.positions[-1]
+    if np.abs(here - START).max() > 0.01:
+        assert mover.move(START, 2.0, start=here).status == GoalStatus.STATUS_SUCCEEDED
+    yield mover
+    if joined.client.state('feedforward') != 'ready':
+        nodes.processes.stop(('feedforward',))
+
+
+def test_a_goal_is_tracked_better_and_its_result_comes_back(session: Session, identified: Path):
+    mover, end = mover_of(session, identified), START + 0.8
     enabled = 'feedforward.enabled'
     off = ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=False)
     assert set_parameter(session, enabled, off).successful
@@ -150,7 +165,22 @@ def test_a_body_that_is_picked_up_shows_until_it_is_set(
         client.set(ROBOT, payload__mass=float('inf'))
 
 
-def test_what_efforts_cannot_be_added_to_is_refused_in_a_sentence(session: Session, mover: Mover):
+def test_goals_that_a_controller_ends_late_do_not_count(session: Session, identified: Path):
+    """Their clients are told by the relay, which goes on with the newest one."""
+    mover = mover_of(session, identified, late_preemption=True)
+    first = mover.send(START + 0.8, 8.0)
+    session.robot.wait_moving(0.05)
+    second = mover.send(START, 8.0, start=START + 0.1)
+    ended = mover.result(first)
+    assert (ended.status, ended.result.error_code) == (GoalStatus.STATUS_ABORTED, INVALID)
+    assert 'newer goal' in ended.result.error_string
+    executor = session.client.node.executor
+    executor.create_task(second.cancel_goal_async)
+    assert mover.result(second).status == GoalStatus.STATUS_CANCELED
+
+
+def test_what_efforts_cannot_be_added_to_is_refused_in_a_sentence(mover: Mover):
+    session = mover.session
     nan = np.full((11, 2), 0.1)
     nan[5, 1] = np.nan
     for changes, sentence in (
@@ -175,11 +205,12 @@ def test_what_efforts_cannot_be_added_to_is_refused_in_a_sentence(session: Sessi
     assert not refused.successful
     assert 'no body has' in refused.reason
     assert np.allclose(session.robot.positions[-1], START, atol=0.02)
+    mass = ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=0.0)
+    assert set_parameter(session, 'feedforward.payload.mass', mass).successful
 
 
-def test_an_identified_payload_is_set_at_rest_and_restored(
-    session: Session, mover: Mover, tmp_path: Path
-):
+def test_an_identified_payload_is_set_at_rest_and_restored(mover: Mover, tmp_path: Path):
+    session = mover.session
     node, file = session.client.node, tmp_path / 'before.yaml'
     body = np.array([1.0, 0.0, 0.0, 0.05, *[np.nan] * 6])
     with pytest.raises(ControllerError, match='unknown frame'):
@@ -202,7 +233,8 @@ def has_priority(pid: int) -> bool:
     return any(os.sched_getscheduler(t) & ~os.SCHED_RESET_ON_FORK == os.SCHED_RR for t in tasks)
 
 
-def test_a_newer_goal_takes_over_and_a_cancelled_one_ends(session: Session, mover: Mover):
+def test_a_newer_goal_takes_over_and_a_cancelled_one_ends(mover: Mover):
+    session = mover.session
     ask = 'import os; os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))'
     allowed = (
         subprocess.run([sys.executable, '-c', ask], stderr=subprocess.DEVNULL).returncode == 0
@@ -223,31 +255,9 @@ def test_a_newer_goal_takes_over_and_a_cancelled_one_ends(session: Session, move
     assert not has_priority(relay)
 
 
-def test_goals_that_a_controller_ends_late_do_not_count(session: Session, identified: Path):
-    """Their clients are told by the relay, which goes on with the newest one."""
-    session.start(
-        *('simulated_robot', 'feedforward'),
-        simulated_robot={'simulation.late_preemption': True},
-        feedforward={'feedforward.results': str(identified), 'feedforward.ramp': 0.1},
-    )
-    session.robot.wait()
-    session.until('feedforward', 'ready')
-    mover = Mover(session)
-    first = mover.send(START + 0.8, 8.0)
-    session.robot.wait_moving(0.05)
-    second = mover.send(START, 8.0, start=START + 0.1)
-    ended = mover.result(first)
-    assert (ended.status, ended.result.error_code) == (GoalStatus.STATUS_ABORTED, INVALID)
-    assert 'newer goal' in ended.result.error_string
-    executor = session.client.node.executor
-    executor.create_task(second.cancel_goal_async)
-    assert mover.result(second).status == GoalStatus.STATUS_CANCELED
-
-
 @pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGSTOP, signal.SIGINT])
-def test_a_relay_that_dies_leaves_the_robot_at_rest(
-    session: Session, mover: Mover, number: signal.Signals
-):
+def test_a_relay_that_dies_leaves_the_robot_at_rest(mover: Mover, number: signal.Signals):
+    session = mover.session
     mover.send(START + 1.5, 6.0)
     session.robot.wait_moving(0.1)
     process = session.process('feedforward')
@@ -262,8 +272,8 @@ def test_a_relay_that_dies_leaves_the_robot_at_rest(
         process.send_signal(signal.SIGCONT)
 
 
-def test_a_goal_waits_for_a_guardian_that_is_started_again(session: Session, mover: Mover):
-    pid = session.process('feedforward').pid
+def test_a_goal_waits_for_a_guardian_that_is_started_again(mover: Mover):
+    pid = mover.session.process('feedforward').pid
     children = Path(f'/proc/{pid}/task')
     guardians = [c for t in children.iterdir() for c in (t / 'children').read_text().split()]
     for guardian in guardians:
@@ -273,7 +283,8 @@ def test_a_goal_waits_for_a_guardian_that_is_started_again(session: Session, mov
     assert mover.move(START + 0.3, 1.0).status == GoalStatus.STATUS_SUCCEEDED
 
 
-def test_a_controller_that_stops_ends_the_goal(session: Session, mover: Mover):
+def test_a_controller_that_stops_ends_the_goal(mover: Mover):
+    session = mover.session
     handle = mover.send(START + 1.5, 6.0)
     session.robot.wait_moving(0.1)
     robot = session.process('simulated_robot')

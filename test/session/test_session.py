@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+import re
 import signal
 import xml.etree.ElementTree as ElementTree
 
@@ -28,11 +29,18 @@ from robotid_ros.nodes.common.batched_subscription import BatchedSubscription
 from robotid_ros.nodes.common.messages import to_nanoseconds, values_of
 from robotid_ros.nodes.demo.demo import true_standard_parameters
 
-from .conftest import Session
+from .conftest import Session, SOFT
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 JOINTS = ('joint_1', 'joint_2')
+NODES = ('simulated_robot', 'excitation', 'recorder', 'identification')
+DOCS = Path(__file__).resolve().parents[2] / 'docs'
+PAGES = DOCS / 'interface.md', DOCS / 'guide' / 'monitoring.md'
+# What every node of ROS has.
+OF_ROS = re.compile(
+    r'parameter|type_description|get_loggers|logger_levels|transition_event|_action/'
+)
 
 
 @pytest.fixture(scope='module')
@@ -57,7 +65,8 @@ def finished(
             latched=True,
         )
         session.start(
-            *('simulated_robot', 'excitation', 'recorder', 'identification'),
+            *NODES,
+            simulated_robot=SOFT,
             excitation={'excitation.trajectory': str(trajectory)},
             recorder={'recorder.folder': str(session.folder)},
             # The last test waits so long for a controller that is gone.
@@ -246,6 +255,33 @@ def test_gains_are_proposed_and_set_when_asked(finished: Session):
     assert gains() == pytest.approx(new, rel=1e-12)
     for status in proposed:
         assert float(values_of(status)['new_damping']) == pytest.approx(1.0, rel=1e-6)
+
+
+def test_every_topic_and_service_is_in_the_documents(finished: Session):
+    node = finished.client.node
+    shown = {name for name, _ in node.get_topic_names_and_types()}
+    shown |= {name for name, _ in node.get_service_names_and_types()}
+    own = {
+        name.removeprefix('/')
+        for name in shown
+        if name.startswith(tuple(f'/{node}/' for node in NODES)) and not OF_ROS.search(name)
+    }
+    assert len(own) > 30
+    assert sorted(own - documented()) == []
+
+
+def documented() -> set[str]:
+    """Names in the first column of the tables; '…/sigma' goes on where the one before ends."""
+    found: set[str] = set()
+    text = '\n'.join(page.read_text() for page in PAGES)
+    for row in re.findall(r'^\| (`.*?) \|', text, re.MULTILINE):
+        first, *others = re.findall(r'`([^`]+)`', row)
+        found |= {first, *others}
+        folder = first.rpartition('/')[0]
+        for name in others:
+            found |= {f'{folder}/{name}', f'{folder}{name.removeprefix("…")}'}
+            found.add(f'{first}{name.removeprefix("…")}')
+    return found
 
 
 def test_update_fails_whole_when_the_controller_is_gone(finished: Session):

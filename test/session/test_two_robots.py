@@ -17,6 +17,8 @@ from robotid_ros.files.bags.storage import open_bag
 from robotid_ros.files.results_file import read_results
 from robotid_ros.nodes.demo.node_processes import claim_domain, NodeProcesses, release_domain
 
+from .conftest import SOFT
+
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 # Coulomb friction of the joints [N·m]: what tells one robot from the other.
@@ -24,8 +26,8 @@ COULOMB = {'arm1': [0.78, 0.145], 'arm2': [1.56, 0.29]}
 # Reports no efforts, as in Gazebo: the commands of its controller are taken.
 WITHOUT_EFFORTS = 'arm2'
 NODES = ('simulated_robot', 'excitation', 'recorder', 'identification')
-# Eight processes on a busy machine hold each other up: half as fast, each robot by its own clock.
-SLOW = {'simulation.real_time_factor': 0.5}
+# A little slower than real time: each robot by a clock of its own.
+OWN_CLOCK = {'simulation.real_time_factor': 0.99}
 GAINS = 'arm_controller/get_parameters'
 POLICY = Path(__file__).parents[2] / 'config' / 'security' / 'policy.xml'
 # Which process a node lives in, where they differ in name.
@@ -52,7 +54,8 @@ class Arm:
         self.graph: dict[str, set[tuple[str, str]]] = {}
         parameters = {
             'simulated_robot': {
-                **SLOW,
+                **OWN_CLOCK,
+                **SOFT,
                 'simulation.coulomb': COULOMB[name],
                 'simulation.report_effort': name != WITHOUT_EFFORTS,
             },

@@ -1,6 +1,7 @@
 """What was identified, on the robot: tracking, gains and rest; and whatever ends that."""
 
 from collections.abc import Iterator
+import dataclasses
 from pathlib import Path
 import shutil
 import signal
@@ -8,22 +9,32 @@ import signal
 import pytest
 from rcl_interfaces.srv import GetParameters
 
+from robotid_ros.core.excitation.design import design
+from robotid_ros.core.model import build_robot
+from robotid_ros.files.configuration import load, read_urdf
 from robotid_ros.files.results_file import read_results, REPORT
+from robotid_ros.files.trajectory_file import write_design
 from robotid_ros.files.verification import GAINS, GAINS_BEFORE
 from robotid_ros.nodes.common.messages import values_of
 
-from .conftest import Session
+from .conftest import Session, SOFT
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 JOINTS = ('joint_1', 'joint_2')
 TOPIC = 'excitation/verification'
-# Gains whose loops have the margins at 250 Hz that those of the configuration have at 500 Hz.
-SOFT = {
-    f'simulation.gains.{joint}.{name}': value
-    for joint, gains in (('joint_1', {'p': 850.0, 'd': 112.5}), ('joint_2', {'p': 55.0, 'd': 3.7}))
-    for name, value in gains.items()
-}
+FAST = {'simulation.real_time_factor': 2.0, 'simulation.update_rate': 250.0}
+
+
+@pytest.fixture(scope='module')
+def trajectory(config: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Design a short motion to verify on: it is run up to six times."""
+    configuration = load(config)
+    settings = configuration.excitation
+    validation = dataclasses.replace(settings.validation, period=2.5)
+    robot = build_robot(read_urdf(configuration) or '', configuration.robot)
+    plan = design(robot, dataclasses.replace(settings, validation=validation))
+    return write_design(tmp_path_factory.mktemp('trajectory') / 'trajectory.yaml', plan)
 
 
 @pytest.fixture
@@ -42,7 +53,7 @@ def start(session: Session, trajectory: Path, folder: Path, **settings: object) 
     """Start the robot, at twice real time, and who moves it."""
     session.start(
         *('simulated_robot', 'excitation'),
-        simulated_robot={'simulation.real_time_factor': 2.0, **SOFT},
+        simulated_robot={**FAST, **SOFT},
         excitation={
             'excitation.trajectory': str(trajectory),
             'excitation.verification.results': str(folder),
@@ -79,9 +90,9 @@ def gains(session: Session) -> list[float]:
 
 
 def test_the_robot_itself_says_what_was_identified(
-    session_with_pages: Session, trajectory: Path, folder: Path
+    session: Session, trajectory: Path, folder: Path
 ):
-    session, client = session_with_pages, session_with_pages.client
+    client = session.client
     session.start('recorder', recorder={'recorder.folder': str(session.folder / 'recordings')})
     # Half the gains: worse, which a simulation knows, and not kept.
     start(
@@ -103,7 +114,6 @@ def test_the_robot_itself_says_what_was_identified(
     assert set(found.series) == {'present', 'feed_forward'}
     statuses = {status.name: values_of(status) for status in client.latest[TOPIC].status}
     assert float(statuses['tracking joint_2']['ratio']) == found.tracking[1].ratio
-    assert 'On the robot' in (folder / REPORT).read_text()
     # It was recorded, and nobody is told to identify from it.
     client.wait_for(lambda: client.state('recorder') == 'closed', what='the bag is closed')
     assert 'recorder/bag' not in client.latest
@@ -120,10 +130,11 @@ def test_the_robot_itself_says_what_was_identified(
 
 
 def test_the_robot_itself_says_what_it_carries_at_rest(
-    session: Session, trajectory: Path, folder: Path
+    session_with_pages: Session, trajectory: Path, folder: Path
 ):
-    start(session, trajectory, folder)
-    assert 'in 2 postures' in verify(session, 'verify_static')
+    start(session_with_pages, trajectory, folder)
+    assert 'in 2 postures' in verify(session_with_pages, 'verify_static')
+    assert 'On the robot' in (folder / REPORT).read_text()
     for row, coulomb in zip(read_results(folder).verification.static, (0.78, 0.145), strict=True):
         # Two vertical axes: no gravity, and no more stiction than Coulomb friction.
         assert row.gravity_error < 0.05 * coulomb
@@ -137,7 +148,8 @@ def test_gains_on_trial_do_not_outlive_what_tried_them(
 ):
     client = session.client
     # Twice the gains: better, were they not stopped.
-    start(session, trajectory, folder, **{'identification.controller_gains.bandwidth': 1000.0})
+    bandwidth = {'identification.controller_gains.bandwidth': 1000.0}
+    start(session, trajectory, folder, **bandwidth)
     old = gains(session)
 
     def on_trial() -> None:
@@ -166,7 +178,8 @@ def test_gains_on_trial_do_not_outlive_what_tried_them(
 def test_a_controller_without_efforts_is_verified_by_prediction(
     session: Session, trajectory: Path, folder: Path
 ):
-    session.start('simulated_robot', simulated_robot={'simulation.command_interface': 'position'})
+    robot = {'simulation.command_interface': 'position', **FAST}
+    session.start('simulated_robot', simulated_robot=robot)
     session.start(
         'excitation',
         excitation={

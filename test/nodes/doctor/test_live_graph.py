@@ -206,7 +206,8 @@ def test_controller_manager_is_heard(robot: SimulatedRobot, visitor: Node):
     manager.create_timer(0.05, lambda: publisher.publish(message))
 
     def heard() -> GraphSnapshot | None:
-        snapshot = look(robot, timeout=2.0)  # for each of two services, which are not there
+        # Participants announce themselves every 3 s. Two services are waited for in vain.
+        snapshot = look(robot, timeout=2.0, duration=4.0)
         return snapshot if snapshot.manager and snapshot.manager.warnings else None
 
     with spinning(manager):

@@ -45,7 +45,7 @@ def config(tmp_path_factory):
 
 @pytest.fixture(scope='module', params=CLEAN, ids=str)
 def recording(request, config, design):
-    return rid.simulate(config, design, **CLEAN[request.param])
+    return rid.simulate(config, design, update_rate=500.0, **CLEAN[request.param])
 
 
 def supervise(recording, position, velocity):
