@@ -125,7 +125,8 @@ def gazebo(context: LaunchContext) -> list[Action]:
     if not any(Path(word).suffix == '.sdf' for word in arguments):
         world = Path(tempfile.mkdtemp(prefix='robotid_')) / 'world.sdf'
         factor = LaunchConfiguration('real_time_factor').perform(context)
-        world.write_text(WORLD.format(factor=factor))
+        gravity = ' '.join(map(str, configured(context).robot.gravity))
+        world.write_text(WORLD.format(factor=factor, gravity=gravity))
         arguments.append(str(world))
     paths = [os.environ.get(k, '') for k in ('GZ_SIM_SYSTEM_PLUGIN_PATH', 'LD_LIBRARY_PATH')]
     return [

@@ -124,15 +124,18 @@ def test_gazebo_goes_on_when_a_step_has_succeeded_and_ends_when_it_has_failed(
 
 
 def test_gazebo_gets_signals_and_a_world_of_a_speed() -> None:
-    """A shell between the launch and Gazebo would outlive neither, and keep the signal."""
+    """A shell between them would keep a signal of the launch to itself."""
     module = runpy.run_path(str(FOLDER / 'gazebo.launch.py'))
     context = LaunchContext()
-    context.launch_configurations.update(gz_args='-s -r', real_time_factor='0.25')
+    given = {'gz_args': '-s -r', 'real_time_factor': '0.25', 'config': str(CONFIG / 'scara.yaml')}
+    context.launch_configurations.update(given)
     (server,) = module['gazebo'](context)
     words = [perform_substitutions(context, word) for word in server.cmd]
     assert words[:4] == ['gz', 'sim', '-s', '-r']
     assert not server.shell
-    assert '<real_time_factor>0.25<' in Path(words[4]).read_text()
+    # Gazebo's own gravity is 9.8.
+    world = Path(words[4]).read_text()
+    assert '<real_time_factor>0.25<' in world and '<gravity>0.0 0.0 -9.81<' in world
     context.launch_configurations['gz_args'] = 'mine.sdf'
     (server,) = module['gazebo'](context)
     assert [perform_substitutions(context, word) for word in server.cmd] == [

@@ -39,6 +39,7 @@ STEP_RATE = 1000
 # A world without a ground, which arms would touch; Gazebo adds the systems that it needs.
 WORLD = """<sdf version="1.9">
   <world name="robotid">
+    <gravity>{gravity}</gravity>
     <physics name="1ms" type="ignored">
       <max_step_size>0.001</max_step_size>
       <real_time_factor>{factor}</real_time_factor>
