@@ -7,9 +7,10 @@ All else stays, with its comments. What a URDF cannot hold stands in comments.
 from collections.abc import Iterator, Mapping
 import re
 from typing import Any
-from xml.dom.minidom import Element, parseString
+from xml.dom.minidom import Element, Node, parseString
 from xml.etree import ElementTree as ET
 from xml.parsers.expat import ExpatError
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
@@ -109,7 +110,16 @@ def identified_urdf(
         _put_dynamics(joint, values[name], plain, missed)
     declaration = _DECLARATION.match(robot.urdf)
     texts = [declaration[0].strip()] if declaration else []
-    return '\n'.join([*texts, *(node.toxml() for node in document.childNodes), ''])
+    return '\n'.join([*texts, *map(_text_of, document.childNodes), ''])
+
+
+def _text_of(node: Node) -> str:
+    """Write XML; xacro, once it is imported, has `toxml` drop blanks between elements."""
+    if not isinstance(node, Element):
+        return str(node.toxml())
+    given = ''.join(f' {name}={quoteattr(value)}' for name, value in node.attributes.items())
+    inside = ''.join(map(_text_of, node.childNodes))
+    return f'<{node.tagName}{given}' + (f'>{inside}</{node.tagName}>' if inside else '/>')
 
 
 def _places(robot: Robot, joint: str) -> dict[str, Array]:
