@@ -121,7 +121,7 @@ NAMED = {
         ('slow rows dropped for friction with a shape there',
          'np.where(shaped, clear & inner[:, None], moving)', 'moving'),
         ('standstill kept for friction that jumps',
-         'np.where(steps, every & _erode(turning, decimation // CLEAR), every)', 'every'),
+         'np.where(steps, every & all_within(turning, decimation // CLEAR), every)', 'every'),
         ('transients at the ends kept',
          'moving[:edge] = moving[len(moving) - edge :] = False', 'pass'),
         ('motors that turn with several joints may stand',
