@@ -15,8 +15,9 @@ import numpy as np
 from ...exceptions import CollisionError, LimitError, TrajectoryError
 from .trajectory import Waypoints
 
-# Of the horizon, in which a piece may come to rest: the first that keeps all limits is taken.
-STOPPING = 0.1, 0.2, 0.3, 0.4, 0.5
+# Of the horizon, in which a piece may come to rest: the first that keeps all limits is taken, and
+# a gentle one leaves a controller less to settle.
+STOPPING = 0.3, 0.4, 0.5, 0.2, 0.1
 # Least horizon [s]: half of it is left for the next piece to arrive.
 LEAST = 0.3
 # The second piece needs to know when the motion began: from this share of its amplitude on it is
@@ -68,7 +69,7 @@ def in_pieces(
     moved = np.abs(motion.sample(time).q - motion.q[0]).max(axis=1)
     seen = float(time[np.argmax(moved >= SEEN * moved.max())])
     pieces, due = list[Piece](), 0.0
-    while (end := max(due + horizon, seen + ARRIVED + STOPPING[0] * horizon)) < motion.duration:
+    while (end := max(due + horizon, seen + ARRIVED + max(STOPPING) * horizon)) < motion.duration:
         stop, way = _way_to_rest(motion, end, horizon, check)
         pieces.append(_piece(motion, due, stop, way))
         due += 0.5 * (stop - due)

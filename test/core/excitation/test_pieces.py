@@ -4,7 +4,7 @@ from hypothesis import given, settings, strategies as st
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation.pieces import in_pieces, LEAST
+from robotid_ros.core.excitation.pieces import in_pieces, LEAST, STOPPING
 from robotid_ros.core.excitation.trajectory import point_to_point, waypoints
 from robotid_ros.exceptions import LimitError, TrajectoryError
 
@@ -23,7 +23,7 @@ def test_pieces_are_the_motion_until_they_rest_in_time(family, horizon, period, 
     for k, piece in enumerate(pieces):
         last, after = k == len(pieces) - 1, pieces[min(k + 1, len(pieces) - 1)].due
         rest = piece.begin + piece.points.duration
-        stop = motion.duration if last else rest - 0.1 * horizon
+        stop = motion.duration if last else rest - STOPPING[0] * horizon
         assert piece.begin <= piece.due <= after < stop + 1e-9
         # Half of the time until it leaves the motion is left for the next one to arrive.
         assert last or after - piece.due == pytest.approx(0.5 * (stop - piece.due))
@@ -36,18 +36,18 @@ def test_pieces_are_the_motion_until_they_rest_in_time(family, horizon, period, 
         assert last or k == 0 or rest == pytest.approx(piece.due + horizon)
 
 
-def test_the_way_to_rest_is_the_shortest_that_keeps_all_limits():
+def test_the_way_to_rest_keeps_all_limits():
     motion = waypoints(make('mfs', period=8.0), 50.0)
     tried = []
 
     def slow(way):
         tried.append(way)
-        if way.duration < 0.3:
+        if way.duration < 0.5:
             raise LimitError('joint_0', 'acceleration', 0.0, 2.0, 1.0)
 
     pieces = in_pieces(motion, 1.0, slow)
     for piece in pieces[1:-1]:
-        assert np.diff(piece.points.time)[-1] == pytest.approx(0.3)
+        assert np.diff(piece.points.time)[-1] == pytest.approx(0.5)
     # It brakes all the way: nobody turns round to stop.
     for way in tried:
         speed = way.sample(np.linspace(0.0, way.duration, 50)).dq
