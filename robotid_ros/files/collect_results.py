@@ -9,7 +9,7 @@ import dataclasses
 from datetime import datetime, timezone
 import math
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, Never
 
 import numpy as np
 import pinocchio
@@ -46,6 +46,7 @@ from .results import (
     Comparison,
     Entry,
     PRIOR,
+    Quality,
     Residual,
     Results,
     STANDARD,
@@ -281,11 +282,11 @@ def _data(recording: AnyRecording | LogSet, found: Identification) -> dict[str, 
     return {**recording_facts(recording), **fit}
 
 
-def quality(found: Identification) -> dict[str, Any]:
+def quality(found: Identification) -> Quality | Mapping[str, Never]:
     """Gather what is known of the data and of what they tell."""
     data, robot = found.quality, found.robot
     if data is None:
-        return {}
+        return dict[str, Never]()
     of_data, of_limits = ('lowest', 'highest', 'fastest', 'noise', 'delay'), robot.limits
     lines = {name: getattr(data, name) for name in of_data}
     lines |= {name: getattr(of_limits, name) for name in ('lower', 'upper', 'velocity')}
@@ -297,7 +298,7 @@ def quality(found: Identification) -> dict[str, Any]:
     names = ('rate', 'jitter', 'gaps', 'longest_gap', 'cutoff', 'decimation', 'whole')
     figures = {name: getattr(data, name) for name in names} | {'joints': joints}
     figures['singular_values'] = data.singular_values.tolist()
-    return figures | {'correlation': correlation(found.estimate)}
+    return cast(Quality, figures | {'correlation': correlation(found.estimate)})
 
 
 def correlation(estimate: Estimate) -> list[list[float]]:

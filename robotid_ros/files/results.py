@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 import dataclasses
 from dataclasses import dataclass, field
 import math
-from typing import Any
+from typing import Any, Never, TypedDict
 
 import numpy as np
 
@@ -17,6 +17,40 @@ from ..exceptions import ConfigurationError
 from .verification import Verification
 
 URDF = 'identified.urdf'
+
+
+class JointQuality(TypedDict):
+    """How one joint moved [unit], its limits, and rows by what became of them."""
+
+    unit: str
+    lowest: float
+    highest: float
+    fastest: float
+    lower: float
+    upper: float
+    velocity: float
+    noise: float
+    delay: float
+    rows_total: int
+    rows_used: int
+    rows_standstill: int
+    rows_beside: int
+    rows_bridged: int
+
+
+class Quality(TypedDict):
+    """What is known of the data, [Hz] and [s]."""
+
+    rate: float
+    jitter: float
+    gaps: int
+    longest_gap: float
+    cutoff: float
+    decimation: int
+    whole: bool
+    joints: Mapping[str, JointQuality]
+    singular_values: Sequence[float]
+    correlation: Sequence[Sequence[float]]
 
 
 @dataclass(frozen=True)
@@ -198,7 +232,7 @@ class Results:
     selection: Mapping[str, Any] = field(default_factory=dict)
     verification: Verification | None = None
     model: Mapping[str, Any] = field(default_factory=dict)
-    quality: Mapping[str, Any] = field(default_factory=dict)
+    quality: Quality | Mapping[str, Never] = field(default_factory=dict)
     frames: Mapping[str, Sequence[Sequence[float]]] = field(default_factory=dict)
     plain_friction: Mapping[str, PlainFriction] = field(default_factory=dict)
     verdict: Verdict | None = None

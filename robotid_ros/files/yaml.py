@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import re
 from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints, TypeVar, Union
+from typing import Any, get_args, get_origin, get_type_hints, is_typeddict, Never, TypeVar, Union
 
 import numpy as np
 import yaml
@@ -174,12 +174,14 @@ def _made(hint: Any, value: Any, name: str) -> Any:
             return from_plain(hint, value)
         if origin is Mapping:
             return {key: _made(inner[1], item, name) for key, item in value.items()}
+        if is_typeddict(hint) and (kinds := get_type_hints(hint)).keys() <= value.keys():
+            return {k: _made(kinds.get(k, Any), item, name) for k, item in value.items()}
     elif origin in (tuple, Sequence) and isinstance(value, tuple | list):
         items = [_made(inner[0], item, name) for item in value]
         return tuple(items) if origin is tuple else items
     elif hint is float and isinstance(value, int | float) and not isinstance(value, bool):
         return value
-    elif hint is not float and isinstance(hint, type):
+    elif hint not in (float, Never) and isinstance(hint, type) and not is_typeddict(hint):
         if isinstance(value, hint):
             return value
     raise TypeError(f'{name} is {value!r:.80}')
