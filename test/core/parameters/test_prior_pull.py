@@ -191,9 +191,9 @@ def test_ordinary_least_squares_weigh_as_rows_without_weights_do(robot, extra):
     estimate = dataclasses.replace(estimate, covariance=3.0 * estimate.classical, of_noise=None)
     one = _by_estimate(base, estimate)
     other = _unweighted(base, estimate, _triangular(system))
-    scale = np.abs(one.factor.T @ one.factor).max()
-    for part in ('factor', 'target'):
-        left, right = (each.factor.T @ getattr(each, part) for each in (one, other))
+    scale = np.abs(one[0].T @ one[0]).max()
+    for part in (0, 1):  # factor and target
+        left, right = (each[0].T @ each[part] for each in (one, other))
         np.testing.assert_allclose(left, right, rtol=1e-6, atol=1e-9 * scale)
 
 
@@ -204,7 +204,7 @@ def test_what_data_know_far_better_than_the_rest_does_not_count_in_full(robot):
     estimate = dataclasses.replace(
         fit(system, 'ols'), classical=correlation, covariance=correlation, of_noise=None
     )
-    counts = np.linalg.eigvalsh(_by_estimate(base, estimate).noise)
+    counts = np.linalg.eigvalsh(_by_estimate(base, estimate)[2])
     assert counts[1] < 0.01  # 1 in full
     np.testing.assert_allclose(counts[2:], 1.0, rtol=0.05)
 
@@ -225,7 +225,7 @@ def test_no_data_count_as_exact(robot):
         )
         for left in (1e-6, 1e-8)
     )
-    np.testing.assert_allclose(exact.factor, more.factor, rtol=1e-6)
+    np.testing.assert_allclose(exact[0], more[0], rtol=1e-6)
 
 
 def test_friction_that_drives_is_in_the_way(robot, truth):

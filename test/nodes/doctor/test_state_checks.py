@@ -201,7 +201,11 @@ def test_a_drive_gain_of_the_configuration_counts(
     gain = (1.0, -1.0, 50.0)
     states = stream(effort=WEIGHT / gain + 0.001 * np.random.default_rng(6).normal(size=(N, 3)))
     configuration = Configuration(robot=RobotSettings(drive_gain=gain))
-    found = diagnose(snapshot(configuration=configuration, joint_states=(states,)))
+    # Gains in the unit of the commands, too.
+    joints = zip(controller().joints, np.abs(gain), strict=True)
+    commands = controller(gains={joint: {'p': 100.0 / k, 'd': 1.0 / k} for joint, k in joints})
+    given = snapshot(configuration=configuration, joint_states=(states,), controller=commands)
+    found = diagnose(given)
     assert {finding.severity for finding in found} == {Severity.OK}
     told(snapshot(joint_states=(states,)), 'WARNING', 'efforts_opposite', joints=('joint2',))
 
