@@ -172,9 +172,9 @@ def last_stamp(recording: Recording) -> int:
 
 
 def test_a_motion_in_pieces_is_the_same_and_ends_without_anybody(
-    joined: Session, nodes: Nodes, designed: Design, trajectory: Path
+    session: Session, tmp_path: Path, designed: Design, trajectory: Path
 ):
-    session, horizon = joined, 1.0
+    horizon = 1.0
     session.start(
         *('simulated_robot', 'excitation', 'recorder'),
         simulated_robot={},
@@ -183,7 +183,7 @@ def test_a_motion_in_pieces_is_the_same_and_ends_without_anybody(
             'excitation.periods': 1,
             'excitation.horizon': horizon,
         },
-        recorder={'recorder.folder': str(nodes.folder)},
+        recorder={'recorder.folder': str(tmp_path)},
     )
     session.robot.wait()
     session.ready('excitation', 'recorder')
