@@ -87,6 +87,8 @@ def goal_with_efforts(
     # Held at the beginning first: one call for all, which costs more than what it computes.
     held = [x[None] for x in (goal.q[0], goal.dq[0], np.zeros(robot.n))]
     q, dq, ddq = map(np.concatenate, zip(held, goal.sample(acting), strict=True))
+    # At rest exactly: a speed that is rounding would have Coulomb friction.
+    q[-1], dq[-1], ddq[-1] = goal.q[-1], goal.dq[-1], goal.ddq[-1]
     tau = inverse_dynamics(robot, chi, q, dq, ddq, successive=True)
     # In the end no friction of the path is left: at rest nobody knows it.
     for joint, k, values in path_columns(robot, q, dq):

@@ -1,12 +1,13 @@
 """Efforts of the points: those of the model when they act, on the same path, none at the ends."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from robotid_ros.core.excitation.trajectory import CubicWaypoints, Trajectory, Waypoints, waypoints
-from robotid_ros.core.model import inverse_dynamics, Robot
+from robotid_ros.core.model import build_robot, inverse_dynamics, Robot, RobotSettings
 from robotid_ros.core.verification.feed_forward import (
     check_feed_forward,
     goal_with_efforts,
@@ -29,6 +30,8 @@ from robotid_ros.simulation_settings import GainSettings
 
 PERIOD = 1e-3
 NS = 1_000_000_000
+
+ARM = Path(__file__).parents[3] / 'urdf' / 'arm3.urdf'
 
 
 @pytest.fixture(scope='module')
@@ -237,3 +240,20 @@ def test_a_slowed_goal_is_the_same_path(motion: Waypoints):
     slow = slowed(motion, 1.7)
     np.testing.assert_allclose(slow.sample(1.7 * time).q, motion.sample(time).q, atol=1e-9)
     np.testing.assert_allclose(slow.sample(1.7 * time).dq, motion.sample(time).dq / 1.7, atol=1e-9)
+
+
+def test_what_is_held_after_a_goal_has_no_friction():
+    """Rounding of the last speed is no motion."""
+    robot = build_robot(ARM.read_text(), RobotSettings())
+    start, end, share = np.zeros(3), np.full(3, 0.6), np.linspace(0.0, 1.0, 16)[:, None]
+    s, ds, dds = (
+        10 * share**3 - 15 * share**4 + 6 * share**5,
+        (30 * share**2 - 60 * share**3 + 30 * share**4) / 1.5,
+        (60 * share - 180 * share**2 + 120 * share**3) / 1.5**2,
+    )
+    goal = Waypoints(robot.joints, 1.5 * share[:, 0], start + s * end, ds * end, dds * end)
+    goal = dataclasses.replace(goal, dq=np.where(np.abs(goal.dq) < 1e-12, 0.0, goal.dq))
+    found = goal_with_efforts(goal, robot, robot.prior, 0.002, np.zeros(3), 0.5)
+    still = np.zeros((1, 3))
+    weight = inverse_dynamics(robot, robot.prior, goal.q[-1:], still, goal.ddq[-1:])[0]
+    np.testing.assert_allclose(found.tau[-1], weight, rtol=1e-9, atol=1e-9)
