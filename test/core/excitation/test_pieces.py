@@ -10,14 +10,16 @@ from robotid_ros.exceptions import LimitError, TrajectoryError
 
 from .test_trajectories import AT_REST, make
 
-ACCEPT = lambda way: None  # noqa: E731
+
+def accept(_):
+    """Find nothing wrong with a way to rest."""
 
 
 @given(st.sampled_from(AT_REST), st.floats(LEAST, 3.0), st.floats(2.0, 12.0), st.integers(0, 99))
 @settings(max_examples=30, deadline=None)
 def test_pieces_are_the_motion_until_they_rest_in_time(family, horizon, period, seed):
     motion = waypoints(make(family, period=period, seed=seed), 50.0)
-    pieces = in_pieces(motion, horizon, ACCEPT)
+    pieces = in_pieces(motion, horizon, accept)
     assert pieces[0].due == pieces[0].begin == 0.0
     scale, time = np.abs(motion.dq).max(), np.linspace(0.0, motion.duration, 2000)
     moved = np.abs(motion.sample(time).q - motion.q[0]).max(axis=1)
@@ -59,7 +61,7 @@ def test_the_way_to_rest_keeps_all_limits():
 
 def test_a_slow_beginning_is_one_piece_until_it_is_seen():
     motion = point_to_point(('a',), np.zeros(1), np.ones(1), np.array([0.03]), np.array([1.0]))
-    first, second, *_ = in_pieces(motion, 1.0, ACCEPT)
+    first, second, *_ = in_pieces(motion, 1.0, accept)
     travelled = motion.sample(np.array([first.points.duration - 0.3])).q
     assert travelled >= 1e-3 and second.due < first.points.duration
 
@@ -73,4 +75,4 @@ def test_what_cannot_be_stopped_says_what_to_set():
     with pytest.raises(TrajectoryError, match=r'joint_0.*raise excitation\.horizon'):
         in_pieces(motion, 1.0, never)
     with pytest.raises(TrajectoryError, match='too short'):
-        in_pieces(motion, 0.1, ACCEPT)
+        in_pieces(motion, 0.1, accept)
