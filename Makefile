@@ -20,11 +20,12 @@ unexport RMW_IMPLEMENTATION
 # Each of several hundred processes would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test venv lint unit trajectories pictures docs golden wheel oldest lock colcon clean
+.PHONY: help demo test slow venv lint unit trajectories pictures docs golden wheel oldest lock colcon clean
 
 help:
 	@echo 'make demo    a whole session on a simulated robot (ROBOT=tx40 scara emps ur10 arm3 planar_2r_elastic puma560_elastic)'
-	@echo 'make test    style, types and every test'
+	@echo 'make test    style, types and the tests that are not slow'
+	@echo 'make slow    the slow tests: whole sessions that other tests or benchmarks see as well'
 	@echo 'make lint    style and types only'
 	@echo 'make docs    the site, into build/site (python3 -m http.server -d build/site shows it)'
 	@echo 'make pictures   draw the pictures of docs/ again'
@@ -51,7 +52,10 @@ lint: venv
 	$(VENV)/bin/mypy
 
 unit: venv
-	OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python $(PYTEST) $(ARGS)
+	OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python $(PYTEST) -m 'not slow' $(ARGS)
+
+slow: venv
+	OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python $(PYTEST) -m slow $(ARGS)
 
 DESIGNED := $(basename $(notdir $(wildcard config/trajectories/*.yaml)))
 trajectories: venv

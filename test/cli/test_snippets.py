@@ -209,7 +209,11 @@ def test_what_a_page_shows_runs(run, inputs, tmp_path, monkeypatch, page):
     expect_shown(page, printed)
 
 
-@pytest.mark.parametrize('page', PATHS, ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    'page',
+    [PATHS[0], *(pytest.param(page, marks=pytest.mark.slow) for page in PATHS[1:])],
+    ids=lambda p: p.stem,
+)
 def test_readme_and_the_six_paths_run_in_a_fresh_shell(inputs, tmp_path, page):
     """As typed, one after another: nothing is on the path but what the first lines put there."""
     activate = Path(sys.prefix) / 'bin' / 'activate'

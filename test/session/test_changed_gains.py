@@ -11,7 +11,7 @@ from robotid_ros.files.bags import open_recording
 
 from .conftest import LONG, read_when, Session, set_gain, SLOW
 
-pytestmark = [pytest.mark.ros, pytest.mark.slow]
+pytestmark = pytest.mark.ros
 
 
 def test_gains_that_change_while_recording_are_told(session: Session):

@@ -19,7 +19,7 @@ from robotid_ros.files.bags import open_recording
 
 from .conftest import LONG, read_when, Session, SLOW
 
-pytestmark = [pytest.mark.ros, pytest.mark.slow]
+pytestmark = pytest.mark.ros
 
 SIGNALS = {'INT': signal.SIGINT, 'TERM': signal.SIGTERM, 'KILL': signal.SIGKILL}
 
@@ -98,6 +98,7 @@ def test_robot_rests_when_the_guardian_dies(moving: Session):
     assert 'guardian' in moving.until('excitation', 'failed')
 
 
+@pytest.mark.slow
 def test_robot_rests_when_the_excitation_is_suspended(moving: Session):
     process = moving.process('excitation')
     stamp = moving.robot.now
@@ -107,6 +108,7 @@ def test_robot_rests_when_the_excitation_is_suspended(moving: Session):
     assert 'this process was suspended for' in moving.until('excitation', 'failed')
 
 
+@pytest.mark.slow
 def test_robot_rests_when_the_guardian_is_suspended(moving: Session):
     guardian = child_of(moving.process('excitation').pid, 'guardian')
     os.kill(guardian, signal.SIGSTOP)
@@ -118,6 +120,7 @@ def test_robot_rests_when_the_guardian_is_suspended(moving: Session):
         os.kill(guardian, signal.SIGCONT)
 
 
+@pytest.mark.slow
 def test_robot_rests_when_somebody_else_commands_it(moving: Session):
     publisher = moving.client.node.create_publisher(
         JointTrajectory, '/arm_controller/joint_trajectory', 1
@@ -171,6 +174,7 @@ def last_stamp(recording: Recording) -> int:
     return recording.origin + round(recording.time[-1] * 1e9)
 
 
+@pytest.mark.slow
 def test_a_motion_in_pieces_is_the_same_and_ends_without_anybody(
     session: Session, tmp_path: Path, designed: Design, trajectory: Path
 ):

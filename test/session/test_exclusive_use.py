@@ -22,7 +22,7 @@ from robotid_ros.nodes.excitation.trajectory_goal import TrajectoryClient
 
 from .conftest import LONG, Session, SLOW
 
-pytestmark = [pytest.mark.ros, pytest.mark.slow]
+pytestmark = pytest.mark.ros
 
 
 class Second:
@@ -93,6 +93,7 @@ def test_a_second_session_is_refused_and_the_first_goes_on(ready: Session, secon
     assert ready.client.state('excitation') == 'exciting'
 
 
+@pytest.mark.slow
 def test_two_sessions_that_begin_at_once_leave_one_motion_at_most(ready: Session, second: Second):
     threads = [
         threading.Thread(target=ready.client.call_trigger, args=('excitation/start',)),
@@ -126,6 +127,7 @@ def other_goal(session: Session, duration: float) -> Iterator[uuid.UUID]:
     assert action.cancel(goal_id, PATIENCE)
 
 
+@pytest.mark.slow
 def test_no_session_begins_while_a_goal_of_another_client_runs(ready: Session):
     with other_goal(ready, 100.0) as goal_id:
         ready.client.call_trigger('excitation/start')

@@ -9,7 +9,7 @@ import pytest
 
 from .conftest import LONG, Session, SLOW
 
-pytestmark = [pytest.mark.ros, pytest.mark.slow]
+pytestmark = pytest.mark.ros
 
 # Fault → what the sentence must say, and whether the robot can be seen to rest afterwards.
 FAULTS = {

@@ -31,7 +31,7 @@ from robotid_ros.nodes.identification.payload_setting import restore_payload, se
 
 from .conftest import Session
 
-pytestmark = [pytest.mark.ros, pytest.mark.slow]
+pytestmark = pytest.mark.ros
 
 JOINTS = ('joint_1', 'joint_2')
 START = np.array([0.2, -0.2])
@@ -165,6 +165,7 @@ def test_a_body_that_is_picked_up_shows_until_it_is_set(
         client.set(ROBOT, payload__mass=float('inf'))
 
 
+@pytest.mark.slow
 def test_goals_that_a_controller_ends_late_do_not_count(session: Session, identified: Path):
     """Their clients are told by the relay, which goes on with the newest one."""
     mover = mover_of(session, identified, late_preemption=True)
@@ -283,6 +284,7 @@ def test_a_goal_waits_for_a_guardian_that_is_started_again(mover: Mover):
     assert mover.move(START + 0.3, 1.0).status == GoalStatus.STATUS_SUCCEEDED
 
 
+@pytest.mark.slow
 def test_a_controller_that_stops_ends_the_goal(mover: Mover):
     session = mover.session
     handle = mover.send(START + 1.5, 6.0)

@@ -24,7 +24,7 @@ from robotid_ros.nodes.common.messages import duration_message
 
 from .conftest import ERROR, Session, SLOW, write_identified
 
-pytestmark = [pytest.mark.ros, pytest.mark.slow]
+pytestmark = pytest.mark.ros
 
 CONFIG = Path(__file__).resolve().parents[2] / 'config' / 'arm3.yaml'
 NODE, HOLDS, FORWARDS = 'gravity_compensation', 'arm_controller', 'effort_controller'
@@ -213,6 +213,7 @@ def test_speed_a_node_that_dies_and_no_number_leave_the_arm_at_rest(
     assert guided.active() == [HOLDS]
 
 
+@pytest.mark.slow
 def test_a_controller_that_others_command_or_deactivate_ends_it(session: Session, results: Path):
     guided, client = Guided(session, results), session.client
     guided.guide()
@@ -241,6 +242,7 @@ def test_a_controller_that_others_command_or_deactivate_ends_it(session: Session
         assert guided.active() == active
 
 
+@pytest.mark.slow
 def test_an_arm_that_cannot_be_held_is_not_guided(session: Session, results: Path):
     guided = Guided(session, results, **{'simulation.state_rate': 100.0})
     client = session.client
@@ -280,6 +282,7 @@ def test_an_arm_that_cannot_be_held_is_not_guided(session: Session, results: Pat
     assert guided.moved(begin) < 0.01
 
 
+@pytest.mark.slow
 def test_it_waits_for_controllers_that_are_being_spawned(session: Session, results: Path):
     spawned: list[ControllerState] = []
     asked: list[int] = []
@@ -307,6 +310,7 @@ def test_it_waits_for_controllers_that_are_being_spawned(session: Session, resul
 
 
 @pytest.mark.parametrize('of', ['poor', 'another'])
+@pytest.mark.slow
 def test_results_that_nobody_can_trust_are_refused(
     session: Session, arm: Path, identified: Path, tmp_path: Path, of: str
 ):

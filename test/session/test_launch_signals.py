@@ -18,7 +18,7 @@ from robotid_ros.files.bags import open_recording
 
 from .conftest import LONG, Session
 
-pytestmark = [pytest.mark.ros, pytest.mark.slow]
+pytestmark = pytest.mark.ros
 
 pytest.importorskip('launch_ros', reason='launch is not on PyPI: tested with ROS 2')
 

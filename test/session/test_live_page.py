@@ -17,7 +17,7 @@ from robotid_ros.nodes.common.processes import child_environment, ENDS_WITH
 from .conftest import LONG, SLOW
 
 sync_api = pytest.importorskip('playwright.sync_api', reason='no playwright is installed')
-pytestmark = [pytest.mark.ros, pytest.mark.slow]
+pytestmark = pytest.mark.ros
 
 Watched = tuple[Session, 'subprocess.Popen[str]', str]
 
@@ -46,6 +46,7 @@ def watched(
             page.wait()
 
 
+@pytest.mark.slow
 def test_a_session_is_watched_and_stopped(watched, trajectory: Path):
     session, page_process, address = watched
     path = find_browser()

@@ -12,7 +12,7 @@ from robotid_ros.nodes.common.runtime import LATCHED
 
 from .conftest import LONG, Session
 
-pytestmark = [pytest.mark.ros, pytest.mark.slow]
+pytestmark = pytest.mark.ros
 PERIOD = 4.0
 
 
@@ -42,6 +42,7 @@ def start_followed(session: Session, trajectory: Path, **until: object) -> None:
     session.until('excitation', 'exciting')
 
 
+@pytest.mark.slow
 def test_a_session_goes_on_to_its_longest_time(session: Session, trajectory: Path):
     told: list[dict[str, str]] = []
     session.client.node.create_subscription(
@@ -58,6 +59,7 @@ def test_a_session_goes_on_to_its_longest_time(session: Session, trajectory: Pat
     assert 'identified' in session.until('identification', 'done')
 
 
+@pytest.mark.slow
 def test_a_session_goes_on_without_the_identification(session: Session, trajectory: Path):
     start_followed(session, trajectory, prediction=0.02)
     session.process('identification').kill()

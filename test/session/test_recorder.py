@@ -29,7 +29,7 @@ from robotid_ros.nodes.common.waiting import result_of
 
 from .conftest import read_when, Session
 
-pytestmark = [pytest.mark.ros, pytest.mark.slow]
+pytestmark = pytest.mark.ros
 
 
 class Heartbeats:

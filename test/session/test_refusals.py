@@ -18,7 +18,7 @@ from robotid_ros.files.trajectory_file import write_design
 
 from .conftest import Session
 
-pytestmark = [pytest.mark.ros, pytest.mark.slow]
+pytestmark = pytest.mark.ros
 
 
 @pytest.fixture
@@ -81,6 +81,7 @@ def impostor(session: Session) -> Iterator[Node]:
     executor.create_task(node.destroy_node)
 
 
+@pytest.mark.slow
 def test_unreachable_action_server(session: Session, impostor: Node, trajectory: Path):
     # Its parameters must be found in this time; then it passes once more.
     message = refusal(session, trajectory, controller='deaf_controller', timeout=15.0)

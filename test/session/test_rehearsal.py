@@ -15,9 +15,10 @@ from robotid_ros.nodes.excitation.rehearsal import rehearse
 
 from .conftest import Session, set_gain
 
-pytestmark = [pytest.mark.ros, pytest.mark.slow]
+pytestmark = pytest.mark.ros
 
 
+@pytest.mark.slow
 def test_a_motion_that_was_rehearsed_may_run(session: Session, trajectory: Path):
     parameters = {
         'excitation.trajectory': str(trajectory),

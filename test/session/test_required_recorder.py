@@ -13,7 +13,7 @@ from robotid_ros.nodes.common.messages import status, values_of
 
 from .conftest import LONG, Session, SLOW
 
-pytestmark = [pytest.mark.ros, pytest.mark.slow]
+pytestmark = pytest.mark.ros
 
 # Between two heartbeats [s].
 PERIOD = 0.1
@@ -70,6 +70,7 @@ def start(session: Session, trajectory: Path) -> Iterator[Callable[..., None]]:
     yield begin
 
 
+@pytest.mark.slow
 def test_no_session_begins_without_a_recorder(session: Session, start: Callable[..., None]):
     start(excitation={'excitation.timeout': 15.0})
     assert 'no recorder' in session.until('excitation', 'failed')
@@ -87,6 +88,7 @@ def test_nothing_moves_when_the_recorder_cannot_write(
     recorder.close()
 
 
+@pytest.mark.slow
 def test_the_robot_rests_when_the_recorder_falls_silent(
     session: Session, start: Callable[..., None]
 ):

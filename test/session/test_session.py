@@ -31,7 +31,7 @@ from robotid_ros.nodes.demo.demo import true_standard_parameters
 
 from .conftest import Session, SOFT
 
-pytestmark = [pytest.mark.ros, pytest.mark.slow]
+pytestmark = pytest.mark.ros
 
 JOINTS = ('joint_1', 'joint_2')
 NODES = ('simulated_robot', 'excitation', 'recorder', 'identification')
