@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+import contextlib
 import dataclasses
 from datetime import datetime
 import hashlib
@@ -31,10 +32,7 @@ from .store import POOLED, Store
 ROBOT, TYPE = 'robot', 'type'
 # Batches of a pool, from whose scores σ follow; factors that are merged at once.
 MOST_BATCHES, AT_ONCE = 512, 32
-SESSION_COLUMNS = (
-    *('status', 'configuration', 'version', 'time', 'residual', 'parameters'),
-    'robot',
-)
+SESSION_COLUMNS = ('status', 'configuration', 'version', 'time', 'parameters')
 
 
 def merge(systems: Iterable[Factors]) -> Factors | None:
@@ -61,13 +59,9 @@ def sessions_of(
     store: Store, of: tuple[str, str], group: tuple[str, str], columns: Sequence[str] | None = None
 ) -> list[Row]:
     """Return the sessions of a type's robot that can be merged, of a `main_group`, by key."""
+    kept = {(status, *group) for status in (IDENTIFIED, UNDETERMINED)}
     rows = store.current(columns, of)
-    return [
-        row
-        for row in rows
-        if row['status'] in (IDENTIFIED, UNDETERMINED)
-        and (row['configuration'], row['version']) == group
-    ]
+    return [r for r in rows if (r['status'], r['configuration'], r['version']) in kept]
 
 
 def pool(store: Store) -> list[Row]:
@@ -99,44 +93,32 @@ def _pool_type(
 ) -> list[Row]:
     rows, every = list[Row](), list[str]()
 
+    def add(level: str, name: str, keys: list[str], system: Factors) -> None:
+        """Add the row of a pool, unless its sessions together leave parameters undetermined."""
+        with contextlib.suppress(RankDeficientError):
+            estimate = fit(as_asked(system, settings), settings.method, settings.iterations)
+            row = {'level': level, 'name': name, 'sessions': keys}
+            rows.append(row | estimate_columns(system, estimate))
+
     def robots() -> Iterator[Factors]:
         for robot in store.names(type_):
-            own = sessions_of(store, (type_, robot), group)
-            system = merge(map(factors_of, own))
-            if system is not None:
-                keys = [session['key'] for session in own]
-                row = _pooled_row(ROBOT, robot, keys, system, settings)
-                rows.extend([{**each, **_agreement(own)} for each in row])
-                every.extend(keys)
-                yield system
+            sessions = sessions_of(store, (type_, robot), group)
+            if (system := merge(map(factors_of, sessions))) is None:
+                continue
+            keys, count = [session['key'] for session in sessions], len(rows)
+            add(ROBOT, robot, keys, system)
+            every.extend(keys)
+            own = [session for session in sessions if session['status'] == IDENTIFIED]
+            if len(own) > 1 and len(rows) > count:  # whether its sessions agree
+                found = agreement(table_of(own, 'value'), table_of(own, 'sigma'))
+                rows[-1]['agreement_p'], parameter, outlier = found
+                rows[-1]['agreement_parameter'] = own[0]['parameters'][parameter]['name']
+                rows[-1]['agreement_session'] = own[outlier]['key']
+            yield system
 
-    total = merge(robots())
-    return rows if total is None else [*rows, *_pooled_row(TYPE, type_, every, total, settings)]
-
-
-def _pooled_row(
-    level: str, name: str, keys: Sequence[str], system: Factors, settings: IdentificationSettings
-) -> list[Row]:
-    """Return the row of a pool; none where all its sessions do not determine the parameters."""
-    try:
-        estimate = fit(as_asked(system, settings), settings.method, settings.iterations)
-    except RankDeficientError:
-        return []
-    row = {'level': level, 'name': name, 'sessions': list(keys)}
-    return [row | estimate_columns(system, estimate)]
-
-
-def _agreement(sessions: Sequence[Row]) -> Row:
-    """Return the columns that say whether a robot's sessions agree."""
-    own = [session for session in sessions if session['status'] == IDENTIFIED]
-    if len(own) < 2:
-        return {}
-    p, parameter, outlier = agreement(table_of(own, 'value'), table_of(own, 'sigma'))
-    return {
-        'agreement_p': p,
-        'agreement_parameter': own[0]['parameters'][parameter]['name'],
-        'agreement_session': own[outlier]['key'],
-    }
+    if (total := merge(robots())) is not None:
+        add(TYPE, type_, every, total)
+    return rows
 
 
 def table_of(rows: Sequence[Row], column: str) -> np.ndarray:
@@ -161,15 +143,14 @@ class Robots:
     times: tuple[datetime | None, ...]  # (S,) sorted within each robot
 
     @property
-    def inertial(self) -> npt.NDArray[np.bool_]:
-        """Which base parameters are of links (b,), the others of friction and offsets."""
-        return np.array([self.model.parameters[k].symbol in INERTIAL for k in self.base.columns])
+    def symbols(self) -> list[str]:
+        """Of the base parameters' first standard parameters (b)."""
+        return [self.model.parameters[k].symbol for k in self.base.columns]
 
     @property
-    def friction(self) -> npt.NDArray[np.bool_]:
-        """Which base parameters are of friction (b,)."""
-        symbols = [self.model.parameters[k].symbol for k in self.base.columns]
-        return np.array([symbol.startswith('F') for symbol in symbols])
+    def friction(self) -> list[int]:
+        """Places of the base parameters that are of friction."""
+        return [k for k, symbol in enumerate(self.symbols) if symbol.startswith('F')]
 
     def of(self, robot: int) -> npt.NDArray[np.intp]:
         """Return the places of the sessions of a robot, in the order of time."""
@@ -183,15 +164,12 @@ def read_robots(store: Store, type_: str, pooled: Sequence[Row]) -> Robots | Non
         return None
     group = main_group(store, type_)
     model, base, _ = store.model(type_, group[0]).build()
-    sessions: list[Row] = []
-    owner: list[int] = []
+    sessions, owner, b = list[Row](), list[int](), base.rank
     for place, row in enumerate(rows):
         own = sessions_of(store, (type_, row['name']), group, SESSION_COLUMNS)
         own = [session for session in own if session['status'] == IDENTIFIED]
-        own.sort(key=lambda s: (s['time'] is None, s['time'] or 0, s['key']))
-        sessions += own
+        sessions += sorted(own, key=lambda s: (s['time'] is None, s['time'] or 0, s['key']))
         owner += [place] * len(own)
-    b = base.rank
     return Robots(
         type_,
         model,
@@ -205,15 +183,6 @@ def read_robots(store: Store, type_: str, pooled: Sequence[Row]) -> Robots | Non
         np.array(owner, dtype=int),
         tuple(session['time'] for session in sessions),
     )
-
-
-def factors_of_robots(store: Store, robots: Robots) -> Iterator[Factors]:
-    """Yield the merged factors of each robot."""
-    group = main_group(store, robots.type)
-    for name in robots.names:
-        system = merge(map(factors_of, sessions_of(store, (robots.type, name), group)))
-        assert system is not None
-        yield system
 
 
 # Chance that any robot of a fleet in which nothing is wrong is accused, of each kind.
@@ -248,46 +217,33 @@ def find_changes(
     """
     places = [robots.of(robot) for robot in kept]
     places = [own for own in places if len(own) >= FEWEST_SESSIONS]
-    if not places:
-        return
-    for parameter in np.flatnonzero(robots.friction):
+    for parameter in robots.friction if places else ():
         values = robots.sessions[:, parameter]
         squares = np.concatenate([np.diff(values[own]) ** 2 / 2.0 for own in places])
         freedom = max(EFFICIENCY * len(squares), 1.0)
         floor = float(np.median(robots.session_sigmas[np.concatenate(places), parameter])) / 2.0
         sigma = max(float(np.sqrt(np.median(squares) / MEDIAN_OF_SQUARES)), floor)
         for own in places:
-            number, before, step, z, p = _largest_step(values[own], sigma, freedom)
-            time = robots.times[own[number]]
-            yield (
-                z,
-                p,
-                {
-                    'type': robots.type,
-                    'robot': robots.names[robots.owner[own[0]]],
-                    'parameter': robots.base.names[parameter],
-                    'unit': robots.base.units[parameter],
-                    'before': before,
-                    'step': step,
-                    'share': step / max(abs(before), 1e-300),
-                    'since': f'{time:%Y-%m-%d}' if time else f'its session {number + 1}',
-                },
-            )
-
-
-def _largest_step(
-    values: Array, sigma: float, freedom: float
-) -> tuple[int, float, float, float, float]:
-    """Return place, mean before, step, step over its error, and p of the largest step."""
-    count = len(values)
-    steps = []
-    for k in range(1, count):
-        before, after = float(values[:k].mean()), float(values[k:].mean())
-        error = sigma * np.sqrt(1.0 / k + 1.0 / (count - k))
-        steps.append((k, before, after - before, (after - before) / max(error, 1e-300)))
-    number, mean, step, z = max(steps, key=lambda each: abs(each[3]))
-    p = 2.0 * (count - 1) * float(t.sf(abs(z), freedom))
-    return number, mean, step, float(z), min(p, 1.0)
+            count = len(own)
+            k = np.arange(1, count)
+            means = [(values[own[:i]].mean(), values[own[i:]].mean()) for i in k]
+            before, after = np.array(means).T
+            error = sigma * np.sqrt(1.0 / k + 1.0 / (count - k))
+            z = (after - before) / np.maximum(error, 1e-300)
+            place = int(np.argmax(np.abs(z)))
+            step, mean, time = after - before, float(before[place]), robots.times[own[place + 1]]
+            found = {
+                'type': robots.type,
+                'robot': robots.names[robots.owner[own[0]]],
+                'parameter': robots.base.names[parameter],
+                'unit': robots.base.units[parameter],
+                'before': mean,
+                'step': float(step[place]),
+                'share': float(step[place]) / max(abs(mean), 1e-300),
+                'since': f'{time:%Y-%m-%d}' if time else f'its session {place + 2}',
+            }
+            p = 2.0 * (count - 1) * float(t.sf(abs(z[place]), freedom))
+            yield float(z[place]), min(p, 1.0), found
 
 
 def effort_gains(system: Factors, typical: Array) -> tuple[Array, Array]:
@@ -324,15 +280,6 @@ def deviation(robots: Robots, robot: int, others: Sequence[int]) -> tuple[Array,
     return robots.values[robot] - values.mean(axis=0), scale
 
 
-def payload_columns(robots: Robots) -> Array:
-    """Return what mass and first moments at the last link add to the base parameters (b, 4)."""
-    last = robots.model.joints[-1]
-    symbols = ('M', 'MX', 'MY', 'MZ')
-    known = {(p.joint, p.symbol): k for k, p in enumerate(robots.model.parameters)}
-    columns = [robots.base.matrix[:, known[last, s]] for s in symbols if (last, s) in known]
-    return np.column_stack(columns) if columns else np.zeros((robots.base.rank, 0))
-
-
 def payload_test(
     robots: Robots, difference: Array, scale: Array, freedom: int
 ) -> tuple[float, float]:
@@ -342,9 +289,12 @@ def payload_test(
     F of the squares that the body explains, over those of others' spread; parameters of links
     alone, in units of their scale. p is 1 where a body explains less than half of the squares.
     """
-    use = robots.inertial & (scale > 0.0)
-    columns = payload_columns(robots)[use] / scale[use, None]
-    z = difference[use] / scale[use]
+    use = np.isin(robots.symbols, list(INERTIAL)) & (scale > 0.0)
+    # What mass and first moments there add to the base parameters.
+    known = {(p.joint, p.symbol): k for k, p in enumerate(robots.model.parameters)}
+    places = [known.get((robots.model.joints[-1], symbol)) for symbol in ('M', 'MX', 'MY', 'MZ')]
+    body = robots.base.matrix[:, [place for place in places if place is not None]]
+    columns, z = body[use] / scale[use, None], difference[use] / scale[use]
     size = np.linalg.norm(columns, axis=0)
     if not size.any():
         return 1.0, 0.0
@@ -389,16 +339,18 @@ def unlike_the_others(robots: Robots, left_out: set[str], level: float) -> list[
     return found
 
 
-def find_all(types: Sequence[tuple[Robots, Iterable[Factors]]]) -> list[Finding]:
-    """Find all that is wrong in a fleet: robots of each type, and the merged factors of each."""
-    found: list[Finding] = []
-    kept = []
-    for robots, systems in types:
-        own = inverted_joints(robots, systems)
-        left_out = {each.values['robot'] for each in own}
-        own += unlike_the_others(robots, left_out, SIGNIFICANT / len(types))
-        kept.append((robots, left_out))
-        found += own
+def find_all(store: Store, types: Sequence[Robots]) -> list[Finding]:
+    """Find all that is wrong in a fleet, among the robots of each type."""
+    found, kept = list[Finding](), []
+    for robots in types:
+        group = main_group(store, robots.type)
+        systems = (
+            merge(map(factors_of, sessions_of(store, (robots.type, name), group)))
+            for name in robots.names
+        )
+        own = inverted_joints(robots, filter(None, systems))
+        kept.append((robots, {each.values['robot'] for each in own}))
+        found += [*own, *unlike_the_others(*kept[-1], SIGNIFICANT / len(types))]
     return [*found, *drifts(kept)]
 
 
@@ -408,13 +360,10 @@ def drifts(types: Sequence[tuple[Robots, set[str]]]) -> list[Finding]:
 
     Robots of each type, and the names of those that are left out.
     """
-    every = [
-        change
-        for robots, left_out in types
-        for change in find_changes(
-            robots, [k for k, name in enumerate(robots.names) if name not in left_out]
-        )
-    ]
+    every = []
+    for robots, left_out in types:
+        kept = [k for k, name in enumerate(robots.names) if name not in left_out]
+        every += find_changes(robots, kept)
     adjusted = holm(np.array([p for _, p, _ in every]))
     best: dict[tuple[str, str], tuple[float, Finding]] = {}
     for (z, _, values), p in zip(every, adjusted.tolist(), strict=True):

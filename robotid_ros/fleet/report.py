@@ -20,7 +20,7 @@ from ..files.atomic import write_text
 from ..files.report.drawing import finish, LINES, NEUTRAL, new_plot, Plots
 from ..files.report.page import render
 from ..files.results_file import REPORT
-from .pooling import factors_of_robots, find_all, pool, read_robots, Robots
+from .pooling import find_all, pool, read_robots, Robots
 from .session import IDENTIFIED, Row
 from .store import Store
 
@@ -38,9 +38,11 @@ def write_fleet_report(folder: str | Path, target: str | Path) -> list[Finding]:
     quality = store.current(QUALITY)
     if not quality:
         raise FileError(f"'{folder}' holds no sessions yet: fleet run adds some")
-    found = find_all([(robots, factors_of_robots(store, robots)) for robots in every])
+    found = find_all(store, every)
     title = f'Fleet of {sum(len(r.names) for r in every)} robots'
-    accused = {(f.values['type'], f.values['robot']) for f in found}
+    accused = sorted({(f.values['type'], f.values['robot']) for f in found})
+    own = [[row for row in quality if (row['type'], row['robot']) == whose] for whose in accused]
+    beside = Path(target).absolute().parent
     statuses = sorted(Counter(each['status'] for each in quality).items())
     bad = [each for each in quality if each['status'] != IDENTIFIED or each['warnings']]
     page = render(
@@ -50,17 +52,10 @@ def write_fleet_report(folder: str | Path, target: str | Path) -> list[Finding]:
         heading=title,
         subtitle=', '.join(f'{n} session{"s" * (n != 1)} {status}' for status, n in statuses),
         found=[(f.values['robot'], f.values['type'], _name(f), text_of(f)) for f in found],
-        types=[
-            _type(robots, [f for f in found if f.values['type'] == robots.type])
-            for robots in every
-        ],
+        types=[_type(r, [f for f in found if f.values['type'] == r.type]) for r in every],
         accused=[
-            {
-                'name': name,
-                'type': type_,
-                'sessions': list(_sessions(quality, type_, name, Path(target).absolute().parent)),
-            }
-            for type_, name in sorted(accused)
+            {'name': name, 'type': type_, 'sessions': list(_sessions(rows, beside))}
+            for (type_, name), rows in zip(accused, own, strict=True)
         ],
         bad=sorted(bad, key=lambda each: (each['status'] == IDENTIFIED, each['source'])),
         count=len(quality),
@@ -74,52 +69,40 @@ def _name(found: Finding) -> str:
 
 
 def _type(robots: Robots, own: Sequence[Finding]) -> dict[str, Any]:
+    kinds = [{_name(f) for f in own if f.values['robot'] == name} for name in robots.names]
+    rows = [
+        {
+            'name': name,
+            'sessions': len(robots.of(place)),
+            'agreement': float(robots.agreement[place]),
+            'kinds': ', '.join(sorted(kinds[place])),
+        }
+        for place, name in enumerate(robots.names)
+    ]
+    kept = [k for k, kind in enumerate(kinds) if not kind]
     return {
         'name': robots.type,
-        'robots': [
-            {
-                'name': name,
-                'sessions': len(robots.of(place)),
-                'agreement': float(robots.agreement[place]),
-                'kinds': ', '.join(sorted({_name(f) for f in own if f.values['robot'] == name})),
-            }
-            for place, name in enumerate(robots.names)
-        ],
-        'parameters': list(_parameters(robots, {f.values['robot'] for f in own})),
+        'robots': rows,
+        'parameters': list(_parameters(robots, kept)) if len(kept) > 1 else [],
         'charts': list(_over_robots(robots, own)),
         'over_time': list(_over_time(robots, own)),
     }
 
 
-def _parameters(robots: Robots, accused: set[str]) -> Iterator[tuple[Any, ...]]:
-    """Yield name, unit, mean, σ, spread between and within robots."""
-    kept = [k for k, name in enumerate(robots.names) if name not in accused]
-    if len(kept) < 2:
-        return
+def _parameters(robots: Robots, kept: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+    """Yield name, unit, mean, σ, spread between robots, and of a robot's sessions."""
     found = random_effects(robots.values[kept], robots.sigmas[kept])
-    columns = (found.mean, found.sigma, found.between, _within(robots, kept))
+    sessions = [robots.sessions[robots.of(robot)] for robot in kept]
+    squares = [np.sum((s - s.mean(axis=0)) ** 2, axis=0) for s in sessions if len(s)]
+    freedom = sum(len(s) - 1 for s in sessions if len(s))
+    within = np.sqrt(np.sum(squares, axis=0) / freedom) if freedom else np.nan
+    within = np.broadcast_to(within, robots.base.rank)
+    columns = found.mean, found.sigma, found.between, within
     yield from zip(robots.base.names, robots.base.units, *columns, strict=True)
 
 
-def _within(robots: Robots, kept: Sequence[int]) -> np.ndarray:
-    """Return σ (b,) of the sessions of one robot about its mean."""
-    places = [robots.of(robot) for robot in kept]
-    squares = [
-        np.sum((robots.sessions[p] - robots.sessions[p].mean(axis=0)) ** 2, axis=0)
-        for p in places
-        if len(p) > 1
-    ]
-    freedom = sum(len(p) - 1 for p in places if len(p) > 1)
-    if not freedom:
-        return np.full(robots.base.rank, np.nan)
-    return np.asarray(np.sqrt(np.sum(squares, axis=0) / freedom))
-
-
-def _sessions(
-    quality: Sequence[Row], type_: str, robot: str, folder: Path
-) -> Iterator[dict[str, Any]]:
+def _sessions(own: Sequence[Row], folder: Path) -> Iterator[dict[str, Any]]:
     """Yield the sessions of a robot, with the report of each, or the command that writes it."""
-    own = [each for each in quality if (each['type'], each['robot']) == (type_, robot)]
     for each in sorted(own, key=lambda row: (row['time'] is None, row['time'] or 0)):
         source = Path(each['source'])
         name = source.stem if source.is_file() else source.name
@@ -162,18 +145,15 @@ def _over_time(robots: Robots, own: Sequence[Finding]) -> Iterator[Chart]:
     """Yield a plot of each parameter of friction over time: a line of each robot."""
     dated = np.array([time is not None for time in robots.times])
     times = np.array([time and 1e3 * time.timestamp() for time in robots.times], dtype=float)
-    for k in np.flatnonzero(robots.friction).tolist() if dated.any() else ():
+    for k in robots.friction if dated.any() else ():
         colours = _colours(own, robots.base.names[k])
         plot = new_plot('date', _labelled(robots, k), x_axis_type='datetime')
         names = sorted(robots.names, key=lambda name: (name in colours, name))
         rows = [robots.of(robots.names.index(name)) for name in names]
-        rows = [own_rows[dated[own_rows]] for own_rows in rows]
-        columns = {
-            'x': [times[places] for places in rows],
-            'y': [robots.sessions[places, k] for places in rows],
-            'name': names,
-            'color': [colours.get(name, NEUTRAL) for name in names],
-        }
+        rows = [places[dated[places]] for places in rows]
+        columns = {'x': [times[places] for places in rows], 'name': names}
+        columns['y'] = [robots.sessions[places, k] for places in rows]
+        columns['color'] = [colours.get(name, NEUTRAL) for name in names]
         lines = plot.multi_line('x', 'y', color='color', source=models.ColumnDataSource(columns))
         plot.add_tools(models.HoverTool(tooltips='@name', renderers=[lines]))
         yield finish(plot), robots.base.names[k], colours

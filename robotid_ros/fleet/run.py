@@ -16,7 +16,7 @@ import hashlib
 import io
 import itertools
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..exceptions import ConfigurationError, RecordingError, RobotIdError
 from ..files.atomic import read_text
@@ -42,11 +42,6 @@ class Source:
     time: str = ''  # when it was recorded, ISO 8601; empty: as its stamps say
     tags: tuple[str, ...] = ()
 
-    @property
-    def labels(self) -> str:
-        """All but the location, as text."""
-        return repr((self.robot, self.type, self.time, self.tags))
-
 
 def find_sources(places: Sequence[str], manifest: str | None = None) -> list[Source]:
     """
@@ -56,46 +51,33 @@ def find_sources(places: Sequence[str], manifest: str | None = None) -> list[Sou
     with the column `source`, a path from its folder, and any of `robot`, `type`, `time` and `tags`
     (words).
     """
-    found = {source.location: source for source in _read_manifest(manifest)}
+    found = {source.location: source for source in _read_manifest(manifest)} if manifest else {}
     for place in places:
-        for location in _expand(place):
-            found.setdefault(location, Source(location, _folder(location)))
+        for name in sorted(glob.glob(place, recursive=True)) or [place]:
+            path = Path(name).absolute()
+            if not path.exists():
+                raise RecordingError(f"there is no recording at '{place}': name a bag or a folder")
+            for bag in bags_below(path) if path.is_dir() else [path]:
+                found.setdefault(str(bag), Source(str(bag), bag.parent.name))
     if not found:
         raise RecordingError('there is no recording in what was given: name bags or folders')
     return [found[location] for location in sorted(found)]
 
 
-def _folder(location: str) -> str:
-    """Return the name of the folder that a recording is in."""
-    return location.rstrip('/').split('/')[-2] if '/' in location.rstrip('/') else 'robot'
-
-
-def _expand(place: str) -> Iterator[str]:
-    paths = [Path(p) for p in sorted(glob.glob(place, recursive=True))] or [Path(place)]
-    for path in paths:
-        path = path.absolute()
-        if not path.exists():
-            raise RecordingError(f"there is no recording at '{place}': name a bag or a folder")
-        yield from map(str, bags_below(path) if path.is_dir() else [path])
-
-
 def bags_below(folder: Path) -> list[Path]:
     """Return the folder if it is a recording, else the recordings in it, at any depth."""
-    files = [file for file in folder.iterdir() if file.suffix in BAG_SUFFIXES]
+    there = sorted(folder.iterdir())
+    files = [file for file in there if file.suffix in BAG_SUFFIXES]
     if files and (folder / 'metadata.yaml').exists():
         return [folder]
-    inside = [
-        bag for each in sorted(folder.iterdir()) if each.is_dir() for bag in bags_below(each)
-    ]
+    inside = [bag for each in there if each.is_dir() for bag in bags_below(each)]
     # A recorder that was killed left no metadata.yaml: one file named as its folder is a bag.
     if len(files) == 1 and not inside and files[0].stem.startswith(folder.name):
         return [folder]
     return sorted([*files, *inside])
 
 
-def _read_manifest(manifest: str | None) -> Iterator[Source]:
-    if manifest is None:
-        return
+def _read_manifest(manifest: str) -> Iterator[Source]:
     rows = list(csv.DictReader(io.StringIO(read_text(manifest))))
     unknown = set().union(*rows) - {*COLUMNS, RETIRED} if rows else set()
     if not rows or 'source' not in rows[0] or unknown:
@@ -103,9 +85,8 @@ def _read_manifest(manifest: str | None) -> Iterator[Source]:
             f"'{manifest}' must be a table with the column source, and of {', '.join(COLUMNS[1:])}"
             f' those that are known{"; not " + ", ".join(sorted(unknown)) if unknown else ""}'
         )
-    folder = Path(manifest).absolute().parent
     for row in rows:
-        location, given = str(folder / row['source']), row.get('time') or ''
+        bag, given = Path(manifest).absolute().parent / row['source'], row.get('time') or ''
         try:
             time = datetime.fromisoformat(given) if given else None
         except ValueError as error:
@@ -116,8 +97,8 @@ def _read_manifest(manifest: str | None) -> Iterator[Source]:
         if time is not None and time.tzinfo is None:
             time = time.replace(tzinfo=timezone.utc)
         yield Source(
-            location,
-            row.get('robot') or _folder(location),
+            str(bag),
+            row.get('robot') or bag.parent.name,
             row.get('type') or '',
             '' if time is None else time.isoformat(),
             tuple((row.get('tags') or '').replace(',', ' ').split()),
@@ -141,8 +122,7 @@ class EngineError(RobotIdError, RuntimeError):
     """Dask is not installed, or its scheduler is gone."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """A call of a pure function, a key by which its outcome is known, and what it is about."""
 
     key: str
@@ -151,8 +131,7 @@ class Job:
     about: Any = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Lost:
+class Lost(NamedTuple):
     """What a job has instead of a value: why there is none."""
 
     reason: str
@@ -162,7 +141,8 @@ class Engine:
     """Workers of this machine, or of the scheduler at an address, until the context ends."""
 
     def __init__(self, settings: FleetSettings, scheduler: str = ''):
-        self.settings, self._cluster = settings, None
+        self.client: Any = None
+        self._cluster: Any = None
         try:
             import dask
             import distributed
@@ -231,10 +211,8 @@ class Engine:
 
     def close(self) -> None:
         """Let go of the scheduler, and end the workers that were started here."""
-        if getattr(self, 'client', None) is not None:
-            self.client.close()
-        if self._cluster is not None:
-            self._cluster.close()
+        for each in filter(None, (self.client, self._cluster)):
+            each.close()
 
     def __enter__(self) -> 'Engine':
         return self
@@ -285,10 +263,8 @@ class Run:
         self._total += len(sources)
         try:
             for job, outcome in engine.run(self._jobs(sources, there)):
-                source, labels = job.about
                 lost = isinstance(outcome, Lost)
-                found = without_result(LOST, outcome.reason) if lost else outcome
-                self._add(source, labels, found)
+                self._add(*job.about, without_result(LOST, outcome.reason) if lost else outcome)
         finally:
             self._write_plan()
 
@@ -305,8 +281,8 @@ class Run:
     def _jobs(self, sources: Sequence[Source], there: set[str]) -> Iterator[Job]:
         """Yield what is missing; hash each bag when its turn comes."""
         for source in sources:
-            reason, model, path = '', self._model_of(source), Path(source.location)
-            content, size = '', 0
+            reason, content, size = '', '', 0
+            model, path = self._model_of(source), Path(source.location)
             try:
                 data_files(path)
                 content = hash_of_recording(source.location)
@@ -316,25 +292,26 @@ class Run:
             if not content:
                 reason = reason or f"'{source.location}' cannot be read: permission denied"
                 content = hashlib.sha256(source.location.encode()).hexdigest()
-            parts = (content, model.type, model.hash, version(), source.labels)
+            labels = repr((source.robot, source.type, source.time, source.tags))
+            parts = (content, model.type, model.hash, version(), labels)
             key = hashlib.sha256('\0'.join(parts).encode()).hexdigest()
-            labels = {'key': key, 'bag': content, 'configuration': model.hash, 'bytes': size}
+            columns = {'key': key, 'bag': content, 'configuration': model.hash, 'bytes': size}
             if not reason and key not in there:
                 there.add(key)
-                yield Job(key, identify_session, (source.location, model), (source, labels))
+                yield Job(key, identify_session, (source.location, model), (source, columns))
             elif not reason:
-                self._remember(source, key, 'kept')
+                self._count('kept', source, key)
             elif self.store.planned.get(source.location) in there:  # what was in it is known
                 self.reasons[source.location] = reason
                 self._count(LOST)
             else:
-                self._add(source, labels, without_result(LOST, reason))
+                self._add(source, columns, without_result(LOST, reason))
 
-    def _add(self, source: Source, labels: Row, found: Row) -> None:
+    def _add(self, source: Source, columns: Row, found: Row) -> None:
         """Add the row of a session: what its bag says, and of its source."""
         row = {
             **found,
-            **labels,
+            **columns,
             'version': version(),
             'time': datetime.fromisoformat(source.time) if source.time else found['time'],
             'source': source.location,
@@ -343,16 +320,14 @@ class Run:
         self.store.add_session(row, self._model_of(source).type, source.robot)
         if 'factors' not in row:
             self.reasons[source.location] = row['reason']
-        self._remember(source, row['key'], row['status'])
+        self._count(row['status'], source, row['key'])
 
-    def _remember(self, source: Source, key: str, status: str) -> None:
-        if self.store.planned.get(source.location) != key:
+    def _count(self, status: str, source: Source | None = None, key: str = '') -> None:
+        """Count a bag, and plan with the session that it has now."""
+        if source is not None and self.store.planned.get(source.location) != key:
             self._plan[source.location] = key
         if len(self._plan) >= PLAN_EVERY:
             self._write_plan()
-        self._count(status)
-
-    def _count(self, status: str) -> None:
         self.counts[status] += 1
         self._progress(self.counts.total(), self._total, len(self.reasons))
 

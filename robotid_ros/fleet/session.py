@@ -47,7 +47,6 @@ CLOCK_SET = 1_000_000_000
 
 # Methods that need no more than triangular factors, which can be merged.
 MERGED_METHODS = ('auto', 'wls', 'ols', 'tls')
-_FIELDS = [field.name for field in dataclasses.fields(IdentificationSettings)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,22 +93,19 @@ def _build(content: str) -> tuple[Robot, BaseParameters, IdentificationSettings]
 
 def load_models(configurations: Sequence[str]) -> tuple[dict[str, FleetModel], FleetSettings]:
     """Read configurations, each a file or TYPE=FILE: models by type, and settings of the first."""
-    models: dict[str, FleetModel] = {}
-    first = FleetSettings()
-    for number, text in enumerate(configurations):
+    models, first = dict[str, FleetModel](), FleetSettings()
+    for text in configurations:
         named, _, file = text.rpartition('=')
         configuration = load(file)
-        urdf = read_urdf(configuration)
+        urdf, robot = read_urdf(configuration), configuration.robot
+        first = first if models else configuration.fleet
         if urdf is None:
             raise ConfigurationError(f"'{file}' names no robot description: add robot.urdf")
-        robot = configuration.robot
         settings = dataclasses.asdict(configuration.identification)
-        groups = {
-            'urdf': urdf,
-            'robot': dataclasses.asdict(dataclasses.replace(robot, urdf='')),
-            # Those of a node have more, which say nothing of the results.
-            'identification': {name: settings[name] for name in _FIELDS},
-        }
+        # Those of a node have more, which say nothing of the results.
+        own = {f.name: settings[f.name] for f in dataclasses.fields(IdentificationSettings)}
+        robot_settings = dataclasses.asdict(dataclasses.replace(robot, urdf=''))
+        groups = {'urdf': urdf, 'robot': robot_settings, 'identification': own}
         model = FleetModel(named or robot.name, json.dumps(groups, sort_keys=True))
         model = dataclasses.replace(model, type=model.type or model.build()[0].name)
         model.build()  # what is wrong with it is said before the work begins
@@ -118,7 +114,6 @@ def load_models(configurations: Sequence[str]) -> tuple[dict[str, FleetModel], F
                 f"two configurations are of type '{model.type}': name them TYPE=FILE"
             )
         models[model.type] = model
-        first = configuration.fleet if not number else first
     return models, first
 
 

@@ -1,5 +1,6 @@
 """The demo's session: nodes on a ROS domain of their own, their client, and the model at work."""
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 import functools
 import os
@@ -48,16 +49,13 @@ TIMEOUT = 60.0
 
 
 class AtWork(NamedTuple):
-    """
-    Tracking errors of one motion.
-
-    `rms` (4, n) are those without efforts, with them, with a body of `mass` [kg] of which the
-    model does not know, and with one that was set [`units`]; two rows without a body.
-    """
+    """Tracking errors of one motion."""
 
     joints: tuple[str, ...]
     units: tuple[str, ...]
-    mass: float
+    mass: float  # of a body that is picked up [kg], 0 without
+    # (4, n) without efforts, with them, with a body that the model does not know, and with one
+    # that was set [units]; two rows without a body.
     rms: Array
 
 
@@ -67,8 +65,7 @@ class Client:
     def __init__(self, node: Node, robot: Robot, controller: str):
         self._node, self._robot = node, robot
         self._states = subscribe_states(node, controller)
-        self._tracking: list[DiagnosticArray] = []
-        self._state: dict[str, Any] = {}
+        self._tracking, self._states = list[DiagnosticArray](), [DiagnosticStatus()]
         self._action = ActionClient(node, FollowJointTrajectory, f'{RELAY}/{ACTION}')
         self._parameters = {
             name: node.create_client(SetParametersAtomically, f'{name}/{SET_PARAMETERS}')
@@ -76,7 +73,7 @@ class Client:
         }
         for topic, kind, heard in (
             ('tracking', DiagnosticArray, self._tracking.append),
-            ('state', DiagnosticStatus, lambda m: self._state.update(message=m)),
+            ('state', DiagnosticStatus, self._states.append),
         ):
             node.create_subscription(kind, f'{RELAY}/{topic}', heard, LATCHED_HISTORY)
 
@@ -84,11 +81,11 @@ class Client:
         """Wait until goals are taken; ControllerError: why they are not."""
 
         def state() -> str:
-            return values_of(self._state['message'])['state'] if self._state else 'starting'
+            return values_of(self._states[-1]).get('state', 'starting')
 
         wait_until(lambda: state() != 'starting', TIMEOUT, what=f"'{RELAY}' says nothing")
         if state() == 'failed':
-            raise ControllerError(self._state['message'].message)
+            raise ControllerError(self._states[-1].message)
         wait_until(self._action.server_is_ready, TIMEOUT, what=f"'{RELAY}' takes no goals")
 
     def held(self) -> Array:
@@ -144,12 +141,8 @@ def work(client: Client, robot: Robot, *, carries: bool) -> AtWork:
     """
     Run a motion without and with efforts, then with a body that is unknown, and known.
 
-    Parameters
-    ----------
-    client : ready
-    robot : of the results
-    carries : whether the robot carries a body already; else it takes one with its `tool_link`
-
+    The client is ready, the robot that of the results. Where it `carries` a body already, there is
+    no other one; else it takes one with its `tool_link`.
     """
     held = client.held()
     most = np.where(robot.prismatic, TRAVEL_PRISMATIC, TRAVEL)
@@ -207,25 +200,20 @@ class DemoClient:
         self._clients = {
             name: node.create_client(Trigger, f'excitation/{name}') for name in services
         }
-        self._states: dict[str, DiagnosticStatus] = {}
-        self.verified = 0
-        self.truth: DiagnosticArray | None = None
+        self.states: dict[str, DiagnosticStatus] = defaultdict(DiagnosticStatus)
+        self.verifications, self.truth = list[DiagnosticArray](), list[DiagnosticArray]()
         for name in SESSION_NODES:
-            keep = functools.partial(self._states.__setitem__, name)
+            keep = functools.partial(self.states.__setitem__, name)
             node.create_subscription(DiagnosticStatus, f'{name}/state', keep, LATCHED_HISTORY)
         for topic, heard in (
-            ('excitation/verification', self._on_verification),
-            ('simulated_robot/true_parameters', functools.partial(setattr, self, 'truth')),
+            ('excitation/verification', self.verifications),
+            ('simulated_robot/true_parameters', self.truth),
         ):
-            node.create_subscription(DiagnosticArray, topic, heard, LATCHED_HISTORY)
-
-    def message(self, node: str) -> str:
-        """Sentence of the last state of a node."""
-        return self._states[node].message if node in self._states else ''
+            node.create_subscription(DiagnosticArray, topic, heard.append, LATCHED_HISTORY)
 
     def value(self, node: str, key: str) -> str:
         """One value of the last state of a node."""
-        return values_of(self._states[node]).get(key, '') if node in self._states else ''
+        return values_of(self.states[node]).get(key, '')
 
     def call(self, name: str) -> None:
         """Call a service of the excitation; no answer, or a refusal, is a RobotIdError."""
@@ -236,19 +224,13 @@ class DemoClient:
         if not answer.success:
             raise RobotIdError(f"'excitation/{name}' refused: {answer.message}")
 
-    def _on_verification(self, _: DiagnosticArray) -> None:
-        self.verified += 1
-
 
 class Demo:
     """
-    A session on the simulated robot.
+    A session on the simulated robot of a configuration file.
 
-    Parameters
-    ----------
-    config : the robot's configuration file
-    output : folder of recording and results
-    verifications : services of the excitation that are called after the session
+    The folder `output` gets recording and results; `verifications` are services of the excitation
+    that are called after the session.
 
     Attributes
     ----------
@@ -265,14 +247,13 @@ class Demo:
         log_level: str = 'warn',
         verifications: Sequence[str] = (),
     ):
-        self._config, self._output = config, output
-        self._verifications = verifications
-        self.folder, self.design = output, output
+        self._configuration, self._verifications = load(config), verifications
+        self._output = self.folder = self.design = output
         self.unverified = ''
         self.at_work: AtWork | None = None
+        self._on_term: Any = signal.SIG_DFL
         self._domain = claim_domain()
         self._processes = NodeProcesses(config, self._domain, log_level)
-        self._on_term: Any = signal.SIG_DFL
 
     def run(self, show: ProgressCallback, time_limit: float) -> Results:
         """
@@ -282,17 +263,12 @@ class Demo:
         or the time limit [s] has passed, there are no results: that is a RobotIdError.
         """
         show(0.0, 'starting the nodes')
-        configuration = load(self._config)
+        configuration, settings = self._configuration, self._configuration.excitation
         robot = build_robot(read_urdf(configuration) or '', configuration.robot)
         carries = configuration.simulation.payload.mass > 0.0
-        link = {} if carries else {'simulation.payload.link': tool_link(robot)}
-        self._processes.start('simulated_robot', link)
         folder = {'recorder.folder': str(self._output.absolute())}
-        self._processes.start('recorder', folder)
-        self._processes.start('identification', folder)
         # So many share a processor that the search for the motion gets a part.
         busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
-        settings = configuration.excitation
         simulated = {
             # A busy machine may hold up the simulated robot; that is no reason to stop it.
             'excitation.stale_after': 1.0,
@@ -301,7 +277,13 @@ class Demo:
             # Nothing real moves on this domain.
             'excitation.accept_unchecked': UNCHECKED,
         }
-        self._processes.start('excitation', {**simulated, **folder})
+        for name, given in (
+            (ROBOT, {} if carries else {'simulation.payload.link': tool_link(robot)}),
+            ('recorder', folder),
+            ('identification', folder),
+            ('excitation', {**simulated, **folder}),
+        ):
+            self._processes.start(name, given)
         os.environ.update(ros_environment(self._domain))
         end = time.monotonic() + time_limit
         with lone_node('session_client', '/', self._domain) as node:
@@ -314,7 +296,7 @@ class Demo:
                     self._processes.check()
                     for name in SESSION_NODES:
                         if client.value(name, 'state') == 'failed':
-                            raise RobotIdError(f'{name}: {client.message(name)}')
+                            raise RobotIdError(f'{name}: {client.states[name].message}')
                     if time.monotonic() > end:
                         raise RobotIdError(
                             'the demo takes too long: run it on a machine with less load'
@@ -324,7 +306,7 @@ class Demo:
                     share = float(client.value('excitation', 'progress') or 0.0)
                     busy = 'identification' if state == 'done' and not stage else 'excitation'
                     share = within(share) if stage else share
-                    show(start + length * share, client.message(busy))
+                    show(start + length * share, client.states[busy].message)
                     time.sleep(0.1)
 
             wait(lambda: client.value('recorder', 'state') == 'idle')
@@ -337,14 +319,14 @@ class Demo:
             length = (WORKING_STAGE - VERIFYING_STAGE) / max(len(self._verifications), 1)
 
             def is_verified(count: int) -> bool:
-                return client.verified > count and client.value('excitation', 'state') == 'done'
+                done = client.value('excitation', 'state') == 'done'
+                return done and len(client.verifications) > count
 
             try:
                 for number, service in enumerate(self._verifications):
-                    before = client.verified
+                    verified = functools.partial(is_verified, len(client.verifications))
                     client.call(service)
-                    stage = VERIFYING_STAGE + number * length, length
-                    wait(functools.partial(is_verified, before), stage)
+                    wait(verified, (VERIFYING_STAGE + number * length, length))
                 if self._verifications:
                     show(WORKING_STAGE, 'the model at work, through the node feedforward')
                     results = str(self.folder.absolute())
@@ -358,16 +340,15 @@ class Demo:
                 self.unverified = str(error)
         return read_results(self.folder)
 
-    def _add_true_parameters(self, message: DiagnosticArray | None) -> None:
+    def _add_true_parameters(self, messages: Sequence[DiagnosticArray]) -> None:
         """Put the true base parameters into results and report."""
         results = read_results(self.folder)
-        if message is None:
+        if not messages:
             raise RobotIdError('the simulated robot does not publish its true parameters')
-        configuration = load(self._config)
-        chosen = chosen_settings(configuration.robot, results)
-        robot = build_robot(read_urdf(configuration) or '', chosen)
+        chosen = chosen_settings(self._configuration.robot, results)
+        robot = build_robot(read_urdf(self._configuration) or '', chosen)
         robot = robot.elastic or robot
-        truth = true_standard_parameters(robot, message)
+        truth = true_standard_parameters(robot, messages[-1])
         names = [parameter.name for parameter in robot.parameters]
         results = add_true_values(results, base_parameters(robot), names, truth)
         write_results(results, self.folder)

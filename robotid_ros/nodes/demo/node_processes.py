@@ -1,7 +1,6 @@
 """The nodes of a session as processes on a ROS domain of their own."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 import json
 import os
 from pathlib import Path
@@ -10,7 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...core.verdict import THRESHOLDS
 from ...exceptions import RobotIdError
@@ -37,13 +36,16 @@ def claim_domain() -> int:
         try:
             # An abstract address: the system frees it when this process ends, however it ends.
             claim.bind(f'\0robotid_ros/domain/{domain}')
+            # Nobody has a port at which participants are discovered. A guardian outlives the node
+            # that it guards: it need not be the first participant.
+            for participant in range(PARTICIPANTS):
+                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+                    probe.bind(('', 7410 + 250 * domain + 2 * participant))
         except OSError:
             claim.close()
             continue
-        if _is_empty(domain):
-            _claims[domain] = claim
-            return domain
-        claim.close()
+        _claims[domain] = claim
+        return domain
     raise RobotIdError(
         f'every ROS domain from {DOMAINS[0]} to {DOMAINS[-1]} is in use on this machine: end '
         'nodes that are not needed'
@@ -53,21 +55,6 @@ def claim_domain() -> int:
 def release_domain(domain: int) -> None:
     """Give a domain back."""
     _claims.pop(domain).close()
-
-
-def _is_empty(domain: int) -> bool:
-    """
-    Whether nobody has a port at which participants of a domain are discovered.
-
-    A guardian outlives the node that it guards: it need not be the first participant.
-    """
-    for participant in range(PARTICIPANTS):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            try:
-                probe.bind(('', 7410 + 250 * domain + 2 * participant))
-            except OSError:
-                return False
-    return True
 
 
 # From the one that moves the robot to the robot itself: ended in this order.
@@ -83,13 +70,8 @@ class NodeProcesses:
     """
     Nodes that are started together and ended in good order; they end when this process is killed.
 
-    Parameters
-    ----------
-    config : the robot's configuration file
-    log_level : severity from which the nodes log
-    namespace : of all of them, such as '/arm1', and of their clock
-    environment : variables of ROS; None: those of `ros_environment`
-
+    All have the configuration file, the severity from which they log, the namespace, such as
+    '/arm1', in which their clock is, too, and variables of ROS; None: those of `ros_environment`.
     """
 
     def __init__(
@@ -132,10 +114,8 @@ class NodeProcesses:
     ) -> dict[str, int]:
         """End nodes one after another, or kill them after a time; return exit codes by name."""
         codes = {}
-        for name in names:
-            process = self.running.pop(name, None)
-            if process is None:
-                continue
+        for name in [name for name in names if name in self.running]:
+            process = self.running.pop(name)
             if process.poll() is None:
                 process.send_signal(number)
             try:
@@ -154,10 +134,7 @@ class NodeProcesses:
 
 def ros_environment(domain: int) -> dict[str, str]:
     """Variables that keep nodes on this machine and on their own domain."""
-    return {
-        'ROS_DOMAIN_ID': str(domain),
-        'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
-    }
+    return {'ROS_DOMAIN_ID': str(domain), 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
 
 
 # What a session has to reach: relative residual on the validation, true parameters within ±3σ.
@@ -166,18 +143,12 @@ MAX_RESIDUAL, MIN_SHARE_WITHIN = (
 )
 
 
-@dataclass(frozen=True)
-class Recovery:
-    """
-    How well a simulated robot was found again.
+class Recovery(NamedTuple):
+    """How well a simulated robot was found again."""
 
-    Of the base parameters whose truth is known, so many are `inside` ±3σ of it; `residual` is the
-    largest relative one of a moving joint on the validation motion.
-    """
-
-    inside: int
+    inside: int  # ±3σ of the truth, of so many base parameters of which that is known
     known: int
-    residual: float
+    residual: float  # the largest of a moving joint on the validation motion
 
     @property
     def passed(self) -> bool:
