@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> Outcome:
     from ..core.findings import Severity
     from ..files.configuration import Configuration, load
     from ..nodes.doctor.diagnose import diagnose, subject_of
-    from ..nodes.doctor.take_snapshot import snapshot_of_graph
+    from ..nodes.doctor.graph_snapshot import snapshot_of_graph
 
     configuration = load(args.config) if args.config else Configuration()
     controller = args.controller

@@ -196,7 +196,7 @@ def _ask_robot(controller: str, namespace: str, mass: float) -> 'tuple[str, Know
     from ..core.model import RobotSettings
     from ..files.configuration import Configuration
     from ..nodes.doctor.diagnose import known_facts
-    from ..nodes.doctor.take_snapshot import snapshot_of_graph
+    from ..nodes.doctor.graph_snapshot import snapshot_of_graph
 
     place = f'/{namespace.strip("/")}'
     snapshot = snapshot_of_graph(

@@ -15,7 +15,7 @@ from ...exceptions import ControllerError, ModelError
 from ...files.export.gazebo import friction_factors
 from ...simulation_settings import GainSettings
 from ..common.controller import check_controller, ControllerDescription, unbearable_gains
-from .graph_snapshot import Endpoint, GraphSnapshot
+from .graph_snapshot import GraphSnapshot
 from .state_checks import described_robot, effort_findings, effort_kind, joint_state_findings
 
 # By the first three characters of a code.
@@ -48,46 +48,32 @@ def known_facts(snapshot: GraphSnapshot) -> tuple[str, KnownFacts]:
             f'there are {count} robot descriptions on the graph, one is needed: start '
             'robot_state_publisher once, or name the URDF'
         )
+    gains = {joint: dict[str, Any]() for joint in controller.gains}
+    for joint, own in controller.gains.items():
+        for field in dataclasses.fields(GainSettings):
+            value = own.get(field.name, controller.values.get(f'gains.{joint}.{field.name}'))
+            if value is not None and (value != field.default or field.name in ('p', 'd')):
+                gains[joint][field.name] = value
     facts = KnownFacts(
         joints=controller.joints,
         controller=snapshot.controller_name,
         update_rate=snapshot.rate or KnownFacts.update_rate,
         command_interface=controller.followed_interface,
-        gains={joint: _gains(controller, joint) for joint in controller.gains},
+        gains=gains,
         effort_kind=effort_kind(snapshot),
     )
     return snapshot.descriptions[0], facts
 
 
-def _gains(controller: ControllerDescription, joint: str) -> dict[str, Any]:
-    """Gains of a joint that differ from the defaults."""
-    found = {}
-    for field in dataclasses.fields(GainSettings):
-        name = f'gains.{joint}.{field.name}'
-        value = controller.gains[joint].get(field.name, controller.values.get(name))
-        if value is not None and (value != field.default or field.name in ('p', 'd')):
-            found[field.name] = value
-    return found
-
-
 def diagnose(snapshot: GraphSnapshot) -> tuple[Finding, ...]:
     """Return what there is to say about a graph, the worst first."""
     robot, description = described_robot(snapshot)
-    if not snapshot.nodes:  # whatever is missing is missing for that reason
-        return in_order((*network_findings(snapshot), *disk_findings(snapshot)))
-    return in_order(
-        (
-            *network_findings(snapshot),
-            *controller_findings(snapshot, robot),
-            *manager_findings(snapshot),
-            *joint_state_findings(snapshot, robot),
-            *effort_findings(snapshot, robot),
-            *description,
-            *client_findings(snapshot),
-            *quality_findings(snapshot),
-            *disk_findings(snapshot),
-        )
-    )
+    found = [*network_findings(snapshot)]
+    if snapshot.nodes:  # else, whatever is missing is missing for that reason
+        found += [*controller_findings(snapshot, robot), *manager_findings(snapshot)]
+        found += [*joint_state_findings(snapshot, robot), *effort_findings(snapshot, robot)]
+        found += [*description, *client_findings(snapshot), *quality_findings(snapshot)]
+    return in_order((*found, *disk_findings(snapshot)))
 
 
 # States that tell a rate, and the share of them that has to arrive: real publishers drop few.
@@ -163,16 +149,15 @@ def _gazebo_findings(
 ) -> Iterator[Finding]:
     """Say what the description's bodies alone, which Gazebo simulates, do not bear or change."""
     gazebo = snapshot.manager is not None and snapshot.manager.in_gazebo
-    if set(controller.joints) == set(robot.joints):
-        joints = unbearable_gains(controller, robot, snapshot.rate, in_gazebo=gazebo)
-        if joints:
-            found = finding('unbearable_gains', joints, rate=snapshot.rate)
-            yield found.at(Severity.ERROR) if gazebo else found
+    fits = set(controller.joints) == set(robot.joints)
+    if fits and (joints := unbearable_gains(controller, robot, snapshot.rate, in_gazebo=gazebo)):
+        found = finding('unbearable_gains', joints, rate=snapshot.rate)
+        yield found.at(Severity.ERROR) if gazebo else found
     if not gazebo or robot.elastic or robot.assumed_inertials:
         return
     factors = friction_factors(robot)
-    if (more := np.flatnonzero((factors > LIGHT) & (robot.dry_friction > 0.0))).size:
-        names = [robot.joints[j] for j in more]
+    more = (factors > LIGHT) & (robot.dry_friction > 0.0)
+    if names := [*itertools.compress(robot.joints, more)]:
         yield finding('gazebo_friction', names, factors=factors[more])
 
 
@@ -258,21 +243,18 @@ def network_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
 def quality_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
     """Check who cannot be connected although the topic is the same."""
     for topic in snapshot.topics.values():
-        pairs = itertools.product(topic.publishers, topic.subscribers)
-        lacks = {(p.node, r.node): text for p, r in pairs if (text := incompatibility(p, r))}
+        lacks = dict[tuple[str, str], str]()
+        for offered, asked in itertools.product(topic.publishers, topic.subscribers):
+            lacking = ['reliable messages'] * (asked.reliable > offered.reliable)
+            lacking += ['earlier messages (transient_local)'] * (asked.latched > offered.latched)
+            if lacking:
+                lacks[offered.node, asked.node] = ' and '.join(lacking)
         for (publisher, reader), text in lacks.items():
             ends = {'reader': reader, 'publisher': publisher}
             yield finding('quality_mismatch', topic=topic.name, lacks=text, **ends)
     description = snapshot.topic('robot_description')
     if late := [end.node for end in description.publishers if not end.latched]:
         yield finding('not_latched', node=late[0], topic=description.name)
-
-
-def incompatibility(publisher: Endpoint, reader: Endpoint) -> str:
-    """Say what a subscription asks for and a publisher does not offer, '' when they connect."""
-    lacks = ['reliable messages'] * (reader.reliable and not publisher.reliable)
-    lacks += ['earlier messages (transient_local)'] * (reader.latched and not publisher.latched)
-    return ' and '.join(lacks)
 
 
 def client_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
@@ -313,14 +295,11 @@ LEAST_SPACE, ENOUGH_SPACE = 200e6, 2e9
 def disk_findings(snapshot: GraphSnapshot) -> Iterator[Finding]:
     """Check the folder of the recorder, should it run on this machine."""
     disk = snapshot.disk
-    if disk is None:
-        return
-    if disk.obstacle:
+    if disk is not None and disk.obstacle:
         yield finding('not_writable', reason=disk.obstacle)
-        return
-    severity = Severity.OK
-    if disk.free < ENOUGH_SPACE:
-        severity = Severity.ERROR if disk.free < LEAST_SPACE else Severity.WARNING
-    setting = 'recorder.folder' if severity else None
-    space = finding('disk_space', free=disk.free / 1e9, folder=disk.folder, setting=setting)
-    yield space.at(severity)
+    elif disk is not None:
+        scarce = Severity.ERROR if disk.free < LEAST_SPACE else Severity.WARNING
+        severity = scarce if disk.free < ENOUGH_SPACE else Severity.OK
+        setting = 'recorder.folder' if severity else None
+        space = finding('disk_space', free=disk.free / 1e9, folder=disk.folder, setting=setting)
+        yield space.at(severity)

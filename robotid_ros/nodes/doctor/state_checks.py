@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 import dataclasses
-from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -44,8 +44,7 @@ def joint_state_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterat
     if snapshot.malformed:
         yield finding('malformed_states', count=snapshot.malformed, nodes=nodes)
     needed = snapshot.joints if robot is None else robot.recorded_joints
-    missing = [joint for joint in needed if joint not in stream.joints]
-    if missing:
+    if missing := [joint for joint in needed if joint not in stream.joints]:
         yield finding('joints_lacking', missing, published=tuple(stream.joints))
     yield from _value_findings(snapshot, stream)
     yield from _timing_findings(stream)
@@ -60,7 +59,7 @@ def _value_findings(snapshot: GraphSnapshot, stream: JointTable) -> Iterator[Fin
     if absent:
         yield finding('no_velocity')
     for what in ('position',) if absent else ('position', 'velocity'):
-        if bad := names_where(~np.isfinite(getattr(states, what)).all(axis=0), names):
+        if bad := [*compress(names, ~np.isfinite(getattr(states, what)).all(axis=0))]:
             yield finding('not_a_number', bad, quantity=what)
     if len(stream.stamp) < 2:
         return
@@ -71,7 +70,7 @@ def _value_findings(snapshot: GraphSnapshot, stream: JointTable) -> Iterator[Fin
         found = finding('states_frozen')
         yield found if states.fullness[0] else found.at(Severity.INFO)
     elif still.any() and not still.all():
-        yield finding('joints_frozen', names_where(still, names))
+        yield finding('joints_frozen', [*compress(names, still)])
 
 
 def _constant(values: Array) -> np.ndarray:
@@ -79,15 +78,10 @@ def _constant(values: Array) -> np.ndarray:
     return np.asarray((values == values[0]).all(axis=0) | ~np.isfinite(values).any(axis=0))
 
 
-def names_where(mask: np.ndarray, names: Sequence[str]) -> list[str]:
-    """Return the names that a mask chooses."""
-    return [name for name, chosen in zip(names, mask, strict=True) if chosen]
-
-
 def moving_joints(stream: JointTable, joints: Sequence[str]) -> list[str]:
     """Names of the joints that travel in the course of the stream."""
     travel = np.ptp(np.nan_to_num(stream.position), axis=0) > MAX_TRAVEL
-    return [joint for joint in names_where(travel, stream.joints) if joint in joints]
+    return [joint for joint in compress(stream.joints, travel) if joint in joints]
 
 
 def _timing_findings(stream: JointTable) -> Iterator[Finding]:
@@ -116,11 +110,9 @@ def _timing_findings(stream: JointTable) -> Iterator[Finding]:
 
 def _clock_findings(snapshot: GraphSnapshot, stream: JointTable) -> Iterator[Finding]:
     """Compare stamps with the clock when they arrived; the quickest message tells the offset."""
-    now = stream.received.astype(float)
-    clock = 'the clock of this machine'
+    now, clock = stream.received.astype(float), 'the clock of this machine'
     if snapshot.clock.size:
-        received, time = snapshot.clock
-        clock, now = '/clock', np.interp(now, received, time)
+        clock, now = '/clock', np.interp(now, *snapshot.clock)
     age = float((now - stream.stamp).min()) * 1e-9
     if (stream.stamp == 0).any() or -MAX_AHEAD <= age <= MAX_AGE:
         yield finding('clocks_agree', clock=clock)
@@ -133,18 +125,23 @@ def described_robot(snapshot: GraphSnapshot) -> tuple[Robot | None, tuple[Findin
     """
     Build the robot that a session would take; joints that are not meant are locked as they stand.
 
-    Returns
-    -------
-    The robot, None where that is impossible, and what there is to say about its description.
-
+    It is None where that is impossible; also returns what there is to say about its description.
     """
     topic = snapshot.topic('robot_description')
     if not snapshot.description:
         nodes = topic.publishing_nodes
         where = {'empty': topic.name, 'nodes': nodes} if nodes else {'topic': topic.name}
         return None, (finding('no_description', **where),)
+    settings, stream, joints = snapshot.configuration.robot, snapshot.states, snapshot.joints
     try:
-        robot = _build(snapshot)
+        names, followers = movable_joints(snapshot.description)
+        q = {} if stream is None else dict(zip(stream.joints, stream.position[-1], strict=True))
+        others = [name for name in names if joints and name not in (*joints, *followers)]
+        stands = {
+            name: float(np.nan_to_num(q.get(name, 0.0), posinf=0, neginf=0)) for name in others
+        }
+        settings = dataclasses.replace(settings, joints=joints, locked=stands | settings.locked)
+        robot = build_robot(snapshot.description, settings)
     except RobotIdError as reason:
         return None, (finding('description_unusable', reason=str(reason)),)
     found = []
@@ -153,22 +150,10 @@ def described_robot(snapshot: GraphSnapshot) -> tuple[Robot | None, tuple[Findin
     # Limits below which a motion has to be kept.
     for name in ('velocity', 'effort'):
         values = getattr(robot.limits, name)
-        lacking = np.flatnonzero(~np.isfinite(values) | (values <= 0.0))
-        if lacking.size:
-            found.append(finding('no_limit', [robot.joints[k] for k in lacking], limit=name))
+        if lacking := [*compress(robot.joints, ~np.isfinite(values) | (values <= 0.0))]:
+            found.append(finding('no_limit', lacking, limit=name))
     described = finding('described', robot.joints, robot=robot.name)
     return robot, (*found, *robot.warnings, described)
-
-
-def _build(snapshot: GraphSnapshot) -> Robot:
-    settings, stream, joints = snapshot.configuration.robot, snapshot.states, snapshot.joints
-    names, followers = movable_joints(snapshot.description)
-    measured = {} if stream is None else dict(zip(stream.joints, stream.position[-1], strict=True))
-    others = [name for name in names if joints and name not in (*joints, *followers)]
-    stands = {name: float(measured.get(name, 0.0)) for name in others}
-    locked = {name: q if np.isfinite(q) else 0.0 for name, q in stands.items()}
-    settings = dataclasses.replace(settings, joints=joints, locked=locked | settings.locked)
-    return build_robot(snapshot.description, settings)
 
 
 def effort_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterator[Finding]:
@@ -185,16 +170,16 @@ def effort_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterator[Fi
         what = 'an effort of exactly 0' if finite.any() else 'no effort'
         yield finding('commands_for_efforts' if commanded else 'no_efforts', what=what)
         return
-    if bad := names_where(~np.all(finite, axis=0), joints):
+    if bad := [*compress(joints, ~finite.all(axis=0))]:
         yield finding('effort_not_a_number', bad)
         return
     known = robot if robot is not None and set(robot.joints) <= set(stream.joints) else None
     if not effort.any():
-        bearing = known is not None and compare_weights(stream, known).heavy.size > 0
+        bearing = known is not None and compare_weights(stream, known)[3].size > 0
         found = finding('efforts_all_zero', bears='bears' if bearing else None)
         yield found.at(Severity.ERROR) if bearing else found
         return
-    if dead := names_where(~np.any(effort, axis=0), joints):
+    if dead := [*compress(joints, ~effort.any(axis=0))]:
         yield finding('effort_zero', dead)
     elif len(effort) > 1 and (effort == effort[0]).all():
         yield finding('efforts_frozen')
@@ -212,43 +197,13 @@ OFFSET_FACTOR = 2.0
 MAX_SCALE, NO_WEIGHT = 2.5, 0.2
 
 
-@dataclass(frozen=True)
-class WeightComparison:
+def compare_weights(stream: JointTable, robot: Robot) -> tuple[Array, Array, Array, np.ndarray]:
     """
-    Efforts at rest and what the description makes of them.
+    Compare efforts at rest with the weight of the description's masses.
 
-    Attributes
-    ----------
-    robot : whose effort limits and units count
-    measured, weight : (n,) reported effort with its drive gain, and what bears the masses
-    hidden : (n,) what friction may take of it
-
+    Returns (n,) reported efforts with their drive gain, what bears the masses, and what friction
+    may take of that, and the numbers of the joints that bear a weight which shows.
     """
-
-    robot: Robot
-    measured: Array
-    weight: Array
-    hidden: Array
-
-    @property
-    def heavy(self) -> np.ndarray:
-        """Joints that bear a weight which shows, as numbers."""
-        return np.flatnonzero(np.abs(self.weight) > self.hidden)
-
-    def finding(self, name: str, chosen: np.ndarray, **values: Any) -> Finding:
-        """Return a finding on these joints, with both efforts."""
-        return finding(
-            name,
-            [self.robot.joints[j] for j in chosen],
-            efforts=self.measured[chosen],
-            weights=self.weight[chosen],
-            units=['N' if self.robot.prismatic[j] else 'N·m' for j in chosen],
-            **values,
-        )
-
-
-def compare_weights(stream: JointTable, robot: Robot) -> WeightComparison:
-    """Compare efforts at rest with the weight of the description's masses."""
     states = stream.columns(robot.joints)
     q = states.position.mean(axis=0, keepdims=True)
     rest = np.zeros_like(q)
@@ -257,7 +212,7 @@ def compare_weights(stream: JointTable, robot: Robot) -> WeightComparison:
     hidden = np.maximum(hidden, FRICTION_FACTOR * robot.dry_friction)
     hidden = np.maximum(hidden, LEAST_SHARE * np.abs(weight).max()) + 1e-9
     measured = states.effort.mean(axis=0) * robot.drive_gain
-    return WeightComparison(robot, measured, weight, hidden)
+    return measured, weight, hidden, np.flatnonzero(np.abs(weight) > hidden)
 
 
 def effort_kind(snapshot: GraphSnapshot) -> str:
@@ -265,14 +220,13 @@ def effort_kind(snapshot: GraphSnapshot) -> str:
     robot, stream = described_robot(snapshot)[0], snapshot.states
     if robot is None or stream is None or not set(robot.joints) <= set(stream.joints):
         return 'auto'
-    compared = compare_weights(stream, robot)
-    if moving_joints(stream, robot.joints) or not np.isfinite(compared.measured).all():
+    measured, weight, _, heavy = compare_weights(stream, robot)
+    if moving_joints(stream, robot.joints) or not np.isfinite(measured).all():
         return 'auto'
-    heavy = compared.heavy
     # Efforts of exactly 0 are those of drives without sensors.
-    if not heavy.size or not compared.measured.any():
+    if not heavy.size or not measured.any():
         return 'auto'
-    ratio = compared.measured[heavy] / compared.weight[heavy]
+    ratio = measured[heavy] / weight[heavy]
     if (np.abs(ratio) < NO_WEIGHT).all():
         return 'without_gravity'
     fits = (ratio > 1.0 / MAX_SCALE) & (ratio < MAX_SCALE)
@@ -284,11 +238,17 @@ def weight_findings(stream: JointTable, robot: Robot, dead: Collection[str]) -> 
     if moving := moving_joints(stream, robot.joints):
         yield finding('moves', moving)
         return
-    compared = compare_weights(stream, robot)
-    measured, weight, hidden = compared.measured, compared.weight, compared.hidden
+    measured, weight, hidden, heavy = compare_weights(stream, robot)
     if not np.isfinite(weight).all():
         return
-    heavy = np.array([j for j in compared.heavy if robot.joints[j] not in dead], int)
+
+    def about(name: str, chosen: np.ndarray, **values: Any) -> Finding:
+        """Return a finding on these joints, with both efforts."""
+        values |= {'efforts': measured[chosen], 'weights': weight[chosen]}
+        units = ['N' if robot.prismatic[j] else 'N·m' for j in chosen]
+        return finding(name, [robot.joints[j] for j in chosen], units=units, **values)
+
+    heavy = np.array([j for j in heavy if robot.joints[j] not in dead], int)
     ratio = measured[heavy] / weight[heavy]
     size = np.abs(ratio)
     opposite = ratio < -NO_WEIGHT
@@ -296,17 +256,17 @@ def weight_findings(stream: JointTable, robot: Robot, dead: Collection[str]) -> 
     if not heavy.size:
         yield finding('no_weight')
     elif (size < NO_WEIGHT).all():
-        yield compared.finding('efforts_without_weight', heavy)
+        yield about('efforts_without_weight', heavy)
     elif not (opposite | scaled).any():
-        yield compared.finding('efforts_like_weight', heavy)
+        yield about('efforts_like_weight', heavy)
     else:
         if opposite.any():
             arm = 'arm' if opposite.all() else None
-            yield compared.finding('efforts_opposite', heavy[opposite], arm=arm)
+            yield about('efforts_opposite', heavy[opposite], arm=arm)
         if scaled.any():
-            yield compared.finding('efforts_unlike_weight', heavy[scaled])
+            yield about('efforts_unlike_weight', heavy[scaled])
     # Efforts beyond weight and friction, of joints whose limit tells what friction may take.
     rest = np.abs(measured - weight) > OFFSET_FACTOR * hidden
     light = (np.abs(weight) <= hidden) & np.isfinite(robot.limits.effort)
     if (rest & light).any():
-        yield compared.finding('efforts_beyond_weight', np.flatnonzero(rest & light))
+        yield about('efforts_beyond_weight', np.flatnonzero(rest & light))

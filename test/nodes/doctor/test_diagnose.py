@@ -9,7 +9,7 @@ import pytest
 
 from robotid_ros.core.finding_codes import CODES, seen_and_remedy
 from robotid_ros.core.findings import Severity
-from robotid_ros.nodes.doctor import take_snapshot
+from robotid_ros.nodes.doctor import graph_snapshot
 from robotid_ros.nodes.doctor.diagnose import diagnose, subject_of
 from robotid_ros.nodes.doctor.graph_snapshot import (
     ControllerStates,
@@ -17,9 +17,9 @@ from robotid_ros.nodes.doctor.graph_snapshot import (
     Endpoint,
     GraphSnapshot,
     ManagerState,
+    state_from_answers,
     Topic,
 )
-from robotid_ros.nodes.doctor.take_snapshot import state_from_answers
 
 from .conftest import controller, EPOCH, JOINTS, told, topics, URDF
 
@@ -366,10 +366,10 @@ def test_what_gazebo_makes_of_gains_and_friction_is_said(
 
 
 def test_the_folder_of_recordings_is_looked_at(tmp_path: Path):
-    assert take_snapshot.look_at_disk(str(tmp_path / 'new')).free > 0
+    assert graph_snapshot.look_at_disk(str(tmp_path / 'new')).free > 0
     (tmp_path / 'file').touch()
     assert (
         'is a file, not a folder'
-        in take_snapshot.look_at_disk(str(tmp_path / 'file' / 'new')).obstacle
+        in graph_snapshot.look_at_disk(str(tmp_path / 'file' / 'new')).obstacle
     )
     assert not (tmp_path / 'new').exists()

@@ -34,9 +34,8 @@ from robotid_ros.nodes.common.messages import status
 from robotid_ros.nodes.common.runtime import LATCHED, SpinThread
 from robotid_ros.nodes.demo.node_processes import claim_domain, release_domain
 from robotid_ros.nodes.doctor.diagnose import diagnose, subject_of
-from robotid_ros.nodes.doctor.graph_snapshot import GraphSnapshot
+from robotid_ros.nodes.doctor.graph_snapshot import GraphSnapshot, snapshot_of_graph
 from robotid_ros.nodes.doctor.state_checks import effort_kind
-from robotid_ros.nodes.doctor.take_snapshot import snapshot_of_graph
 from robotid_ros.nodes.simulated_robot.simulated_robot_node import SimulatedRobot
 
 from .conftest import JOINTS, URDF
