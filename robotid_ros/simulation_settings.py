@@ -8,7 +8,7 @@ from .settings import setting
 
 FAULTS = (
     *('stale_joint_states', 'nan_joint_state', 'nan_velocity', 'nan_effort', 'dead_effort'),
-    *('frozen_joint', 'frozen_states', 'hardware_error', 'deactivate'),
+    *('frozen_joint', 'frozen_states', 'hardware_error', 'deactivate', 'starved_clock'),
 )
 
 
