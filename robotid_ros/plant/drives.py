@@ -40,16 +40,11 @@ class Sensors:
 
     def __init__(self, settings: SimulationSettings, joints: Sequence[str]):
         noise, count = settings.noise, len(joints)
-        self._sigma = np.array(
-            [
-                per_joint(getattr(noise, name), count, f'noise.{name}')
-                for name in ('position', 'velocity', 'effort')
-            ]
-        )
+        names = 'position', 'velocity', 'effort', 'resolution'
+        values = [per_joint(getattr(noise, name), count, f'noise.{name}') for name in names]
+        self._sigma, self._resolution = np.array(values[:3]), np.array(values[3])
         if not settings.report_effort:
             self._sigma[2] = np.nan
-        self._resolution = per_joint(noise.resolution, count, 'noise.resolution')
-        self._quantised = any(self._resolution)
         self._random = np.random.default_rng([settings.seed, 0x22])
         self._frozen: tuple[Values, Values] | None = None
         self.fault = Fault(settings.fault, joints)
@@ -59,13 +54,15 @@ class Sensors:
         effort: Sequence[float],
     ) -> tuple[Values, Values, Values]:  # fmt: skip
         """Report true values (n,) at a time since the start [s]."""
-        normal = self._random.standard_normal(self._sigma.shape)
-        for_q, for_dq, for_tau = (normal * self._sigma).tolist()
-        q = [x + e for x, e in zip(position, for_q, strict=True)]
-        if self._quantised:
-            q = [round(x / r) * r if r else x for x, r in zip(q, self._resolution, strict=True)]
-        dq = [x + e for x, e in zip(velocity, for_dq, strict=True)]
-        tau = [x + e for x, e in zip(effort, for_tau, strict=True)]
+        noise, step = (
+            self._random.standard_normal(self._sigma.shape) * self._sigma,
+            self._resolution,
+        )
+        values = np.array([position, velocity, effort]) + noise
+        if step.any():
+            counts = np.rint(values[0] / np.where(step, step, 1.0))
+            values[0] = np.where(step, counts * step, values[0])
+        q, dq, tau = values.tolist()
         if self.fault.kind:
             self._inject_fault(time, q, dq, tau)
         return q, dq, tau

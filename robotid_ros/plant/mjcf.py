@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 import xml.etree.ElementTree as ET
 
 import mujoco
@@ -10,15 +10,7 @@ import numpy as np
 
 from ..exceptions import ConfigurationError, UnknownNameError
 from ..simulation_settings import per_joint, SimulationSettings
-from .urdf_reading import (
-    Array,
-    inertial_at_origin,
-    JOINT_TYPES,
-    MIN_INERTIA,
-    MIN_MASS,
-    principal_inertia,
-    RigidBody,
-)
+from .urdf_reading import Array, JOINT_TYPES, MIN_INERTIA, MIN_MASS, principal_inertia, RigidBody
 
 Values = tuple[float, ...]
 # Mechanical stops lie beyond the limits of the URDF, so that motions up to these do not touch them
@@ -28,8 +20,7 @@ STOP_MARGIN = 0.02
 FRICTION_IMPEDANCE = '0.9999 0.9999 0.001 0.5 2'
 
 
-@dataclass(frozen=True)
-class Drives:
+class Drives(NamedTuple):
     """
     One value per moving body, in the bodies' order.
 
@@ -57,30 +48,40 @@ def build_drives(
     An array of the wrong length is a ConfigurationError, like springs without rotor inertia, or
     together with coupled motors or mimic joints.
     """
-    count = len(joints)
-    names = [body.joint.name for body in bodies]
+    count, names = len(joints), [body.joint.name for body in bodies]
     for name in joints:
         if name not in names:
             raise UnknownNameError('joint', name, tuple(names))
 
-    def by_body(values: Values, name: str, default: Values | None = None) -> Values:
-        if not values and default is not None:
-            return default
-        by_name = dict(zip(joints, per_joint(values, count, name), strict=True))
+    def by_body(values: Values) -> Values:
+        by_name = dict(zip(joints, values, strict=True))
         return tuple(by_name.get(body, 0.0) for body in names)
 
+    def given(name: str, values: Values) -> Values:
+        return by_body(per_joint(values, count, name))
+
+    coupling, matrix = settings.coupling, settings.coupling.matrix
+    velocity = given('stribeck.velocity', settings.stribeck.velocity or (0.05,))
+    damping = tuple(body.joint.damping for body in bodies)
+    friction = tuple(body.joint.friction for body in bodies)
+    if len(matrix) % count:
+        raise ConfigurationError(
+            f"'simulation.coupling.matrix' has {len(matrix)} values: give rows of {count}"
+        )
+    ratios = [by_body(matrix[k : k + count]) for k in range(0, len(matrix), count)]
+    columns = [
+        per_joint(getattr(coupling, name), len(ratios), f'coupling.{name}')
+        for name in ('Ia', 'Fv', 'Fc')
+    ]
     drives = Drives(
-        by_body(settings.rotor_inertia, 'rotor_inertia'),
-        by_body(settings.viscous, 'viscous', tuple(b.joint.damping for b in bodies)),
-        by_body(settings.coulomb, 'coulomb', tuple(b.joint.friction for b in bodies)),
-        by_body(settings.stribeck.extra, 'stribeck.extra'),
-        tuple(
-            value or 1.0
-            for value in by_body(settings.stribeck.velocity or (0.05,), 'stribeck.velocity')
-        ),
-        by_body(settings.offset, 'offset'),
-        by_body(settings.elastic.stiffness, 'elastic.stiffness'),
-        _motors(settings, joints, names),
+        given('rotor_inertia', settings.rotor_inertia),
+        given('viscous', settings.viscous) if settings.viscous else damping,
+        given('coulomb', settings.coulomb) if settings.coulomb else friction,
+        given('stribeck.extra', settings.stribeck.extra),
+        tuple(value or 1.0 for value in velocity),
+        given('offset', settings.offset),
+        given('elastic.stiffness', settings.elastic.stiffness),
+        tuple(zip(ratios, *columns, strict=True)),
     )
     if not any(drives.stiffness):
         return drives
@@ -88,32 +89,12 @@ def build_drives(
         raise ConfigurationError(
             "'simulation.elastic' does not go with couplings or mimic joints: take one out"
         )
-    for name, stiffness, inertia in zip(
-        names, drives.stiffness, drives.rotor_inertia, strict=True
-    ):
-        if stiffness and inertia <= 0.0:
+    for name, spring, inertia in zip(names, drives.stiffness, drives.rotor_inertia, strict=True):
+        if spring and inertia <= 0.0:
             raise ConfigurationError(
                 f'{name} is elastic: give its motor a simulation.rotor_inertia'
             )
     return drives
-
-
-def _motors(
-    settings: SimulationSettings, joints: Sequence[str], names: Sequence[str]
-) -> tuple[tuple[Values, float, float, float], ...]:
-    coupling, count = settings.coupling, len(joints)
-    if len(coupling.matrix) % count:
-        raise ConfigurationError(
-            f"'simulation.coupling.matrix' has {len(coupling.matrix)} values: give rows of {count}"
-        )
-    rows = [coupling.matrix[k : k + count] for k in range(0, len(coupling.matrix), count)]
-    by_joint = [dict(zip(joints, row, strict=True)) for row in rows]
-    ratios = [tuple(row.get(name, 0.0) for name in names) for row in by_joint]
-    columns = [
-        per_joint(getattr(coupling, name), len(rows), f'coupling.{name}')
-        for name in ('Ia', 'Fv', 'Fc')
-    ]
-    return tuple(zip(ratios, *columns, strict=True))
 
 
 @dataclass(frozen=True)
@@ -137,11 +118,13 @@ def true_parameters(
     """List true parameters joint by joint in this order of bodies, then of coupled motors."""
     found = []
     for k in order:
-        mass, first, inertia = inertial_at_origin(bodies[k].inertial)
+        pseudo = bodies[k].inertial
+        second, first = pseudo[:3, :3], pseudo[:3, 3]
+        inertia = np.trace(second) * np.eye(3) - second
         names = ('XX', 'XY', 'XZ', 'YY', 'YZ', 'ZZ', 'MX', 'MY', 'MZ')
         moments = (*inertia[np.triu_indices(3)].tolist(), *first.tolist())
         values = dict(zip(names, moments, strict=True)) | {
-            'M': mass,
+            'M': float(pseudo[3, 3]),
             'Ia': drives.rotor_inertia[k],
             'Fv': drives.viscous[k],
             'Fc': drives.coulomb[k],
@@ -174,69 +157,57 @@ def write_mjcf(
     _add(root, 'compiler', angle='radian', balanceinertia='false', fusestatic='false')
     option = _add(root, 'option', timestep=timestep, gravity=gravity, integrator='RK4')
     _add(option, 'flag', contact='disable', autoreset='disable')
-    parents = [_add(root, 'worldbody')]
-    solref = f'{2.0 * timestep!r} 1'
+    parents, tendons = [_add(root, 'worldbody')], _add(root, 'tendon')
+    stiff = {'solref': f'{2.0 * timestep!r} 1', 'solimp': FRICTION_IMPEDANCE}
 
-    def drive(inertia: float, viscous: float, dry: float) -> dict[str, str]:
+    def drive(inertia: float, viscous: float, dry: float) -> dict[str, Any]:
         """Attributes of a joint or a tendon that belong to its drive."""
         values = {'armature': inertia, 'damping': viscous, 'frictionloss': dry}
-        text = {name: _text(value) for name, value in values.items()}
-        return {**text, 'solreffriction': solref, 'solimpfriction': FRICTION_IMPEDANCE}
+        return values | {f'{name}friction': text for name, text in stiff.items()}
 
-    dry = [coulomb + static for coulomb, static in zip(drives.coulomb, drives.static, strict=True)]
-    rows = zip(drives.rotor_inertia, drives.viscous, dry, strict=True)
-    own = list(zip(bodies, (drive(*row) for row in rows), drives.stiffness, strict=True))
-    for body, values, stiffness in own:
-        parents.append(_add_body(parents[body.parent], body, {} if stiffness else values))
-    if drives.motors:
-        tendons = _add(root, 'tendon')
+    rotors = []
+    for k, body in enumerate(bodies):
+        joint, origin = body.joint, body.origin
+        dry = drives.coulomb[k] + drives.static[k]
+        own = drive(drives.rotor_inertia[k], drives.viscous[k], dry)
+        place = {'pos': origin[:3, 3], 'quat': quaternion(origin[:3, :3])}
+        element = _add(parents[body.parent], 'body', name=joint.name, **place)
+        parents.append(element)
+        mass, com, moments, axes = principal_inertia(body.inertial)
+        principal = {'quat': quaternion(axes), 'diaginertia': moments * (1.0 + 1e-15)}
+        _add(element, 'inertial', mass=mass, pos=com, **principal)
+        limits: dict[str, Any] = {'limited': 'false'}
+        if np.isfinite([joint.lower, joint.upper]).all():
+            span = joint.lower - STOP_MARGIN, joint.upper + STOP_MARGIN
+            limits = {'limited': 'true', 'range': span}
+        if spring := drives.stiffness[k]:
+            rotors.append((joint.name, spring, own))
+        kind = {'type': JOINT_TYPES[joint.type], 'axis': joint.axis}
+        _add(element, 'joint', name=joint.name, **kind, **limits, **({} if spring else own))
+        if joint.mimic is not None:
+            leader, multiplier, offset = joint.mimic
+            pair = {'joint1': joint.name, 'joint2': leader}
+            polynomial = offset, multiplier, 0.0, 0.0, 0.0
+            _add(_add(root, 'equality'), 'joint', polycoef=polynomial, **pair, **stiff)
     for index, (ratios, *motor) in enumerate(drives.motors):
-        fixed = _add(tendons, 'fixed', drive(*motor), name=f'motor_{index}')
+        fixed = _add(tendons, 'fixed', name=f'motor_{index}', **drive(*motor))
         for body, ratio in zip(bodies, ratios, strict=True):
             if ratio != 0.0:
                 _add(fixed, 'joint', joint=body.joint.name, coef=ratio)
-    for joint in (body.joint for body in bodies):
-        if joint.mimic is not None:
-            leader, multiplier, offset = joint.mimic
-            _add(
-                _add(root, 'equality'), 'joint', joint1=joint.name, joint2=leader,
-                polycoef=(offset, multiplier, 0.0, 0.0, 0.0), solref=solref,
-                solimp=FRICTION_IMPEDANCE,
-            )  # fmt: skip
-    if any(drives.stiffness):
-        tendons = _add(root, 'tendon')
-    for body, values, stiffness in own:
-        if stiffness:
-            name = body.joint.name
-            # The drive turns a rotor, which a spring connects to the joint.
-            rotor = _add(parents[0], 'body', name=rotor_name(name))
-            _add(rotor, 'inertial', mass=MIN_MASS, pos='0 0 0', diaginertia=[MIN_INERTIA] * 3)
-            _add(rotor, 'joint', values, name=rotor_name(name), type='hinge', axis='0 0 1')
-            spring = _add(tendons, 'fixed', stiffness=stiffness, springlength='0')
-            _add(spring, 'joint', joint=name, coef='1')
-            _add(spring, 'joint', joint=rotor_name(name), coef='-1')
+    for name, spring, own in rotors:
+        # The drive turns a rotor, which a spring connects to the joint.
+        rotor = _add(parents[0], 'body', name=rotor_name(name))
+        _add(rotor, 'inertial', mass=MIN_MASS, pos='0 0 0', diaginertia=[MIN_INERTIA] * 3)
+        _add(rotor, 'joint', name=rotor_name(name), type='hinge', axis='0 0 1', **own)
+        fixed = _add(tendons, 'fixed', stiffness=spring, springlength='0')
+        _add(fixed, 'joint', joint=name, coef='1')
+        _add(fixed, 'joint', joint=rotor_name(name), coef='-1')
     return ET.tostring(root, encoding='unicode')
 
 
 def rotor_name(joint: str) -> str:
     """Name of the joint with which the rotor of an elastic joint turns."""
     return f'{joint}/rotor'
-
-
-def _add_body(parent: ET.Element, body: RigidBody, drive: dict[str, str]) -> ET.Element:
-    joint, origin = body.joint, body.origin
-    place = {'pos': origin[:3, 3], 'quat': quaternion(origin[:3, :3])}
-    element = _add(parent, 'body', name=joint.name, **place)
-    mass, com, moments, axes = principal_inertia(body.inertial)
-    principal = {'quat': quaternion(axes), 'diaginertia': moments * (1.0 + 1e-15)}
-    _add(element, 'inertial', mass=mass, pos=com, **principal)
-    limits: dict[str, Any] = {'limited': 'false'}
-    if np.isfinite([joint.lower, joint.upper]).all():
-        span = joint.lower - STOP_MARGIN, joint.upper + STOP_MARGIN
-        limits = {'limited': 'true', 'range': span}
-    kind = {'type': JOINT_TYPES[joint.type], 'axis': joint.axis}
-    _add(element, 'joint', drive, name=joint.name, **kind, **limits)
-    return element
 
 
 def quaternion(rotation: Array) -> Array:
@@ -246,13 +217,8 @@ def quaternion(rotation: Array) -> Array:
     return result
 
 
-def _add(
-    parent: ET.Element, tag: str, drive: dict[str, str] | None = None, /, **attributes: Any
-) -> ET.Element:
+def _add(parent: ET.Element, tag: str, **attributes: Any) -> ET.Element:
     """Add an element; attributes are texts, numbers or arrays of them."""
-    text = {k: v if isinstance(v, str) else _text(v) for k, v in attributes.items()}
-    return ET.SubElement(parent, tag, {**(drive or {}), **text})
-
-
-def _text(values: float | Sequence[float] | Array) -> str:
-    return ' '.join(map(repr, np.ravel(values).tolist()))
+    numbers = {k: np.ravel(v).tolist() for k, v in attributes.items() if not isinstance(v, str)}
+    texts = {k: ' '.join(map(repr, v)) for k, v in numbers.items()}
+    return ET.SubElement(parent, tag, attributes | texts)

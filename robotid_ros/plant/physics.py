@@ -21,8 +21,8 @@ from ..exceptions import (
     RobotStateError,
     UnknownNameError,
 )
-from ..simulation_settings import per_joint, SimulationSettings
-from .mjcf import build_drives, rotor_name, true_parameters, TrueParameters, write_mjcf
+from ..simulation_settings import PayloadSettings, per_joint, SimulationSettings
+from .mjcf import build_drives, Drives, rotor_name, true_parameters, TrueParameters, write_mjcf
 from .urdf_reading import Array, initial_positions, moving_bodies, parse_urdf, RigidBody, true_urdf
 
 # Radians of the fastest vibration in one step: RK4 takes 1e-4 of its amplitude there.
@@ -64,18 +64,39 @@ class Physics:
         motors: dict[str, str] | None = None,
     ):
         self._given, self._settings = (urdf, tuple(joints), locked), settings
-        self.urdf, self.impossible_links, self.bodies = self._true_bodies(settings)
-        self._wrench: tuple[int, Array, Array] | None = None
-        driven = tuple(b.joint.name for b in self.bodies if b.joint.mimic is None)
-        self.joints = tuple(joints) or driven
-        self.drives = build_drives(settings, self.bodies, self.joints)
         self.period = 1.0 / settings.update_rate
-        self.model = self._compile(self.bodies)
-        self.data = mujoco.MjData(self.model)
+        self.urdf, self.impossible_links, self.bodies, self.drives, self.model = self._true_robot()
+        self.data, drives = mujoco.MjData(self.model), self.drives
+        self._wrench: tuple[int, Array, Array] | None = None
         # `step` raises when a simulation diverges; MuJoCo would also write a log file.
         mujoco.set_mju_user_warning(lambda _: None)
-        self._find_rows(settings.elastic.feedback, motors or {})
-        self._set_up_drives(settings)
+        # Rows of MuJoCo's arrays: links, what drives turn, and what is measured.
+        rows = {self.model.joint(row).name: row for row in range(self.model.nv)}
+        link = self._link_rows = np.array([rows[name] for name in self.joints])
+        drive = np.array([rows.get(rotor_name(name), rows[name]) for name in self.joints])
+        self._drive_rows, self._elastic_joints = drive, np.flatnonzero(drive != link).tolist()
+        elastic, called = [self.joints[j] for j in self._elastic_joints], motors or {}
+        of_motors = (called.get(name, f'{name}_motor') for name in elastic)
+        # Names in the joint states: the joints, then the motors of elastic ones.
+        self.joint_state_names = (*self.joints, *of_motors)
+        self._joint_state_rows = np.concatenate([link, drive[self._elastic_joints]])
+        self._feedback_rows = drive if settings.elastic.feedback == 'motor' else link
+        shown = self._joint_state_rows.tolist()
+        self._feedback_indices = [shown.index(row) for row in self._feedback_rows]
+        carried = [self.bodies[row].joint for row in link]
+        # Effort limits (n,) [N·m, N], inf where there is none; which joints are continuous.
+        self.effort_limit = tuple(j.effort if settings.limit_effort else np.inf for j in carried)
+        self.wraparound = tuple(joint.type == 'continuous' for joint in carried)
+        self._offset = -self._on_drives(drives.offset)
+        self._coulomb = self._on_drives(drives.coulomb)
+        self._static = self._on_drives(drives.static)
+        self._stribeck = self._on_drives(drives.stribeck_velocity, 1.0)
+        self._viscous, self._friction_factor = self.model.dof_damping.copy(), np.ones(len(rows))
+        self.scale_friction(settings.friction_factor)
+        noise, self._ripple = settings.noise, np.zeros(len(rows))
+        self._ripple[drive] = per_joint(noise.ripple, len(drive), 'noise.ripple')
+        self._ripple_order = noise.ripple_order
+        self._static_any, self._ripple_any = bool(self._static.any()), bool(self._ripple.any())
         start = initial_positions(self.bodies, self.joints, settings.initial_positions)
         self.data.qpos[: len(self.bodies)] = start
         self._preload_springs()
@@ -91,9 +112,8 @@ class Physics:
         """
         self.apply_wrench()
         data = self.data
-        limited = [
-            min(max(u, -m), m) if u == u else 0.0 for u, m in zip(effort, self._limit, strict=True)
-        ]
+        pairs = zip(effort, self.effort_limit, strict=True)
+        limited = [min(max(u, -most), most) if u == u else 0.0 for u, most in pairs]
         applied = self._offset.copy()
         applied[self._drive_rows] += limited
         for _ in range(self.substeps):
@@ -101,11 +121,9 @@ class Physics:
                 ratio = data.qvel / self._stribeck
                 dry = self._coulomb + self._static * np.exp(-(ratio**2))
                 self.model.dof_frictionloss[:] = self._friction_factor * dry
+            data.qfrc_applied[:] = applied
             if self._ripple_any:
-                ripple = self._ripple * np.sin(self._ripple_order * data.qpos)
-                data.qfrc_applied[:] = applied + ripple
-            else:
-                data.qfrc_applied[:] = applied
+                data.qfrc_applied[:] += self._ripple * np.sin(self._ripple_order * data.qpos)
             mujoco.mj_step(self.model, data)
         if not math.isfinite(data.qvel.sum()):
             raise RobotStateError(
@@ -134,21 +152,11 @@ class Physics:
         return np.asarray(self.data.qvel[self._feedback_rows])
 
     @property
-    def effort_limit(self) -> tuple[float, ...]:
-        """Effort limits of the drives (n,) [N·m, N]; inf where there is none."""
-        return tuple(self._limit)
-
-    @property
     def drive_inertia(self) -> tuple[float, ...]:
         """Inertia that each drive moves here, links behind springs included (n,) [kg·m², kg]."""
         own, links = np.diag(self.mass_matrix()), self._link_rows
         behind = np.where(self._drive_rows == links, 0.0, own[links])
         return tuple((own[self._drive_rows] + behind).tolist())
-
-    @property
-    def wraparound(self) -> tuple[bool, ...]:
-        """Which joints are continuous (n,)."""
-        return tuple(self.bodies[index].joint.type == 'continuous' for index in self._link_rows)
 
     def set_state(self, position: Sequence[float], velocity: Sequence[float]) -> None:
         """Put the links somewhere, with a velocity (n,), and motors where springs carry them."""
@@ -170,8 +178,7 @@ class Physics:
         What is returned lets the robot pick it up, between two periods.
         """
         payload = dataclasses.replace(self._settings.payload, mass=mass)
-        urdf, _, bodies = self._true_bodies(dataclasses.replace(self._settings, payload=payload))
-        model = self._compile(bodies)
+        urdf, _, bodies, _, model = self._true_robot(payload)
 
         def pick_up() -> None:
             data = mujoco.MjData(model)
@@ -223,63 +230,28 @@ class Physics:
         """Give the standard parameters of the true robot, joint by joint."""
         return true_parameters(self.bodies, self.drives, self._link_rows.tolist())
 
-    def _true_bodies(
-        self, settings: SimulationSettings
-    ) -> tuple[str, tuple[str, ...], tuple[RigidBody, ...]]:
-        """Return the true URDF, its links that were not consistent, and the moving bodies."""
-        urdf, joints, locked = self._given
-        true, impossible = true_urdf(
-            urdf, error=settings.inertial_error, seed=settings.seed, payload=settings.payload
-        )
-        return true, impossible, moving_bodies(parse_urdf(true), joints, locked)
-
-    def _compile(self, bodies: tuple[RigidBody, ...]) -> mujoco.MjModel:
-        text = write_mjcf(bodies, self.drives, self._settings.gravity or GRAVITY, self.period)
+    def _true_robot(
+        self, payload: PayloadSettings | None = None
+    ) -> tuple[str, tuple[str, ...], tuple[RigidBody, ...], Drives, mujoco.MjModel]:
+        """Return the true URDF, its links that were not consistent, bodies, drives and model."""
+        (urdf, joints, locked), settings = self._given, self._settings
+        error, payload = settings.inertial_error, payload or settings.payload
+        true, impossible = true_urdf(urdf, error=error, seed=settings.seed, payload=payload)
+        bodies = moving_bodies(parse_urdf(true), joints, locked)
+        driven = tuple(body.joint.name for body in bodies if body.joint.mimic is None)
+        self.joints = joints or driven
+        drives = build_drives(settings, bodies, self.joints)
+        text = write_mjcf(bodies, drives, settings.gravity or GRAVITY, self.period)
         try:
-            return mujoco.MjModel.from_xml_string(text)
-        except ValueError as error:
+            return true, impossible, bodies, drives, mujoco.MjModel.from_xml_string(text)
+        except ValueError as failure:
             raise ModelError(
-                f'MuJoCo cannot simulate the robot description: {reason_of(error)}'
-            ) from error
-
-    def _find_rows(self, feedback: str, motors: dict[str, str]) -> None:
-        """Find the rows of MuJoCo's arrays: links, what drives turn, and what is measured."""
-        rows = {self.model.joint(row).name: row for row in range(self.model.nv)}
-        link = np.array([rows[name] for name in self.joints])
-        drive = np.array([rows.get(rotor_name(name), rows[name]) for name in self.joints])
-        self._link_rows, self._drive_rows = link, drive
-        self._elastic_joints = np.flatnonzero(drive != link).tolist()
-        names = [self.joints[j] for j in self._elastic_joints]
-        # Names in the joint states: the joints, then the motors of elastic ones.
-        self.joint_state_names = (
-            *self.joints, *(motors.get(name, f'{name}_motor') for name in names),
-        )  # fmt: skip
-        self._joint_state_rows = np.concatenate([link, drive[self._elastic_joints]])
-        self._feedback_rows = drive if feedback == 'motor' else link
-        shown = self._joint_state_rows.tolist()
-        self._feedback_indices = [shown.index(row) for row in self._feedback_rows]
-
-    def _set_up_drives(self, settings: SimulationSettings) -> None:
-        count, drives = len(self.joints), self.drives
-        limits = [self.bodies[index].joint.effort for index in self._link_rows]
-        self._limit = limits if settings.limit_effort else [math.inf] * count
-        self._offset = -self._on_drives(drives.offset)
-        self._coulomb = self._on_drives(drives.coulomb)
-        self._static = self._on_drives(drives.static)
-        self._stribeck = self._on_drives(drives.stribeck_velocity, 1.0)
-        self._static_any = bool(self._static.any())
-        self._viscous = self.model.dof_damping.copy()
-        self._friction_factor = np.ones(self.model.nv)
-        self.scale_friction(settings.friction_factor)
-        self._ripple = np.zeros(self.model.nv)
-        self._ripple[self._drive_rows] = per_joint(settings.noise.ripple, count, 'noise.ripple')
-        self._ripple_any = bool(self._ripple.any())
-        self._ripple_order = settings.noise.ripple_order
+                f'MuJoCo cannot simulate the robot description: {reason_of(failure)}'
+            ) from failure
 
     def _on_drives(self, values: Sequence[float], default: float = 0.0) -> Array:
         """Assign values per body to the rows that their drives turn."""
-        result = np.full(self.model.nv, default)
-        rows = np.arange(len(self.bodies))
+        result, rows = np.full(self.model.nv, default), np.arange(len(self.bodies))
         rows[self._link_rows] = self._drive_rows
         result[rows] = values
         return result

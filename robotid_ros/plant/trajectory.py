@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from enum import Enum
 import math
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
 
 from ..simulation_settings import ConstraintSettings, GainSettings, JointConstraintSettings
+from .urdf_reading import Array
 
 Values: TypeAlias = list[float]
-# Per joint: (c0, c1, c2, c3, c4, c5) of the position, and (e0, e1) of the effort.
-Polynomials: TypeAlias = list[tuple[float, float, float, float, float, float, float, float]]
 
 
 @dataclass
@@ -57,7 +58,7 @@ class RunningTrajectory:
         self._times = [point.time for point in goal.points]
         self._before: Point | None = None
         self._segment, self._begin = -1, 0
-        self._polynomials: Polynomials = []
+        self._spline = self._effort = np.empty((0, 0))
 
     def set_point_before_trajectory(
         self, now: int, state: Point, wraparound: tuple[bool, ...]
@@ -101,8 +102,18 @@ class RunningTrajectory:
             assert first is not None
             self._begin = first.time - (0 if index else self.start)
             duration = (points[index].time - self._begin) * 1e-9
-            self._segment, self._polynomials = index, _polynomials(first, points[index], duration)
-        return _evaluate(self._polynomials, (elapsed - self._begin) * 1e-9, elapsed), index
+            self._segment, self._spline = index, _spline(first, points[index], duration)
+            # An effort array of the wrong length is left as it is.
+            zeros = [0.0] * len(first.positions)
+            e0, e1 = (np.array((p.effort + zeros)[: len(zeros)]) for p in (first, points[index]))
+            self._effort = np.array([e0, (e1 - e0) / duration if duration else 0.0 * e0])
+        t = (elapsed - self._begin) * 1e-9
+        c0, c1, c2, c3, c4, c5, e0, e1 = *self._spline, *self._effort
+        with np.errstate(invalid='ignore'):  # values are not checked, NaN ones too
+            q = c0 + t * (c1 + t * (c2 + t * (c3 + t * (c4 + t * c5))))
+            dq = c1 + t * (2 * c2 + t * (3 * c3 + t * (4 * c4 + t * 5 * c5)))
+            ddq = 2 * c2 + t * (6 * c3 + t * (12 * c4 + t * 20 * c5))
+            return Point(elapsed, *(x.tolist() for x in (q, dq, ddq, e0 + t * e1))), index
 
 
 def shortest_angular_distance(start: float, end: float) -> float:
@@ -123,69 +134,35 @@ def state_errors(
     return error, [r - v for v, r in zip(current.velocities, desired.velocities, strict=True)]
 
 
-def _polynomials(a: Point, b: Point, T: float) -> Polynomials:
+def _spline(a: Point, b: Point, T: float) -> Array:
     """
-    Coefficients per joint: linear, cubic or quintic by what both ends give.
+    Coefficients (6, n) from the constant one up: linear, cubic or quintic by what both ends give.
 
     Accelerations without velocities match no case of the original: the reference is zero.
     """
-    count = len(a.positions)
+    c = np.zeros((6, len(a.positions)))
     with_velocity = bool(a.velocities and b.velocities)
     with_acceleration = bool(a.accelerations and b.accelerations)
-    result: Polynomials = []
-    for j in range(count):
-        ends = (a.positions[j], b.positions[j])
-        if with_velocity and with_acceleration:
-            c = quintic(
-                *ends, a.velocities[j], b.velocities[j], a.accelerations[j], b.accelerations[j], T
-            )
-        elif with_velocity:
-            c = cubic(*ends, a.velocities[j], b.velocities[j], T)
-        elif with_acceleration:
-            c = (0.0,) * 6
-        else:
-            c = (ends[0], (ends[1] - ends[0]) / T if T else 0.0, 0.0, 0.0, 0.0, 0.0)
-        e0 = a.effort[j] if j < len(a.effort) else 0.0
-        e1 = b.effort[j] if j < len(b.effort) else 0.0
-        result.append((*c, e0, (e1 - e0) / T if T else 0.0))
-    return result
-
-
-def cubic(
-    p0: float, p1: float, v0: float, v1: float, T: float
-) -> tuple[float, float, float, float, float, float]:
-    """Coefficients of the cubic with these ends over the duration T [s]."""
-    if T == 0.0:
-        return p0, v0, 0.0, 0.0, 0.0, 0.0
-    d = p1 - p0
-    return p0, v0, (3 * d / T - 2 * v0 - v1) / T, (-2 * d / T + v0 + v1) / T**2, 0.0, 0.0
-
-
-def quintic(
-    p0: float, p1: float, v0: float, v1: float, a0: float, a1: float, T: float
-) -> tuple[float, float, float, float, float, float]:
-    """Coefficients of the quintic with these ends over the duration T [s]."""
-    if T == 0.0:
-        return p0, v0, 0.5 * a0, 0.0, 0.0, 0.0
-    d = p1 - p0
-    return (
-        p0,
-        v0,
-        0.5 * a0,
-        (20 * d - (12 * v0 + 8 * v1) * T - (3 * a0 - a1) * T**2) / (2 * T**3),
-        (-30 * d + (16 * v0 + 14 * v1) * T + (3 * a0 - 2 * a1) * T**2) / (2 * T**4),
-        (12 * d - 6 * (v0 + v1) * T - (a0 - a1) * T**2) / (2 * T**5),
-    )
-
-
-def _evaluate(polynomials: Polynomials, t: float, elapsed: int) -> Point:
-    positions, velocities, accelerations, efforts = [], [], [], []
-    for c0, c1, c2, c3, c4, c5, e0, e1 in polynomials:
-        positions.append(c0 + t * (c1 + t * (c2 + t * (c3 + t * (c4 + t * c5)))))
-        velocities.append(c1 + t * (2 * c2 + t * (3 * c3 + t * (4 * c4 + t * 5 * c5))))
-        accelerations.append(2 * c2 + t * (6 * c3 + t * (12 * c4 + t * 20 * c5)))
-        efforts.append(e0 + t * e1)
-    return Point(elapsed, positions, velocities, accelerations, efforts)
+    if with_acceleration and not with_velocity:
+        return c
+    c[0] = a.positions
+    d = np.array(b.positions) - c[0]
+    if not with_velocity:
+        c[1] = d / T if T else 0.0
+        return c
+    c[1] = v0 = np.array(a.velocities)
+    v1 = np.array(b.velocities)
+    if with_acceleration:
+        a0, a1 = np.array([a.accelerations, b.accelerations])
+        c[2] = 0.5 * a0
+        if T:
+            c[3] = (20 * d - (12 * v0 + 8 * v1) * T - (3 * a0 - a1) * T**2) / (2 * T**3)
+            c[4] = (-30 * d + (16 * v0 + 14 * v1) * T + (3 * a0 - 2 * a1) * T**2) / (2 * T**4)
+            c[5] = (12 * d - 6 * (v0 + v1) * T - (a0 - a1) * T**2) / (2 * T**5)
+    elif T:
+        c[2] = (3 * d / T - 2 * v0 - v1) / T
+        c[3] = (-2 * d / T + v0 + v1) / T**2
+    return c
 
 
 def stopping_points(state: Point, decelerations: Sequence[float], period: int) -> list[Point]:
@@ -194,27 +171,22 @@ def stopping_points(state: Point, decelerations: Sequence[float], period: int) -
 
     Each joint has its constant deceleration [rad/s²]; `period` is that of the updates [ns].
     """
-    rows = list(zip(state.positions, state.velocities, decelerations, strict=True))
-    longest = max(abs(v) / a for _, v, a in rows)
-    points = []
-    for index in range(math.ceil(longest / (period * 1e-9)) + 2):
-        point = Point(index * period, [], [], [])
-        for position, velocity, deceleration in rows:
-            end, elapsed = abs(velocity) / deceleration, point.time * 1e-9
-            t, braking = min(elapsed, end), -math.copysign(deceleration, velocity)
-            point.positions.append(position + velocity * t + 0.5 * braking * t * t)
-            point.velocities.append(velocity + braking * t if elapsed < end else 0.0)
-            point.accelerations.append(braking if elapsed < end else 0.0)
-        points.append(point)
-    return points
+    q, v, a = map(np.array, (state.positions, state.velocities, decelerations))
+    end = np.abs(v) / a
+    times = period * np.arange(math.ceil(end.max() / (period * 1e-9)) + 2)
+    elapsed = times[:, None] * 1e-9
+    t, braking, moves = np.minimum(elapsed, end), -np.copysign(a, v), elapsed < end
+    positions = q + v * t + 0.5 * braking * t * t
+    velocities, accelerations = np.where(moves, [v + braking * t, braking + 0.0 * t], 0.0)
+    rows = (x.tolist() for x in (times, positions, velocities, accelerations))
+    return [Point(*row) for row in zip(*rows, strict=True)]
 
 
 # float's epsilon: a lower velocity counts as zero, as in the original.
 EPSILON = 1.1920929e-07
 
 
-@dataclass(frozen=True)
-class Tolerance:
+class Tolerance(NamedTuple):
     """Allowed errors of one joint; 0: not checked."""
 
     position: float = 0.0
@@ -254,24 +226,18 @@ def default_tolerances(settings: ConstraintSettings, joints: Sequence[str]) -> G
 def goal_tolerances(default: GoalTolerances, requested: GoalTolerances) -> GoalTolerances:
     """Merge a goal's tolerances with the defaults."""
 
-    def merged(
-        own: Mapping[str, Tolerance], wanted: Mapping[str, Tolerance]
-    ) -> dict[str, Tolerance]:
+    def resolve(value: float, asked: float) -> float:
+        return max(asked, 0.0) if asked else value
+
+    def merged(own: Mapping[str, Tolerance], wanted: Mapping[str, Tolerance]) -> Any:
         pairs = {joint: (each, wanted.get(joint, Tolerance())) for joint, each in own.items()}
-        return {
-            joint: Tolerance(*map(_resolve, astuple(each), astuple(asked)))
-            for joint, (each, asked) in pairs.items()
-        }
+        return {joint: Tolerance(*map(resolve, *pair)) for joint, pair in pairs.items()}
 
     return GoalTolerances(
         merged(default.path, requested.path),
         merged(default.goal, requested.goal),
-        _resolve(default.goal_time, requested.goal_time),
+        resolve(default.goal_time, requested.goal_time),
     )
-
-
-def _resolve(default: float, requested: float) -> float:
-    return max(requested, 0.0) if requested else default
 
 
 def rejection_reason(goal: Goal, joints: Sequence[str], now: int, *, effort: bool) -> str:
@@ -329,17 +295,13 @@ class ControllerSettings:
 
 @dataclass
 class ControllerState:
-    """
-    Measured and desired state of an update; the content of controller_state.
-
-    `output` is the command, in the unit of the command interface.
-    """
+    """Measured and desired state of an update; the content of controller_state."""
 
     desired: Point
     current: Point
     error: Values
     error_velocity: Values
-    output: Values
+    output: Values  # the command, in the unit of the command interface
     speed_scaling: float = 1.0
 
 

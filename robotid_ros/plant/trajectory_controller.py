@@ -69,33 +69,26 @@ class Pid:
         """
         if not (math.isfinite(error) and math.isfinite(error_dot)):
             return math.nan
-        gains = self.gains
-        legacy = gains.antiwindup_strategy == 'legacy'
-        integrates = abs(error) > gains.error_deadband
+        gains, strategy = self.gains, self.gains.antiwindup_strategy
+        p, i, d = gains.p, gains.i, gains.d
+        integrates, legacy = abs(error) > gains.error_deadband, strategy == 'legacy'
         if legacy and integrates:
-            self.integral = self._bounded(self.integral + gains.i * dt * error)
-        unclamped = gains.p * error + self.integral + gains.d * error_dot
+            self._add(i * dt * error)
+        unclamped = p * error + self.integral + d * error_dot
         command = min(max(unclamped, gains.u_clamp_min), gains.u_clamp_max)
-        if integrates and not legacy:
-            self.integral = self._bounded(
-                self.integral + self._integral_change(error, unclamped, command, dt)
-            )
+        if legacy or not integrates:
+            return command
+        saturated = unclamped != command and error * unclamped > 0.0
+        if strategy == 'back_calculation' and i != 0.0:
+            recommended = math.sqrt(abs(d / i)) if d != 0.0 else abs(p / i) or 1.0
+            constant = gains.tracking_time_constant or recommended
+            self._add(dt * (i * error + (command - unclamped) / constant))
+        elif not (strategy == 'conditional_integration' and saturated):
+            self._add(dt * i * error)
         return command
 
-    def _bounded(self, value: float) -> float:
-        return min(max(value, self._lower), self._upper)
-
-    def _integral_change(self, error: float, unclamped: float, command: float, dt: float) -> float:
-        p, i, d = self.gains.p, self.gains.i, self.gains.d
-        strategy = self.gains.antiwindup_strategy
-        if strategy == 'back_calculation':
-            if i == 0.0:
-                return 0.0
-            recommended = math.sqrt(abs(d / i)) if d != 0.0 else abs(p / i) or 1.0
-            constant = self.gains.tracking_time_constant or recommended
-            return dt * (i * error + (command - unclamped) / constant)
-        saturated = unclamped != command and error * unclamped > 0.0
-        return 0.0 if strategy == 'conditional_integration' and saturated else dt * i * error
+    def _add(self, change: float) -> None:
+        self.integral = min(max(self.integral + change, self._lower), self._upper)
 
 
 class TrajectoryController:

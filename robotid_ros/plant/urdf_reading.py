@@ -25,12 +25,6 @@ def pseudo_inertia(mass: float, com: Array, inertia: Array) -> Array:
     return np.block([[second, mass * com[:, None]], [mass * com[None, :], np.array([[mass]])]])
 
 
-def inertial_at_origin(pseudo: Array) -> tuple[float, Array, Array]:
-    """Mass, first moments (3,) and the inertia (3, 3) at the frame's origin."""
-    second = pseudo[:3, :3]
-    return float(pseudo[3, 3]), pseudo[:3, 3].copy(), np.trace(second) * np.eye(3) - second
-
-
 def inertial_at_com(pseudo: Array) -> tuple[float, Array, Array]:
     """Mass, com (3,) and the inertia (3, 3) at the com; a body without mass has com 0."""
     mass = float(pseudo[3, 3])
@@ -98,13 +92,13 @@ class Joint:
     child: str
     origin: Array
     axis: Array
-    lower: float
-    upper: float
-    velocity: float
-    effort: float
-    damping: float
-    friction: float
-    mimic: tuple[str, float, float] | None
+    lower: float = -np.inf
+    upper: float = np.inf
+    velocity: float = np.inf
+    effort: float = np.inf
+    damping: float = 0.0
+    friction: float = 0.0
+    mimic: tuple[str, float, float] | None = None
 
 
 def parse_urdf(text: str) -> ET.Element:
@@ -140,7 +134,7 @@ def read_inertials(root: ET.Element) -> dict[str, Array]:
     """Pseudo-inertia (4, 4) of every link in its own frame; zero where the URDF says nothing."""
     try:
         return {link.get('name', ''): _inertial(link) for link in root.findall('link')}
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, KeyError) as error:
         raise ModelError(f'an inertial of the robot description is malformed ({error})') from error
 
 
@@ -154,18 +148,24 @@ def true_urdf(
     inertia was not physically consistent; these are corrected.
     """
     root = parse_urdf(text)
-    random = np.random.default_rng([seed, 0x11])
-    impossible = []
-    inertials = read_inertials(root)
+    random, impossible, inertials = np.random.default_rng([seed, 0x11]), [], read_inertials(root)
     for link in root.findall('link'):
-        name = link.get('name', '')
-        true, error_of_link = make_consistent(inertials[name])
+        true, error_of_link = make_consistent(inertials[link.get('name', '')])
         if error_of_link > INERTIA_TOLERANCE:
-            impossible.append(name)
+            impossible.append(link.get('name', ''))
         if link.find('inertial') is not None:
             write_inertial(link, perturb_inertial(true, error, random) if error > 0.0 else true)
     if payload is not None and payload.mass > 0.0:
-        _add_payload(root, payload)
+        links = list(inertials)
+        parents = {joint.parent for joint in read_joints(root)}
+        carrier = payload.link or [name for name in links if name not in parents][-1]
+        if carrier not in links:
+            raise ModelError(f"the payload's link '{carrier}' is not in the robot description")
+        body = pseudo_inertia(payload.mass, np.array(payload.com), _symmetric(payload.inertia))
+        write_inertial(ET.SubElement(root, 'link', name='payload'), body)
+        joint = ET.SubElement(root, 'joint', name='payload_joint', type='fixed')
+        ET.SubElement(joint, 'parent', link=carrier)
+        ET.SubElement(joint, 'child', link='payload')
     return ET.tostring(root, encoding='unicode'), tuple(impossible)
 
 
@@ -236,14 +236,17 @@ def _inertial(link: ET.Element) -> Array:
     element = link.find('inertial')
     if element is None or element.find('mass') is None:
         return np.zeros((4, 4))
-    mass = float(element.find('mass').attrib['value'])  # type: ignore[union-attr]
+    mass = float(_attributes(element, 'mass')['value'])
     if mass < 0.0:
         raise ModelError(f"link '{link.get('name')}' has a negative mass: correct the URDF")
-    values = _attributes(element, 'inertia')
-    xx, xy, xz, yy, yz, zz = (float(values.get(name, '0')) for name in MOMENTS)
-    local = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    place = origin_of(element)
+    values, place = _attributes(element, 'inertia'), origin_of(element)
+    local = _symmetric([float(values.get(name, '0')) for name in MOMENTS])
     return np.asarray(place @ pseudo_inertia(mass, np.zeros(3), local) @ place.T)
+
+
+def _symmetric(moments: Sequence[float]) -> Array:
+    xx, xy, xz, yy, yz, zz = moments
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def write_inertial(link: ET.Element, pseudo: Array) -> None:
@@ -259,42 +262,17 @@ def write_inertial(link: ET.Element, pseudo: Array) -> None:
     ET.SubElement(element, 'inertia', dict(zip(MOMENTS, values, strict=True)))
 
 
-def _add_payload(root: ET.Element, payload: PayloadSettings) -> None:
-    links = [link.get('name', '') for link in root.findall('link')]
-    parents = {joint.parent for joint in read_joints(root)}
-    carrier = payload.link or [name for name in links if name not in parents][-1]
-    if carrier not in links:
-        raise ModelError(f"the payload's link '{carrier}' is not in the robot description")
-    xx, xy, xz, yy, yz, zz = payload.inertia
-    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    link = ET.SubElement(root, 'link', name='payload')
-    write_inertial(link, pseudo_inertia(payload.mass, np.array(payload.com), inertia))
-    joint = ET.SubElement(root, 'joint', name='payload_joint', type='fixed')
-    ET.SubElement(joint, 'parent', link=carrier)
-    ET.SubElement(joint, 'child', link='payload')
-
-
 @dataclass(frozen=True)
 class RigidBody:
-    """
-    A link that a joint carries, with all links that are fixed to it; or the base.
+    """A link that a joint carries, with all links that are fixed to it; or the base."""
 
-    Attributes
-    ----------
-    joint : that carries it; that of the base is fixed to nothing
-    parent : number of the body that carries it, -1 of the base
-    origin, place : H (4, 4), its frame, which is the joint's, in the parent's and the base's
-    inertial : pseudo-inertia (4, 4) of all of its links
-    links : H (4, 4) of each in its frame, by name; the one that is carried is the first
-
-    """
-
-    joint: Joint
-    parent: int
+    joint: Joint  # that carries it; that of the base is fixed to nothing
+    parent: int  # number of the body that carries it, -1 of the base
+    # H (4, 4) of its frame, which is the joint's, in the parent's and in the base's.
     origin: Array
     place: Array
-    inertial: Array
-    links: dict[str, Array]
+    inertial: Array  # pseudo-inertia (4, 4) of all of its links
+    links: dict[str, Array]  # H (4, 4) of each in its frame, by name, the carried one first
 
     @property
     def name(self) -> str:
@@ -337,8 +315,7 @@ def rigid_bodies(
             bodies[index].links[joint.child] = fixed
             attach(joint.child, index, fixed)
 
-    nothing = np.eye(4), np.zeros(3), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, None
-    add(Joint('', 'fixed', '', base, *nothing), -1, np.eye(4))
+    add(Joint('', 'fixed', '', base, np.eye(4), np.zeros(3)), -1, np.eye(4))
     return tuple(bodies)
 
 
@@ -352,10 +329,19 @@ def moving_bodies(
     are positions of further joints, which are fixed; others that do not move are at 0. A joint
     that the URDF does not have is an UnknownNameError, a ModelError where nothing moves.
     """
-    all_joints = read_joints(root)
-    moving = _moving_joints(all_joints, joints, locked or {})
-    positions = _locked_positions(all_joints, moving, locked or {})
-    _, *bodies = rigid_bodies(root, moving, positions)
+    at, all_joints = dict(locked or {}), read_joints(root)
+    movable = {joint.name: joint for joint in all_joints if joint.type in JOINT_TYPES}
+    for name in (*joints, *at):
+        if name not in movable:
+            raise UnknownNameError('joint', name, tuple(movable))
+    driven = joints or [name for name, joint in movable.items() if joint.mimic is None]
+    moving = {name for name in driven if name not in at}
+    followers = {n for n, j in movable.items() if j.mimic is not None and j.mimic[0] in moving}
+    for joint in all_joints:
+        if joint.mimic is not None and joint.name not in moving | followers:
+            leader, multiplier, offset = joint.mimic
+            at[joint.name] = multiplier * (locked or {}).get(leader, 0.0) + offset
+    _, *bodies = rigid_bodies(root, moving | followers, at)
     if not bodies:
         raise ModelError('the robot description has no movable joint: nothing can be simulated')
     return tuple(bodies)
@@ -369,46 +355,20 @@ def initial_positions(
         raise ConfigurationError(
             f"'simulation.initial_positions' has {len(positions)} values: give {len(joints)}"
         )
-    by_name = dict(zip(joints, positions or (0.0,) * len(joints), strict=True))
-    result = []
+    at = dict(zip(joints, positions or (0.0,) * len(joints), strict=True))
     for joint in (body.joint for body in bodies):
         if joint.mimic is not None:
             leader, multiplier, offset = joint.mimic
-            result.append(multiplier * by_name.get(leader, 0.0) + offset)
+            at[joint.name] = multiplier * at.get(leader, 0.0) + offset
             continue
-        start = by_name[joint.name]
-        by_name[joint.name] = min(max(start, joint.lower), joint.upper)
-        if positions and by_name[joint.name] != start:
+        start = at[joint.name]
+        at[joint.name] = min(max(start, joint.lower), joint.upper)
+        if positions and at[joint.name] != start:
             raise ConfigurationError(
                 f"'simulation.initial_positions': {joint.name} at {start} is outside of its "
                 f'limits {joint.lower} to {joint.upper}'
             )
-        result.append(by_name[joint.name])
-    return result
-
-
-def _moving_joints(
-    all_joints: tuple[Joint, ...], joints: tuple[str, ...], locked: dict[str, float]
-) -> set[str]:
-    movable = {j.name: j for j in all_joints if j.type in JOINT_TYPES}
-    for name in (*joints, *locked):
-        if name not in movable:
-            raise UnknownNameError('joint', name, tuple(movable))
-    driven = [name for name, joint in movable.items() if joint.mimic is None]
-    moving = {name for name in (joints or driven) if name not in locked}
-    follow = {n for n, j in movable.items() if j.mimic is not None and j.mimic[0] in moving}
-    return moving | follow
-
-
-def _locked_positions(
-    all_joints: tuple[Joint, ...], moving: set[str], locked: dict[str, float]
-) -> dict[str, float]:
-    positions = dict(locked)
-    for joint in all_joints:
-        if joint.mimic is not None and joint.name not in moving:
-            leader, multiplier, offset = joint.mimic
-            positions[joint.name] = multiplier * locked.get(leader, 0.0) + offset
-    return positions
+    return [at[body.joint.name] for body in bodies]
 
 
 def _joint_transform(joint: Joint, position: float) -> Array:

@@ -23,13 +23,7 @@ from ..findings import Finding, in_order
 from ..model.friction import UNKNOWN
 from ..model.robot import ElasticRobot, Robot
 from ..signals.recording import Recording
-from .commanded_logs import (
-    commanded_log,
-    first_parameters,
-    gap_findings,
-    make_windows,
-    rate_findings,
-)
+from .commanded_logs import commanded_log, first_parameters, log_findings, make_windows
 from .servo_fit import Fit, fit_servos, ratio_basis, RATIOS, ServoProblem
 from .servo_simulation import BODIES, DELAY, ServoArm, UNITS
 
@@ -57,51 +51,29 @@ class KnownMass(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class ServoParameter:
-    """
-    A parameter of a servo, joint or body.
+    """A parameter of a servo, joint or body."""
 
-    Attributes
-    ----------
-    symbol, joint : key of `UNITS`; '' of all joints
-    value, sigma : [unit]; None where the log does not determine it
-    unit : SI
-    ratio, ratio_sigma : value over the stiffness of the joint; None where that is not determined
-
-    """
-
-    symbol: str
-    joint: str
-    value: float | None
+    symbol: str  # key of `UNITS`
+    joint: str  # '' of all joints
+    value: float | None  # [unit]; None where the log does not determine it
     sigma: float | None
-    unit: str
-    ratio: float | None = None
+    unit: str  # SI
+    ratio: float | None = None  # value over the stiffness of the joint, or None
     ratio_sigma: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Commanded:
-    """
-    What commands and positions tell of a robot.
+    """What commands and positions tell of a robot."""
 
-    Attributes
-    ----------
-    robot : with the bodies that count
-    parameters : in the order of the robot's joints
-    residual, tracking : (n,) root mean square of what is left of positions, and of commands less
-        positions [rad or m]
-    windows, simulations : number of stretches, and how often all of them were simulated
-    findings : what was observed
-    estimate, covariance : (m,), (m, m) of all that was free, determined or not, by `names`
-
-    """
-
-    robot: Robot
-    parameters: tuple[ServoParameter, ...]
-    residual: Array
-    tracking: Array
-    windows: int
-    simulations: int
+    robot: Robot  # with the bodies that count
+    parameters: tuple[ServoParameter, ...]  # in the order of the robot's joints
+    residual: Array  # (n,) root mean square of what is left of positions [rad or m]
+    tracking: Array  # (n,) that of commands less positions [rad or m]
+    windows: int  # number of stretches
+    simulations: int  # how often all of them were simulated
     findings: tuple[Finding, ...]
+    # Of all that was free, determined or not, (m,), (m, m).
     names: tuple[str, ...]
     estimate: Array
     covariance: Array
@@ -158,7 +130,7 @@ def identify_commanded(
     problem = ServoProblem(arm, windows, scales, prior_spread, 1.0 / scales[0])
     problem, fit, covariance = fit_servos(problem, first_parameters(arm, logs))
     q = np.vstack([log.q for log in logs])[:, np.argsort(robot.order)]
-    findings = gap_findings(logs) + rate_findings(logs) + limit_warnings(robot, q, LIMIT_MARGIN)
+    findings = log_findings(logs) + limit_warnings(robot, q, LIMIT_MARGIN)
     findings += [] if known_mass else [finding('servo_scale')]
     return _result(robot, problem, fit, covariance, findings)
 
@@ -187,12 +159,12 @@ def _servo_arm(
     robot: Robot, logs: int, free_bodies: bool, known_mass: KnownMass | None
 ) -> ServoArm:
     names, speeds = list[tuple[str, int]](), np.ones(robot.n)
+    of_drive = ('stiffness', 'damping', *(('armature',) if robot.rotor_inertia else ()))
     for k, j in enumerate(robot.order):
-        chosen = ['stiffness', 'damping', *(['armature'] if robot.rotor_inertia else [])]
         for term in robot.friction[j]:
-            chosen += [TERMS[term.name]] if TERMS[term.name] else []
             speeds[k] = term.constants.get('stribeck_velocity', UNKNOWN) or speeds[k]
-        names += [(symbol, k) for symbol in (*chosen, 'bias')]
+        of_friction = filter(None, (TERMS[term.name] for term in robot.friction[j]))
+        names += [(symbol, k) for symbol in (*of_drive, *of_friction, 'bias')]
     names.append((DELAY, -1))
     added: list[tuple[int, pinocchio.Inertia] | None] = [None] * logs
     if free_bodies:
@@ -243,21 +215,21 @@ def _result(
         findings.append(finding('servo_ratios', parameters=ratios))
     if undetermined:
         findings.append(finding('servo_undetermined', parameters=undetermined))
-    if free := [k for k in range(robot.n) if ('limit', k) not in arm.names]:
-        asked, names = tuple(fit.asked[free].tolist()), [joints[k] for k in free]
-        findings.append(finding('servo_not_saturated', names, torques=asked))
-    if limited := [k for k in range(robot.n) if ('limit', k) in arm.names]:
-        values = arm.values(theta)['limit'][0, limited]
-        names = [joints[k] for k in limited]
-        findings.append(finding('servo_saturated', names, limits=tuple(values.tolist())))
-    share = noise / tracking
+    share, limits = noise / tracking, arm.values(theta)['limit'][0]
     # Of neighbouring residuals.
     valid, left_over = problem.windows.valid, fit.residual
     products = left_over[:, 1:] * left_over[:, :-1] * (valid[:, 1:] & valid[:, :-1])[:, :, None]
     correlation = products.sum(axis=(0, 1)) / np.maximum(fit.joint_costs, 1e-300)
-    if bad := np.flatnonzero((share > UNEXPLAINED) & (correlation > CORRELATED)).tolist():
-        left, names = tuple(share[bad].tolist()), [joints[k] for k in bad]
-        findings.append(finding('servo_misfit', names, shares=left))
+    limited = np.array([('limit', k) in arm.names for k in range(robot.n)])
+    misfit = (share > UNEXPLAINED) & (correlation > CORRELATED)
+    for code, where, key, values in (
+        ('servo_not_saturated', ~limited, 'torques', fit.asked),
+        ('servo_saturated', limited, 'limits', limits),
+        ('servo_misfit', misfit, 'shares', share),
+    ):
+        if where.any():
+            names = [joint for joint, said in zip(joints, where, strict=True) if said]
+            findings.append(finding(code, names, **{key: tuple(values[where].tolist())}))
     back = np.argsort(robot.order)
     return Commanded(
         robot,

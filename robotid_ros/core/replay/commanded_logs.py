@@ -51,23 +51,13 @@ class Smoothed(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class CommandedLog:
-    """
-    What was commanded and measured, joints in the model's order, without gaps inside a run.
+    """What was commanded and measured; joints are in the model's order."""
 
-    Attributes
-    ----------
-    source : of messages
-    time : (N,) [s], growing
-    q : (N, n) measured positions
-    command_time, command : (K,) [s], (K, n) commanded positions, held until the next
-
-    """
-
-    source: str
-    time: Array
-    q: Array
-    command_time: Array
-    command: Array
+    source: str  # of messages
+    time: Array  # (N,) [s], growing
+    q: Array  # (N, n) measured positions
+    command_time: Array  # (K,) [s]
+    command: Array  # (K, n) positions, held until the next
 
     @property
     def period(self) -> float:
@@ -105,14 +95,7 @@ class CommandedLog:
 
 
 def commanded_log(recording: Recording, robot: Robot) -> CommandedLog:
-    """
-    Check a recording of commanded positions.
-
-    Raises
-    ------
-    RecordingError : there are no commands; they are the measured positions, or in other units
-
-    """
+    """Check a recording; a RecordingError where no commands that servos follow are in it."""
     joints = tuple(robot.joints[j] for j in robot.order)
     chosen, source = recording.select(joints), recording.source or 'the recording'
     reference = chosen.reference
@@ -169,10 +152,7 @@ def make_windows(logs: Sequence[CommandedLog]) -> Windows:
     """
     Cut logs into windows; of more than `MOST_WINDOWS` those in which most is commanded.
 
-    Raises
-    ------
-    RecordingError : the logs are too short
-
+    A RecordingError where the logs are too short.
     """
     pieces: list[tuple[int, npt.NDArray[np.intp]]] = []
     for number, log in enumerate(logs):
@@ -193,13 +173,13 @@ def make_windows(logs: Sequence[CommandedLog]) -> Windows:
     activity = (travel / np.maximum(travel.max(axis=0), 1e-12)).sum(axis=1)
     chosen = np.sort(np.argsort(-activity, kind='stable')[:MOST_WINDOWS])
     pieces = [pieces[k] for k in chosen]
-    longest, n = max(len(rows) for _, rows in pieces), logs[0].q.shape[1]
-    time, valid = np.zeros((len(pieces), longest)), np.zeros((len(pieces), longest), dtype=bool)
-    q, state = np.zeros((len(pieces), longest, n)), np.zeros((len(pieces), 2, n))
+    longest, n, count = max(len(rows) for _, rows in pieces), logs[0].q.shape[1], len(pieces)
+    time, valid = np.zeros((count, longest)), np.zeros((count, longest), dtype=bool)
+    q, state = np.zeros((count, longest, n)), np.zeros((count, 2, n))
     for w, (number, rows) in enumerate(pieces):
-        log, count = logs[number], len(rows)
-        time[w, :count], valid[w, :count] = log.time[rows] - log.time[rows[0]], True
-        q[w, :count] = log.q[rows]
+        log, own = logs[number], slice(len(rows))
+        time[w, own], valid[w, own] = log.time[rows] - log.time[rows[0]], True
+        q[w, own] = log.q[rows]
         state[w] = log.smoothed.q[rows[0]], log.smoothed.dq[rows[0]]
     start = np.array([logs[k].time[rows[0]] for k, rows in pieces])
     of_log = np.array([k for k, _ in pieces])
@@ -207,22 +187,20 @@ def make_windows(logs: Sequence[CommandedLog]) -> Windows:
     return Windows(start, of_log, time, valid, q, state, commands)
 
 
-def rate_findings(logs: Sequence[CommandedLog]) -> list[Finding]:
-    """Tell of commands that come far more often than positions."""
-    rates = [(1.0 / float(np.median(np.diff(log.command_time))), 1.0 / log.period)
-             for log in logs if len(log.command_time) > 1]  # fmt: skip
-    fast = [each for each in rates if each[0] > FASTER * each[1]]
-    return [finding('commands_faster', commands=fast[0][0], positions=fast[0][1])] if fast else []
-
-
-def gap_findings(logs: Sequence[CommandedLog]) -> list[Finding]:
-    """Tell of gaps, and of how much of the logs is lost by them."""
+def log_findings(logs: Sequence[CommandedLog]) -> list[Finding]:
+    """Tell of gaps, with what is lost by them, and of commands more frequent than positions."""
+    found = list[Finding]()
     runs = [(len(rows) * log.period, len(rows)) for log in logs for rows in log.runs()]
-    if len(runs) == len(logs):
-        return []
-    lost = sum(count for seconds, count in runs if seconds < WINDOW)
-    share = lost / sum(count for _, count in runs)
-    return [finding('servo_gaps', count=len(runs) - len(logs), share=share)]
+    if len(runs) > len(logs):
+        lost = sum(count for seconds, count in runs if seconds < WINDOW)
+        share = lost / sum(count for _, count in runs)
+        found.append(finding('servo_gaps', count=len(runs) - len(logs), share=share))
+    for log in logs:
+        step = float(np.median(np.diff(log.command_time))) if len(log.command_time) > 1 else np.inf
+        if 1.0 / step > FASTER / log.period:
+            rates = {'commands': 1.0 / step, 'positions': 1.0 / log.period}
+            return [*found, finding('commands_faster', **rates)]
+    return found
 
 
 def first_parameters(arm: ServoArm, logs: Sequence[CommandedLog]) -> list[Array]:
@@ -242,6 +220,7 @@ def first_parameters(arm: ServoArm, logs: Sequence[CommandedLog]) -> list[Array]
     columns = np.concatenate(parts, axis=1)
     sizes = np.maximum(np.sqrt((columns**2).mean(axis=1)), 1e-12)
     found, costs = list[dict[tuple[str, int], float]](), list[float]()
+    symbols = ('stiffness', 'armature', 'damping', 'Fc', 'bias')
     for delay in DELAYS:
         values, cost = {(DELAY, -1): float(delay)}, 0.0
         left = [(log.commanded(log.time - delay) - log.smoothed.q)[log.smoothed.valid]
@@ -253,14 +232,13 @@ def first_parameters(arm: ServoArm, logs: Sequence[CommandedLog]) -> list[Array]
             coefficients = lsq_linear(A / size, y, (least, np.full(5, np.inf))).x / size
             cost += float(np.mean((A @ coefficients - y) ** 2)) / max(float(np.var(y)), 1e-18)
             stiffness = 1.0 / float(coefficients[0])
-            symbols = ('armature', 'damping', 'Fc', 'bias', 'stiffness')
-            terms = (*(coefficients[1:4] * stiffness), -coefficients[4], stiffness)
+            terms = [stiffness, *(coefficients[1:4] * stiffness).tolist(), -coefficients[4]]
             values |= {(s, j): float(term) for s, term in zip(symbols, terms, strict=True)}
         found.append(values)
         costs.append(cost)
-    best = int(np.argmin(costs))
-    others = [best + k for k in AROUND if 0 <= best + k < len(DELAYS)]
+    near = [int(np.argmin(costs)) + k for k in AROUND]
     return [
         np.array([found[k].get(name, float(name[0] == BODIES)) for name in arm.names])
-        for k in others
+        for k in near
+        if 0 <= k < len(DELAYS)
     ]

@@ -31,32 +31,20 @@ ANTIWINDUP = 'antiwindup_'
 
 
 class Loop(NamedTuple):
-    """
-    Torque per position error and per velocity, (n,) [N·m/rad, N·m·s/rad or N/m, N·s/m].
+    """Torque per position error and velocity; time with which an integral's start decays, (n,)."""
 
-    The integral time (n,) [s] is that with which its initial value decays, 0 without integral.
-    """
-
-    stiffness: Array
-    damping: Array
-    integral_time: Array
+    stiffness: Array  # [N·m/rad or N/m]
+    damping: Array  # [N·m·s/rad or N·s/m]
+    integral_time: Array  # 0 without integral [s]
 
 
 @dataclasses.dataclass(frozen=True)
 class ControlLaw(ABC):
-    """
-    Control loop of every joint, whatever its output v_τ: `τ = g_τ sat(v_τ)` (DIDIM eq. 54).
+    """Control loop of every joint, whatever its output v_τ: `τ = g_τ sat(v_τ)` (DIDIM eq. 54)."""
 
-    Attributes
-    ----------
-    rate : update rate [Hz]
-    gain : (n,) drive gain g_τ, torque per unit of the controller's output
-    limit : the output saturates at plus and minus this, in its own unit
-    resolution : (n,) or scalar, one count of the position sensor; 0: none [rad or m]
-
-    """
-
-    rate: float
+    rate: float  # of updates [Hz]
+    # (n,) drive gain g_τ, torque per unit of the output; the output saturates at plus and minus
+    # `limit`, in its own unit; one count of the position sensor, 0: none [rad or m].
     gain: Array = dataclasses.field(default_factory=lambda: np.ones(1), kw_only=True)
     limit: Array | float = dataclasses.field(default=np.inf, kw_only=True)
     resolution: Array | float = dataclasses.field(default=0.0, kw_only=True)
@@ -106,20 +94,6 @@ class ControlLaw(ABC):
         """Start the bare law, whose output has neither limits nor a unit of torque."""
 
 
-def with_differenced_velocity(step: Step, rate: float) -> Step:
-    """Put `v = (q[k] − q[k−2])/(2 Ts)` in place of the measured velocity."""
-    past: deque[Array] = deque(maxlen=3)
-    half = 0.5 * rate
-
-    def measuring(k: int, q: Array, dq: Array) -> Array:
-        if not past:
-            past.extend((q - 2.0 * dq / rate, q - dq / rate))
-        past.append(q.copy())
-        return step(k, q, (past[2] - past[0]) * half)
-
-    return measuring
-
-
 def initial_integral(
     initial_effort: Array | None, without: Array, gain: Array, low: Array, high: Array
 ) -> Array:
@@ -138,30 +112,19 @@ def _ratio(gain: Array, integral: Array | float) -> Array:
 @dataclasses.dataclass(frozen=True)
 class CascadeControl(ControlLaw):
     """
-    Velocity loop inside a position loop, as drives have it.
+    Velocity loop inside a position loop, as drives have it; gains are (n,).
 
     `e_v = k_p (q_r − q) + k_ff q̇_r − v` and `v_τ = k_v e_v + k_i ∫e_v + k_a q̈_r`. With k_v and k_p
     alone it is the law of DIDIM eq. 53; with differences of positions, that of EMPS.
-
-    Attributes
-    ----------
-    kp : (n,) position gain [1/s]
-    kv : (n,) velocity gain, output per velocity
-    ki : (n,) integral gain of the velocity loop, output per position
-    velocity_feedforward : (n,) share k_ff of the reference's velocity
-    acceleration_feedforward : (n,) output per acceleration k_a
-    differences : take `v = (q[k] − q[k−2])/(2 Ts)` instead of the measured velocity
-    integral_limit : (n,) bound of the integral's output
-
     """
 
-    kp: Array
-    kv: Array
-    ki: Array | float = 0.0
-    velocity_feedforward: Array | float = 0.0
-    acceleration_feedforward: Array | float = 0.0
-    differences: bool = False
-    integral_limit: Array | float = np.inf
+    kp: Array  # [1/s]
+    kv: Array  # output per velocity
+    ki: Array | float = 0.0  # of the velocity loop, output per position
+    velocity_feedforward: Array | float = 0.0  # share k_ff of the reference's velocity
+    acceleration_feedforward: Array | float = 0.0  # output per acceleration k_a
+    differences: bool = False  # v = (q[k] − q[k−2])/(2 Ts) in place of the measured velocity
+    integral_limit: Array | float = np.inf  # bound of the integral's output
 
     @property
     def loop(self) -> Loop:
@@ -177,14 +140,20 @@ class CascadeControl(ControlLaw):
         low, high = -np.asarray(self.integral_limit), np.asarray(self.integral_limit)
         start = kv * (wanted[0] - kp * desired.q[0] - desired.dq[0]) + forward[0]
         integral = initial_integral(initial_effort, start, ki, low, high)
+        past: deque[Array] = deque(maxlen=3)
 
         def step(k: int, q: Array, dq: Array) -> Array:
             nonlocal integral
+            if self.differences:
+                if not past:
+                    past.extend((q - 2.0 * dq / self.rate, q - dq / self.rate))
+                past.append(q.copy())
+                dq = (past[2] - past[0]) * (0.5 * self.rate)
             error = wanted[k] - kp * q - dq
             integral = np.minimum(np.maximum(integral + ki * error, low), high)
             return kv * error + integral + forward[k]
 
-        return with_differenced_velocity(step, self.rate) if self.differences else step
+        return step
 
 
 @dataclasses.dataclass(frozen=True)
@@ -196,31 +165,21 @@ class JointTrajectoryEffort(ControlLaw):
     that of the next update, and `u_clamp` bounds the PID alone. `I += i Ts e`
     within `i_clamp`, before the output with the strategy 'legacy' of control_toolbox, after it
     with the others (`integrates_after`), which differ in what they add where the PID is clamped.
-
-    Attributes
-    ----------
-    p, i, d, ff_velocity_scale : (n,) gains, in effort
-    i_clamp_min, i_clamp_max : (n,) bounds of the integral's effort, kept while it is summed
-    u_clamp_min, u_clamp_max : (n,) bounds of the PID's effort
-    error_deadband : (n,) position error that is not integrated
-    integrates_after : (n,) 1 where an error is integrated after the output it belongs to
-    tracking_rate : (n,) rate of back calculation from the clamped output; 0: none [1/s]
-    conditional : (n,) 1 where an error that drives a clamped PID further is not integrated
-
+    All are (n,) or one for all joints, in effort.
     """
 
     p: Array
     i: Array | float = 0.0
     d: Array | float = 0.0
     ff_velocity_scale: Array | float = 0.0
-    i_clamp_min: Array | float = -np.inf
+    i_clamp_min: Array | float = -np.inf  # of the integral, kept while it is summed
     i_clamp_max: Array | float = np.inf
     u_clamp_min: Array | float = -np.inf
     u_clamp_max: Array | float = np.inf
-    error_deadband: Array | float = 0.0
-    integrates_after: Array | float = 0.0
-    tracking_rate: Array | float = 0.0
-    conditional: Array | float = 0.0
+    error_deadband: Array | float = 0.0  # position error that is not integrated
+    integrates_after: Array | float = 0.0  # 1: an error is integrated after its own output
+    tracking_rate: Array | float = 0.0  # of back calculation from the clamped output [1/s]
+    conditional: Array | float = 0.0  # 1: an error that drives a clamped PID further is left out
 
     @property
     def loop(self) -> Loop:
@@ -239,9 +198,11 @@ class JointTrajectoryEffort(ControlLaw):
             known = wanted + forward
             return lambda k, q, dq: known[k] - p * q - d * dq
         integral = initial_integral(initial_effort, forward[0] + 0.0 * q_r[0], i, low, high)
-        deadband, integrates_after = map(np.asarray, (self.error_deadband, self.integrates_after))
-        simple = not np.any(deadband) and not np.any(integrates_after)
-        early = i * (1.0 - integrates_after)
+        deadband, after, tracking = map(
+            np.asarray, (self.error_deadband, self.integrates_after, self.tracking_rate)
+        )
+        simple, early = not (np.any(deadband) or np.any(after)), i * (1.0 - after)
+        conditional = np.asarray(self.conditional) != 0.0
 
         def step(k: int, q: Array, dq: Array) -> Array:
             nonlocal integral
@@ -252,29 +213,18 @@ class JointTrajectoryEffort(ControlLaw):
             pid = wanted[k] - p * q - d * dq + integral
             output = np.minimum(np.maximum(pid, u_low), u_high)
             if not simple:
-                change = self._integral_change(error, pid, output)
+                rests = conditional & (output != pid) & (error * pid > 0.0)
+                added = np.where(rests, 0.0, self.i * error) + tracking * (output - pid)
+                change = np.where(error != 0.0, after * added / self.rate, 0.0)
                 integral = np.minimum(np.maximum(integral + change, low), high)
             return output + forward[k]
 
         return step
 
-    def _integral_change(self, error: Array, pid: Array, output: Array) -> Array:
-        """Return what `integrates_after` adds to the integral, (n,); nothing at an error of 0."""
-        rests = (np.asarray(self.conditional) != 0.0) & (output != pid) & (error * pid > 0.0)
-        added = np.where(rests, 0.0, self.i * error) + self.tracking_rate * (output - pid)
-        return np.asarray(np.where(error != 0.0, self.integrates_after * added / self.rate, 0.0))
-
 
 @dataclasses.dataclass(frozen=True)
 class RecordedTorque(ControlLaw):
-    """
-    The torque that was measured, whatever the robot does.
-
-    Attributes
-    ----------
-    torque : (K, n) at each update, held until the next [N·m or N]
-
-    """
+    """The torque (K, n) that was measured, held to the next update, whatever the robot does."""
 
     torque: Array
 
@@ -296,11 +246,7 @@ def make_control_law(
     controller: Controller, joints: tuple[str, ...], drive_gain: Array
 ) -> ControlLaw:
     """
-    Return the control law that a recorded controller followed.
-
-    Parameters
-    ----------
-    drive_gain : (n,) torque per unit of effort, g_τ
+    Return the control law that a recorded controller followed, with drive gains g_τ (n,).
 
     Raises
     ------
@@ -335,30 +281,23 @@ def _gain(rows: Rows, name: str, default: float = 0.0) -> Array:
     return np.where(np.isnan(values), default, values)
 
 
+def _law(cls: type[ControlLaw], rate: float, rows: Rows, **known: Any) -> ControlLaw:
+    """Make a law of what is known and, by the names of its other fields, of recorded gains."""
+    defaults = {f.name: f.default for f in dataclasses.fields(cls) if f.name not in known}
+    del defaults['rate']
+    gains = {
+        name: _gain(rows, name, default if isinstance(default, float) else 0.0)
+        for name, default in defaults.items()
+    }
+    return cls(rate, **gains, **known)
+
+
 def _trajectory_controller(rate: float, rows: Rows, drive_gain: Array) -> ControlLaw:
     gain = partial(_gain, rows)
     # A bound that is not given is that of the deprecated i_clamp.
     clamp = gain('i_clamp', np.inf)
     low, high = gain('i_clamp_min', -np.inf), gain('i_clamp_max', np.inf)
-    return JointTrajectoryEffort(
-        rate,
-        **{name: gain(name) for name in ('p', 'i', 'd', 'ff_velocity_scale', 'error_deadband')},
-        i_clamp_min=np.where(np.isfinite(low), low, -clamp),
-        i_clamp_max=np.where(np.isfinite(high), high, clamp),
-        u_clamp_min=gain('u_clamp_min', -np.inf),
-        u_clamp_max=gain('u_clamp_max', np.inf),
-        **_antiwindup(rows),
-        gain=drive_gain,
-    )
-
-
-def _antiwindup(rows: Rows) -> dict[str, Array]:
-    """
-    Return `integrates_after`, `tracking_rate`, `conditional` of `JointTrajectoryEffort`, (n,).
-
-    A strategy is a gain of 1 by the name 'antiwindup_' and its own; without one it is 'legacy'.
-    """
-    gain = partial(_gain, rows)
+    # A strategy of anti-windup is a gain of 1 by its prefix and name; without one it is 'legacy'.
     for name in {name for row in rows for name in row if name.startswith(ANTIWINDUP)}:
         if (strategy := name.removeprefix(ANTIWINDUP)) not in STRATEGIES:
             raise UnknownNameError('anti-windup strategy', strategy, STRATEGIES)
@@ -369,24 +308,24 @@ def _antiwindup(rows: Rows) -> dict[str, Array]:
     usual = np.where(d != 0.0, np.sqrt(np.abs(d / divisor)), np.abs(p / divisor))
     usual = np.where(usual > 0.0, usual, 1.0)
     active = (back != 0.0) & (i != 0.0)
-    return {
-        'integrates_after': np.maximum(np.maximum(none, back), conditional),
-        'tracking_rate': np.where(active, 1.0 / np.where(given > 0.0, given, usual), 0.0),
-        'conditional': conditional,
-    }
+    return _law(
+        JointTrajectoryEffort,
+        rate,
+        rows,
+        i_clamp_min=np.where(np.isfinite(low), low, -clamp),
+        i_clamp_max=np.where(np.isfinite(high), high, clamp),
+        integrates_after=np.maximum(np.maximum(none, back), conditional),
+        tracking_rate=np.where(active, 1.0 / np.where(given > 0.0, given, usual), 0.0),
+        conditional=conditional,
+        gain=drive_gain,
+        limit=np.inf,
+        resolution=0.0,
+    )
 
 
 def _cascade(rate: float, rows: Rows, drive_gain: Array) -> ControlLaw:
-    gain = partial(_gain, rows)
-    names = ('kp', 'kv', 'ki', 'velocity_feedforward', 'acceleration_feedforward', 'resolution')
-    return CascadeControl(
-        rate,
-        **{name: gain(name) for name in names},
-        differences=bool(np.any(gain('differences'))),
-        integral_limit=gain('integral_limit', np.inf),
-        gain=drive_gain,
-        limit=gain('limit', np.inf),
-    )
+    differences = bool(np.any(_gain(rows, 'differences')))
+    return _law(CascadeControl, rate, rows, differences=differences, gain=drive_gain)
 
 
 LAWS: dict[str, Callable[[float, Rows, Array], ControlLaw]] = {

@@ -22,56 +22,31 @@ class MotionError(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Iteration:
-    """
-    One simulation, and the errors of the parameters it was run with.
+    """One simulation, and the errors of the parameters it was run with."""
 
-    Attributes
-    ----------
-    number : 0 for the initial parameters
-    value : (b,) base parameters
-    torque_error : (n,) `‖Y_j − W_j χ_k‖/‖Y_j‖` with W from this simulation
-    to_reference : error of the simulated motion relative to the reference
-    to_measured : the same relative to the measured motion, None where there is none
-    inertia : (n,) J_j [kg·m² or kg]
-    gain_scale : (n,) scale of the simulated gains, `Ĵ/J_ap`
-    step_length : share of the full step that was taken to get here, less than 1 after step
-        control, 0 where the nearest bodies stood in for the fit, with gains scaled to them
-
-    """
-
-    number: int
-    value: Array
-    torque_error: Array
-    to_reference: MotionError
-    to_measured: MotionError | None
-    inertia: Array
-    gain_scale: Array
+    number: int  # 0 for the initial parameters
+    value: Array  # (b,) base parameters
+    torque_error: Array  # (n,) ‖Y_j − W_j χ_k‖/‖Y_j‖ with W from this simulation
+    to_reference: MotionError  # of the simulated motion relative to the reference
+    to_measured: MotionError | None  # and to the measured motion, where there is one
+    inertia: Array  # (n,) J_j [kg·m² or kg]
+    gain_scale: Array  # (n,) of the simulated gains, Ĵ/J_ap
+    # Share of the full step that was taken to get here, less than 1 after step control, 0 where
+    # the nearest bodies stood in for the fit, with gains scaled to them.
     step_length: float
 
 
 @dataclasses.dataclass(frozen=True)
 class History:
-    """
-    The iterations of an identification.
+    """The iterations of an identification."""
 
-    Attributes
-    ----------
-    columns : names of the b base parameters
-    joints : names of the n joints
-    iterations : from the initial parameters to the result
-    natural_frequency, damping : (n,) of the simulated loops with the last estimate [rad/s, 1]
-    bandwidth : (n,) of the motion, angular [rad/s]
-    findings : reasons to doubt the result, with remedies
-
-    """
-
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # names of the b base parameters
     joints: tuple[str, ...]
-    iterations: tuple[Iteration, ...]
-    natural_frequency: Array
-    damping: Array
-    bandwidth: Array
-    findings: tuple[Finding, ...] = ()
+    iterations: tuple[Iteration, ...]  # from the initial parameters to the result
+    natural_frequency: Array  # (n,) of the simulated loops with the last estimate [rad/s]
+    damping: Array  # (n,) of them [1]
+    bandwidth: Array  # (n,) of the motion, angular [rad/s]
+    findings: tuple[Finding, ...] = ()  # reasons to doubt the result, with remedies
 
     @property
     def steps(self) -> int:

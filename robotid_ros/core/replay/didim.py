@@ -9,7 +9,7 @@ Output-error methods do the same with sensitivities in place of the observation 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 import dataclasses
 from typing import NamedTuple
 
@@ -68,26 +68,6 @@ MAX_ERROR_GROWTH = 1.2
 MAX_HALVINGS = 4
 
 
-def motion_warnings(replay: ReplayProblem, record: Iteration) -> list[Finding]:
-    """
-    Warn of joints whose simulated loop does not lag as the measured one does.
-
-    `‖q_ddm − q‖ / ‖q − q_r‖` is small where control law and gains are the robot's. A PD loop of s
-    times the bandwidth lags 1/s times as much, so that it comes to `1/s − 1`. The measured
-    position is only compared with the result, it does not enter it.
-    """
-    if replay.measured is None or record.to_measured is None:
-        return []
-    q = replay.measured.q
-    lag = np.linalg.norm(q - replay.desired.q, axis=0)
-    ratios = record.to_measured.position * np.linalg.norm(q, axis=0) / np.maximum(lag, 1e-300)
-    return [
-        finding('motion_wrong' if ratio > WRONG_RATIO else 'motion_doubtful', [joint], ratio=ratio)
-        for joint, ratio in zip(replay.robot.joints, ratios, strict=True)
-        if ratio > DOUBTFUL_RATIO
-    ]
-
-
 def torque_warnings(residual: float) -> list[Finding]:
     """Warn of a relative torque error that the right control law would not leave."""
     return [finding('torque_unexplained', residual=residual)] if residual > MAX_RESIDUAL else []
@@ -109,27 +89,22 @@ def anderson_mixing(values: Array, fits: Array, sigma: Array) -> Array | None:
     return np.asarray(fits[-1] - mixing @ np.diff(fits, axis=0))
 
 
-@dataclasses.dataclass(frozen=True)
-class Iterate:
+class Iterate(NamedTuple):
     """One simulation and its fit, without the large observation matrix."""
 
-    chi: Array
+    chi: Array  # (p,) standard parameters
     record: Iteration
     estimate: Estimate
-    error: float
+    error: float  # of what is fitted, relative, of all joints
 
 
 def first_iterate(replay: ReplayProblem, chi: Array) -> tuple[Iterate, Rows]:
     """Simulate and fit the initial parameters (p,); raises a `DivergenceError` if they cannot."""
-    failure: DivergenceError | None = None
     # A priori inertias that are far off may scale the gains beyond what a sampled loop can bear.
     # Sensitivities are those of the robot's loop only with its own gains.
-    for own_gains in (False, True) if replay.method == 'didim' else (True, False):
-        try:
-            return _simulate_and_fit(replay, chi, 0, 1.0, own_gains)
-        except DivergenceError as error:
-            failure = failure or error
-    raise DivergenceError(f'{replay.method.upper()} cannot start: {failure}', 0) from failure
+    gains = (False, True) if replay.method == 'didim' else (True, False)
+    candidates = ((1.0, own_gains, chi) for own_gains in gains)
+    return _first_that_holds(replay, candidates, [], f'{replay.method.upper()} cannot start')
 
 
 def next_iterate(
@@ -139,59 +114,62 @@ def next_iterate(
     Step to the newest fit; where its M(q) is not positive definite or its error larger, shorten.
 
     Where the newest fit cannot be simulated, in the first iterations above all, the nearest bodies
-    that can exist and shorter steps to them are tried, unless `strict`.
-
-    Raises
-    ------
-    DivergenceError : nothing that was tried can be simulated with about the same torque error
-
+    that can exist and shorter steps to them are tried, unless `strict`. A DivergenceError where
+    nothing that was tried can be simulated with about the same torque error.
     """
-    iterate, number = iterates[-1], len(iterates)
-    failure: DivergenceError | None = None
-    for step_length, chi in _step_candidates(replay, iterates, system, strict):
+    candidates = _step_candidates(replay, iterates, system, strict)
+    head = f'iteration {len(iterates)} of {replay.method.upper()}'
+    return _first_that_holds(replay, candidates, iterates, head)
+
+
+def _first_that_holds(
+    replay: ReplayProblem,
+    candidates: Iterable[tuple[float, bool, Array]],
+    iterates: list[Iterate],
+    head: str,
+) -> tuple[Iterate, Rows]:
+    """Return the first candidate that can be simulated without a larger error, and its system."""
+    number, failure = len(iterates), None
+    before, estimate = (iterates[-1].error, iterates[-1].estimate) if iterates else (np.inf, None)
+    for step_length, own_gains, chi in candidates:
         try:
-            own_gains = step_length == 1.0 or replay.method != 'didim'
-            candidate, observed = _simulate_and_fit(replay, chi, number, step_length, own_gains)
-            if candidate.error <= MAX_ERROR_GROWTH * iterate.error:
-                return candidate, observed
-            error = DivergenceError(
-                f'the error grows from {iterate.error:.3g} to {candidate.error:.3g}: the '
-                "control law or its gains may not be the robot's, or its natural frequency is too "
-                'low for this motion',
-                number,
-            )
-        except DivergenceError as caught:
-            error = caught
-        failure = failure or error
-    raise DivergenceError(
-        f'iteration {number} of {replay.method.upper()}: {failure}', number, iterate.estimate
-    ) from failure
+            found, system = _simulate_and_fit(replay, chi, number, step_length, own_gains)
+        except DivergenceError as error:
+            failure = failure or error
+            continue
+        if found.error <= MAX_ERROR_GROWTH * before:
+            return found, system
+        failure = failure or DivergenceError(
+            f'the error grows from {before:.3g} to {found.error:.3g}: the control law or its '
+            "gains may not be the robot's, or its natural frequency is too low for this motion",
+            number,
+        )
+    raise DivergenceError(f'{head}: {failure}', number, estimate) from failure
 
 
 def _step_candidates(
     replay: ReplayProblem, iterates: list[Iterate], system: Rows, strict: bool
-) -> Iterator[tuple[float, Array]]:
-    """Yield what to try in turn: length of the step (0: full, scaled gains), parameters (p,)."""
-    chi = iterates[-1].chi
+) -> Iterator[tuple[float, bool, Array]]:
+    """Yield what to try: length of the step (0: full, scaled gains), own gains, parameters."""
+    last, is_didim = iterates[-1], replay.method == 'didim'
     # Sensitivities converge quadratically by themselves.
-    ahead = None if strict or replay.method != 'didim' else _extrapolated(iterates)
+    ahead = _extrapolated(iterates) if is_didim and not strict else None
     if ahead is not None:
-        yield 1.0, replay.standard_parameters(ahead)
-    newest = replay.standard_parameters(iterates[-1].estimate.value)
-    yield 1.0, newest
+        yield 1.0, True, replay.standard_parameters(ahead)
+    newest = replay.standard_parameters(last.estimate.value)
+    yield 1.0, True, newest
     if strict:
         return
-    if replay.method == 'didim':
+    if is_didim:
         try:
-            newest = consistent_fit(replay, system, iterates[-1].estimate)
+            newest = consistent_fit(replay, system, last.estimate)
         except SolverError:
             pass
         else:
-            yield 1.0, newest
-            yield 0.0, newest
-    for halvings in range(1, MAX_HALVINGS + 1):
-        step_length = 0.5**halvings
-        yield step_length, chi + step_length * (newest - chi)
+            yield 1.0, True, newest
+            yield 0.0, False, newest
+    for step_length in 0.5 ** np.arange(1, MAX_HALVINGS + 1):
+        yield float(step_length), not is_didim, last.chi + step_length * (newest - last.chi)
 
 
 def _extrapolated(iterates: list[Iterate]) -> Array | None:
@@ -228,54 +206,35 @@ def _simulate_and_fit(
     value = replay.base.of(chi)
     system, output_error, torque_error = linearise(replay, simulation, chi, gain_scale)
     system = _with_friction_that_holds(replay, system, value)
-    motion = simulation.q, simulation.dq, simulation.ddq
+    motion, measured = simulation[1:4], replay.measured
+    to_reference = relative_motion_error(motion, replay.desired)
+    to_measured = None if measured is None else relative_motion_error(motion, measured)
     record = Iteration(
-        number,
-        value,
-        torque_error,
-        relative_motion_error(motion, replay.desired),
-        None if replay.measured is None else relative_motion_error(motion, replay.measured),
-        inertia,
-        gain_scale,
-        step_length,
+        number, value, torque_error, to_reference, to_measured, inertia, gain_scale, step_length
     )
     error = float(np.sqrt(np.mean(output_error**2)))
     return Iterate(chi, record, fit(system, 'wls'), error), system
 
 
 def _with_friction_that_holds(replay: ReplayProblem, system: Rows, value: Array) -> Rows:
-    """
-    Expect the dry friction of base parameters (b,) for joints that it holds all the time.
-
-    No row tells of it but that it is enough; the prior's would let the joint slip again. How far
-    it is from that of the prior is no knowledge: the variance grows by the square of it.
-    """
+    """Expect the dry friction of base parameters (b,) for joints that it holds all the time."""
     seen = system.equations > 0
     if system.prior is None or seen.all():
         return system
+    # No row tells of it but that it is enough; the prior's would let the joint slip again. How far
+    # it is from that of the prior is no knowledge: the variance grows by the square of it.
     joints = {replay.robot.joints[j] for j in np.flatnonzero(~seen)}
     owners = [replay.robot.parameters[column] for column in replay.base.columns]
-    held = [k for k, owner in enumerate(owners)
-            if owner.joint in joints and owner.symbol in DRY]  # fmt: skip
-    moved = np.zeros(len(value))
-    moved[held] = value[held] - system.prior.mean[held]
+    held = [owner.joint in joints and owner.symbol in DRY for owner in owners]
+    moved = np.where(held, value - system.prior.mean, 0.0)
     prior = GaussianPrior(system.prior.mean + moved, system.prior.covariance + np.diag(moved**2))
     return dataclasses.replace(system, prior=prior)
 
 
 class ReplayResult(NamedTuple):
-    """
-    The result of the iteration.
+    """The result of the iteration, with the system that it was fitted on."""
 
-    Attributes
-    ----------
-    estimate : of the base parameters
-    system : the observation matrix that it was fitted on, and the torque
-    history : all iterations
-
-    """
-
-    estimate: Estimate
+    estimate: Estimate  # of the base parameters
     system: Rows
     history: History
 
@@ -289,10 +248,6 @@ def didim(replay: ReplayProblem, chi: Array, progress: Progress | None = None) -
     Parameters
     ----------
     chi : (p,) standard parameters to start from, see `initial_parameters`
-
-    Returns
-    -------
-    the last fit, its system, and the history
 
     Raises
     ------
@@ -332,22 +287,13 @@ def didim(replay: ReplayProblem, chi: Array, progress: Progress | None = None) -
 def _without_convergence(
     replay: ReplayProblem, iterates: list[Iterate], system: Rows, error: DivergenceError
 ) -> ReplayResult:
-    """
-    Return the last parameters that were simulated, where they explain the torque.
-
-    They are as uncertain as the fit along their motion, and by how far they are from it; further
-    than its noise, they have not converged, of which a warning tells.
-
-    Raises
-    ------
-    DivergenceError : they do not, or not better than those of the start
-
-    """
+    """Return the last simulated parameters; raise where they do not explain the torque."""
     first, last = iterates[0], iterates[-1]
     value = last.record.value
     left = system.total_residual(value) if replay.method == 'didim' else last.error
     if last.error > first.error or left > MAX_RESIDUAL:
         raise error
+    # They are as uncertain as the fit along their motion, and by how far they are from it.
     change = last.estimate.value - value
     estimate = dataclasses.replace(
         last.estimate,
@@ -369,46 +315,45 @@ def _converged(before: Estimate, after: Estimate, settings: ReplaySettings) -> b
     """Test DIDIM eq. 34; changes of a parameter within its noise count as none."""
     old, new = before.total_residual, after.total_residual
     residual = abs(new - old) <= settings.residual_tolerance * old + NOISE_FREE_RESIDUAL
-    change = np.abs(after.value - before.value)
-    allowed = np.maximum(
-        settings.parameter_tolerance * np.abs(before.value),
-        MAX_SIGMA_CHANGE * np.asarray(after.sigma),
-    )
-    return bool(residual and np.all(change <= allowed))
+    relative = settings.parameter_tolerance * np.abs(before.value)
+    allowed = np.maximum(relative, MAX_SIGMA_CHANGE * np.asarray(after.sigma))
+    return bool(residual and np.all(np.abs(after.value - before.value) <= allowed))
 
 
 def _history(
     replay: ReplayProblem, iterates: list[Iterate], system: Rows, *notes: Finding
 ) -> History:
     last, estimate, joints = iterates[-1].record, iterates[-1].estimate, replay.robot.joints
+    method, findings = replay.method, [*notes]
     omega, zeta = replay.loop_dynamics(last.inertia / last.gain_scale)
     band = bandwidth(replay.desired.dq, replay.law.rate)
-    warnings = [*notes]
     if estimate.from_prior:
         names = [estimate.names[k] for k in estimate.from_prior]
-        warnings.append(finding('near_description', parameters=names))
-    if replay.method == 'didim':
-        warnings += [
+        findings.append(finding('near_description', parameters=names))
+    if method == 'didim':
+        findings += [
             finding('loop_slow', [joint], omega=w, ratio=w / b, band=b)
             for joint, w, b in zip(joints, omega, band, strict=True)
             if w < MIN_BANDWIDTH_RATIO * b
         ]
-        warnings += torque_warnings(with_all_rows(system).total_residual(estimate.value))
+        findings += torque_warnings(with_all_rows(system).total_residual(estimate.value))
     elif not replay.restart:
-        warnings += torque_warnings(float(np.sqrt(np.mean(last.torque_error**2))))
-    if not replay.restart:
-        warnings += motion_warnings(replay, last)
+        findings += torque_warnings(float(np.sqrt(np.mean(last.torque_error**2))))
+    if not replay.restart and replay.measured is not None and last.to_measured is not None:
+        # ‖q_ddm − q‖ / ‖q − q_r‖ is small where control law and gains are the robot's. A PD loop
+        # of s times the bandwidth lags 1/s times as much, so that it comes to 1/s − 1. The
+        # measured position is only compared with the result, it does not enter it.
+        q = replay.measured.q
+        lag = np.maximum(np.linalg.norm(q - replay.desired.q, axis=0), 1e-300)
+        ratios = last.to_measured.position * np.linalg.norm(q, axis=0) / lag
+        for joint, ratio in zip(joints, ratios, strict=True):
+            if ratio > DOUBTFUL_RATIO:
+                kind = 'motion_wrong' if ratio > WRONG_RATIO else 'motion_doubtful'
+                findings.append(finding(kind, [joint], ratio=ratio))
     if any(0.0 < iterate.record.step_length < 1.0 for iterate in iterates):
-        warnings.append(finding('steps_shortened', method=replay.method.upper()))
-    return History(
-        replay.base.names,
-        joints,
-        tuple(iterate.record for iterate in iterates),
-        omega,
-        zeta,
-        band,
-        tuple(warnings),
-    )
+        findings.append(finding('steps_shortened', method=method.upper()))
+    records = tuple(iterate.record for iterate in iterates)
+    return History(replay.base.names, joints, records, omega, zeta, band, tuple(findings))
 
 
 def identify_closed_loop(
@@ -475,11 +420,8 @@ def fit_with_simulated_instruments(
 
     IDIM-IV (Janot, Vandanjon and Gautier 2014): noise of the measured positions is in W and in its
     own products, which biases least squares. The observation matrix along the simulated motion is
-    as correlated with W as can be, and knows nothing of that noise.
-
-    Returns
-    -------
-    The system with its instruments, and the estimate
+    as correlated with W as can be, and knows nothing of that noise. Also returns the system with
+    its instruments.
 
     Raises
     ------
@@ -503,10 +445,9 @@ def fit_with_simulated_instruments(
         motion = run.q, run.dq, run.ddq
         system = add_instruments(system, samples, replay.time, motion, robot, base)
         previous, found = found, fit(system, 'iv', iterations)
-        if previous is not None:
-            change = np.abs(found.value - previous.value)
-            if np.all(change <= CONVERGED * found.sigma):
-                break
+        limit = CONVERGED * found.sigma
+        if previous is not None and np.all(np.abs(found.value - previous.value) <= limit):
+            break
         chi = replay.standard_parameters(found.value)
     assert found is not None
     return system, found

@@ -10,8 +10,9 @@ split into an offset and F_c times that sign; the observation matrix takes the s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 import dataclasses
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,29 +32,17 @@ TOLERANCE = 1e-12
 
 @dataclasses.dataclass(frozen=True)
 class DirectModel:
-    """
-    A robot with one value of its parameters, ready to be integrated.
+    """A robot with one value of its parameters, ready to be integrated."""
 
-    Attributes
-    ----------
-    model : inertias and armature
-    coupled_inertia : (n, n) inertia beyond them, of coupled motors, or None
-    damping : (n, n) friction torque per velocity, D
-    offset : (n,) constant torque o
-    slip_directions : (m, n) joint velocities to slip speeds, R
-    coulomb : (m,) F_c
-    smooth_friction : torques φ of other friction and of springs by q and q̇ (n,), or None
-    order : (n,) place of each of the model's joints among the robot's, None where they are equal
-
-    """
-
-    model: pinocchio.Model
-    damping: Array
-    offset: Array
-    slip_directions: Array
-    coulomb: Array
-    coupled_inertia: Array | None = None
+    model: pinocchio.Model  # with inertias and armature
+    damping: Array  # (n, n) friction torque per velocity, D
+    offset: Array  # (n,) constant torque o
+    slip_directions: Array  # (m, n) joint velocities to slip speeds, R
+    coulomb: Array  # (m,) F_c
+    coupled_inertia: Array | None = None  # (n, n) beyond the model's, of coupled motors
+    # Torques φ of other friction and of springs by q and q̇ (n,).
     smooth_friction: Callable[[Array, Array], Array] | None = None
+    # (n,) place of each of the model's joints among the robot's, None where they are equal.
     order: npt.NDArray[np.intp] | None = None
 
     def acceleration_function(self) -> Callable[[Array, Array, Array], Array]:
@@ -81,21 +70,21 @@ class DirectModel:
         back = np.argsort(order)
         return lambda q, dq, tau: aba(model, data, q[order], dq[order], tau[order])[back]
 
-    def _ordered(self, *vectors: Array) -> tuple[Array, ...]:
-        return vectors if self.order is None else tuple(v[self.order] for v in vectors)
-
     def bias(self, data: pinocchio.Data, q: Array, dq: Array) -> Array:
         """Return the torque (n,) of Coriolis, centrifugal forces and gravity [N·m or N]."""
-        force = pinocchio.nonLinearEffects(self.model, data, *self._ordered(q, dq))
-        return np.asarray(force if self.order is None else force[np.argsort(self.order)])
+        order, back = self._orders
+        return np.asarray(pinocchio.nonLinearEffects(self.model, data, q[order], dq[order])[back])
 
     def mass_matrix(self, data: pinocchio.Data, q: Array) -> Array:
         """Return M(q), (n, n), with the coupled motors' inertia [kg·m² or kg]."""
-        mass = pinocchio.crba(self.model, data, *self._ordered(q))
-        if self.order is not None:
-            back = np.argsort(self.order)
-            mass = mass[np.ix_(back, back)]
+        order, back = self._orders
+        mass = pinocchio.crba(self.model, data, q[order])[back][:, back]
         return mass if self.coupled_inertia is None else mass + self.coupled_inertia
+
+    @property
+    def _orders(self) -> tuple[Any, Any]:
+        """What takes vectors to the model's order, and back."""
+        return (slice(None),) * 2 if self.order is None else (self.order, np.argsort(self.order))
 
     def inverse_dynamics(self, q: Array, dq: Array, ddq: Array) -> Array:
         """Return the torque (n,) of one state [N·m or N]; dry friction at rest is 0."""
@@ -220,14 +209,11 @@ def slip_directions(robot: Robot) -> Array:
     return np.array([each.ratios for each in robot.drives if each.dry]).reshape(-1, robot.n)
 
 
-def slip_columns(robot: Robot, slip: Array) -> list[tuple[int, Array]]:
-    """Return columns of dry friction and their values (N, n), by signs (N, m) that acted."""
-    result: list[tuple[int, Array]] = []
+def slip_columns(robot: Robot, slip: Array) -> Iterator[tuple[int, Array]]:
+    """Yield columns of dry friction and their values (N, n), by signs (N, m) that acted."""
     dry = [drive for drive in robot.drives if drive.dry]
     for drive, sign in zip(dry, slip.T, strict=True):
         for column, term in drive.terms:
-            if not term.kind.dry:
-                continue
-            for k, (share, constant) in enumerate(zip(*term.kind.dry, strict=True), column):
-                result.append((k, np.outer(share * sign + constant, drive.ratios)))
-    return result
+            if term.kind.dry:
+                for k, (share, constant) in enumerate(zip(*term.kind.dry, strict=True), column):
+                    yield k, np.outer(share * sign + constant, drive.ratios)

@@ -125,15 +125,14 @@ def estimate_a_priori_inertia(replay: ReplayProblem) -> Array:
         inertia = replay.inertia(rigid)
     except DivergenceError:
         inertia = np.zeros(robot.n)
+    low = np.array([0.0, 0.0, -np.inf, -np.inf, -np.inf])
     fitted = []
     for j, largest in enumerate(inertia):
         y, own, speed, acceleration = (x[valid, j] for x in (tau, predicted, dq, ddq))
         one = np.ones_like(speed)
         columns = np.column_stack([own, acceleration, speed, np.sign(speed), one])
         scale = np.linalg.norm(columns, axis=0)
-        # A column of zeros gets the coefficient 0.
-        scale[scale == 0.0] = np.inf
-        low = np.array([0.0, 0.0, -np.inf, -np.inf, -np.inf])
+        scale[scale == 0.0] = np.inf  # a column of zeros gets the coefficient 0
         alpha, more = (lsq_linear(columns / scale, y, (low, np.inf)).x / scale)[:2]
         fitted.append(alpha * largest + more)
     return np.maximum(fitted, minimum_damped_inertia(replay))
@@ -171,12 +170,8 @@ def consistent_fit(replay: ReplayProblem, system: Rows, estimate: Estimate) -> A
     Fit standard parameters (p,) that a real robot can have, with the same prior.
 
     Their M(q) is positive definite, whatever motion the observation matrix is of, with a share of
-    the a-priori inertia on its diagonal. They stand in for a fit that cannot be simulated.
-
-    Raises
-    ------
-    SolverError : the solver finds none
-
+    the a-priori inertia on its diagonal. They stand in for a fit that cannot be simulated. A
+    SolverError where the solver finds none.
     """
     robot = replay.robot
     effort = np.sqrt(np.mean(system.Y**2, axis=1))
@@ -197,14 +192,13 @@ def _body_prior(replay: ReplayProblem) -> BodyPrior:
     speed = np.sqrt(np.mean(replay.desired.dq**2, axis=0)).max()
     driven = {joint: [j] for j, joint in enumerate(robot.joints)}
     driven |= {each.name: np.flatnonzero(each.ratios).tolist() for each in robot.couplings}
-    sigma = np.ones(robot.p)
+    sigma = np.zeros(robot.p)
     for k, parameter in enumerate(robot.parameters):
-        joints = driven[parameter.joint]
+        joints, unit = driven[parameter.joint], parameter.unit
         if parameter.symbol == 'Ia':
             sigma[k] = inertia[joints].max()
-        elif parameter.unit != '1':
-            sigma[k] = effort[joints].max() / (speed if 's/' in parameter.unit else 1.0)
-    shares = np.array([parameter.unit == '1' for parameter in robot.parameters])
-    sigma = np.maximum(sigma, np.maximum(np.where(shares, 0.0, np.abs(robot.prior)), 1e-12))
+        elif unit != '1':
+            sigma[k] = effort[joints].max() / (speed if 's/' in unit else 1.0)
+        sigma[k] = 1.0 if unit == '1' else max(sigma[k], abs(robot.prior[k]), 1e-12)
     starts, signs = robot.first_columns.tolist(), nonnegative_columns(robot)
     return BodyPrior(prior_parameters(replay), starts, signs, sigma, LINK_SIGMA)

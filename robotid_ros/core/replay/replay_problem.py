@@ -16,7 +16,7 @@ from ..model.base_parameters import BaseParameters
 from ..model.robot import Robot
 from ..regression.delays import hold_delay
 from ..regression.observation_system import GaussianPrior
-from ..signals.recording import Controller, Recording, Reference
+from ..signals.recording import Controller, Recording
 from ..signals.samples import Samples
 from .control_laws import ControlLaw, make_control_law, RecordedTorque
 from .direct_model import direct_model
@@ -43,17 +43,12 @@ START_INTERVAL, ROWS_PER_START = 0.5, 25
 
 
 class Torque(NamedTuple):
-    """
-    Measured torque (N, n) [N·m or N] where it can be compared with a simulated one.
+    """Measured torque where it can be compared with a simulated one."""
 
-    It acted in rows (N,) of the simulation, fractional where the rates [Hz] differ; `valid` (N,)
-    is False where it was not measured.
-    """
-
-    row: Array
-    tau: Array
-    valid: npt.NDArray[np.bool_]
-    rate: float
+    row: Array  # (N,) of the simulation in which it acted, fractional where rates differ
+    tau: Array  # (N, n) [N·m or N]
+    valid: npt.NDArray[np.bool_]  # (N,) False where it was not measured
+    rate: float  # of its rows [Hz]
 
 
 def reference_on_grid(recording: Recording, rate: float) -> tuple[float, Motion]:
@@ -62,16 +57,20 @@ def reference_on_grid(recording: Recording, rate: float) -> tuple[float, Motion]
 
     Where stamps jitter, repeat or are missing, it is interpolated by quintics that meet position,
     velocity and acceleration at both ends, as the controller itself does. Without a recorded
-    reference it is taken from the trajectory that was run. The time of the first update [s, the
-    recording's clock] comes first.
-
-    Raises
-    ------
-    RecordingError : neither was recorded
-
+    reference it is taken from the trajectory that was run; a RecordingError where neither was
+    recorded. The time of the first update [s, the recording's clock] comes first.
     """
-    if recording.reference is not None and recording.reference.time.size > 1:
-        return _interpolated(recording.reference, recording.joints, rate)
+    reference = recording.reference
+    if reference is not None and reference.time.size > 1:
+        time, rows = np.unique(reference.time, return_index=True)
+        start, time = float(time[0]), time - time[0]
+        q, dq, ddq = (value[rows] for value in (reference.q, reference.dq, reference.ddq))
+        dq = np.where(np.isfinite(dq), dq, np.gradient(q, time, axis=0))
+        ddq = np.where(np.isfinite(ddq), ddq, 0.0)
+        # Controllers that have no acceleration in their reference report none, or zeros.
+        ddq = np.where(ddq.any(axis=0), ddq, np.gradient(dq, time, axis=0))
+        grid = np.minimum(np.arange(round(time[-1] * rate) + 1) / rate, time[-1])
+        return start, Waypoints(recording.joints, time, q, dq, ddq).sample(grid)
     for name, trajectory in recording.trajectories.items():
         spans = [phase for phase in recording.phases if phase.name == name]
         start, stop = (spans[0].start, spans[0].stop) if spans else recording.time[[0, -1]]
@@ -82,20 +81,6 @@ def reference_on_grid(recording: Recording, rate: float) -> tuple[float, Motion]
         f'{recording.source or "the recording"} holds neither the reference nor the trajectory: '
         "record the controller's state, or identify by WLS"
     )
-
-
-def _interpolated(
-    reference: Reference, names: tuple[str, ...], rate: float
-) -> tuple[float, Motion]:
-    time, rows = np.unique(reference.time, return_index=True)
-    start, time = float(time[0]), time - time[0]
-    q, dq, ddq = (value[rows] for value in (reference.q, reference.dq, reference.ddq))
-    dq = np.where(np.isfinite(dq), dq, np.gradient(q, time, axis=0))
-    ddq = np.where(np.isfinite(ddq), ddq, 0.0)
-    # Controllers that have no acceleration in their reference report none, or zeros.
-    ddq = np.where(ddq.any(axis=0), ddq, np.gradient(dq, time, axis=0))
-    grid = np.minimum(np.arange(round(time[-1] * rate) + 1) / rate, time[-1])
-    return start, Waypoints(names, time, q, dq, ddq).sample(grid)
 
 
 def torque_on_grid(
@@ -154,40 +139,21 @@ def bandwidth(dq: Array, rate: float) -> Array:
 
 @dataclasses.dataclass(frozen=True)
 class ReplayProblem:
-    """
-    A recorded motion that can be simulated with any parameters.
-
-    Attributes
-    ----------
-    robot : the model
-    base : its base parameters
-    law : how the robot was controlled
-    desired : (K, n) reference at each update of the law
-    torque : measured torque, at some of these updates
-    settings : of the replay
-    measured : (K, n) measured q, dq, ddq for comparison alone, or None
-    external : (K, n) known torque that acted besides the motors', or None
-    a_priori_inertia : (n,) joint inertias J_ap that the law was tuned for, None: unknown
-    prior : of the base parameters, or None
-    method : what is fitted, and along which sensitivities: 'didim', 'clie', 'cloe' or 'oe'
-    restart : updates after which a simulation starts anew from `desired`; 0: never
-    start : time of the first update [s, the recording's clock]
-
-    """
+    """A recorded motion that can be simulated with any parameters."""
 
     robot: Robot
     base: BaseParameters
-    law: ControlLaw
-    desired: Motion
-    torque: Torque
+    law: ControlLaw  # by which the robot was controlled
+    desired: Motion  # (K, n) reference at each update of the law
+    torque: Torque  # measured, at some of these updates
     settings: ReplaySettings = dataclasses.field(default_factory=ReplaySettings)
-    measured: Motion | None = None
-    external: Array | None = None
-    a_priori_inertia: Array | None = None
-    prior: GaussianPrior | None = None
-    method: str = 'didim'
-    restart: int = 0
-    start: float = 0.0
+    measured: Motion | None = None  # (K, n) for comparison, and for methods that fit positions
+    external: Array | None = None  # (K, n) known torque that acted besides the motors'
+    a_priori_inertia: Array | None = None  # (n,) J_ap that the law was tuned for; None: unknown
+    prior: GaussianPrior | None = None  # of the base parameters
+    method: str = 'didim'  # or 'clie', 'cloe', 'oe', see `simulated_observation`
+    restart: int = 0  # updates after which a simulation starts anew from `desired`; 0: never
+    start: float = 0.0  # time of the first update [s, the recording's clock]
 
     @property
     def time(self) -> Array:
@@ -224,11 +190,7 @@ class ReplayProblem:
         return max(self.settings.transient * loop, integral)
 
     def standard_parameters(self, value: Array) -> Array:
-        """
-        Return standard parameters (p,) that are equivalent to base parameters `value` (b,).
-
-        They differ from the prior only in the columns that represent the base parameters.
-        """
+        """Return standard parameters (p,) equivalent to base ones (b,), else as in the prior."""
         chi = self.filled_prior()
         chi[self.base.columns] += value - self.base.of(chi)
         return chi
@@ -244,10 +206,7 @@ class ReplayProblem:
         """
         Return J_j (n,) of standard parameters (DIDIM eq. 51).
 
-        Raises
-        ------
-        DivergenceError : M(q) is not positive definite somewhere on the reference
-
+        A DivergenceError where M(q) is not positive definite somewhere on the reference.
         """
         mass = mass_matrices(direct_model(self.robot, chi), self.desired.q)
         least = smallest_eigenvalue(mass)
@@ -303,7 +262,21 @@ def make_replay_problem(
 
     """
     recording = recording.select(robot.joints)
-    law = make_control_law(_controller(recording, settings), robot.joints, robot.drive_gain)
+    controller, given = recording.controller, settings.law and settings.rate and settings.gains
+    if controller is None and not given:
+        raise ControllerError(
+            f'{recording.source or "the recording"} does not hold the controller: record it, '
+            "or give law, rate and gains under 'identification.replay'"
+        )
+    controller = controller or Controller('', '', 0.0, robot.joints, ('effort',), {})
+    controller = dataclasses.replace(
+        controller,
+        type=settings.law or controller.type,
+        rate=settings.rate or controller.rate,
+        gains=settings.gains or controller.gains,
+        command_interfaces=('effort',) if settings.law else controller.command_interfaces,
+    )
+    law = make_control_law(controller, robot.joints, robot.drive_gain)
     start, desired = reference_on_grid(recording, law.rate)
     effort, delay = robot.torques(recording.effort), find_effort_delay(recording, settings)
     torque = torque_on_grid(recording, effort, start, len(desired.q), law.rate, delay)
@@ -326,28 +299,19 @@ def make_open_loop_problem(
     The torque of an update is the mean until the next one. A stretch between two starts in which
     samples were made up is left out.
     """
-    rate = 1.0 / float(np.median(np.diff(samples.time)))
+    rate, tau = 1.0 / float(np.median(np.diff(samples.time))), samples.tau
     restart = max(2, round(START_INTERVAL * rate))
-    tau = samples.tau
-    held = 0.5 * (tau + np.vstack([tau[1:], tau[-1:]]))
     measured = np.ones(len(tau), bool) if samples.measured is None else samples.measured
     stretch = np.arange(len(tau)) // restart
     valid = (np.bincount(stretch, ~measured) == 0)[stretch]
     motion = Motion(samples.q, samples.dq, samples.ddq)
     if not settings.decimation:
         settings = dataclasses.replace(settings, decimation=max(1, restart // ROWS_PER_START))
-    return ReplayProblem(
-        robot,
-        base,
-        RecordedTorque(rate, held),
-        motion,
-        Torque(np.arange(len(tau), dtype=float), tau, valid, rate),
-        settings,
-        motion,
-        method='oe',
-        restart=restart,
-        start=float(samples.time[0]),
-    )
+    law = RecordedTorque(rate, 0.5 * (tau + np.vstack([tau[1:], tau[-1:]])))
+    torque = Torque(np.arange(len(tau), dtype=float), tau, valid, rate)
+    start = float(samples.time[0])
+    problem = ReplayProblem(robot, base, law, motion, torque, settings, motion, start=start)
+    return dataclasses.replace(problem, method='oe', restart=restart)
 
 
 def find_effort_delay(recording: Recording, settings: ReplaySettings) -> float:
@@ -366,22 +330,3 @@ def find_effort_delay(recording: Recording, settings: ReplaySettings) -> float:
         # A command that is held acts half a period after its update on average.
         return held * controller.rate + 0.5
     return 1.0 if '/' in controller.type else 0.0
-
-
-def _controller(recording: Recording, settings: ReplaySettings) -> Controller:
-    """Return the recorded controller, with the fields that the settings replace."""
-    recorded = recording.controller
-    if recorded is None:
-        if not (settings.law and settings.rate and settings.gains):
-            raise ControllerError(
-                f'{recording.source or "the recording"} does not hold the controller: record it, '
-                "or give law, rate and gains under 'identification.replay'"
-            )
-        recorded = Controller('', settings.law, settings.rate, recording.joints, ('effort',), {})
-    return dataclasses.replace(
-        recorded,
-        type=settings.law or recorded.type,
-        rate=settings.rate or recorded.rate,
-        gains=settings.gains or recorded.gains,
-        command_interfaces=('effort',) if settings.law else recorded.command_interfaces,
-    )

@@ -42,13 +42,13 @@ LIMITS, GAINS, LIMIT_GAIN, REACHED = (0.3, 0.5, 0.7), (1.0, 1.8), 0.05, 0.98
 
 
 class Fit(NamedTuple):
-    """Parameters (m,), states (W, 2, n), residuals (W, S, n), cost, torque asked for (n,)."""
+    """Where a simulation of all windows has come to."""
 
-    theta: Array
-    states: Array
-    residual: Array
+    theta: Array  # (m,) parameters
+    states: Array  # (W, 2, n) initial states
+    residual: Array  # (W, S, n)
     cost: float
-    asked: Array
+    asked: Array  # (n,) largest torque that servos ask for
 
     @property
     def joint_costs(self) -> Array:
@@ -57,37 +57,25 @@ class Fit(NamedTuple):
 
 
 class Linear(NamedTuple):
-    """Gram matrix (m, m), scores of windows (W, m), changes of states alone and by parameters."""
+    """A fit's normal equations, initial states eliminated."""
 
-    gram: Array
-    scores: Array
+    gram: Array  # (m, m)
+    scores: Array  # (W, m)
     state_change: Array  # (W, 2n)
     state_gain: Array  # (W, 2n, m)
 
 
 @dataclasses.dataclass
 class ServoProblem:
-    """
-    Positions of windows as a function of parameters and initial states.
-
-    Attributes
-    ----------
-    arm, windows : what is simulated and what was measured
-    scales : (3, n) usual tracking error, velocity and acceleration
-    prior_spread : relative standard deviation of bodies that have a scale each
-    weight : (n,) of positions in the cost
-    longest_step : of a simulation [s]
-    simulations : how many there were
-
-    """
+    """Positions of windows as a function of parameters and initial states."""
 
     arm: ServoArm
     windows: Windows
-    scales: Array
-    prior_spread: float
-    weight: Array
-    longest_step: float = COARSE_STEP
-    simulations: int = 0
+    scales: Array  # (3, n) usual tracking error, velocity and acceleration
+    prior_spread: float  # relative standard deviation of bodies that have a scale each
+    weight: Array  # (n,) of positions in the cost
+    longest_step: float = COARSE_STEP  # of a simulation [s]
+    simulations: int = 0  # how many there were
 
     @property
     def precision(self) -> Array:
@@ -113,32 +101,27 @@ class ServoProblem:
 
     def bounds(self, theta: Array) -> tuple[Array, Array]:
         """Return bounds (m,) of parameters from a start."""
-        low, high = np.zeros_like(theta), np.full_like(theta, np.inf)
         masses = self.arm.mass_matrices(self.windows, np.ones(self.arm.robot.n))
         least = np.diagonal(masses, axis1=1, axis2=2).min(axis=0)
         slowest = self.arm.values(theta)['stiffness'][0] / FASTEST**2 - least
-        for k, (symbol, joint) in enumerate(self.arm.names):
-            if symbol == 'bias':
-                low[k] = -np.inf
-            elif symbol == 'armature':
-                low[k] = max(slowest[joint], 0.0)
-            elif symbol == DELAY:
-                high[k] = MAX_DELAY
-            elif symbol == BODIES:
-                low[k], high[k] = SCALES
-            elif symbol in ('stiffness', 'limit'):
-                low[k] = 1e-3 * theta[k]
+        ranges = {'bias': (-np.inf, np.inf), DELAY: (0.0, MAX_DELAY), BODIES: SCALES}
+        pairs = []
+        for (symbol, joint), value in zip(self.arm.names, theta, strict=True):
+            low = max(slowest[joint], 0.0) if symbol == 'armature' else 0.0
+            low = 1e-3 * value if symbol in ('stiffness', 'limit') else low
+            pairs.append(ranges.get(symbol, (low, np.inf)))
+        low, high = np.array(pairs).T
         return low, high
 
     def evaluate(self, theta: Array, states: Array) -> Fit:
         """Simulate once."""
         self.simulations += 1
         h = step_of(self.arm, self.windows, theta, self.longest_step)
-        run = simulate_servos(self.arm, self.windows, theta[None], states[:, None], h)
-        residual = (self.windows.q - run.q[:, 0]) * self.windows.valid[:, :, None]
+        q, asked = simulate_servos(self.arm, self.windows, theta[None], states[:, None], h)
+        residual = (self.windows.q - q[:, 0]) * self.windows.valid[:, :, None]
         cost = float(((residual * self.weight) ** 2).sum())
         cost += float((self.precision * (theta - 1.0) ** 2).sum())
-        return Fit(theta, states, residual, cost, run.asked)
+        return Fit(theta, states, residual, cost, asked)
 
     def linearise(self, fit: Fit, sizes: Array) -> Linear:
         """Differentiate by parameters, whose sizes are (m,), and by initial states."""
@@ -151,7 +134,7 @@ class ServoProblem:
         states[:, 1 + m :] += np.diag(moves).reshape(2 * n, 2, n)
         self.simulations += len(rows)
         h = step_of(self.arm, self.windows, fit.theta, self.longest_step)
-        q = simulate_servos(self.arm, self.windows, rows, states, h).q
+        q, _ = simulate_servos(self.arm, self.windows, rows, states, h)
         change = (q[:, 1:] - q[:, :1]) / steps[:, None, None]
         change *= self.windows.valid[:, None, :, None] * self.weight
         A, X = np.split(change.reshape(count, m + 2 * n, -1), [m], axis=1)
@@ -173,10 +156,7 @@ def minimise(
     """
     Minimise the weighted squares by Levenberg-Marquardt steps within bounds.
 
-    Raises
-    ------
-    DivergenceError : no simulation stays near the measured positions
-
+    A DivergenceError where no simulation stays near the measured positions.
     """
     sizes, (low, high) = problem.sizes(theta), problem.bounds(theta)
     fit = problem.evaluate(np.clip(theta, low, high), states)
@@ -286,12 +266,9 @@ def ratio_basis(arm: ServoArm, theta: Array) -> Array:
 
 
 def _covariance(problem: ServoProblem, fit: Fit, linear: Linear) -> Array:
-    """
-    Return the covariance (m, m) by `ratio_basis`: of white noise, or of windows if that is more.
-
-    Residuals of a window correlate, those of different windows do not: `G⁻¹ Σ g gᵀ G⁻¹` with the
-    scores g of windows.
-    """
+    """Return the covariance (m, m) by `ratio_basis`: white noise, or windows if that is more."""
+    # Residuals of a window correlate, those of different windows do not: G⁻¹ Σ g gᵀ G⁻¹ with the
+    # scores g of windows.
     m, n, windows = len(fit.theta), problem.arm.robot.n, len(fit.states)
     basis = ratio_basis(problem.arm, fit.theta)
     prior = basis.T @ np.diag(problem.precision) @ basis

@@ -39,27 +39,15 @@ FAR = 1e3
 
 
 class Windows(NamedTuple):
-    """
-    Short stretches of logs; joints are in the model's order.
+    """Short stretches of logs; joints are in the model's order."""
 
-    Attributes
-    ----------
-    start : (W,) time of the first sample [s]
-    log : (W,) number of the log
-    time : (W, S) of the samples since the start, 0 where there is none [s]
-    valid : (W, S) which samples there are
-    q : (W, S, n) measured positions
-    state : (W, 2, n) position and velocity at the start, filtered
-    commands : of each log, stamps (K,) [s] and commands (K, n), held from each to the next
-
-    """
-
-    start: Array
-    log: npt.NDArray[np.intp]
-    time: Array
-    valid: npt.NDArray[np.bool_]
-    q: Array
-    state: Array
+    start: Array  # (W,) time of the first sample [s]
+    log: npt.NDArray[np.intp]  # (W,) number of the log
+    time: Array  # (W, S) of the samples since the start, 0 where there is none [s]
+    valid: npt.NDArray[np.bool_]  # (W, S) which samples there are
+    q: Array  # (W, S, n) measured positions
+    state: Array  # (W, 2, n) position and velocity at the start, filtered
+    # Of each log, stamps (K,) [s] and commands (K, n), held from each to the next.
     commands: tuple[tuple[Array, Array], ...]
 
     def commanded(self, delay: float, h: float, count: int) -> Array:
@@ -79,38 +67,29 @@ class Windows(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class ServoArm:
-    """
-    A robot with servos, and which of its parameters are free.
+    """A robot with servos, and which of its parameters are free."""
 
-    Attributes
-    ----------
-    robot : rigid, its prior are the bodies
-    names : (m,) of the parameters: (symbol, number of the joint in the model's order or of the
-        link), the delay, a scale of bodies
-    limit : (n,) torque limits that are not free
-    stribeck_velocity : (n,) [rad/s or m/s]
-    added : of each log, what its robot carries: (number of the joint, inertia) or None
-
-    """
-
-    robot: Robot
+    robot: Robot  # rigid, its prior are the bodies
+    # (m,) parameters: (symbol, number of the joint in the model's order or of the link), the
+    # delay, a scale of bodies; −1 where a parameter is of all.
     names: tuple[tuple[str, int], ...]
-    limit: Array
-    stribeck_velocity: Array
+    limit: Array  # (n,) torque limits that are not free
+    stribeck_velocity: Array  # (n,) [rad/s or m/s]
+    # Of each log, what its robot carries: (number of the joint, inertia) or None.
     added: tuple[tuple[int, pinocchio.Inertia] | None, ...] = (None,)
 
     def values(self, theta: Array) -> dict[str, Array]:
         """Return the parameters by symbol of rows theta (R, m): (R, n), the delay (R,)."""
         theta = np.atleast_2d(theta)
-        rows, n = len(theta), self.robot.n
-        found: dict[str, Array] = {symbol: np.zeros((rows, n)) for symbol in UNITS}
-        found['limit'], found[BODIES] = np.tile(self.limit, (rows, 1)), np.ones((rows, n))
-        found[DELAY] = np.zeros(rows)
+        found = {symbol: np.zeros((len(theta), self.robot.n)) for symbol in UNITS}
+        found['limit'] += self.limit
+        found[BODIES] += 1.0
+        found[DELAY] = np.zeros(len(theta))
         for column, (symbol, joint) in zip(theta.T, self.names, strict=True):
             if symbol == DELAY:
                 found[DELAY] = column
             elif joint < 0:  # of all bodies together
-                found[symbol] = np.repeat(column[:, None], n, axis=1)
+                found[symbol][:] = column[:, None]
             else:
                 found[symbol][:, joint] = column
         return found
@@ -138,11 +117,7 @@ class ServoArm:
 def _rigid_terms(
     arm: ServoArm, models: list[Any], log: npt.NDArray[np.intp], with_bodies: bool
 ) -> Callable[[Array, Array, Array], tuple[Array, Array, Array, Array, Array]]:
-    """
-    Return the function of q, q̇, q̈ (W, n) that evaluates rigid-body terms.
-
-    M, ∂τ/∂q, ∂τ/∂q̇ (W, n, n), bias h (W, n), torques of joints by each body (W, n, n).
-    """
+    """Return M, ∂τ/∂q, ∂τ/∂q̇, bias (W, n), torques by each body, all by q, q̇, q̈ (W, n)."""
     datas = [model.createData() for model in models]
     n, count = arm.robot.n, len(log)
     mass, by_q, by_v = (np.zeros((count, n, n)) for _ in range(3))
@@ -150,7 +125,7 @@ def _rigid_terms(
     plain = model_with(arm.robot, arm.robot.prior, armature=False)
     chi = np.array([plain.inertias[k + 1].toDynamicParameters() for k in range(n)])
     other = plain.createData()
-    upper = np.triu(np.ones((n, n)), 1)
+    upper = np.triu(np.ones((n, n)))
 
     def terms(q: Array, v: Array, a: Array) -> tuple[Array, Array, Array, Array, Array]:
         for w in range(count):
@@ -160,8 +135,7 @@ def _rigid_terms(
             if with_bodies:
                 columns = pinocchio.computeJointTorqueRegressor(plain, other, q[w], v[w], a[w])
                 bodies[w] = (columns.reshape(n, n, 10) * chi).sum(axis=2)
-        above = mass * upper
-        whole = mass * np.eye(n) + above + above.swapaxes(1, 2)
+        whole = mass * upper + (mass * (upper - np.eye(n))).swapaxes(1, 2)
         return whole, by_q, by_v, torque - _of(whole, a), bodies
 
     return terms
@@ -189,11 +163,7 @@ def batch_mean_sign(speed: Array, rest: Array, friction: Array, h: float) -> Arr
 
 
 def _dry_friction(v: Array, free: Array, inverse: Array, bound: Array, h: float) -> Array:
-    """
-    Return the mean dry friction (W, R, n) of a step.
-
-    `free` are accelerations without it, `inverse` (W, R, n, n) is M⁻¹, `bound` what it can hold.
-    """
+    """Return the mean dry friction (W, R, n) of a step, of which `bound` can hold `free`."""
     sign = np.sign(v)
     force = bound * sign
     after = v + h * (free - _of(inverse, force))
@@ -218,35 +188,23 @@ def _dry_friction(v: Array, free: Array, inverse: Array, bound: Array, h: float)
     return force
 
 
-class Simulated(NamedTuple):
-    """Positions at the samples, (W, R, S, n), and the largest torque that servos ask for, (n,)."""
-
-    q: Array
-    asked: Array
-
-
 def step_of(arm: ServoArm, windows: Windows, theta: Array, longest: float) -> float:
     """Return the step [s] at which the fastest joint of parameters (m,) is followed."""
     values = arm.values(theta)
     mass = arm.mass_matrices(windows, values[BODIES][0]) + np.diag(values['armature'][0])
-    least = 1.0 / np.diagonal(np.linalg.inv(mass), axis1=1, axis2=2).max(axis=0)
-    rates = values['damping'][0] / least, np.sqrt(values['stiffness'][0] / least)
-    fastest = float(np.max(rates))
+    inverse = np.diagonal(np.linalg.inv(mass), axis1=1, axis2=2).max(axis=0)
+    fastest = np.max([values['damping'] * inverse, np.sqrt(values['stiffness'] * inverse)])
     return float(np.clip(MAX_RATE_STEP / max(fastest, 1e-9), SHORTEST_STEP, longest))
 
 
 def simulate_servos(
     arm: ServoArm, windows: Windows, theta: Array, states: Array, h: float
-) -> Simulated:
+) -> tuple[Array, Array]:
     """
-    Simulate rows of parameters in all windows; the first row is exact, others are near it.
+    Simulate rows of parameters (R, m) in all windows; the first row is exact, others are near it.
 
-    Parameters
-    ----------
-    theta : (R, m)
-    states : (W, R, 2, n) initial states
-    h : step [s]
-
+    From initial states (W, R, 2, n), by steps of h [s]. Returns positions at the samples
+    (W, R, S, n), and the largest torque that servos ask for (n,).
     """
     values = {name: value[None] for name, value in arm.values(theta).items()}
     kp, kd, armature, limit = (values[s] for s in ('stiffness', 'damping', 'armature', 'limit'))
@@ -272,8 +230,7 @@ def simulate_servos(
         wanted = commands[which, :, k].swapaxes(0, 1) + values['bias']
         drive = kp * (wanted - middle) - kd * speed
         largest = np.maximum(largest, np.abs(drive[:, 0]).max(axis=0))
-        passive = bias[:, None]
-        passive = passive + (middle - middle[:, :1]) @ by_position.swapaxes(1, 2)
+        passive = bias[:, None] + (middle - middle[:, :1]) @ by_position.swapaxes(1, 2)
         passive += (speed - speed[:, :1]) @ by_velocity.swapaxes(1, 2)
         if with_bodies:
             passive += (scale - scale[:1]) @ bodies.swapaxes(1, 2)
@@ -295,4 +252,4 @@ def simulate_servos(
     share = (at - row)[..., None, None]
     number = np.arange(len(q))[:, None]
     sampled = path[row, number] * (1.0 - share) + path[row + 1, number] * share
-    return Simulated(sampled.swapaxes(1, 2), largest)
+    return sampled.swapaxes(1, 2), largest

@@ -18,7 +18,7 @@ Linearised at the newest parameters, each is a system `Y = W χ + ρ` with W the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 import dataclasses
 
 import numpy as np
@@ -54,47 +54,42 @@ CREEPING = 0.004
 SLOW_SHARE = 0.25
 
 
-def observation_matrix(replay: ReplayProblem, simulation: Simulation, row: Array) -> Array:
-    """
-    Return W_δ(q_ddm, q̇_ddm, q̈_ddm) of the base parameters at rows (N,), (n, N, b) (eq. 47).
-
-    Dry friction has the signs that acted in the simulation, also where the robot stood still, so
-    that `W χ` is the simulated torque in every row.
-    """
-    run = simulation.q, simulation.dq, simulation.ddq, simulation.slip_sign
-    q, dq, ddq, slip = (interpolate_rows(x, row) for x in run)
-    full = regressor(replay.robot, q, dq, ddq)
-    for column, values in slip_columns(replay.robot, slip):
-        full[:, :, column] = values.T
-    return full[:, :, replay.base.columns]
-
-
 def observe_simulation(replay: ReplayProblem, simulation: Simulation) -> Rows:
     """
-    Return the system `Y = W_δ χ + ρ` of one simulation, low-passed and decimated (eq. 48).
+    Return the system `Y = W_δ(q_ddm, q̇_ddm, q̈_ddm) χ + ρ` of one simulation (eq. 47, 48).
 
-    Y and every column of W go through the same zero-phase Butterworth filter, whose cut-off is
-    0.8 of the Nyquist frequency of the rows that are kept. The transient of the initial state and
-    rows without a measured torque are left out.
+    Dry friction has the signs that acted in the simulation, also where the robot stood still, so
+    that `W χ` is the simulated torque in every row. Y and every column of W go through the same
+    zero-phase Butterworth filter, whose cut-off is 0.8 of the Nyquist frequency of the rows that
+    are kept. The transient of the initial state and rows without a measured torque are left out.
     """
-    torque = replay.torque
+    robot, torque = replay.robot, replay.torque
 
-    def values(rows: Indices) -> Array:
-        W = observation_matrix(replay, simulation, torque.row[rows])
+    def observed(rows: Indices) -> Array:
+        q, dq, ddq, _, slip = (interpolate_rows(x, torque.row[rows]) for x in simulation[1:])
+        full = regressor(robot, q, dq, ddq)
+        for column, values in slip_columns(robot, slip):
+            full[:, :, column] = values.T
+        W = full[:, :, replay.base.columns]
         return np.concatenate([W, torque.tau[rows].T[:, :, None]], axis=2)
 
-    both, row = low_passed(replay, values)
-    held = _sticking(replay, simulation)[np.rint(row).astype(int)]
-    return make_system(replay, row, both[:, :, :-1], both[:, :, -1], ~held.T)
+    both, row = low_passed(replay, observed)
+    # What it takes to hold a joint is no function of the parameters: friction there is only known
+    # to be larger. That of a joint that creeps is smaller on the robot, see `CREEPING`.
+    directions = slip_directions(robot)
+    held = np.abs(simulation.slip_sign) < 1.0
+    speed = np.abs(simulation.dq @ directions.T)
+    held |= speed < np.minimum(CREEPING, SLOW_SHARE * speed.max(axis=0))
+    stuck = all_within(held, int(replay.decimation * replay.law.rate / torque.rate))
+    held = (stuck @ (directions != 0.0) > 0)[np.rint(row).astype(int)]
+    return _system(replay, row, both, ~held.T)
 
 
-def make_system(
-    replay: ReplayProblem, row: Array, W: Array, Y: Array, valid: npt.NDArray[np.bool_]
-) -> Rows:
-    """Return the system of decimated rows (N,), (n, N, b), (n, N), with the prior."""
+def _system(replay: ReplayProblem, row: Array, both: Array, valid: npt.NDArray[np.bool_]) -> Rows:
+    """Return the system of decimated rows (N,), W and Y beside it, (n, N, b + 1)."""
     base, time = replay.base, row / replay.law.rate
     band = NOISE_BAND if replay.filtered else 1.0
-    joints = replay.robot.joints
+    W, Y, joints = both[:, :, :-1], both[:, :, -1], replay.robot.joints
     return Rows(base.names, base.units, joints, W, Y, valid, time, prior=replay.prior, band=band)
 
 
@@ -107,27 +102,26 @@ def low_passed(replay: ReplayProblem, values: Callable[[Indices], Array]) -> tup
     """
     Return values at the rows that are fitted, low-passed and decimated.
 
-    Parameters
-    ----------
-    replay : which rows count, and their decimation
-    values : of rows of the measured torque, (n, N, …)
-
-    Returns
-    -------
-    the values (n, N', …) and their rows of the simulation (N',)
-
+    `values` gives those of rows of the measured torque, (n, N, …). What is returned are the values
+    (n, N', …) and their rows of the simulation (N',).
     """
-    torque, decimation = replay.torque, replay.decimation
+    torque, keep = replay.torque, replay.decimation
     rows = np.flatnonzero(torque.valid & (torque.row >= replay.transient * replay.law.rate))
-    # A filter must not cross rows that are missing.
-    runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
+    # Blocks overlap by the filter's memory, so that few rows are held at once.
+    overlap, edge = (FILTER_MEMORY * keep, FILTER_EDGE * keep) if keep > 1 else (0, 0)
+    own = max(BLOCK_ROWS, 4 * overlap) // keep * keep
     parts, kept_rows = list[Array](), list[Array]()
-    for run in runs:
-        for block, skip, count in _overlapping_blocks(run, decimation):
-            kept = slice(skip, skip + count, decimation)
-            x = values(block)
-            own = slice(skip // decimation, -(-(skip + count) // decimation))
-            parts.append(decimate(x, decimation)[:, own] if replay.filtered else x[:, kept].copy())
+    # A filter must not cross rows that are missing.
+    for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1):
+        for start in range(edge, run.size - edge, own):
+            stop, low = min(start + own, run.size - edge), max(0, start - overlap)
+            block = run[low : stop + overlap]
+            x, kept = values(block), slice(start - low, stop - low, keep)
+            if replay.filtered:
+                x = decimate(x, keep)[:, (start - low) // keep : -(-(stop - low) // keep)]
+            else:
+                x = x[:, kept].copy()
+            parts.append(x)
             kept_rows.append(torque.row[block][kept])
     if not parts:
         raise RecordingError(
@@ -135,38 +129,6 @@ def low_passed(replay: ReplayProblem, values: Callable[[Indices], Array]) -> tup
             'longer'
         )
     return np.concatenate(parts, axis=1), np.concatenate(kept_rows)
-
-
-def _overlapping_blocks(rows: Indices, decimation: int) -> Iterator[tuple[Indices, int, int]]:
-    """
-    Cut a run into blocks that overlap by the filter's memory: few rows are held at once.
-
-    Yields the rows of a block, how many of them are overlap before it, and how many are its own.
-    """
-    overlap = FILTER_MEMORY * decimation if decimation > 1 else 0
-    edge = FILTER_EDGE * decimation if decimation > 1 else 0
-    own = max(BLOCK_ROWS, 4 * overlap) // decimation * decimation
-    first, last = edge, rows.size - edge
-    for start in range(first, last, own):
-        stop = min(start + own, last)
-        low, high = max(0, start - overlap), min(rows.size, stop + overlap)
-        yield rows[low:high], start - low, stop - start
-
-
-def _sticking(replay: ReplayProblem, simulation: Simulation) -> Array:
-    """
-    Tell in which rows dry friction holds a joint all around, or lets it creep, (K, n).
-
-    What it takes to hold a joint is no function of the parameters: friction there is only known to
-    be larger. That of a joint that creeps is smaller on the robot, see `CREEPING`.
-    """
-    reach = int(replay.decimation * replay.law.rate / replay.torque.rate)
-    directions = slip_directions(replay.robot)
-    held = np.abs(simulation.slip_sign) < 1.0
-    speed = np.abs(simulation.dq @ directions.T)
-    held |= speed < np.minimum(CREEPING, SLOW_SHARE * speed.max(axis=0))
-    stuck = all_within(held, reach)
-    return stuck @ (directions != 0.0) > 0
 
 
 def linearise(
@@ -206,15 +168,24 @@ def linearise(
         rest = measured.mean(axis=1, keepdims=True)
         size = measured - (rest if replay.restart else _decimated(replay, replay.desired.q))
     output = _output(replay, simulation)
-    W = _sensitivities(replay, chi, gain_scale, output)
     error = measured - output
-    Y = error + W @ value
-    if replay.restart:
-        W, Y = _without_initial_states(replay, chi, output, row, W, Y)
-    system = make_system(replay, row, W, Y, np.ones(Y.shape, dtype=bool))
+
+    def sensitivity(problem: ReplayProblem, chi: Array, step: float) -> Array:
+        """Return a forward difference of the output (DIDIM eq. 30)."""
+        return (_output(problem, problem.simulate(chi, gain_scale)) - output) / step
+
+    assert replay.prior is not None
+    steps = RELATIVE_STEP * np.sqrt(np.diag(replay.prior.covariance))
+    moves = np.eye(len(chi))[replay.base.columns] * steps[:, None]
+    pairs = zip(moves, steps, strict=True)
+    W = np.stack([sensitivity(replay, chi + move, step) for move, step in pairs], axis=2)
+    both = np.concatenate([W, (error + W @ value)[:, :, None]], axis=2)
     torque_error = np.zeros(replay.robot.n)
-    if not replay.restart:
+    if replay.restart:
+        _project_off_initial_states(replay, both, row, lambda each, h: sensitivity(each, chi, h))
+    else:
         torque_error = _relative(torque - _decimated(replay, simulation.tau), torque)
+    system = _system(replay, row, both, np.ones(torque.shape, dtype=bool))
     return system, _relative(error, size), torque_error
 
 
@@ -234,42 +205,27 @@ def _output(replay: ReplayProblem, simulation: Simulation) -> Array:
     return _decimated(replay, simulation.tau if replay.method == 'clie' else simulation.q)
 
 
-def _sensitivities(replay: ReplayProblem, chi: Array, gain_scale: Array, output: Array) -> Array:
-    """Return ∂y_s/∂χ by forward differences, (n, N, b) (DIDIM eq. 30)."""
-    assert replay.prior is not None
-    steps = RELATIVE_STEP * np.sqrt(np.diag(replay.prior.covariance))
-    columns = []
-    for column, step in zip(replay.base.columns, steps, strict=True):
-        moved = chi.copy()
-        moved[column] += step
-        run = replay.simulate(moved, gain_scale)
-        columns.append((_output(replay, run) - output) / step)
-    return np.stack(columns, axis=2)
-
-
-def _without_initial_states(
-    replay: ReplayProblem, chi: Array, output: Array, row: Array, W: Array, Y: Array
-) -> tuple[Array, Array]:
-    """
-    Project rows off the sensitivities to the state at each start, so that it is estimated too.
-
-    Rows of a start depend on its state alone: the least squares of all parameters and states is
-    that of the parameters on what the states cannot explain (Golub and Pereyra 1973).
-    """
+def _project_off_initial_states(
+    replay: ReplayProblem,
+    both: Array,
+    row: Array,
+    sensitivity: Callable[[ReplayProblem, float], Array],
+) -> None:
+    """Project rows (n, N, b + 1) off the sensitivities to the state at each start, in place."""
+    # Rows of a start depend on its state alone: the least squares of all parameters and states is
+    # that of the parameters on what the states cannot explain (Golub and Pereyra 1973).
     desired, n = replay.desired, replay.robot.n
     travel = np.maximum(np.ptp(desired.q, axis=0), 1e-9)
     columns = []
-    for j in range(2 * n):
-        step = STATE_STEP * travel[j % n]
-        moved = [np.array(x) for x in desired[:2]]
-        moved[j // n][:, j % n] += step
-        changed = dataclasses.replace(replay, desired=Motion(moved[0], moved[1], desired.ddq))
-        columns.append((_output(replay, changed.simulate(chi, np.ones(n))) - output) / step)
-    X, both = np.stack(columns, axis=2), np.concatenate([W, Y[:, :, None]], axis=2)
-    segments = row.astype(int) // replay.restart
-    for segment in np.unique(segments):
-        own = segments == segment
+    for part in (0, 1):
+        for j, step in enumerate(STATE_STEP * travel):
+            moved = [np.array(x) for x in desired]
+            moved[part][:, j] += step
+            other = dataclasses.replace(replay, desired=Motion(*moved))
+            columns.append(sensitivity(other, step))
+    X, starts = np.stack(columns, axis=2), row.astype(int) // replay.restart
+    for start in np.unique(starts):
+        own = starts == start
         Q = np.linalg.qr(X[:, own].reshape(-1, 2 * n) / travel.max())[0]
         rows = both[:, own].reshape(len(Q), -1)
         both[:, own] = (rows - Q @ (Q.T @ rows)).reshape(n, -1, both.shape[2])
-    return both[:, :, :-1], both[:, :, -1]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
-import dataclasses
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -16,8 +15,10 @@ from ..excitation.trajectory import Motion
 from .control_laws import ControlLaw
 from .direct_model import DirectModel, mean_signs
 
+# A step of an integrator: from q, q̇ and the torque (n,), to q and q̇ at its end, and q̈ (n,) at its
+# start with the friction signs (m,).
 Advance = Callable[[Array, Array, Array], tuple[Array, Array, Array]]
-Integrate = Callable[[Array, Array, Array], 'IntegrationStep']
+Integrate = Callable[[Array, Array, Array], tuple[Array, Array, Array, Array]]
 
 # Longest step [s], and largest product of step and fastest friction rate, at which two stages are
 # as good as four wherever dry friction acts: on a UR10 at 1 kHz, whose torques err by 1e-5 since
@@ -49,15 +50,6 @@ RK4 = Tableau((0.0, 0.5, 0.5, 1.0), (1 / 6, 1 / 6, 1 / 6, 0.0), (1 / 6, 1 / 3, 1
 MIDPOINT = Tableau((0.0, 0.5), (1 / 6, 1 / 3), (0.0, 1.0))
 
 
-class IntegrationStep(NamedTuple):
-    """q and dq (n,) at a step's end; ddq (n,) at its start with the friction signs (m,)."""
-
-    q: Array
-    dq: Array
-    ddq: Array
-    slip_sign: Array
-
-
 def runge_kutta(direct: DirectModel, h: float, tableau: Tableau = RK4) -> Integrate:
     """
     Return a step of h [s] of a Runge-Kutta method, with dry friction held at its mean sign.
@@ -76,7 +68,7 @@ def runge_kutta(direct: DirectModel, h: float, tableau: Tableau = RK4) -> Integr
     signature: bytes | None = None
     moving = False
 
-    def step(q: Array, dq: Array, tau: Array) -> IntegrationStep:
+    def step(q: Array, dq: Array, tau: Array) -> tuple[Array, Array, Array, Array]:
         nonlocal sign, signature, moving, friction, known
         if dq is not known:  # else its signs are those of the step before
             now = np.sign(dq if identity else slip @ dq)
@@ -88,7 +80,7 @@ def runge_kutta(direct: DirectModel, h: float, tableau: Tableau = RK4) -> Integr
             q1, dq1, ddq = advance(q, dq, tau - friction)
             if np.sign(dq1 if identity else slip @ dq1).tobytes() == signature:
                 known = dq1
-                return IntegrationStep(q1, dq1, ddq, sign)
+                return q1, dq1, ddq, sign
         return step_with_reversal(q, dq, tau)
 
     return step
@@ -98,10 +90,10 @@ def _reversal(direct: DirectModel, h: float, advance: Advance) -> Integrate:
     """Return the step in which slips stop, reverse or stick."""
     accelerate, data = direct.acceleration_function(), direct.model.createData()
     slip, coulomb, offset = direct.slip_directions, direct.coulomb, direct.offset
-    joints = np.array([row.nonzero()[0][0] if (row != 0).sum() == 1 else -1 for row in slip])
+    joints = np.where((slip != 0).sum(axis=1) == 1, (slip != 0).argmax(axis=1), -1)
     dry_torque = slip.T * coulomb
 
-    def step(q: Array, dq: Array, tau: Array) -> IntegrationStep:
+    def step(q: Array, dq: Array, tau: Array) -> tuple[Array, Array, Array, Array]:
         speed = slip @ dq
         free = slip @ accelerate(q, dq, tau - offset)
         s = mean_signs(speed, free, direct.delassus_matrix(data, q), coulomb, h)
@@ -110,30 +102,37 @@ def _reversal(direct: DirectModel, h: float, advance: Advance) -> Integrate:
         rest = 1e-3 * (np.abs(speed) + np.abs(free) * h) + 1e-15
         stuck = (np.abs(s) < 1.0) & (np.abs(slip @ dq1) < rest)
         dq1[joints[stuck & (joints >= 0)]] = 0.0
-        return IntegrationStep(q1, dq1, ddq, s)
+        return q1, dq1, ddq, s
 
     return step
 
 
 def _smooth_step(direct: DirectModel, h: float, tableau: Tableau) -> Advance:
-    """
-    Return the step itself; each stage is one product of a matrix with all that is known before it.
-
-    That is [q q̇ τ k₁ k₂ …]; what comes of it is a stage's q, q̇ and τ − D q̇. NumPy takes as long
-    for this as for the sum of two vectors.
-    """
+    """Return the step itself; all that a stage needs is one matrix times what is known before."""
     accelerate, smooth_friction = direct.rigid_acceleration(), direct.smooth_friction
-    n, count = direct.model.nv, len(tableau.shares)
-    known = np.zeros((3 + count) * n)
-    position, velocity, torque, *slopes = np.split(known, 3 + count)
+    n, shares = direct.model.nv, tableau.shares
+    # [q q̇ τ k₁ k₂ …], from which a stage's q, q̇ and τ − D q̇ come: NumPy takes as long for such a
+    # product as for the sum of two vectors.
+    known, identity = np.zeros((3 + len(shares)) * n), np.eye(n)
+    position, velocity, torque, *slopes = np.split(known, 3 + len(shares))
     stages = []
-    for k, matrix in enumerate(_stages(h, direct.damping, tableau.shares)):
+    for k, share in enumerate(shares):
+        # q + share h (q̇ of the stage before), and q̇ + share h k.
+        place, speed = np.zeros((2, 3 + k))
+        place[:2], speed[1] = [1.0, share * h], 1.0
+        if k:
+            speed[2 + k] = share * h
+        if k > 1:
+            place[1 + k] = share * h * shares[k - 1] * h
+        net = -np.kron(speed, direct.damping)
+        net[:, 2 * n : 3 * n] += identity
+        matrix = np.vstack([np.kron(place, identity), np.kron(speed, identity), net])
         out = np.empty(3 * n)
         stages.append((matrix, known[: (3 + k) * n], out, *np.split(out, 3), slopes[k]))
-    ends = np.zeros((2, 3 + count))
+    ends = np.zeros((2, 3 + len(shares)))
     ends[:, :2] = [[1.0, h], [0.0, 1.0]]
     ends[:, 3:] = np.array(tableau.way) * h * h, np.array(tableau.speed) * h
-    end, dot = np.kron(ends, np.eye(n)), np.dot
+    end, dot = np.kron(ends, identity), np.dot
 
     def advance(q: Array, dq: Array, held: Array) -> tuple[Array, Array, Array]:
         position[:], velocity[:], torque[:] = q, dq, held
@@ -146,22 +145,6 @@ def _smooth_step(direct: DirectModel, h: float, tableau: Tableau) -> Advance:
         return state[:n], state[n:], slopes[0].copy()
 
     return advance
-
-
-def _stages(h: float, damping: Array, shares: tuple[float, ...]) -> Iterator[Array]:
-    """Yield the matrix (3 n, (3 + k) n) of each stage k, see `_smooth_step`."""
-    identity = np.eye(len(damping))
-    for k, share in enumerate(shares):
-        # q̇ + share h k, and q + share h (q̇ of the stage before).
-        speed, place = np.zeros((2, 3 + k))
-        place[:2], speed[1] = [1.0, share * h], 1.0
-        if k:
-            speed[2 + k] = share * h
-        if k > 1:
-            place[1 + k] = share * h * shares[k - 1] * h
-        net = -np.kron(speed, damping)
-        net[:, 2 * len(damping) : 3 * len(damping)] += identity
-        yield np.vstack([np.kron(place, identity), np.kron(speed, identity), net])
 
 
 def substeps(direct: DirectModel, q: Array, period: float, longest: float) -> int:
@@ -187,28 +170,19 @@ INTEGRATORS: dict[str, Callable[..., Integrate]] = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Simulation:
+class Simulation(NamedTuple):
     """
-    Motion of the simulated robot at the controller's updates.
+    Motion of the simulated robot at the controller's K updates.
 
     `W(q, q̇, q̈) χ = τ` holds in each row, with `slip_sign` in place of sign(R q̇).
-
-    Attributes
-    ----------
-    rate : of the controller [Hz]
-    q, dq, ddq : (K, n) state, and the acceleration that follows it [rad or m, per s, per s²]
-    tau : (K, n) torque, held from its row to the next [N·m or N]
-    slip_sign : (K, m) signs of dry friction, between −1 and 1 where it sticks or turns
-
     """
 
-    rate: float
-    q: Array
+    rate: float  # of the controller [Hz]
+    q: Array  # (K, n) [rad or m]
     dq: Array
-    ddq: Array
-    tau: Array
-    slip_sign: Array
+    ddq: Array  # that follows the state
+    tau: Array  # (K, n) held from its row to the next [N·m or N]
+    slip_sign: Array  # (K, m) of dry friction, between −1 and 1 where it sticks or turns
 
 
 def simulate(
@@ -265,10 +239,18 @@ def simulate(
         for _ in range(parts - 1):
             position, velocity, _, _ = advance(position, velocity, total)
         if k % CHECK_INTERVAL == 0 and not (np.abs(position - desired.q[k]) < bound).all():
-            raise _divergence_error(k / law.rate, np.abs(position - desired.q[k]) / bound)
-    if not np.isfinite(position).all():
-        raise _divergence_error(count / law.rate, np.abs(position - desired.q[-1]) / bound)
-    return Simulation(law.rate, q, dq, ddq, tau, slip)
+            break
+    else:
+        if np.isfinite(position).all():
+            return Simulation(law.rate, q, dq, ddq, tau, slip)
+        k = count
+    share = np.abs(position - desired.q[min(k, count - 1)]) / bound
+    joint = int(np.argmax(np.where(np.isfinite(share), share, np.inf))) + 1
+    raise DivergenceError(
+        f'the simulated robot leaves its reference at {k / law.rate:.3g} s, joint {joint} first: '
+        'check the control law and its gains, start from an IDIM solution, or use a slower motion',
+        0,
+    )
 
 
 def mass_matrices(direct: DirectModel, q: Array) -> Array:
@@ -287,12 +269,3 @@ def smallest_eigenvalue(mass: Array) -> float:
     """Return the smallest eigenvalue of mass matrices (S, n, n) scaled to a unit diagonal."""
     scale = diagonal_scale(mass)
     return float(np.linalg.eigvalsh(mass / scale[:, :, None] / scale[:, None, :]).min())
-
-
-def _divergence_error(time: float, share: Array) -> DivergenceError:
-    joint = int(np.argmax(np.where(np.isfinite(share), share, np.inf))) + 1
-    return DivergenceError(
-        f'the simulated robot leaves its reference at {time:.3g} s, joint {joint} first: check '
-        'the control law and its gains, start from an IDIM solution, or use a slower motion',
-        0,
-    )

@@ -10,7 +10,6 @@ from scipy.integrate import solve_ivp
 from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.replay.control_laws import JointTrajectoryEffort
 from robotid_ros.core.replay.simulation import (
-    IntegrationStep,
     INTEGRATORS,
     joint_inertia,
     mass_matrices,
@@ -56,7 +55,7 @@ def adaptive(direct, h):
         relative, absolute = TOLERANCES
         result = solve_ivp(rate, (0.0, h), start, method='LSODA', rtol=relative, atol=absolute)
         end = result.y[:, -1]
-        return IntegrationStep(end[:n].copy(), end[n:].copy(), rate(0.0, start)[n:], signs(dq))
+        return end[:n].copy(), end[n:].copy(), rate(0.0, start)[n:], signs(dq)
 
     return step
 

@@ -37,7 +37,7 @@ def test_it_moves_as_mujoco_does(problem):
     arm, windows, theta = problem
     states = windows.state.copy()
     states[:, 0] = windows.q[:, 0]
-    q = simulate_servos(arm, windows, theta[None], states[:, None], 1e-3).q[:, 0]
+    q = simulate_servos(arm, windows, theta[None], states[:, None], 1e-3)[0][:, 0]
     # Of the velocity at the start, which is smoothed, nothing is left after half a second.
     late = windows.time > 0.5
     travel = np.ptp(windows.q, axis=(0, 1))
@@ -60,7 +60,7 @@ def test_its_sensitivities_are_those_of_whole_simulations(problem):
         assert np.isfinite(linear.scores[:, k]).all() and np.isfinite(slope).all()
         rows = np.vstack([theta, moved])
         states = np.repeat(windows.state[:, None], 2, axis=1)
-        q = simulate_servos(arm, windows, rows, states, 4e-3).q
+        q = simulate_servos(arm, windows, rows, states, 4e-3)[0]
         near = (q[:, 1] - q[:, 0]) / step * windows.valid[..., None]
         assert np.abs(near - change).max() < 0.03 * np.abs(change).max() + 1e-9
 
