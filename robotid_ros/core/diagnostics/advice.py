@@ -7,13 +7,13 @@ remedy (`trials`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 import dataclasses
+from functools import cache
 from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ..arrays import Array
 from ..finding_codes import finding
@@ -49,7 +49,9 @@ class _Fit:
     with a spring's columns S of each joint, which weight along a horizontal axis resembles.
     """
 
-    def __init__(self, robot: Robot, samples: Samples, rows: npt.NDArray[np.intp]):
+    def __init__(self, robot: Robot, samples: Samples):
+        moving = np.flatnonzero(samples.moving.any(axis=1))
+        rows = moving[:: max(1, moving.size // GRAVITY_ROWS)]
         q, dq, ddq = samples.q[rows], samples.dq[rows], samples.ddq[rows]
         tau, used = samples.tau[rows].T, samples.moving[rows].T
         weight = used / np.maximum(np.sqrt(np.mean(tau**2, axis=1, keepdims=True)), 1e-300)
@@ -58,32 +60,28 @@ class _Fit:
 
         def weighted(gravity: Array) -> Array:
             model.gravity.linear = gravity
-            return np.asarray(
-                (regressor(turned, q, dq, ddq) * weight[:, :, None]).reshape(-1, robot.p)
-            )
+            W = regressor(turned, q, dq, ddq) * weight[:, :, None]
+            return np.asarray(W.reshape(-1, robot.p))
 
         # A spring's columns, position and its square, for the rows of each joint.
-        away = (q - q.mean(axis=0)).T
+        away, joints = (q - q.mean(axis=0)).T, np.arange(robot.n)
         springs = np.zeros((robot.n, len(q), robot.n, 2))
-        joints = np.arange(robot.n)
         springs[joints, :, joints] = np.stack([weight * away, weight * away**2], axis=2)
-        pull = [k for k, p in enumerate(robot.parameters) if p.symbol in WEIGHTS]
-        none = weighted(np.zeros(3))[:, pull]
-        each = [weighted(axis)[:, pull] - none for axis in np.eye(3)]
-        still = weighted(robot.gravity)
-        still[:, pull] = none
+        self._places = [k for k, p in enumerate(robot.parameters) if p.symbol in WEIGHTS]
+        none, still = weighted(np.zeros(3))[:, self._places], weighted(robot.gravity)
+        still[:, self._places] = none
+        each = [weighted(axis)[:, self._places] - none for axis in np.eye(3)]
         columns = springs.reshape(-1, 2 * robot.n)
         table = np.hstack([still, *each, columns, (weight * tau).reshape(-1, 1)])
-        R = np.linalg.qr(table, mode='r')
-        edges = robot.p + len(pull) * np.arange(4)
-        self._still, *self._pulls, self._springs, target = np.split(R, [*edges, -1], axis=1)
-        self._target, self._places = target[:, 0], pull
-        self._masses = robot.prior[pull]
+        edges = robot.p + len(self._places) * np.arange(4)
+        split = np.split(np.linalg.qr(table, mode='r'), [*edges, -1], axis=1)
+        self._still, *self._pulls, self._springs, target = split
+        self._target, self._masses = target[:, 0], robot.prior[self._places]
 
     def unexplained(self, gravity: Array, springs: bool = False) -> float:
         """Return what the best parameters leave with this gravity [m/s²]."""
         W = self._still.copy()
-        W[:, self._places] += self._pull(gravity)
+        W[:, self._places] += np.tensordot(gravity, self._pulls, 1)
         return self._left(np.hstack([W, self._springs]) if springs else W)
 
     @property
@@ -94,33 +92,44 @@ class _Fit:
     def agreement(self, gravity: Array) -> float:
         """Return the correlation of the efforts with the weight of the URDF's masses."""
         others = np.delete(self._still, self._places, axis=1)
-        weight = self._pull(gravity) @ self._masses
+        weight = np.tensordot(gravity, self._pulls, 1) @ self._masses
         pair = np.column_stack([weight, self._target])
         pair -= others @ np.linalg.lstsq(others, pair, rcond=1e-8)[0]
         size = float(np.prod(np.linalg.norm(pair, axis=0)))
         return float(pair[:, 0] @ pair[:, 1]) / max(size, 1e-300)
-
-    def _pull(self, gravity: Array) -> Array:
-        return np.sum([g * G for g, G in zip(gravity, self._pulls, strict=True)], axis=0)
 
     def _left(self, W: Array) -> float:
         W = W / np.maximum(np.linalg.norm(W, axis=0), 1e-300)
         found = np.linalg.lstsq(W, self._target, rcond=1e-8)[0]
         return float(np.linalg.norm(self._target - W @ found))
 
+    def refine(self, start: Array) -> Array:
+        """Search the direction of gravity near one."""
+        from scipy.optimize import minimize
 
-def other_gravity(
-    robot: Robot, samples: Samples, rows: npt.NDArray[np.intp], may_hang: bool = True
-) -> Array | None:
+        size = float(np.linalg.norm(start))
+        sides = size * np.asarray(np.linalg.svd(start[None])[2])[1:]
+
+        def turned(tilt: Array) -> Array:
+            vector = start + tilt @ sides
+            return np.asarray(size * vector / np.linalg.norm(vector))
+
+        corners = [[0.0, 0.0], [0.3, 0.0], [0.0, 0.3]]
+        options = {'xatol': ACCURACY, 'fatol': np.inf, 'initial_simplex': corners}
+
+        def left(tilt: Array) -> float:
+            return self.unexplained(turned(tilt))
+
+        return turned(minimize(left, np.zeros(2), method='Nelder-Mead', options=options).x)
+
+
+def _other_gravity(robot: Robot, samples: Samples, may_hang: bool) -> Array | None:
     """
-    Return gravity (3,) in another direction that explains the efforts of these rows better.
+    Return gravity (3,) in another direction that explains the efforts better.
 
     Upside down, masses below zero explain them as well: that counts where the robot `may_hang`.
     """
-    size = float(np.linalg.norm(robot.gravity))
-    if size == 0.0:
-        return None
-    fit = _Fit(robot, samples, rows)
+    fit, size = _Fit(robot, samples), float(np.linalg.norm(robot.gravity))
     known = fit.unexplained(robot.gravity)
     springs = LEFT_BY_SPRINGS * fit.unexplained(robot.gravity, springs=True)
     limit = min(LEFT * known, springs)
@@ -130,34 +139,13 @@ def other_gravity(
         return None
     # By masses above zero.
     axes = sorted(size * AXES, key=fit.unexplained)
-    best = min((_refine(fit, start) for start in axes[:STARTS]), key=fit.unexplained)
+    best = min(map(fit.refine, axes[:STARTS]), key=fit.unexplained)
     least = fit.unexplained(best)
     if fit.unexplained(axes[0]) <= AS_GOOD * least:
         best = axes[0]
     if fit.agreement(best) < 0.0 and fit.unexplained(-best) <= AS_GOOD * least:
         best = -best
     return None if fit.unexplained(best) > limit or np.allclose(best, robot.gravity) else best
-
-
-def _refine(fit: _Fit, start: Array) -> Array:
-    """Search the direction of gravity near one."""
-    from scipy.optimize import minimize
-
-    size = float(np.linalg.norm(start))
-    sides = size * np.asarray(np.linalg.svd(start[None])[2])[1:]
-
-    def turned(tilt: Array) -> Array:
-        vector = start + tilt @ sides
-        return np.asarray(size * vector / np.linalg.norm(vector))
-
-    corners = [[0.0, 0.0], [0.3, 0.0], [0.0, 0.3]]
-    found = minimize(
-        lambda tilt: fit.unexplained(turned(tilt)),
-        np.zeros(2),
-        method='Nelder-Mead',
-        options={'xatol': ACCURACY, 'fatol': np.inf, 'initial_simplex': corners},
-    )
-    return turned(found.x)
 
 
 # Names of findings.
@@ -171,10 +159,9 @@ LEAST = {
     SIGN: 1.5, SWAPPED: 2.0, GAIN: 1.3, SCALE: 1.5, EFFORT_UNIT: 1.5, GRAVITY: 1.5,
     COMPENSATED: 1.5, REVERSED: 2.0,
 }  # fmt: skip
-# Squared error of all joints together, over that of each joint alone, from which their efforts
-# contradict each other or robots that can exist; what is left without a contradiction comes from
-# elsewhere.
-CONTRADICTION = 1.15
+# Share by which the squared error of all joints together exceeds that of each alone, from which
+# efforts contradict each other or robots that can exist; what is left otherwise has other causes.
+CONTRADICTION = 0.15
 MIN_RESOLVED = 0.5  # share of the contradiction that remedies have to explain
 # A gain that is nearer to 1 is what drives differ by; factors that are searched.
 MIN_DEVIATION, FACTORS = 0.15, np.geomspace(1e-4, 1e4, 65)
@@ -208,24 +195,29 @@ def _cause(
     return Cause(name, trial.gain, found)
 
 
-def _gains(robot: Robot, factors: Mapping[int, float]) -> tuple[float, ...]:
-    """Return the drive gains with which efforts of joints are multiplied by factors."""
-    return tuple(dict.fromkeys(float(robot.drive_gain[j] * x) for j, x in factors.items()))
+def _gains(robot: Robot, factors: Array) -> tuple[float, ...]:
+    """Return the drive gains with which efforts are multiplied by factors (n,), where not 1."""
+    return tuple(dict.fromkeys((robot.drive_gain * factors)[factors != 1.0].tolist()))
+
+
+def _only(n: int, joint: int, factor: float) -> Array:
+    """Return factors (n,) of which one joint's is not 1."""
+    return np.where(np.arange(n) == joint, factor, 1.0)
 
 
 def find_causes(robot: Robot, base: BaseParameters, samples: Samples, rows: Rows) -> list[Cause]:
     """Try what may be wrong with the efforts, and return what is."""
     factors = efforts_over_prior(robot, samples)
     trials = Trials(rows, possible_robots(robot, base, rows))
-    contradict = trials.contradiction > CONTRADICTION
     found, efforts = list[Cause](), Efforts.as_recorded(robot.n)
+    contradict = trials.contradiction(efforts) > CONTRADICTION
     if contradict:
         found, efforts = _effort_remedies(robot, trials)
     # Efforts that are less than the masses need are currents, or hold no gravity.
     if contradict or min(factors) < 0.0 or _usual(factors) < 1.0 / MAX_SCALE:
-        gravity = _gravity(robot, samples, found, efforts)
-        turned = _reversed_axis(robot, samples, trials.moving, efforts) if contradict else None
-        others = [cause for cause in (gravity, turned) if cause is not None]
+        others = _gravity(robot, samples, found, efforts)
+        if contradict:
+            others += _reversed_axis(robot, samples, trials.moving, efforts)
         if others:
             return [max(others, key=lambda each: each.gain)]
     if all(cause.name == GAIN for cause in found):
@@ -239,56 +231,54 @@ def find_causes(robot: Robot, base: BaseParameters, samples: Samples, rows: Rows
 
 def _effort_remedies(robot: Robot, trials: Trials) -> tuple[list[Cause], Efforts]:
     """Put efforts right one remedy after the other, as long as one helps; return these as well."""
-    state, found = Efforts.as_recorded(robot.n), list[Cause]()
-    before = trials.errors(state)
+    start, found = Efforts.as_recorded(robot.n), list[Cause]()
+    state, before = start, trials.errors(start)
     for _ in range(MOST_REMEDIES):
         tried = [
-            (code, after, trials.compare(before, errors), errors)
-            for code, after in _candidates(trials, state)
+            (trials.compare(before, errors), name, after, errors)
+            for name, after in _candidates(trials, state)
             for errors in [trials.errors(after)]
         ]
-        good = [each for each in tried if each[2].is_better(LEAST[each[0]])]
+        good = [each for each in tried if each[0].is_better(LEAST[each[1]])]
         if not good:
             break
-        code, after, trial, errors = max(good, key=lambda each: each[2].gain)
-        found.append(_named(robot, trials, state, code, after, trial, errors))
-        state, before = after, errors
-    if trials.resolved_by(state) > MIN_RESOLVED:
-        return found, state
-    return [], Efforts.as_recorded(robot.n)
+        trial, name, after, before = max(good, key=lambda each: each[0].gain)
+        found.append(_named(robot, trials, state, name, after, trial, before))
+        state = after
+    left = trials.contradiction(state) / max(trials.contradiction(start), 1e-300)
+    return (found, state) if 1.0 - left > MIN_RESOLVED else ([], start)
 
 
 def _candidates(trials: Trials, state: Efforts) -> Iterator[tuple[str, Efforts]]:
     """Yield the best change of signs, of two columns and of one gain."""
     least = trials.fitted(state, possible=True)
-    signs = min(_signs(trials, state), key=lambda each: each[0], default=(np.inf, state))
-    if signs[0] < least:
-        yield SIGN, signs[1]
+    signs = _best_signs(trials, state)
+    if trials.fitted(signs, possible=True) < least:
+        yield SIGN, signs
     pairs = [state.swapped(*pair) for pair in combinations(trials.moving, 2)]
     if pairs:
         yield SWAPPED, min(pairs, key=trials.fitted)
         error, joint, factor = min(_gain(trials, state, j) for j in trials.moving)
         if error < least and abs(np.log(factor)) > np.log1p(MIN_DEVIATION):
-            yield GAIN, state.scaled({joint: factor})
+            yield GAIN, state.scaled(_only(trials.n, joint, factor))
 
 
-def _signs(trials: Trials, state: Efforts) -> Iterator[tuple[float, Efforts]]:
-    """Yield signs that fit best with what they leave of robots that can exist."""
+def _best_signs(trials: Trials, state: Efforts) -> Efforts:
+    """Return the efforts with the signs that fit robots that can exist best, of likely ones."""
     n = trials.n
-    if n <= MOST_SIGNS:
-        patterns = list(product((1.0, -1.0), repeat=n))[1:]
-    else:
-        patterns = [tuple(np.where(np.arange(n) == j, -1.0, 1.0)) for j in range(n)]
-        patterns.append((-1.0,) * n)
-    # All signs turned round leave as much: without limits one of both is enough.
-    left = {p: trials.fitted(state.scaled(dict(enumerate(p)))) for p in patterns if p[0] > 0.0}
-    opposite = {tuple(-x for x in p): value for p, value in left.items()}
-    left |= {p: opposite.get(p, np.inf) for p in patterns if p not in left}
-    left[(-1.0,) * n] = trials.fitted(state)
-    ranked = sorted(patterns, key=lambda p: (round(np.log(left[p]), 2), sum(x < 0 for x in p)))
-    for p in ranked[: 2 * MOST_SIGNS]:
-        turned = state.scaled(dict(enumerate(p)))
-        yield trials.fitted(turned, possible=True), turned
+    each, every = (tuple(_only(n, j, -1.0).tolist()) for j in range(n)), (-1.0,) * n
+    patterns = [*product((1.0, -1.0), repeat=n)][1:] if n <= MOST_SIGNS else [*each, every]
+
+    @cache
+    def left(signs: tuple[float, ...]) -> float:
+        """All signs turned round leave as much: without limits one of both is enough."""
+        if signs[0] < 0.0:
+            return left(tuple(-x for x in signs))
+        return trials.fitted(state.scaled(np.array(signs)))
+
+    patterns.sort(key=lambda p: (round(np.log(left(p)), 2), p.count(-1.0)))
+    turned = [state.scaled(np.array(p)) for p in patterns[: 2 * MOST_SIGNS]]
+    return min(turned, key=lambda efforts: trials.fitted(efforts, possible=True))
 
 
 def _gain(trials: Trials, state: Efforts, joint: int) -> tuple[float, int, float]:
@@ -296,15 +286,13 @@ def _gain(trials: Trials, state: Efforts, joint: int) -> tuple[float, int, float
     from scipy.optimize import minimize_scalar
 
     def left(log: float) -> float:
-        return trials.fitted(state.scaled({joint: float(np.exp(log))}))
+        return trials.fitted(state.scaled(_only(trials.n, joint, float(np.exp(log)))))
 
     grid = np.log(FACTORS)
-    best = int(np.argmin([left(x) for x in grid]))
-    step = float(grid[1] - grid[0])
+    best, step = grid[np.argmin([left(x) for x in grid])], grid[1] - grid[0]
     found = minimize_scalar(
-        left, bounds=(grid[best] - step, grid[best] + step), method='bounded',
-        options={'xatol': 1e-3},
-    )  # fmt: skip
+        left, bounds=(best - step, best + step), method='bounded', options={'xatol': 1e-3}
+    )
     factor = float(np.exp(found.x))
     for size in UNITS.values():  # the remedy is the unit, not what noise makes of it
         if abs(factor / size - 1.0) < SAME_UNIT:
@@ -313,79 +301,69 @@ def _gain(trials: Trials, state: Efforts, joint: int) -> tuple[float, int, float
 
 
 def _named(
-    robot: Robot,
-    trials: Trials,
-    state: Efforts,
-    code: str,
-    after: Efforts,
-    trial: Trial,
+    robot: Robot, trials: Trials, state: Efforts, name: str, after: Efforts, trial: Trial,
     errors: Array,
-) -> Cause:
-    """Name the joints of a remedy, each of whose parts is better than to leave it out."""
-    if code == SWAPPED:
-        pair = [j for j in range(robot.n) if state.columns[j] != after.columns[j]]
-        return _cause(code, robot, pair, trial)
-    ratio = {j: after.factors[j] / state.factors[j] for j in range(robot.n)}
-    changed = {j: factor for j, factor in ratio.items() if factor != 1.0}
-    gains = _gains(robot, changed)
-    if code == SIGN:
-        return _cause(code, robot, changed, trial, gains=gains)
-    ((joint, factor),) = changed.items()
+) -> Cause:  # fmt: skip
+    """Name the joints of a remedy, and what explains as much."""
+    ratio = after.factors / state.factors
+    if name == SWAPPED:
+        pair = np.flatnonzero(state.columns != after.columns)
+        return _cause(name, robot, pair, trial)
+    changed, gains = np.flatnonzero(ratio != 1.0), _gains(robot, ratio)
+    if name == SIGN:
+        return _cause(name, robot, changed, trial, gains=gains)
+    joint, factor = changed[0], float(ratio[changed[0]])
+    values = dict[str, Any](factor=1.0 / factor, gains=gains)
     # Another joint and the factor on its effort that explains as much.
-    others = (_gain(trials, state, j)[1:] for j in trials.moving if j != joint)
-    same = (
-        pair
-        for pair in others
-        if not trials.compare(trials.errors(state.scaled(dict([pair]))), errors).is_better(1.0)
-    )
-    values, other = dict[str, Any](factor=1.0 / factor, gains=gains), next(same, None)
-    if other is not None:
-        values |= {'other': robot.joints[other[0]], 'other_gain': other[1]}
-    elif unit := next((k for k, x in UNITS.items() if abs(factor / x - 1.0) < SAME_UNIT), None):
-        values['unit'] = unit
-    return _cause(code, robot, [joint], trial, **values)
+    for other in (j for j in trials.moving if j != joint):
+        gain = _gain(trials, state, other)[2]
+        same = trials.errors(state.scaled(_only(robot.n, other, gain)))
+        if not trials.compare(same, errors).is_better(1.0):
+            values |= {'other': robot.joints[other], 'other_gain': gain}
+            break
+    else:
+        units = (k for k, x in UNITS.items() if abs(factor / x - 1.0) < SAME_UNIT)
+        values['unit'] = next(units, None)
+    return _cause(name, robot, changed, trial, **values)
 
 
-def _gravity(robot: Robot, samples: Samples, found: list[Cause], efforts: Efforts) -> Cause | None:
+def _gravity(robot: Robot, samples: Samples, found: list[Cause], efforts: Efforts) -> list[Cause]:
     """Try no gravity, and another direction of it, where one explains more than the `efforts`."""
-    if not robot.gravity.any():
-        return None
 
-    def tried(code: str, gravity: Array) -> list[Cause]:
+    def tried(name: str, gravity: Array) -> list[Cause]:
         other = dataclasses.replace(robot, model=robot.model.copy())
         other.model.gravity.linear = gravity
         direction = [round(x, 6) + 0.0 for x in gravity.tolist()]
-        values = {'direction': direction} if code == GRAVITY else {}
+        values = {'direction': direction} if name == GRAVITY else {}
         rows = _sample_rows(robot, samples), _sample_rows(other, samples)
-        trial = _compare_models(*rows)
-        if trial.is_better(LEAST[code]):
+        trial, masses = _compare_models(*rows), 'any masses'
+        if trial.is_better(LEAST[name]):
             better = _compare_models(*rows, efforts=efforts).is_better(1.0)
-            return [_cause(code, robot, (), trial, **values)] if better else []
-        if code == COMPENSATED:  # which needs no URDF's masses to show
+        elif name == COMPENSATED:  # which needs no URDF's masses to show
             return []
-        rows = _drive_rows(robot, samples), _drive_rows(other, samples)
-        trial = _compare_models(*rows)
-        better = trial.gain >= max((each.gain for each in found), default=0.0)
-        known = _cause(code, robot, (), trial, DESCRIBED, **values)
-        return [known] if better and trial.is_better(LEAST[code]) else []
+        else:
+            trial = _compare_models(_drive_rows(robot, samples), _drive_rows(other, samples))
+            better = trial.gain >= max((each.gain for each in found), default=0.0)
+            better, masses = better and trial.is_better(LEAST[name]), DESCRIBED
+        return [_cause(name, robot, (), trial, masses, **values)] if better else []
 
+    if not robot.gravity.any():
+        return []
     remedies = tried(COMPENSATED, np.zeros(3))
     if not robot.assumed_inertials:
-        moving = np.flatnonzero(samples.moving.any(axis=1))
-        rows = moving[:: max(1, moving.size // GRAVITY_ROWS)]
         may_hang = not any(cause.name == SIGN for cause in found)
-        direction = other_gravity(robot, samples, rows, may_hang)
+        direction = _other_gravity(robot, samples, may_hang)
         remedies += [] if direction is None else tried(GRAVITY, direction)
-    return max(remedies, key=lambda each: each.gain, default=None)
+    return remedies
 
 
 def _reversed_axis(
     robot: Robot, samples: Samples, moving: Sequence[int], efforts: Efforts
-) -> Cause | None:
+) -> list[Cause]:
     """Try each joint the other way round, where one explains more than the `efforts`."""
     recorded, tried = _sample_rows(robot, samples), []
     for joint in moving if len(moving) > 1 else ():
-        senses = np.where(np.arange(robot.n) == joint, -1.0, 1.0)
+        senses = _only(robot.n, joint, -1.0)
         motion = {name: senses * getattr(samples, name) for name in ('q', 'dq', 'ddq')}
         rows = _sample_rows(robot, dataclasses.replace(samples, **motion))
         both = dataclasses.replace(rows, Y=senses[:, None] * rows.Y)
@@ -393,12 +371,12 @@ def _reversed_axis(
         for gain, after in ((-1.0, rows), (1.0, both)):
             tried.append((_compare_models(recorded, after), joint, gain, after))
     if not tried:
-        return None
+        return []
     trial, joint, gain, rows = max(tried, key=lambda each: each[0].gain)
     better = trial.is_better(LEAST[REVERSED])
     if not better or not _compare_models(recorded, rows, efforts=efforts).is_better(1.0):
-        return None
-    return _cause(REVERSED, robot, [joint], trial, gains=_gains(robot, {joint: gain}))
+        return []
+    return [_cause(REVERSED, robot, [joint], trial, gains=[gain * robot.drive_gain[joint]])]
 
 
 def _by_description(robot: Robot, samples: Samples, factors: Sequence[float]) -> Cause | None:
@@ -419,7 +397,7 @@ def _by_description(robot: Robot, samples: Samples, factors: Sequence[float]) ->
         code = EFFORT_UNIT
     if not trial.is_better(LEAST[code]):
         return None
-    values: dict[str, Any] = {'gains': _gains(robot, gains)}
+    values: dict[str, Any] = {'gains': _gains(robot, each)}
     if code != SIGN:
         values['factors'] = [1.0 / factor for factor in gains.values()]
     if code == EFFORT_UNIT:
@@ -456,11 +434,7 @@ def _drive_rows(robot: Robot, samples: Samples, gains: Array | None = None) -> R
 def _compare_models(
     before: Rows, after: Rows, gains: Array | None = None, efforts: Efforts | None = None
 ) -> Trial:
-    """
-    Compare two models of the same efforts.
-
-    For the first they may be put right as `efforts`; for the second they were multiplied by gains.
-    """
+    """Compare models, the first with efforts put right, the second of them times gains."""
     trials = Trials(before), Trials(after)
     errors = trials[0].errors(efforts), trials[1].errors() / (1.0 if gains is None else gains**2)
     return trials[0].compare(*errors)

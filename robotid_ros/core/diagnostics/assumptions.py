@@ -1,13 +1,9 @@
-"""
-What an identification takes for granted of its data, looked at after the fit.
+"""What a fit took for granted of its data, and the likeliest reason of what it leaves."""
 
-And the likeliest reason of what a model leaves of a joint's effort, fitted or given.
-"""
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 import dataclasses
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,7 +62,6 @@ def data_warnings(
     Check what the fit took for granted: limits, signs, columns and units of efforts, gravity.
 
     Then whether scale, limits and dynamics stayed the same, and what the residuals look like.
-
     Samples are those of the first system, the first part of the recording that is in memory;
     `whole` is the model with what is shrunk, whose friction may change as well.
     """
@@ -84,33 +79,27 @@ def data_warnings(
     found = [*beyond, *(cause.finding for cause in causes)]
     if any(cause.name in EVERYTHING for cause in causes):
         return found
-    known = {*chain.from_iterable(each.joints for each in found)}
+    known = _joints(found)
     # Of efforts that are no torques, no size is plausible.
     torques = all(cause.name != EFFORT_UNIT for cause in causes)
-    scales = scale_warnings(robot, base, samples, estimate) if torques else []
-    limits = saturation_warnings(robot, samples, systems[0])
-    sizes = [each for each in (*scales, *limits) if not known.issuperset(each.joints)]
-    scaled = {*chain.from_iterable(each.joints for each in sizes)}
+    sizes = scale_warnings(robot, base, samples, estimate) if torques else []
+    sizes += saturation_warnings(robot, samples, systems[0])
+    sizes = [each for each in sizes if not known.issuperset(each.joints)]
+    scaled = _joints(sizes)
     whole = whole or FittedModel(robot, base, systems, estimate.value)
     steady = [t for t in joint_torques(whole) if robot.joints[t.joint] not in scaled]
     changes = stationarity_warnings(whole.robot, whole.base, steady)
-    known |= scaled.union(*(each.joints for each in changes))
-    if rows is not None:
-        changes += [
-            jump
-            for j in np.flatnonzero(estimate.residual > LARGE_RESIDUAL).tolist()
-            if robot.joints[j] not in known
-            and (jump := friction_jump(robot, base, rows, j)) is not None
-        ]
-    known = known.union(*(each.joints for each in changes))
-    residuals = residual_warnings(
-        robot, samples, systems[0], estimate.value, estimate.residual, known
-    )
-    return [*found, *sizes, *changes, *residuals]
+    known |= scaled | _joints(changes)
+    for j in np.flatnonzero(estimate.residual > LARGE_RESIDUAL).tolist() if rows else ():
+        if robot.joints[j] not in known and (jump := friction_jump(robot, base, rows, j)):
+            changes.append(jump)
+    known |= _joints(changes)
+    left = residual_warnings(robot, samples, systems[0], estimate.value, estimate.residual, known)
+    return [*found, *sizes, *changes, *left]
 
 
-# What may be missing: the name of its finding, its columns (N, c), another joint's name.
-Reason = tuple[str, Array, str | None]
+def _joints(findings: Iterable[Finding]) -> set[str]:
+    return {*chain.from_iterable(each.joints for each in findings)}
 
 
 def residual_warnings(
@@ -121,32 +110,33 @@ def residual_warnings(
 
     Of base parameters (b,) and relative residuals (n,); other warnings are about `known` joints.
     """
-    fits = len(samples.time[:: max(1, samples.decimation)]) == system.Y.shape[1]
+    keep = max(1, samples.decimation)
+    fits = len(samples.time[::keep]) == system.Y.shape[1]
     if fits:  # residuals of a joint that mostly stands are those of the rows in motion
-        moving = samples.moving[:: max(1, samples.decimation)].T & system.valid
+        moving = samples.moving[::keep].T & system.valid
         stands = moving.sum(axis=1) < MIN_MOVING * system.valid.sum(axis=1)
-        error = np.linalg.norm(np.where(moving, system.Y - system.predict(value), 0.0), axis=1)
-        size = np.linalg.norm(np.where(moving, system.Y, 0.0), axis=1)
+        error, size = (
+            np.linalg.norm(np.where(moving, x, 0.0), axis=1)
+            for x in (system.Y - system.predict(value), system.Y)
+        )
         residual = np.where(stands, error / np.maximum(size, 1e-300), residual)
-    large = [
-        j for j in range(robot.n) if residual[j] > NOTEWORTHY and robot.joints[j] not in known
-    ]
+    joints = enumerate(robot.joints)
+    large = [j for j, name in joints if residual[j] > NOTEWORTHY and name not in known]
     rests = {j: _Rest.of(system, value, j) for j in large} if fits else {}
-    told = {
-        j: reason
-        for j, rest in rests.items()
-        if (reason := _reason(robot, samples, system, rest, float(residual[j]))) is not None
-    }
+    reasons = {j: _reason(robot, samples, system, r, residual[j]) for j, r in rests.items()}
+    told = {j: reason for j, reason in reasons.items() if reason is not None}
     # Joints that would leave far less alone.
-    far_less = [j for j, r in rests.items() if r.own @ r.own < MAX_OWN_SHARE * (r.error @ r.error)]
-    spoilt = [j for j in far_less if j not in told]
-    if told or known:
-        # What is wrong with one joint spoils the fit of others, which share its parameters.
-        large = [j for j in large if j not in spoilt]
+    spoilt = [
+        j
+        for j, r in rests.items()
+        if j not in told and r.own @ r.own < MAX_OWN_SHARE * (r.error @ r.error)
+    ]
     found = list[Finding]()
     for j in large:
         if j in told:
             found.append(told[j])
+        elif j in spoilt and (told or known):
+            pass  # what is wrong with one joint spoils the fit of others, which share parameters
         elif residual[j] > LARGE or j in spoilt:
             values = {'residual': residual[j], 'alone': rests[j].size if j in spoilt else None}
             found.append(finding('unexplained_effort', [robot.joints[j]], **values))
@@ -174,41 +164,49 @@ class _Rest(NamedTuple):
         predicted = system.W[joint] @ value
         error = y - predicted[system.valid[joint]]
         W = W[:, np.abs(W).max(axis=0, initial=0.0) > 0.0]
-        enough = len(y) >= MIN_ROWS * W.shape[1]
-        own = project_out(W, ROUNDING)(error) if enough else error
+        own = project_out(W, ROUNDING)(error) if len(y) >= MIN_ROWS * W.shape[1] else error
         size = float(np.linalg.norm(own) / max(float(np.linalg.norm(y)), 1e-300))
         return cls(joint, W, error, own, predicted, size)
+
+    def explained(self, columns: Array) -> float:
+        """Return the share that columns explain on parts that they were not fitted to."""
+        size = np.linalg.norm(columns, axis=0)
+        columns = columns[:, size > 0.0] / size[size > 0.0]
+        rest = project_out(self.W, ROUNDING)(np.column_stack([columns, self.own]))
+        F, e = rest[:, :-1], rest[:, -1]
+        part = np.arange(len(e)) * PARTS // len(e) % 2
+        left = 0.0
+        for judged in (part == 1, part == 0):
+            gains = np.linalg.lstsq(F[~judged], e[~judged], rcond=1e-6)[0]
+            left += float(np.sum((e[judged] - F[judged] @ gains) ** 2))
+        return 1.0 - left / max(float(self.own @ self.own), 1e-300) if columns.size else 0.0
 
 
 def _reason(
     robot: Robot, samples: Samples, system: Rows, rest: _Rest, residual: float
 ) -> Finding | None:
     """Return what would explain most of a joint's error, None where it looks like noise."""
-    joints = [robot.joints[rest.joint]]
-    moving = samples.moving[samples.valid[:, rest.joint], rest.joint]
-    if rest.size < MIN_OWN or moving.mean() < MIN_MOVING:
+    j, joints, used = rest.joint, [robot.joints[rest.joint]], system.valid[rest.joint]
+    if rest.size < MIN_OWN or samples.moving[samples.valid[:, j], j].mean() < MIN_MOVING:
         return None
-    used = system.valid[rest.joint]
     shares = [
-        (_explained(rest.W, columns[used], rest.own), name, columns[used], other)
-        for name, columns, other in _reasons(robot, samples, system, rest.predicted, rest.joint)
+        (rest.explained(columns[used]), name, columns[used], other)
+        for name, columns, other in _reasons(robot, samples, system, rest)
     ]
     share, name, columns, other = max(shares, key=lambda each: each[0])
     chance = max(
-        _explained(rest.W, np.roll(columns, round(shift * len(columns)), axis=0), rest.own)
-        for shift in SHIFTS
+        rest.explained(np.roll(columns, round(shift * len(columns)), axis=0)) for shift in SHIFTS
     )
     if share - max(chance, 0.0) >= MIN_EXPLAINED:
-        after = rest.size * np.sqrt(1.0 - share)
-        figures = {'residual': residual, 'share': share, 'before': rest.size, 'after': after}
-        hidden = 0.0 if samples.hidden is None else float(samples.hidden[rest.joint])
+        hidden = 0.0 if samples.hidden is None else float(samples.hidden[j])
         if name == 'unexplained_friction' and hidden:
-            dq = decimate(samples.dq[:, rest.joint][None], samples.decimation)[0]
+            dq = decimate(samples.dq[:, j][None], samples.decimation)[0]
             known = np.abs(dq[used]) > KNOWN * hidden
             own = project_out(rest.W[known], ROUNDING)(rest.own[known])
             if known.sum() < MIN_ROWS * rest.W.shape[1] or rms(own) < AT_KNOWN * rms(rest.own):
                 return finding('unexplained_steps', joints, residual=residual, speed=hidden)
-        return finding(name, joints, other=other, **figures)
+        figures = {'before': rest.size, 'after': rest.size * np.sqrt(1.0 - share)}
+        return finding(name, joints, residual=residual, share=share, **figures, other=other)
     error = np.zeros(len(used))
     error[used] = rest.own
     if rest.size < WITHOUT_REASON or not _is_structured(error, rest.predicted, system):
@@ -218,12 +216,14 @@ def _reason(
 
 
 def _reasons(
-    robot: Robot, samples: Samples, system: Rows, predicted: Array, joint: int
-) -> Iterator[Reason]:
+    robot: Robot, samples: Samples, system: Rows, rest: _Rest
+) -> Iterator[tuple[str, Array, str | None]]:
+    """Yield what may be missing: the name of its finding, columns (N, c), another joint's name."""
+
     def rows(*columns: Array) -> Array:
         return decimate(np.stack(columns), samples.decimation).T
 
-    q, dq, ddq = samples.q, samples.dq, samples.ddq
+    q, dq, ddq, predicted, joint = samples.q, samples.dq, samples.ddq, rest.predicted, rest.joint
     own, speed = q[:, joint] - q[:, joint].mean(), dq[:, joint]
     for i in range(robot.n):
         if i != joint:
@@ -241,28 +241,12 @@ def _reasons(
     yield 'unexplained_lag', np.gradient(predicted, step)[:, None], None
 
 
-def _explained(W: Array, columns: Array, error: Array) -> float:
-    """Return the share of an error that columns explain on parts that they were not fitted to."""
-    size = np.linalg.norm(columns, axis=0)
-    columns = columns[:, size > 0.0] / size[size > 0.0]
-    rest = project_out(W, ROUNDING)(np.column_stack([columns, error]))
-    F, e = rest[:, :-1], rest[:, -1]
-    part = np.arange(len(e)) * PARTS // len(e) % 2
-    left = 0.0
-    for side in (0, 1):
-        fitted, judged = part == side, part != side
-        gains = np.linalg.lstsq(F[fitted], e[fitted], rcond=1e-6)[0]
-        left += float(np.sum((e[judged] - F[judged] @ gains) ** 2))
-    return 1.0 - left / max(float(error @ error), 1e-300) if columns.size else 0.0
-
-
 def _span(time: Array, error: Array) -> dict[str, float]:
     """Return the shortest time that holds most of a squared error, {} where it is not short."""
     before = np.concatenate([[0.0], np.cumsum(error**2)]) / max(float(error @ error), 1e-300)
     last = np.searchsorted(before, before[:-1] + OF_SPAN) - 1
-    whole = last < len(time)
     length = time[np.minimum(last, len(time) - 1)] - time
-    first = int(np.argmin(np.where(whole, length, np.inf)))
+    first = int(np.argmin(np.where(last < len(time), length, np.inf)))
     if length[first] > SHORT_SPAN * (time[-1] - time[0]):
         return {}
     return {'part': OF_SPAN, 'start': float(time[first]), 'stop': float(time[last[first]])}
@@ -300,21 +284,18 @@ def prediction_warnings(validation: Validation) -> list[Finding]:
             continue
         both = np.column_stack([predicted, np.ones(predicted.size)])
         block = np.arange(len(measured)) * BLOCKS // max(len(measured), 1)
-        errors, powers = [], []
+        squares = []
         for k in range(BLOCKS):
             inside = block == k
             gains = np.linalg.lstsq(both[~inside], measured[~inside], rcond=None)[0]
-            left = measured[inside] - both[inside] @ gains
-            errors.append([np.sum((measured - predicted)[inside] ** 2), left @ left])
-            powers.append([measured[inside] @ measured[inside]])
-        before, after = np.array(errors).T[:, :, None]
-        trial = compare(before, after, np.array(powers), np.ones(1))
+            own, left = measured[inside], measured[inside] - both[inside] @ gains
+            squares.append([np.sum((own - predicted[inside]) ** 2), left @ left, own @ own])
+        trial = compare(*np.array(squares).T[:, :, None], np.ones(1))
+        name, values = 'effort_not_predicted', dict[str, Any]()
         if trial.is_better(LEAST):
             factor, offset = np.linalg.lstsq(both, measured, rcond=None)[0].tolist()
             name = 'effort_scaled' if abs(factor - 1.0) > MIN_DEVIATION else 'effort_shifted'
             values = {'factor': factor, 'offset': offset}
             values |= trial.values(joint, 'factor and offset')
-            warnings.append(finding(name, [joint], residual=residual, **values))
-        else:
-            warnings.append(finding('effort_not_predicted', [joint], residual=residual))
+        warnings.append(finding(name, [joint], residual=residual, **values))
     return warnings

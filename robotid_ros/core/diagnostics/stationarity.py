@@ -6,7 +6,6 @@ from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ..arrays import Array, rms
 from ..finding_codes import finding
@@ -18,26 +17,23 @@ from ..regression.goodness_of_fit import OFFSET, rigid_and_offset
 from ..regression.observation_system import Rows
 from ..signals.samples import STANDSTILL
 from .plausibility import FittedModel
-from .trials import Trial, Trials
+from .trials import Trials
 
 # Effort over rounding: what is smaller than this share of a joint's effort is no part of it.
 NO_PART = 1e-3
 BEYOND_PLAIN = 'beyond plain friction'
 
 
-@dataclasses.dataclass(frozen=True)
-class JointTorques:
+class JointTorques(NamedTuple):
     """
-    Torques of one joint on the rows that were fitted.
+    Torques (N,) of one joint on the rows that were fitted [N·m or N].
 
     Attributes
     ----------
-    joint : its number
-    time : (N,) [s]
-    W : (N, b)
-    measured, error : (N,) torque, and what the fit leaves of it [N·m or N]
-    rigid : (N,) of links, rotor and spring, as fitted
-    friction : {parameter's symbol: (N,)}, as fitted; the offset is `OFFSET`, the sum of what a
+    joint, time, W : its number, [s], (N, b)
+    measured, error : torque, and what the fit leaves of it
+    rigid : of links, rotor and spring, as fitted
+    friction : by the parameter's symbol, as fitted; the offset is `OFFSET`, the sum of what a
         mixed model shrinks `BEYOND_PLAIN`
 
     """
@@ -60,6 +56,11 @@ class JointTorques:
         """‖error‖/‖measured‖."""
         return rms(self.error) / max(self.size, 1e-300)
 
+    @property
+    def blocks(self) -> int:
+        """How many blocks of time tell a change."""
+        return min(BLOCKS, len(self.time) // MIN_ROWS)
+
 
 def joint_torques(fitted: FittedModel) -> list[JointTorques]:
     """
@@ -71,33 +72,28 @@ def joint_torques(fitted: FittedModel) -> list[JointTorques]:
     shrunk = np.array([robot.parameters[k].symbol in SHRUNK for k in base.columns])
     rigid, offset = rigid_and_offset(robot, base.columns)
     for j in range(robot.n):
-        parts = []
+        parts, viscous = [], _column(robot, base, j, 'Fv')
         for system in systems:
-            rows = _moving(robot, base, system, j)
+            rows = system.valid[j]
+            if viscous is not None:
+                rows = rows & (np.abs(system.W[j][:, viscous]) >= STANDSTILL)
             parts.append((system.W[j][rows], system.Y[j][rows], system.time[rows]))
         W, Y, time = (np.concatenate(each) for each in zip(*parts, strict=True))
-        friction = dict[str, Array]()
-        beyond = W[:, shrunk & ~rigid] @ value[shrunk & ~rigid]
-        if rms(beyond) > NO_PART * rms(Y):
-            friction[BEYOND_PLAIN] = beyond
+        friction = {BEYOND_PLAIN: W[:, shrunk & ~rigid] @ value[shrunk & ~rigid]}
         for column in np.flatnonzero(~rigid & ~shrunk):
-            torque = W[:, column] * value[column]
-            if rms(torque) > NO_PART * rms(Y):
-                friction[OFFSET if offset[column] else base.names[column]] = torque
+            name = OFFSET if offset[column] else base.names[column]
+            friction[name] = W[:, column] * value[column]
+        friction = {k: torque for k, torque in friction.items() if rms(torque) > NO_PART * rms(Y)}
         own = W[:, rigid] @ value[rigid]
         result.append(JointTorques(j, time, W, Y, Y - W @ value, own, friction))
     return result
 
 
-def _moving(robot: Robot, base: BaseParameters, system: Rows, joint: int) -> npt.NDArray[np.bool_]:
-    """Return the usable rows where a joint moves, as far as its columns tell."""
-    for column, standard in enumerate(base.columns):
-        parameter = robot.parameters[standard]
-        if parameter.symbol == 'Fv' and parameter.joint == robot.joints[joint]:
-            return np.asarray(
-                system.valid[joint] & (np.abs(system.W[joint][:, column]) >= STANDSTILL)
-            )
-    return system.valid[joint]
+def _column(robot: Robot, base: BaseParameters, joint: int, symbol: str) -> int | None:
+    """Return the base column of a joint's own parameter, None where there is none."""
+    own = (symbol, robot.joints[joint])
+    parameters = [robot.parameters[k] for k in base.columns]
+    return next((c for c, p in enumerate(parameters) if (p.symbol, p.joint) == own), None)
 
 
 # Added to the diagonal of normalised products: terms that are alike share what they explain.
@@ -136,9 +132,8 @@ def regress_change(products: Array, course: Array, chosen: Array) -> _Change:
     G, right = products[:, :m, :m], products[:, :m, m]
     total = products.sum(axis=0)
     without = float(np.linalg.lstsq(total[:m, :m], total[:m, m], rcond=RIDGE)[0] @ total[:m, m])
-    expand = np.zeros((B, m, m + chosen.shape[1]))
-    expand[:, :, :m] = np.eye(m)
-    expand[:, :, m:] = course[:, None, None] * chosen
+    constant = np.broadcast_to(np.eye(m), (B, m, m))
+    expand = np.concatenate([constant, course[:, None, None] * chosen], axis=2)
     transposed = expand.transpose(0, 2, 1)
     normals = transposed @ G @ expand
     targets = np.einsum('bkm,bm->bk', transposed, right)
@@ -149,8 +144,7 @@ def regress_change(products: Array, course: Array, chosen: Array) -> _Change:
     inverse = np.linalg.inv(normal) * np.outer(scale, scale)
     value = inverse @ targets.sum(axis=0)
     spread = (targets - np.einsum('bkl,l->bk', normals, value)) @ inverse
-    freedom = B / max(B - len(value), 1)
-    sigma = np.sqrt(freedom * np.sum(spread**2, axis=0))
+    sigma = np.sqrt(B / max(B - len(value), 1) * np.sum(spread**2, axis=0))
     explained = float(value @ targets.sum(axis=0)) - without
     return _Change(value[m:], sigma[m:], explained)
 
@@ -178,11 +172,9 @@ LEAST_BEFORE = 0.1  # of what a torque is on average: less would make any change
 EFFORT, FRICTION, LOAD = 'effort', 'friction', 'load'
 # Names of findings: what changed.
 CHANGED = {
-    EFFORT: 'effort_changed',
-    FRICTION: 'friction_changed',
-    LOAD: 'load_changed',
+    EFFORT: 'effort_changed', FRICTION: 'friction_changed', LOAD: 'load_changed',
     OFFSET: 'offset_changed',
-}
+}  # fmt: skip
 
 
 class _Course(NamedTuple):
@@ -231,66 +223,53 @@ def _courses(time: Array, blocks: int) -> Iterator[_Course]:
         step, since = (place >= first).astype(float), float(time[first * len(time) // blocks])
         if min(since - time[0], time[-1] - since) >= MIN_SECONDS:
             yield _Course(step - step.mean(), since)
-    if time[-1] - time[0] < 2.0 * MIN_SECONDS:
-        return
-    yield _Course((place - place.mean()) / max(blocks - 1, 1), None)
-
-
-def _blocks(torques: JointTorques) -> int:
-    return min(BLOCKS, len(torques.time) // MIN_ROWS)
+    if time[-1] - time[0] >= 2.0 * MIN_SECONDS:
+        yield _Course((place - place.mean()) / max(blocks - 1, 1), None)
 
 
 def _largest_change(torques: JointTorques) -> _JointChange | None:
     """Return the change of a joint that explains most of its error, where it is to be told."""
-    names = [*torques.friction, LOAD]
     parts = np.column_stack([*torques.friction.values(), torques.rigid])
-    blocks = _blocks(torques)
-    products = block_products(np.column_stack([parts, torques.error]), blocks)
-    # What may change: its share of each part, (m, 1).
-    friction = [name not in (LOAD, OFFSET) for name in names]
-    rows = {
-        EFFORT: [True] * len(names),
-        FRICTION: friction,
-        LOAD: [name == LOAD for name in names],
-        OFFSET: [name == OFFSET for name in names],
-    }
-    choices = [(k, np.array(row, dtype=float)[:, None]) for k, row in rows.items() if any(row)]
-    if sum(friction) > 1:
-        each = np.eye(len(names))
-        choices += [(FRICTION, each[:, [k]]) for k in np.flatnonzero(friction)]
-    best = None
+    products = block_products(np.column_stack([parts, torques.error]), torques.blocks)
+    kinds = np.array([OFFSET if k == OFFSET else FRICTION for k in torques.friction] + [LOAD])
+    # What may change: its share of each part.
+    choices = [(EFFORT, np.ones(len(kinds)))]
+    choices += [(kind, 1.0 * (kinds == kind)) for kind in (FRICTION, LOAD, OFFSET)]
+    if (own := np.flatnonzero(kinds == FRICTION)).size > 1:
+        choices += [(FRICTION, each) for each in np.eye(len(kinds))[own]]
+    best, friction = None, rms(parts @ choices[1][1])
     for kind, chosen in choices:
-        torque = parts @ chosen[:, 0]
-        for course in _courses(torques.time, blocks):
-            change = regress_change(products, course.values, chosen)
+        if not chosen.any():
+            continue
+        torque = parts @ chosen
+        whole = {FRICTION: friction, OFFSET: torques.size}.get(kind, rms(torque))
+        for course in _courses(torques.time, torques.blocks):
+            change = regress_change(products, course.values, chosen[:, None])
             if best is None or change.explained > best.explained:
-                best = _told(torques, kind, torque, course, change) or best
+                share = _share(torques, kind, torque, whole, course, change)
+                if share is not None:
+                    best = _JointChange(torques.joint, kind, share, course, change.explained)
     return best
 
 
-def _told(
-    torques: JointTorques, kind: str, torque: Array, course: _Course, change: _Change
-) -> _JointChange | None:
-    """Return a change that is significant and large."""
+def _share(
+    torques: JointTorques, kind: str, torque: Array, whole: float, course: _Course, change: _Change
+) -> float | None:
+    """Return by which share of the whole a torque changed, None if that is not to be told."""
     power = float(torques.error @ torques.error)
-    share = MIN_OF_LARGE if kind == OFFSET or torques.residual > LARGE else MIN_EXPLAINED
+    offset, value = kind == OFFSET, float(change.value[0])
+    share = MIN_OF_LARGE if offset or torques.residual > LARGE else MIN_EXPLAINED
     if change.significance < SIGNIFICANT or change.explained < share * power:
         return None
-    value = float(change.value[0])
     size = abs(value) * rms(torque)
-    total = sum(part for name, part in torques.friction.items() if name != OFFSET)
-    wholes = {EFFORT: rms(torque), LOAD: rms(torque), OFFSET: torques.size}
-    whole = wholes[kind] if kind in wholes else rms(np.asarray(total))
-    least = MIN_OFFSET if kind == OFFSET else MIN_CHANGE
-    if size < least * whole or size * rms(course.values) < MIN_SHARE * torques.size:
+    least = (MIN_OFFSET if offset else MIN_CHANGE) * whole
+    if size < least or size * rms(course.values) < MIN_SHARE * torques.size:
         return None
-    sign = float(np.sign(value)) if kind != OFFSET else float(np.sign(value * torque.mean()))
+    sign = float(np.sign(value * torque.mean() if offset else value))
     # Of a part of the friction, what it was before is not known apart.
-    alone = kind == OFFSET or rms(torque) < whole
+    alone = offset or rms(torque) < whole
     before = 1.0 if alone else max(1.0 + value * float(course.values[0]), LEAST_BEFORE)
-    return _JointChange(
-        torques.joint, kind, sign * size / (whole * before), course, change.explained
-    )
+    return sign * size / (whole * before)
 
 
 def _payload(
@@ -301,34 +280,29 @@ def _payload(
         return None
     last = int(robot.first_columns[-1])
     directions = base.matrix[:, [last + 9, last + 6, last + 7, last + 8]]
-    blocks = min(_blocks(t) for t in torques)
+    blocks = min(t.blocks for t in torques)
     own = {found.joint: found.explained for found in findings}
     products, by_joints = np.zeros((blocks, 5, 5)), 0.0
     for t in torques:
         weight = 1.0 / max(float(t.error @ t.error), 1e-300)
         by_joints += weight * own.get(t.joint, 0.0)
-        columns = np.column_stack([t.W @ directions, t.error])
-        products += weight * block_products(columns, blocks)
+        products += weight * block_products(np.column_stack([t.W @ directions, t.error]), blocks)
     size = np.diag(products.sum(axis=0))[:4]
     used = np.flatnonzero(size > NOTHING * size.max())
-    if not size.any():
+    time = torques[0].time
+    steps = [course for course in _courses(time, blocks) if course.since is not None]
+    if not used.size or not steps:
         return None
     products = products[:, [*used, 4]][:, :, [*used, 4]]
-    steps = [course for course in _courses(torques[0].time, blocks) if course.since is not None]
-    if not steps:
-        return None
     changes = [regress_change(products, course.values, np.eye(len(used))) for course in steps]
     change, course = max(zip(changes, steps, strict=True), key=lambda pair: pair[0].explained)
     # The load of several joints, and nothing else, changed at the same time.
     times = [found.course.since for found in findings if found.kind == LOAD]
-    known = [time for time in times if time is not None]
-    shared = len(known) == len(findings) > 1
-    shared = shared and np.ptp(known) <= 2.0 * np.ptp(torques[0].time) / PLACES
+    known = [since for since in times if since is not None]
+    shared = len(known) == len(findings) > 1 and np.ptp(known) <= 2.0 * np.ptp(time) / PLACES
     alone = change.explained < PAYLOAD_GAIN * by_joints and not shared
-    if change.significance < SIGNIFICANT or alone:
-        return None
-    loads = [(t, t.W @ directions[:, used] @ change.value) for t in torques]
-    if max(rms(load) / t.size for t, load in loads) < MIN_LOAD:
+    loads = [rms(t.W @ directions[:, used] @ change.value) / t.size for t in torques]
+    if change.significance < SIGNIFICANT or alone or max(loads) < MIN_LOAD:
         return None
     sure = change.explained > by_joints and used[0] == 0
     sure = sure and abs(change.value[0]) > SIGNIFICANT * change.sigma[0]
@@ -352,17 +326,15 @@ def friction_jump(robot: Robot, base: BaseParameters, rows: Rows, joint: int) ->
     Return the jump of Coulomb friction that explains most of what a joint's own columns leave.
 
     For each time t_0 the column sign(q̇) [t ≥ t_0] is tried at once: its product with the error,
-    and its square without what W explains, are sums from t_0 on.
+    and its square without what W explains, are sums from t_0 on. What then explains most is tried
+    on pieces of both sides that are left out in turn.
     """
-    used = rows.valid[joint]
-    (W, y), time = rows.rows(joint), rows.time[used]
-    sign = np.sign(np.asarray(rows.dq)[used, joint])
-    for k, column in enumerate(base.columns):
-        parameter = robot.parameters[column]
-        if parameter.symbol == 'Fc' and parameter.joint == robot.joints[joint]:
-            sign = W[:, k]  # filtered as the effort is
-    W = W[:, np.abs(W).max(axis=0, initial=0.0) > 0.0]
-    if len(y) < 2 * JUMP_ROWS + 2 * W.shape[1]:
+    used, dry = rows.valid[joint], _column(robot, base, joint, 'Fc')
+    (every, y), time = rows.rows(joint), rows.time[used]
+    # Filtered as the effort is, where there is such a column.
+    sign = np.sign(np.asarray(rows.dq)[used, joint]) if dry is None else every[:, dry]
+    W, count = every[:, np.abs(every).max(axis=0, initial=0.0) > 0.0], len(y)
+    if count < 2 * JUMP_ROWS + 2 * W.shape[1]:
         return None
     U, s, _ = np.linalg.svd(W / np.linalg.norm(W, axis=0), full_matrices=False)
     U = U[:, s > ROUNDING * s[0]]
@@ -373,38 +345,26 @@ def friction_jump(robot: Robot, base: BaseParameters, rows: Rows, joint: int) ->
 
     product = from_here_on(sign * error)
     square = from_here_on(sign**2) - np.sum(from_here_on(sign[:, None] * U) ** 2, axis=1)
-    inside = slice(JUMP_ROWS, len(y) - JUMP_ROWS)
-    explained = product[inside] ** 2 / np.maximum(square[inside], 1.0)
+    explained = (product**2 / np.maximum(square, 1.0))[JUMP_ROWS : count - JUMP_ROWS]
     place = JUMP_ROWS + int(np.argmax(explained))
     size = float(product[place] / max(square[place], 1.0))
     share = float(explained.max()) / max(float(error @ error), 1e-300)
     if share < MIN_JUMP_EXPLAINED or abs(size) < MIN_JUMP * rms(y):
         return None
-    trial = _try(rows, joint, place, sign)
+    early, late = np.arange(place), np.arange(count - place)
+    piece = np.concatenate([x * PIECES // len(x) for x in (early, late)])
+    folds = piece == np.arange(PIECES)[:, None]
+    valid, names = np.ones((1, count), dtype=bool), (robot.joints[joint],)
+    own = Rows(rows.names, rows.units, names, every[None], y[None], valid, time)
+    split = (sign * (np.arange(count) >= place))[None, :, None]
+    other = dataclasses.replace(own, W=np.concatenate([own.W, split], axis=2))
+    before, after = Trials(own, None, folds), Trials(other, None, folds)
+    trial = before.compare(before.errors(), after.errors())
     if not trial.is_better(LEAST_GAIN):
         return None
-    since, early = float(time[place]), 2 * place < len(time)
-    start, stop = (float(time[0]), since) if early else (since, float(time[-1]))
+    since = float(time[place])
+    start, stop = (float(time[0]), since) if 2 * place < count else (since, float(time[-1]))
     values = {'jump': size, 'since': since, 'start': start, 'stop': stop}
     values |= trial.values(robot.joints[joint], 'any masses')
     unit = 'N' if robot.prismatic[joint] else 'N·m'
     return finding('friction_jump', [robot.joints[joint]], unit=unit, **values)
-
-
-def _try(rows: Rows, joint: int, place: int, sign: Array) -> Trial:
-    """Try another friction from a row on; pieces of both sides are left out in turn."""
-    used = rows.valid[joint]
-    count, late = int(used.sum()), np.arange(int(used.sum())) >= place
-    order = np.where(late, np.arange(count) - place, np.arange(count))
-    piece = order * PIECES // np.where(late, count - place, place)
-    W, Y = rows.rows(joint)
-    every = np.ones((1, count), dtype=bool)
-    own = Rows(
-        rows.names, rows.units, (rows.joints[joint],), W[None], Y[None], every, rows.time[used]
-    )
-    split = (sign * late)[None, :, None]
-    other = dataclasses.replace(own, W=np.concatenate([own.W, split], axis=2))
-    folds = np.array([piece == k for k in range(PIECES)])
-    before, after = Trials(own, None, folds), Trials(other, None, folds)
-    trial = before.compare(before.errors(), after.errors())
-    return dataclasses.replace(trial, joint=joint)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 import dataclasses
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -52,42 +52,34 @@ def folds_of(rows: Rows) -> Mask:
     return folds(away, rows.dq, np.ones(len(rows.time), dtype=bool))
 
 
-@dataclasses.dataclass(frozen=True)
-class Efforts:
-    """The effort column that each joint takes, and the factor on it: what a remedy changes."""
+class Efforts(NamedTuple):
+    """What a remedy changes: the effort column that each joint takes and its factor, (n,) each."""
 
-    columns: tuple[int, ...]
-    factors: tuple[float, ...]
+    columns: npt.NDArray[np.intp]
+    factors: Array
 
     @classmethod
     def as_recorded(cls, n: int) -> Efforts:
         """Return the columns in their order, as they are."""
-        return cls(tuple(range(n)), (1.0,) * n)
+        return cls(np.arange(n), np.ones(n))
 
-    def scaled(self, factors: dict[int, float]) -> Efforts:
-        """Multiply the efforts of some joints."""
-        own = (f * factors.get(j, 1.0) for j, f in enumerate(self.factors))
-        return Efforts(self.columns, tuple(own))
+    def scaled(self, factors: Array) -> Efforts:
+        """Multiply the efforts of the joints by factors (n,)."""
+        return self._replace(factors=self.factors * factors)
 
     def swapped(self, i: int, j: int) -> Efforts:
         """Exchange the columns of two joints."""
-        other = {i: j, j: i}
-        order = [other.get(k, k) for k in range(len(self.columns))]
-        columns, factors = zip(*((self.columns[k], self.factors[k]) for k in order), strict=True)
-        return Efforts(columns, factors)
+        order = np.arange(len(self.columns))
+        order[[i, j]] = j, i
+        return Efforts(self.columns[order], self.factors[order])
 
 
-@dataclasses.dataclass(frozen=True)
-class Trial:
+class Trial(NamedTuple):
     """
     What a remedy changed on rows that were not fitted.
 
-    Attributes
-    ----------
-    joint : whose residual changed most
-    before, after : its relative residual
-    gain, error : mean of ln(squared error before/after) over the folds, its standard error
-
+    Relative residuals of the joint that changed most; mean of ln(squared error before/after) over
+    the folds, and its standard error.
     """
 
     joint: int
@@ -162,17 +154,14 @@ class Trials:
             result[j] = max(left / max(count - len(used), 1), floor, 1e-300)
         return result
 
-    def _normal(self, products: Array, efforts: Efforts, variances: Array) -> tuple[Array, Array]:
-        """Return the normal equations of Y_c = (W_j χ)/f, weighted by the columns' variances."""
-        inverse = 1.0 / np.array(efforts.factors)
-        places = self.b + np.array(efforts.columns)
-        joints = np.arange(self.n)
-        normal = np.tensordot(inverse**2 / variances, products[:, : self.b, : self.b], 1)
-        return normal, (inverse / variances) @ products[joints, : self.b, places]
-
-    def _solution(self, normal: Array, right: Array, possible: bool) -> Array:
-        """Solve them, of robots that can exist where that is asked for."""
-        value = _solve(normal, right)
+    def _solution(
+        self, products: Array, efforts: Efforts, variances: Array, possible: bool
+    ) -> Array:
+        """Fit Y_c = (W_j χ)/f, weighted by the columns' variances, to robots that are possible."""
+        weights, joints = 1.0 / efforts.factors, np.arange(self.n)
+        normal = np.tensordot(weights**2 / variances, products[:, : self.b, : self.b], 1)
+        columns = products[joints, : self.b, self.b + efforts.columns]
+        value = _solve(normal, (weights / variances) @ columns)
         A = self._possible
         if not possible or A is None or np.all(A @ value >= -1e-9 * np.abs(A) @ np.abs(value)):
             return value
@@ -180,55 +169,42 @@ class Trials:
 
     def _squares(self, products: Array, efforts: Efforts, value: Array) -> Array:
         """Return squared errors (n,) of each effort column."""
-        result = np.zeros(self.n)
-        for j, (column, factor) in enumerate(zip(efforts.columns, efforts.factors, strict=True)):
-            vector = np.zeros(self.b + self.n)
-            vector[: self.b], vector[self.b + column] = -value / factor, 1.0
-            result[column] = max(float(vector @ products[j] @ vector), 0.0)
+        vectors, result = np.zeros((self.n, self.b + self.n)), np.zeros(self.n)
+        vectors[:, : self.b] = -value / efforts.factors[:, None]
+        vectors[np.arange(self.n), self.b + efforts.columns] = 1.0
+        squares = np.einsum('ja,jab,jb->j', vectors, products, vectors)
+        result[efforts.columns] = np.maximum(squares, 0.0)
         return result
 
     def fitted(self, efforts: Efforts, possible: bool = False) -> float:
         """Return the squared error of a fit to all rows, in units of `sigma`."""
-        normal = self._normal(self._total, efforts, self._own_variances(efforts))
-        value = self._solution(*normal, possible)
+        variances = self._own_variances(efforts)
+        value = self._solution(self._total, efforts, variances, possible)
         return float(np.sum(self._squares(self._total, efforts, value) / self.sigma**2))
 
-    @property
-    def contradiction(self) -> float:
-        """Squared error of all joints together over what each alone leaves."""
-        return self._over_own(Efforts.as_recorded(self.n))
-
-    def _over_own(self, efforts: Efforts) -> float:
-        return self.fitted(efforts, possible=True) / max(float(self._rows.valid.sum()), 1.0)
-
-    def resolved_by(self, efforts: Efforts) -> float:
-        """Return the share of the contradiction that is gone with other efforts."""
-        excess = self.contradiction - 1.0
-        return (excess - self._over_own(efforts) + 1.0) / max(excess, 1e-300)
+    def contradiction(self, efforts: Efforts) -> float:
+        """Return by how much all joints' squared error exceeds what each alone leaves, a share."""
+        rows = max(float(self._rows.valid.sum()), 1.0)
+        return self.fitted(efforts, possible=True) / rows - 1.0
 
     def errors(self, efforts: Efforts | None = None) -> Array:
         """Return squared errors (K, n) of effort columns on folds, robots fitted to the others."""
         efforts = efforts or Efforts.as_recorded(self.n)
         variances, result = self._own_variances(efforts), []
         for part in self.parts:
-            normal, right = self._normal(self._total - part, efforts, variances)
-            value = self._solution(normal, right, True)
+            value = self._solution(self._total - part, efforts, variances, True)
             result.append(self._squares(part, efforts, value))
         return np.array(result)
 
     def compare(self, before: Array, after: Array) -> Trial:
         """Compare squared errors (K, n) of two models."""
-        places = self.b + np.arange(self.n)
-        powers = self.parts[:, np.arange(self.n), places, places]
-        return compare(before, after, np.asarray(powers), self.sigma)
+        own = np.arange(self.n)
+        powers = self.parts[:, own, self.b + own, self.b + own]
+        return compare(before, after, powers, self.sigma)
 
 
 def compare(before: Array, after: Array, powers: Array, sigma: Array) -> Trial:
-    """
-    Compare two models on the same folds, as pairs.
-
-    By squared errors of each fold and joint and squared efforts (K, n), in units of σ (n,).
-    """
+    """Compare two models by squared errors and efforts (K, n) of folds, in units of σ (n,)."""
     exact = LEAST_SHOWN**2 * powers
     total = [np.sum(np.maximum(x, exact) / sigma**2, axis=1) for x in (before, after)]
     used = np.all(np.array(total) > 0.0, axis=0)
@@ -257,7 +233,7 @@ def possible_robots(robot: Robot, base: BaseParameters, rows: Rows) -> Array:
         parameter = robot.parameters[column]
         if parameter.symbol not in without_loss and not parameter.symbol.startswith('off'):
             owners.setdefault(parameter.joint, []).append(k)
-    lines = []
+    lines = list[Array]()
     for places in owners.values():
         power = np.einsum('kj,jkb->kb', rows.dq, rows.W[:, :, places])
         order = np.argsort(np.linalg.norm(power, axis=1), kind='stable')
@@ -283,9 +259,14 @@ def inertia_columns(robot: Robot, q: Array) -> Array:
     return np.asarray(torques[joints, joints + 1] - torques[:, 0])
 
 
-def _solve(normal: Array, right: Array) -> Array:
+def _scaled(normal: Array) -> tuple[Array, Array]:
+    """Return a normal matrix with ones on its diagonal, and the scale (b,) of its columns."""
     scale = diagonal_scale(normal)
-    left = normal / np.outer(scale, scale) + RIDGE * np.eye(len(normal))
+    return normal / np.outer(scale, scale) + RIDGE * np.eye(len(normal)), scale
+
+
+def _solve(normal: Array, right: Array) -> Array:
+    left, scale = _scaled(normal)
     return np.asarray(np.linalg.solve(left, right / scale) / scale)
 
 
@@ -306,19 +287,17 @@ def _least_distance(normal: Array, value: Array, A: Array) -> Array:
         return result
     if not len(A):
         return value
-    scale = diagonal_scale(normal)
-    left = normal / np.outer(scale, scale) + RIDGE * np.eye(len(normal))
+    left, scale = _scaled(normal)
     L = np.linalg.cholesky(left)
     G, h = np.linalg.solve(L, (A / scale).T).T, -A @ value
     size = np.maximum(np.linalg.norm(G, axis=1), 1e-300)
-    G, h = G / size[:, None], h / size
+    h = h / size
     unit = float(np.abs(h).max())
-    E = np.vstack([G.T, h / unit])
+    E, goal = np.vstack([(G / size[:, None]).T, h / unit]), np.eye(len(L) + 1)[-1]
     try:
-        rest = E @ nnls(E, np.eye(len(E))[-1])[0] - np.eye(len(E))[-1]
+        rest = E @ nnls(E, goal)[0] - goal
     except RuntimeError:  # its iterations end: what was asked for is not known
         return value
     if -rest[-1] < 1e-12:
         return value
-    u = unit * rest[:-1] / -rest[-1]
-    return np.asarray(value + np.linalg.solve(L.T, u) / scale)
+    return np.asarray(value + np.linalg.solve(L.T, unit * rest[:-1] / -rest[-1]) / scale)
