@@ -32,15 +32,10 @@ NORMAL, THIRD_DIFFERENCES = 1.4826, 20.0**0.5
 @dataclasses.dataclass(frozen=True)
 class RowCount:
     """
-    Rows of each joint after decimation, (n,) each: those used, and why others are not.
+    Rows of each joint after decimation, (n,) each: all, those used, and why others are not.
 
-    Attributes
-    ----------
-    total, used : numbers
-    bridged : made up to bridge a gap
-    standstill : slower than `STANDSTILL`
-    beside : at the ends, beside gaps, clipped efforts and standstill
-
+    `bridged` were made up to bridge a gap, `standstill` is slower than `STANDSTILL`, `beside` are
+    those at the ends, beside gaps, clipped efforts and standstill.
     """
 
     total: npt.NDArray[np.intp]
@@ -57,13 +52,11 @@ class DataQuality:
 
     Attributes
     ----------
-    rate : of the stamps [Hz]
-    jitter : standard deviation of the steps between stamps over their median
+    rate, jitter : of the stamps [Hz]; standard deviation of the steps between them over the median
     gaps, longest_gap : number of gaps, and the longest step [s]
     cutoff, decimation : filter of the positions [Hz]; one row in so many is kept
     lowest, highest, fastest : (n,) positions and speed that were reached [rad or m, per s]
-    noise : (n,) standard deviation of the efforts' white noise [N·m or N]
-    delay : (n,) of the efforts behind the positions, removed [s]
+    noise, delay : (n,) σ of the efforts' white noise [N·m or N]; delay that was removed [s]
     rows : used and not
     singular_values : (b,) of the weighted observation matrix, columns scaled to length one
     whole : False where all this is of the first part of a long recording
@@ -165,12 +158,12 @@ def identifiability_warnings(robot: Robot, samples: Samples, estimate: Estimate)
     ways = samples.moving[:, :, None] & (np.sign(samples.dq)[:, :, None] == (-1.0, 1.0))
     less, total = ways.sum(axis=0).min(axis=1), ways.sum(axis=0).sum(axis=1)
     found = [
-        finding('hardly_moved', [robot.joints[j]], share=shares[j])
-        for j in np.flatnonzero(shares < MIN_MOVING_SHARE)
-    ]
-    found += [
-        finding('one_way', [robot.joints[j]], share=less[j] / total[j])
-        for j in np.flatnonzero(less < MIN_REVERSED_SHARE * total)
+        finding(name, [robot.joints[j]], share=share[j])
+        for name, few, share in (
+            ('hardly_moved', shares < MIN_MOVING_SHARE, shares),
+            ('one_way', less < MIN_REVERSED_SHARE * total, less / np.maximum(total, 1)),
+        )
+        for j in np.flatnonzero(few)
     ]
     small = np.flatnonzero(estimate.relative_sigma > UNCERTAIN)
     if small.size:
@@ -185,14 +178,10 @@ def timing_warnings(timing: TimingError | None, estimate: Estimate) -> list[Find
         return []
     noise = np.sqrt(np.maximum(np.diag(estimate.noise_covariance), 1e-300))
     ratio = np.abs(timing.change) / noise
-    worst = int(np.argmax(ratio))
-    if ratio[worst] <= 1.0:
-        return []
-    moved = {
-        **{'parameter': estimate.names[worst], 'unit': estimate.units[worst]},
-        **{'change': abs(timing.change[worst]), 'ratio': ratio[worst]},
-    }
-    return [finding('uncertain_times', jitter=timing.jitter, left=timing.left, **moved)]
+    k = int(np.argmax(ratio))
+    moved = {'parameter': estimate.names[k], 'unit': estimate.units[k], 'ratio': ratio[k]}
+    moved |= {'change': abs(timing.change[k]), 'jitter': timing.jitter, 'left': timing.left}
+    return [finding('uncertain_times', **moved)] if ratio[k] > 1.0 else []
 
 
 def disagreement_warnings(found: Estimate, other: Estimate) -> list[Finding]:

@@ -48,13 +48,13 @@ def efforts_over_prior(robot: Robot, samples: Samples) -> list[float]:
     rows = moving[:: max(1, moving.size // MAX_SAMPLES)]
     W = regressor(robot, samples.q[rows], samples.dq[rows], samples.ddq[rows])
     masses = [k for k, p in enumerate(robot.parameters) if p.symbol in INERTIAL]
-    factors = [0.0] * robot.n
+    weights, factors = W[:, :, masses] @ robot.prior[masses], [0.0] * robot.n
     for j in range(robot.n):
         used = samples.moving[rows, j]
         if used.sum() < MIN_SAMPLES:
             continue
         y, dq, ddq = (x[rows, j][used] for x in (samples.tau, samples.dq, samples.ddq))
-        prior = W[j][used][:, masses] @ robot.prior[masses]
+        prior = weights[j][used]
         others = np.column_stack([ddq, dq, np.sign(dq), np.ones(dq.size)])
         predicted, measured = (
             x - others @ np.linalg.lstsq(others, x, rcond=None)[0] for x in (prior, y)
@@ -69,13 +69,12 @@ def efforts_over_prior(robot: Robot, samples: Samples) -> list[float]:
 
 def limit_warnings(robot: Robot, q: Array, margin: float = LIMIT_MARGIN) -> list[Finding]:
     """Name the joints whose positions (N, n) are far outside of their limits."""
-    low, high = q.min(axis=0), q.max(axis=0)
-    lower, upper = robot.limits.lower[: len(low)], robot.limits.upper[: len(low)]
-    outside = (low < lower - margin) | (high > upper + margin)
-    figures = {'low': low, 'high': high, 'lower': lower, 'upper': upper}
+    low, high, limits = q.min(axis=0), q.max(axis=0), robot.limits
+    rows = zip(robot.joints, low, high, limits.lower[: len(low)], limits.upper, strict=False)
     return [
-        finding('beyond_limits', [robot.joints[j]], **{k: x[j] for k, x in figures.items()})
-        for j in np.flatnonzero(outside)
+        finding('beyond_limits', [joint], low=least, high=most, lower=lower, upper=upper)
+        for joint, least, most, lower, upper in rows
+        if least < lower - margin or most > upper + margin
     ]
 
 
@@ -141,8 +140,7 @@ MIN_ROWS, MIN_OTHERS = 5, 2
 
 def saturation_warnings(robot: Robot, samples: Samples, system: Rows) -> list[Finding]:
     """Name the joints whose efforts are cut off near an extreme."""
-    found: list[Finding] = []
-    keep = max(1, samples.decimation)
+    found, keep = list[Finding](), max(1, samples.decimation)
     if len(samples.time[::keep]) != system.Y.shape[1]:
         return found
     moving = samples.moving[::keep] & system.valid.T
@@ -213,42 +211,33 @@ def dissipation_warnings(fitted: FittedModel, covariance: Array) -> list[Finding
     """
     (robot, base, systems, value), found = fitted, list[Finding]()
     systems = [s for s in systems if s.dq is not None and s.W.shape[2] == len(base.columns)]
+    parameters = [robot.parameters[k] for k in base.columns]
     for j, joint in enumerate(robot.joints):
-        parameters = [robot.parameters[k] for k in base.columns]
         own = np.array([p.joint == joint and p.symbol in FRICTION for p in parameters])
         if not systems or not own.any() or len(value) != len(own):
             continue
         W = np.concatenate([s.W[j][s.valid[j]][:, own] for s in systems])
         dq = np.concatenate([np.asarray(s.dq)[s.valid[j], j] for s in systems])
-        size = rms(np.concatenate([s.rows(j)[1] for s in systems]))
-        ranges = _pushed(W, dq, value[own], covariance[np.ix_(own, own)], LEAST_SHARE * size)
+        least = LEAST_SHARE * rms(np.concatenate([s.rows(j)[1] for s in systems]))
+        ranges = []
+        for sign in (-1.0, 1.0):
+            rows = np.flatnonzero(sign * dq >= STANDSTILL)
+            order = rows[np.argsort(np.abs(dq[rows]))]
+            count = min(BINS, len(order) // LEAST_ROWS)
+            for part in np.array_split(order, count) if count else []:
+                mean = sign * W[part].mean(axis=0)
+                torque, variance = mean @ value[own], mean @ covariance[np.ix_(own, own)] @ mean
+                sigma = np.sqrt(max(variance, 0.0))
+                if torque < -max(SIGNIFICANT * sigma, least):
+                    ranges.append((torque, sigma, dq[part].min(), dq[part].max()))
         if ranges:
             unit, length = ('N', 'm') if robot.prismatic[j] else ('N·m', 'rad')
-            start, stop, torque, sigma = max(ranges, key=lambda each: -each[2])
-            low, high = min(r[0] for r in ranges), max(r[1] for r in ranges)
+            torque, sigma, start, stop = min(ranges, key=lambda each: each[0])
+            low, high = min(each[2] for each in ranges), max(each[3] for each in ranges)
             speeds = {'low': low, 'high': high, 'start': start, 'stop': stop, 'length': length}
             push = {'torque': -torque, 'sigma': sigma, 'unit': unit}
             found.append(finding('no_dissipation', [joint], **speeds, **push))
     return found
-
-
-def _pushed(
-    W: Array, dq: Array, value: Array, covariance: Array, least: float
-) -> list[tuple[float, float, float, float]]:
-    """Return speeds from and to, mean torque against the motion and its σ where that pushes."""
-    result = []
-    for sign in (-1.0, 1.0):
-        rows = np.flatnonzero(sign * dq >= STANDSTILL)
-        order = rows[np.argsort(np.abs(dq[rows]))]
-        count = min(BINS, len(order) // LEAST_ROWS)
-        for part in np.array_split(order, count) if count else []:
-            mean = sign * W[part].mean(axis=0)
-            torque, sigma = float(mean @ value), float(np.sqrt(max(mean @ covariance @ mean, 0.0)))
-            if torque < -max(SIGNIFICANT * sigma, least):
-                speeds = sign * dq[part]
-                bounds = sorted(sign * x for x in (speeds.min(), speeds.max()))
-                result.append((float(bounds[0]), float(bounds[1]), torque, sigma))
-    return result
 
 
 # Share of a joint's effort that the model leaves, and that is white noise: no measured effort has
@@ -265,8 +254,6 @@ def exact_fit_warnings(robot: Robot, samples: Samples, estimate: Estimate) -> li
         return []
     size = np.sqrt(np.mean(samples.tau**2, axis=0))
     exact = (estimate.residual < LEAST) & (white_noise(samples.tau) < LEAST * size)
-    exact &= samples.moving.any(axis=0)
-    if not exact.any():
-        return []
-    joints = [robot.joints[j] for j in np.flatnonzero(exact)]
-    return [finding('exact_fit', joints, residuals=estimate.residual[exact], least=LEAST)]
+    found = np.flatnonzero(exact & samples.moving.any(axis=0))
+    values = {'residuals': estimate.residual[found], 'least': LEAST}
+    return [finding('exact_fit', [robot.joints[j] for j in found], **values)] if found.size else []

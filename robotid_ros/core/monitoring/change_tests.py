@@ -68,10 +68,8 @@ class FollowedParameters(ReadOnlyArrays):
 
     Attributes
     ----------
-    columns : (m,) of the standard parameters
-    names, units : of them
-    identified : (m,) value
-    scale : (m,) change that counts as large
+    columns, names, units : (m,) of the standard parameters
+    identified, scale : (m,) value, and change that counts as large
     level : (n,) ordinary torque of each joint [N·m or N]
     groups : what changes together
 
@@ -92,21 +90,22 @@ class FollowedParameters(ReadOnlyArrays):
 
 def follow(robot: Robot, standard: Array) -> FollowedParameters:
     """Choose the parameters that a rigid robot at work may change, of standard ones (p,)."""
-    standard, keys = np.asarray(standard), [_group_of(robot, k) for k in range(robot.p)]
-    columns = np.array([k for k, key in enumerate(keys) if key is not None], dtype=np.intp)
-    order = list(dict.fromkeys(key for key in keys if key is not None))
-    order.sort(key=lambda key: key[0] == PAYLOAD)
-    members = {key: [i for i, k in enumerate(columns) if keys[k] == key] for key in order}
-    if (payload := (PAYLOAD, robot.joints[-1])) in members:
-        # The mass first.
-        members[payload].sort(key=lambda i: LOAD.index(robot.parameters[columns[i]].symbol))
+    columns, members = list[int](), dict[tuple[str, str], list[int]]()
+    for k in range(robot.p):
+        if (key := _group_of(robot, k)) is not None:
+            members.setdefault(key, []).append(len(columns))
+            columns.append(k)
+    own, payload = [robot.parameters[k] for k in columns], (PAYLOAD, robot.joints[-1])
+    if payload in members:  # last, and the mass first
+        members[payload] = sorted(members.pop(payload), key=lambda i: LOAD.index(own[i].symbol))
     groups = tuple(
-        ParameterGroup(*key, tuple(members[key]), _joints(robot, *key)) for key in order
+        ParameterGroup(kind, name, tuple(found), _joints(robot, kind, name))
+        for (kind, name), found in members.items()
     )
-    scale, level = _sizes(robot, standard, columns, groups)
-    own = [robot.parameters[k] for k in columns]
+    chosen, value = np.array(columns, dtype=np.intp), np.asarray(standard)
     names, units = tuple(p.name for p in own), tuple(p.unit for p in own)
-    return FollowedParameters(columns, names, units, standard[columns], scale, level, groups)
+    scale, level = _sizes(robot, value, chosen, groups)
+    return FollowedParameters(chosen, names, units, value[chosen], scale, level, groups)
 
 
 def _group_of(robot: Robot, column: int) -> tuple[str, str] | None:
@@ -137,24 +136,25 @@ def _sizes(
     groups: tuple[ParameterGroup, ...],
 ) -> tuple[Array, Array]:
     """Return scales (m,) and levels (n,), from random states."""
-    rng, n = np.random.default_rng(0), robot.n
+    rng, shape = np.random.default_rng(0), (STATES, robot.n)
     lower = np.maximum(robot.limits.lower, -np.pi)
     upper = np.maximum(np.minimum(robot.limits.upper, np.pi), lower + 0.1)
     speed = SPEED_SHARE * robot.limits.velocity
     speed = np.where(np.isfinite(speed) & (speed > 0.0), speed, MAX_SPEED)
-    q = rng.uniform(lower, upper, (STATES, n))
-    dq = rng.uniform(-speed, speed, (STATES, n))
-    W = regressor(robot, q, dq, rng.uniform(-MAX_ACCELERATION, MAX_ACCELERATION, (STATES, n)))
+    q, dq = rng.uniform(lower, upper, shape), rng.uniform(-speed, speed, shape)
+    W = regressor(robot, q, dq, rng.uniform(-MAX_ACCELERATION, MAX_ACCELERATION, shape))
     followed, value = W[:, :, columns], standard[columns]
-    own = [k for group in groups if group.kind == FRICTION for k in group.members]
-    friction = FRICTION_SHARE * _rms(followed[:, :, own] @ value[own])
-    level = np.maximum(np.maximum(friction, TORQUE_SHARE * _rms(W @ standard)), 1e-9)
+
+    def friction(*some: ParameterGroup) -> Array:
+        members = [k for group in some for k in group.members]
+        return FRICTION_SHARE * _rms(followed[:, :, members] @ value[members])
+
+    of_friction = [group for group in groups if group.kind == FRICTION]
+    level = np.maximum(friction(*of_friction), TORQUE_SHARE * _rms(W @ standard))
+    level = np.maximum(level, 1e-9)
     shown = np.tile(level[:, None], len(columns))
-    for group in groups:
-        if group.kind == FRICTION:
-            members = list(group.members)
-            torque = _rms(followed[:, :, members] @ value[members])
-            shown[:, members] = FRICTION_SHARE * torque[:, None]
+    for group in of_friction:
+        shown[:, list(group.members)] = friction(group)[:, None]
     size = _rms(followed)
     with np.errstate(divide='ignore', invalid='ignore'):
         noticed = np.nanmin(np.where(size > 0.0, shown / size, np.inf), axis=0)
@@ -183,9 +183,7 @@ class ForgettingLeastSquares:
 
     Attributes
     ----------
-    factors : (n, m + 1, m + 1) R_j of [φ y]
-    time : (n,) c_j [s]
-    counts : (n,) sum of the weights of the rows
+    factors, time, counts : R_j of [φ y] (n, m + 1, m + 1), c_j (n,) [s], rows' weights (n,)
 
     """
 
@@ -195,11 +193,7 @@ class ForgettingLeastSquares:
         self.time, self.counts = np.zeros((2, joints))
 
     def add(self, rows: Array, used: npt.NDArray[np.bool_], duration: float) -> None:
-        """
-        Take in one row [φ y] a joint, (n, m + 1), which stands for a duration [s].
-
-        Rows of joints that did not move, by `used` (n,), are passed over.
-        """
+        """Take in one row [φ y] (n, m + 1) of a duration [s], of the joints that moved (n,)."""
         decay = np.where(used, np.exp(-duration / self.memory), 1.0)
         old = self.factors * np.sqrt(decay)[:, None, None]
         new = np.where(used[:, None], rows, 0.0)
@@ -215,11 +209,7 @@ class ForgettingLeastSquares:
         return result
 
     def information(self, noise: Array) -> tuple[Array, Array]:
-        """
-        Return Φᵀ Φ (m, m) and Φᵀ y (m,) of all joints.
-
-        `noise` (n,) is the standard deviation that a row of each joint counts with.
-        """
+        """Return Φᵀ Φ (m, m) and Φᵀ y (m,) of all joints, rows in units of their σ (n,)."""
         rows = (self.factors / noise[:, None, None]).reshape(-1, self.factors.shape[-1])
         gram = rows.T @ rows
         return gram[:-1, :-1], gram[:-1, -1]
@@ -234,12 +224,8 @@ class Evidence(NamedTuple):
     """
     What rows say of changes of the followed parameters.
 
-    Attributes
-    ----------
-    information : (m, m) Φᵀ Φ, rows in units of their σ
-    score : (m,) Φᵀ y
-    variance : (m,) of the changes before the rows
-
+    Φᵀ Φ (m, m) and Φᵀ y (m,), rows in units of their σ, and the variance (m,) of the changes
+    before the rows.
     """
 
     information: Array
@@ -262,8 +248,7 @@ class Evidence(NamedTuple):
         and with γ. For a wide γ it is twice the logarithm of the generalised likelihood ratio
         (Willsky and Jones 1976), χ² of as many degrees as the group has members.
         """
-        score, inside = self._beside()
-        result = []
+        (score, inside), result = self._beside(), []
         for group in groups:
             members = np.array(group.members)
             block = inside[np.ix_(members, members)] + np.diag(1.0 / wide[members])
@@ -272,9 +257,7 @@ class Evidence(NamedTuple):
 
     def expected(self, group: ParameterGroup, change: Array) -> float:
         """Return the statistic of a change γ of a group without noise, γᵀ Φ_kᵀ Σ₀⁻¹ Φ_k γ."""
-        members = np.array(group.members)
-        _, inside = self._beside()
-        return float(change @ inside[np.ix_(members, members)] @ change)
+        return float(change @ self._beside()[1][np.ix_(group.members, group.members)] @ change)
 
     def _beside(self) -> tuple[Array, Array]:
         """Return Φᵀ Σ₀⁻¹ y (m,) and Φᵀ Σ₀⁻¹ Φ (m, m)."""
@@ -287,13 +270,13 @@ class ChangeTests:
     """
     Tests of the followed parameters against a reference.
 
+    All values are differences from what was identified.
+
     Parameters
     ----------
     sigma : (m,) standard deviation that the identification leaves them
     tolerance : change that is none, over the scale of a parameter
     significance : of a change [σ]
-
-    All values are differences from what was identified.
 
     Attributes
     ----------
@@ -306,17 +289,17 @@ class ChangeTests:
     def __init__(
         self, followed: FollowedParameters, sigma: Array, tolerance: float, significance: float
     ):
+        from scipy.special import chdtri, erfc
+
         self.groups = followed.groups
         self.start, self.reference = np.zeros((2, len(followed.columns)))
         self.start_sigma = sigma.copy()
         self._tolerated = (np.maximum(tolerance, LEAST) * followed.scale) ** 2
         self._narrow = self._tolerated + sigma**2
         self._wide = (WIDE * followed.scale) ** 2
-        from scipy.special import chdtri, erfc
-
+        self._sizes = np.array([len(group.members) for group in self.groups])
         # χ² that chance exceeds as seldom as a normal variable so many σ.
-        sizes = [len(group.members) for group in followed.groups]
-        self._thresholds = np.array([chdtri(n, erfc(significance / np.sqrt(2.0))) for n in sizes])
+        self._thresholds = chdtri(self._sizes, erfc(significance / np.sqrt(2.0)))
 
     def find(
         self, rows: ForgettingLeastSquares, noise: Array
@@ -328,33 +311,31 @@ class ChangeTests:
         those before it. `noise` (n,) is the σ that a row of each joint counts with.
         """
         chosen, clear = list[int](), False
-        price = PRICE * np.array([len(group.members) for group in self.groups])
         while len(chosen) < len(self.groups):
             free = [self.groups[k] for k in chosen]
             statistics = self._evidence(rows, noise, free).statistics(self.groups, self._wide)
             statistics[chosen] = 0.0
-            gain = statistics - price
+            gain = statistics - PRICE * self._sizes
             best = int(np.argmax(np.where(statistics > self._thresholds, gain, -np.inf)))
             if statistics[best] <= self._thresholds[best]:
                 break
             if not chosen:
                 others = np.delete(gain, best)
-                clear = not len(others) or gain[best] - float(others.max()) > MARGIN
+                clear = gain[best] - float(others.max(initial=-np.inf)) > MARGIN
             chosen.append(best)
         return [self.groups[k] for k in chosen], clear
 
     def strength(self, group: ParameterGroup, rows: ForgettingLeastSquares, noise: Array) -> float:
         """Return what a group alone explains, over its threshold."""
-        (statistic,) = self._evidence(rows, noise, ()).statistics((group,), self._wide)
-        return float(statistic / self._thresholds[self.groups.index(group)])
+        (statistic,) = self._evidence(rows, noise).statistics((group,), self._wide)
+        return float(statistic / self._threshold(group))
 
     def expected(
         self, group: ParameterGroup, value: Array, rows: ForgettingLeastSquares, noise: Array
     ) -> float:
         """Return what a group at a value (of its members) would explain, over its threshold."""
         change = value - self.reference[list(group.members)]
-        statistic = self._evidence(rows, noise, ()).expected(group, change)
-        return statistic / float(self._thresholds[self.groups.index(group)])
+        return self._evidence(rows, noise).expected(group, change) / self._threshold(group)
 
     def agree(
         self, group: ParameterGroup, free: Sequence[ParameterGroup], early: ForgettingLeastSquares,
@@ -364,12 +345,12 @@ class ChangeTests:
         a, b = (self._evidence(rows, noise, free) for rows in (early, late))
         both = Evidence(a.information + b.information, a.score + b.score, a.variance)
         together, first, then = (x.statistics((group,), self._wide)[0] for x in (both, a, b))
-        threshold = self._thresholds[self.groups.index(group)]
+        threshold = self._threshold(group)
         gain = min(then, together - first, together - then)
         return bool(first >= threshold and gain >= CONFIRMED * threshold)
 
     def estimate(
-        self, rows: ForgettingLeastSquares, noise: Array, free: Sequence[ParameterGroup]
+        self, rows: ForgettingLeastSquares, noise: Array, free: Sequence[ParameterGroup] = ()
     ) -> tuple[Array, Array]:
         """Return values (m,), `free` groups far from the reference, and their σ (m,)."""
         mean, covariance = self._evidence(rows, noise, free).estimate()
@@ -377,7 +358,7 @@ class ChangeTests:
 
     def learn(self, group: ParameterGroup, rows: ForgettingLeastSquares, noise: Array) -> None:
         """Take what rows show of a group, within what is no change, for where it starts."""
-        value, sigma = self.estimate(rows, noise, ())
+        value, sigma = self.estimate(rows, noise)
         members = list(group.members)
         self.start[members] = self.reference[members] = value[members]
         self.start_sigma[members] = sigma[members]
@@ -388,11 +369,13 @@ class ChangeTests:
         tolerated = self._tolerated[list(group.members)]
         return bool(np.all(change**2 <= NONE**2 * (tolerated + sigma**2)))
 
+    def _threshold(self, group: ParameterGroup) -> float:
+        return float(self._thresholds[self.groups.index(group)])
+
     def _evidence(
-        self, rows: ForgettingLeastSquares, noise: Array, free: Sequence[ParameterGroup]
+        self, rows: ForgettingLeastSquares, noise: Array, free: Sequence[ParameterGroup] = ()
     ) -> Evidence:
         information, score = rows.information(noise)
-        variance = self._narrow.copy()
-        members = [k for group in free for k in group.members]
+        variance, members = self._narrow.copy(), [k for group in free for k in group.members]
         variance[members] += self._wide[members]
         return Evidence(information, score - information @ self.reference, variance)

@@ -56,8 +56,7 @@ class DriftChange:
 
     Attributes
     ----------
-    group : of parameters
-    since : when it was first seen [ns]
+    group, since : parameters that changed; when it was first seen [ns]
     value, sigma : of the group's members, differences from where they started
     share : of the joint's friction torque, signed; NaN of a payload, or without friction
     reverted : whether the parameters are where they started again
@@ -79,16 +78,8 @@ class ChangeTrial:
     When a group shows first, it has to last: rows from some time after that, in which a push is
     over, have to show one value of it together with those before, by evidence of their own.
 
-    Parameters
-    ----------
-    value : of its members that made it suspect
-
-    Attributes
-    ----------
-    rows : since the change
-    since : when it was first seen [ns]
-    ended : whether the trial is over
-
+    `rows` are those since the change, which was first seen at `since` [ns], `ended` says whether
+    the trial is over, and the value is what made the group's members suspect.
     """
 
     def __init__(
@@ -102,11 +93,10 @@ class ChangeTrial:
 
     def begin(self, latest: Sequence[Row]) -> DriftChange | None:
         """Look at the latest rows one by one, from the change on; return what is told."""
-        whole = self._tests.reference.copy()
+        whole, change = self._tests.reference.copy(), None
         whole[list(self.suspected.members)] = self._value
         rows, _ = self._since_change(whole, latest)
         self._restart(rows[0])
-        change = None
         for row in rows:
             if not self.ended:
                 self.add(row)
@@ -117,9 +107,8 @@ class ChangeTrial:
         """Forget all rows; the next one is to be the first."""
         self.since = first.stamp
         self.rows, self._early, self._late = (self._followed.rows() for _ in range(3))
-        self._last: deque[Row] = deque(maxlen=LAST)
-        # From when on rows are late [ns].
-        self._late_from: int | None = None
+        self._last = deque[Row](maxlen=LAST)
+        self._late_from: int | None = None  # from when on rows are late [ns]
 
     def add(self, row: Row) -> None:
         """Take in a row."""
@@ -179,8 +168,8 @@ class ChangeTrial:
         """
         Whether some of the last rows say that what was found, parameters at a value (m,), was not.
 
-        Σ (|y − Φ δ|² − |y − Φ δ₀|²)/σ², δ₀ the reference, over rows in succession, whichever speak
-        most against δ (the cumulative sum of Page 1954): it has ended, or has begun just now.
+        The excess of rows in succession, whichever speak most against it (the cumulative sum of
+        Page 1954): it has ended, or has begun just now.
         """
         over = most = 0.0
         for row in self._last:
@@ -194,13 +183,11 @@ class ChangeTrial:
         return list(rows)[-1 - int(np.argmin(excess)) :], float(excess[-1] - excess.min())
 
     def _excess(self, row: Row, value: Array) -> float:
-        """Return (|y − Φ δ|² − |y − Φ δ₀|²)/σ² of a row, parameters at a value (m,)."""
-        noise = self._noise.per_row()
-        left = [
-            row.values @ np.append(-each, 1.0) / noise for each in (value, self._tests.reference)
-        ]
-        changed, same = (float(np.sum(each[row.used] ** 2)) for each in left)
-        return changed - same
+        """Return (|y − Φ δ|² − |y − Φ δ₀|²)/σ² of a row, δ a value (m,), δ₀ the reference."""
+        values = np.column_stack([np.array([-value, -self._tests.reference]), np.ones(2)])
+        left = (row.values @ values.T)[row.used] / self._noise.per_row()[row.used, None]
+        changed, same = np.sum(left**2, axis=0)
+        return float(changed - same)
 
     def _tell(self, group: ParameterGroup, value: Array, sigma: Array) -> DriftChange:
         self.ended = True
@@ -214,13 +201,12 @@ class ChangeTrial:
 
     def _share(self, group: ParameterGroup, change: Array) -> float:
         """Return the torque of a change over the friction of these joints, on this motion."""
-        friction = [
-            k
-            for other in self._followed.groups
+        groups = [
+            other
+            for other in (self._followed.groups if group.kind != FRICTION else [group])
             if other.kind == FRICTION and set(other.joints) & set(group.joints)
-            and (group.kind != FRICTION or other == group)
-            for k in other.members
-        ]  # fmt: skip
+        ]
+        friction = [k for other in groups for k in other.members]
         rows = np.concatenate(self.rows.factors[list(group.joints), :, :-1])
         start = self._followed.identified + self._tests.start
         before = rows[:, friction] @ start[friction]
@@ -274,7 +260,7 @@ class DriftMonitor:
         self._noise = RowNoise(residual, followed.level)
         own = sigma[followed.columns]
         self._tests = ChangeTests(followed, own, settings.tolerance, settings.significance)
-        self._latest: deque[Row] = deque(maxlen=WINDOWS[-1])
+        self._latest = deque[Row](maxlen=WINDOWS[-1])
         self._trial: ChangeTrial | None = None
         self._unlearned = list(followed.groups)
         self._blocks = 0
@@ -296,16 +282,15 @@ class DriftMonitor:
         self, stamp: npt.NDArray[np.int64], position: Array, effort: Array
     ) -> list[DriftChange]:
         """Take in stamps [ns], positions and efforts as published, (N, n); return new changes."""
-        told = []
+        told, states = [], self._states
         for sample in zip(stamp.tolist(), position, effort, strict=True):
-            if (dt := self._states.take(*sample)) is None:
+            if (dt := states.take(*sample)) is None:
                 continue
-            if dt == 0.0 or not self._states.effort_reported:
+            if dt == 0.0 or not states.effort_reported:
                 self._builder.restart()
             if not self.last_motion.any():
-                self.last_motion[:] = self._states.stamp
-            elif self._states.effort_reported and self._states.age >= self._settling:
-                states = self._states
+                self.last_motion[:] = states.stamp
+            elif states.effort_reported and states.age >= self._settling:
                 row = self._builder.add(states.stamp, states.motion, states.effort)
                 told += self._take(row) if row is not None else []
         return told

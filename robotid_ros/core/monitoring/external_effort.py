@@ -4,7 +4,7 @@ External efforts by the generalised momentum, with what dry friction may hide.
 De Luca, Albu-Schäffer, Haddadin and Hirzinger 2006; Haddadin, De Luca and Albu-Schäffer 2017.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 import dataclasses
 import itertools
 from typing import NamedTuple
@@ -54,7 +54,7 @@ class MomentumObserver:
     Parameters
     ----------
     model : with the identified parameters
-    gain : K of all joints or of each [1/s]
+    gain : K of all joints or of each [1/s]; ConfigurationError: the wrong number of them
     standstill : drives that are slower are at standstill [rad/s or m/s]
     resolution : time within which a change of direction is known, by the filter of the signals [s]
 
@@ -62,10 +62,6 @@ class MomentumObserver:
     ----------
     inertia : (n, n) M(q) of the last sample
     observed : (3, n) external efforts r, and how far the true ones may lie below and above them
-
-    Raises
-    ------
-    ConfigurationError : the wrong number of gains
 
     """
 
@@ -87,27 +83,20 @@ class MomentumObserver:
         self._direction = np.zeros(len(model.drives))
         self._positive, self._negative = (np.maximum(s * model.drives, 0.0) for s in (1.0, -1.0))
         self.observed, self.inertia = np.zeros((3, n)), np.zeros((n, n))
-        self._last: tuple[Array, Array] | None = None
 
     def start(self, motion: Array, effort: Array) -> None:
         """Start anew, with positions and two derivatives (3, n), and efforts (n,)."""
-        momentum, rate = self._momentum_and_rate(motion, effort)
-        self.observed = -rate
+        self._momentum, self._rate = self._momentum_and_rate(motion, effort)
+        self.observed = -self._rate
         self.observed[0] = 0.0
-        self._last = momentum, rate
 
     def step(self, motion: Array, effort: Array, h: float) -> None:
         """Go on to what is measured h [s] later."""
-        if self._last is None:
-            self.start(motion, effort)
-            return
-        before, rate_before = self._last
         momentum, rate = self._momentum_and_rate(motion, effort)
-        mean = -0.5 * (rate_before + rate)
-        mean[0] += (momentum - before) / h
-        share = 1.0 - np.exp(-self._gain * h)
-        self.observed = self.observed + share * (mean - self.observed)
-        self._last = momentum, rate
+        mean = -0.5 * (self._rate + rate)
+        mean[0] += (momentum - self._momentum) / h
+        self.observed = self.observed + (1.0 - np.exp(-self._gain * h)) * (mean - self.observed)
+        self._momentum, self._rate = momentum, rate
 
     def _momentum_and_rate(self, motion: Array, effort: Array) -> tuple[Array, Array]:
         """
@@ -116,35 +105,30 @@ class MomentumObserver:
         Rows 1 and 2 are how far friction may lie below and above the expected one, negative.
         """
         q, dq, _ = motion
-        self.inertia, rates = self._model.mass_matrix(q), np.empty_like(self.observed)
+        self.inertia = self._model.mass_matrix(q)
         friction, below, above = self._friction(motion)
-        rates[0] = self._model.momentum_rate(q, dq) + effort - friction
-        rates[1], rates[2] = -below, -above
-        return self.inertia @ dq, rates
+        expected = self._model.momentum_rate(q, dq) + effort - friction
+        return self.inertia @ dq, np.stack([expected, -below, -above])
 
     def _friction(self, motion: Array) -> tuple[Array, Array, Array]:
         """Return the expected friction, and how far it may lie below and above, (n,) each."""
         drives, (q, dq, ddq) = self._model.drives, motion
         speed, acceleration = drives @ dq, drives @ ddq
-        own = np.abs(speed)
+        own, load = np.abs(speed), self._model.transmitted(q, dq)
         turned = own > TURNING_SPEED * self._standstill
         self._direction[turned] = np.sign(speed[turned])
-        load = self._model.transmitted(q, dq)
         slow = own < self._standstill + self._resolution * np.abs(acceleration)
         if not slow.any():
-            friction = self._model.drive_friction(q, speed, load)
-            below = above = np.zeros_like(friction)
-        else:  # some drives may turn either way
-            low, high = (
-                self._model.drive_friction(q, np.where(slow, end, speed), load)
-                for end in (
-                    np.minimum(speed, -self._standstill),
-                    np.maximum(speed, self._standstill),
-                )
-            )
-            friction = 0.5 * (low + high + self._direction * (high - low))
-            excess = 0.5 * STATIC_EXCESS * (high - low)
-            below, above = friction - low + excess, high - friction + excess
+            none = np.zeros(len(dq))
+            return self._model.drive_friction(q, speed, load) @ drives, none, none
+        # Some drives may turn either way.
+        ends = np.minimum(speed, -self._standstill), np.maximum(speed, self._standstill)
+        low, high = (
+            self._model.drive_friction(q, np.where(slow, end, speed), load) for end in ends
+        )
+        friction = 0.5 * (low + high + self._direction * (high - low))
+        excess = 0.5 * STATIC_EXCESS * (high - low)
+        below, above = friction - low + excess, high - friction + excess
         return (
             friction @ drives,
             below @ self._positive + above @ self._negative,
@@ -160,11 +144,8 @@ class FrictionAtRest:
     have taken what its effort has changed by; and it bears what changes outside without a sign of
     it. After a while all that it may be is evenly likely, with the variance width²/12.
 
-    Parameters
-    ----------
-    drives : (d, n) speed of each drive per joint speed; a joint slides with all of its drives
-    speed : drives that are faster slide [rad/s or m/s]
-
+    Of `drives` (d, n), the speed of each drive per joint speed, those faster than a speed slide
+    [rad/s or m/s]; a joint slides with all of its drives.
     """
 
     def __init__(self, drives: Array, speed: float):
@@ -214,24 +195,16 @@ class ExternalEffort(NamedTuple):
 
 class ExternalEffortEstimator:
     """
-    Follows joint states; the same live and on recordings.
+    Follows joint states by an identified model; the same live and on recordings.
 
-    Parameters
-    ----------
-    model : with the identified parameters
-    standstill : speed below which a joint is at standstill [rad/s or m/s]
-
-    Raises
-    ------
-    ConfigurationError : the wrong number of gains
-
+    Joints slower than `standstill` are at rest [rad/s or m/s]. ConfigurationError: the wrong
+    number of gains.
     """
 
     def __init__(self, model: RobotDynamics, settings: ContactSettings, standstill: float):
         self._states = FilteredStates(model.robot.drive_gain, settings.cutoff, MAX_GAP)
-        self._observer = MomentumObserver(
-            model, settings.gain, standstill, RESOLUTION / settings.cutoff
-        )
+        resolution = RESOLUTION / settings.cutoff
+        self._observer = MomentumObserver(model, settings.gain, standstill, resolution)
         self._friction = FrictionAtRest(model.drives, TURNING_SPEED * standstill)
         self._settling_time = SETTLING_PERIODS / settings.cutoff
         self._running = False
@@ -243,25 +216,24 @@ class ExternalEffortEstimator:
         Returns None while the filter settles, where no efforts are reported, and for samples that
         are passed over.
         """
-        step = self._states.take(stamp, position, effort)
+        states, observer = self._states, self._observer
+        step = states.take(stamp, position, effort)
         if step is None:
             return None
-        if not self._states.effort_reported or self._states.age < self._settling_time:
+        if not states.effort_reported or states.age < self._settling_time:
             self._running = False
             return None
-        motion, torque = self._states.motion, self._states.effort
         if self._running:
-            self._observer.step(motion, torque, step)
+            observer.step(states.motion, states.effort, step)
         else:
-            self._observer.start(motion, torque)
-        observed = self._observer.observed
-        self._running = bool(np.isfinite(observed).all())
+            observer.start(states.motion, states.effort)
+        self._running = bool(np.isfinite(observer.observed).all())
         if not self._running:
             return None
-        (q, dq, _), inertia = motion, np.sqrt((self._observer.inertia**2).sum(axis=1))
-        effort, below, above = observed
-        hidden = self._friction.sigma(dq, effort, below + above, step)
-        return ExternalEffort(stamp, q, dq, inertia, effort, below, above, hidden)
+        (q, dq, _), inertia = states.motion, np.sqrt((observer.inertia**2).sum(axis=1))
+        external, below, above = observer.observed
+        hidden = self._friction.sigma(dq, external, below + above, step)
+        return ExternalEffort(stamp, q, dq, inertia, external, below, above, hidden)
 
 
 def external_efforts(
@@ -273,14 +245,15 @@ def external_efforts(
     Recordings have the robot's joints in its order; of long ones the beginning is used. The arrays
     are of N samples: stamps (N,), others (N, n); N may be 0.
     """
-
-    def samples() -> Iterator[tuple[int, Array, Array]]:
-        for recording in recordings:
-            stamps = np.round(recording.time * 1e9).astype(np.int64).tolist()
-            yield from zip(stamps, recording.position, recording.effort, strict=True)
-
-    found = (estimator.take(*sample) for sample in samples())
-    rows = [row for row in itertools.islice(found, MAX_SAMPLES) if row is not None]
+    samples = (
+        (round(t * 1e9), *state)
+        for recording in recordings
+        for t, *state in zip(
+            recording.time.tolist(), recording.position, recording.effort, strict=True
+        )
+    )
+    found = itertools.starmap(estimator.take, itertools.islice(samples, MAX_SAMPLES))
+    rows = [row for row in found if row is not None]
     columns = zip(*rows, strict=True) if rows else ([] for _ in ExternalEffort._fields)
     return ExternalEffort(*map(np.array, columns))  # type: ignore[arg-type]
 
@@ -304,12 +277,9 @@ class ContactThresholds(ReadOnlyArrays):
     """
     External efforts beyond which something touches the robot.
 
-    Attributes
-    ----------
-    variance : (3, n) of the residual: constant, per square of the joint's speed, and per square of
-        its inertia ‖M_j(q)‖, which is the noise of the encoders
-    factor : (n,) threshold over standard deviation
-
+    The variance (3, n) of the residual is constant, per square of the joint's speed, and per
+    square of its inertia ‖M_j(q)‖, which is the noise of the encoders; the factor (n,) is the
+    threshold over the standard deviation.
     """
 
     variance: Array
@@ -332,12 +302,7 @@ def contact_thresholds(seen: ExternalEffort, false_alarms: float) -> ContactThre
     σ² = a + b dq² + c ‖M_j(q)‖² of each joint's residual. A Gaussian residual that crosses zero
     upwards ν times a second leaves ±k σ at the rate 2 ν exp(−k²/2) (Rice 1945); from that k. Where
     the residual came further than a Gaussian one does once in the same time, k grows alike. False
-    alarms are per hour, of all joints together.
-
-    Raises
-    ------
-    RecordingError : too few samples
-
+    alarms are per hour, of all joints together. RecordingError: too few samples.
     """
     if len(seen.stamp) < FEWEST:  # type: ignore[arg-type]
         raise RecordingError(
@@ -347,19 +312,19 @@ def contact_thresholds(seen: ExternalEffort, false_alarms: float) -> ContactThre
     known = hidden <= KNOWN * hidden.max(axis=0)
     known[:, known.sum(axis=0) < FEWEST] = True
     columns = np.stack([np.ones_like(residual), seen.speed**2, seen.inertia**2], axis=-1)
-    rows = zip(*(x.swapaxes(0, 1) for x in (columns, residual, known)), strict=True)
-    variance = np.transpose([_variance(x[use], r[use] ** 2) for x, r, use in rows])
-    sigma = np.sqrt(np.einsum('tjc,cj->tj', columns, variance))
+    n = residual.shape[1]
+    rows = ((columns[known[:, j], j], residual[known[:, j], j] ** 2) for j in range(n))
+    thresholds = ContactThresholds(np.transpose([_variance(*own) for own in rows]), np.ones(n))
     duration = 1e-9 * float(np.ptp(seen.stamp))
     positive = residual > residual.mean(axis=0)
-    upcrossings = (positive[1:] & ~positive[:-1]).sum(axis=0)
-    rate = np.maximum(upcrossings, 1.0) / duration
-    n = residual.shape[1]
-    wanted = np.sqrt(2.0 * np.log(np.maximum(7200.0 * n * rate / false_alarms, 2.0)))
-    expected = np.sqrt(2.0 * np.log(np.maximum(2.0 * rate * duration, 2.0)))
+    rate = np.maximum((positive[1:] & ~positive[:-1]).sum(axis=0), 1.0) / duration
+    wanted, expected = (
+        np.sqrt(2.0 * np.log(np.maximum(crossings, 2.0)))
+        for crossings in (7200.0 * n * rate / false_alarms, 2.0 * rate * duration)
+    )
     beyond = np.maximum(residual - seen.below, -(residual + seen.above))
-    largest = (beyond / sigma).max(axis=0)
-    return ContactThresholds(variance, wanted * np.maximum(largest / expected, 1.0))
+    largest = (beyond / thresholds.sigma(seen.speed, seen.inertia)).max(axis=0)
+    return dataclasses.replace(thresholds, factor=wanted * np.maximum(largest / expected, 1.0))
 
 
 def _variance(columns: Array, square: Array) -> Array:
@@ -376,18 +341,15 @@ def _variance(columns: Array, square: Array) -> Array:
     return np.asarray(found / scale)
 
 
-@dataclasses.dataclass(frozen=True)
-class Contact:
+class Contact(NamedTuple):
     """
     The last contact.
 
     Attributes
     ----------
-    joint : where the external effort was largest beside its threshold
-    stamp : when it was beyond it first [ns]
+    joint, stamp : where the external effort was largest beside its threshold, and when first [ns]
     effort, threshold : of this joint then [N·m or N]
-    number : how many there were until then
-    present : whether it goes on
+    number, present : how many there were until then; whether it goes on
 
     """
 
@@ -403,9 +365,7 @@ class ContactDetector:
     """
     Compares external efforts with thresholds, one sample after another.
 
-    Parameters
-    ----------
-    thresholds : where friction is known; what it may hide is added to them
+    The thresholds are those where friction is known; what it may hide is added to them.
 
     Attributes
     ----------
@@ -425,20 +385,18 @@ class ContactDetector:
         hidden = np.where(seen.effort > 0.0, seen.below, seen.above)
         self.threshold = self._thresholds.at(seen.speed, seen.inertia) + hidden
         share = np.abs(seen.effort) / self.threshold
-        joint = int(np.argmax(share))
-        before = self.contact
+        j, before = int(np.argmax(share)), self.contact
         # After a gap the observer begins at zero: what was not seen was not quiet.
-        if share[joint] > RELEASE_SHARE or abs(seen.stamp - self._last) > MAX_GAP * 1e9:
+        if share[j] > RELEASE_SHARE or abs(seen.stamp - self._last) > MAX_GAP * 1e9:
             self._quiet_since = seen.stamp
         self._last = seen.stamp
         if before is not None and before.present:
             if abs(seen.stamp - self._quiet_since) * 1e-9 > RELEASE_TIME:
-                self.contact = dataclasses.replace(before, present=False)
-        elif share[joint] > 1.0:
-            effort, threshold = float(seen.effort[joint]), float(self.threshold[joint])
-            number = 1 + (before.number if before is not None else 0)
-            name = self._joints[joint]
-            self.contact = Contact(name, seen.stamp, effort, threshold, number, True)
+                self.contact = before._replace(present=False)
+        elif share[j] > 1.0:
+            figures = float(seen.effort[j]), float(self.threshold[j])
+            number = 1 if before is None else before.number + 1
+            self.contact = Contact(self._joints[j], seen.stamp, *figures, number, True)
         return self.contact is not before
 
 
@@ -453,12 +411,8 @@ class ExternalWrench:
     Parameters
     ----------
     model : with the robot's kinematics
-    frame : its name; empty: the last body
+    frame : its name; empty: the last body; UnknownNameError: the robot has none of this name
     force, torque : expected size of the wrench [N, N·m]
-
-    Raises
-    ------
-    UnknownNameError : the robot has no such frame
 
     """
 

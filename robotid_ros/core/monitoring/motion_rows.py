@@ -23,13 +23,8 @@ class StateVariableFilter:
     """
     Third-order Butterworth low-pass, x''' + 2ω x'' + 2ω² x' + ω³ x = ω³ u, exact for any step.
 
-    The input is a straight line between its samples: held, its staircase would reach x''.
-
-    Parameters
-    ----------
-    cutoff : corner [Hz]
-    initial : (m,) signals at the start, taken to be at rest
-
+    The input is a straight line between its samples: held, its staircase would reach x''. Of a
+    corner `cutoff` [Hz], and the `initial` signals (m,), taken to be at rest.
     """
 
     def __init__(self, cutoff: float, initial: Array):
@@ -153,15 +148,10 @@ LEAST, UNKNOWN = 1e-4, 0.1
 
 class Row(NamedTuple):
     """
-    Means over a block of time.
+    Means over a block of time, of its end [ns] and its duration [s].
 
-    Attributes
-    ----------
-    stamp : of its end [ns]
-    duration : [s]
-    values : (n, m + 1) columns of the followed parameters, and measured less predicted effort
-    used : (n,) joints that moved throughout, and throughout the block before
-
+    The values (n, m + 1) are columns of the followed parameters, and measured less predicted
+    effort; joints are used (n,) that moved throughout, and throughout the block before.
     """
 
     stamp: int
@@ -175,14 +165,8 @@ class MotionRows:
     Collects instants of filtered motion and effort into rows.
 
     The block after a standstill or a turn is left out as well: the filter mixes into its effort
-    what the joint bore at rest, which has no model.
-
-    Parameters
-    ----------
-    standard : (p,) identified parameters
-    columns : (m,) standard parameters that are followed
-    standstill : joints slower than this are at rest [rad/s or m/s]
-
+    what the joint bore at rest, which has no model. Of the identified parameters (p,), those
+    `columns` (m,) are followed; joints slower than `standstill` are at rest [rad/s or m/s].
     """
 
     def __init__(
@@ -199,11 +183,7 @@ class MotionRows:
         self._instants: list[tuple[int, Array, Array]] = []
 
     def add(self, stamp: int, motion: Array, effort: Array) -> Row | None:
-        """
-        Take in an instant; return the row of the block that ends here, or None.
-
-        Of a stamp [ns], position and its derivatives (3, n), and effort (n,) filtered alike.
-        """
+        """Take in a stamp [ns], motion (3, n) and effort (n,); return the row that ends here."""
         instants = self._instants
         if instants and (stamp - instants[-1][0]) * 1e-9 < MIN_STEP:
             return None
@@ -212,15 +192,15 @@ class MotionRows:
         if duration < ROW_TIME or len(instants) < MIN_INSTANTS:
             return None
         self._instants = instants[-1:]
-        q, dq, ddq = np.stack([motion for _, motion, _ in instants[1:]], axis=1)
-        efforts = np.array([effort for _, _, effort in instants[1:]])
+        _, motions, efforts = zip(*instants[1:], strict=True)
+        q, dq, ddq = np.stack(motions, axis=1)
         moving = self._is_moving(dq)
         used, self._moved = moving & self._moved, moving
         values = np.zeros((self._robot.n, len(self._columns) + 1))
         if used.any():
             W = regressor(self._robot, q, dq, ddq)
             values[:, :-1] = W[:, :, self._columns].mean(axis=1)
-            values[:, -1] = np.mean(efforts.T - W @ self._standard, axis=1)
+            values[:, -1] = np.mean(np.transpose(efforts) - W @ self._standard, axis=1)
         return Row(stamp, duration, values, used)
 
     def _is_moving(self, dq: Array) -> npt.NDArray[np.bool_]:
@@ -241,17 +221,8 @@ class RowNoise:
 
     Sums over stretches of N successive rows have the variance κ N s² when errors correlate, N s²
     when they do not: each row counts as 1/κ of an independent one (batch means, Law and Kelton
-    2000, section 9.5).
-
-    Parameters
-    ----------
-    residual : (n,) root mean square that the identification left [N·m or N], 0: not known
-    level : (n,) ordinary torques
-
-    Attributes
-    ----------
-    variance : (n,) s²
-
+    2000, section 9.5). `variance` (n,) is s². It begins with the root mean square that the
+    identification left [N·m or N], 0 where that is not known, beside ordinary torques, (n,) each.
     """
 
     def __init__(self, residual: Array, level: Array):

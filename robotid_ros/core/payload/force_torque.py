@@ -42,11 +42,8 @@ class SensorMotion(NamedTuple):
     """
     How a sensor moves.
 
-    Attributes
-    ----------
-    rotation : (N, 3, 3) from its axes to those of the root
-    velocity, acceleration : (N, 6) spatial, in its axes, linear first; without gravity
-
+    Rotations (N, 3, 3) from its axes to those of the root; spatial velocity and acceleration
+    (N, 6) in its axes, linear first, without gravity.
     """
 
     rotation: Array
@@ -82,13 +79,8 @@ class SensorModel(NamedTuple):
     """
     What a sensor measures while nothing touches the body that hangs at it.
 
-    Attributes
-    ----------
-    value : (10,) `XX … M` of the body in the sensor's frame
-    offset : (6,) [N, N·m]
-    gravity : (3,) in the root frame [m/s²]
-    sign : `ACTION` or `REACTION`
-
+    The body's parameters (10,) `XX … M` in the sensor's frame, offsets (6,) [N, N·m], gravity (3,)
+    in the root frame [m/s²], and the sign, `ACTION` or `REACTION`.
     """
 
     value: Array
@@ -108,8 +100,7 @@ class SensedBody(ReadOnlyArrays):
 
     Attributes
     ----------
-    payload : the body behind the sensor, in its frame
-    model : of it, of the offsets and of gravity
+    payload, model : the body behind the sensor, in its frame; that, offsets and gravity
     offset_sigma : (6,) [N, N·m]
     gravity_sigma : of its direction [rad]; infinite where nothing heavy enough hangs there
     residual : (6,) σ of a measurement [N, N·m]
@@ -129,21 +120,10 @@ def identify_at_sensor(
     """
     Find what hangs at a sensor from a motion or from poses.
 
-    σ are of weighted least squares, by the residuals of forces and of torques and by how much
-    successive ones correlate.
-
-    Parameters
-    ----------
-    motion, wrench : of successive instants, (N, 6) [N, N·m]
-    gravity : (3,) in the root frame as described; its direction is found anew where the weight
-        stands out
-    frame : name of the sensor's
-    sign : `ACTION` or `REACTION`
-
-    Raises
-    ------
-    RecordingError : the poses do not determine the result; names what
-
+    Wrenches (N, 6) [N, N·m] are of successive instants, gravity (3,) is in the root frame as
+    described: its direction is found anew where the weight stands out. σ are of weighted least
+    squares, by the residuals of forces and of torques and by how much successive ones correlate.
+    RecordingError: the poses do not determine the result; names what.
     """
     N = len(wrench)
     if N < LEAST_ROWS:
@@ -182,10 +162,8 @@ def identify_at_sensor(
         g = pinocchio.exp3(turn) @ g
         if step and np.linalg.norm(turn) < CONVERGED:
             break
-    correlation = np.sum(left[1:] * left[:-1], axis=0) / np.maximum(
-        np.sum(left**2, axis=0), 1e-300
-    )
-    correlation = np.clip(correlation, 0.0, MOST_CORRELATION)
+    power = np.maximum(np.sum(left**2, axis=0), 1e-300)
+    correlation = np.clip(np.sum(left[1:] * left[:-1], axis=0) / power, 0.0, MOST_CORRELATION)
     residual = sigma * np.sqrt((1.0 + correlation) / (1.0 - correlation))
     rows = (J[:, :, :used] / residual[:, None]).reshape(6 * N, used)
     root, U, unknown = open_factors(rows)
@@ -219,11 +197,7 @@ def _check_determined(rows: Array, names: tuple[str, ...]) -> None:
 
 
 def _gravity(rotation: Array, force: Array, gravity: Array, sign: float) -> tuple[Array, bool]:
-    """
-    Return gravity (3,) by forces f = Rᵀ w + o alone, w = m g, and whether w stands out.
-
-    Accelerations are noise here. Where nothing stands out it is the described one.
-    """
+    """Return gravity (3,) by f = Rᵀ w + o alone, w = m g, if w stands out, and whether it does."""
     N = len(force)
     unit = np.broadcast_to(np.eye(3), (N, 3, 3))
     rows = np.concatenate([rotation.transpose(0, 2, 1), unit], axis=2).reshape(3 * N, 6)

@@ -1,7 +1,7 @@
 """A payload: a body in a named frame, or, where that is known, the drive gains."""
 
 import dataclasses
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -70,6 +70,7 @@ class Payload(ReadOnlyArrays):
     covariance : (10, 10) without that condition, of what the data determine
     undetermined : (10, k) directions of which the data say nothing
     unconstrained : (10,) best fit, possible or not; of minimum norm where the data leave it open
+    names, units : of the ten parameters
 
     """
 
@@ -78,16 +79,8 @@ class Payload(ReadOnlyArrays):
     covariance: Array
     undetermined: Array
     unconstrained: Array
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the ten parameters."""
-        return INERTIAL
-
-    @property
-    def units(self) -> tuple[str, ...]:
-        """Units of the ten parameters."""
-        return INERTIAL_UNITS
+    names: ClassVar[tuple[str, ...]] = INERTIAL
+    units: ClassVar[tuple[str, ...]] = INERTIAL_UNITS
 
     @property
     def sigma(self) -> Array:
@@ -130,19 +123,14 @@ class Payload(ReadOnlyArrays):
         """σ (10,) of `central` to first order; infinite where the data do not determine it."""
         # What is determined is so wherever along the undetermined directions the body may be.
         elsewhere = self.value + np.abs(self.undetermined).sum(axis=1)
-        here, there = (central_gradient(value) for value in (self.value, elsewhere))
-        unknown = _product(there, self.undetermined).any(axis=1)
-        return np.where(unknown, np.inf, self._sigma(here))
+        unknown = _product(central_gradient(elsewhere), self.undetermined).any(axis=1)
+        return np.where(unknown, np.inf, self._sigma(central_gradient(self.value)))
 
     def moved(self, frame: str, change: Array) -> 'Payload':
         """Return it in another frame, of this name, with the parameters T π; T (10, 10)."""
-        return Payload(
-            frame,
-            change @ self.value,
-            change @ self.covariance @ change.T,
-            _product(change, self.undetermined),
-            change @ self.unconstrained,
-        )
+        value, covariance = change @ self.value, change @ self.covariance @ change.T
+        unknown = _product(change, self.undetermined)
+        return Payload(frame, value, covariance, unknown, change @ self.unconstrained)
 
     def _sigma(self, rows: Array) -> Array:
         """Return σ (m,) of combinations (m, 10), infinite where the data leave them open."""
@@ -193,17 +181,9 @@ def carrying(robot: Robot, chi: Array, frame: str, central: Array) -> Array:
     """
     Return standard parameters (p,) of a robot that carries a body.
 
-    Parameters
-    ----------
-    robot, chi : of the robot without it
-    frame : of the description; '': that of the last joint
-    central : (10,) of the body there, in the order of `CENTRAL`
-
-    Raises
-    ------
-    UnknownNameError, ConfigurationError : no such frame, or one that moves with no joint
-    ConfigurationError : no body has such a mass and inertia
-
+    Of `chi` without it, a frame of the description ('': that of the last joint), and the body
+    (10,) there, in the order of `CENTRAL`. UnknownNameError, ConfigurationError: no such frame, or
+    one that moves with no joint, or no body has such a mass and inertia.
     """
     place = body_frame(robot, frame)
     mass, centre, moments = central[0], central[1:4], np.zeros((3, 3))
@@ -218,10 +198,8 @@ def carrying(robot: Robot, chi: Array, frame: str, central: Array) -> Array:
         )
     inertia = moments + mass * (centre @ centre * np.eye(3) - np.outer(centre, centre))
     body = np.array([*inertia[UPPER], *(mass * centre), mass])
-    result, change = (
-        np.array(chi, dtype=float),
-        frame_change(np.array(np.linalg.inv(place.placement))),
-    )
+    result = np.array(chi, dtype=float)
+    change = frame_change(np.array(np.linalg.inv(place.placement)))
     result[robot.body_columns[place.link]] += change @ body
     return result
 
@@ -249,25 +227,17 @@ def payload_from_recordings(
     Parameters
     ----------
     empty : recording, its successive chunks, or what was identified from one
-    settings : how each is identified
-    progress : called with the name of each step
+    settings, progress : how each is identified; called with the name of each step
     frame : of the description, fixed to the link that carries it; '': that of the last joint
 
-    Returns
-    -------
-    The payload in this frame, and findings on the recordings and on it
-
-    Raises
-    ------
-    RecordingError : a recording cannot be used; says which
-    UnknownNameError, ConfigurationError : there is no such frame, or the models differ
+    Returns the payload in this frame, and findings on the recordings and on it. RecordingError: a
+    recording cannot be used; UnknownNameError, ConfigurationError: no such frame, or other models.
 
     """
     robot.check_no_mimic_joints('identifying a payload')
     robot = robot.elastic or robot
     carrier = body_frame(robot, frame)
     settings = payload_identification(settings)
-    known = isinstance(empty, KnownArm)
     base, notes = base_parameters(robot), list(robot.warnings)
 
     def estimate(name: str, recording: RecordingOrChunks) -> Estimate:
@@ -278,9 +248,12 @@ def payload_from_recordings(
         notes.extend(each.of(name) for each in (*found.notes, *warnings))
         return found.estimate
 
-    without = empty if isinstance(empty, KnownArm) else estimate('empty', empty)
+    if isinstance(empty, KnownArm):
+        without: Estimate | KnownArm = empty
+        advice = 'the identification'
+    else:
+        without, advice = estimate('empty', empty), 'which recording is which'
     payload = identify_payload(robot, base, without, estimate('loaded', loaded), carrier)
-    advice = 'the identification' if known else 'which recording is which'
     return payload, (*notes, *payload_notes(payload, robot.links[carrier.link], advice))
 
 
@@ -331,37 +304,22 @@ def identify_payload(
     A payload adds its π to the standard parameters of its link: χ_b' − χ_b = A_link π, weighted
     as if residuals were white; σ count them as they are. Of a π that no body can have the
     nearest one that a body has is taken, by the same weights. Friction and offsets may change
-    between the sessions: base parameters that hold nothing else are left out.
-
-    Parameters
-    ----------
-    robot, base : what both were identified with
-    carrier : where it is, and the frame of the result; None: the last joint's
-
-    Raises
-    ------
-    ConfigurationError : the estimates are of other parameters
-
+    between the sessions: base parameters that hold nothing else are left out. The result is in
+    the frame of the carrier, by default the last joint's. ConfigurationError: the estimates are of
+    other parameters than the base.
     """
     if not empty.names == loaded.names == base.names:
         raise ConfigurationError(
             'the two sessions were not identified with the same model: use one configuration'
         )
     carrier = carrier or body_frame(robot)
-    rows = np.flatnonzero(depends_on_links(robot, base))
-    change = (loaded.value - empty.value)[rows]
     white = loaded.classical + empty.classical
-    root, A, inverse, unknown = _of_link(robot, base, white, carrier)
-    target = np.asarray(np.linalg.solve(root, change))
-    free = inverse @ change
-    covariance = (loaded.covariance + empty.covariance)[np.ix_(rows, rows)]
-    payload = Payload(
-        robot.links[carrier.link],
-        nearest_possible(A, target, free),
-        inverse @ covariance @ inverse.T,
-        unknown,
-        free,
-    )
+    rows, root, A, inverse, unknown = _of_link(robot, base, white, carrier)
+    change = (loaded.value - empty.value)[rows]
+    free, target = inverse @ change, np.asarray(np.linalg.solve(root, change))
+    covariance = inverse @ (loaded.covariance + empty.covariance)[np.ix_(rows, rows)] @ inverse.T
+    value, link = nearest_possible(A, target, free), robot.links[carrier.link]
+    payload = Payload(link, value, covariance, unknown, free)
     return payload.moved(carrier.name, frame_change(carrier.placement))
 
 
@@ -369,8 +327,7 @@ def expected_mass_sigma(
     robot: Robot, base: BaseParameters, estimate: Estimate, carrier: BodyFrame
 ) -> float:
     """Return σ of a payload's mass by two recordings that tell as much as this estimate [kg]."""
-    rows = np.flatnonzero(depends_on_links(robot, base))
-    *_, inverse, unknown = _of_link(robot, base, 2.0 * estimate.classical, carrier)
+    rows, *_, inverse, unknown = _of_link(robot, base, 2.0 * estimate.classical, carrier)
     covariance, nothing = 2.0 * estimate.covariance[np.ix_(rows, rows)], np.zeros(10)
     found = Payload('', nothing, inverse @ covariance @ inverse.T, unknown, nothing)
     return float(found.sigma[9])
@@ -378,16 +335,15 @@ def expected_mass_sigma(
 
 def _of_link(
     robot: Robot, base: BaseParameters, white: Array, carrier: BodyFrame
-) -> tuple[Array, Array, Array, Array]:
-    """Return root and weighted rows of the link's system, its pseudoinverse, and what is open."""
+) -> tuple[npt.NDArray[np.intp], Array, Array, Array, Array]:
+    """Return rows of the link's system, their root, themselves weighted, A⁺, and what is open."""
     rows = np.flatnonzero(depends_on_links(robot, base))
     white = white[np.ix_(rows, rows)]
-    root = np.linalg.cholesky(white + 1e-12 * np.diag(np.diag(white)))
-    A = np.asarray(
-        np.linalg.solve(root, base.matrix[np.ix_(rows, robot.body_columns[carrier.link])])
-    )
+    root = np.asarray(np.linalg.cholesky(white + 1e-12 * np.diag(np.diag(white))), dtype=float)
+    columns = base.matrix[np.ix_(rows, robot.body_columns[carrier.link])]
+    A = np.asarray(np.linalg.solve(root, columns))
     half, basis, unknown = open_factors(A)
-    return np.asarray(root, dtype=float), A, half @ np.linalg.solve(root.T, basis).T, unknown
+    return rows, root, A, half @ np.linalg.solve(root.T, basis).T, unknown
 
 
 def open_factors(A: Array) -> tuple[Array, Array, Array]:
@@ -451,16 +407,14 @@ def identify_drive_gains(
     RecordingError : a recording cannot be used, or a joint does not feel the payload
 
     """
-    settings = settings or SignalSettings()
     robot = dataclasses.replace(robot, drive_gain=np.ones(robot.n))
-    base = base_parameters(robot)
+    base, settings = base_parameters(robot), settings or SignalSettings()
     samples = [prepare(recording, robot, settings) for recording in (empty, loaded)]
     systems = [observe(s, robot, base) for s in samples]
     # W_L χ_L (n, N), through the decimation's filter.
     moved, last = samples[1], robot.body_columns[-1]
     W_L = regressor(robot, moved.q, moved.dq, moved.ddq, columns=last)
-    tau = W_L @ np.asarray(payload, dtype=float)
-    torque = decimate(tau, moved.decimation)
+    torque = decimate(W_L @ np.asarray(payload, dtype=float), moved.decimation)
     bodies = depends_on_links(robot, base)
     value, sigma = np.zeros((2, robot.n))
     for j, joint in enumerate(robot.joints):
@@ -469,9 +423,15 @@ def identify_drive_gains(
         W = np.hstack([np.vstack([first, second])[:, bodies], drives])
         p = np.concatenate([np.zeros(len(v1)), torque[j][systems[1].valid[j]]])
         time = np.concatenate([each.time[each.valid[j]] for each in systems])
-        inverse, sigma_inverse = _coefficient(
-            W, np.concatenate([v1, v2]), p, time, systems[1].band
-        )
+        # The coefficient of p in the least squares of v on [W p], and its σ.
+        own, target = map(project_out(W, DEPENDENT), (p, np.concatenate([v1, v2])))
+        inverse, sigma_inverse = 0.0, np.inf
+        if float(own @ own) > 1e-12 * max(float(p @ p), 1e-300):
+            rows = np.ones((1, len(p)), dtype=bool), time
+            columns, band = own[None, :, None], systems[1].band
+            row = Rows(('1/g',), ('1',), ('',), columns, target[None], *rows, band=band)
+            found = fit(row, 'ols')
+            inverse, sigma_inverse = float(found.value[0]), float(found.sigma[0])
         if not inverse > SIGNIFICANT * sigma_inverse:
             raise RecordingError(
                 f'{joint} does not feel the payload well enough for its drive gain: '
@@ -479,14 +439,3 @@ def identify_drive_gains(
             )
         value[j], sigma[j] = 1.0 / inverse, sigma_inverse / inverse**2
     return DriveGains(robot.joints, value, sigma)
-
-
-def _coefficient(W: Array, v: Array, p: Array, time: Array, band: float) -> tuple[float, float]:
-    """Return the coefficient of p in the least squares of v on [W p], and its σ."""
-    own, target = map(project_out(W, DEPENDENT), (p, v))
-    if float(own @ own) <= 1e-12 * max(float(p @ p), 1e-300):
-        return 0.0, np.inf
-    rows = np.ones((1, len(v)), dtype=bool)
-    row = Rows(('1/g',), ('1',), ('',), own[None, :, None], target[None], rows, time, band=band)
-    found = fit(row, 'ols')
-    return float(found.value[0]), float(found.sigma[0])

@@ -6,6 +6,7 @@ from functools import cached_property
 import itertools
 import math
 import re
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 from ...exceptions import ConfigurationError, FEW, ModelError, shortened, UnknownNameError
@@ -38,21 +39,12 @@ MIN_TRAVEL = 3.5e-3
 MAX_LOCKED_TRAVEL = 0.05
 # Settings with one value per joint: where one is given, all free joints are identified.
 PER_JOINT_SETTINGS = (
-    'lower',
-    'upper',
-    'velocity',
-    'acceleration',
-    'jerk',
-    'effort',
-    'drives',
-    'drive_gain',
-    'drive_gain_spread',
-    'couplings',
+    *('lower', 'upper', 'velocity', 'acceleration', 'jerk', 'effort', 'drives'),
+    *('drive_gain', 'drive_gain_spread', 'couplings'),
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class TreeJoint:
+class TreeJoint(NamedTuple):
     """
     One joint: links at its ends, the joint that it mimics or '', its range [rad, m].
 
@@ -75,14 +67,7 @@ class TreeJoint:
 
 
 class JointTree:
-    """
-    Joints and links of a description.
-
-    Raises
-    ------
-    ModelError : malformed
-
-    """
+    """Joints and links of a description. ModelError: it is malformed."""
 
     def __init__(self, urdf: str) -> None:
         self._root = root = parse_urdf(urdf)
@@ -91,28 +76,19 @@ class JointTree:
         self.mimics = tuple(name for name in self.movable if self.joints[name].mimics)
         self.independent = tuple(name for name in self.movable if name not in self.mimics)
         links = ((str(k.get('name')), k.find('inertial/mass')) for k in root.findall('link'))
-        self._masses = {k: 0.0 if m is None else _number(m.get('value')) for k, m in links}
+        self._masses = {name: _number(mass, 'value') for name, mass in links}
+        self.links = tuple(self._masses)
         self._carrier = {joint.child: joint for joint in self.joints.values()}
-
-    @property
-    def links(self) -> tuple[str, ...]:
-        """Names of all links."""
-        return tuple(self._masses)
 
     @cached_property
     def passive(self) -> tuple[str, ...]:
         """Joints that have neither drive nor limits where most of the others have them."""
         root, names = self._root, self.independent
-        driven = {str(e.get('name')) for drive in root.iter('transmission') for e in drive.iter()}
+        driven = {e.get('name') for drive in root.iter('transmission') for e in drive.iter()}
         described = root.iterfind('ros2_control/joint[command_interface]')
-        driven |= {str(joint.get('name')) for joint in described}
-        elements = {str(joint.get('name')): joint for joint in root.findall('joint')}
-        limits = {name: elements[name].find('limit') for name in names}
-        limited = {
-            name
-            for name, limit in limits.items()
-            if limit is not None and _number(limit.get('effort')) > 0.0
-        }
+        driven |= {joint.get('name') for joint in described}
+        elements = root.findall('joint')
+        limited = {j.get('name') for j in elements if _number(j.find('limit'), 'effort') > 0.0}
         least = MIN_DESCRIBED * len(names)
         most = [known for known in (driven, limited) if len(known.intersection(names)) >= least]
         return tuple(name for name in names if any(name not in known for known in most))
@@ -180,36 +156,24 @@ def _read_joint(element: ElementTree.Element) -> TreeJoint:
     name, kind = str(element.get('name')), str(element.get('type'))
     mimics = link_at(element, 'mimic', 'joint') if kind in MOVABLE_TYPES else ''
     limit = element.find('limit')
-    velocity = 0.0 if limit is None else _number(limit.get('velocity'))
+    velocity = _number(limit, 'velocity')
     limit = limit if kind in ('revolute', 'prismatic') else None
-    lower, upper = (
-        sign * math.inf if limit is None else _number(limit.get(key), sign * math.inf)
-        for sign, key in ((-1.0, 'lower'), (1.0, 'upper'))
-    )
+    lower, upper = _number(limit, 'lower', -math.inf), _number(limit, 'upper', math.inf)
     parent, child = (link_at(element, end) for end in ('parent', 'child'))
     return TreeJoint(name, kind, parent, child, mimics, lower, upper, velocity)
 
 
-def _number(text: str | None, default: float = 0.0) -> float:
+def _number(element: ElementTree.Element | None, key: str, default: float = 0.0) -> float:
     """Read a number; text that is none is reported where the model is built."""
+    text = None if element is None else element.get(key)
     try:
         return default if text is None else float(text)
     except ValueError:
         return default
 
 
-@dataclasses.dataclass(frozen=True)
-class ArmChoice:
-    """
-    The joints to identify.
-
-    Attributes
-    ----------
-    joints : from the base outwards
-    tip : link at their end
-    left_out : joints that are not identified, by the sentence that says why
-
-    """
+class ArmChoice(NamedTuple):
+    """Joints to identify, from the base outwards, the link at their end, why others are not."""
 
     joints: tuple[str, ...]
     tip: str
@@ -239,15 +203,15 @@ def choose_arm(tree: JointTree, joints: Sequence[str] = (), tip: str = '') -> Ar
     if joints and tip:
         raise ConfigurationError('--joints and --tip both choose the arm: give one of them')
     arms, fingers = _arms(tree)
+    for name in joints:
+        if name not in tree.movable:
+            raise UnknownNameError('movable joint of the URDF', name, tree.movable)
+        if name in tree.mimics:
+            raise ConfigurationError(
+                f'{name} mimics {tree.joints[name].mimics} and cannot be identified by '
+                'itself: leave it out of --joints'
+            )
     if joints:
-        for name in joints:
-            if name not in tree.movable:
-                raise UnknownNameError('movable joint of the URDF', name, tree.movable)
-            if name in tree.mimics:
-                raise ConfigurationError(
-                    f'{name} mimics {tree.joints[name].mimics} and cannot be identified by '
-                    'itself: leave it out of --joints'
-                )
         chosen = tuple(name for name in tree.movable if name in joints)
     elif tip:
         if tip not in tree.links:
@@ -257,17 +221,14 @@ def choose_arm(tree: JointTree, joints: Sequence[str] = (), tip: str = '') -> Ar
         if not ways:
             raise ModelError(f"no driven joint moves the link '{tip}': name another one by --tip")
         chosen = next((way for way in ways if len(way) >= MIN_ARM), ways[0])
+    elif arms:
+
+        def rank(arm: tuple[str, ...]) -> tuple[int, bool, float]:
+            return len(arm), not _LIMB.search(' '.join(arm)), round(tree.carried_mass(arm[0]), 3)
+
+        chosen = max(arms, key=rank)
     else:
-        if not arms:
-            raise ModelError('the robot description has no driven joint: give that of an arm')
-        chosen = max(
-            arms,
-            key=lambda arm: (
-                len(arm),
-                not _LIMB.search(' '.join(arm)),
-                round(tree.carried_mass(arm[0]), 3),
-            ),
-        )
+        raise ModelError('the robot description has no driven joint: give that of an arm')
     tip = tip or tree.tool_link(chosen[-1])
     return ArmChoice(chosen, tip, _left_out(tree, chosen, arms, fingers))
 
@@ -275,8 +236,7 @@ def choose_arm(tree: JointTree, joints: Sequence[str] = (), tip: str = '') -> Ar
 def _arms(tree: JointTree) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
     """Return the series without the grippers at their ends, and the joints of these."""
     leaders = {tree.joints[name].mimics for name in tree.mimics}
-    arms: list[tuple[str, ...]] = []
-    fingers: list[str] = []
+    arms, fingers = list[tuple[str, ...]](), list[str]()
     for chain in tree.series():
         arm = chain
         if len(chain) > MIN_ARM and not tree.following[chain[-1]]:
@@ -318,20 +278,20 @@ def _left_out(
             return 'of other branches'
         return f"of another branch: choose it by '--joints {','.join(arm)}'"
 
-    others = [n for n in (*tree.mimics, *tree.passive, *tree.driven) if n not in chosen]
-    kinds = {name: kind(name) for name in others}
-    return {k: tuple(n for n in others if kinds[n] == k) for k in dict.fromkeys(kinds.values())}
+    kinds = dict[str, tuple[str, ...]]()
+    for name in (*tree.mimics, *tree.passive, *tree.driven):
+        if name not in chosen:
+            kinds[kind(name)] = (*kinds.get(kind(name), ()), name)
+    return kinds
 
 
 def left_out_sentences(choice: ArmChoice) -> tuple[str, ...]:
     """Say which joints are left out, one sentence for each kind."""
-    return tuple(
-        f'left out: {shortened(names)} ({kind})' for kind, names in choice.left_out.items()
-    )
+    kinds = choice.left_out.items()
+    return tuple(f'left out: {shortened(names)} ({kind})' for kind, names in kinds)
 
 
-@dataclasses.dataclass(frozen=True)
-class PositionRange:
+class PositionRange(NamedTuple):
     """Lowest and highest recorded position of a joint [rad or m]."""
 
     lower: float
@@ -360,11 +320,10 @@ def matching_names(names: Sequence[str], recorded: Sequence[str]) -> list[tuple[
     The affix is a prefix or a suffix, the same for all pairs; that names differ in case does not
     count.
     """
-    found: dict[tuple[str, str, bool], list[tuple[str, str]]] = {}
-    for name in names:
-        for other in recorded:
-            for key in _affixes(name, other):
-                found.setdefault(key, []).append((name, other))
+    found = dict[tuple[str, str, bool], list[tuple[str, str]]]()
+    for name, other in itertools.product(names, recorded):
+        for key in _affixes(name, other):
+            found.setdefault(key, []).append((name, other))
     return max(found.values(), key=len, default=[])
 
 
@@ -377,18 +336,18 @@ def without_beginning(names: Sequence[str]) -> dict[str, str]:
     return {name[start:]: name for name in names}
 
 
-def _affixes(name: str, other: str) -> list[tuple[str, str, bool]]:
-    """Return by what a name is longer than another one, where, and which is the longer one."""
-    long, short = (name, other) if len(name) > len(other) else (other, name)
-    rest, found = len(long) - len(short), list[tuple[str, str, bool]]()
-    if rest == 0:
-        return [('prefix', '', False)] if long.lower() == short.lower() else []
+def _affixes(name: str, other: str) -> Iterator[tuple[str, str, bool]]:
+    """Yield by what a name is longer than another one, where, and which is the longer one."""
+    longer = len(name) > len(other)
+    long, short = (name, other) if longer else (other, name)
+    rest = len(long) - len(short)
     # joint12 is neither joint1 nor 2.
-    if long.lower().endswith(short.lower()) and not long[rest - 1 : rest + 1].isdigit():
-        found.append(('prefix', long[:rest], long is name))
-    if long.lower().startswith(short.lower()) and not long[-rest - 1 :][:2].isdigit():
-        found.append(('suffix', long[-rest:], long is name))
-    return found
+    seams = long[rest - 1 : rest + 1], long[-rest - 1 :][:2]
+    digits = [rest > 0 and seam.isdigit() for seam in seams]
+    if long.lower().endswith(short.lower()) and not digits[0]:
+        yield 'prefix', long[:rest], longer
+    if rest and long.lower().startswith(short.lower()) and not digits[1]:
+        yield 'suffix', long[-rest:], longer
 
 
 def _moving_joints(
@@ -423,28 +382,17 @@ def select_joints(
     Choose the joints to identify and the positions of the others, where not configured.
 
     Joints that moved are identified, those at rest are locked where they stood, those that were
-    not recorded at the URDF's zero, clipped into the limits.
-
-    Parameters
-    ----------
-    recorded : position range of each recorded joint that has efforts
-    left_out : position range of joints that were recorded without efforts
-
-    Raises
-    ------
-    ModelError : no joint of the description was recorded, or none moved, or one without efforts
-
+    not recorded at the URDF's zero, clipped into the limits. `recorded` are the joints with
+    efforts, `left_out` those without. ModelError: no joint of the description was recorded, or
+    none moved, or one without efforts.
     """
     tree, seen = JointTree(urdf), left_out or {}
     names, followers = tree.movable, tree.mimics
     free = [k for k in names if k not in settings.locked and k not in followers]
     joints = settings.joints or _moving_joints(settings, free, recorded)
     others = [k for k in free if k not in joints and k in recorded]
-    notes = [
-        finding('stood_still', [k], position=recorded[k].middle)
-        for k in others
-        if not settings.joints
-    ]
+    at_rest = () if settings.joints else others
+    notes = [finding('stood_still', [k], position=recorded[k].middle) for k in at_rest]
     notes += [
         finding('moved_but_locked', [k], low=recorded[k].lower, high=recorded[k].upper)
         for k in names
@@ -454,14 +402,10 @@ def select_joints(
     missing = [k for k in free if k not in joints and k not in recorded]
     places = {k: seen[k].middle if k in seen else tree.joints[k].rest for k in missing}
     moved = [k for k in missing if k in seen and seen[k].travel > MAX_LOCKED_TRAVEL]
-    checked = [] if settings.joints else moved
-    above = {
-        k: {joint.name for joint in tree.joints_above(tree.joints[k].parent)}
-        for k in (*checked, *joints)
-    }
-    for name in checked:
+    for name, joint in itertools.product(() if settings.joints else moved, joints):
         # It carries one of the others, or is carried by it.
-        if any(joint in above[name] or name in above[joint] for joint in joints):
+        above, below = (tree.joints_above(tree.joints[k].parent) for k in (name, joint))
+        if joint in (k.name for k in above) or name in (k.name for k in below):
             raise ModelError(
                 f'the recording has no effort of {name} that changes while it moves (from '
                 f'{seen[name].lower:.4g} to {seen[name].upper:.4g}): record it with the others or '
@@ -475,8 +419,7 @@ def select_joints(
     ):
         if own:
             notes.append(finding(code, own, positions=[places[k] for k in own]))
-    unknown = [k for k in recorded if k not in names]
-    if pairs := matching_names(missing, unknown):
+    if pairs := matching_names(missing, [k for k in recorded if k not in names]):
         described, names_of_log = zip(*pairs, strict=True)
         notes.append(finding('names_alike', described, recorded=names_of_log))
     locked = {**{k: recorded[k].middle for k in others}, **places, **settings.locked}

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 import contextlib
 import dataclasses
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -89,52 +90,45 @@ def complete_limits(
     Returns velocity, acceleration and effort limits that are all finite; by the name of each that
     had to be filled in, the rule and the joints it was used for; the load that they come with.
     """
-    limits, rules = robot.limits, {}
-    lacking = {
-        name: ~(np.isfinite(limit := np.asarray(getattr(limits, name))) & (limit > 0.0))
+    limits, rules, alike = robot.limits, {}, robot.prismatic == robot.prismatic[:, None]
+    known = {
+        name: np.isfinite(limit := np.asarray(getattr(limits, name))) & (limit > 0.0)
         for name in ('velocity', 'acceleration', 'effort')
     }
-    velocity = np.array(limits.velocity)
-    for prismatic, default in ((False, SLOW), (True, SLOW_PRISMATIC)):
-        same, without = robot.prismatic == prismatic, lacking['velocity']
-        velocity[same & without] = min(limits.velocity[same & ~without], default=default)
-    filled = velocity / settings.acceleration_time
-    acceleration = np.where(lacking['acceleration'], filled, limits.acceleration)
+    slowest = np.min(np.where(alike & known['velocity'], limits.velocity, np.inf), axis=1)
+    default = np.where(robot.prismatic, SLOW_PRISMATIC, SLOW)
+    slowest = np.where(np.isfinite(slowest), slowest, default)
+    velocity = np.where(known['velocity'], limits.velocity, slowest)
+    full_speed = velocity / settings.acceleration_time
+    acceleration = np.where(known['acceleration'], limits.acceleration, full_speed)
     load = measure_load(robot, velocity, acceleration, settings.amplitude)
     needed, reserve = load[0], EFFORT_RESERVE
     if robot.assumed_inertials:
         reserve *= UNKNOWN_MASSES
-        alike = needed * (robot.prismatic == robot.prismatic[:, None])
-        needed = np.maximum(needed, LEAST_EFFORT * alike.max(axis=1))
-    effort = np.where(lacking['effort'], reserve * needed, limits.effort)
+        needed = np.maximum(needed, LEAST_EFFORT * (needed * alike).max(axis=1))
+    effort = np.where(known['effort'], limits.effort, reserve * needed)
     texts = {
         'velocity': 'that of the slowest joint of the same kind, else '
         f'{SLOW:g} rad/s or {SLOW_PRISMATIC:g} m/s',
         'acceleration': f'full speed in {settings.acceleration_time:g} s',
         'effort': f'{reserve:g} times the largest effort that the motion needs',
     }
-    for name, without in lacking.items():
-        if without.any():
-            names = ', '.join(j for j, no in zip(robot.joints, without, strict=True) if no)
-            which = '' if without.all() else f' of {names}'
-            rules[name] = f'The description has no {name} limit{which}: {texts[name]}.'
+    for name, text in texts.items():
+        without = [j for j, given in zip(robot.joints, known[name], strict=True) if not given]
+        if without:
+            which = f' of {", ".join(without)}' if known[name].any() else ''
+            rules[name] = f'The description has no {name} limit{which}: {text}.'
     found = {'velocity': velocity, 'acceleration': acceleration, 'effort': effort}
     return dataclasses.replace(limits, **found), rules, load
 
 
-@dataclasses.dataclass(frozen=True)
-class SimulatedDrives:
+class SimulatedDrives(NamedTuple):
     """
     What a simulated robot has besides its description, (n,) each.
 
-    Attributes
-    ----------
-    p, d : gains of the controller [N·m/rad, N·m·s/rad]
-    rotor_inertia : [kg·m²]
-    viscous, coulomb, offset : friction [N·m·s/rad, N·m]
-    noise : σ of the efforts [N·m]
-    effort_margin : share of the effort limits that a motion has to leave to rotors and friction
-
+    Gains p, d of the controller [N·m/rad, N·m·s/rad], rotors' inertia [kg·m²], friction and offset
+    [N·m·s/rad, N·m], σ of the efforts [N·m], and the share of the effort limits that a motion has
+    to leave to rotors and friction.
     """
 
     p: Array
@@ -183,17 +177,9 @@ def drives_for_gains(
         p, d = gains
         damped = d**2 / (4.0 * DAMPING**2 * np.where(p > 0.0, p, np.inf))
         rotor = np.maximum(rotor, damped - inertia)
-    signs = np.where(np.arange(robot.n) % 2, -1.0, 1.0)
-    return SimulatedDrives(
-        p=p,
-        d=d,
-        rotor_inertia=rotor,
-        viscous=viscous,
-        coulomb=coulomb,
-        offset=OFFSET * signs * coulomb,
-        noise=NOISE * coulomb,
-        effort_margin=float(np.max(unknown / limits.effort)) + RESERVE,
-    )
+    offset = OFFSET * np.where(np.arange(robot.n) % 2, -1.0, 1.0) * coulomb
+    margin = float(np.max(unknown / limits.effort)) + RESERVE
+    return SimulatedDrives(p, d, rotor, viscous, coulomb, offset, NOISE * coulomb, margin)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -204,12 +190,9 @@ class KnownFacts:
     Attributes
     ----------
     joints : the controller's; empty: chosen from the description
-    controller : its name
-    update_rate : of its commands [Hz]
-    command_interface : what it commands
+    controller, update_rate, command_interface : its name, rate [Hz], and what it commands
     gains : of its joints, by the names of `simulation.gains`; joints without: guessed
-    effort_kind : as `robot.effort_kind`
-    mass : as `robot.mass`, for a description without inertials [kg]
+    effort_kind, mass : as in `robot`, the mass for a description without inertials [kg]
 
     """
 
@@ -234,12 +217,10 @@ class RobotSetup:
     locked : positions of joints that cannot stand at 0
     limits, rules : complete limits, and the rule of each kind that the description lacks
     excitation : start, workspace, margins, time limit
-    tracking_error : (n,) what stops a session [rad, m]
-    drives : of the simulated robot
+    tracking_error, drives : (n,) what stops a session [rad, m]; of the simulated robot
     facts : what was known
-    unchecked : findings on what is not checked before the robot moves, by the names of
-        `accept_unchecked`
-    notes : what a user should look at
+    unchecked, notes : findings on what is not checked before the robot moves, by the names of
+        `accept_unchecked`; and on what a user should look at
     conditions : condition numbers of short searches by the period that was tried [s]
 
     """
@@ -269,14 +250,9 @@ def set_up_robot(
     """
     Choose arm, limits, start, workspace and simulated drives of a robot.
 
-    `joints` or `tip` say which arm, else it is the longest.
-
-    Raises
-    ------
-    ModelError : the description cannot become a model, or has no arm
-    UnknownNameError, ConfigurationError : joints or tip that do not exist or contradict each other
-    TrajectoryError : no start is free, or none can be held
-
+    `joints` or `tip` say which arm, else it is the longest. ModelError: the description cannot
+    become a model, or has no arm; UnknownNameError, ConfigurationError: joints or tip that do not
+    exist or contradict each other; TrajectoryError: no start is free, or none can be held.
     """
     facts = facts or KnownFacts()
     tree = JointTree(urdf)
@@ -304,18 +280,10 @@ def set_up_robot(
     margins = Margins(effort=round(float(margin), 2))
     limited = dataclasses.replace(robot, limits=limits)
     excitation, notes = place_robot(limited, dataclasses.replace(excitation, margins=margins))
+    unchecked = CollisionScene(robot, excitation.workspace).unchecked
+    notes, stand = (*robot.warnings, *following, *notes), dict(settings.locked)
     return RobotSetup(
-        robot,
-        arm,
-        dict(settings.locked),
-        limits,
-        rules,
-        excitation,
-        error,
-        drives,
-        facts,
-        CollisionScene(robot, excitation.workspace).unchecked,
-        (*robot.warnings, *following, *notes),
+        robot, arm, stand, limits, rules, excitation, error, drives, facts, unchecked, notes
     )
 
 
@@ -327,13 +295,10 @@ def choose_period(setup: RobotSetup, progress: Callable[[float], object] = float
     share that is done.
     """
     robot = dataclasses.replace(setup.robot, limits=setup.limits)
-    trial = dataclasses.replace(
-        setup.excitation,
-        validation=ValidationSettings(kind='none'),
-        starts=1,
-        iterations=TRIAL_ITERATIONS,
-        time_limit=math.inf,  # the same result on any machine
-    )
+    # By count and not by time: the same result on any machine.
+    short = {'starts': 1, 'iterations': TRIAL_ITERATIONS, 'time_limit': math.inf}
+    none = ValidationSettings(kind='none')
+    trial = dataclasses.replace(setup.excitation, validation=none, **short)
     conditions = dict[float, float]()
     for number, period in enumerate(PERIODS, 1):
         # No motion of this length: another one may do, and a design says why none does.

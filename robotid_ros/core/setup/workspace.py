@@ -46,14 +46,8 @@ def find_start(
     Find the pose with the most room, of those that are free and that the drives can hold.
 
     The same description gives the same pose: draws are seeded and begin at the middle of the
-    ranges (0 where a joint has none).
-
-    Returns the pose (n,), and its room: the share of moves from there that are free.
-
-    Raises
-    ------
-    TrajectoryError : no pose is free, or none can be held
-
+    ranges (0 where a joint has none). Returns the pose (n,), and its room: the share of moves from
+    there that are free. TrajectoryError: no pose is free, or none can be held.
     """
     scene = scene or CollisionScene(robot, settings.workspace)
     limits = apply_margins(motion_limits(robot, settings), settings.margins)
@@ -119,14 +113,10 @@ def place_robot(
     The distance is the largest of `DISTANCES` that leaves room to move: links of some arms pass
     each other more closely than others keep from the table. Where no pose is free, shapes of
     links with one between them that overlap in many poses are not checked, or the ground is not.
-
-    Raises
-    ------
-    TrajectoryError : no pose is free, or none can be held
-
+    TrajectoryError: no pose is free even so, or none can be held.
     """
     ground: float | None = ground_height(robot, settings.workspace)
-    notes: tuple[Finding, ...] = ()
+    notes, reason = tuple[Finding, ...](), None
     try:
         CollisionScene(robot, dataclasses.replace(settings.workspace, ground=ground))
     except ConfigurationError as error:  # links are below it in every pose
@@ -143,7 +133,6 @@ def place_robot(
             found = finding('no_room_above_ground', height=ground)
             yield dataclasses.replace(standing, ground=None), (found,)
 
-    reason = None
     for workspace, loosened in ever_looser():
         try:
             placed, more = _roomiest(robot, dataclasses.replace(settings, workspace=workspace))
@@ -159,21 +148,20 @@ def _roomiest(
     robot: Robot, settings: ExcitationSettings
 ) -> tuple[ExcitationSettings, tuple[Finding, ...]]:
     """Return the settings with distance and start, and the notes on what is not checked."""
-    found, reason = [], TrajectoryError('')
+    found = []
     for distance in DISTANCES:
         workspace = dataclasses.replace(settings.workspace, distance=distance)
         scene = CollisionScene(robot, workspace)
         try:
             start, room = find_start(robot, settings, scene)
-        except TrajectoryError as error:
-            reason = error
+        except TrajectoryError:
+            if distance == min(DISTANCES) and not found:
+                raise
             continue
         placed = dataclasses.replace(settings, start=tuple(start.tolist()), workspace=workspace)
         found.append((room, placed, scene.notes))
         if room >= ENOUGH_ROOM:
             break
-    if not found:
-        raise reason
     return max(found, key=lambda each: each[0])[1:]
 
 

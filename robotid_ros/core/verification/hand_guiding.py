@@ -27,15 +27,10 @@ class HandGuiding:
 
     Parameters
     ----------
-    robot, chi : model and standard parameters (p,) of bodies that can exist
+    robot, chi : model and standard parameters (p,); ConfigurationError: a link without mass
     q : (n,) where it begins [rad or m]; damping and springs are those of its inertia there
     damping_time : in which the speed after a push dies away [s]
-    margin : before the position limits [rad or m]
-    effort_share : of the effort limits that is used at the most
-
-    Raises
-    ------
-    ConfigurationError : a link without mass
+    margin, effort_share : before the position limits [rad or m]; of the effort limits to be used
 
     """
 
@@ -62,14 +57,9 @@ class HandGuiding:
 
     def torques(self, q: Array, dq: Array, held: Array, share: float) -> Array:
         """
-        Return the torques (n,) of a state.
+        Return the torques of a measured state, (n,) each.
 
-        Parameters
-        ----------
-        q, dq : (n,) measured
-        held : (n,) torques that held the arm before
-        share : of the time in which these give way to the model, 0 to 1
-
+        Those that held the arm before give way to the model, by the share 0 to 1 of that time.
         """
         s = share**2 * (3.0 - 2.0 * share)
         depth = np.maximum(q - self._high, 0.0) + np.minimum(q - self._low, 0.0)
@@ -81,15 +71,8 @@ class HandGuiding:
         """
         Refuse what the arm could not bear, and a model that does not know what holds the arm.
 
-        Parameters
-        ----------
-        q, held : (n,) where the arm rests, and the torques that hold it there
-
-        Raises
-        ------
-        ConfigurationError : to hold the arm takes more than may be used, or the model predicts
-            other torques than those that hold it
-
+        Of where it rests, and the torques that hold it there, (n,) each. ConfigurationError: that
+        takes more than may be used, or the model predicts other torques.
         """
         tau, limit = self.holding(q), self._largest
         if (beyond := np.abs(tau) > limit).any():

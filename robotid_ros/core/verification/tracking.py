@@ -18,16 +18,7 @@ REPEATABILITY = 0.01
 
 @dataclasses.dataclass(frozen=True)
 class Tracking(ReadOnlyArrays):
-    """
-    Tracking error of a run.
-
-    Attributes
-    ----------
-    joints : names
-    time : (N,) since the motion began [s]
-    error : (N, n) wanted minus measured position [rad or m]
-
-    """
+    """Errors (N, n), wanted minus measured position [rad or m], at times (N,) of a run [s]."""
 
     joints: tuple[str, ...]
     time: Array
@@ -50,11 +41,10 @@ def tracks_better(before: Sequence[Tracking], after: Sequence[Tracking]) -> bool
 
     By more than the runs before, and those after, differ among themselves.
     """
-    tiny, both = 1e-300, [np.array([run.rms for run in runs]) for runs in (before, after)]
-    first, second = (np.maximum(rms.mean(axis=0), tiny) for rms in both)
-    spread = [np.ptp(rms, axis=0) / np.maximum(rms.mean(axis=0), tiny) for rms in both]
-    spread = np.maximum(np.max(spread, axis=0), REPEATABILITY)
-    ratio = second / first
+    both = [np.array([run.rms for run in runs]) for runs in (before, after)]
+    means = [np.maximum(rms.mean(axis=0), 1e-300) for rms in both]
+    spreads = [np.ptp(rms, axis=0) / mean for rms, mean in zip(both, means, strict=True)]
+    spread, ratio = np.maximum(np.max(spreads, axis=0), REPEATABILITY), means[1] / means[0]
     together = float(np.exp(np.mean(np.log(ratio))))
     return bool((ratio <= 1.0 + spread).all() and together < 1.0 - spread.max())
 
@@ -67,17 +57,11 @@ CREEP = 0.01
 @dataclasses.dataclass(frozen=True)
 class JointStatics:
     """
-    What the postures say of one joint [N·m or N].
+    What the postures say of one joint, by name and unit, 'N·m' or 'N'.
 
-    Attributes
-    ----------
-    joint, unit : name, and 'N·m' or 'N'
-    gravity : root mean square of the effort that holds it
-    gravity_error, gravity_worst : measured minus predicted: root mean square, and largest value
-        with its sign
-    stiction : mean of half the difference of both sides
-    predicted_stiction : the same of the model: its friction of joints about to stop
-
+    Of the effort that holds it, root mean square, that of measured minus predicted, and the
+    largest one with its sign; the mean of half the difference of both sides, and the same of the
+    model: its friction of joints about to stop.
     """
 
     joint: str
@@ -108,20 +92,16 @@ def evaluate_postures(
     # Side, posture, joint.
     q, effort = np.array(rests).transpose(2, 1, 0, 3)
     still = np.zeros_like(q[0])
-    held = np.array([inverse_dynamics(robot, chi, x, still, still) for x in q])
-    creeping = np.array(
-        [
-            inverse_dynamics(robot, chi, x, still + speed, still)
-            for x, speed in zip(q, (CREEP, -CREEP), strict=True)
-        ]
+    held, creeping = (
+        np.array([inverse_dynamics(robot, chi, *x, still) for x in zip(q, speeds, strict=True)])
+        for speeds in ((still, still), (still + CREEP, still - CREEP))
     )
     gravity, error = effort.mean(axis=0), (effort - held).mean(axis=0)
     worst = error[np.abs(error).argmax(axis=0), np.arange(robot.n)]
     sides = (0.5 * (x[0] - x[1]).mean(axis=0) for x in (effort - held, creeping - held))
-    columns = (np.sqrt(np.mean(gravity**2, axis=0)), np.sqrt(np.mean(error**2, axis=0)), worst)
+    sizes = (np.sqrt(np.mean(x**2, axis=0)) for x in (gravity, error))
+    units = np.where(robot.prismatic, 'N', 'N·m').tolist()
     return tuple(
-        JointStatics(joint, 'N' if prismatic else 'N·m', *map(float, figures))
-        for joint, prismatic, *figures in zip(
-            robot.joints, robot.prismatic, *columns, *sides, strict=True
-        )
+        JointStatics(joint, unit, *map(float, figures))
+        for joint, unit, *figures in zip(robot.joints, units, *sizes, worst, *sides, strict=True)
     )
