@@ -25,25 +25,15 @@ _PART, _SPEC = re.compile(r'\[\[(.*?)\]\]', re.DOTALL), re.compile(r'\{(\w+)[^}]
 
 @dataclasses.dataclass(frozen=True)
 class Code:
-    """
-    What a code stands for.
+    """What a code stands for: templates of what was seen, what it means, what to do."""
 
-    Attributes
-    ----------
-    code : stable, by stage: F1 input, F2 signals, F3 motion, F4 efforts and model, F5 parameters,
-        F6 result, F7 session, F8 design of a motion, F9 fleet, F10 to F21 a live robot
-    name : for programs
-    severity : of its findings, where they do not say another
-    seen, means, remedy : templates: what was seen, what it means for the result, what to do
-    why : why it matters, for `robotid explain`
-
-    """
-
+    # Stable, by stage: F1 input, F2 signals, F3 motion, F4 efforts and model, F5 parameters,
+    # F6 result, F7 session, F8 design of a motion, F9 fleet, F10 to F21 a live robot.
     code: str
-    name: str
-    severity: Severity
+    name: str  # for programs
+    severity: Severity  # of its findings, where they do not say another
     seen: str
-    why: str
+    why: str  # it matters, for `robotid explain`
     means: str = ''
     remedy: str = ''
 

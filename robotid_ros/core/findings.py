@@ -24,21 +24,12 @@ class Severity(enum.IntEnum):
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """
-    What was found; `finding_codes.render` makes its text.
+    """What was found; `finding_codes.render` makes its text."""
 
-    Attributes
-    ----------
-    code : key of `finding_codes.CODES`, 'F401'
-    severity : how much it matters here
-    joints : names of those concerned
-    values : plain values by name; 'source' is the log or method that it is about, of several
-
-    """
-
-    code: str
-    severity: Severity
-    joints: tuple[str, ...] = ()
+    code: str  # key of `finding_codes.CODES`, 'F401'
+    severity: Severity  # how much it matters here
+    joints: tuple[str, ...] = ()  # names of those concerned
+    # Plain values by name; 'source' is the log or method that it is about, of several.
     values: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
 
     def of(self, source: str) -> Finding:

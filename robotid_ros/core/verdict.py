@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from typing import NamedTuple, TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -46,8 +46,7 @@ RESIDUAL = 'residual'
 FINDINGS, NOT_VALIDATED, NOTHING = 'findings', 'not_validated', 'nothing'
 
 
-@dataclasses.dataclass(frozen=True)
-class Threshold:
+class Threshold(NamedTuple):
     """A bound of the verdict, a share, and the reason for its value."""
 
     value: float
@@ -89,24 +88,14 @@ IN_BAND = 1.383
 
 @dataclasses.dataclass(frozen=True)
 class JointError:
-    """
-    Relative error of prediction of one joint, ‖τ − τ̂‖/‖τ‖ while it moves.
-
-    Attributes
-    ----------
-    joint : name
-    from_parameters : expected on other motions by the covariance of the parameters; more motion
-        reduces it; NaN: not known
-    from_model : what the model leaves on rows that were not fitted, noise apart; more motion does
-        not reduce it
-    measured : on the validation motion, noise apart; NaN where there was none
-
-    """
+    """Relative error of prediction of one joint, ‖τ − τ̂‖/‖τ‖ while it moves; NaN: not known."""
 
     joint: str
+    # Expected on other motions by the covariance of the parameters; more motion reduces it.
     from_parameters: float = math.nan
+    # What the model leaves on rows that were not fitted, noise apart; more motion does not.
     from_model: float = math.nan
-    measured: float = math.nan
+    measured: float = math.nan  # on the validation motion, noise apart
 
     @property
     def expected(self) -> float:
@@ -122,33 +111,19 @@ class JointError:
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """
-    What an identified model can be used for.
+    """What an identified model can be used for."""
 
-    Attributes
-    ----------
-    level : one of `LEVELS`
-    reason : what decided
-    joints : errors of each joint
-    validated : whether a motion that was not fitted was predicted
-    cause : place of the finding that explains it likeliest, or None
-    severe : number of findings that may make parameters wrong
-    unlimited : 'position', 'velocity', 'acceleration' where the description has no limits and the
-        recording, or a rule, stood in
-    effort_unit : '' where efforts are N·m or N; else their unit, '?' for an unknown one
-    residual : largest relative residual of a joint in motion, with its noise, of any motion
-
-    """
-
-    level: str
-    reason: str
+    level: str  # one of `LEVELS`
+    reason: str  # what decided
     joints: tuple[JointError, ...] = ()
-    validated: bool = False
-    cause: int | None = None
-    severe: int = 0
+    validated: bool = False  # whether a motion that was not fitted was predicted
+    cause: int | None = None  # place of the finding that explains it likeliest
+    severe: int = 0  # number of findings that may make parameters wrong
+    # 'position', 'velocity', 'acceleration' where the description has no limits and the recording,
+    # or a rule, stood in.
     unlimited: tuple[str, ...] = ()
-    effort_unit: str = ''
-    residual: float = math.nan
+    effort_unit: str = ''  # '' where efforts are N·m or N; else their unit, '?' for an unknown one
+    residual: float = math.nan  # largest relative one of a joint in any motion, with its noise
 
     @property
     def usable(self) -> bool:
@@ -209,33 +184,26 @@ def conclude(
     effort_unit: str = '',
     cause: int | None = None,
 ) -> Verdict:
-    """
-    Draw the verdict from the errors of the joints and the severities of the findings, in order.
-
-    The others are as `Verdict` has them; without a cause it is the first error.
-    """
+    """Draw the verdict from errors of joints and severities; the cause is the first error."""
     severe = [k for k, severity in enumerate(severities) if severity == Severity.ERROR]
     cause = severe[0] if cause is None and severe else cause
     worst = max(joints, key=lambda joint: joint.worst, default=None)
     if worst is None:
         return Verdict(UNUSABLE, NOTHING)
-    bounds = [(name, THRESHOLDS[name].value) for name in (GOOD, FAIR)]
-    bounds.append((POOR, THRESHOLDS[UNUSABLE].value))
-    level = next((name for name, bound in bounds if worst.worst <= bound), UNUSABLE)
+    bound = THRESHOLDS[UNUSABLE].value
+    bounds = {GOOD: THRESHOLDS[GOOD].value, FAIR: THRESHOLDS[FAIR].value, POOR: bound}
+    level = next((name for name, most in bounds.items() if worst.worst <= most), UNUSABLE)
     reason = _largest(worst)
     if level == GOOD and (severe or not validated):
         level, reason = FAIR, FINDINGS if severe else NOT_VALIDATED
-    bound = THRESHOLDS[UNUSABLE].value
     # Such residuals make the parameters uncertain, too: they come first.
     unexplained = any(joint.from_model > bound for joint in joints)
     if unexplained or (residual > bound and level != UNUSABLE):
         level, reason = UNUSABLE, RESIDUAL
     if effort_unit:
         level, reason = UNUSABLE, UNIT
-    return Verdict(
-        *(level, reason, tuple(joints), validated, cause, len(severe)),
-        *(unlimited, effort_unit, residual),
-    )
+    given = validated, cause, len(severe), unlimited, effort_unit, residual
+    return Verdict(level, reason, tuple(joints), *given)
 
 
 def parameter_error(identification: Identification) -> tuple[Array, tuple[str, ...]]:
@@ -265,25 +233,17 @@ def working_errors(
     """
     Return the error of an estimate as `parameter_error` does, and what weighs its covariance.
 
-    Parameters
-    ----------
-    reached : (n,) lowest and highest position and highest speed that were recorded
-    fitted : efforts that were recorded
-
-    Returns
-    -------
-    √(tr(G C)) of each joint (n,), its G (n, b, b), and which limits the description lacks.
-
+    That is √(tr(G C)) of each joint (n,), its G (n, b, b), and which limits the description lacks,
+    of the lowest and highest position and highest speed that were `reached` (n,), and the efforts.
     """
     q, dq, ddq, unlimited = working_motion(robot, *reached)
     W = regressor(robot, q, dq, ddq, columns=base.columns)
     left_out = 0.0 if estimate.model_error is None else estimate.model_error
-    covariance = estimate.covariance - left_out
+    covariance, moving = estimate.covariance - left_out, np.abs(dq) > STANDSTILL
 
     def mean(squares: Array, rows: npt.NDArray[np.bool_]) -> Array:
         return np.sum(squares, axis=0, where=rows) / np.maximum(rows.sum(axis=0), 1)
 
-    moving = np.abs(dq) > STANDSTILL
     error = np.maximum(mean(np.sum((W @ covariance) * W, axis=2).T, moving), 0.0)
     recorded = LEAST_EFFORT**2 * mean(fitted.measured**2, fitted.valid)
     # What uncertain parameters predict is too large by their own error.

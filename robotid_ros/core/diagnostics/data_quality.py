@@ -31,52 +31,33 @@ NORMAL, THIRD_DIFFERENCES = 1.4826, 20.0**0.5
 
 @dataclasses.dataclass(frozen=True)
 class RowCount:
-    """
-    Rows of each joint after decimation, (n,) each: all, those used, and why others are not.
-
-    `bridged` were made up to bridge a gap, `standstill` is slower than `STANDSTILL`, `beside` are
-    those at the ends, beside gaps, clipped efforts and standstill.
-    """
+    """Rows of each joint after decimation, (n,) each: those used, and why others are not."""
 
     total: npt.NDArray[np.intp]
     used: npt.NDArray[np.intp]
-    bridged: npt.NDArray[np.intp]
-    standstill: npt.NDArray[np.intp]
-    beside: npt.NDArray[np.intp]
+    bridged: npt.NDArray[np.intp]  # made up to bridge a gap
+    standstill: npt.NDArray[np.intp]  # slower than `STANDSTILL`
+    beside: npt.NDArray[np.intp]  # at the ends, beside gaps, clipped efforts and standstill
 
 
 @dataclasses.dataclass(frozen=True)
 class DataQuality:
-    """
-    What the data of an identification are like.
+    """What the data of an identification are like."""
 
-    Attributes
-    ----------
-    rate, jitter : of the stamps [Hz]; standard deviation of the steps between them over the median
-    gaps, longest_gap : number of gaps, and the longest step [s]
-    cutoff, decimation : filter of the positions [Hz]; one row in so many is kept
-    lowest, highest, fastest : (n,) positions and speed that were reached [rad or m, per s]
-    noise, delay : (n,) σ of the efforts' white noise [N·m or N]; delay that was removed [s]
-    rows : used and not
-    singular_values : (b,) of the weighted observation matrix, columns scaled to length one
-    whole : False where all this is of the first part of a long recording
-
-    """
-
-    rate: float
-    jitter: float
+    rate: float  # of the stamps [Hz]
+    jitter: float  # standard deviation of the steps between stamps over their median
     gaps: int
-    longest_gap: float
-    cutoff: float
-    decimation: int
-    lowest: Array
+    longest_gap: float  # the longest step [s]
+    cutoff: float  # of the positions' filter [Hz]
+    decimation: int  # one row in so many is kept
+    lowest: Array  # (n,) positions and speed that were reached [rad or m, per s]
     highest: Array
     fastest: Array
-    noise: Array
-    delay: Array
+    noise: Array  # (n,) standard deviation of the efforts' white noise [N·m or N]
+    delay: Array  # (n,) of the efforts behind the positions, removed [s]
     rows: RowCount
-    singular_values: Array
-    whole: bool
+    singular_values: Array  # (b,) of the weighted rows, columns scaled to length one
+    whole: bool  # False where all this is of the first part of a long recording
 
 
 def data_quality(

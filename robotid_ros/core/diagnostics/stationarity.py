@@ -25,25 +25,16 @@ BEYOND_PLAIN = 'beyond plain friction'
 
 
 class JointTorques(NamedTuple):
-    """
-    Torques (N,) of one joint on the rows that were fitted [N·m or N].
-
-    Attributes
-    ----------
-    joint, time, W : its number, [s], (N, b)
-    measured, error : torque, and what the fit leaves of it
-    rigid : of links, rotor and spring, as fitted
-    friction : by the parameter's symbol, as fitted; the offset is `OFFSET`, the sum of what a
-        mixed model shrinks `BEYOND_PLAIN`
-
-    """
+    """Torques (N,) of one joint on the rows that were fitted [N·m or N]."""
 
     joint: int
-    time: Array
-    W: Array
+    time: Array  # [s]
+    W: Array  # (N, b)
     measured: Array
-    error: Array
-    rigid: Array
+    error: Array  # what the fit leaves of it
+    rigid: Array  # of links, rotor and spring, as fitted
+    # By the parameter's symbol, as fitted: the offset is `OFFSET`, the sum of what a mixed model
+    # shrinks `BEYOND_PLAIN`.
     friction: dict[str, Array]
 
     @property

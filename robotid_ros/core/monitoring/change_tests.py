@@ -43,45 +43,25 @@ LEAST = 1e-6
 
 
 class ParameterGroup(NamedTuple):
-    """
-    Parameters that change together.
+    """Parameters that change together."""
 
-    Attributes
-    ----------
-    kind : FRICTION, OFFSET or PAYLOAD
-    name : joint or coupling; the last joint of a payload
-    members : their places among the followed parameters
-    joints : numbers of the joints whose motion shows them
-
-    """
-
-    kind: str
-    name: str
-    members: tuple[int, ...]
-    joints: tuple[int, ...]
+    kind: str  # FRICTION, OFFSET or PAYLOAD
+    name: str  # joint or coupling; the last joint of a payload
+    members: tuple[int, ...]  # their places among the followed parameters
+    joints: tuple[int, ...]  # numbers of the joints whose motion shows them
 
 
 @dataclasses.dataclass(frozen=True)
 class FollowedParameters(ReadOnlyArrays):
-    """
-    The m parameters that are followed, and how large their changes may be.
+    """The m parameters that are followed, and how large their changes may be."""
 
-    Attributes
-    ----------
-    columns, names, units : (m,) of the standard parameters
-    identified, scale : (m,) value, and change that counts as large
-    level : (n,) ordinary torque of each joint [N·m or N]
-    groups : what changes together
-
-    """
-
-    columns: npt.NDArray[np.intp]
+    columns: npt.NDArray[np.intp]  # (m,) of the standard parameters
     names: tuple[str, ...]
     units: tuple[str, ...]
-    identified: Array
-    scale: Array
-    level: Array
-    groups: tuple[ParameterGroup, ...]
+    identified: Array  # (m,) value
+    scale: Array  # (m,) change that counts as large
+    level: Array  # (n,) ordinary torque of each joint [N·m or N]
+    groups: tuple[ParameterGroup, ...]  # what changes together
 
     def rows(self, memory: float = np.inf) -> ForgettingLeastSquares:
         """Return least squares of these parameters, without rows yet, and its memory [s]."""
@@ -221,16 +201,11 @@ class ForgettingLeastSquares:
 
 
 class Evidence(NamedTuple):
-    """
-    What rows say of changes of the followed parameters.
+    """What rows say of changes of the followed parameters."""
 
-    Φᵀ Φ (m, m) and Φᵀ y (m,), rows in units of their σ, and the variance (m,) of the changes
-    before the rows.
-    """
-
-    information: Array
-    score: Array
-    variance: Array
+    information: Array  # (m, m) Φᵀ Φ, rows in units of their σ
+    score: Array  # (m,) Φᵀ y
+    variance: Array  # (m,) of the changes before the rows
 
     def estimate(self) -> tuple[Array, Array]:
         """Return mean (m,) and covariance (m, m) of the changes, given the rows."""

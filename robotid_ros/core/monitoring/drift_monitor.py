@@ -51,24 +51,14 @@ ENOUGH, START = 2.0, 10.0
 
 @dataclasses.dataclass(frozen=True)
 class DriftChange:
-    """
-    A change that is told.
-
-    Attributes
-    ----------
-    group, since : parameters that changed; when it was first seen [ns]
-    value, sigma : of the group's members, differences from where they started
-    share : of the joint's friction torque, signed; NaN of a payload, or without friction
-    reverted : whether the parameters are where they started again
-
-    """
+    """A change that is told."""
 
     group: ParameterGroup
-    since: int
-    value: Array
+    since: int  # when it was first seen [ns]
+    value: Array  # of the group's members, differences from where they started
     sigma: Array
-    share: float
-    reverted: bool
+    share: float  # of the joint's friction torque, signed; NaN of a payload, or without friction
+    reverted: bool  # whether the parameters are where they started again
 
 
 class ChangeTrial:

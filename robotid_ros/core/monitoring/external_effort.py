@@ -169,28 +169,16 @@ class FrictionAtRest:
 
 
 class ExternalEffort(NamedTuple):
-    """
-    External efforts at one time.
+    """External efforts at one time, (n,) each."""
 
-    Attributes
-    ----------
-    stamp : of the joint states [ns]
-    position, speed : (n,) filtered [rad or m, rad/s or m/s]
-    inertia : (n,) ‖M_j(q)‖ of each row of the mass matrix, by which noise of the momentum grows
-    effort : (n,) [N·m or N], positive in the direction of the joint
-    below, above : (n,) how much less and more it may be by what is unknown of friction
-    hidden : (n,) standard deviation of that, by when and how the joint came to rest
-
-    """
-
-    stamp: int
-    position: Array
-    speed: Array
-    inertia: Array
-    effort: Array
-    below: Array
-    above: Array
-    hidden: Array
+    stamp: int  # of the joint states [ns]
+    position: Array  # filtered [rad or m]
+    speed: Array  # filtered [rad/s or m/s]
+    inertia: Array  # ‖M_j(q)‖ of rows of the mass matrix, by which noise of the momentum grows
+    effort: Array  # [N·m or N], positive in the direction of the joint
+    below: Array  # how much less it may be by what is unknown of friction
+    above: Array  # how much more
+    hidden: Array  # standard deviation of that, by when and how the joint came to rest
 
 
 class ExternalEffortEstimator:
@@ -274,16 +262,12 @@ RELEASE_TIME, RELEASE_SHARE = 0.2, 0.5
 
 @dataclasses.dataclass(frozen=True)
 class ContactThresholds(ReadOnlyArrays):
-    """
-    External efforts beyond which something touches the robot.
+    """External efforts beyond which something touches the robot."""
 
-    The variance (3, n) of the residual is constant, per square of the joint's speed, and per
-    square of its inertia ‖M_j(q)‖, which is the noise of the encoders; the factor (n,) is the
-    threshold over the standard deviation.
-    """
-
+    # (3, n) of the residual: constant, per square of the joint's speed, and per square of its
+    # inertia ‖M_j(q)‖, which is the noise of the encoders.
     variance: Array
-    factor: Array
+    factor: Array  # (n,) threshold over standard deviation
 
     def sigma(self, speed: Array, inertia: Array) -> Array:
         """Return the standard deviation of the residual at speeds and inertias (…, n)."""
@@ -342,23 +326,14 @@ def _variance(columns: Array, square: Array) -> Array:
 
 
 class Contact(NamedTuple):
-    """
-    The last contact.
+    """The last contact."""
 
-    Attributes
-    ----------
-    joint, stamp : where the external effort was largest beside its threshold, and when first [ns]
-    effort, threshold : of this joint then [N·m or N]
-    number, present : how many there were until then; whether it goes on
-
-    """
-
-    joint: str
-    stamp: int
-    effort: float
+    joint: str  # where the external effort was largest beside its threshold
+    stamp: int  # when it was beyond it first [ns]
+    effort: float  # of this joint then [N·m or N]
     threshold: float
-    number: int
-    present: bool
+    number: int  # how many there were until then
+    present: bool  # whether it goes on
 
 
 class ContactDetector:

@@ -147,17 +147,12 @@ LEAST, UNKNOWN = 1e-4, 0.1
 
 
 class Row(NamedTuple):
-    """
-    Means over a block of time, of its end [ns] and its duration [s].
+    """Means over a block of time."""
 
-    The values (n, m + 1) are columns of the followed parameters, and measured less predicted
-    effort; joints are used (n,) that moved throughout, and throughout the block before.
-    """
-
-    stamp: int
-    duration: float
-    values: Array
-    used: npt.NDArray[np.bool_]
+    stamp: int  # of its end [ns]
+    duration: float  # [s]
+    values: Array  # (n, m + 1) columns of the followed parameters, measured less predicted effort
+    used: npt.NDArray[np.bool_]  # (n,) joints that moved throughout, and in the block before
 
 
 class MotionRows:

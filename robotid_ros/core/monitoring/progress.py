@@ -37,27 +37,17 @@ MASS = 'mass'
 
 @dataclasses.dataclass(frozen=True)
 class Knowledge:
-    """
-    What is known so far.
-
-    Attributes
-    ----------
-    joints : names
-    time : motion that was seen [s]
-    error : (n,) relative error of prediction that the parameters are expected to make on working
-        motions, which more motion reduces, see `verdict.parameter_error`
-    highest : (n,) the same, which it is hardly above: by the spread of what such parameters make
-    model : (n,) relative residual without noise: what the model leaves, in the fit
-    sigma : σ of the parameters, with what the model leaves out; a payload's mass, then those that
-        cost most of the prediction come first
-
-    """
+    """What is known so far."""
 
     joints: tuple[str, ...]
-    time: float
+    time: float  # motion that was seen [s]
+    # (n,) relative error of prediction that the parameters are expected to make on working
+    # motions, which more motion reduces, see `verdict.parameter_error`.
     error: Array
-    highest: Array
-    model: Array
+    highest: Array  # (n,) the same, which it is hardly above: by the spread of such parameters
+    model: Array  # (n,) relative residual without noise: what the model leaves, in the fit
+    # σ of the parameters, with what the model leaves out; a payload's mass, then those that cost
+    # most of the prediction come first.
     sigma: Mapping[str, float]
 
     @property
@@ -94,14 +84,9 @@ def follow(
     What the configuration leaves open is chosen from the first chunk that moves, whose filters and
     delays count; other methods than the default's count as WLS. Nothing is yielded while some
     parameter is undetermined. Of a motion for payloads of a `carrier`, the mass has the σ of two
-    sessions which tell as much.
-
-    Raises
-    ------
-    ConfigurationError : `until.sigma` names nothing that is found; springs, MLE and averages of
-        periods need the same number of periods whatever is known
-    RecordingError : the motion cannot be used
-
+    sessions which tell as much. ConfigurationError: `until.sigma` names nothing that is found, or
+    springs, MLE and averages of periods, which need the same number of periods whatever is known;
+    RecordingError: the motion cannot be used.
     """
     whole = settings.method == 'mle' or settings.signals.averaging
     if isinstance(robot, ElasticRobot) or whole:

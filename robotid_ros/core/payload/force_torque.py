@@ -39,15 +39,10 @@ MOST_CORRELATION = 0.95
 
 
 class SensorMotion(NamedTuple):
-    """
-    How a sensor moves.
+    """How a sensor moves."""
 
-    Rotations (N, 3, 3) from its axes to those of the root; spatial velocity and acceleration
-    (N, 6) in its axes, linear first, without gravity.
-    """
-
-    rotation: Array
-    velocity: Array
+    rotation: Array  # (N, 3, 3) from its axes to those of the root
+    velocity: Array  # (N, 6) spatial, in its axes, linear first; without gravity
     acceleration: Array
 
     def columns(self, gravity: Array) -> Array:
@@ -76,17 +71,12 @@ def sensor_motion(robot: Robot, frame: BodyFrame, q: Array, dq: Array, ddq: Arra
 
 
 class SensorModel(NamedTuple):
-    """
-    What a sensor measures while nothing touches the body that hangs at it.
+    """What a sensor measures while nothing touches the body that hangs at it."""
 
-    The body's parameters (10,) `XX … M` in the sensor's frame, offsets (6,) [N, N·m], gravity (3,)
-    in the root frame [m/s²], and the sign, `ACTION` or `REACTION`.
-    """
-
-    value: Array
-    offset: Array
-    gravity: Array
-    sign: float
+    value: Array  # (10,) `XX … M` of the body in the sensor's frame
+    offset: Array  # (6,) [N, N·m]
+    gravity: Array  # (3,) in the root frame [m/s²]
+    sign: float  # `ACTION` or `REACTION`
 
     def wrench(self, motion: SensorMotion) -> Array:
         """Return the wrench (N, 6) [N, N·m]."""
@@ -95,23 +85,13 @@ class SensorModel(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class SensedBody(ReadOnlyArrays):
-    """
-    What a force-torque sensor says.
+    """What a force-torque sensor says."""
 
-    Attributes
-    ----------
-    payload, model : the body behind the sensor, in its frame; that, offsets and gravity
-    offset_sigma : (6,) [N, N·m]
-    gravity_sigma : of its direction [rad]; infinite where nothing heavy enough hangs there
-    residual : (6,) σ of a measurement [N, N·m]
-
-    """
-
-    payload: Payload
-    model: SensorModel
-    offset_sigma: Array
-    gravity_sigma: float
-    residual: Array
+    payload: Payload  # the body behind the sensor, in its frame
+    model: SensorModel  # of it, of the offsets and of gravity
+    offset_sigma: Array  # (6,) [N, N·m]
+    gravity_sigma: float  # of its direction [rad]; infinite where nothing heavy enough hangs there
+    residual: Array  # (6,) σ of a measurement [N, N·m]
 
 
 def identify_at_sensor(

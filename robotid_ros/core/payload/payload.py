@@ -59,25 +59,13 @@ PULL, MARGIN = 1.0, 1e-3
 
 @dataclasses.dataclass(frozen=True)
 class Payload(ReadOnlyArrays):
-    """
-    A body that a link carries.
+    """A body that a link carries, by `XX XY XZ YY YZ ZZ MX MY MZ M`."""
 
-    Attributes
-    ----------
-    frame : name of the frame that everything is expressed in
-    value : (10,) `XX XY XZ YY YZ ZZ MX MY MZ M` of the body that can exist and explains the data
-        best
-    covariance : (10, 10) without that condition, of what the data determine
-    undetermined : (10, k) directions of which the data say nothing
-    unconstrained : (10,) best fit, possible or not; of minimum norm where the data leave it open
-    names, units : of the ten parameters
-
-    """
-
-    frame: str
-    value: Array
-    covariance: Array
-    undetermined: Array
+    frame: str  # name of the frame that everything is expressed in
+    value: Array  # (10,) of the body that can exist and explains the data best
+    covariance: Array  # (10, 10) without that condition, of what the data determine
+    undetermined: Array  # (10, k) directions of which the data say nothing
+    # (10,) best fit, possible or not; of minimum norm where the data leave it open.
     unconstrained: Array
     names: ClassVar[tuple[str, ...]] = INERTIAL
     units: ClassVar[tuple[str, ...]] = INERTIAL_UNITS

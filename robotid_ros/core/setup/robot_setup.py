@@ -123,22 +123,16 @@ def complete_limits(
 
 
 class SimulatedDrives(NamedTuple):
-    """
-    What a simulated robot has besides its description, (n,) each.
+    """What a simulated robot has besides its description, (n,) each."""
 
-    Gains p, d of the controller [N·m/rad, N·m·s/rad], rotors' inertia [kg·m²], friction and offset
-    [N·m·s/rad, N·m], σ of the efforts [N·m], and the share of the effort limits that a motion has
-    to leave to rotors and friction.
-    """
-
-    p: Array
-    d: Array
-    rotor_inertia: Array
-    viscous: Array
-    coulomb: Array
+    p: Array  # of the controller [N·m/rad]
+    d: Array  # [N·m·s/rad]
+    rotor_inertia: Array  # [kg·m²]
+    viscous: Array  # friction [N·m·s/rad]
+    coulomb: Array  # [N·m]
     offset: Array
-    noise: Array
-    effort_margin: float
+    noise: Array  # σ of the efforts [N·m]
+    effort_margin: float  # share of the effort limits that a motion leaves to rotors and friction
 
 
 def drives_for_gains(
@@ -184,58 +178,35 @@ def drives_for_gains(
 
 @dataclasses.dataclass(frozen=True)
 class KnownFacts:
-    """
-    What is known of a robot besides its description: defaults, or as read from a live one.
+    """What is known of a robot besides its description: defaults, or as read from a live one."""
 
-    Attributes
-    ----------
-    joints : the controller's; empty: chosen from the description
-    controller, update_rate, command_interface : its name, rate [Hz], and what it commands
-    gains : of its joints, by the names of `simulation.gains`; joints without: guessed
-    effort_kind, mass : as in `robot`, the mass for a description without inertials [kg]
-
-    """
-
-    joints: tuple[str, ...] = ()
+    joints: tuple[str, ...] = ()  # the controller's; empty: chosen from the description
     controller: str = 'arm_controller'
-    update_rate: float = 1000.0
+    update_rate: float = 1000.0  # of its commands [Hz]
     command_interface: str = 'effort'
+    # Of its joints, by the names of `simulation.gains`; joints without: guessed.
     gains: Mapping[str, Mapping[str, float]] = dataclasses.field(default_factory=dict)
-    effort_kind: str = 'auto'
-    mass: float = 0.0
+    effort_kind: str = 'auto'  # as `robot.effort_kind`
+    mass: float = 0.0  # as `robot.mass`, for a description without inertials [kg]
 
 
 @dataclasses.dataclass(frozen=True)
 class RobotSetup:
-    """
-    What a configuration of a robot has to say.
+    """What a configuration of a robot has to say."""
 
-    Attributes
-    ----------
-    robot : with its joints; limits as in the description
-    arm : the choice of the joints
-    locked : positions of joints that cannot stand at 0
-    limits, rules : complete limits, and the rule of each kind that the description lacks
-    excitation : start, workspace, margins, time limit
-    tracking_error, drives : (n,) what stops a session [rad, m]; of the simulated robot
-    facts : what was known
-    unchecked, notes : findings on what is not checked before the robot moves, by the names of
-        `accept_unchecked`; and on what a user should look at
-    conditions : condition numbers of short searches by the period that was tried [s]
-
-    """
-
-    robot: Robot
+    robot: Robot  # with its joints; limits as in the description
     arm: ArmChoice
-    locked: dict[str, float]
-    limits: Limits
-    rules: dict[str, str]
-    excitation: ExcitationSettings
-    tracking_error: Array
+    locked: dict[str, float]  # positions of joints that cannot stand at 0
+    limits: Limits  # complete
+    rules: dict[str, str]  # of each kind of limit that the description lacks
+    excitation: ExcitationSettings  # start, workspace, margins, time limit
+    tracking_error: Array  # (n,) what stops a session [rad, m]
     drives: SimulatedDrives
     facts: KnownFacts
+    # On what is not checked before the robot moves, by the names of `accept_unchecked`.
     unchecked: dict[str, Finding]
-    notes: tuple[Finding, ...]
+    notes: tuple[Finding, ...]  # what a user should look at
+    # Condition numbers of short searches by the period that was tried [s].
     conditions: dict[float, float] = dataclasses.field(default_factory=dict)
 
 

@@ -37,17 +37,11 @@ def with_rests(motion: Waypoints) -> Waypoints:
 
 def with_feed_forward(motion: Waypoints, robot: Robot, chi: Array, period: float) -> Waypoints:
     """
-    Add the efforts that standard parameters predict, and the points that these need.
+    Add the efforts that standard parameters (p,) predict, and the points that these need.
 
-    The path stays the same: a quintic between points of a quintic is that quintic. Friction is
-    that of the wanted velocities; where a joint turns round, it changes within one update.
-
-    Parameters
-    ----------
-    motion : with rests, see `with_rests`
-    robot, chi : model and standard parameters (p,); efforts have the unit of the commands
-    period : of the controller's updates [s]
-
+    Of a motion `with_rests`, at a controller's updates [s], in the unit of its commands. The path
+    stays the same: a quintic between points of a quintic is that quintic. Friction is that of the
+    wanted velocities; where a joint turns round, it changes within one update.
     """
     # Along the rests the effort grows and goes in a straight line.
     edges, time = _updates(motion, period, rests=True)
@@ -55,7 +49,8 @@ def with_feed_forward(motion: Waypoints, robot: Robot, chi: Array, period: float
     acting = np.clip(time - 0.5 * period, motion.time[1], motion.time[-2])
     # At rest exactly: there no friction is known, and none is asked for.
     acting[[1, -2]] = motion.time[[1, -2]]
-    tau = _predicted(motion, robot, chi, acting)
+    tau = np.array(inverse_dynamics(robot, chi, *motion.sample(acting), successive=True))
+    tau /= robot.drive_gain
     tau[[0, -1]] = 0.0
     return _with_efforts(motion, edges, time, tau, np.full(robot.n, np.inf))
 
@@ -76,9 +71,8 @@ def goal_with_efforts(
     ----------
     goal : from where the robot is
     robot, chi : model and standard parameters (p,)
-    period : of the controller's updates [s]
+    period, ramp : of the controller's updates; in which present efforts give way [s]
     present : (n,) efforts with which it begins, in the unit of the controller's commands
-    ramp : time in which they give way to the predicted ones [s]
 
     """
     edges, time = _updates(goal, period)
@@ -117,25 +111,14 @@ def _updates(
     return edges, np.interp(np.arange(edges[-1] + 1), edges, motion.time)
 
 
-def _predicted(motion: Waypoints, robot: Robot, chi: Array, acting: Array) -> Array:
-    """Return the efforts (N, n) at the times `acting` (N,), in the unit of the commands."""
-    tau = inverse_dynamics(robot, chi, *motion.sample(acting), successive=True)
-    return np.array(tau / robot.drive_gain)
-
-
 def _with_efforts(
     motion: Waypoints, edges: NDArray[np.intp], time: Array, tau: Array, scale: Array
 ) -> Waypoints:
     """
     Add efforts and the points that they need: segments are halved until straight lines are right.
 
-    Parameters
-    ----------
-    motion : whose points stay
-    edges, time : see `_updates`: no point lies between two
-    tau : (N, n) efforts at all updates
-    scale : (n,) of efforts, of which `TOLERANCE` may be off; infinite: the largest one
-
+    Efforts (N, n) are of all updates, see `_updates`. They may be off by `TOLERANCE` of the scale
+    (n,), of the largest one where that is infinite. The motion's own points stay.
     """
     ends = edges
     if isinstance(motion, CubicWaypoints):  # whose acceleration jumps: one update later it is new

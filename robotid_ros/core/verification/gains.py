@@ -15,7 +15,6 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from ...exceptions import ControllerError, DivergenceError, shortened
 from ..arrays import Array
@@ -59,15 +58,7 @@ NAMES = 'pid'
 
 @dataclass(frozen=True)
 class JointGains:
-    """
-    PID gains of one joint and the behaviour they give a decoupled inertia J.
-
-    Parameters
-    ----------
-    p, i, d : gains per unit of the controller's command
-    inertia : J in that unit [kg·m² where the command is a torque]
-
-    """
+    """PID gains of one joint per unit of command, and in that unit the inertia J that it moves."""
 
     p: float
     i: float
@@ -81,7 +72,7 @@ class JointGains:
 
     @property
     def damping(self) -> float:
-        """ζ = d / (2 √(p J))."""
+        """ζ = d / (2 √(p J)), of a decoupled inertia."""
         return self.d / (2.0 * math.sqrt(self.p * self.inertia)) if self.p > 0.0 else math.inf
 
 
@@ -90,26 +81,17 @@ Gains = dict[str, JointGains]
 
 @dataclass(frozen=True)
 class GainProposal:
-    """
-    Gains of all joints in place of the present ones.
-
-    Attributes
-    ----------
-    old, new : present and proposed
-    margins, new_margins : gain [factor] and phase [rad] at the worst posture
-    ratio : (n,) tracking error with them over that with the present ones, simulated
-    better : whether the error becomes smaller by that
-    why : where `new` are the present ones: 'springs', 'margins' (none keeps them), 'swings' or
-        'saturates' (in simulations of those that do)
-
-    """
+    """Gains of all joints in place of the present ones."""
 
     old: Gains
     new: Gains
+    # Gain [factor] and phase [rad] at the worst posture.
     margins: tuple[float, float] = (math.nan, math.nan)
     new_margins: tuple[float, float] = (math.nan, math.nan)
-    ratio: tuple[float, ...] = ()
-    better: bool = False
+    ratio: tuple[float, ...] = ()  # (n,) simulated tracking error over that with the present ones
+    better: bool = False  # whether the error becomes smaller by that
+    # Where `new` are the present ones: 'springs', 'margins' (none keeps them), 'swings' or
+    # 'saturates' (in simulations of those that do).
     why: str = ''
 
 
@@ -145,8 +127,7 @@ def largest_eigenvalue(
 
     Parameters
     ----------
-    mass : (…, n, n) M(q) in the unit of the commands
-    gains : (…, 3, n) p, i, d
+    mass, gains : M(q) (…, n, n) in the unit of the commands; p, i, d (…, 3, n)
     rate, delay : of the controller [Hz], and updates until a command acts
     factor : of all commands: a gain and a phase
     damping : D (…, n) of the joints themselves, which acts on the speed after a step
@@ -184,23 +165,15 @@ def growth_at_margins(
 ) -> Array:
     """Return the largest |eigenvalue| of loops (…,) at either margin, as `largest_eigenvalue`."""
     factors = 1.0, GAIN_MARGIN, 1.0 / GAIN_MARGIN, np.exp(-1j * PHASE_MARGIN)
-    loops = mass, gains, rate, delay
-    return np.max([largest_eigenvalue(*loops, factor, damping) for factor in factors], axis=0)
-
-
-def keeps_margins(
-    mass: Array, gains: Array, rate: float, delay: int, damping: Array | float = 0.0
-) -> npt.NDArray[np.bool_]:
-    """Whether loops (…,) keep both margins, see `largest_eigenvalue`."""
-    return np.asarray(growth_at_margins(mass, gains, rate, delay, damping) < 1.0)
+    each = (largest_eigenvalue(mass, gains, rate, delay, x, damping) for x in factors)
+    return np.max([*each], axis=0)
 
 
 def body_inertia(robot: Robot) -> Array:
     """
     Return M(q) (N, n, n) of the bodies alone, without rotors, which is what Gazebo simulates.
 
-    In postures within the position limits of a robot with rigid joints, in the unit of its
-    commands.
+    In postures within the limits of a robot with rigid joints, in the unit of its commands.
     """
     low, high = (np.clip(x, -math.pi, math.pi) for x in (robot.limits.lower, robot.limits.upper))
     poses = np.random.default_rng(0).uniform(low, high, (POSTURES, robot.n))
@@ -250,13 +223,12 @@ class BodyLoops:
             tried = np.stack([p * stiff, i * stiff, d * damped], axis=-1)
             ends = [end(x[:, j]) for x in (self._free, self._stiff) for end in (np.min, np.max)]
             mass = np.array(ends)[:, None, None, None, None]
-            good = keeps_margins(mass, tried[..., None], *loops, self._damping[j : j + 1])
-            if (where := np.argwhere(good.all(axis=0))).size:
+            growth = growth_at_margins(mass, tried[..., None], *loops, self._damping[j : j + 1])
+            if (where := np.argwhere((growth < 1.0).all(axis=0))).size:
                 found[:, j] = tried[tuple(where[-1])]
         lower = 1.0 - LOWERED * np.eye(len(found.T))[:, None, None]
         for _ in range(MOST_LOWERED):
-            growth = growth_at_margins(self._mass, found, *loops, self._damping).max()
-            if growth < 1.0:
+            if (growth_at_margins(self._mass, found, *loops, self._damping) < 1.0).all():
                 gains = self._gains.copy()
                 gains[:, self._held] = found
                 return gains
@@ -328,16 +300,13 @@ def propose_gains(
     ----------
     robot, chi : model and physically consistent standard parameters (p,)
     controller : that commands efforts, with its rate and its present gains
-    poses : (N, n) of the robot's work
-    motion : at the controller's updates, from rest to rest
+    poses, motion : (N, n) of the robot's work; at the controller's updates, from rest to rest
     wanted : ω_n, ζ, and how far gains may change
     delay : between a command and its effort, as recorded [s]; None: `PERIODS_OF_DELAY`
     resolution : counts of the encoders (n,) [rad or m]
 
-    Raises
-    ------
-    ControllerError : no body that can exist has these parameters, or the control law is unknown
-    DivergenceError : the simulation diverges with the present gains
+    ControllerError: no body that can exist has these parameters, or the control law is unknown;
+    DivergenceError: the simulation diverges with the present gains.
 
     """
     law = make_control_law(controller, robot.joints, robot.drive_gain)
@@ -374,15 +343,15 @@ def propose_gains(
         omega = old[joints[j]].natural_frequency * around
         omega = np.minimum(omega, wanted.bandwidth or np.inf)
         tried = place_poles(present[:, j, None], inertia[j], omega, wanted.damping, wanted.change)
-        good = keeps_margins(own[:, j], tried.T[:, None, :, None], *loops).all(axis=1)
-        largest[j] = omega[good].max(initial=omega[0])
+        growth = growth_at_margins(own[:, j], tried.T[:, None, :, None], *loops).max(axis=1)
+        largest[j] = omega[growth < 1.0].max(initial=omega[0])
     direct = _with_plain_friction(robot, chi, motion)
     law = dataclasses.replace(law, limit=robot.largest_efforts, resolution=resolution)
     before, present_why = _simulated(robot, direct, law, motion, late)
     why = 'margins'
     for share in SHARES:
         new = place_poles(present, inertia, share * largest, wanted.damping, wanted.change)
-        if not keeps_margins(mass, new, *loops).all():
+        if not (growth_at_margins(mass, new, *loops) < 1.0).all():
             continue
         trial = dataclasses.replace(law, **dict(zip(NAMES, new, strict=True)))
         try:

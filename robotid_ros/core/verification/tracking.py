@@ -56,21 +56,15 @@ CREEP = 0.01
 
 @dataclasses.dataclass(frozen=True)
 class JointStatics:
-    """
-    What the postures say of one joint, by name and unit, 'N·m' or 'N'.
-
-    Of the effort that holds it, root mean square, that of measured minus predicted, and the
-    largest one with its sign; the mean of half the difference of both sides, and the same of the
-    model: its friction of joints about to stop.
-    """
+    """What the postures say of one joint [N·m or N]."""
 
     joint: str
-    unit: str
-    gravity: float
-    gravity_error: float
-    gravity_worst: float
-    stiction: float
-    predicted_stiction: float
+    unit: str  # 'N·m' or 'N'
+    gravity: float  # root mean square of the effort that holds it
+    gravity_error: float  # of measured minus predicted
+    gravity_worst: float  # the largest one, with its sign
+    stiction: float  # mean of half the difference of both sides
+    predicted_stiction: float  # the same of the model: its friction of joints about to stop
 
 
 def static_postures(motion: Trajectory, robot: Robot, count: int, distance: float) -> list[Array]:
