@@ -48,10 +48,7 @@ LAYERS = (
     *('files.configuration', 'files.identification_input'),
     *('files.results_file', 'files.export', 'files.rollouts', 'files.report'),
     *('files.configuration_text', 'files.view_layouts'),
-    *(
-        'files.collect_results',
-        'files.servo_results',
-    ),
+    'files.collect_results',
     *('fleet.session', 'fleet.store'),
     *('fleet.pooling', 'fleet.run', 'fleet'),
     *('simulated_session', 'library'),
@@ -158,7 +155,7 @@ def test_core_knows_no_ros(part: str) -> None:
 EDGES = (
     *('cli', 'nodes', 'library', 'core.pipeline.results', 'core.finding_codes'),
     *('files.report', 'files.export', 'files.verdict_text', 'files.configuration_text'),
-    *('files.results_file', 'files.servo_results', 'files.trajectory_file'),
+    *('files.results_file', 'files.trajectory_file'),
     *('fleet.session', 'fleet.report'),
 )
 TEXTS = {'render', 'seen_and_remedy', 'as_data', 'from_data'}

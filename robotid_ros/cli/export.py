@@ -42,8 +42,8 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     from ..files.atomic import write_bytes
     from ..files.export.export import write
     from ..files.export.identified_model import read_identified_model
+    from ..files.export.servos import read_servos
     from ..files.results_file import results_folder
-    from ..files.servo_results import read_servos
     from ..files.verdict_text import unusable_note
 
     model = read_servos(args.results) or read_identified_model(args.results)

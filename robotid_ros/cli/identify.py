@@ -179,9 +179,9 @@ def _identify_servos(args: argparse.Namespace, given: 'Input', folder: Path) -> 
     """Identify servos and write the files."""
     from ..core.findings import in_order
     from ..core.replay.commanded import identify_commanded
+    from ..files.export.servos import save_servos
     from ..files.identification_input import split
     from ..files.results_file import SERVO_FILES
-    from ..files.servo_results import save_servos
 
     part = shared.selected_part(args)
     recordings = [shared.in_memory(split(each, part)[0]) for each in given.recordings]

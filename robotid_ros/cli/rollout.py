@@ -54,8 +54,8 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     from ..files.collect_results import without_delay
     from ..files.configuration import from_mapping
     from ..files.export.identified_model import read_identified_model
+    from ..files.export.servos import read_servos
     from ..files.rollouts import IDENTIFIED, rms, roll_out
-    from ..files.servo_results import read_servos
 
     output = shared.page_beside(args.results, 'rollout', args.bag, args.output)
     shared.expect_new([output], args.force)

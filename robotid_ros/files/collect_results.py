@@ -116,34 +116,27 @@ def _selection(found: Identification) -> dict[str, Any]:
     """Say what the mixed model opened, and what it predicts of parts that were not fitted."""
     if found.mixed is None:
         return {}
-    chosen = found.mixed.shrinkage
+    chosen, names = found.mixed.shrinkage, ('residual', 'plain_residual')
     errors = np.array([chosen.joint_errors, chosen.plain_joint_errors])
     shares = np.sqrt(errors / np.maximum(chosen.powers, 1e-300)).T.tolist()
-    names = 'residual', 'plain_residual'
+    rows = [dict(zip(names, each, strict=True)) for each in shares]
     return {
         'summary': found.mixed.describe(),
         **{name: getattr(chosen, name) for name in names},
         'kinds': {k: float(v) for k, v in zip(KINDS, chosen.penalty, strict=True) if v < np.inf},
         'pull': float(chosen.pull),
-        'joints': {
-            joint: dict(zip(names, each, strict=True))
-            for joint, each in zip(found.robot.joints, shares, strict=True)
-        },
+        'joints': dict(zip(found.robot.joints, rows, strict=True)),
     }
 
 
 def residual_rows(robot: Robot, validation: Validation, effort: str = '') -> tuple[Residual, ...]:
     """Return the goodness of fit of each joint; `effort` is the unit of efforts, '' N·m or N."""
-    columns = {
-        'relative': validation.relative_residual,
-        'rms': validation.rms,
-        'torque': np.sqrt(np.mean(np.square(validation.measured), axis=0)),
-        'moving': validation.moving_residual,
-        'r2': validation.r2,
-    }
+    torque = np.sqrt(np.mean(np.square(validation.measured), axis=0))
+    columns = (validation.relative_residual, validation.rms, torque)
+    more = (validation.moving_residual, validation.r2)
     units = [in_effort_unit('N' if linear else 'N·m', effort) for linear in robot.prismatic]
     return tuple(
-        Residual(joint, unit=unit, **{name: float(values[j]) for name, values in columns.items()})
+        Residual(joint, *(float(c[j]) for c in columns), unit, *(float(c[j]) for c in more))
         for j, (joint, unit) in enumerate(zip(validation.joints, units, strict=True))
     )
 
@@ -204,50 +197,41 @@ def add_true_values(
 def _base(found: Identification, effort: str) -> tuple[Entry, ...]:
     base, estimate = found.base, found.estimate
     essential = range(base.rank) if found.essential is None else found.essential.indices
-    prior = base.of(found.robot.prior)
-    entries = []
+    prior, entries = base.of(found.robot.prior), []
     for k, column in enumerate(base.columns):
-        owner = found.robot.parameters[column]
-        kind = 'essential' if k in essential else 'small'
-        entries.append(
-            Entry(
-                name=base.names[k],
-                value=float(estimate.value[k]),
-                sigma=float(estimate.sigma[k]),
-                percent=float(estimate.relative_sigma[k]),
-                unit=in_effort_unit(base.units[k], effort),
-                joint=owner.joint,
-                kind='prior' if k in estimate.from_prior else kind,
-                combination=base.combinations[k].partition(' = ')[2] or base.combinations[k],
-                column=owner.name,
-                prior=float(prior[k]),
-            )
+        owner, kind = found.robot.parameters[column], 'essential' if k in essential else 'small'
+        entry = Entry(
+            base.names[k],
+            float(estimate.value[k]),
+            float(estimate.sigma[k]),
+            float(estimate.relative_sigma[k]),
+            in_effort_unit(base.units[k], effort),
+            owner.joint,
+            'prior' if k in estimate.from_prior else kind,
+            base.combinations[k].partition(' = ')[2] or base.combinations[k],
+            owner.name,
+            float(prior[k]),
         )
+        entries.append(entry)
     return tuple(entries)
 
 
 def _standard(found: Identification, effort: str) -> tuple[Entry, ...]:
-    robot, standard = found.robot, found.standard
-    return tuple(
-        Entry(
-            name=parameter.name,
-            value=float(value),
-            sigma=float(sigma),
-            percent=float(100 * sigma / abs(value)) if value else float('inf'),
-            unit=in_effort_unit(parameter.unit, effort),
-            joint=parameter.joint,
-            kind=kind,
+    robot, standard, entries = found.robot, found.standard, []
+    columns = (robot.parameters, standard.value, standard.sigma, found.base.classes, robot.prior)
+    for parameter, value, sigma, kind, prior in zip(*columns, strict=True):
+        entry = Entry(
+            parameter.name,
+            float(value),
+            float(sigma),
+            float(100 * sigma / abs(value)) if value else math.inf,
+            in_effort_unit(parameter.unit, effort),
+            parameter.joint,
+            kind,
             prior=float(prior),
         )
-        for parameter, value, sigma, kind, prior in zip(
-            robot.parameters,
-            standard.value,
-            standard.sigma,
-            found.base.classes,
-            robot.prior,
-            strict=True,
-        )
-    )
+        entries.append(entry)
+    return tuple(entries)
 
 
 def _essential(found: Identification) -> dict[str, Any]:
@@ -347,20 +331,10 @@ def save(
     """
     Write `parameters.yaml`, `torques.npz`, `identified.urdf` and `report.html`.
 
-    Parameters
-    ----------
-    folder : made when missing; files of the same names are replaced
-    settings : the configuration's nested mapping, kept with the result
-    command : that repeats it, for the report
-
-    Returns
-    -------
-    The results, as plain values; with a warning where the report's plotting library is missing.
-
-    Raises
-    ------
-    FileError : the folder cannot be written
-
+    The folder is made when missing, files of the same names are replaced. `settings` are the
+    configuration's nested mapping, kept with the result, `command` repeats it, for the report.
+    Returns the results, as plain values; with a warning where the report's plotting library is
+    missing. Raises FileError where the folder cannot be written.
     """
     results = collect_results(identification, recording, settings, command)
     description = identified_urdf(
@@ -389,8 +363,13 @@ def check_parameters(
     RecordingError where the recording cannot be used; UnknownNameError where the robot lacks an
     identified parameter.
     """
-    robot = session.robot.elastic or _with_identified_friction(session.robot, results)
-    settings = session.configuration.identification
+    robot, settings = session.robot.elastic, session.configuration.identification
+    if robot is None:  # with the friction terms that were identified, the default's included
+        robot, model = session.robot, results.model
+        names, constants = (model.get(k, {}) for k in ('friction', 'friction_constants'))
+        if names.keys() >= set(robot.joints):
+            terms = (make_terms(tuple(names[joint]), constants[joint]) for joint in robot.joints)
+            robot = with_friction(robot, tuple(terms))
 
     def predicted(chi: np.ndarray) -> Validation:
         log = without_delay(recording, results, settings.signals.stamps)
@@ -407,13 +386,12 @@ def check_parameters(
     reasons = prediction_warnings(found[BASE])
     findings = tuple(dict.fromkeys([*known, *reasons]))
     joints = {joint.joint: joint for joint in before.joints}
+    measured = [
+        dataclasses.replace(joints.get(row.joint, JointError(row.joint)), measured=row.reported)
+        for row in rows[BASE]
+    ]
     verdict = conclude(
-        [
-            dataclasses.replace(
-                joints.get(row.joint, JointError(row.joint)), measured=row.reported
-            )
-            for row in rows[BASE]
-        ],
+        measured,
         residual=max((row.reported for row in rows[BASE]), default=math.nan),
         validated=True,
         unlimited=before.unlimited,
@@ -438,15 +416,6 @@ def check_parameters(
         verdict=verdict,
     )
     return CheckedParameters(results, checked, rows)
-
-
-def _with_identified_friction(robot: Robot, results: Results) -> Robot:
-    """Return the robot with the friction terms that were identified, the default's included."""
-    names, constants = (results.model.get(k, {}) for k in ('friction', 'friction_constants'))
-    if not names.keys() >= set(robot.joints):
-        return robot
-    terms = tuple(make_terms(tuple(names[joint]), constants[joint]) for joint in robot.joints)
-    return with_friction(robot, terms)
 
 
 def without_delay(recording: AnyRecording, results: Results, stamps: str) -> RecordingOrChunks:

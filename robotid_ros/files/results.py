@@ -50,42 +50,28 @@ class Quality(TypedDict):
     whole: bool
     joints: Mapping[str, JointQuality]
     singular_values: Sequence[float]
-    correlation: Sequence[Sequence[float]]
+    correlation: Sequence[Sequence[float]]  # of the base parameters, lower triangle
 
 
 @dataclass(frozen=True)
 class Entry:
-    """
-    One parameter as a user reads it.
+    """One parameter as a user reads it."""
 
-    Attributes
-    ----------
-    name : 'ZZ1R' or 'ZZ1'
-    value, sigma : [unit]
-    percent : 100 σ/|value|
-    unit : SI, joint side
-    joint : joint or coupling that it belongs to
-    kind : 'essential', 'small' or 'prior' (near the robot description's value, the motion tells
-        less) for base parameters; class of a standard parameter
-    combination : a base parameter as a sum of standard ones
-    column : the standard parameter that stands for a base parameter: all others zero, these alone
-        give the same torques
-    prior : value before the identification, None when there is none
-    true : value that a simulation ran with, None on a real robot
-
-    """
-
-    name: str
-    value: float
-    sigma: float
-    percent: float
-    unit: str = ''
-    joint: str = ''
+    name: str  # 'ZZ1R' or 'ZZ1'
+    value: float  # [unit]
+    sigma: float  # [unit]
+    percent: float  # 100 σ/|value|
+    unit: str = ''  # SI, joint side
+    joint: str = ''  # joint or coupling that it belongs to
+    # Of base parameters 'essential', 'small' or 'prior' (near the robot description's value, the
+    # motion tells less); class of a standard parameter.
     kind: str = ''
-    combination: str = ''
+    combination: str = ''  # a base parameter as a sum of standard ones
+    # The standard parameter that stands for a base parameter: all others zero, these alone give
+    # the same torques.
     column: str = ''
-    prior: float | None = None
-    true: float | None = None
+    prior: float | None = None  # value before the identification, None when there is none
+    true: float | None = None  # value that a simulation ran with, None on a real robot
 
     @property
     def error(self) -> float:
@@ -103,27 +89,15 @@ def count_within_sigma(entries: Sequence[Entry]) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Residual:
-    """
-    Goodness of fit of one joint.
-
-    Attributes
-    ----------
-    joint : name
-    relative : ‖Y − Wχ‖/‖Y‖
-    rms, torque : root mean squares of the residual and of the measured torque [unit]
-    unit : 'N·m' or 'N'
-    moving : `relative` while the joint moves: friction at rest has no model
-    r2 : coefficient of determination
-
-    """
+    """Goodness of fit of one joint."""
 
     joint: str
-    relative: float
-    rms: float
-    torque: float
-    unit: str = 'N·m'
-    moving: float = float('nan')
-    r2: float = float('nan')
+    relative: float  # ‖Y − Wχ‖/‖Y‖
+    rms: float  # root mean square of the residual [unit]
+    torque: float  # the same of the measured torque [unit]
+    unit: str = 'N·m'  # or 'N'
+    moving: float = math.nan  # `relative` while the joint moves: friction at rest has no model
+    r2: float = math.nan  # coefficient of determination
 
     @property
     def reported(self) -> float:
@@ -134,9 +108,9 @@ class Residual:
 def total_residual(rows: Sequence[Residual]) -> float:
     """Relative residual of all joints together; NaN where torques and forces do not add up."""
     if len({row.unit for row in rows}) != 1:
-        return float('nan')
-    squares = np.array([(row.rms**2, row.torque**2) for row in rows]).sum(axis=0)
-    return float(np.sqrt(squares[0] / squares[1])) if squares[1] else float('nan')
+        return math.nan
+    residual, torque = np.array([(row.rms**2, row.torque**2) for row in rows]).sum(axis=0)
+    return float(np.sqrt(residual / torque)) if torque else math.nan
 
 
 @dataclass(frozen=True)
@@ -179,63 +153,41 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Results:
-    """
-    Everything that an identification leaves behind, as plain values.
-
-    Attributes
-    ----------
-    robot, method, created : what, how, when (ISO 8601)
-    data : recording, duration and the like, for people
-    joints : names
-    base, standard : parameters
-    identification, validation : residuals per joint; validation is empty without other data
-    condition_number : of the weighted observation matrix
-    consistent : {joint: whether the link's parameters are those of a physical body}
-    essential : count, values, residual and path of the selection of essential parameters
-    findings : what matters most first
-    history : one row of numbers per iteration, of methods that iterate
-    compared : what another method found, or None
-    selection : what the mixed model opened, and what that gains; empty: nothing was open
-    settings : the configuration used
-    versions : {package: version}
-    model : keys of `robot` in a configuration with which identified.urdf is the model
-    torques : {'identification' or 'validation': Torques}
-    verification : what they were worth on the robot, or None
-    quality : of the data and of what they tell: stamps, joints, rows, singular values,
-        correlation of the base parameters (lower triangle); empty where it is not known
-    frames : {link: its frame in the root's [m], three rows of four} with the arm in the middle of
-        its motion
-    plain_friction : {joint or coupling: what stands for its friction where a format has no other
-        law}; empty in files of earlier versions
-    verdict : what it can be used for; None in files of earlier versions, see `verdict_of`
-
-    """
+    """Everything that an identification leaves behind, as plain values."""
 
     robot: str
     method: str
-    created: str
+    created: str  # ISO 8601
     joints: tuple[str, ...]
-    base: tuple[Entry, ...]
+    base: tuple[Entry, ...]  # parameters
     standard: tuple[Entry, ...]
-    identification: tuple[Residual, ...]
-    validation: tuple[Residual, ...] = ()
-    condition_number: float = float('nan')
-    data: Mapping[str, Any] = field(default_factory=dict)
+    identification: tuple[Residual, ...]  # per joint
+    validation: tuple[Residual, ...] = ()  # empty without other data
+    condition_number: float = math.nan  # of the weighted observation matrix
+    data: Mapping[str, Any] = field(default_factory=dict)  # recording, duration and the like
+    # By joint, whether the link's parameters are those of a physical body.
     consistent: Mapping[str, bool] = field(default_factory=dict)
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] = ()  # what matters most first
+    # One row of numbers per iteration, of methods that iterate.
     history: tuple[Mapping[str, float], ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=dict)
-    torques: Mapping[str, Torques] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)  # the configuration used
+    versions: Mapping[str, str] = field(default_factory=dict)  # by package
+    torques: Mapping[str, Torques] = field(default_factory=dict)  # 'identification', 'validation'
+    # Count, values, residual and path of the selection of essential parameters.
     essential: Mapping[str, Any] = field(default_factory=dict)
-    compared: Comparison | None = None
+    compared: Comparison | None = None  # what another method found
+    # What the mixed model opened, and what that gains; empty: nothing was open.
     selection: Mapping[str, Any] = field(default_factory=dict)
-    verification: Verification | None = None
+    verification: Verification | None = None  # what they were worth on the robot
+    # Keys of `robot` in a configuration with which identified.urdf is the model.
     model: Mapping[str, Any] = field(default_factory=dict)
-    quality: Quality | Mapping[str, Never] = field(default_factory=dict)
+    quality: Quality | Mapping[str, Never] = field(default_factory=dict)  # empty: not known
+    # By link, its frame in the root's [m], three rows of four, in the middle of the motion.
     frames: Mapping[str, Sequence[Sequence[float]]] = field(default_factory=dict)
+    # By joint or coupling, what stands for its friction where a format has no other law; empty in
+    # files of earlier versions.
     plain_friction: Mapping[str, PlainFriction] = field(default_factory=dict)
-    verdict: Verdict | None = None
+    verdict: Verdict | None = None  # None in files of earlier versions, see `verdict_of`
 
     @property
     def minimal_parameters(self) -> dict[str, float]:
@@ -274,8 +226,9 @@ def of_other_method(results: Results, other: Comparison) -> Results:
 
 def prediction_text(results: Results) -> str:
     """Set the residuals of base parameters and of `identified.urdf` side by side; '' without."""
+    data = results.data
     names = ('base_residual', 'consistent_residual', 'prior_spread')
-    base, consistent, spread = (float(results.data.get(name, math.nan)) for name in names)
+    base, consistent, spread = (float(data.get(name, math.nan)) for name in names)
     if math.isnan(base) or math.isnan(consistent):
         return ''
     trust = f'taken to be right to {100 * spread:.3g} %' if spread <= 1.0 else 'hardly trusted'
@@ -283,11 +236,11 @@ def prediction_text(results: Results) -> str:
         f'Residual of the fit: base parameters {100 * base:.2f} %, {URDF} {100 * consistent:.2f} '
         f'% (inertias of the robot description {trust}).'
     )
-    if 'obstacle' in results.data:
-        least = 100 * float(results.data['attainable'])
+    if 'obstacle' in data:
+        least = 100 * float(data['attainable'])
         text += (
             f' No physically consistent parameters leave less than {least:.2f} %: '
-            f"link or drive of '{results.data['obstacle']}' is in the way."
+            f"link or drive of '{data['obstacle']}' is in the way."
         )
     return text
 
@@ -296,10 +249,7 @@ def base_covariance(results: Results) -> np.ndarray:
     """
     Return the covariance of the base parameters, (b, b).
 
-    Raises
-    ------
-    ConfigurationError : files of early versions do not hold it
-
+    ConfigurationError: files of early versions do not hold it.
     """
     lower, size = results.quality.get('correlation') or (), len(results.base)
     if len(lower) != size:
@@ -317,10 +267,7 @@ def known_of(results: Results) -> Known:
     """
     Return what results know of a robot, for the design of its next motion.
 
-    Raises
-    ------
-    ConfigurationError : files of early versions do not hold the covariance, or the duration
-
+    ConfigurationError: files of early versions do not hold the covariance, or the duration.
     """
     data, rows = results.data, results.identification
     try:
@@ -366,31 +313,22 @@ SAME = 2e-4
 
 @dataclass(frozen=True)
 class CheckedParameters:
-    """
-    What identified parameters predict of a recording.
+    """What identified parameters predict of a recording."""
 
-    Attributes
-    ----------
-    identified : the result they are of
-    checked : the same with residuals, torques, data and findings of this recording alone
-    sets : residuals by set of parameters: `BASE`, `STANDARD`, `PRIOR`
-
-    """
-
-    identified: Results
-    checked: Results
-    sets: Mapping[str, tuple[Residual, ...]]
+    identified: Results  # the result they are of
+    checked: Results  # the same with residuals, torques, data and findings of this recording alone
+    sets: Mapping[str, tuple[Residual, ...]]  # residuals by `BASE`, `STANDARD`, `PRIOR`
 
     def explanation(self) -> list[str]:
         """Say why these residuals differ from those of the validation in the identification."""
         before = {row.joint: row for row in self.identified.validation}
         if not before:
             return ['The identification had no validation to compare with.']
-        pairs = [
-            (row, before[row.joint]) for row in self.checked.validation if row.joint in before
+        apart = [
+            f'{row.joint} {100 * old.relative:.2f} → {100 * row.relative:.2f} %'
+            for row in self.checked.validation
+            if (old := before.get(row.joint)) and abs(row.relative - old.relative) > SAME
         ]
-        apart = [f'{row.joint} {100 * old.relative:.2f} → {100 * row.relative:.2f} %'
-                 for row, old in pairs if abs(row.relative - old.relative) > SAME]  # fmt: skip
         if not apart:
             return ['The residuals are those of the validation in the identification.']
         return [f'Different from the validation in the identification: {", ".join(apart)}.']
@@ -402,26 +340,16 @@ LARGE = 3.0
 
 @dataclass(frozen=True)
 class Difference:
-    """
-    One parameter in two results; second minus first.
-
-    Attributes
-    ----------
-    name, unit : of the parameter
-    first, first_sigma, second, second_sigma : values [unit]
-    difference : [unit]
-    normalised : over its σ, of independent estimates; None where there is no σ
-
-    """
+    """One parameter in two results; second minus first."""
 
     name: str
     unit: str
-    first: float
+    first: float  # [unit], as the next four
     first_sigma: float
     second: float
     second_sigma: float
     difference: float
-    normalised: float | None
+    normalised: float | None  # over its σ, of independent estimates; None where there is no σ
 
     @property
     def large(self) -> bool:

@@ -1,12 +1,11 @@
 """The files of an identification: parameters.yaml, and torques.npz beside it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 import dataclasses
 from pathlib import Path
-from typing import Any
 
 from ..core.finding_codes import as_data, from_data
-from ..core.findings import Finding, Severity
+from ..core.findings import Severity
 from ..exceptions import FileError
 from .atomic import read_text, write_text
 from .bounded import damage_errors, read_series, write_series
@@ -20,6 +19,8 @@ REPORT = 'report.html'
 # What an identification writes.
 RESULT_FILES = (PARAMETERS, TORQUES, URDF, REPORT)
 FORMAT, SERVO_FORMAT = 1, 'servos-1'
+# Words of earlier versions; all others are warnings.
+SEVERITIES = {'note': Severity.INFO, 'serious': Severity.ERROR}
 # What an identification of servos from commands writes.
 MODEL, DESCRIPTION = 'identified.xml', 'description.urdf'
 SERVO_FILES = (PARAMETERS, MODEL, DESCRIPTION)
@@ -51,8 +52,7 @@ def read_results(path: str | Path) -> Results:
 
     Raises FileError where it is missing, or not what `write_results` writes.
     """
-    path = Path(path)
-    path = path / PARAMETERS if path.is_dir() else path
+    path = Path(path, PARAMETERS) if Path(path).is_dir() else Path(path)
     if not path.exists():
         raise FileError(
             f"no such file: '{path}'; give a {PARAMETERS}, or the folder that robotid identify "
@@ -70,23 +70,20 @@ def read_results(path: str | Path) -> Results:
         names = (field.name for field in dataclasses.fields(Results))
         # Files of earlier versions lack others; without these one was cut short.
         values = {k: content[k] for k in names if k in content or k == 'history'}
-        values['findings'] = tuple(_findings(content))
-        values['torques'] = read_series(path.with_name(TORQUES), Torques, 'identify again')
-        found = read_verification(path.with_name(VERIFICATION))
-        # Of other parameters that were in this folder before, it says nothing.
-        fits = found is not None and found.results == values['created']
-        values['verification'] = found if fits else None
-        return from_plain(Results, values)
-
-
-def _findings(content: Mapping[str, Any]) -> Iterator[Finding]:
-    """Read the findings; files of earlier versions have sentences."""
-    if 'findings' in content:
-        if not isinstance(content['findings'], list):
+        if 'findings' not in content:  # of earlier versions, with sentences
+            severities = content.get('severities') or ['warning'] * len(content['warnings'])
+            found = [
+                from_data(str(text), SEVERITIES.get(severity, Severity.WARNING))
+                for text, severity in zip(content['warnings'], severities, strict=True)
+            ]
+        elif isinstance(content['findings'], list):
+            found = [from_data(each) for each in content['findings']]
+        else:
             raise TypeError('findings are no list')
-        yield from map(from_data, content['findings'])
-        return
-    severities = content.get('severities') or ['warning'] * len(content['warnings'])
-    words = {'note': Severity.INFO, 'serious': Severity.ERROR}
-    for text, severity in zip(content['warnings'], severities, strict=True):
-        yield from_data(str(text), words.get(severity, Severity.WARNING))
+        values['findings'] = tuple(found)
+        values['torques'] = read_series(path.with_name(TORQUES), Torques, 'identify again')
+        verified = read_verification(path.with_name(VERIFICATION))
+        # Of other parameters that were in this folder before, it says nothing.
+        fits = verified is not None and verified.results == values['created']
+        values['verification'] = verified if fits else None
+        return from_plain(Results, values)

@@ -17,22 +17,13 @@ PRESENT, FEED_FORWARD, NEW_GAINS = 'present', 'feed_forward', 'new_gains'
 
 @dataclass(frozen=True)
 class TrackingRow:
-    """
-    Tracking error of one joint in two runs of the same motion [unit].
-
-    Attributes
-    ----------
-    joint, unit : name, and 'rad' or 'm'
-    rms_before, rms_after : root mean square
-    peak_before, peak_after : largest absolute value
-
-    """
+    """Tracking error of one joint in two runs of the same motion [unit]."""
 
     joint: str
-    unit: str
-    rms_before: float
+    unit: str  # 'rad' or 'm'
+    rms_before: float  # root mean square
     rms_after: float
-    peak_before: float
+    peak_before: float  # largest absolute value
     peak_after: float
 
     @property
@@ -53,55 +44,30 @@ class EffortRow:
 
 @dataclass(frozen=True)
 class GainTrial:
-    """
-    Proposed gains on the robot.
+    """Proposed gains on the robot."""
 
-    Attributes
-    ----------
-    kept : whether they are the controller's now
-    sentence : why
-    old, new : p, i, d by joint
-    tracking : before and after
-
-    """
-
-    kept: bool
-    sentence: str
-    old: Mapping[str, Mapping[str, float]]
+    kept: bool  # whether they are the controller's now
+    sentence: str  # why
+    old: Mapping[str, Mapping[str, float]]  # p, i, d by joint
     new: Mapping[str, Mapping[str, float]]
     tracking: tuple[TrackingRow, ...] = ()
 
 
 @dataclass(frozen=True)
 class Verification:
-    """
-    Everything that was verified of one identification; what was not is empty.
+    """Everything that was verified of one identification; what was not is empty."""
 
-    Attributes
-    ----------
-    results : when these were created, of which it is about
-    created : when it was verified last (ISO 8601)
-    controller, trajectory : name, and hash of the motion
-    tracking : without and with feed-forward
-    reason : why there was no run with feed-forward
-    efforts : predicted against measured efforts, of the run without
-    gains : proposed gains, or None
-    static : gravity and stiction
-    postures : how many
-    series : tracking errors of runs, by `PRESENT` and the others
-
-    """
-
-    results: str
-    created: str = ''
+    results: str  # when these were created, of which it is about
+    created: str = ''  # when it was verified last (ISO 8601)
     controller: str = ''
-    trajectory: str = ''
-    tracking: tuple[TrackingRow, ...] = ()
-    reason: str = ''
-    efforts: tuple[EffortRow, ...] = ()
-    gains: GainTrial | None = None
-    static: tuple[JointStatics, ...] = ()
+    trajectory: str = ''  # hash of the motion
+    tracking: tuple[TrackingRow, ...] = ()  # without and with feed-forward
+    reason: str = ''  # why there was no run with feed-forward
+    efforts: tuple[EffortRow, ...] = ()  # predicted against measured, of the run without
+    gains: GainTrial | None = None  # proposed ones
+    static: tuple[JointStatics, ...] = ()  # gravity and stiction
     postures: int = 0
+    # Tracking errors of runs, by `PRESENT` and the others.
     series: Mapping[str, Tracking] = field(default_factory=dict)
 
 
@@ -122,11 +88,7 @@ FORMAT = 1
 
 
 def write_verification(folder: Path, verification: Verification) -> Path:
-    """
-    Write both files; return the path of `verification.yaml`.
-
-    Raises FileError where the folder cannot be written.
-    """
+    """Write both files; return the path of `verification.yaml`; FileError where it cannot."""
     plain = to_plain(dataclasses.replace(verification, series={}))
     del plain['series']
     write_series(folder / SERIES, verification.series)
@@ -134,11 +96,7 @@ def write_verification(folder: Path, verification: Verification) -> Path:
 
 
 def read_verification(path: Path) -> Verification | None:
-    """
-    Read what `write_verification` wrote; None where there is no file.
-
-    Raises FileError where it is damaged.
-    """
+    """Read what `write_verification` wrote, None without a file; FileError: it is damaged."""
     if not path.exists():
         return None
     content = parse_yaml(read_text(path), str(path))

@@ -13,8 +13,8 @@ import pytest
 import servo_plant
 
 from robotid_ros.files.export.ranges import possible
+from robotid_ros.files.export.servos import read_servos
 from robotid_ros.files.rollouts import AT_ONCE, IDENTIFIED
-from robotid_ros.files.servo_results import read_servos
 from robotid_ros.files.yaml import parse_yaml
 
 from .conftest import unwrapped

@@ -5,11 +5,10 @@ Bodies are pseudo-inertia matrices (4, 4), see `core.parameters.physical_consist
 at one frame and move to another by H P Hᵀ. Simulators join links that move as one.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 import contextlib
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
@@ -29,7 +28,7 @@ from ...plant.urdf_reading import (
     RigidBody,
 )
 from ..text_template import text_templates
-from .identified_model import Drive, drives_of, IdentifiedModel
+from .identified_model import Drive, drives_of, explain_losses, IdentifiedModel
 
 Array = npt.NDArray[np.float64]
 
@@ -49,8 +48,7 @@ UNCHANGED = 1e-12
 
 
 def own_bodies(urdf: str) -> dict[str, Array]:
-    """Return the body of each link alone, at the link's frame."""
-    # Not by Pinocchio's Inertia, which refuses what no body has: a description may hold that.
+    """Return the body of each link alone, at the link's frame, also where none can be it."""
     return read_inertials(ET.fromstring(urdf.encode()))
 
 
@@ -85,120 +83,73 @@ def distribute(
         if is_physical(single):
             return {name: single}, {}
     first, factors = receivers[0], dict[str, float]()
+    others = {name: body for name, body in bodies.items() if name != first}
     if is_physical(total):
-        factors = _shrunk(total, {name: body for name, body in bodies.items() if name != first})
-    others = [factors.get(name, 1.0) * body for name, body in bodies.items() if name != first]
-    return {first: total - np.sum(others, axis=0)}, factors
+        root = np.linalg.inv(np.linalg.cholesky(total))
+
+        def share(body: Array) -> float:
+            """Return λ_max(P⁻¹ B): B ⪯ λ P."""
+            return float(np.linalg.eigvalsh(root @ body @ root.T)[-1])
+
+        # P − Σ s_i P_i ⪰ (1 − 2 SHARE) P with the factors of the links that need one.
+        kept, heavy = np.zeros((4, 4)), dict[str, Array]()
+        for name, body in sorted(others.items(), key=lambda item: float(item[1][3, 3])):
+            if not body.any() or share(kept + body) <= SHARE:
+                kept = kept + body
+            else:
+                heavy[name] = body
+        factors = dict.fromkeys(heavy, SHARE / share(np.sum(list(heavy.values()), axis=0)))
+    rest = [factors.get(name, 1.0) * body for name, body in others.items()]
+    return {first: total - np.sum(rest, axis=0)}, factors
 
 
-def _shrunk(total: Array, others: Mapping[str, Array]) -> dict[str, float]:
-    """Return factors with which P − Σ s_i P_i ⪰ (1 − 2 SHARE) P, of the links that need one."""
-    root = np.linalg.inv(np.linalg.cholesky(total))
-
-    def share(body: Array) -> float:
-        """Return λ_max(P⁻¹ B): B ⪯ λ P."""
-        return float(np.linalg.eigvalsh(root @ body @ root.T)[-1])
-
-    kept, heavy = np.zeros((4, 4)), dict[str, Array]()
-    for name, body in sorted(others.items(), key=lambda item: float(item[1][3, 3])):
-        if not body.any() or share(kept + body) <= SHARE:
-            kept = kept + body
-        else:
-            heavy[name] = body
-    factor = SHARE / share(np.sum(list(heavy.values()), axis=0))
-    return dict.fromkeys(heavy, factor)
-
-
-def explain_impossible(bodies: Sequence[RigidBody]) -> list[str]:
-    """Say which bodies get another inertia, because none has what the description gives them."""
-    found = []
-    for body in bodies[1:]:
-        mass, _, inertia = inertial_at_com(body.inertial)
-        least, middle, most = np.linalg.eigvalsh(inertia)
-        if mass > 0.0 and least + middle < (1.0 - ROUNDING) * most:
-            found.append(body.name)
-    sentence = (
-        f'the description gives {shortened(found)} an inertia that no body has, which simulators '
-        'refuse: the nearest one is written'
-    )
-    return [sentence] if found else []
-
-
-@dataclass(frozen=True)
-class Shape:
+class Shape(NamedTuple):
     """A visual or collision element of a link."""
 
     visual: bool  # False for a collision element
     kind: str  # of COUNTS
     place: Array  # H (4, 4) in the link's frame
-    size: tuple[float, ...] = ()  # of a box three edges, else radius and length [m]
-    mesh: str = ''  # URI of the file
-    scale: tuple[float, ...] = (1.0, 1.0, 1.0)
-    rgba: tuple[float, ...] = ()  # colour, where one is given
-
-
-def _read_shapes(root: ET.Element) -> dict[str, list[Shape]]:
-    """Return the shapes of each link; what is malformed or of another kind is left out."""
-    colours = {m.get('name'): m for m in root.findall('material')}
-    found: dict[str, list[Shape]] = {}
-    for link in root.findall('link'):
-        shapes = found.setdefault(link.get('name', ''), [])
-        for element in link:
-            if element.tag in ('visual', 'collision'):
-                with contextlib.suppress(ValueError, AttributeError, StopIteration):
-                    shapes.append(_shape(element, colours))
-    return found
+    size: tuple[float, ...]  # of a box three edges, else radius and length [m]
+    mesh: str  # URI of the file
+    scale: tuple[float, ...]
+    rgba: tuple[float, ...]  # colour, where one is given
 
 
 def _shape(element: ET.Element, colours: Mapping[Any, ET.Element]) -> Shape:
+    """Read a shape; ValueError, AttributeError, StopIteration: malformed, or of another kind."""
+
+    def numbers(text: str) -> tuple[float, ...]:
+        return tuple(map(float, text.split()))
+
     geometry = next(g for g in element.find('geometry') or () if g.tag in COUNTS)
-    size = _numbers(geometry.get('size', ''))
+    size = numbers(geometry.get('size', ''))
     if geometry.tag in ('cylinder', 'capsule', 'sphere'):
-        size = _numbers(f'{geometry.get("radius")} {geometry.get("length", "")}')
-    scale = _numbers(geometry.get('scale', '1 1 1'))
+        size = numbers(f'{geometry.get("radius")} {geometry.get("length", "")}')
+    scale = numbers(geometry.get('scale', '1 1 1'))
     if len(size) != COUNTS[geometry.tag] or min(size, default=1.0) <= 0.0 or len(scale) != 3:
         raise ValueError
     material = element.find('material')
     if material is not None and material.find('color') is None:
         material = colours.get(material.get('name'))
     colour = None if material is None else material.find('color')
-    return Shape(
-        element.tag == 'visual',
-        geometry.tag,
-        origin_of(element),
-        size,
-        geometry.get('filename', ''),
-        scale,
-        () if colour is None else _numbers(colour.get('rgba', ''))[:4],
-    )
+    rgba = () if colour is None else numbers(colour.get('rgba', ''))[:4]
+    visual, mesh = element.tag == 'visual', geometry.get('filename', '')
+    return Shape(visual, geometry.tag, origin_of(element), size, mesh, scale, rgba)
 
 
-def _numbers(text: str) -> tuple[float, ...]:
-    return tuple(map(float, text.split()))
+class Parts(NamedTuple):
+    """What descriptions of an identified robot consist of."""
+
+    bodies: tuple[RigidBody, ...]  # as `rigid_bodies` has them
+    joints: tuple[Joint, ...]  # that carry them
+    shapes: dict[str, list[Shape]]  # of links
+    drives: dict[str, Drive]  # of joints and couplings
+    efforts: dict[str, float]  # limits of the joints that no other one drives [N·m or N]
+    notes: list[str]  # of what is lost, and of bodies that none can be
 
 
-@dataclass(frozen=True)
-class Parts:
-    """
-    What descriptions of an identified robot consist of.
-
-    Attributes
-    ----------
-    bodies, joints : as `rigid_bodies` has them; the joints that carry them
-    shapes, drives : of links; of joints and couplings
-    efforts : limits of the joints that no other one drives [N·m or N]
-
-    """
-
-    bodies: tuple[RigidBody, ...]
-    joints: tuple[Joint, ...]
-    shapes: dict[str, list[Shape]]
-    drives: dict[str, Drive]
-    efforts: dict[str, float]
-
-
-def read_parts(model: IdentifiedModel) -> Parts:
-    """Return the parts of an identified robot."""
+def read_parts(model: IdentifiedModel, kept: Set[str] = frozenset()) -> Parts:
+    """Return the parts of an identified robot in a format that keeps some of its model."""
     root, robot = parse_urdf(model.robot.urdf), model.robot
     snap_angles(root)
     bodies = rigid_bodies(root)
@@ -206,20 +157,37 @@ def read_parts(model: IdentifiedModel) -> Parts:
     described = {j.name: Drive(damping=j.damping, friction=j.friction) for j in joints}
     known = dict(zip(robot.joints, robot.limits.effort, strict=True))
     efforts = {j.name: known.get(j.name, j.effort) for j in joints if j.mimic is None}
-    return Parts(bodies, joints, _read_shapes(root), described | drives_of(model), efforts)
+    colours, shapes = {m.get('name'): m for m in root.findall('material')}, {}
+    for link in root.findall('link'):
+        shapes[link.get('name', '')] = own = list[Shape]()
+        for element in (each for each in link if each.tag in ('visual', 'collision')):
+            with contextlib.suppress(ValueError, AttributeError, StopIteration):
+                own.append(_shape(element, colours))
+    notes, impossible = explain_losses(model, kept), []
+    for body in bodies[1:]:
+        mass, _, inertia = inertial_at_com(body.inertial)
+        least, middle, most = np.linalg.eigvalsh(inertia)
+        if mass > 0.0 and least + middle < (1.0 - ROUNDING) * most:
+            impossible.append(body.name)
+    if impossible:
+        notes.append(
+            f'the description gives {shortened(impossible)} an inertia that no body has, which '
+            'simulators refuse: the nearest one is written'
+        )
+    return Parts(bodies, joints, shapes, described | drives_of(model), efforts, notes)
 
 
-def comment(notes: Sequence[str]) -> 'ET.Element[Any]':
-    """Return an XML comment of sentences; two hyphens may not stand in one."""
-    lines = ['identified by robotid', *notes]
-    return ET.Comment('\n  '.join(['', *lines]).replace('--', '- -') + '\n')
+def comment(notes: Sequence[str]) -> str:
+    """Return what an XML comment of sentences holds; two hyphens may not stand in one."""
+    lines = ['', 'identified by robotid', *notes]
+    return '\n  '.join(lines).replace('--', '- -') + '\n'
 
 
 def render_description(name: str, values: Mapping[str, Any], **filters: Any) -> str:
     """Return a description from its template; filters write numbers with every digit."""
     templates = text_templates(
         TEMPLATES,
-        comment=lambda notes: Markup(comment(notes).text),
+        comment=lambda notes: Markup(comment(notes)),
         spaced=spaced,
         exact=lambda value: repr(float(value)),
         finite=np.isfinite,

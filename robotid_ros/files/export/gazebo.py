@@ -26,12 +26,11 @@ from ...exceptions import ConfigurationError
 from ...simulation_settings import GainSettings, SimulationSettings
 from ..atomic import write_text
 from ..configuration import Configuration, load_with_mapping, read_urdf
-from ..text_template import text_templates
 from ..yaml import dump_yaml
+from .bodies import render_description
 
 BROADCASTER = 'joint_state_broadcaster'
 GAINS = ('p', 'i', 'd', 'ff_velocity_scale')
-TEMPLATES = Path(__file__).parent / 'descriptions'
 SYSTEM = 'gz_ros2_control/GazeboSimSystem'
 # Steps of Gazebo's physics in a second, as of its worlds that come with it [Hz].
 STEP_RATE = 1000
@@ -72,11 +71,10 @@ def prepare_gazebo(configuration: Configuration, parameters: Path) -> str:
     ConfigurationError: the configuration names no URDF. ControllerError: as of
     `with_bearable_gains`.
     """
-    urdf = read_urdf(configuration)
+    urdf, simulation = read_urdf(configuration), configuration.simulation
     if urdf is None:
         raise ConfigurationError("the configuration names no URDF: set 'robot.urdf'")
     urdf, _ = with_inertials(urdf, configuration.robot.mass)
-    simulation = configuration.simulation
     names, followers = movable_joints(urdf)
     driven = [name for name in names if name not in followers]
     joints = simulation.joints or configuration.robot.joints or driven
@@ -97,10 +95,10 @@ def with_bearable_gains(
         return simulation
     robot = build_robot(urdf, replace(settings, joints=tuple(joints), elastic=ElasticSettings()))
     given = [simulation.gains.get(joint, GainSettings()) for joint in joints]
-    rate = controller_rate(simulation)
     gains = np.array([[getattr(each, name) for each in given] for name in 'pid'])
     # The command of one step acts in the next.
-    new = BodyLoops(robot, gains, rate, delay=0).bearable_gains().T.tolist()
+    loops = BodyLoops(robot, gains, controller_rate(simulation), delay=0)
+    new = loops.bearable_gains().T.tolist()
     lowered = {
         joint: replace(each, p=p, i=i, d=d)
         for joint, each, (p, i, d) in zip(joints, given, new, strict=True)
@@ -171,19 +169,18 @@ def gazebo_description(
     controller commands, which is what Gazebo applies. Joints start at `positions` [rad or m],
     empty: 0; `parameters` is the path of the file for the plugin's controller manager.
     """
-    robot, root = ElementTree.fromstring(urdf), root_link(urdf)
+    robot = ElementTree.fromstring(urdf)
     for own in robot.findall('ros2_control'):
         robot.remove(own)
     for gazebo in robot.findall('gazebo'):
         for plugin in gazebo.findall('plugin'):
             if 'ros2_control' in f'{plugin.get("filename")} {plugin.get("name")}'.lower():
                 gazebo.remove(plugin)
-    values = {
-        'root': root,
+    added = render_description('gazebo.xml', {
+        'root': root_link(urdf),
         'system': SYSTEM,
         'joints': dict(zip(joints, positions or [0.0] * len(joints), strict=True)),
         'parameters': parameters,
-    }
-    added = text_templates(TEMPLATES).get_template('gazebo.xml').render(values)
+    })  # fmt: skip
     robot.extend(ElementTree.fromstring(added))
     return ElementTree.tostring(robot, encoding='unicode')

@@ -3,14 +3,12 @@
 from collections.abc import Mapping, Set
 import dataclasses
 from dataclasses import dataclass
-import itertools
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...core.model import build_robot, Robot
-from ...core.model.friction import FrictionTerm
 from ...core.model.robot import ElasticRobot
 from ...core.parameters.plain_friction import plain_friction, PlainFriction
 from ...exceptions import shortened
@@ -33,20 +31,12 @@ class Servo:
 
 @dataclass(frozen=True)
 class ServoEstimate:
-    """
-    What commands and positions told of servos.
+    """What commands and positions told of servos, of all that was free."""
 
-    Attributes
-    ----------
-    names, value, covariance : (m,), (m,), (m, m) of all that was free: symbol and joint, '' of all
-    determined : those that the log determines
-
-    """
-
-    names: tuple[tuple[str, str], ...]
-    value: np.ndarray
-    covariance: np.ndarray
-    determined: frozenset[tuple[str, str]]
+    names: tuple[tuple[str, str], ...]  # (m,), symbol and joint, '' of all
+    value: np.ndarray  # (m,)
+    covariance: np.ndarray  # (m, m)
+    determined: frozenset[tuple[str, str]]  # names of those that the log determines
 
 
 @dataclass(frozen=True)
@@ -109,7 +99,14 @@ def model_settings(robot: Robot) -> dict[str, Any]:
     rigid = robot.rigid if isinstance(robot, ElasticRobot) else robot
     motors = robot.motors if isinstance(robot, ElasticRobot) else range(robot.n)
     terms = {joint: robot.friction[m] for joint, m in zip(rigid.joints, motors, strict=True)}
-    constants = {joint: _constants(each) for joint, each in terms.items()}
+    elastic = (
+        [rigid.joints[j] for j in robot.elastic_joints] if isinstance(robot, ElasticRobot) else []
+    )
+    sides = {joint: robot.friction[robot.joints.index(joint)] for joint in elastic}
+    constants = {
+        joint: {k: v for term in (*own, *sides.get(joint, ())) for k, v in term.constants.items()}
+        for joint, own in terms.items()
+    }
     values: dict[str, Any] = {
         'joints': list(rigid.joints),
         'locked': dict(rigid.locked),
@@ -123,21 +120,13 @@ def model_settings(robot: Robot) -> dict[str, Any]:
     }
     for field in dataclasses.fields(rigid.limits):
         values[field.name] = getattr(rigid.limits, field.name).tolist()
-    if isinstance(robot, ElasticRobot):
-        elastic = [rigid.joints[j] for j in robot.elastic_joints]
-        sides = {joint: robot.friction[robot.joints.index(joint)] for joint in elastic}
-        for joint, each in sides.items():
-            constants[joint] |= _constants(each)
+    if elastic:
         values['elastic'] = {
             'joints': elastic,
             'motors': list(robot.joints[rigid.n :]),
             'link_friction': {joint: [t.name for t in each] for joint, each in sides.items()},
         }
     return values
-
-
-def _constants(terms: tuple[FrictionTerm, ...]) -> dict[str, float]:
-    return {name: value for term in terms for name, value in term.constants.items()}
 
 
 # Parts of the model that a format may hold.
@@ -172,17 +161,11 @@ def drives_of(model: IdentifiedModel) -> dict[str, Drive]:
     What drags at a joint that mimics an identified one is part of that one's friction.
     """
     values = values_by_joint(model.robot, model.chi)
-    found = {
-        name: Drive(
-            max(values[name].get('Ia', 0.0), 0.0),
-            plain.viscous,
-            plain.coulomb,
-            max(values[name].get('Kq', 0.0), 0.0),
-            plain.offset,
-        )
-        for name, plain in model.plain_friction.items()
-    }
-    return found | {follower.name: Drive() for follower in model.robot.followers}
+    found = {follower.name: Drive() for follower in model.robot.followers}
+    for name, plain in model.plain_friction.items():
+        inertia, stiffness = (max(values[name].get(key, 0.0), 0.0) for key in ('Ia', 'Kq'))
+        found[name] = Drive(inertia, plain.viscous, plain.coulomb, stiffness, plain.offset)
+    return found
 
 
 def explain_losses(model: IdentifiedModel, kept: Set[str]) -> list[str]:
@@ -192,31 +175,7 @@ def explain_losses(model: IdentifiedModel, kept: Set[str]) -> list[str]:
     It keeps some of FRICTION (plain, see `plain_friction`), OFFSETS, SPRINGS, ROTORS, COUPLINGS,
     GRAVITY, SERVOS.
     """
-    robot = model.robot
-    if model.notes:
-        lost = [*model.notes, *_inertia_losses(robot, kept)]
-        if model.servos and SERVOS not in kept:
-            lost.append('stiffness, damping, bias and limit of servos are left out')
-        elif any(servo.bias for servo in model.servos.values()) and OFFSETS not in kept:
-            lost.append(
-                'the bias of servos is left out: add it to the positions that are commanded'
-            )
-        return lost
-    found = [*_inertia_losses(robot, kept), *_friction_losses(model, kept)]
-    if GRAVITY not in kept and not np.allclose(robot.gravity, (0.0, 0.0, -9.81)):
-        found.append(f'gravity was {robot.gravity.tolist()} m/s² in the base frame: set it there')
-    if not robot.gravity.any():
-        found.append('the efforts contained no gravity: predicted ones contain none either')
-    count = len(model.results.base)
-    found.append(
-        f'masses and inertias are one choice of many with the same efforts: {count} combinations '
-        f'of {robot.p} parameters were identified, see parameters.yaml'
-    )
-    return found
-
-
-def _inertia_losses(robot: Robot, kept: Set[str]) -> list[str]:
-    found = []
+    robot, found = model.robot, [*model.notes]
     if isinstance(robot, ElasticRobot):
         joints = shortened([robot.joints[j] for j in robot.elastic_joints])
         found.append(f'springs between motor and link of {joints} are left out: they are rigid')
@@ -228,6 +187,24 @@ def _inertia_losses(robot: Robot, kept: Set[str]) -> list[str]:
     if robot.couplings and COUPLINGS not in kept:
         names = shortened([coupling.name for coupling in robot.couplings])
         found.append(f'motors that drive several joints ({names}) are left out')
+    if model.notes:
+        if model.servos and SERVOS not in kept:
+            found.append('stiffness, damping, bias and limit of servos are left out')
+        elif any(servo.bias for servo in model.servos.values()) and OFFSETS not in kept:
+            found.append(
+                'the bias of servos is left out: add it to the positions that are commanded'
+            )
+        return found
+    found += _friction_losses(model, kept)
+    if GRAVITY not in kept and not np.allclose(robot.gravity, (0.0, 0.0, -9.81)):
+        found.append(f'gravity was {robot.gravity.tolist()} m/s² in the base frame: set it there')
+    if not robot.gravity.any():
+        found.append('the efforts contained no gravity: predicted ones contain none either')
+    found.append(
+        f'masses and inertias are one choice of many with the same efforts: '
+        f'{len(model.results.base)} combinations of {robot.p} parameters were identified, see '
+        'parameters.yaml'
+    )
     return found
 
 
@@ -242,28 +219,24 @@ def friction_terms(robot: Robot, joint: int) -> list[str]:
 def describe_difference(robot: Robot, drive: str, plain: PlainFriction) -> str:
     """Say how far plain friction is from what it stands for, and at which speeds."""
     force, _ = _units(robot, drive)
-    speeds = (
-        'at the recorded speeds'
-        if plain.recorded
-        else 'at all speeds up to the limit, as the recorded ones are not known'
-    )
+    speeds = 'at all speeds up to the limit, as the recorded ones are not known'
+    speeds = 'at the recorded speeds' if plain.recorded else speeds
     return f'{100 * plain.relative:.2g} % ({plain.rms:.2g} {force}) RMS {speeds}'
 
 
 def _units(robot: Robot, drive: str) -> tuple[str, str]:
     """Return the units of dry and of viscous friction."""
-    if drive in robot.joints and robot.prismatic[robot.joints.index(drive)]:
-        return 'N', 'N·s/m'
-    return 'N·m', 'N·m·s/rad'
+    linear = drive in robot.joints and robot.prismatic[robot.joints.index(drive)]
+    return ('N', 'N·s/m') if linear else ('N·m', 'N·m·s/rad')
 
 
 def _friction_losses(model: IdentifiedModel, kept: Set[str]) -> list[str]:
-    robot, plain = model.robot, model.plain_friction
+    robot = model.robot
     if FRICTION not in kept:
         text = ', '.join(dict.fromkeys(term.name for terms in robot.friction for term in terms))
         return [f'friction and other torques of the joints are left out: {text}'] if text else []
     found, offsets = [], []
-    for name, each in plain.items():
+    for name, each in model.plain_friction.items():
         force, rate = _units(robot, name)
         if name not in robot.joints and COUPLINGS not in kept:
             continue
@@ -278,14 +251,14 @@ def _friction_losses(model: IdentifiedModel, kept: Set[str]) -> list[str]:
         terms = ['viscous', 'coulomb']  # of a motor that turns several joints
         if name in robot.joints:
             terms = friction_terms(robot, robot.joints.index(name))
-        difference = describe_difference(robot, name, each)
         found.append(
-            f'{name}: {values} stand for {", ".join(terms)} and differ by up to {difference}'
+            f'{name}: {values} stand for {", ".join(terms)} and differ by up to '
+            f'{describe_difference(robot, name, each)}'
         )
     if offsets:
         found.append(f'constant torques (offset) are left out: {", ".join(offsets)}')
-    sprung = [any(term.name == 'spring' for term in terms) for terms in robot.friction]
-    if any(sprung) and SPRINGS not in kept:
-        springs = shortened([*itertools.compress(robot.joints, sprung)])
-        found.append(f'springs of the joints (spring) are left out: {springs}')
+    pairs = zip(robot.joints, robot.friction, strict=True)
+    sprung = [joint for joint, own in pairs if any(term.name == 'spring' for term in own)]
+    if sprung and SPRINGS not in kept:
+        found.append(f'springs of the joints (spring) are left out: {shortened(sprung)}')
     return found

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 import re
 from typing import Any
 from xml.dom.minidom import Element, Node, parseString
-from xml.etree import ElementTree as ET
 from xml.parsers.expat import ExpatError
 from xml.sax.saxutils import quoteattr
 
@@ -49,7 +48,7 @@ def urdf(model: IdentifiedModel) -> tuple[str, list[str]]:
         notes.insert(0, ROTOR_NOTE)
     notes += map(render, snap_angles(parse_urdf(model.robot.urdf)))
     text = identified_urdf(model.robot, model.chi, model.plain_friction).rstrip()
-    return f'{text}\n{ET.tostring(comment(notes), encoding="unicode")}\n', notes
+    return f'{text}\n<!--{comment(notes)}-->\n', notes
 
 
 def identified_urdf(
@@ -76,21 +75,26 @@ def identified_urdf(
         document = parseString(robot.urdf)
     except ExpatError as error:
         raise ModelError(f'the robot description is not valid XML: {error}') from error
-    root, named = document.documentElement, dict[tuple[str, str], Element]()
-    for node in root.childNodes if root else ():
-        if isinstance(node, Element):
-            named[node.tagName, node.getAttribute('name')] = node
+    root = document.documentElement
+    nodes = [node for node in (root.childNodes if root else ()) if isinstance(node, Element)]
+    named = {(node.tagName, node.getAttribute('name')): node for node in nodes}
     joints = {name: node for (tag, name), node in named.items() if tag == 'joint'}
     values, own = values_by_joint(robot, chi), own_bodies(robot.urdf)
     friction = friction or plain_friction(robot, chi)
     for number, name in enumerate(robot.links):
         if name not in joints:
             raise ModelError(f"the robot description has no joint '{name}'")
-        joint = joints[name]
+        joint, moved_by = joints[name], robot.model.getJointId(name)
         total = pseudo_inertia(np.array([values[name][symbol] for symbol in INERTIAL]))
-        places, moving = _places(robot, name), _link(joint, 'child')
+        # Where the links that move with it are, H to the moving link's frame.
+        places = {
+            frame.name: frame.placement.homogeneous
+            for frame in robot.model.frames
+            if frame.parentJoint == moved_by and frame.type.name == 'BODY'
+        }
         bodies = {link: H @ own[link] @ H.T for link, H in places.items()}
-        rest = sorted(_fixed_to(moving, joints), key=lambda link: -own[link][3, 3])
+        moving, *rest = _fixed_together(_link(joint, 'child'), joints)
+        rest.sort(key=lambda link: -own[link][3, 3])
         heavy = [link for link in rest if own[link][3, 3] > 0.0]
         changed, factors = distribute(total, bodies, [moving, *heavy])
         for link, body in changed.items():
@@ -122,16 +126,6 @@ def _text_of(node: Node) -> str:
     return f'<{node.tagName}{given}' + (f'>{inside}</{node.tagName}>' if inside else '/>')
 
 
-def _places(robot: Robot, joint: str) -> dict[str, Array]:
-    """Return where the links that move with a joint are, H (4, 4) to the moving link's frame."""
-    number = robot.model.getJointId(joint)
-    return {
-        frame.name: frame.placement.homogeneous
-        for frame in robot.model.frames
-        if frame.parentJoint == number and frame.type.name == 'BODY'
-    }
-
-
 def _child(element: Element, tag: str) -> Element | None:
     """Return the first child of a tag."""
     return next(
@@ -145,26 +139,24 @@ def _link(joint: Element, tag: str) -> str:
     return '' if element is None else element.getAttribute('link')
 
 
-def _fixed_to(link: str, joints: Mapping[str, Element]) -> Iterator[str]:
-    """Yield the links that are fixed to a link."""
+def _fixed_together(link: str, joints: Mapping[str, Element]) -> Iterator[str]:
+    """Yield a link and those that are fixed to it."""
+    yield link
     for joint in joints.values():
         if _link(joint, 'parent') == link and joint.getAttribute('type') == 'fixed':
-            yield _link(joint, 'child')
-            yield from _fixed_to(_link(joint, 'child'), joints)
+            yield from _fixed_together(_link(joint, 'child'), joints)
 
 
 def _put(element: Element, tag: str, text: str) -> None:
     """Put elements and comments in the place of a child, else before all others."""
-    content, document = parseString(f'<x>{text}</x>').documentElement, element.ownerDocument
-    assert content and document
-    new: list[Any] = [document.importNode(node, True) for node in content.childNodes]
     old = _child(element, tag)
     before = old or element.firstChild
     if old is None:
-        end = [] if before else [document.createTextNode('\n  ')]
-        new = [document.createTextNode('\n    '), *new, *end]
-    for node in new:
-        element.insertBefore(node, before)
+        text = f'\n    {text}' if before else f'\n    {text}\n  '
+    content, document = parseString(f'<x>{text}</x>').documentElement, element.ownerDocument
+    assert content and document
+    for node in content.childNodes:
+        element.insertBefore(document.importNode(node, True), before)
     if old is not None:
         element.removeChild(old)
 
@@ -172,10 +164,8 @@ def _put(element: Element, tag: str, text: str) -> None:
 def _put_inertial(link: Element, body: Array) -> None:
     """Replace a link's `<inertial>`, given its body at the link's frame."""
     mass, com, central = mass_properties(body)
-    moments = ' '.join(
-        f'{name}="{_exact(value)}"'
-        for name, value in zip(MOMENTS, central[np.triu_indices(3)], strict=True)
-    )
+    values = zip(MOMENTS, map(_exact, central[np.triu_indices(3)]), strict=True)
+    moments = ' '.join(f'{name}="{value}"' for name, value in values)
     text = (
         f'<inertial>\n      <origin xyz="{" ".join(map(_exact, com))}" rpy="0 0 0"/>\n'
         f'      <mass value="{_exact(mass)}"/>\n      <inertia {moments}/>\n    </inertial>'
@@ -200,13 +190,12 @@ def _put_dynamics(
     element = _child(joint, 'dynamics')
     known = set() if element is None else {*element.attributes.keys()}
     written, held = dict[str, str](), {*INERTIAL}
-    if plain is not None:
-        pairs = (('damping', 'Fv', plain.viscous), ('friction', 'Fc', plain.coulomb))
-        for name, symbol, value in pairs:
-            if value or name in known:
-                written[name] = _exact(value)
-            if not missed and values.get(symbol) == value:
-                held.add(symbol)
+    pairs = (('damping', 'Fv', plain.viscous), ('friction', 'Fc', plain.coulomb)) if plain else ()
+    for name, symbol, value in pairs:
+        if value or name in known:
+            written[name] = _exact(value)
+        if not missed and values.get(symbol) == value:
+            held.add(symbol)
     # Parsers of URDF refuse a <dynamics> with neither damping nor friction.
     if 'Ia' in values and {*written, *known} & {'damping', 'friction'}:
         written['armature'] = _exact(max(values['Ia'], 0.0))
@@ -215,7 +204,7 @@ def _put_dynamics(
     if not written and not rest:
         return
     note = f'{NOTE} {", ".join(rest)}' if rest else ''
-    if plain is not None and missed:
+    if plain and missed:
         note += (
             f'; damping and friction, with an offset of {_exact(plain.offset)}, differ from this '
             f'friction by up to {missed}'

@@ -15,8 +15,8 @@ import re
 import numpy as np
 
 from ...exceptions import shortened
-from .bodies import explain_impossible, read_parts, render_description, spaced
-from .identified_model import explain_losses, FRICTION, IdentifiedModel, ROTORS, SERVOS
+from .bodies import read_parts, render_description, spaced
+from .identified_model import FRICTION, IdentifiedModel, ROTORS, SERVOS
 
 # Shapes of USD have this size, which a scale changes.
 SOLIDS = {'box': 'Cube', 'cylinder': 'Cylinder', 'capsule': 'Capsule', 'sphere': 'Sphere'}
@@ -25,11 +25,10 @@ SOLIDS = {'box': 'Cube', 'cylinder': 'Cylinder', 'capsule': 'Capsule', 'sphere':
 def isaaclab(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
     """Write an identified robot as USD and its configuration, and sentences on what they lack."""
     model = model.for_simulation
-    parts, robot = read_parts(model), model.robot
-    bodies, joints, drives = parts.bodies, parts.joints, parts.drives
+    parts, robot = read_parts(model, {FRICTION, ROTORS, SERVOS}), model.robot
+    bodies, joints, drives, notes = parts.bodies, parts.joints, parts.drives, parts.notes
     links = _identifiers(link for body in bodies for link in body.links)
     names = _identifiers(joint.name for joint in joints)
-    notes = explain_losses(model, {FRICTION, ROTORS, SERVOS}) + explain_impossible(bodies)
     following = [joint.name for joint in joints if joint.mimic is not None]
     if following:
         notes.append(f'joints that mimic others are free, without a drive: {shortened(following)}')
@@ -42,18 +41,13 @@ def isaaclab(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
     if changed:
         notes.append(f'USD has no such names: {shortened(changed)} got underscores')
     driven = [joint for joint in joints if joint.mimic is None]
+    dry = {joint.name: drives[joint.name].friction for joint in driven}
     speeds = dict.fromkeys(parts.efforts, math.inf)
     speeds |= dict(zip(robot.joints, robot.limits.velocity, strict=True))
-    dry = {joint.name: drives[joint.name].friction for joint in driven}
     efforts = dict(parts.efforts)
     for name, servo in model.servos.items():
         efforts[name] = min(efforts.get(name, math.inf), servo.limit)
-    gains = {
-        field: {n: getattr(servo, field) for n, servo in model.servos.items()}
-        for field in ('stiffness', 'damping')
-    }
-    values = {
-        **vars(parts),
+    values = parts._asdict() | {
         'model': model,
         'file': _identifiers([robot.name])[robot.name],
         'links': links,
@@ -61,7 +55,10 @@ def isaaclab(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
         'driven': driven,
         'speeds': speeds,
         'efforts': efforts,
-        'gains': gains,
+        'gains': {
+            field: {n: getattr(servo, field) for n, servo in model.servos.items()}
+            for field in ('stiffness', 'damping')
+        },
         'fields': {
             'effort_limit_sim': efforts,
             'velocity_limit_sim': speeds,
@@ -72,7 +69,6 @@ def isaaclab(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
         },
         'solids': SOLIDS,
         'degree': math.pi / 180.0,
-        'notes': notes,
     }
     filters = {
         'listed': lambda numbers: f'({", ".join(spaced(numbers).split())})',

@@ -37,43 +37,25 @@ RELAY = 'feedforward'
 
 
 class Driver(NamedTuple):
-    """
-    The service of a ROS 2 driver that sets the payload.
+    """The service of a ROS 2 driver that sets the payload."""
 
-    Attributes
-    ----------
-    service, type : relative name where the driver is started as its documents say, and interface
-    requests : by the fields of each version of the interface, the one of most releases first
-    state : topic and type that say what is set, and what reads a body from a message, None where
-        it lacks one; None: the driver does not publish it
-    success : field of the answer, and its value where the payload is set
-
-    """
-
-    service: str
+    service: str  # relative name where the driver is started as its documents say
     type: str
+    # By the fields of each version of the interface, the one of most releases first.
     requests: tuple[Callable[[Array], dict[str, Any]], ...]
+    # Topic and type that say what is set, and what reads a body from a message, None where it
+    # lacks one; None: the driver does not publish it.
     state: tuple[str, str, Callable[[Any], Array | None]] | None = None
-    success: tuple[str, Any] = ('success', True)
+    success: tuple[str, Any] = ('success', True)  # field of the answer, its value where it is set
 
 
 class Maker(NamedTuple):
-    """
-    What one maker wants.
+    """What one maker wants."""
 
-    Attributes
-    ----------
-    line : to paste, of a body
-    inertia : whether there is none without the inertia
-    frames : ends of the names that the flange frame has in descriptions
-    driver : its service; None: the ROS 2 drivers have none
-
-    """
-
-    line: Callable[[Array], str]
-    inertia: bool
-    frames: tuple[str, ...]
-    driver: Driver | None = None
+    line: Callable[[Array], str]  # to paste, of a body
+    inertia: bool  # whether there is none without the inertia
+    frames: tuple[str, ...]  # ends of the names that the flange frame has in descriptions
+    driver: Driver | None = None  # None: the ROS 2 drivers have no service
 
 
 def determined(payload: Payload) -> Array:
@@ -103,18 +85,16 @@ def inertia_matrix(body: Array) -> Array:
 
 def universal_robots(body: Array) -> str:
     """URScript: kg, m, kg·m² at the centre of mass, axes of the tool flange; xx yy zz xy xz yz."""
-    mass, x, y, z, xx, xy, xz, yy, yz, zz = body
-    values = [_number(mass), f'[{_numbers((x, y, z))}]']
+    values = [_numbers(body[:1]), f'[{_numbers(body[1:4])}]']
     if np.isfinite(body).all():
-        values.append(f'[{_numbers((xx, yy, zz, xy, xz, yz))}]')
+        values.append(f'[{_numbers(body[[4, 7, 9, 5, 6, 8]])}]')
     return f'set_target_payload({", ".join(values)})'
 
 
 def franka(body: Array) -> str:
     """C++ of libfranka: kg, m from the flange, kg·m² at the centre of mass by columns."""
-    inertia = _numbers(inertia_matrix(body).ravel(order='F'))
-    centre = _numbers(body[1:4])
-    return f'robot.setLoad({_number(body[0])}, {{{{{centre}}}}}, {{{{{inertia}}}}});'
+    centre, inertia = _numbers(body[1:4]), _numbers(inertia_matrix(body).ravel(order='F'))
+    return f'robot.setLoad({_numbers(body[:1])}, {{{{{centre}}}}}, {{{{{inertia}}}}});'
 
 
 def kuka(body: Array) -> str:
@@ -128,11 +108,12 @@ def kuka(body: Array) -> str:
 
     moments, axes = principal_axes(inertia_matrix(body))
     angles = Rotation.from_matrix(axes).as_euler('ZYX', degrees=True)
-    frame = dict(zip('XYZABC', (*(1000.0 * body[1:4]), *angles), strict=True))
-    inertia = dict(zip('XYZ', moments, strict=True))
-    return (
-        f'LOAD_DATA[1]={{M {_number(body[0])},CM {{{_fields(frame)}}},J {{{_fields(inertia)}}}}}'
-    )
+
+    def fields(names: str, values: Sequence[float] | Array) -> str:
+        return ','.join(f'{k} {_numbers([v])}' for k, v in zip(names, values, strict=True))
+
+    frame = fields('XYZABC', [*(1000.0 * body[1:4]), *angles])
+    return f'LOAD_DATA[1]={{M {_numbers(body[:1])},CM {{{frame}}},J {{{fields("XYZ", moments)}}}}}'
 
 
 def kinova(body: Array) -> str:
@@ -140,7 +121,7 @@ def kinova(body: Array) -> str:
     centre = 'tool.tool_mass_center'
     return (
         'tool = control_config.GetToolConfiguration(); '
-        f'tool.tool_mass = {_number(body[0])}; '
+        f'tool.tool_mass = {_numbers(body[:1])}; '
         f'{centre}.x, {centre}.y, {centre}.z = {_numbers(body[1:4])}; '
         'control_config.SetToolConfiguration(tool)'
     )
@@ -148,29 +129,20 @@ def kinova(body: Array) -> str:
 
 def ufactory(body: Array) -> str:
     """Python of the xArm SDK: kg, mm from the flange; it takes no inertia."""
-    return f'arm.set_tcp_load({_number(body[0])}, [{_numbers(1000.0 * body[1:4])}])'
+    return f'arm.set_tcp_load({_numbers(body[:1])}, [{_numbers(1000.0 * body[1:4])}])'
 
 
-def _xyz(values: Array) -> dict[str, float]:
-    return dict(zip('xyz', values.tolist(), strict=True))
-
-
-def _moments(body: Array) -> dict[str, float]:
-    """Return the inertia by field, 0 where it is unknown: a point, as the drivers' default is."""
-    return dict(zip(MOMENTS, np.nan_to_num(body[4:]).tolist(), strict=True))
-
-
-def _set_payload(body: Array) -> dict[str, Any]:
-    """Fields of ur_msgs/srv/SetPayload without inertia: kg, m."""
-    return {'mass': float(body[0]), 'center_of_gravity': _xyz(body[1:4])}
+def _named(names: Sequence[str], values: Array) -> dict[str, float]:
+    """Return values by field, 0 for an unknown inertia: a point, as the drivers' default is."""
+    return dict(zip(names, np.nan_to_num(values).tolist(), strict=True))
 
 
 def _of_universal_robots(message: Any) -> Array | None:
     """Read the group `payload` of a control_msgs/DynamicJointState; names may have a prefix."""
+    keys = ('mass', *(f'cog.{k}' for k in 'xyz'), *(f'inertia.{k}' for k in MOMENTS))
     for name, values in zip(message.joint_names, message.interface_values, strict=False):
         if name.endswith('payload'):
             found = dict(zip(values.interface_names, values.values, strict=False))
-            keys = ('mass', *(f'cog.{k}' for k in 'xyz'), *(f'inertia.{k}' for k in MOMENTS))
             body = np.array([found.get(key, np.nan) for key in keys])
             return body if np.isfinite(body).all() else None
     return None
@@ -183,12 +155,19 @@ def _of_franka(message: Any) -> Array:
     return np.array([load.m, load.com.x, load.com.y, load.com.z, *moments])
 
 
+def _set_payload(body: Array) -> dict[str, Any]:
+    """Fields of ur_msgs/srv/SetPayload without inertia: kg, m."""
+    return {'mass': float(body[0]), 'center_of_gravity': _named('xyz', body[1:4])}
+
+
 UNIVERSAL_ROBOTS = Driver(
     'io_and_status_controller/set_payload',
     'ur_msgs/srv/SetPayload',
     (
-        lambda body: {**_set_payload(body), **_moments(body)},
-        lambda body: {'payload': {'m': float(body[0]), 'com': _xyz(body[1:4]), **_moments(body)}},
+        lambda b: _set_payload(b) | _named(MOMENTS, b[4:]),
+        lambda b: {
+            'payload': {'m': float(b[0]), 'com': _named('xyz', b[1:4]), **_named(MOMENTS, b[4:])}
+        },
         _set_payload,
     ),
     ('dynamic_joint_states', 'control_msgs/msg/DynamicJointState', _of_universal_robots),
@@ -224,12 +203,9 @@ def find_driver(name: str, frame: str, body: Array, service: str = '') -> Driver
     """
     Return the driver of a maker, where it takes a body in a frame and can be called from here.
 
-    Raises
-    ------
-    ConfigurationError : there is no such maker, it counts in another frame, wants what the data do
-        not determine, or its drivers have no service; with the line to paste
-    MissingPackageError : the interface is not installed; with the command that calls it
-
+    ConfigurationError: there is no such maker, it counts in another frame, wants what the data do
+    not determine, or its drivers have no service; with the line to paste. MissingPackageError: the
+    interface is not installed; with the command that calls it.
     """
     if name not in MAKERS:
         raise ConfigurationError(f"there is no maker '{name}': {use_one_of(name, MAKERS)}")
@@ -259,17 +235,14 @@ def find_driver(name: str, frame: str, body: Array, service: str = '') -> Driver
 
 def call_text(driver: Driver, body: Array, service: str = '') -> str:
     """Return the command that calls the service of a driver, of the releases of today."""
-    request = dump_flow(_rounded(driver.requests[0](body)))
-    return (
-        f'ros2 service call /{(service or driver.service).lstrip("/")} {driver.type} "{request}"'
-    )
 
+    def rounded(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: rounded(each) for key, each in value.items()}
+        return [*map(rounded, value)] if isinstance(value, list) else float(_numbers([value]))
 
-def _rounded(value: Any) -> Any:
-    """Round the numbers of a request to the digits of lines."""
-    if isinstance(value, dict):
-        return {key: _rounded(each) for key, each in value.items()}
-    return [*map(_rounded, value)] if isinstance(value, list) else float(_number(value))
+    name, request = (service or driver.service).lstrip('/'), rounded(driver.requests[0](body))
+    return f'ros2 service call /{name} {driver.type} "{dump_flow(request)}"'
 
 
 def principal_axes(inertia: Array) -> tuple[Array, Array]:
@@ -287,16 +260,7 @@ def principal_axes(inertia: Array) -> tuple[Array, Array]:
     return np.diag(axes.T @ inertia @ axes), axes
 
 
-def _fields(values: dict[str, float]) -> str:
-    return ','.join(f'{name} {_number(value)}' for name, value in values.items())
-
-
 def _numbers(values: Sequence[float] | Array) -> str:
-    return ', '.join(map(_number, values))
-
-
-def _number(value: float) -> str:
-    """Write a number without an exponent, which not every controller reads."""
-    return np.format_float_positional(
-        float(value) + 0.0, precision=DIGITS, fractional=False, trim='0'
-    )
+    """Write numbers without an exponent, which not every controller reads."""
+    digits = {'precision': DIGITS, 'fractional': False, 'trim': '0'}
+    return ', '.join(np.format_float_positional(float(v) + 0.0, **digits) for v in values)

@@ -19,8 +19,8 @@ from ...exceptions import FileError, RobotIdError, shortened
 from ...plant.urdf_reading import JOINT_TYPES, MOMENTS, principal_inertia
 from ..atomic import file_errors
 from ..configuration import from_mapping, resolve
-from .bodies import explain_impossible, read_parts, render_description, Shape, spaced
-from .identified_model import EVERYTHING, explain_losses, FRICTION, IdentifiedModel, SPRINGS
+from .bodies import read_parts, render_description, Shape, spaced
+from .identified_model import EVERYTHING, FRICTION, IdentifiedModel, SPRINGS
 
 PACKAGE = 'package://'
 MESHES = ('.stl', '.obj', '.msh')  # that MuJoCo reads
@@ -39,8 +39,8 @@ def mjcf(model: IdentifiedModel, folders: Sequence[str | Path] = ()) -> tuple[st
     Joints with servos get position actuators, others motors.
     """
     model = model.for_simulation
-    parts = read_parts(model)
-    bodies, shapes = parts.bodies, parts.shapes
+    parts = read_parts(model, EVERYTHING)
+    bodies, shapes, notes = parts.bodies, parts.shapes, parts.notes
     with contextlib.suppress(RobotIdError):
         workspace = from_mapping(model.results.settings).excitation.workspace
         folders = [*folders, *workspace.mesh_folders]
@@ -48,11 +48,10 @@ def mjcf(model: IdentifiedModel, folders: Sequence[str | Path] = ()) -> tuple[st
     every = [shape for body in bodies for link in body.links for shape in shapes.get(link, ())]
     for shape in (shape for shape in every if shape.kind == 'mesh'):
         path, key = _find_mesh(shape.mesh, folders), (shape.mesh, shape.scale)
-        if path is None or not _readable(path):
+        if path is None:
             missing[shape.mesh] = None
         else:
             found.setdefault(key, (f'{path.stem}_{len(found)}', path))
-    notes = explain_losses(model, EVERYTHING) + explain_impossible(bodies)
     if missing:
         notes.append(
             f'meshes that were not found, or are no binary {", ".join(MESHES)}, are left out: '
@@ -60,14 +59,12 @@ def mjcf(model: IdentifiedModel, folders: Sequence[str | Path] = ()) -> tuple[st
         )
     collides = {link for link, own in shapes.items() if not all(shape.visual for shape in own)}
     around = [body for body in bodies if body.parent == 0 and collides & bodies[0].links.keys()]
-    values = {
-        **vars(parts),
+    values = parts._asdict() | {
         'model': model,
         'meshes': found,
         'touching': [body.name for body in around if collides & body.links.keys()],
         'types': JOINT_TYPES,
         'timestep': TIMESTEP,
-        'notes': notes,
     }
     return render_description('mjcf.xml', values, half=_half), notes
 
@@ -78,22 +75,19 @@ def _half(shape: Shape) -> str:
     return spaced(x * half for x, half in zip(shape.size, halves, strict=False))
 
 
-def _readable(path: Path) -> bool:
-    """Return whether MuJoCo reads a mesh: of STL it takes the binary kind."""
-    if path.suffix.lower() != '.stl':
-        return path.suffix.lower() in MESHES
-    with file_errors(path), path.open('rb') as stream:
-        count = np.frombuffer(stream.read(84)[80:], '<u4')
-    return len(count) == 1 and path.stat().st_size == 84 + 50 * int(count[0])
-
-
 def _find_mesh(uri: str, folders: Sequence[str | Path]) -> Path | None:
-    """Find the file of a mesh in folders of packages, else as `resolve` does."""
+    """Find a mesh that MuJoCo reads in folders of packages, else as `resolve` does."""
     name = unquote(uri.removeprefix(PACKAGE))
     places = [Path(folder, name) for folder in folders if '://' not in name]
     with contextlib.suppress(FileError):
         places.append(resolve(uri))
-    return next((place.absolute() for place in places if place.is_file()), None)
+    path = next((place.absolute() for place in places if place.is_file()), None)
+    if path is None or path.suffix.lower() != '.stl':
+        return path if path and path.suffix.lower() in MESHES else None
+    with file_errors(path), path.open('rb') as stream:
+        count = np.frombuffer(stream.read(84)[80:], '<u4')
+    # Of STL it takes the binary kind.
+    return path if len(count) == 1 and path.stat().st_size == 84 + 50 * int(count[0]) else None
 
 
 WORLD, JOINT_SUFFIX = 'world', '_joint'
@@ -102,10 +96,10 @@ WORLD, JOINT_SUFFIX = 'world', '_joint'
 def sdf(model: IdentifiedModel) -> tuple[str, list[str]]:
     """Write an identified robot as SDFormat, with a comment on what it lacks; return both."""
     model = model.for_simulation
-    parts = read_parts(model)
-    bodies, links = parts.bodies, {name for body in parts.bodies for name in body.links}
+    parts = read_parts(model, {FRICTION, SPRINGS})
+    links = {name for body in parts.bodies for name in body.links}
     rows = []
-    for body in bodies:
+    for body in parts.bodies:
         # The world is no link: where a description has one of this name, what is fixed to it is.
         name = next((name for name in body.links if name != WORLD), WORLD)
         back, centre = np.linalg.inv(body.links[name]), np.eye(4)
@@ -113,10 +107,8 @@ def sdf(model: IdentifiedModel) -> tuple[str, list[str]]:
         tensor = ((axes * moments) @ axes.T)[np.triu_indices(3)]
         places = {link: back @ place for link, place in body.links.items() if link != WORLD}
         rows.append((body, name, centre, mass, dict(zip(MOMENTS, tensor, strict=True)), places))
-    notes = explain_losses(model, {FRICTION, SPRINGS}) + explain_impossible(bodies)
-    taken = sorted(links & {joint.name for joint in parts.joints})
-    if taken:
-        notes.append(
+    if taken := sorted(links & {joint.name for joint in parts.joints}):
+        parts.notes.append(
             f'joints may not be named like links: {", ".join(taken)} got {JOINT_SUFFIX} behind it'
         )
 
@@ -124,5 +116,5 @@ def sdf(model: IdentifiedModel) -> tuple[str, list[str]]:
         """Return the name of a joint: all names of a model have to differ."""
         return joint + JOINT_SUFFIX if joint in links else joint
 
-    values = vars(parts) | {'model': model, 'bodies': rows, 'notes': notes}
-    return render_description('sdf.xml', values, free=free), notes
+    values = parts._asdict() | {'model': model, 'bodies': rows}
+    return render_description('sdf.xml', values, free=free), parts.notes

@@ -1,6 +1,6 @@
 """Payloads: what one is identified from, and its YAML file, URDF link and lines of makers."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -52,21 +52,23 @@ def write_payload(
     is; '': it has its name. FileError: the file cannot be written.
     """
     columns = (payload.names, payload.value, payload.sigma, payload.units)
-    parameters = {
-        name: {'value': _known(value, sigma), 'sigma': float(sigma), 'unit': unit}
-        for name, value, sigma, unit in zip(*columns, strict=True)
-    }
-    sigma, body = payload.central_sigma, determined(payload)
-    values = [_known(*each) for each in zip(payload.central, sigma, strict=True)]
+    body = determined(payload)
     content = {
         'format': FORMAT,
         'created': datetime.now(timezone.utc).isoformat(timespec='seconds'),
         **facts,
         'frame': payload.frame,
-        **_central(values),
-        'sigma': _central(sigma.tolist()),
+        **_central(body),
+        'sigma': _central(payload.central_sigma, unknown=np.inf),
         'possible': payload.consistent,
-        'parameters': parameters,
+        'parameters': {
+            name: {
+                'value': float(value) if np.isfinite(sigma) else None,
+                'sigma': float(sigma),
+                'unit': unit,
+            }
+            for name, value, sigma, unit in zip(*columns, strict=True)
+        },
         'lines': maker_lines(body),
         'urdf': payload_urdf(payload, link or payload.frame),
         'findings': [as_data(found) for found in findings],
@@ -77,8 +79,8 @@ def write_payload(
 
 def write_body(path: Path, frame: str, body: Array | None, facts: Mapping[str, Any]) -> Path:
     """Write a body (10,) that is set somewhere, None: unknown, likewise, under a new name."""
-    values = [None] * 10 if body is None else [_known(x, x) for x in body]
-    content = {'format': FORMAT, 'frame': frame, **_central(values), **facts}
+    values = _central(np.full(10, np.nan) if body is None else body)
+    content = {'format': FORMAT, 'frame': frame, **values, **facts}
     return write_text(path, dump_yaml(content), overwrite=False)
 
 
@@ -86,11 +88,8 @@ def read_body(path: str | Path) -> tuple[str, Array, Mapping[str, Any]]:
     """
     Read frame and body (10,) of a payload file, NaN where they are unknown, and all it holds.
 
-    Raises
-    ------
-    FileError : it is missing, or no such file
-    RecordingError : the mass does not stand out of its σ
-
+    FileError: it is missing, or no such file; RecordingError: the mass does not stand out of its
+    σ.
     """
     content = parse_yaml(read_text(path), str(path))
     try:
@@ -135,19 +134,16 @@ def payload_urdf(payload: Payload, link: str) -> str | None:
         return None
     inertia = dict(zip(MOMENTS, payload.central[4:], strict=True))
     values = {'link': link, 'mass': payload.mass, 'centre': payload.centre_of_mass}
-    return render_description('payload.xml', values | {'inertia': inertia})
+    return render_description('payload.xml', {**values, 'inertia': inertia})
 
 
-def _known(value: float, sigma: float) -> float | None:
-    return float(value) if np.isfinite(sigma) else None
-
-
-def _central(values: Sequence[float | None] | Array) -> dict[str, Any]:
+def _central(values: Array, unknown: float | None = None) -> dict[str, Any]:
     """Name mass, centre of mass and inertia at it, (10,)."""
+    mass, x, y, z, *inertia = (v if np.isfinite(v) else unknown for v in values.tolist())
     return {
-        'mass': values[0],
-        'centre_of_mass': list(values[1:4]),
-        'inertia_at_centre': dict(zip(AXES, values[4:], strict=True)),
+        'mass': mass,
+        'centre_of_mass': [x, y, z],
+        'inertia_at_centre': dict(zip(AXES, inertia, strict=True)),
     }
 
 
@@ -192,29 +188,25 @@ def open_payload(
 
     """
     reference: AnyRecording | KnownArm
-    if is_results(empty):
-        results, identified = read_results(empty), results_folder(empty) / URDF
-        session = open_input(
-            [loaded],
-            # With the friction that was chosen, and the joints that moved.
-            config or results.settings,
-            urdf,
-            options=replace(options, joints=results.joints),
-            fallback=identified.read_text() if identified.exists() else fallback,
-            progress=progress,
-        )
+    results = read_results(empty) if is_results(empty) else None
+    if results is not None:
+        # With the friction that was chosen, and the joints that moved.
+        config, options = config or results.settings, replace(options, joints=results.joints)
+        identified = results_folder(empty) / URDF
+        fallback = identified.read_text() if identified.exists() else fallback
+    session = open_input(
+        [empty if results is None else loaded], config, urdf,
+        options=options, fallback=fallback, progress=progress,
+    )  # fmt: skip
+    if results is None:
+        reference, recording = split(session.recording)[0], session.read(loaded, progress)
+    else:
         # Without base parameters that are shrunk: a payload is found without. Files keep no more
         # of their covariance than σ.
         plain = [entry for entry in results.base if entry.name.rstrip(digits) not in SHRUNK]
         value, sigma = np.array([(entry.value, entry.sigma) for entry in plain]).T
         names, covariance = tuple(entry.name for entry in plain), np.diag(sigma**2)
-        reference = KnownArm(names, value, covariance, covariance)
-        recording = session.recording
-    else:
-        session = open_input(
-            [empty], config, urdf, options=options, fallback=fallback, progress=progress
-        )
-        reference, recording = split(session.recording)[0], session.read(loaded, progress)
+        reference, recording = KnownArm(names, value, covariance, covariance), session.recording
     robot, configuration = session.robot, session.configuration
     tool = TOOL if robot.model.existFrame(TOOL) else ''
     frame = frame or configuration.excitation.workspace.frame or tool

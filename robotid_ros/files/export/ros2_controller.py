@@ -50,50 +50,43 @@ def ros2_controller(model: IdentifiedModel) -> tuple[dict[str, str], list[str]]:
     notes = explain_losses(model, EVERYTHING)
     package = re.sub(r'[^a-z0-9]+', '_', robot.name.lower()).strip('_')
     package = f'{package if package[:1].isalpha() else f"robot_{package}"}_dynamics'
+    links, drives = _links(model), _drives(model, robot)
     values = {
         'package': package,
         'guard': package.upper(),
         'robot': robot,
         'notes': notes,
         'limits': robot.largest_efforts,
-        'links': _links(model),
+        'links': links,
         'last': robot.links[-1],
-        'drives': _drives(model, robot),
-        'functions': _functions(model, robot),
+        'drives': drives,
+        'functions': _functions(robot, links, drives),
         'friction_share': FRICTION_SHARE,
         'standstill': STANDSTILL,
     }
-    environment = text_templates(TEMPLATES, literal=_literal)
-    files = {
+    infinite = 'std::numeric_limits<double>::infinity()'
+    templates = text_templates(
+        TEMPLATES, literal=lambda x: repr(float(x)) if np.isfinite(x) else infinite
+    )
+    return {
         name.removesuffix('.jinja').replace('PACKAGE', package): (
-            environment.get_template(name).render(values)
+            templates.get_template(name).render(values)
         )
-        for name in environment.list_templates()
-    }
-    return files, notes
-
-
-def _literal(value: float) -> str:
-    if np.isfinite(value):
-        return repr(float(value))
-    return 'std::numeric_limits<double>::infinity()'
+        for name in templates.list_templates()
+    }, notes
 
 
 def moveit(model: IdentifiedModel) -> tuple[str, list[str]]:
     """Return what stands in MoveIt's `moveit_controllers.yaml` instead of the arm's controller."""
-    name = 'feedforward'
     entry = {
         'type': 'FollowJointTrajectory',
         'action_ns': 'follow_joint_trajectory',
         'default': True,
         'joints': list(model.robot.recorded_joints),
     }
-    manager = {'controller_names': [name], name: entry}
+    manager = {'controller_names': ['feedforward'], 'feedforward': entry}
     note = "the node 'feedforward' must run: it hands MoveIt's goals on to the arm's controller"
     return f'# {note}\n{dump_yaml({"moveit_simple_controller_manager": manager})}', [note]
-
-
-# Expressions
 
 
 @dataclass(frozen=True)
@@ -101,6 +94,11 @@ class Expression:
     """A C++ expression, in brackets unless it is a variable or a call."""
 
     text: str
+
+    @classmethod
+    def call(cls, function: str, value: Any) -> 'Expression':
+        """Return a function of a value."""
+        return cls(f'{function}({_text(value)})')
 
     def __neg__(self) -> 'Expression':
         return Expression(f'(-{self.text})')
@@ -158,17 +156,13 @@ class Statements:
         return lines + stored
 
 
-# The model
-
-
 def _links(model: IdentifiedModel) -> list[dict[str, Any]]:
     """Return of each link its joint, its parameters, and its `MOMENTS` but for factors."""
     robot, found = model.robot, []
     for joint, columns in zip(robot.links, robot.body_columns, strict=True):
         parameters = [(robot.parameters[c], float(model.chi[c])) for c in columns]
         xx, xy, xz, yy, yz, zz, *first, mass = (value for _, value in parameters)
-        second = [yy + zz - xx, xy, xz, xx + zz - yy, yz, xx + yy - zz]
-        values = [mass, *first, *second]
+        values = [mass, *first, yy + zz - xx, xy, xz, xx + zz - yy, yz, xx + yy - zz]
         found.append({'joint': joint, 'parameters': parameters, 'values': values})
     return found
 
@@ -184,21 +178,21 @@ def _drives(model: IdentifiedModel, robot: Robot) -> list[dict[str, Any]]:
     ]
 
 
-def _functions(model: IdentifiedModel, robot: Robot) -> dict[str, list[str]]:
+def _functions(robot: Robot, links: Any, drives: Any) -> dict[str, list[str]]:
     """Return the statements of each function of the dynamics."""
+
+    def struct(name: str, fields: Sequence[str], values: Sequence[float]) -> list[Any]:
+        """Return the fields of a struct that are not 0."""
+        pairs = zip(fields, values, strict=True)
+        return [Expression(f'{name}.{field}') if value else 0.0 for field, value in pairs]
+
     q, dq, ddq = (
         np.array([Expression(f'{name}[{j}]') for j in range(robot.n)], dtype=object)
         for name in ('q', 'dq', 'ddq')
     )
-    bodies = [
-        _unless_zero(f'link{k}', MOMENTS, link['values'])
-        for k, link in enumerate(_links(model), 1)
-    ]
-    bodies[-1] = _unless_zero('last', MOMENTS, [1.0] * len(MOMENTS))
-    drives = [
-        (each['ratios'], *_unless_zero(each['name'], DRIVE, each['values']))
-        for each in _drives(model, robot)
-    ]
+    bodies = [struct(f'link{k}', MOMENTS, each['values']) for k, each in enumerate(links, 1)]
+    bodies[-1] = struct('last', MOMENTS, [1.0] * len(MOMENTS))
+    drives = [(each['ratios'], *struct(each['name'], DRIVE, each['values'])) for each in drives]
     zero, functions = np.zeros(robot.n, dtype=object), {}
     for name, speed, change in (('inverse_dynamics', dq, ddq), ('gravity', zero, zero)):
         code = Statements()
@@ -209,15 +203,9 @@ def _functions(model: IdentifiedModel, robot: Robot) -> dict[str, list[str]]:
     code, tau = Statements(), zero
     for k, (r, _, viscous, dry, _, _) in enumerate(drives, 1):
         speed = code.let(r @ dq, f'speed{k}')
-        sign = _call('std::tanh', Expression('steepness') * speed)
+        sign = Expression.call('std::tanh', Expression('steepness') * speed)
         tau = tau + r * code.let(viscous * speed + dry * sign, f'drag{k}')
-    functions['friction'] = code.function(tau)
-    return functions
-
-
-def _unless_zero(name: str, fields: Sequence[str], values: Sequence[float]) -> list[Any]:
-    pairs = zip(fields, values, strict=True)
-    return [Expression(f'{name}.{field}') if value else 0.0 for field, value in pairs]
+    return {**functions, 'friction': code.function(tau)}
 
 
 def _link_torques(code: Statements, robot: Robot, bodies: Any, q: Any, dq: Any, ddq: Any) -> Any:
@@ -236,10 +224,16 @@ def _link_torques(code: Statements, robot: Robot, bodies: Any, q: Any, dq: Any, 
     model, jacobian = robot.model, robot.mimic_jacobian
     offset = np.append(np.zeros(robot.n), [follower.offset for follower in robot.followers])
     q, dq, ddq = jacobian @ q + offset, jacobian @ dq, jacobian @ ddq
-    still, links = np.zeros(3, dtype=object), list[SimpleNamespace]()
+    base = np.zeros(3, dtype=object), np.zeros(3, dtype=object), _rounded(-robot.gravity)
+    links, data = list[SimpleNamespace](), model.createData()
     for k, joint in enumerate(robot.order):
         number, parent = str(joint + 1), model.parents[k + 1] - 1
-        place, (axis, slides) = model.jointPlacements[k + 1], _axis(model, k)
+        # The joint in its link's frame: it slides along an axis, or turns about it.
+        jacobian_of = pinocchio.computeJointJacobian(model, data, np.zeros(model.nq), k + 1)
+        column = jacobian_of.reshape(6, -1)[:, k]
+        slides = not column[3:].any()
+        axis = _rounded(column[:3] if slides else column[3:])
+        place = model.jointPlacements[k + 1]
         fixed, point = _rounded(place.rotation), _rounded(place.translation)
         position, speed, change = q[joint], dq[joint], ddq[joint]
         turn = np.eye(3, dtype=object)
@@ -247,26 +241,23 @@ def _link_torques(code: Statements, robot: Robot, bodies: Any, q: Any, dq: Any, 
             point = point + fixed @ axis * position
         else:
             angle = code.let(position, f'q{number}')
-            c = code.let(_call('std::cos', angle), f'c{number}')
-            s = code.let(_call('std::sin', angle), f's{number}')
+            c = code.let(Expression.call('std::cos', angle), f'c{number}')
+            s = code.let(Expression.call('std::sin', angle), f's{number}')
             along = np.outer(axis, axis)
             turn = along + c * (turn - along) + s * _skew(axis)
-        if parent < 0:
-            w, dw, a = still, still, _rounded(-robot.gravity)
-        else:
+        w, dw, a = base
+        if parent >= 0:
             before = links[parent]
             w, dw, a = before.w, before.dw, before.a + before.U @ point
-        turned = []
-        for vector, name in ((w, 'w'), (dw, 'dw'), (a, 'a')):
-            vector = code.vector(fixed.T @ vector, f'{name}{number}f')
-            turned.append(code.vector(turn.T @ vector, f'{name}{number}t'))
-        w, dw, a = turned
+        w, dw, a = (
+            code.vector(turn.T @ code.vector(fixed.T @ v, f'{name}f'), f'{name}t')
+            for v, name in ((w, f'w{number}'), (dw, f'dw{number}'), (a, f'a{number}'))
+        )
         if slides:
             a = a + 2.0 * speed * (_skew(w) @ axis) + axis * change
         else:
             w, dw = w + axis * speed, dw + _skew(w) @ axis * speed + axis * change
-        w = code.vector(w, f'w{number}')
-        dw, a = code.vector(dw, f'dw{number}'), code.vector(a, f'a{number}')
+        w, dw, a = (code.vector(v, f'{s}{number}') for v, s in ((w, 'w'), (dw, 'dw'), (a, 'a')))
         xx, xy, xz, yy, yz, zz = (
             code.let(w[i] * w[j], f'w{number}{"xyz"[i]}{"xyz"[j]}')
             for i, j in itertools.combinations_with_replacement(range(3), 2)
@@ -282,15 +273,12 @@ def _link_torques(code: Statements, robot: Robot, bodies: Any, q: Any, dq: Any, 
     tau = np.zeros(len(links), dtype=object)
     for k, link in reversed(list(enumerate(links))):
         joint, parent = robot.order[k], model.parents[k + 1] - 1
-        number = str(joint + 1)
-        F, N = code.vector(link.F, f'f{number}'), code.vector(link.N, f'n{number}')
+        f, n = f'f{joint + 1}', f'n{joint + 1}'
+        F, N = code.vector(link.F, f), code.vector(link.N, n)
         tau[joint] = link.axis @ (F if link.slides else N)
         if parent >= 0:
-            F, N = (
-                code.vector(link.turn @ F, f'f{number}t'),
-                code.vector(link.turn @ N, f'n{number}t'),
-            )
-            F = code.vector(link.fixed @ F, f'f{number}f')
+            F, N = code.vector(link.turn @ F, f'{f}t'), code.vector(link.turn @ N, f'{n}t')
+            F = code.vector(link.fixed @ F, f'{f}f')
             links[parent].F = links[parent].F + F
             links[parent].N = links[parent].N + link.fixed @ N + _skew(link.point) @ F
     return jacobian.T @ tau
@@ -298,15 +286,6 @@ def _link_torques(code: Statements, robot: Robot, bodies: Any, q: Any, dq: Any, 
 
 def _rounded(values: Any) -> Any:
     return np.round(np.asarray(values, dtype=float), DECIMALS).astype(object)
-
-
-def _axis(model: Any, k: int) -> tuple[Any, bool]:
-    """Return the axis of a joint in its link's frame, and whether it slides along it."""
-    data = model.createData()
-    jacobian = pinocchio.computeJointJacobian(model, data, np.zeros(model.nq), k + 1)
-    column = jacobian.reshape(6, -1)[:, k]
-    slides = not column[3:].any()
-    return _rounded(column[:3] if slides else column[3:]), slides
 
 
 def _skew(v: Any) -> Any:
@@ -317,7 +296,3 @@ def _skew(v: Any) -> Any:
 
 def _symmetric(xx: Any, xy: Any, xz: Any, yy: Any, yz: Any, zz: Any) -> Any:
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=object)
-
-
-def _call(function: str, value: Any) -> Expression:
-    return Expression(f'{function}({_text(value)})')
