@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -121,15 +122,8 @@ def open_input(
     joints = options.joints or checked.robot.joints
     reading = replace(options, urdf=description or fallback, joints=joints)
 
-    def read(joints: Sequence[str] | None = None) -> list[AnyRecording]:
-        return [
-            open_recording(source, joints, options=reading, progress=progress)
-            if isinstance(source, str | Path)
-            else source
-            for source in sources
-        ]
-
-    recordings = read()
+    opened = partial(open_recording, options=reading, progress=progress)
+    recordings = [opened(s) if isinstance(s, str | Path) else s for s in sources]
     if configuration is None or isinstance(configuration, Mapping):
         settings, checked = _recorded_configuration(recordings[0], configuration)
     if description is None:
@@ -155,7 +149,8 @@ def open_input(
     robot, chosen = _select_robot(description, wanted, recordings)
     reading = replace(reading, urdf=description)
     if not all(set(robot.recorded_joints) <= set(r.joints) for r in recordings):
-        recordings = read(robot.recorded_joints)
+        names = robot.recorded_joints
+        recordings = [opened(s, names) if isinstance(s, str | Path) else s for s in sources]
     checked = replace(checked, robot=replace(wanted, joints=checked.robot.joints))
     return Input(tuple(recordings), robot, chosen, description, checked, settings, reading)
 

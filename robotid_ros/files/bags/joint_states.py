@@ -247,7 +247,9 @@ def _array(layout: Layout, payloads: np.ndarray, topic: str, field: str) -> np.n
 
 def _order(bag: Bag, joints: tuple[str, ...], count: int, topic: str) -> tuple[str, ...]:
     """Names of the joints for numbers without names: user's, description's, states'."""
-    for names in (bag.options.joints, bag.options.robot.independent, joints):
+    described, mimics = movable_joints(bag.options.urdf or '<robot/>')
+    independent = tuple(joint for joint in described if joint not in mimics)
+    for names in (bag.options.joints, independent, joints):
         if len(names) == count:
             return names
     raise RecordingError(

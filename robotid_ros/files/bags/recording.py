@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+import contextlib
 import dataclasses
 import math
 from pathlib import Path
@@ -87,11 +88,13 @@ class ChunkedRecording(RunContext):
             times.append(np.stack([states.received, states.stamp])[:, chosen])
             numbers.append(chosen + count)
             ranges.append(range_of_positions(states.position))
-            available.append(_available(states, bag.options))
+            quantities = states.effort, states.position
+            available.append(np.array([np.isfinite(x).any(axis=0) for x in quantities]))
             count, jumped = count + size, jumped | jump
             progress(count / total)
         names, ends = states.joints, range_of_positions(np.concatenate(ranges))
-        kept = _usable_joints(names, np.any(available, axis=0), source, joints is None)
+        optional = joints is None
+        kept = _usable_joints(names, np.any(available, axis=0), source, optional, bag.options)
         received, stamp = np.concatenate(times, axis=1)
         clock = Clock(received, stamp, jumped)
         run = RunContext(
@@ -246,42 +249,46 @@ def open_recording(
     UnknownNameError : a joint that the recording lacks
 
     """
-    path = Path(path)
-    if path.exists() and path.suffix not in BAG_SUFFIXES and not options.effort_topic:
-        from ..formats.open_table import open_table  # nodes that write bags read no tables
+    path, tables = Path(path), list[JointTable]()
+    with contextlib.ExitStack() as stack:
+        bag: Bag | None = None
+        if path.exists() and path.suffix not in BAG_SUFFIXES and not options.effort_topic:
+            from ..formats.open_table import open_table  # nodes that write bags read no tables
 
-        table = open_table(path, options)
-        if table is not None and len(table.stamp) <= max_samples:
-            return _recording([table], joints, str(path), options)[0]
-    with open_bag(path, options) as bag:
-        topic = find_topic(bag, joints)
-        if bag.count(topic) > max_samples:
-            told = progress or (lambda _: None)
-            return ChunkedRecording.open(bag, topic, joints, told, max_samples)
-        tables = next(read_joint_states(bag, topic))
-        recording, clock = _recording(tables, joints, str(path), options)
+            table = open_table(path, options)
+            tables = [table] if table is not None and len(table.stamp) <= max_samples else []
+        if not tables:
+            bag = stack.enter_context(open_bag(path, options))
+            topic = find_topic(bag, joints)
+            if bag.count(topic) > max_samples:
+                told = progress or (lambda _: None)
+                return ChunkedRecording.open(bag, topic, joints, told, max_samples)
+            tables = next(read_joint_states(bag, topic))
+        # Of all publishers one table, of the joints that can be used, on one clock.
+        alone = joints is None and len(tables) == 1
+        states = tables[0] if alone else select_joints(tables, joints)
+        has = np.array([np.isfinite(x).any(axis=0) for x in (states.effort, states.position)])
+        if not has.all():
+            kept = _usable_joints(states.joints, has, str(path), joints is None, options)
+            states = states.columns(kept)
+        jumped, grows = False, bool((np.diff(states.stamp) >= 0).all())
+        if not (grows and np.array_equal(states.stamp, states.received)):
+            states, rows, jumped = on_one_clock(states)
+            states = states if rows.all() else states.rows(rows)
+        recording = to_recording(states, states.stamp[0], str(path))
+        left_out = dict[str, tuple[float, float]]()
+        for each in tables:
+            ends = range_of_positions(each.position)
+            left_out |= _ranges_of_others(each.joints, ends, states.joints)
+        notes = (*recording.notes, *drift_notes(states.stamp, states.received))
+        recording = dataclasses.replace(recording, notes=notes, left_out=left_out)
+        if bag is None:
+            return recording
+        clock = Clock(states.received, states.stamp, jumped)
         recording = add_context(bag, recording, clock, float(recording.time[-1]))
         # The stamps of the reference jump as well, and nothing says where.
-        recording = recording if clock.jumped else add_reference(bag, recording)
+        recording = recording if jumped else add_reference(bag, recording)
         return dataclasses.replace(recording, notes=(*bag.notes, *recording.notes))
-
-
-def _recording(
-    tables: Sequence[JointTable], joints: Sequence[str] | None, source: str, options: ReadOptions
-) -> tuple[Recording, Clock]:
-    """Return the joint states of all publishers as one recording, and its clock."""
-    states = select_joints(tables, joints)
-    available = _available(states, options)
-    kept = _usable_joints(states.joints, available, source, joints is None)
-    states, rows, jumped = on_one_clock(states.columns(kept))
-    states = states if rows.all() else states.rows(rows)
-    recording = to_recording(states, states.stamp[0], source)
-    left_out = dict[str, tuple[float, float]]()
-    for table in tables:
-        left_out |= _ranges_of_others(table.joints, range_of_positions(table.position), kept)
-    notes = (*recording.notes, *drift_notes(states.stamp, states.received))
-    clock = Clock(states.received, states.stamp, jumped)
-    return dataclasses.replace(recording, notes=notes, left_out=left_out), clock
 
 
 def to_recording(states: JointTable, origin: int, source: str) -> Recording:
@@ -305,20 +312,24 @@ def to_recording(states: JointTable, origin: int, source: str) -> Recording:
 
 
 def _usable_joints(
-    joints: Sequence[str], available: np.ndarray, source: str, optional: bool
+    joints: Sequence[str], available: np.ndarray, source: str, optional: bool, options: ReadOptions
 ) -> list[str]:
     """
     Return the joints that an identification can use.
 
-    `available` (2, n) is whether there is any effort and any position of each. Others are left
-    out where that is `optional`; they are refused where they were asked for.
+    `available` (2, n) is whether there is any effort, if it is needed, and any position of each.
+    Others are left out where that is `optional`; they are refused where they were asked for.
     """
-    kept = list(joints)
-    remedies = (
-        "give the robot's state broadcaster the effort interfaces",
-        'an identification needs measured positions',
-    )
-    for name, remedy, has in zip(('effort', 'position'), remedies, available, strict=True):
+    kept, remedy = list(joints), ''
+    for name, remedy, has in zip(
+        ('effort', 'position'),
+        (
+            "give the robot's state broadcaster the effort interfaces",
+            'an identification needs measured positions',
+        ),
+        (available[0] | options.commands, available[1]),
+        strict=True,
+    ):
         if not has.any():
             raise RecordingError(f"'{source}' has no {name} of any joint: {remedy}")
         lacking = [joint for joint, each in zip(joints, has, strict=True) if not each]
@@ -331,13 +342,6 @@ def _usable_joints(
     if not kept:
         raise RecordingError(f"'{source}' has no joint with both position and effort: {remedy}")
     return kept
-
-
-def _available(states: JointTable, options: ReadOptions) -> np.ndarray:
-    """Return whether there is any effort, if it is needed, and any position of joints, (2, n)."""
-    found = np.array([np.isfinite(x).any(axis=0) for x in (states.effort, states.position)])
-    found[0] |= options.commands
-    return found
 
 
 def _ranges_of_others(

@@ -1,17 +1,16 @@
 """What the names of columns say: quantity, unit, measured or commanded, and which joint."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
 import functools
 import itertools
 import re
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 import unicodedata
 
 from ...core.setup.joint_choice import matching_names, without_beginning
-from .units import BRACKETS_ONLY, canonical, CURRENTS, FACTORS, quantity_of, WITHOUT_VALUE
+from .units import ALIASES, BRACKETS_ONLY, canonical, CURRENTS, FACTORS, quantity_of, WITHOUT_VALUE
 
 WORDS: Mapping[str, frozenset[str]] = {
     'time': frozenset(
@@ -104,19 +103,12 @@ _DERIVATIVES = re.compile(r'\b(dd?) (?:q|theta|th)\b')
 BRACKETS = re.compile(r'[\[(]\s*([^\[\](){}\d][^\[\](){}]*|[\d.]+ ?%|100 ?ns|1/[a-z]+)[\])]\s*$')
 
 
-@dataclass(frozen=True)
-class Meaning:
+class Meaning(NamedTuple):
     """
-    What a name says.
+    What a name says: a key of `WORDS` but 'current', whether it is commanded, and a current.
 
-    Attributes
-    ----------
-    quantity : a key of `WORDS` but 'current', which is an 'effort'
-    reference : it is commanded, not measured
-    current : it is a current
-    unit : canonical, '' where the name has none; one for each column between commas
-    score : higher where more of its words are known
-
+    `unit` is canonical, '' where the name has none; one for each column between commas. `score` is
+    higher where more of its words are known.
     """
 
     quantity: str
@@ -151,20 +143,23 @@ def understand(pattern: str) -> Meaning | None:
         found = found[words & WORDS['position'] <= {'ang', 'angle'} :]
     if found == ['position'] and words & {'dot', 'ddot'}:
         found = ['acceleration' if words & {'ddot', 'd'} else 'velocity']
-    quantity = found[0] if found else quantity_of(inside)
+    quantity = found[0] if found else inside and quantity_of(inside)
     if not quantity or len(found) > 1:
         return None
-    unit, current = canonical(inside), quantity == 'current'
+    unit, current = canonical(inside) if inside else '', quantity == 'current'
     if found:
         quantity = 'effort' if current else quantity
         # Without one in brackets, what the name ends with; `rad_s`, `rad_per_s`: rad/s.
         units = {*FACTORS.get(quantity, ())} | WITHOUT_VALUE.get(quantity, frozenset())
         ends = [word for word in raw if word != 'per'][-2:]
-        texts = map(canonical, ('/'.join(ends), ''.join(ends), *ends[-1:]))
+        texts = ('/'.join(ends), ''.join(ends), *ends[-1:])
         if unit not in units:
-            unit = next((each for each in texts if each in units - {*BRACKETS_ONLY}), '')
-    known = WORDS[quantity] | REFERENCE | MEASURED | NEUTRAL | WORDS['current']
-    score = len(words & MEASURED) - 2 * len(words - known - UNIT_WORDS) - (not found)
+            known = (ALIASES.get(text, text) for text in texts)
+            unit = next((each for each in known if each in units - {*BRACKETS_ONLY}), '')
+    strange = (
+        words - WORDS[quantity] - WORDS['current'] - REFERENCE - MEASURED - NEUTRAL - UNIT_WORDS
+    )
+    score = len(words & MEASURED) - 2 * len(strange) - (not found)
     current |= not found and unit in CURRENTS
     return Meaning(quantity, bool(words & REFERENCE), current, unit, score)
 
@@ -172,6 +167,8 @@ def understand(pattern: str) -> Meaning | None:
 # Names that have to differ by the same affix: one alone may end like another by chance.
 MIN_PAIRS = 2
 _NUMBER = re.compile(r'\d+')
+# What a name in lower case may have or not: signs and the word joint.
+_FRILLS = re.compile('[^a-z0-9]|joint')
 
 
 def match_names(found: Sequence[str], known: Sequence[str]) -> dict[str, str]:
@@ -182,15 +179,20 @@ def match_names(found: Sequence[str], known: Sequence[str]) -> dict[str, str]:
     differ by one prefix or suffix, at last without the words that all names of the file begin
     with: `ur10e_elbow` is `ur5_elbow`. Names that are no joint are left out.
     """
+    plain = {name: _FRILLS.sub('', name.lower()) for name in (*found, *known)}
     matched = {name: name for name in found if name in known}
-    free = {joint: simplified(joint) for joint in known if joint not in matched}
-    left = {name: simplified(name) for name in found if name not in matched}
-    for name, text in left.items():
-        alike = [joint for joint, other in free.items() if other == text]
-        if len(alike) == 1 and list(left.values()).count(text) == 1:
+    free = [joint for joint in known if joint not in matched]
+    left = [name for name in found if name not in matched]
+    texts = [plain[name] for name in left]
+    for name in left:
+        alike = [joint for joint in free if plain[joint] == plain[name]]
+        if len(alike) == 1 and texts.count(plain[name]) == 1:
             matched[name] = alike[0]
-    for names in ({name: name for name in found}, without_beginning(found)):
-        matched = matched or _by_affix({simplified(n): names[n] for n in names}, known)
+    if not matched:
+        matched = _by_affix({plain[name]: name for name in found}, known)
+    if not matched:
+        shorter = without_beginning(found).items()
+        matched = _by_affix({_FRILLS.sub('', k.lower()): name for k, name in shorter}, known)
     if len(matched) < len(found) and numbers_in(found):
         # Counted from another number: `joint_0` is `joint_1`.
         left_out = [joint for joint in known if joint not in matched.values()]
@@ -207,27 +209,21 @@ def numbers_in(names: Sequence[str]) -> list[int]:
     return [int(text) for text in differ[0]] if len(differ) == 1 else []
 
 
-def simplified(name: str) -> str:
-    """Return a name without case, signs and the word joint."""
-    return re.sub(r'[^a-z0-9]|joint', '', name.lower())
-
-
 def _by_affix(found: dict[str, str], known: Sequence[str]) -> dict[str, str]:
     """
-    Match most of the names, {simplified: name}, by one affix, where no other does as well.
+    Match most of the names, {without frills: name}, by one affix, where no other does as well.
 
     Mere numbers do not match joints of which few have one: `J[1]` is no `wrist_1`.
     """
-    shapes = [simplified(joint) for joint in known]
+    shapes = [_FRILLS.sub('', joint.lower()) for joint in known]
     joints = {text: joint for text, joint in zip(shapes, known, strict=True) if text}
     if '' in found or max(Counter(shapes).values(), default=0) > 1:
         return {}
     pairs = matching_names(list(joints), list(found))
-    others = [text for text in joints if text not in dict(pairs)]
-    as_well = matching_names(others, [text for _, text in pairs])
+    own, others = {text for _, text in pairs}, [text for text in joints if text not in dict(pairs)]
     few = len(pairs) < min(MIN_PAIRS, len(known)) or 2 * len(pairs) < len(found)
-    # Of two arms in a file, which one is the robot?
-    own = {text for _, text in pairs}
+    # Other joints that the names are as well, and of two arms in a file, which one is the robot?
+    as_well = matching_names(others, [text for _, text in pairs])
     twins = matching_names(list(joints), [text for text in found if text not in own])
     if few or len(pairs) in (len(as_well), len(twins)):
         return {}
@@ -247,13 +243,10 @@ _PART, _IN_PATH = re.compile(r'[^_./ :\[\]()-]+'), re.compile(r'(^|[/.])\{joint\
 # What is put behind a name that was there before, here and by pandas, and its first number.
 _REPEATED = re.compile(r' \(\{i\}\)$|\.\{i\}$')
 _SECOND = {' ({i})': 2, '.{i}': 1}
-
-
 EMPTY: Mapping[str, tuple[str, Key]] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(NamedTuple):
     """
     Columns of one quantity, of one pattern such as `q{i}`.
 
@@ -274,31 +267,59 @@ def group(
     Select columns that mean something: those that differ in the joint only together.
 
     That is a number or the name of one of `joints`; of a column of an array `places` say it with
-    its pattern. Also together are columns of different joints
-    that differ in the unit, in torque or force, or in what repeated names have behind them.
+    its pattern. Also together are columns of different joints that differ in the unit, in torque
+    or force, or in what repeated names have behind them.
     """
-    spelt = {simplified(joint) for joint in joints}
-    every = {n: [places[n]] if n in places else _options(n, spelt) for n in names}
+    # Patterns that each name may follow and the joint in it, the likeliest first. That is one of
+    # the robot's, a number, what stands before the last part of a path, or all neighbours in a
+    # part that say nothing else: `arm.base.position`, `Lage_ist_X`.
+    spelt = {_FRILLS.sub('', joint.lower()) for joint in joints}
+    every = dict[str, list[tuple[str, Key]]]()
+    for name in names:
+        if name in places:
+            every[name] = [places[name]]
+            continue
+        known, silent = list[tuple[str, Key]](), list[tuple[str, Key]]()
+        if path := _PATH.match(name):
+            start, stop = path.span('joint')
+            silent.append((f'{name[:start]}{{joint}}{name[stop:]}', path['joint']))
+        bracketed = BRACKETS.search(name)
+        parts = [*_PART.finditer(name, 0, bracketed.start() if bracketed else len(name))]
+        said = [not _SAY_MORE.isdisjoint(words_of(part[0])) for part in parts]
+        for i, k in itertools.combinations_with_replacement(range(len(parts)), 2):
+            start, stop = parts[i].start(), parts[k].end()
+            text, option = name[start:stop], f'{name[:start]}{{joint}}{name[stop:]}'
+            whole = i == 0 or said[i - 1] or name[parts[i - 1].end()] in '/.'
+            whole &= k + 1 == len(parts) or said[k + 1] or name[stop] in '/.'
+            if _FRILLS.sub('', text.lower()) in spelt:
+                known.append((option, text))
+            elif whole and not any(said[i : k + 1]) and not {*'/.'} & {*text}:
+                silent.append((option, text))
+        numbers: list[tuple[str, Key]] = [
+            (f'{name[: number.start()]}{{i}}{name[number.end() :]}', int(number[0]))
+            for number in reversed([*_NUMBER.finditer(name)])
+        ]
+        options = dict.fromkeys([*known, *(numbers or [(name, None)]), *silent])
+        every[name] = [option for option in options if understand(option[0])]
+    # Names that are joints', in another spelling or with an affix, come first; where no joint is
+    # known numbers come before words. Of these the pattern that most columns follow.
     words: dict[str, list[str]] = defaultdict(list)
     for pattern, key in itertools.chain.from_iterable(every.values()):
         if isinstance(key, str) and (key in joints or not key.isdecimal()):
             words[pattern].append(key)
-    # Names that are joints', in another spelling or with an affix.
     named: set[tuple[str, Key]] = {
         (pattern, key) for pattern in words for key in match_names(words[pattern], joints)
     }
-    found = {}
-    for name, options in every.items():
-        # Where no joint is known numbers come before words.
+    for name, own in every.items():
         numbered = _NUMBER.search(name) and name not in places
-        found[name] = [o for o in options if o in named] or [
-            o for o in options if not (isinstance(o[1], str) and numbered) or _IN_PATH.search(o[0])
+        every[name] = [o for o in own if o in named] or [
+            o for o in own if not (isinstance(o[1], str) and numbered) or _IN_PATH.search(o[0])
         ]
-    counts = Counter(pattern for options in found.values() for pattern, _ in options)
+    counts = Counter(pattern for own in every.values() for pattern, _ in own)
     groups: dict[str, list[tuple[Key, str]]] = defaultdict(list)
-    for name, options in found.items():
-        if options:
-            pattern, key = max(options, key=lambda option: counts[option[0]])
+    for name, own in every.items():
+        if own:
+            pattern, key = max(own, key=lambda option: counts[option[0]])
             groups[pattern].append((key, name))
     families: dict[Any, list[tuple[str, Selection]]] = defaultdict(list)
     for pattern, members in groups.items():
@@ -309,54 +330,24 @@ def group(
         if repeated and meaning.quantity != 'time' and members[0][0] == _SECOND[repeated[0]]:
             bare = pattern[: repeated.start()]
         if meaning.unit and (bracketed := BRACKETS.search(bare)):
-            bare, kind = bare[: bracketed.start()].rstrip(), replace(meaning, unit='any')
+            bare, kind = bare[: bracketed.start()].rstrip(), meaning._replace(unit='any')
         alike = WORDS.get(meaning.quantity, frozenset())
-        said = tuple(meaning.quantity if w.lower() in alike else w for w in WORD.findall(bare))
-        family = said, tuple(WORD.split(bare)), replace(kind, score=0)
+        spoken = tuple(meaning.quantity if w.lower() in alike else w for w in WORD.findall(bare))
+        family = spoken, tuple(WORD.split(bare)), kind._replace(score=0)
         families[family].append((bare, Selection(pattern, tuple(members), meaning)))
     result = list[Selection]()
-    for parts in families.values():
-        whole = [member for _, part in parts for member in part.members]
-        first = min((key for key, _ in whole if isinstance(key, int)), default=0) - 1
-        whole = [(first if key is None else key, name) for key, name in whole]
-        if len(parts) == 1 or len(dict(whole)) < len(whole):  # or of the same joints
-            result += [part for _, part in parts]
+    for alternatives in families.values():
+        all_of = [(m, part.meaning.unit) for _, part in alternatives for m in part.members]
+        first = min((key for (key, _), _ in all_of if isinstance(key, int)), default=0) - 1
+        whole = [((first if key is None else key, name), unit) for (key, name), unit in all_of]
+        # Or they are of the same joints.
+        if len(alternatives) == 1 or len({key for (key, _), _ in whole}) < len(whole):
+            result += [part for _, part in alternatives]
             continue
-        units = {name: part.meaning.unit for _, part in parts for _, name in part.members}
-        whole.sort(key=lambda m: m[0] if isinstance(m[0], int) else 0)
-        own = [units[name] for _, name in whole]
-        unit = own[0] if len(set(own)) == 1 else ','.join(own)
-        bare, one = parts[0]
-        result.append(Selection(bare, tuple(whole), replace(one.meaning, unit=unit)))
+        whole.sort(key=lambda m: m[0][0] if isinstance(m[0][0], int) else 0)
+        units = [unit for _, unit in whole]
+        unit = units[0] if len(set(units)) == 1 else ','.join(units)
+        bare, one = alternatives[0]
+        columns = tuple(member for member, _ in whole)
+        result.append(Selection(bare, columns, one.meaning._replace(unit=unit)))
     return result
-
-
-def _options(name: str, spelt: Set[str]) -> list[tuple[str, Key]]:
-    """
-    Return patterns that a name may follow and the joint in it, the likeliest first.
-
-    The joint is one of those that are `spelt`, a number, what stands before the last part of a
-    path, or all neighbours in a part that say nothing else: `arm.base.position`, `Lage_ist_X`.
-    """
-    known, silent = list[tuple[str, Key]](), list[tuple[str, Key]]()
-    if path := _PATH.match(name):
-        start, stop = path.span('joint')
-        silent.append((f'{name[:start]}{{joint}}{name[stop:]}', path['joint']))
-    bracketed = BRACKETS.search(name)
-    parts = [*_PART.finditer(name, 0, bracketed.start() if bracketed else len(name))]
-    said = [not _SAY_MORE.isdisjoint(words_of(part[0])) for part in parts]
-    for (i, first), (k, last) in itertools.combinations_with_replacement(enumerate(parts), 2):
-        start, stop = first.start(), last.end()
-        option = f'{name[:start]}{{joint}}{name[stop:]}', name[start:stop]
-        whole = i == 0 or said[i - 1] or name[parts[i - 1].end()] in '/.'
-        whole &= k + 1 == len(parts) or said[k + 1] or name[stop] in '/.'
-        if simplified(option[1]) in spelt:
-            known.append(option)
-        elif whole and not any(said[i : k + 1]) and not {*'/.'} & {*option[1]}:
-            silent.append(option)
-    numbers: list[tuple[str, Key]] = [
-        (f'{name[: number.start()]}{{i}}{name[number.end() :]}', int(number[0]))
-        for number in reversed([*_NUMBER.finditer(name)])
-    ]
-    options = dict.fromkeys([*known, *(numbers or [(name, None)]), *silent])
-    return [option for option in options if understand(option[0])]

@@ -4,8 +4,9 @@ Which columns of a table are times, positions, velocities and efforts, of which 
 Where names do not say it, joint states that only words tell, and what columns look like.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import contextlib
 import re
 
 import numpy as np
@@ -23,12 +24,16 @@ from .column_names import (
     numbers_in,
     Selection,
     understand,
+    words_of,
 )
 from .joint_table import COMMAND
-from .read_options import QUANTITIES, ReadOptions
+from .read_options import QUANTITIES
 from .table import ColumnTable
 
 DATE = Meaning('time', False, False, '', 0)
+# Words of columns that say whose value a row holds.
+_KEYS = frozenset('joint joints axis achse gelenk axe motor servo actuator name names id'.split())
+_TIMES = frozenset('time timestamp zeit t'.split())
 _SLICE = re.compile(r'(?P<name>.+)\[(?P<start>\d*):(?P<stop>\d*)\]$')
 
 
@@ -73,82 +78,115 @@ def _matches(table: ColumnTable, pattern: str) -> list[tuple[Key, str]]:
     return sorted((int(match[1]), name) for match, name in found if match)
 
 
-def find(table: ColumnTable, joints: Sequence[str]) -> dict[str, Selection]:
+def find(
+    table: ColumnTable, joints: Sequence[str], named: Mapping[str, str]
+) -> tuple[dict[str, Selection], list[str]]:
     """
     Find times, positions, velocities and efforts by the names of the columns.
 
     Measured columns come before commanded ones, torques before currents; `joints` are those of the
-    robot, where they are known.
+    robot, where they are known, `named` the patterns that the user gives. Returns the columns by
+    quantity, and which quantities no one named. Raises RecordingError where signals have times of
+    their own that differ, or a row is of one joint.
     """
-
-    def rank(selection: Selection) -> tuple[object, ...]:
-        """Sort key: last are columns that are named, and not after joints: of a force sensor."""
-        meaning = selection.meaning
-        words = [key for key, _ in selection.members if isinstance(key, str)]
-        return (
-            bool(words and joints) and not match_names(words, joints),
-            meaning.reference,
-            meaning.current,
-            -meaning.score,
-            -len(selection.members),
-            # A stamp of the message before one of its reception.
-            meaning.quantity == 'time' and 'stamp' not in selection.pattern.lower(),
-            len(selection.pattern),
-        )
+    names = list(table.names)
+    if not named:
+        bases = [re.sub(r' \(\d+\)$', '', name) for name in names]
+        said = [bool(set(words_of(name.rpartition('.')[2])) & _TIMES) for name in names]
+        places = [k for k, time in enumerate(said) if time and not [*said, True][k + 1]]
+        clocks = list(table.read([names[k] for k in places]).values()) if len(places) > 1 else []
+        differ = not all(np.array_equal(clocks[0], x, equal_nan=True) for x in clocks[1:])
+        known = [time[np.isfinite(time)] for time in clocks]
+        grow = all(len(t) > 1 and (np.diff(t) >= 0.0).all() and t[-1] > t[0] for t in known)
+        if (len(names) > 2 and bases[::2] == bases[1::2]) or (differ and grow):
+            raise RecordingError(
+                f"'{table.source}' has signals with times of their own: export one column of "
+                "times, or name columns of one clock with --columns 'time=… position=… effort=…'"
+            )
+        keys = [
+            n for n in table.texts if set(words_of(n)) & _KEYS and not any(map(str.isdigit, n))
+        ]
+        keys += [n for n in names if set(words_of(n)) <= _KEYS]
+        groups = group(names, (), table.places) if keys else []
+        if sum(len(s.members) for s in groups if s.meaning.quantity == 'position') == 1:
+            raise RecordingError(
+                f"'{table.source}' has a row for each {keys[0]}: export a column for each joint "
+                '(pandas: pivot), or name the columns of one joint with --columns'
+            )
+        if clocks and not differ:  # each signal repeats it
+            named = {'time': names[places[0]]}
 
     # Numbers of a column say that it is one of a joint's; those of a group that it is in do not.
-    names = [name for name in table.names if not re.search(r'\d[^./]*$', name)]
-    meant = {name: meaning for name in names if (meaning := understand(name))}
-    meant = {name: DATE for name in table.units} | meant
+    meant = {n: m for n in names if not re.search(r'\d[^./]*$', n) and (m := understand(n))}
+    meant = dict.fromkeys(table.units, DATE) | meant
     times = [name for name, meaning in meant.items() if meaning.quantity == 'time']
     # Counts of the rows and what never changes, as the day, count only where there is no other.
     steps = {n: np.diff(x) for n, x in (table.read(times) if len(times) > 1 else {}).items()}
     counts = [name for name, step in steps.items() if (step == 1).all() or (step == 0).all()]
     times = [name for name in times if name not in counts] or times
     selections = [
-        *(s for s in group(table.names, joints, table.places) if s.meaning.quantity != 'time'),
+        *(s for s in group(names, joints, table.places) if s.meaning.quantity != 'time'),
         *(Selection(name, ((None, name),), meant[name]) for name in times),
     ]
-    found = {}
+    found = dict[str, Selection]()
     for quantity in QUANTITIES:
+        if quantity in named:
+            found[quantity] = select(table, quantity, named[quantity])
+            continue
         commanded, either = quantity == COMMAND, quantity in ('time', 'effort')
-        fitting = [
-            s for s in selections
-            if s.meaning.quantity == ('position' if commanded else quantity)
-            and (either or s.meaning.reference == commanded)
-        ]  # fmt: skip
-        if fitting:
-            best, *others = sorted(fitting, key=rank)
-            # A column of seconds and the one of nanoseconds that belongs to it are one.
-            start = re.sub(r'sec(ond)?s?$', '', best.pattern)
-            twin = re.compile(re.escape(start) + r'n(ano)?s(ec(ond)?s?)?$')
-            for other in others if quantity == 'time' and start != best.pattern else ():
-                if twin.match(other.pattern):
-                    pattern = f'{best.pattern}, {other.pattern}'
-                    best = replace(best, pattern=pattern, members=best.members + other.members)
-                    break
-            found[quantity] = replace(best, others=tuple(others))
-    return found
+        fitting = sorted(
+            (
+                s for s in selections
+                if s.meaning.quantity == ('position' if commanded else quantity)
+                and (either or s.meaning.reference == commanded)
+            ),
+            key=lambda s: (
+                # Last are columns that are named, and not after joints: of a force sensor.
+                bool((words := [k for k, _ in s.members if isinstance(k, str)]) and joints)
+                and not match_names(words, joints),
+                s.meaning.reference,
+                s.meaning.current,
+                -s.meaning.score,
+                -len(s.members),
+                # A stamp of the message before one of its reception.
+                quantity == 'time' and 'stamp' not in s.pattern.lower(),
+                len(s.pattern),
+            ),
+        )  # fmt: skip
+        if not fitting:
+            continue
+        best, *others = fitting
+        # A column of seconds and the one of nanoseconds that belongs to it are one.
+        start = re.sub(r'sec(ond)?s?$', '', best.pattern)
+        twin = re.compile(re.escape(start) + r'n(ano)?s(ec(ond)?s?)?$')
+        for other in others if quantity == 'time' and start != best.pattern else ():
+            if twin.match(other.pattern):
+                pattern = f'{best.pattern}, {other.pattern}'
+                best = best._replace(pattern=pattern, members=best.members + other.members)
+                break
+        found[quantity] = best._replace(others=tuple(others))
+    return found, [quantity for quantity in found if quantity not in named]
 
 
 def columns_of_joints(
     table: ColumnTable,
     quantity: str,
     selection: Selection,
-    options: ReadOptions,
+    robot: JointTree,
+    named: Sequence[str],
     positions: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, str], list[Finding]]:
     """
     Return the column of each joint, and notes on what the file does not say itself.
 
-    Names count, of columns or in columns of text; else numbers, else the order. Of joints that
-    have columns of `positions` already, columns without names are in their order where they are
-    as many, and those of others are left out. A RecordingError says that the robot has no such
-    joint, or another number of joints, or that none of them has positions.
+    Names count, of columns or in columns of text; else numbers, else the order, of the joints of
+    the robot or of those that the user `named`. Of joints that have columns of `positions`
+    already, columns without names are in their order where they are as many, and those of others
+    are left out. A RecordingError says that the robot has no such joint, or another number of
+    joints, or that none of them has positions.
     """
-    keys = [key for key, _ in selection.members]
+    keys, columns = zip(*selection.members, strict=True)
     words = [key for key in keys if isinstance(key, str)]
-    columns = [column for _, column in selection.members]
     if positions is not None and len(keys) == len(positions) and not words:
         return dict(zip(positions, columns, strict=True)), []
     if not words:  # such as `name0` of `rostopic echo -p`
@@ -156,10 +194,13 @@ def columns_of_joints(
             numbered = isinstance(found.members[0][0], int) and len(found.members) == len(keys)
             if found.meaning.quantity == 'name' and numbered:
                 words = [table.texts[name] for _, name in found.members]
-    robot, notes, joints = options.robot, list[Finding](), options.known_joints
-    matched = dict[str, str]()
+    notes, matched = list[Finding](), dict[str, str]()
+    joints = (*robot.independent, *robot.mimics) or tuple(named)
+    known = robot.independent or tuple(named)
+    if len(named) == len(keys) != len(robot.independent):
+        known = tuple(named)
     if words:
-        matched = match_names(words, joints) or match_names(words, options.joints)
+        matched = match_names(words, joints) or match_names(words, named)
     if words and not joints:
         names = words
     elif matched:
@@ -169,23 +210,34 @@ def columns_of_joints(
             notes.append(finding('joints_left_out', words=left_out))
         names = [matched.get(word, '') for word in words]
         names = ['' if name in robot.mimics else name for name in names]
+    elif isinstance(keys[0], str) and len(words) != len(known):
+        raise RecordingError(
+            f"'{table.source}' has {selection.pattern} of '{words[0]}', which is no joint of "
+            f"the robot ({', '.join(known)}): name the columns in the robot's order, as in "
+            "--columns 'position=first,second'"
+        )
+    elif isinstance(keys[0], str):
+        order = numbers_in(words) or range(len(words))
+        names = [known[sorted(order).index(number)] for number in order]
+        notes = [finding('joints_by_order', names, words=tuple(words))]
     else:
-        independent = robot.independent
-        known: Sequence[str] = independent or options.joints
-        if len(options.joints) == len(keys) != len(independent):
-            known = options.joints
-        if not isinstance(keys[0], str):
-            names, notes = _by_number(table, selection, known, robot)
-        elif len(words) != len(known):
+        numbers = [key if isinstance(key, int) else 0 for key in keys]
+        counted = [number - (0 if 0 in numbers else 1) for number in numbers]
+        if not known:
+            names = [f'joint_{place + 1}' for place in counted]
+        elif max(counted) >= len(known):
+            few = f'{columns[0]}..{columns[len(known) - 1]}'
             raise RecordingError(
-                f"'{table.source}' has {selection.pattern} of '{words[0]}', which is no joint of "
-                f"the robot ({', '.join(known)}): name the columns in the robot's order, as in "
-                "--columns 'position=first,second'"
+                f"'{table.source}' has {len(numbers)} columns {selection.pattern}, the robot "
+                f'{len(known)} joints ({", ".join(known)}): name those that count, as in '
+                f"--columns 'position={few}', and as many efforts"
             )
+        elif max(counted) + 1 == len(known):
+            names = [known[place] for place in counted]
         else:
-            order = numbers_in(words) or range(len(words))
-            names = [known[sorted(order).index(number)] for number in order]
-            notes = [finding('joints_by_order', names, words=tuple(words))]
+            names = _joints_of_numbers(numbers, counted, known, robot)
+            pattern = selection.pattern
+            notes = [finding('joints_by_number', names, columns=pattern, count=len(known))]
     places = {n: column for n, column in zip(names, columns, strict=True) if n}
     if positions is None:
         return places, notes
@@ -197,66 +249,35 @@ def columns_of_joints(
     return {joint: column for joint, column in places.items() if joint in positions}, notes
 
 
-def _by_number(
-    table: ColumnTable, selection: Selection, known: Sequence[str], robot: JointTree
-) -> tuple[list[str], list[Finding]]:
+def _joints_of_numbers(
+    numbers: Sequence[int], counted: Sequence[int], known: Sequence[str], robot: JointTree
+) -> list[str]:
     """
-    Return the joints of numbered columns, and notes where the robot has more joints.
+    Return the joints of columns of these numbers, `counted` from 0, where the robot has more.
 
-    Then they are those of the arm, where it has as many; else those of the one set of names with
-    these numbers, if it is no small part of the arm, as three wrists are; else the first ones from
-    the arm on, without the wheels that come before it.
+    They are those of the arm, where it has as many; else those of the one set of names with these
+    numbers, if it is no small part of the arm, as three wrists are; else the first ones from the
+    arm on, without the wheels that come before it.
     """
-    numbers = [key if isinstance(key, int) else 0 for key, _ in selection.members]
-    places = [number - (0 if 0 in numbers else 1) for number in numbers]
-    if not known:
-        return [f'joint_{place + 1}' for place in places], []
-    if max(places) >= len(known):
-        columns = [column for _, column in selection.members]
-        few = f'{columns[0]}..{columns[len(known) - 1]}'
-        raise RecordingError(
-            f"'{table.source}' has {len(numbers)} columns {selection.pattern}, the robot "
-            f'{len(known)} joints ({", ".join(known)}): name those that count, as in --columns '
-            f"'position={few}', and as many efforts"
-        )
-    if max(places) + 1 == len(known):
-        return [known[place] for place in places], []
-    try:
+    arm: tuple[str, ...] = ()
+    with contextlib.suppress(ModelError):
         arm = choose_arm(robot).joints
-    except ModelError:
-        arm = ()
     arm = arm if set(arm) <= set(known) else ()
-    sets: dict[str, dict[int, str]] = {}
+    sets: dict[str, dict[int, str]] = defaultdict(dict)
     for name in known:
         for match in re.finditer(r'\d+', name):
-            pattern = f'{name[: match.start()]}#{name[match.end() :]}'
-            sets.setdefault(pattern, {})[int(match.group())] = name
+            sets[f'{name[: match.start()]}#{name[match.end() :]}'][int(match.group())] = name
     large = [named for named in sets.values() if len(named) > len(arm) // 2]
     fitting = [named for named in large if named.keys() >= set(numbers)]
-    if len(fitting) == 1 and max(places) + 1 != len(arm):
-        names = [fitting[0][number] for number in numbers]
-    else:
-        behind = known[known.index(arm[0]) :] if arm else known
-        joints = next(j for j in (arm, behind, known) if max(places) < len(j))
-        names = [joints[place] for place in places]
-    note = finding('joints_by_number', names, columns=selection.pattern, count=len(known))
-    return names, [note]
+    if len(fitting) == 1 and max(counted) + 1 != len(arm):
+        return [fitting[0][number] for number in numbers]
+    behind = known[known.index(arm[0]) :] if arm else known
+    joints = next(j for j in (arm, behind, known) if max(counted) < len(j))
+    return [joints[place] for place in counted]
 
 
-# Columns of a table that are looked at.
+# Columns of a table that are looked at, for messages.
 MOST_COLUMNS = 64
-
-
-def _looks_of(table: ColumnTable) -> str:
-    """Return the columns of a table with their ranges, for messages."""
-    looks = []
-    for name, values in table.read(table.names[:MOST_COLUMNS]).items():
-        known = values[np.isfinite(values)]
-        shown = f'{known.min():.5g} to {known.max():.5g}' if known.size else 'no numbers'
-        looks.append(f'{name}: {shown}')
-    return shortened([*looks, *table.names[MOST_COLUMNS:]], MOST_COLUMNS)
-
-
 EXAMPLES = {
     'time': 't', 'position': 'q{i}', 'velocity': 'dq{i}', 'effort': 'tau{i}', COMMAND: 'q_des{i}',
 }  # fmt: skip
@@ -266,19 +287,25 @@ def missing(
     table: ColumnTable, quantity: str, selections: Mapping[str, Selection]
 ) -> RecordingError:
     """Return the error for a table without a quantity: what its columns look like."""
+    looks = []
+    for name, values in table.read(table.names[:MOST_COLUMNS]).items():
+        known = values[np.isfinite(values)]
+        shown = f'{known.min():.5g} to {known.max():.5g}' if known.size else 'no numbers'
+        looks.append(f'{name}: {shown}')
+    columns = shortened([*looks, *table.names[MOST_COLUMNS:]], MOST_COLUMNS)
     if not table.has_header:
         return RecordingError(
-            f"'{table.source}' has {len(table.names)} columns without names ({_looks_of(table)}): "
+            f"'{table.source}' has {len(table.names)} columns without names ({columns}): "
             f"name them, as in --columns 'time={table.names[0]} position=FIRST..LAST "
             "effort=FIRST..LAST'"
         )
     taken = ', '.join(f'{name} {each.pattern}' for name, each in selections.items())
-    known = f'; found: {taken}' if taken else ''
-    known += f'; passed over: {shortened(table.passed_over)}' if table.passed_over else ''
+    told = f'; found: {taken}' if taken else ''
+    told += f'; passed over: {shortened(table.passed_over)}' if table.passed_over else ''
     example = f'{quantity}={EXAMPLES[quantity]}'
     if table.names == [*table.places]:
         example = f'{quantity}=NAME[FIRST:END]'
     return RecordingError(
         f"'{table.source}' has no column that looks like {quantity} by its name (its "
-        f"columns: {_looks_of(table)}{known}): name it with --columns '{example}'"
+        f"columns: {columns}{told}): name it with --columns '{example}'"
     )

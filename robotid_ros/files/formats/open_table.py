@@ -2,35 +2,26 @@
 
 from collections.abc import Callable, Mapping, Sequence
 import contextlib
-import dataclasses
-import functools
+import itertools
 import math
 from pathlib import Path
-import re
+import stat
 
 import numpy as np
 
 from ...core.finding_codes import finding
 from ...core.findings import Finding
+from ...core.setup.joint_choice import JointTree
 from ...core.signals.invalid_samples import refuse_derived_efforts
 from ...exceptions import RecordingError
 from ..atomic import file_errors, open_regular
 from ..bounded import damage_errors
-from .column_names import group, match_names, words_of
-from .column_selection import columns_of_joints, find, missing, select
+from .column_names import match_names, words_of
+from .column_selection import columns_of_joints, find, missing
 from .joint_table import COMMAND, FIELDS, JointTable
 from .read_options import NEEDED, ReadOptions
 from .stamps import align_rows, continuous, make_stamps, Values
-from .table import (
-    Columns,
-    ColumnTable,
-    is_lerobot,
-    read_hdf5,
-    read_mat,
-    read_npy,
-    read_npz,
-    read_parquet,
-)
+from .table import ColumnTable, is_lerobot, read_hdf5, read_mat, read_npy, read_npz, read_parquet
 from .text_table import read_text_table
 from .units import (
     canonical,
@@ -73,47 +64,46 @@ BEYOND_LIMIT, INSIDE_LIMIT = 2.0, 1.1
 STRAYS, FAR = 0.01, 10.0
 # Between these, the largest position of a log may be of a range that is scaled to ±100.
 NORMALISED = 90.0, 100.0
-# Words of columns that say whose value a row holds.
-_KEYS = frozenset('joint joints axis achse gelenk axe motor servo actuator name names id'.split())
-_TIMES = frozenset('time timestamp zeit t'.split())
+# The table that was read last, by what it was read from.
+_last: dict[tuple[Path, str, int, int, ReadOptions], JointTable | None] = {}
 
 
 def open_table(path: Path, options: ReadOptions) -> JointTable | None:
     """
     Read a table, None for other files; the one read last is kept, for several passes.
 
-    Raises RobotIdError where it is damaged, lacks something, or needs a package.
+    What reads a file is chosen by its first bytes and its name. Raises RobotIdError where it is
+    damaged, lacks something, or needs a package.
     """
+    start, shown = b'', str(path)
     with file_errors(path):
         state = path.stat()
-    return _open(path.absolute(), str(path), state.st_mtime_ns, state.st_size, options)
-
-
-@functools.lru_cache(maxsize=1)
-def _open(
-    path: Path, shown: str, _modified: int, _size: int, options: ReadOptions
-) -> JointTable | None:
-    """Choose what reads a file by its first bytes and its name, and read it."""
-    start = b''
-    if not path.is_dir():
-        with open_regular(path) as stream, file_errors(path):
-            start = stream.read(_SAMPLE)
+        is_folder = stat.S_ISDIR(state.st_mode)
+        key = (path.absolute(), shown, state.st_mtime_ns, state.st_size, options)
+        if key in _last:
+            return _last[key]
+        if not is_folder:
+            with open_regular(path) as stream:
+                start = stream.read(_SAMPLE)
     if start[_ENTRY:].startswith(_WORKBOOK):
         raise RecordingError(f"'{shown}' is a workbook of Excel: save its sheet as CSV")
     readers = [reader for magic, reader in _MAGIC if start.startswith(magic)]
     reader = readers[0] if readers else None
     if start[_USER_BLOCK:].startswith(b'\x89HDF'):
         reader = read_hdf5
-    elif path.is_dir() and is_lerobot(path):
+    elif is_folder and is_lerobot(path):
         reader = read_parquet
     elif not readers and path.suffix.lower() == '.mat':
         reader = read_mat
     elif not readers and start and start.translate(None, _BINARY) == start:
         reader = read_text_table
-    if reader is None:
-        return None
-    with damage_errors(shown):
-        return read_joint_table(reader(Path(shown)), options)
+    table = None
+    if reader is not None:
+        with damage_errors(shown):
+            table = read_joint_table(reader(path), options)
+    _last.clear()
+    _last[key] = table
+    return table
 
 
 def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
@@ -122,65 +112,66 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
 
     `options` are what the user and the robot description say.
     """
-    if not options.columns and (clock := check_rows(table)):
-        options = dataclasses.replace(options, columns=(('time', clock),))
-    robot, named, needed = options.robot, dict(options.columns), NEEDED[options.commands]
+    named, needed = dict(options.columns), NEEDED[options.commands]
     if COMMAND in named and not options.commands:
         raise RecordingError(
             "commands are read by 'robotid identify --method commands' alone: leave command= out "
             'of --columns'
         )
-    found = find(table, options.known_joints)
-    found |= {quantity: select(table, quantity, pattern) for quantity, pattern in named.items()}
-    if options.rate:
-        found.pop('time', None)
+    robot = JointTree(options.urdf or '<robot/>')
+    known = (*robot.independent, *robot.mimics) or options.joints
+    found, automatic = find(table, known, named)
     wanted = ('position', 'velocity', needed[1])
-    found = {quantity: each for quantity, each in found.items() if quantity in ('time', *wanted)}
-    automatic = [quantity for quantity in found if quantity not in named]
+    kept = wanted if options.rate else ('time', *wanted)
+    found = {quantity: each for quantity, each in found.items() if quantity in kept}
+    automatic = [quantity for quantity in automatic if quantity in found]
     for quantity in needed:
         if quantity not in found:
             raise missing(table, quantity, found)
 
-    positions, notes = columns_of_joints(table, 'position', found['position'], options)
-    places, joints = {'position': positions}, tuple(positions)
-    for quantity in wanted[1:]:
-        if quantity in found:
-            places[quantity], more = columns_of_joints(
-                table, quantity, found[quantity], options, positions
-            )
-            notes += more
+    # Columns of each joint that has positions, (N, n), NaN where it has no other.
+    places, notes = dict[str, dict[str, str]](), list[Finding]()
+    for quantity in filter(found.__contains__, wanted):
+        places[quantity], told = columns_of_joints(
+            table, quantity, found[quantity], robot, options.joints, places.get('position')
+        )
+        notes += told
+    joints = tuple(places['position'])
     times = [name for _, name in found['time'].members] if 'time' in found else []
-    columns = [*times, *(column for own in places.values() for column in own.values())]
+    columns = [*times, *(column for each in places.values() for column in each.values())]
     content = table.read(list(dict.fromkeys(columns)))
     if times:  # without rows of a damaged beginning or end: few, and far from all others
         time = content[times[0]].astype(float)
-        known = time[np.isfinite(time)]
+        finite = time[np.isfinite(time)]
         low, middle, high = np.quantile(
-            known if len(known) else [0.0], (STRAYS, 0.5, 1.0 - STRAYS)
+            finite if len(finite) else [0.0], (STRAYS, 0.5, 1.0 - STRAYS)
         )
         far = np.abs(time - middle) > FAR * (high - low)
         if far.any() and far.mean() <= STRAYS:
             content = {name: np.where(far, math.nan, column) for name, column in content.items()}
-    read = dict.fromkeys((*FIELDS, *wanted))
-    values = {q: _matrix(content, places.get(q, {}), joints) for q in read}
+    missed = np.full(len(next(iter(content.values()))), math.nan)
+    values = {
+        q: np.column_stack([content.get(places.get(q, {}).get(j, ''), missed) for j in joints])
+        for q in (*FIELDS, *wanted)
+    }
     alternatives = found['effort'].others if 'effort' in automatic else ()
     for other in () if np.nan_to_num(values['effort']).any() else alternatives:
         with contextlib.suppress(RecordingError):  # of other joints
-            own, more = columns_of_joints(table, 'effort', other, options, positions)
-            efforts = _matrix(table.read(list(own.values())), own, joints)
+            own, told = columns_of_joints(
+                table, 'effort', other, robot, options.joints, places['position']
+            )
+            read = table.read(list(own.values()))
+            efforts = np.column_stack([read.get(own.get(j, ''), missed) for j in joints])
             if np.nan_to_num(efforts).any():
                 zero, found['effort'] = found['effort'].pattern, other
                 places['effort'], values['effort'] = own, efforts
-                notes += [*more, finding('efforts_zero', column=zero, taken=other.pattern)]
+                notes += [*told, finding('efforts_zero', column=zero, taken=other.pattern)]
                 break
-    calibrated = dict.fromkeys(('position', COMMAND), 'rad') if options.calibration else {}
-    described = [robot.joints.get(joint) for joint in joints]
-    if calibrated:
-        centres = [
-            0.5 * (j.lower + j.upper) if j and j.type == 'revolute' else 0.0 for j in described
-        ]
-        _calibrate(values, joints, centres, options, table.source)
+
     # Units are those that the user gives, else those in the names of the columns.
+    described = [robot.joints.get(joint) for joint in joints]
+    turning = [joint if joint and joint.type == 'revolute' else None for joint in described]
+    prismatic = np.array([j is not None and j.type == 'prismatic' for j in described])
     given, units = dict(options.units), dict[str, str]()
     for quantity, own in places.items():
         each = found[quantity].meaning.unit.split(',')
@@ -188,61 +179,92 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
             names = (name for _, name in found[quantity].members)
             of_column = dict(zip(names, each, strict=True))
             each = [of_column.get(own.get(joint, ''), each[0]) for joint in joints]
-        units[quantity] = calibrated.get(quantity) or given.get(quantity) or ','.join(each)
-    prismatic = np.array([j is not None and j.type == 'prismatic' for j in described])
-    limits = [
-        max(-j.lower, j.upper) if j and j.type == 'revolute' else math.inf for j in described
-    ]
-    said, pattern = units['position'], found['position'].pattern
-    units['position'], deduced = _unit_of_positions(pattern, said, values['position'], limits)
+        units[quantity] = given.get(quantity) or ','.join(each)
+    if options.calibration:
+        centres = [0.5 * (joint.lower + joint.upper) if joint else 0.0 for joint in turning]
+        _calibrate(values, joints, centres, options, table.source)
+        units |= {quantity: 'rad' for quantity in ('position', COMMAND) if quantity in units}
+    said, patterns = units['position'], {q: selection.pattern for q, selection in found.items()}
+    limits = np.array([max(-j.lower, j.upper) if j else math.inf for j in turning])
+    limited = np.isfinite(limits) & (limits > 0.0)
+    shares = np.abs(values['position'][:, limited]) / limits[limited]
+    proven = list[Finding]()
+    if said or (np.nanmax(shares, axis=0, initial=0.0) > BEYOND_LIMIT).any():
+        positions = patterns['position'], values['position']
+        units['position'], proven = _unit_of_positions(said, *positions, shares)
     if COMMAND in values and not said:
         largest = max(float(np.nanmax(np.abs(values[q]))) for q in ('position', COMMAND))
         if NORMALISED[0] < largest <= NORMALISED[1]:
             unit = units['position'] or 'rad'
-            deduced.append(finding('units_may_be_normalised', largest=largest, unit=unit))
+            proven.append(finding('units_may_be_normalised', largest=largest, unit=unit))
+
     fastest = np.array([(j.velocity if j else 0.0) or math.inf for j in described])
-    motion = values | {'fastest': fastest / factors('position', units['position'], prismatic)}
+    if units['position']:
+        fastest /= factors('position', units['position'], prismatic)
     clocks = [content[name] for name in times]
-    stamp, kept, told = make_stamps(table, found.get('time'), clocks, options, motion)
-    stamp, values, aligned = align_rows(stamp, {q: v[kept] for q, v in values.items()})
-    patterns = {quantity: selection.pattern for quantity, selection in found.items()}
-    current = 'effort' in found and found['effort'].meaning.current
-    counted, in_si = _to_si(values, stamp, units, given, prismatic, patterns, current)
-    before = list(table.notes)
-    if automatic:
-        taken = {q: found[q] for q in automatic if q in found}
-        alike = [o.pattern for q in ('position', 'effort') if q in taken for o in taken[q].others]
-        before.append(
-            finding(
-                'columns_found',
-                table=table.source,
-                quantities=tuple(taken),
-                columns=[
-                    s.pattern + (f' [{s.meaning.unit}]' if s.meaning.unit else '')
-                    for s in taken.values()
-                ],
-                alike=' and '.join(alike[:4]),
-                in_si=' and '.join(quantity for quantity in in_si if quantity in taken),
-            )
-        )
+    motion = values | {'fastest': fastest}
+    stamp, kept_rows, of_stamps = make_stamps(table, found.get('time'), clocks, options, motion)
+    values = {quantity: array[kept_rows] for quantity, array in values.items()}
+    aligned, joined = list[Finding](), list[Finding]()
+    if (np.diff(stamp) < 0).any() or not np.isfinite(values['position']).any(axis=1).all():
+        stamp, values, aligned = align_rows(stamp, values)
+
+    # Velocities prove units that nothing says; what has no size is left out, or counts as SI.
+    sizeless = {
+        q: next((u for u in units.get(q, '').split(',') if u and canonical(u) in none), '')
+        for q, none in WITHOUT_VALUE.items()
+    }
+    if sizeless['velocity']:
+        values['velocity'][:], units['velocity'] = math.nan, ''
+        proven.append(finding('velocities_left_out', unit=sizeless['velocity']))
+    elif np.isfinite(values['velocity']).any() and not (
+        units['position'] and units['velocity'] and 'velocity' in given
+    ):
+        proven += _prove_units(values, stamp, units, prismatic, patterns)
+    effort, of_log = units.get('effort', ''), None
+    if '*' not in effort:
+        if size := sizeless['effort']:
+            of_log = finding('effort_unit_of_log', what=size, each=size, unit=size)
+            units['effort'] = ''
+        elif ('effort' in found and found['effort'].meaning.current) or any(
+            canonical(unit) in CURRENTS for unit in filter(None, effort.split(','))
+        ):
+            of_log = finding('effort_unit_of_log', what='currents', each='ampere', unit='A')
+    for quantity, array in values.items():
+        commanded = quantity == COMMAND
+        if unit := units.get(quantity) or (commanded and units['position']):
+            array *= factors('position' if commanded else quantity, unit, prismatic)
     if not options.commands:
         step = float(np.median(np.diff(stamp))) if len(stamp) > 1 else 0.0
         rate = 1e9 / step if step > 0.0 else 0.0
         where = f"'{table.source}', {patterns['effort']}"
         effort, velocity = values['effort'], values['velocity']
         refuse_derived_efforts(joints, values['position'], effort, velocity, rate, where)
-    stamp, joined = continuous(stamp, table.source)
+    before = list(table.notes)
+    if automatic:
+        taken = {q: found[q] for q in automatic}
+        alike = [o.pattern for q in ('position', 'effort') if q in taken for o in taken[q].others]
+        columns = [(s.pattern, s.meaning.unit) for s in taken.values()]
+        # What counts as SI for want of a unit.
+        in_si = [q for q in ('position', 'effort') if q in taken and not (units[q] or of_log)]
+        before.append(
+            finding(
+                'columns_found',
+                table=table.source,
+                quantities=tuple(taken),
+                columns=[pattern + (f' [{unit}]' if unit else '') for pattern, unit in columns],
+                alike=' and '.join(alike[:4]),
+                in_si=' and '.join(in_si),
+            )
+        )
+    if (np.diff(stamp) < 0).any():
+        stamp, joined = continuous(stamp, table.source)
+    proven += [of_log] if of_log else []
     return JointTable(
         joints, stamp, np.maximum.accumulate(stamp), *(values[quantity] for quantity in FIELDS),
         command=values.get(COMMAND),
-        notes=(*before, *dict.fromkeys(notes), *told, *aligned, *deduced, *counted, *joined),
+        notes=(*before, *dict.fromkeys(notes), *of_stamps, *aligned, *proven, *joined),
     )  # fmt: skip
-
-
-def _matrix(content: Columns, places: Mapping[str, str], joints: Sequence[str]) -> np.ndarray:
-    """Return the columns of the joints, (N, n), NaN of those without one."""
-    missed = np.full(len(next(iter(content.values()))), math.nan)
-    return np.column_stack([content[places[j]] if j in places else missed for j in joints])
 
 
 def _calibrate(
@@ -274,13 +296,13 @@ def _calibrate(
 
 
 def _unit_of_positions(
-    name: str, said: str, position: np.ndarray, limits: Sequence[float]
+    said: str, name: str, position: np.ndarray, shares: np.ndarray
 ) -> tuple[str, list[Finding]]:
     """
     Return the unit of positions (N, n), '' where nothing proves one, and notes.
 
-    That is what is `said`, else one by which they are within `limits` (n,) [rad], infinite where
-    there is none.
+    That is what is `said`, else one by which they are within limits; `shares` (N, m) are those of
+    joints with limits, by these as rad.
     """
     for unit in said.split(','):
         if canonical(unit) in WITHOUT_VALUE['position']:
@@ -291,17 +313,13 @@ def _unit_of_positions(
             )
     if said:
         return said, []
-    known = np.isfinite(limits) & (np.array(limits) > 0.0)
-    shares = np.abs(position[:, known]) / np.array(limits)[known]
-    largest = np.nanmax(shares, axis=0, initial=0.0)
-    if not (largest > BEYOND_LIMIT).any():
-        return '', []
-    if (largest * DEGREE < INSIDE_LIMIT).all() and 'motor' not in words_of(name):
+    in_degrees = (np.nanmax(shares, axis=0, initial=0.0) * DEGREE < INSIDE_LIMIT).all()
+    if in_degrees and 'motor' not in words_of(name):
         why = 'they exceed the limits of the robot description in rad'
         return 'deg', [finding('unit_assumed', quantity='position', unit='deg', reason=why)]
     # Single wrong values are no unit.
     usual = np.quantile(np.nan_to_num(shares), WITHOUT_JUMPS, axis=0)
-    if (largest * DEGREE < INSIDE_LIMIT).all() or (usual > BEYOND_LIMIT).any():
+    if in_degrees or (usual > BEYOND_LIMIT).any():
         raise RecordingError(
             f'the positions {name} reach {np.nanmax(np.abs(position)):.4g}, which the limits '
             'of the robot description do not permit as rad: give their unit, as in --units '
@@ -311,111 +329,37 @@ def _unit_of_positions(
     return '', []
 
 
-def _to_si(
+def _prove_units(
     values: Values,
     stamp: np.ndarray,
-    units: Mapping[str, str],
-    given: Mapping[str, str],
+    units: dict[str, str],
     prismatic: np.ndarray,
     names: Mapping[str, str],
-    current: bool,
-) -> tuple[list[Finding], list[str]]:
+) -> list[Finding]:
     """
-    Bring values (N, n) by quantity at stamps (N,) [ns] to SI, in place.
+    Find units that make velocities the derivatives of positions, both (N, n) at stamps (N,) [ns].
 
-    `units` are those that the user, names or limits say, `given` those of the user; others may
-    follow from the ratio of velocities to positions. Returns notes on what the user does not say,
-    and the quantities that count as SI for want of a unit.
+    Those of `units` that are '' are put there, where another one is needed; returns notes on them.
     """
-    notes, note = list[Finding](), None
-    position, velocity, effort = (units.get(quantity, '') for quantity in FIELDS)
-    sizeless = {
-        q: next((u for u in own.split(',') if canonical(u) in WITHOUT_VALUE[q]), '')
-        for q, own in (('velocity', velocity), ('effort', effort))
-    }
-    if sizeless['velocity']:
-        values['velocity'][:] = math.nan
-        notes.append(finding('velocities_left_out', unit=sizeless['velocity']))
-        velocity = ''
-    elif np.isfinite(values['velocity']).any() and not (
-        position and velocity and 'velocity' in given
-    ):
-        known = {'position': position, 'velocity': velocity}
-        scaled = (values[q] * factors(q, u, prismatic) for q, u in known.items())
-        ratio = usual_ratio((stamp - stamp[0]) * 1e-9, *scaled)
-        proven = _units_by_ratio(ratio, position, velocity)
-        if proven is None:
-            raise RecordingError(
-                f'the velocities {names["velocity"]} are {ratio:.3g} times the derivatives of the '
-                f'positions {names["position"]}, as no units are: give the right ones, of the '
-                "times too, as in --units 'time=ms position=rad velocity=rad/s'"
-            )
-        position, velocity = proven
-        why = 'so much the derivative of the positions is'
-        notes += [
-            finding('unit_assumed', quantity=quantity, unit=new, reason=why)
-            for (quantity, old), new in zip(known.items(), proven, strict=True)
-            if new != old
-        ]
-    if COMMAND in values:
-        values[COMMAND] *= factors('position', units[COMMAND] or position, prismatic)
-    if '*' not in effort:
-        if size := sizeless['effort']:
-            note = finding('effort_unit_of_log', what=size, each=size, unit=size)
-            effort = ''
-        elif current or any(canonical(u) in CURRENTS for u in effort.split(',')):
-            note = finding('effort_unit_of_log', what='currents', each='ampere', unit='A')
-    used = dict(zip(FIELDS, (position, velocity, effort), strict=True))
-    for quantity, own in used.items():
-        values[quantity] *= factors(quantity, own, prismatic)
-    notes += [note] if note else []
-    return notes, [q for q in ('position', 'effort') if not (used[q] or note)]
-
-
-def _units_by_ratio(ratio: float, position: str, velocity: str) -> tuple[str, str] | None:
-    """
-    Return units of positions and velocities that make the latter the former's derivatives.
-
-    `ratio` is that of the velocities to these derivatives, as logged but for units that are known,
-    which are not ''. None where no usual units do.
-    """
+    known = {quantity: units[quantity] for quantity in ('position', 'velocity')}
+    scaled = (values[q] * factors(q, unit, prismatic) for q, unit in known.items())
+    ratio = usual_ratio((stamp - stamp[0]) * 1e-9, *scaled)
     if math.isnan(ratio) or 0.5 < ratio < 2.0:
-        return position, velocity
-    for own in ('',) if position else ('', 'deg', 'rev'):
-        for other in ('',) if velocity else ('', 'deg/s', 'rpm', 'rev/s'):
-            scale = FACTORS['velocity'].get(other, 1.0) / FACTORS['position'].get(own, 1.0)
-            if abs(ratio * scale - 1.0) < FACTOR_TOLERANCE:
-                return position or own, velocity or other
-    return None
-
-
-def check_rows(table: ColumnTable) -> str:
-    """
-    Return the column of times that each signal repeats, or ''; a row must be a sample of all.
-
-    Raises RecordingError where signals have times of their own that differ, or a row is of one
-    joint.
-    """
-    names = list(table.names)
-    bases = [re.sub(r' \(\d+\)$', '', name) for name in names]
-    said = [bool(set(words_of(name.rpartition('.')[2])) & _TIMES) for name in names]
-    places = [k for k, time in enumerate(said) if time and not [*said, True][k + 1]]
-    times = list(table.read([names[k] for k in places]).values()) if len(places) > 1 else []
-    pairs = len(names) > 2 and bases[::2] == bases[1::2]
-    differ = not all(np.array_equal(times[0], time, equal_nan=True) for time in times[1:])
-    known = [time[np.isfinite(time)] for time in times]
-    grow = all(len(t) > 1 and (np.diff(t) >= 0.0).all() and t[-1] > t[0] for t in known)
-    if pairs or (differ and grow):
-        raise RecordingError(
-            f"'{table.source}' has signals with times of their own: export one column of times, "
-            "or name columns of one clock with --columns 'time=… position=… effort=…'"
-        )
-    keys = [n for n in table.texts if set(words_of(n)) & _KEYS and not any(map(str.isdigit, n))]
-    keys += [n for n in names if set(words_of(n)) <= _KEYS]
-    groups = group(names, (), table.places) if keys else []
-    if sum(len(each.members) for each in groups if each.meaning.quantity == 'position') == 1:
-        raise RecordingError(
-            f"'{table.source}' has a row for each {keys[0]}: export a column for each joint "
-            '(pandas: pivot), or name the columns of one joint with --columns'
-        )
-    return names[places[0]] if len(times) > 1 and not differ else ''
+        return []
+    usual = {'position': ('', 'deg', 'rev'), 'velocity': ('', 'deg/s', 'rpm', 'rev/s')}
+    options = (('',) if known[quantity] else each for quantity, each in usual.items())
+    for new in itertools.product(*options):
+        own, other = (FACTORS[q].get(unit, 1.0) for q, unit in zip(known, new, strict=True))
+        if abs(ratio * (other / own) - 1.0) < FACTOR_TOLERANCE:
+            units |= {quantity: unit for quantity, unit in zip(known, new, strict=True) if unit}
+            why = 'so much the derivative of the positions is'
+            return [
+                finding('unit_assumed', quantity=quantity, unit=units[quantity], reason=why)
+                for quantity, unit in known.items()
+                if units[quantity] != unit
+            ]
+    raise RecordingError(
+        f'the velocities {names["velocity"]} are {ratio:.3g} times the derivatives of the '
+        f'positions {names["position"]}, as no units are: give the right ones, of the '
+        "times too, as in --units 'time=ms position=rad velocity=rad/s'"
+    )

@@ -1,16 +1,12 @@
 """What a user says of a log that it does not say itself, and which files hold logs."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 import re
 import shlex
-from typing import Any, TYPE_CHECKING
+from typing import Any
 
 from ...exceptions import ConfigurationError
-
-if TYPE_CHECKING:
-    from ...core.setup.joint_choice import JointTree
 
 QUANTITIES = ('time', 'position', 'velocity', 'effort', 'command')
 # Without these a log is of no use: by `ReadOptions.commands`.
@@ -46,19 +42,6 @@ class ReadOptions:
     effort_kind: str | None = None
     commands: bool = False
     calibration: tuple[tuple[str, float, float], ...] = ()
-
-    @cached_property
-    def robot(self) -> 'JointTree':
-        """Joints of the description, none without one; a ModelError where it is malformed."""
-        # Bags are opened without it.
-        from ...core.setup.joint_choice import JointTree
-
-        return JointTree(self.urdf or '<robot/>')
-
-    @property
-    def known_joints(self) -> tuple[str, ...]:
-        """Joints of the description, else those that the user names."""
-        return (*self.robot.independent, *self.robot.mimics) or self.joints
 
 
 DEFAULTS = ReadOptions()

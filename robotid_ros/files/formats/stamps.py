@@ -37,7 +37,7 @@ def align_rows(stamp: np.ndarray, values: Values) -> tuple[np.ndarray, Values, l
         return stamp, values, notes  # which is refused where it is used
     apart = bool(lonely.sum() > MAX_LONELY * own.sum())
     # Efforts may come behind all positions, or before them, with times of their own.
-    if is_disordered(stamp) or (
+    if (np.diff(stamp) < 0).sum() > MAX_RESTARTS * (stamp.size - 1) or (
         apart and not any(own[run].any() and lonely[run].any() for run in _runs(stamp))
     ):
         stamp, values = _taken(np.argsort(stamp, kind='stable'), stamp, values)
@@ -52,11 +52,6 @@ def align_rows(stamp: np.ndarray, values: Values) -> tuple[np.ndarray, Values, l
         stamp, values = _taken(np.flatnonzero(held.any(axis=1)), stamp, values)
         notes.append(finding('rows_without_states', count=own.size - stamp.size))
     return stamp, values, notes
-
-
-def is_disordered(time: np.ndarray) -> bool:
-    """Whether times (N,) go back more often than a clock that starts again."""
-    return time.size > 1 and bool((np.diff(time) < 0).mean() > MAX_RESTARTS)
 
 
 def _runs(stamp: np.ndarray) -> list[np.ndarray]:
@@ -92,10 +87,9 @@ _YEARS, _DATED_STEPS = (946684800.0, 2208988800.0), (2e-5, 2.0)
 # Units that a clock counts in, the rates of logs [Hz] that tell them apart, and the share of its
 # limit that the fastest joint reaches: below it is no motion to identify on, above it no robot.
 _TICKS, _RATES, _SHARES = ('s', 'ms', 'us', '100ns', 'ns'), (2.0, 2e4), (0.02, 2.0)
-# Parts of a log over which speeds are taken, so that noise has no part in them.
-_SPANS = 200
-# So many are enough to tell how fast it is.
-_SPEEDS = 20_000
+# Parts of a log over which speeds are taken, so that noise has no part in them, and how many are
+# enough to tell how fast it is.
+_SPANS, _SPEEDS = 200, 20_000
 
 
 def make_stamps(
@@ -136,28 +130,98 @@ def make_stamps(
         notes = [] if options.rate else [finding('stamps_from_rate', rate=rate)]
         stamp = np.round(np.arange(count) * (1e9 / rate)).astype(np.int64)
         return stamp, slice(None), notes
+    name = selection.pattern
     if kept.sum() < 2:
         raise RecordingError(
-            f"'{table.source}' has no times in {selection.pattern}: name another column with "
+            f"'{table.source}' has no times in {name}: name another column with "
             "--columns 'time=NAME', or give the rate in Hz with --rate"
         )
     without = int((~kept).sum())
     notes = [finding('rows_without_time', count=without)] if without else []
     time, *fraction = (clock[kept] for clock in clocks)
-    moved = {k: v[kept] if v.ndim == 2 else v for k, v in motion.items()}
     given = 's' if fraction else dict(options.units).get('time', '')
     if given and (given := canonical(given)) not in FACTORS['time']:
         names = ', '.join(FACTORS['time'])
         raise ConfigurationError(f"'{given}' is no unit of time: use one of {names}")
-    said, reason = table.units.get(selection.members[0][1], ''), ''
-    unit = given or said or selection.meaning.unit
+    unit = given or table.units.get(selection.members[0][1], '') or selection.meaning.unit
+    whole, position, reason = time.dtype.kind in 'iu', motion['position'][kept], ''
+
     if not unit:
-        unit, reason = _unit(time, selection.pattern, moved)
-    scale, whole = round(FACTORS['time'][unit] * 1e9), time.dtype.kind in 'iu'
-    largest = float(np.abs(time.astype(float)).max()) * scale * 1e-9
-    if largest >= LATEST:
+        disordered = (np.diff(time) < 0).mean() > MAX_RESTARTS
+        order = np.argsort(time, kind='stable') if disordered else slice(None)
+        steps = np.abs(np.diff(time[order]))
+        step = float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 0.0
+        low, high = time.min(), time.max()
+        dated = (
+            each
+            for each, scale in ((each, FACTORS['time'][each]) for each in _TICKS)
+            if _YEARS[0] < low * scale and high * scale < _YEARS[1]
+            if _DATED_STEPS[0] < step * scale <= _DATED_STEPS[1]
+        )
+        if unit := next(dated, ''):
+            reason = '' if unit == 's' else 'for so they are dates of today'
+    if not unit:
+        if (steps == 0.0).mean() > MOSTLY:  # coarse ones
+            step *= float((steps > 0.0).mean())
+        if not step:
+            raise RecordingError(
+                f'the times {name} are the same in all rows: name another column with '
+                "--columns 'time=NAME', or give the rate in Hz with --rate"
+            )
+        # '' where it is longer than a second
+        usual = next(each for each, longest in STEPS if step <= longest)
+        rates = {each: 1.0 / (step * scale) for each, scale in FACTORS['time'].items()}
+        fits = {each for each, rate in rates.items() if _RATES[0] <= rate <= _RATES[1]}
+        proven, velocity = '', motion['velocity'][kept]
+        if np.isfinite(velocity).any():
+            proven = proven_time_unit(time, position, velocity)
+        if proven in fits:
+            fitting, reason = (
+                [proven],
+                'for so the velocities are the derivatives of the positions',
+            )
+        elif not usual:
+            raise RecordingError(
+                f'the times {name} are {step:.3g} apart, too short for seconds: give '
+                "their unit, as in --units 'time=min' (also h, d for days, s)"
+            )
+        else:  # else the velocities may be of motors
+            # Of those that make the rate one of robots: where the description has limits of
+            # velocity, the speeds are neither too fast for them nor far too slow for a motion;
+            # jumps do not count. Ticks are whole.
+            reason = 'for so the robot is as fast as its description permits'
+            coarsest = _TICKS if whole or (time == np.round(time)).all() else ('s', 'ms', 'us')
+            units = [usual, *(each for each in coarsest if each in fits and each != usual)]
+            span, every = max(1, len(time) // _SPANS), max(1, len(time) // _SPEEDS)
+            clock, path = time[order], position[order]
+            passed = (clock[span::every] - clock[:-span:every]).astype(float)
+            moved = np.abs(path[span::every] - path[:-span:every])[passed > 0.0]
+            largest = 0.0
+            if len(moved):
+                speeds = np.nan_to_num(moved / passed[passed > 0.0, None])
+                speeds = np.quantile(speeds, WITHOUT_JUMPS, axis=0)
+                largest = float((speeds / motion['fastest']).max(initial=0.0))
+            shares = {each: largest / FACTORS['time'][each] for each in units}
+            fitting = [each for each in units if _SHARES[0] < shares[each] < _SHARES[1]]
+            if not fitting and not (shares[usual] > _SHARES[1] and usual != 's'):
+                # Nothing is known of the limits, or nothing moves.
+                fitting = [u for u in units if u == usual or {u, usual} == {'us', '100ns'}]
+        if len(fitting) != 1:
+            may = ' or '.join(fitting)
+            may = f'which may be {may}' if may else f'and the robot too fast for {usual}'
+            raise RecordingError(
+                f'the times {name} are {step:.6g} apart, {may}: give their unit, as in '
+                f"--units 'time={(fitting or [usual])[-1]}', or the rate in Hz with --rate"
+            )
+        (unit,) = fitting
+        if unit == usual:
+            reason = '' if unit == 's' else 'by their steps'
+
+    scale = round(FACTORS['time'][unit] * 1e9)
+    reached = float(np.abs(time.astype(float)).max()) * scale * 1e-9
+    if reached >= LATEST:
         raise RecordingError(
-            f'the times {selection.pattern} reach {largest:.3g} s as {unit}: give their unit, as '
+            f'the times {name} reach {reached:.3g} s as {unit}: give their unit, as '
             "in --units 'time=us', or name another column with --columns 'time=NAME'"
         )
     # Exact for integers, none before 1970.
@@ -165,101 +229,33 @@ def make_stamps(
     stamp = stamp.astype(np.int64) - min(0, int(stamp.min()))
     if fraction:
         return stamp + fraction[0].astype(np.int64), kept, notes
-    stamp, spread = _spread(stamp, moved['position'])
+    # What is coarser than the rows, as of a clock of whole seconds, is spread evenly; rows that
+    # repeat stamp and positions are published twice and stay.
+    ticks, moves = np.diff(stamp), (np.diff(position, axis=0) != 0.0).any(axis=1)
+    many = ((ticks == 0) & moves).sum() >= MOSTLY * len(ticks)
+    if many and (ticks >= 0).all() and (ticks > 0).sum() > 1:
+        stamp, note = _spread(stamp)
+        notes.insert(0, note)
     if reason:
-        columns = selection.pattern
-        spread.insert(0, finding('time_unit_assumed', columns=columns, unit=unit, reason=reason))
-    return stamp, kept, [*spread, *notes]
+        notes.insert(0, finding('time_unit_assumed', columns=name, unit=unit, reason=reason))
+    return stamp, kept, notes
 
 
-def _unit(time: np.ndarray, name: str, motion: Values) -> tuple[str, str]:
-    """Return the unit of times, and why."""
-    steps = np.abs(np.diff(np.sort(time) if is_disordered(time) else time))
-    step = float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 0.0
-    for unit in _TICKS:
-        scale = FACTORS['time'][unit]
-        if _YEARS[0] < time.min() * scale and time.max() * scale < _YEARS[1]:
-            if _DATED_STEPS[0] < step * scale <= _DATED_STEPS[1]:
-                return unit, '' if unit == 's' else 'for so they are dates of today'
-    if (steps == 0.0).mean() > MOSTLY:  # coarse ones
-        step *= float((steps > 0.0).mean())
-    if not step:
-        raise RecordingError(
-            f'the times {name} are the same in all rows: name another column with '
-            "--columns 'time=NAME', or give the rate in Hz with --rate"
-        )
-    # '' where it is longer than a second
-    usual = next(u for u, longest in STEPS if step <= longest)
-    proven, velocity = '', motion['velocity']
-    if np.isfinite(velocity).any():
-        proven = proven_time_unit(time, motion['position'], velocity)
-    if proven and _RATES[0] <= 1.0 / (step * FACTORS['time'][proven]) <= _RATES[1]:
-        fitting, reason = [proven], 'for so the velocities are the derivatives of the positions'
-    elif not usual:
-        raise RecordingError(
-            f'the times {name} are {step:.3g} apart, too short for seconds: give '
-            "their unit, as in --units 'time=min' (also h, d for days, s)"
-        )
-    else:  # else the velocities may be of motors
-        # Of those that make the rate one of robots: where the description has limits of velocity,
-        # the speeds are neither too fast for them nor far too slow for a motion; jumps do not
-        # count. Ticks are whole.
-        reason = 'for so the robot is as fast as its description permits'
-        whole = time.dtype.kind in 'iu' or bool((time == np.round(time)).all())
-        units = [u for u in _TICKS if u != usual and (whole or u not in ('100ns', 'ns'))]
-        rates = {unit: 1.0 / (step * FACTORS['time'][unit]) for unit in units}
-        units = [usual, *(u for u in units if _RATES[0] <= rates[u] <= _RATES[1])]
-        order = np.argsort(time, kind='stable') if is_disordered(time) else slice(None)
-        time, position = time[order], motion['position'][order]
-        span, every = max(1, len(time) // _SPANS), max(1, len(time) // _SPEEDS)
-        steps = (time[span::every] - time[:-span:every]).astype(float)
-        moved = np.abs(position[span::every] - position[:-span:every])[steps > 0.0]
-        largest = 0.0
-        if len(moved):
-            speeds = np.nan_to_num(moved / steps[steps > 0.0, None])
-            shares_of_limits = np.quantile(speeds, WITHOUT_JUMPS, axis=0) / motion['fastest']
-            largest = float(shares_of_limits.max(initial=0.0))
-        shares = {unit: largest / FACTORS['time'][unit] for unit in units}
-        fitting = [unit for unit in units if _SHARES[0] < shares[unit] < _SHARES[1]]
-        if not fitting and not (shares[usual] > _SHARES[1] and usual != 's'):
-            # Nothing is known of the limits, or nothing moves.
-            fitting = [u for u in units if u == usual or {u, usual} == {'us', '100ns'}]
-    if len(fitting) != 1:
-        may = ' or '.join(fitting)
-        may = f'which may be {may}' if may else f'and the robot too fast for {usual}'
-        raise RecordingError(
-            f'the times {name} are {step:.6g} apart, {may}: give their unit, as in '
-            f"--units 'time={(fitting or [usual])[-1]}', or the rate in Hz with --rate"
-        )
-    if fitting == [usual]:
-        reason = '' if usual == 's' else 'by their steps'
-    return fitting[0], reason
-
-
-def _spread(stamp: np.ndarray, position: np.ndarray) -> tuple[np.ndarray, list[Finding]]:
-    """
-    Spread stamps [ns] evenly that are coarser than the rows, as of a clock of whole seconds.
-
-    Rows that repeat stamp and positions are published twice and stay.
-    """
+def _spread(stamp: np.ndarray) -> tuple[np.ndarray, Finding]:
+    """Spread stamps (N,) [ns], several of which are the same, evenly over the rows."""
     new = np.diff(stamp) != 0
-    moved = (np.diff(position, axis=0) != 0.0).any(axis=1)
-    if (~new & moved).sum() < MOSTLY * len(new) or (np.diff(stamp) < 0).any() or new.sum() < 2:
-        return stamp, []
-    first = np.flatnonzero(new) + 1
-    line = np.polynomial.Polynomial.fit(first, stamp[first] - stamp[0], 1)
+    first, rows, since = np.flatnonzero(new) + 1, np.arange(len(stamp)), stamp - stamp[0]
+    line = np.polynomial.Polynomial.fit(first, since[first], 1)
     step = float(np.diff(line(np.arange(2)))[0])
     coarse = float(np.median(np.diff(stamp)[new]))
-    rows = np.arange(len(stamp))
     even = line(rows)
-    if np.abs(even[first] - (stamp[first] - stamp[0])).max() > coarse:  # rows are missing
-        even = np.interp(rows, first, stamp[first] - stamp[0], -1.0, np.inf)
-        before, after = rows < first[0], rows > first[-1]
-        even[before] = (rows[before] - first[0]) * step + stamp[first[0]] - stamp[0]
-        even[after] = (rows[after] - first[-1]) * step + stamp[first[-1]] - stamp[0]
+    if np.abs(even[first] - since[first]).max() > coarse:  # rows are missing
+        even = np.interp(rows, first, since[first], -1.0, np.inf)
+        for end, outside in ((first[0], rows < first[0]), (first[-1], rows > first[-1])):
+            even[outside] = (rows[outside] - end) * step + since[end]
     even = np.round(even).astype(np.int64)
     note = finding('stamps_coarse', step=coarse * 1e-9, rate=1e9 / step)
-    return np.asarray(stamp[0] + even - min(0, int(even.min()))), [note]
+    return np.asarray(stamp[0] + even - min(0, int(even.min()))), note
 
 
 def continuous(stamp: np.ndarray, source: str) -> tuple[np.ndarray, list[Finding]]:

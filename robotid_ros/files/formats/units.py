@@ -58,7 +58,7 @@ _SPELLINGS = {
     'v': 'volt volts',
     'a': 'amp amps ampere',
 }
-_ALIASES = {word: unit for unit, words in _SPELLINGS.items() for word in words.split()}
+ALIASES = {word: unit for unit, words in _SPELLINGS.items() for word in words.split()}
 # Letters that are units only between brackets: in names they are something else.
 BRACKETS_ONLY = ('s', 'm', 'n', 'a', 'min', 'h', 'd', 'v')
 # A velocity that is a multiple of the position's derivative: correlation, tolerance of the
@@ -79,7 +79,7 @@ def canonical(unit: str) -> str:
     text = unit.strip().lower()
     for sign in ('·', '.', '*', '-', ' '):
         text = text.replace(sign, '')
-    return _ALIASES.get(text, text)
+    return ALIASES.get(text, text)
 
 
 def is_unit(text: str) -> bool:
