@@ -69,7 +69,7 @@ def base_parameters(robot: Robot, seed: int = 0) -> BaseParameters:
     columns, matrix = reduce_by_qr(W[:, ~shrunk])
     # Each column that a mixed model shrinks is a base parameter of its own.
     kept = np.concatenate([np.flatnonzero(~shrunk)[columns], np.flatnonzero(shrunk)])
-    full = np.zeros((len(kept), len(shrunk)))
+    full = np.zeros((len(kept), robot.p))
     full[: len(columns), ~shrunk] = matrix
     full[len(columns) :, shrunk] = np.eye(int(shrunk.sum()))
     order = np.argsort(kept)
@@ -80,21 +80,18 @@ def reduce_by_qr(W: Array) -> tuple[np.ndarray, Array]:
     """
     Split the columns of W (r, p) into independent ones and combinations of these.
 
-    Returns
-    -------
-    columns (b,) of the first independent ones, and the matrix (b, p) with W = W[:, columns] matrix
-
+    Returns columns (b,) of the first independent ones, and the matrix (b, p) with
+    W = W[:, columns] matrix.
     """
     norms = np.linalg.norm(W, axis=0)
     norms[norms < DEPENDENT * norms.max()] = 0.0  # rounding only
     R = np.array(np.linalg.qr(W / np.where(norms > 0.0, norms, np.inf), mode='r'))
-    columns: list[int] = []
-    basis = np.zeros((R.shape[0], 0))
-    for column in range(W.shape[1]):
+    columns, basis = list[int](), np.zeros((len(R), 0))
+    for column in np.flatnonzero(norms).tolist():
         rest = R[:, column] - basis @ (basis.T @ R[:, column])
         rest -= basis @ (basis.T @ rest)
         length = np.linalg.norm(rest)
-        if norms[column] > 0.0 and length > DEPENDENT:
+        if length > DEPENDENT:
             columns.append(column)
             basis = np.column_stack([basis, rest / length])
     kept = np.array(columns, dtype=np.intp)
@@ -124,15 +121,11 @@ def _describe(robot: Robot, columns: np.ndarray, matrix: Array) -> BaseParameter
             for k in others
         )
         combinations.append(f'{name} = {standard[column]}{terms}' if others else name)
-    classes = []
-    for column in range(robot.p):
-        rows = np.flatnonzero(matrix[:, column])
-        if rows.size == 0:
-            classes.append('unidentifiable')
-        elif column in columns and np.count_nonzero(matrix[rows[0]]) == 1:
-            classes.append('identifiable')
-        else:
-            classes.append('in combination')
+    alone = {c for row, c in zip(matrix, columns, strict=True) if np.count_nonzero(row) == 1}
+    classes = (
+        'identifiable' if column in alone else 'in combination' if used else 'unidentifiable'
+        for column, used in enumerate(matrix.any(axis=0))
+    )
     return BaseParameters(
         tuple(names),
         tuple(robot.parameters[k].unit for k in columns),

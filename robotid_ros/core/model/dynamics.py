@@ -31,14 +31,8 @@ def drive_columns(
     Yield joint, column and values (N,) of rotor inertias, friction, springs and couplings.
 
     Of elastic joints, rows are those of links and of motors alone: `robot.add_link_rows` makes
-    drives of motors.
-
-    Parameters
-    ----------
-    q, dq, ddq : (N, n)
-    loads : (N, n) torques that the joints transmit to the links [N·m or N]; None: none
-    successive : whether these are samples of one motion, whose path friction may remember
-
+    drives of motors. Of q, dq, ddq (N, n) and the torques (N, n) that the joints transmit to the
+    links [N·m or N]; `successive` samples are of one motion, whose path friction may remember.
     """
     for drive in moving:
         columns = [] if drive.inertia is None else [(drive.inertia, drive.turn(ddq))]
@@ -163,15 +157,12 @@ def _fill_inertial(
         rows = out[:, columns[0] : columns[-1] + 1, part.samples]
         torques = np.empty(rows[0].shape)
         for k, joint in enumerate(order[part.chain]):
-            if robot.followers:
-                part.fill(k, torques)
-                for driver in np.flatnonzero(jacobian[joint]):  # W = Gᵀ W(G q)
-                    rows[driver] += jacobian[joint, driver] * torques
-            elif chi is None:  # G is the identity
+            if chi is None and not robot.followers:
                 part.fill(k, rows[joint])
-            else:
-                part.fill(k, torques)
-                rows[joint] += torques
+                continue
+            part.fill(k, torques)
+            for driver in np.flatnonzero(jacobian[joint]):  # W = Gᵀ W(G q)
+                rows[driver] += jacobian[joint, driver] * torques
 
 
 def _link_torques(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) -> Array:
@@ -185,18 +176,10 @@ def inverse_dynamics(
     robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array, *, successive: bool = False
 ) -> Array:
     """
-    Torques of the standard parameters: links, rotor inertias, friction, springs and couplings.
+    Torques (N, n) of the standard parameters [N·m or N]: all of `regressor` times them.
 
-    Parameters
-    ----------
-    chi : (p,) standard parameters, of bodies that can exist or not
-    q, dq, ddq : (N, n)
-    successive : whether these are samples of one motion, whose path friction may remember
-
-    Returns
-    -------
-    (N, n) [N·m or N]
-
+    Of parameters chi (p,), of bodies that can exist or not, and q, dq, ddq (N, n); `successive`:
+    see `regressor`.
     """
     q, dq, ddq = (np.asarray(x, dtype=float) for x in (q, dq, ddq))
     links = _link_torques(robot, chi, q, dq, ddq)
@@ -208,10 +191,9 @@ def inverse_dynamics(
 
 def spring_torque(robot: ElasticRobot, chi: Array, q: Array) -> Array:
     """Torque K (θ − q) of the springs on the links, (N, n); zero in all other rows."""
-    torque = np.zeros(q.shape)
-    for j in robot.elastic_joints:
-        stiffness = chi[robot.column(f'K{j + 1}')]
-        torque[:, j] = stiffness * (q[:, robot.motors[j]] - q[:, j])
+    torque, links = np.zeros(q.shape), robot.elastic_joints
+    stiffness = [chi[robot.column(f'K{j + 1}')] for j in links]
+    torque[:, links] = stiffness * (q[:, robot.motors[links]] - q[:, links])
     return torque
 
 
@@ -239,15 +221,8 @@ def mass_matrix(robot: Robot, chi: Array, q: Array) -> Array:
     """
     Mass matrix with rotor inertias and couplings, also of parameters that no body has.
 
-    Parameters
-    ----------
-    chi : (p,) standard parameters
-    q : (n,) or (N, n) positions
-
-    Returns
-    -------
-    (n, n) or (N, n, n) [kg·m², kg·m, kg], in the order of `robot.joints`
-
+    Of chi (p,) at positions (n,) or (N, n): (n, n) or (N, n, n) [kg·m², kg·m, kg], in the order of
+    `robot.joints`.
     """
     poses, n = np.atleast_2d(np.asarray(q, dtype=float)), robot.n
     # What a unit acceleration of each joint takes, and what none does.
@@ -265,21 +240,9 @@ class RobotDynamics:
 
     What can be computed beforehand is, so that a call takes a few microseconds. Vectors are (n,)
     in the order of `joints`, [rad or m], [N·m or N]; calls share memory, so that each thread needs
-    one of its own.
-
-    Parameters
-    ----------
-    robot : rigid
-    chi : (p,) standard parameters; bodies that can exist
-
-    Raises
-    ------
-    ConfigurationError : springs between motor and link, or a link without mass
-
-    Attributes
-    ----------
-    drives : (d, n) speed of each drive per joint speed: the joints', then the coupled motors'
-
+    one of its own. `drives` (d, n) are speeds of the drives per joint speed: the joints', then the
+    coupled motors'. Of a rigid robot and parameters (p,) of bodies that can exist; raises
+    ConfigurationError for springs between motor and link, or a link without mass.
     """
 
     def __init__(self, robot: Robot, chi: npt.ArrayLike) -> None:
@@ -302,20 +265,18 @@ class RobotDynamics:
             self._moved = None
         self._lower = np.tril_indices(len(robot.order), -1)
         self._rotors = rotor_inertia(robot, chi)
-        self._coupled = bool(robot.couplings)
-        moving = robot.drives
-        self.drives = np.array([drive.ratios for drive in moving])
-        self._viscous, self._coulomb, self._offset = np.zeros((3, len(moving)))
-        plain = dict(zip(PLAIN, (self._viscous, self._coulomb, self._offset), strict=True))
+        self.drives = np.array([drive.ratios for drive in robot.drives])
+        plain = dict(zip(PLAIN, np.zeros((3, len(self.drives))), strict=True))
         # The other terms, with their joint and the values of their parameters.
         self._shaped: list[tuple[int, FrictionTerm, Array]] = []
-        for k, drive in enumerate(moving):
+        for k, drive in enumerate(robot.drives):
             for column, term in drive.terms:
                 if term.name in plain:
                     plain[term.name][k] += chi[column]
                 else:
                     values = chi[column : column + len(term.kind.symbols)]
                     self._shaped.append((k, term, values))
+        self._viscous, self._coulomb, self._offset = plain.values()
 
     def efforts(self, q: Array, dq: Array, ddq: Array) -> Array:
         """Return the efforts that a motion needs (n,)."""
@@ -328,13 +289,9 @@ class RobotDynamics:
         return self._felt(weight)
 
     def friction(self, q: Array, dq: Array, load: Array | None = None) -> Array:
-        """
-        Return the efforts of friction, springs at joints and offsets, (n,).
-
-        `load` is what the joints bear, (n,); it counts for friction that grows with it.
-        """
+        """Return those of friction, springs and offsets (n,), of joints that bear a load (n,)."""
         q, dq = np.asarray(q, float), np.asarray(dq, float)
-        if not self._coupled:
+        if not self.robot.couplings:
             return self.drive_friction(q, dq, load)
         return np.asarray(self.drive_friction(q, self.drives @ dq, load) @ self.drives)
 

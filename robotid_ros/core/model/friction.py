@@ -26,11 +26,8 @@ def coulomb(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
 
 def stiction(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
     """Stiction and Stribeck effect, 2/π·atan(K_v·dq) and 2/π·atan(δ·dq) (STICTION eq. 7-9)."""
-    scale = 2.0 / np.pi
-    return (
-        scale * np.arctan(constants['stiction_steepness'] * dq),
-        scale * np.arctan(constants['stribeck_slope'] * dq),
-    )
+    steepness = constants['stiction_steepness'], constants['stribeck_slope']
+    return tuple(2.0 / np.pi * np.arctan(k * dq) for k in steepness)
 
 
 def stribeck(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
@@ -40,8 +37,8 @@ def stribeck(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
 
 def makkar(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
     """Stribeck bump tanh(γ2·dq) − tanh(γ3·dq) and Coulomb tanh(γ5·dq) (Makkar et al. 2005)."""
-    bump = np.tanh(constants['makkar_gamma2'] * dq) - np.tanh(constants['makkar_gamma3'] * dq)
-    return bump, np.tanh(constants['makkar_gamma5'] * dq)
+    two, three, five = (np.tanh(constants[f'makkar_gamma{k}'] * dq) for k in (2, 3, 5))
+    return two - three, five
 
 
 def ripple(order: str, q: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
@@ -86,9 +83,7 @@ def rounded_sign_columns(dq: Array, constants: Mapping[str, float]) -> tuple[Arr
 
 def slip_columns(q: Array, dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
     """Return z/Δ − sign(dq) of Maxwell-slip elements: Coulomb friction that sets in over a way."""
-    return tuple(
-        maxwell_slip('', q, dq, {'': distance})[0] - np.sign(dq) for distance in SLIP_DISTANCES
-    )
+    return tuple(maxwell_slip('', q, dq, {'': d})[0] - np.sign(dq) for d in SLIP_DISTANCES)
 
 
 def load_columns(dq: Array, constants: Mapping[str, float]) -> tuple[Array, ...]:
@@ -122,42 +117,30 @@ class TermKind:
     """
     A kind of joint torque: its parameters, the default shape constants, and its columns.
 
-    Attributes
-    ----------
-    symbols : of the parameters
-    units : with {f} for N·m or N and {l} for rad or m
-    constants : shape constants and their defaults [s/rad, rad/s for velocities, 1/rad for orders]
-    columns : function of dq (N,), or of q, and the constants, one (N,) column a parameter
-    positive : per parameter, whether physics wants it at least zero
-    load_dependent : whether the columns grow with the torque |τ| that the joint transmits to the
-        links
-    of_position : whether the columns are functions of q instead of dq
-    of_path : function of q, dq (N,) of successive samples and the constants, like `columns`, of a
-        friction that remembers its path; `columns` are what it is where no path is known
-    amplitude : natural amplitude of the columns of a term that a mixed model shrinks; of a spring
-        half its range, 0: a term of least squares
-    jumps : whether it changes by a step where the joint turns round
-    dry : (2, parameters) torque F_c that holds the joint at rest, and constant torque, per
-        parameter, of dry friction that a simulation holds the joint with; empty: none
-    spring : whether it is a torque of a position that formats hold as it is, or say that they do
-        not, and no friction
-    described : per parameter, the attribute of a URDF's `<dynamics>` that is its prior; '': none
-
+    `columns` is a function of dq (N,), or of q, and the constants, of one (N,) column a parameter;
+    `of_path` is one of q, dq (N,) of successive samples and the constants, of a friction that
+    remembers its path: `columns` are what it is where no path is known. `positive`, `described`
+    and the columns of `dry` have an entry for each parameter.
     """
 
-    symbols: tuple[str, ...]
-    units: tuple[str, ...]
+    symbols: tuple[str, ...]  # of the parameters
+    units: tuple[str, ...]  # with {f} for N·m or N and {l} for rad or m
     columns: Columns
+    # Shape constants and their defaults [s/rad, rad/s for velocities, 1/rad for orders].
     constants: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    positive: tuple[bool, ...] = ()
-    load_dependent: bool = False
-    of_position: bool = False
+    positive: tuple[bool, ...] = ()  # whether physics wants it at least zero
+    load_dependent: bool = False  # columns grow with the torque |τ| that the joint transmits
+    of_position: bool = False  # columns are functions of q instead of dq
     of_path: PathColumns | None = None
+    # Natural amplitude of columns that a mixed model shrinks; of a spring half its range.
     amplitude: float = 0.0
-    jumps: bool = False
+    jumps: bool = False  # by a step where the joint turns round
+    # (2, parameters) torque F_c that holds the joint at rest, and constant torque, of dry friction
+    # that a simulation holds the joint with.
     dry: tuple[tuple[float, ...], ...] = ()
+    # A torque of a position that formats hold as it is, or say that they do not, and no friction.
     spring: bool = False
-    described: tuple[str, ...] = ()
+    described: tuple[str, ...] = ()  # attribute of a URDF's `<dynamics>` that is its prior
 
 
 def term(
@@ -170,11 +153,10 @@ def term(
 ) -> TermKind:
     """Return the kind with the parameters of these symbols; one unit, sign, prior is of all."""
     names = tuple(symbols.split())
-    signs = positive if isinstance(positive, tuple) else (positive,) * len(names)
-    priors = described if isinstance(described, tuple) else (described,) * len(names)
-    return TermKind(
-        names, (unit,) * len(names), columns, positive=signs, described=priors, **others
-    )
+    count = len(names)
+    signs = positive if isinstance(positive, tuple) else (positive,) * count
+    priors = described if isinstance(described, tuple) else (described,) * count
+    return TermKind(names, (unit,) * count, columns, positive=signs, described=priors, **others)
 
 
 def _unknown(*names: str) -> dict[str, float]:
@@ -247,13 +229,13 @@ TERMS: Mapping[str, TermKind] = {
     'ripple_2': _ripple('R2c R2s', 'ripple_order_2'),
     'ripple_3': _ripple('R3c R3s', 'ripple_order_3'),
 }  # fmt: skip
-# Symbols of torques that the position determines: no friction.
-OF_POSITION = frozenset(
-    symbol for kind in TERMS.values() if kind.of_position for symbol in kind.symbols
+PLAIN_SYMBOLS = tuple(TERMS[name].symbols[0] for name in PLAIN)
+# Symbols of torques that the position determines, which are no friction; of columns that a mixed
+# model shrinks; of friction that can hold a joint where it is.
+OF_POSITION, SHRUNK, DRY = (
+    frozenset(s for kind in TERMS.values() if getattr(kind, name) for s in kind.symbols)
+    for name in ('of_position', 'amplitude', 'dry')
 )
-# Symbols of columns that a mixed model shrinks.
-SHRUNK = frozenset(s for kind in TERMS.values() if kind.amplitude for s in kind.symbols)
-
 # Symbols whose prior a description gives, and by which attribute.
 DESCRIBED = {
     symbol: attribute
@@ -261,9 +243,6 @@ DESCRIBED = {
     for symbol, attribute in zip(kind.symbols, kind.described, strict=False)
     if attribute
 }
-PLAIN_SYMBOLS = tuple(TERMS[name].symbols[0] for name in PLAIN)
-# Symbols of friction that can hold a joint where it is.
-DRY = frozenset(s for kind in TERMS.values() if kind.dry for s in kind.symbols)
 # Shape constant from which on a term jumps where the joint turns round, of a joint that is slower
 # than any filter resolves [s/rad].
 STEEP = 500.0
@@ -292,10 +271,8 @@ class FrictionTerm:
     @property
     def has_step(self) -> bool:
         """Whether it jumps where the joint turns round: at standstill it has no value."""
-        steepest = max(self.constants.values(), default=0.0)
-        kind = self.kind
-        of_speed = not (kind.of_position or kind.of_path)
-        return kind.jumps or (steepest > STEEP and of_speed)
+        steep, kind = max(self.constants.values(), default=0.0) > STEEP, self.kind
+        return kind.jumps or (steep and not (kind.of_position or kind.of_path))
 
     @property
     def kind(self) -> TermKind:
@@ -308,12 +285,8 @@ class FrictionTerm:
         """
         Return a column (N,) of the observation matrix for each of the term's parameters.
 
-        Parameters
-        ----------
-        q, dq : (N,) position and velocity of the joint [rad, rad/s or m, m/s]
-        load : (N,) torque that the joint transmits to the links [N·m or N]; None: none
-        successive : whether the rows are samples of one motion, so that its path is known
-
+        Of q, dq (N,) [rad, rad/s or m, m/s] and the load (N,), the torque that the joint transmits
+        to the links [N·m or N]; `successive` rows are samples of one motion, whose path is known.
         """
         if successive and self.kind.of_path is not None:
             return self.kind.of_path(q, dq, self.constants)
@@ -331,18 +304,14 @@ def make_terms(names: tuple[str, ...], constants: Mapping[str, float]) -> tuple[
     """
     Look the terms up and give each its shape constants.
 
-    Raises
-    ------
-    UnknownNameError : a term that is not in the registry
-    ConfigurationError : two terms with a parameter of the same name, or ripple without its order
-
+    Raises UnknownNameError for one that is not in the registry, ConfigurationError for two with a
+    parameter of the same name, and for ripple without its order.
     """
     for name in names:
         if name not in TERMS:
             raise UnknownNameError('friction term', name, tuple(TERMS))
     symbols = [symbol for name in names for symbol in TERMS[name].symbols]
-    repeated = {symbol for symbol in symbols if symbols.count(symbol) > 1}
-    if repeated:
+    if repeated := {symbol for symbol in symbols if symbols.count(symbol) > 1}:
         raise ConfigurationError(
             f'friction terms {", ".join(names)} share the parameter '
             f'{", ".join(sorted(repeated))}: keep one of them'

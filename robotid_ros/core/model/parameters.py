@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 import dataclasses
+import re
 
 import numpy as np
 
@@ -18,22 +19,12 @@ PINOCCHIO_ORDER.flags.writeable = False
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
-    """
-    One standard parameter of a robot.
+    """One standard parameter of a robot."""
 
-    Attributes
-    ----------
-    name : symbol and number, 'ZZ1'; couplings carry the numbers of their joints, 'Ia56'
-    symbol : 'ZZ'
-    unit : SI, joint side
-    joint : name of the joint, or of the coupling, that it belongs to
-
-    """
-
-    name: str
-    symbol: str
-    unit: str
-    joint: str
+    name: str  # symbol and number, 'ZZ1'; couplings carry the numbers of their joints, 'Ia56'
+    symbol: str  # 'ZZ'
+    unit: str  # SI, joint side
+    joint: str  # name of the joint, or of the coupling, that it belongs to
 
 
 def numbered(
@@ -65,13 +56,9 @@ def in_effort_unit(unit: str, effort: str) -> str:
     if not effort:
         return unit
     symbol = 'effort' if effort == '?' else effort
-    mechanical = {'kg·m²': 's²', 'kg·m': 's²/m', 'kg': 's²/m²'}
-    if unit in mechanical:
-        return f'{symbol}·{mechanical[unit]}'
-    for torque in ('N·m', 'N'):
-        if unit == torque or unit.startswith((f'{torque}·', f'{torque}/')):
-            return symbol + unit.removeprefix(torque)
-    return unit
+    if mechanical := {'kg·m²': 's²', 'kg·m': 's²/m', 'kg': 's²/m²'}.get(unit):
+        return f'{symbol}·{mechanical}'
+    return re.sub('^(N·m|N)(?=[·/]|$)', lambda _: symbol, unit)
 
 
 def from_pinocchio(dynamic: Array) -> Array:

@@ -35,17 +35,11 @@ class Limits:
 @dataclasses.dataclass(frozen=True)
 class Coupling:
     """
-    A motor that turns with `ratios · dq` and has inertia and friction of its own.
+    A motor that turns with `ratios · dq`, ratios (n,), and has inertia and friction of its own.
 
     Its torque Ia·(r·ddq) + Fv·(r·dq) + Fc·sign(r·dq) acts on the joints through r
-    (STD eq. 34-35: τ_c = Nᵀ τ_r).
-
-    Attributes
-    ----------
-    name : the configuration's
-    number : the numbers of its joints, '56'; suffix of its parameters
-    ratios : (n,)
-
+    (STD eq. 34-35: τ_c = Nᵀ τ_r). `name` is the configuration's; `number` the numbers of its
+    joints, '56', suffix of its parameters.
     """
 
     name: str
@@ -64,22 +58,12 @@ class Follower:
 
 
 class Transmission(NamedTuple):
-    """
-    What turns or brakes joints with torques rᵀ f, f of its own motion r q, r dq and r ddq.
+    """What turns or brakes joints with torques rᵀ f, f of its own motion r q, r dq and r ddq."""
 
-    Attributes
-    ----------
-    ratios : (n,) r, its speed per joint speed
-    joints : numbers of the joints that it turns
-    inertia : column of its rotor inertia, None without one
-    terms : friction and springs, with the column of the first parameter of each
-
-    """
-
-    ratios: Array
-    joints: npt.NDArray[np.intp]
-    inertia: int | None
-    terms: tuple[tuple[int, FrictionTerm], ...]
+    ratios: Array  # (n,) r, its speed per joint speed
+    joints: npt.NDArray[np.intp]  # numbers of the joints that it turns
+    inertia: int | None  # column of its rotor inertia
+    terms: tuple[tuple[int, FrictionTerm], ...]  # each with the column of its first parameter
 
     @property
     def columns(self) -> list[int]:
@@ -98,13 +82,12 @@ class Transmission(NamedTuple):
 
 
 def _drive(
-    ratios: Array, start: int, rotor: bool, friction: tuple[FrictionTerm, ...]
+    ratios: Array, column: int, rotor: bool, friction: tuple[FrictionTerm, ...]
 ) -> Transmission:
-    terms, column = [], start + rotor
-    for term in friction:
-        terms.append((column, term))
-        column += len(term.kind.symbols)
-    return Transmission(ratios, np.flatnonzero(ratios), start if rotor else None, tuple(terms))
+    sizes = [len(term.kind.symbols) for term in friction]
+    columns = (column + rotor + sum(sizes[:k]) for k in range(len(friction)))
+    terms = tuple(zip(columns, friction, strict=True))
+    return Transmission(ratios, np.flatnonzero(ratios), column if rotor else None, terms)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -250,8 +233,8 @@ class Robot:
                 found.append(_drive(unit[j] - unit[motor], stiffness, False, SPRING))
                 found.append(_drive(unit[j], stiffness + 1, False, self.friction[j]))
         start = self.p - 3 * len(self.couplings)
-        for column, coupling in zip(range(start, self.p, 3), self.couplings, strict=True):
-            found.append(_drive(coupling.ratios, column, True, COUPLED_FRICTION))
+        for k, coupling in enumerate(self.couplings):
+            found.append(_drive(coupling.ratios, start + 3 * k, True, COUPLED_FRICTION))
         return tuple(found)
 
     def torques(self, effort: Array) -> Array:
@@ -281,11 +264,8 @@ class ElasticRobot(Robot):
     """
     A robot with springs in its joints; `joints` are the links' and then the motors'.
 
-    Attributes
-    ----------
-    rigid : the same robot without springs
-    motors : (links,) row of each joint's motor; its own row where the joint is rigid
-
+    `rigid` is the same robot without springs; `motors` (links,) are the rows of the joints'
+    motors, a joint's own row where it is rigid.
     """
 
     rigid: Robot = dataclasses.field(kw_only=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
+from collections.abc import Mapping, Sized
 import dataclasses
 import math
-from typing import Any, NamedTuple
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -16,14 +16,8 @@ from ..arrays import Array, frozen
 from .friction import DESCRIBED, FrictionTerm, LINK_SIDE_SUFFIX, make_terms, PLAIN, TERMS
 from .parameters import drive_symbols, from_pinocchio, INERTIAL, numbered, Parameter
 from .robot import COUPLED_FRICTION, Coupling, ElasticRobot, Follower, Limits, Robot
-from .robot_description import (
-    build_model,
-    find_followers,
-    locked_position,
-    read_mimics,
-    with_inertials,
-)
-from .settings import CoupledMotorSettings, ElasticSettings, RobotSettings
+from .robot_description import build_model, final_leader, read_mimics, with_inertials
+from .settings import RobotSettings
 from .urdf_parsing import check_tree, inertial_warnings, movable_names, parse_urdf, snap_angles
 
 # Larger limits than any robot has stand for none [rad, m; rad/s, m/s; N·m, N]: 9549 rpm for one.
@@ -34,36 +28,21 @@ LINK = ' (link)'
 COUNTS = '/counts'
 
 
-class ServoDrive(NamedTuple):
-    """
-    Efforts of a servo.
-
-    Attributes
-    ----------
-    step : of a reading [A, or N·m where the gain is 1]
-    gain, spread : torque at the joint per unit [N·m/A or 1], and its relative standard deviation
-
-    """
-
-    step: float
-    gain: float
-    spread: float
-
-
 # Gains of Dynamixel are torque over current at stall, 12 V or 5 V, of emanual.robotis.com, which
 # differ by 2 to 10 % between voltages. That of STS3215 is of its data sheet, 11 kg·cm/A; its stall
 # torque was 17 % more in a test (SO-ARM100, issue 134). Torques of Damiao are 12 bits over both
-# signs of TMAX. How true torques are at part load is assumed.
+# signs of TMAX. Each: step of a reading [A, or N·m where the gain is 1], torque at the joint per
+# unit, and the relative standard deviation of that, which at part load is assumed.
 DRIVES = {
-    'sts3215': ServoDrive(6.5e-3, 1.079, 0.2),
-    'xl330-m077': ServoDrive(1e-3, 0.146, 0.2),
-    'xl330-m288': ServoDrive(1e-3, 0.354, 0.2),
-    'xm430-w350': ServoDrive(2.69e-3, 1.783, 0.2),
-    'xm540-w150': ServoDrive(2.69e-3, 1.659, 0.2),
-    'xm540-w270': ServoDrive(2.69e-3, 2.409, 0.2),
-    'dm4310': ServoDrive(20.0 / 4095, 1.0, 0.1),
-    'dm4340': ServoDrive(56.0 / 4095, 1.0, 0.1),
-    'dm8009': ServoDrive(108.0 / 4095, 1.0, 0.1),
+    'sts3215': (6.5e-3, 1.079, 0.2),
+    'xl330-m077': (1e-3, 0.146, 0.2),
+    'xl330-m288': (1e-3, 0.354, 0.2),
+    'xm430-w350': (2.69e-3, 1.783, 0.2),
+    'xm540-w150': (2.69e-3, 1.659, 0.2),
+    'xm540-w270': (2.69e-3, 2.409, 0.2),
+    'dm4310': (20.0 / 4095, 1.0, 0.1),
+    'dm4340': (56.0 / 4095, 1.0, 0.1),
+    'dm8009': (108.0 / 4095, 1.0, 0.1),
 }
 
 
@@ -90,20 +69,20 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
     root.set('name', name)  # parsers ask for one
     elements = {str(joint.get('name')): joint for joint in root.findall('joint')}
     movable, following = movable_names(root), read_mimics(elements)
-    joints = _select(movable, following, settings)
-    _check_types(elements, joints, following)
+    joints = _chosen_joints(movable, elements, following, settings)
     chosen = [elements[joint] for joint in joints]
     limits = _limits(chosen, settings)
     damping, dry_friction = (
-        _attribute(chosen, 'dynamics', key, 0.0) for key in ('damping', 'friction')
+        frozen(_attribute(chosen, 'dynamics', key, 0.0)) for key in ('damping', 'friction')
     )
     warnings = (*inertial_warnings(root), *snap_angles(root), *assumed)
-    followers = find_followers(joints, settings.locked, following)
+    ends = {x: final_leader(x, settings.locked, following) for x in (*movable, *following)}
+    followers = tuple(ends[x] for x in following if x != ends[x].leader in joints)
     moving = (*joints, *(follower.name for follower in followers))
     locked = {
-        name: locked_position(name, settings.locked, following)
-        for name in movable
-        if name not in moving
+        x: ends[x].ratio * settings.locked.get(ends[x].leader, 0.0) + ends[x].offset
+        for x in movable
+        if x not in moving
     }
     model = _reduce(build_model(root), moving, locked, settings)
     if not any(model.inertias[k + 1].mass > 0.0 for k in range(model.nv)):
@@ -112,6 +91,16 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
             'sheet says of the whole robot, or give the links masses and inertias'
         )
     gain, spread = _gains(settings, joints)
+    couplings = list[Coupling]()
+    for key, motor in settings.couplings.items():
+        ratios = np.array(motor.ratios, dtype=float)
+        if ratios.shape != (len(joints),) or np.count_nonzero(ratios) < 2:
+            raise ConfigurationError(
+                f"coupling '{key}' needs one ratio per joint ({len(joints)}), two of them not zero"
+            )
+        numbers = [str(j + 1) for j in np.flatnonzero(ratios)]
+        number = ('_' if len(joints) > 9 else '').join(numbers)
+        couplings.append(Coupling(key, number, frozen(ratios)))
     robot = Robot(
         name=settings.name or name,
         urdf=urdf,
@@ -120,14 +109,14 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
         order=np.array([moving.index(each) for each in list(model.names)[1:]], dtype=np.intp),
         limits=limits,
         friction=(),
-        couplings=tuple(_coupling(k, c, joints) for k, c in settings.couplings.items()),
+        couplings=tuple(couplings),
         parameters=(),
         prior=np.empty(0),
         drive_gain=gain,
         prismatic=np.array([joint.get('type') == 'prismatic' for joint in chosen]),
         rotor_inertia=settings.rotor_inertia,
-        damping=frozen(damping),
-        dry_friction=frozen(dry_friction),
+        damping=damping,
+        dry_friction=dry_friction,
         open_friction=tuple(not {'default', joint} & set(settings.friction) for joint in joints),
         effort_kind=settings.effort_kind,
         warnings=warnings,
@@ -135,7 +124,7 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
         drive_gain_given=bool(settings.drive_gain or settings.drives),
         gain_spread=spread,
         followers=followers,
-        locked={name: place for name, place in locked.items() if name not in following},
+        locked={x: place for x, place in locked.items() if x not in following},
     )
     robot = with_friction(robot, _friction(joints, settings))
     if not settings.elastic.joints:
@@ -143,52 +132,45 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
     return dataclasses.replace(robot, elastic=elastic_robot(robot, settings))
 
 
-def _select(
-    names: tuple[str, ...], following: dict[str, Follower], settings: RobotSettings
+def _chosen_joints(
+    movable: tuple[str, ...],
+    elements: dict[str, ElementTree.Element],
+    following: dict[str, Follower],
+    settings: RobotSettings,
 ) -> tuple[str, ...]:
     for name in (*settings.joints, *settings.locked):
-        if name not in names:
-            raise UnknownNameError('movable joint of the URDF', name, names)
+        if name not in movable:
+            raise UnknownNameError('movable joint of the URDF', name, movable)
     if len(set(settings.joints)) < len(settings.joints):
         raise ConfigurationError("'joints' names a joint twice: name each one once")
     joints = settings.joints or tuple(
-        name for name in names if name not in settings.locked and name not in following
+        name for name in movable if name not in settings.locked and name not in following
     )
-    both = set(joints) & set(settings.locked)
-    if both:
+    if both := set(joints) & set(settings.locked):
         raise ConfigurationError(
             f'{", ".join(sorted(both))} is both identified and locked: take it out of one list'
         )
     if not joints:
         raise ModelError('the robot description has no movable joint: check the URDF')
-    return joints
-
-
-def _check_types(
-    elements: dict[str, ElementTree.Element],
-    joints: tuple[str, ...],
-    following: dict[str, Follower],
-) -> None:
     for name, joint in elements.items():
         if joint.get('type') in ('floating', 'planar'):
             raise ModelError(
                 f'joint {name} is {joint.get("type")}: only arms on a fixed base can be '
                 'identified, make it fixed'
             )
-    for name, mimic in following.items():
-        if name in joints:
-            raise ModelError(
-                f'joint {name} mimics {mimic.leader} and cannot be identified by itself: take it '
-                'out of robot.joints'
-            )
+    if name := next((name for name in following if name in joints), ''):
+        raise ModelError(
+            f'joint {name} mimics {following[name].leader} and cannot be identified by itself: '
+            'take it out of robot.joints'
+        )
+    return joints
 
 
 def _reduce(
     full: Any, moving: tuple[str, ...], locked: dict[str, float], settings: RobotSettings
 ) -> Any:
     """Merge locked joints into links; links may have names of joints, which Pinocchio minds."""
-    missing = [name for name in moving if not full.existJointName(name)]
-    if missing:
+    if missing := [name for name in moving if not full.existJointName(name)]:
         raise ModelError(
             f'joint {missing[0]} is not connected to the root of the URDF: check its links'
         )
@@ -244,38 +226,38 @@ def _friction(
     )
 
 
-def _coupling(name: str, settings: CoupledMotorSettings, joints: tuple[str, ...]) -> Coupling:
-    ratios = np.array(settings.ratios, dtype=float)
-    if ratios.shape != (len(joints),) or np.count_nonzero(ratios) < 2:
-        raise ConfigurationError(
-            f"coupling '{name}' needs one ratio per joint ({len(joints)}), two of them not zero"
-        )
-    numbers = [str(j + 1) for j in np.flatnonzero(ratios)]
-    separator = '_' if len(joints) > 9 else ''
-    return Coupling(name, separator.join(numbers), frozen(ratios))
+def _parameters(
+    robot: Robot,
+    friction: tuple[tuple[FrictionTerm, ...], ...],
+    springs: Mapping[str, tuple[FrictionTerm, ...]],
+) -> list[Parameter]:
+    """Return the parameters of the joints, `springs` by joint with the friction behind them."""
+    parameters = list[Parameter]()
+    for j, joint in enumerate(robot.joints):
+        prismatic = bool(robot.prismatic[j])
+        symbols = drive_symbols(friction[j], prismatic, robot.rotor_inertia or joint in springs)
+        if joint in springs:
+            symbols.append(('K', 'N/m' if prismatic else 'N·m/rad'))
+            behind = drive_symbols(springs[joint], prismatic)
+            symbols += [(symbol + LINK_SIDE_SUFFIX, unit) for symbol, unit in behind]
+        parameters += numbered(j + 1, joint) + numbered(j + 1, joint, symbols)
+    return parameters
 
 
 def with_friction(robot: Robot, friction: tuple[tuple[FrictionTerm, ...], ...]) -> Robot:
-    """
-    Return the robot with other friction terms, and the parameters that they bring.
-
-    Parameters
-    ----------
-    robot : without elastic joints
-
-    """
-    parameters, values, n = list[Parameter](), dict[str, float](), robot.n
-    for j, joint in enumerate(robot.joints):
-        drive = drive_symbols(friction[j], bool(robot.prismatic[j]), robot.rotor_inertia)
-        parameters += numbered(j + 1, joint) + numbered(j + 1, joint, drive)
+    """Return a rigid robot with other friction terms, and the parameters that they bring."""
+    parameters, n = _parameters(robot, friction, {}), robot.n
     for number, follower in enumerate(robot.followers, start=n + 1):
         parameters += numbered(number, follower.name)
     motor = drive_symbols(COUPLED_FRICTION, False, rotor_inertia=True)
     for coupling in robot.couplings:
         parameters += numbered(coupling.number, coupling.name, motor)
     given = {'damping': robot.damping, 'friction': robot.dry_friction}
-    for symbol, attribute in DESCRIBED.items():
-        values |= {f'{symbol}{j}': float(x) for j, x in enumerate(given[attribute], start=1)}
+    values = {
+        f'{symbol}{j}': float(x)
+        for symbol, attribute in DESCRIBED.items()
+        for j, x in enumerate(given[attribute], start=1)
+    }
     for k, j in enumerate(robot.order):
         inertial = from_pinocchio(robot.model.inertias[k + 1].toDynamicParameters())
         values |= {f'{s}{j + 1}': x for s, x in zip(INERTIAL, inertial, strict=True)}
@@ -288,20 +270,16 @@ def with_friction(robot: Robot, friction: tuple[tuple[FrictionTerm, ...], ...]) 
 
 def _limits(chosen: list[ElementTree.Element], settings: RobotSettings) -> Limits:
     continuous = np.array([joint.get('type') == 'continuous' for joint in chosen])
-    unlimited = np.full(len(chosen), np.inf)
-    described = {name: unlimited for name in ('acceleration', 'jerk')}
-    for name, bound in {
-        'lower': -np.inf,
-        'upper': np.inf,
-        'velocity': np.inf,
-        'effort': np.inf,
-    }.items():
-        values = _attribute(chosen, 'limit', name, bound)
-        none = np.abs(values) >= LARGEST[name]
-        if name in ('lower', 'upper'):
-            none |= continuous
-        described[name] = np.where(none, bound, values)
-    limits = Limits(**{k: _array(k, getattr(settings, k), v) for k, v in described.items()})
+    found = dict[str, Array]()
+    for name in (field.name for field in dataclasses.fields(Limits)):
+        bound = -np.inf if name == 'lower' else np.inf
+        values = np.full(len(chosen), bound)
+        if name in LARGEST:
+            values = _attribute(chosen, 'limit', name, bound)
+            none = continuous & (name in ('lower', 'upper')) | (np.abs(values) >= LARGEST[name])
+            values = np.where(none, bound, values)
+        found[name] = _array(name, getattr(settings, name), values)
+    limits = Limits(**found)
     if np.any(limits.lower >= limits.upper):
         k = int(np.argmax(limits.lower >= limits.upper))
         raise ConfigurationError(
@@ -333,9 +311,9 @@ def _gains(settings: RobotSettings, joints: tuple[str, ...]) -> tuple[Array, Arr
         if name and name not in DRIVES:
             raise UnknownNameError('drive', text, (*DRIVES, *(f'{d}{COUNTS}' for d in DRIVES)))
         if name:
-            drive = DRIVES[name]
-            gain[j] = drive.gain * (drive.step if name != text else 1.0)
-            spread[j] = 0.0 if settings.drive_gain else drive.spread
+            step, torque, uncertainty = DRIVES[name]
+            gain[j] = torque * (step if name != text else 1.0)
+            spread[j] = 0.0 if settings.drive_gain else uncertainty
     gain = _array('drive_gain', settings.drive_gain, gain)
     if not gain.all():
         raise ConfigurationError(
@@ -361,56 +339,12 @@ def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
     torques. The joints are the links' followed by the motors': every (N, n) array and every block
     of rows has this order.
 
-    Parameters
-    ----------
-    robot : the rigid one, as `build_robot` makes it
-
-    Raises
-    ------
-    UnknownNameError : a joint or a friction term that does not exist
-    ConfigurationError : arrays of the wrong length, motors that are named like joints, couplings
-
+    Of the rigid one, as `build_robot` makes it. Raises UnknownNameError for a joint or a friction
+    term that does not exist, ConfigurationError for arrays of the wrong length, motors that are
+    named like joints, and couplings.
     """
     robot.check_no_mimic_joints('robot.elastic')
     elastic, given = settings.elastic, settings.elastic.link_friction
-    names, stiffness = _motor_names(robot, elastic), _stiffness(elastic)
-    for joint in given:
-        if joint not in ('default', *elastic.joints):
-            raise UnknownNameError('elastic joint', joint, ('default', *elastic.joints))
-    prior = dict(zip((p.name for p in robot.parameters), robot.prior.tolist(), strict=True))
-    links, motors, parameters = list(robot.friction), np.arange(robot.n), list[Parameter]()
-    rows = list(range(robot.n))
-    for j, joint in enumerate(robot.joints):
-        prismatic, has_spring = bool(robot.prismatic[j]), joint in names
-        symbols = drive_symbols(links[j], prismatic, robot.rotor_inertia or has_spring)
-        if has_spring:
-            terms = given.get(joint, given.get('default', ()))
-            links[j] = make_terms(terms, settings.constants_of(joint))
-            motors[j] = len(rows)
-            rows.append(j)
-            prior[f'K{j + 1}'] = stiffness[joint]
-            symbols.append(('K', 'N/m' if prismatic else 'N·m/rad'))
-            link_side = drive_symbols(links[j], prismatic)
-            symbols += [(symbol + LINK_SIDE_SUFFIX, unit) for symbol, unit in link_side]
-        parameters += numbered(j + 1, joint) + numbered(j + 1, joint, symbols)
-    behind = rows[robot.n :]  # links behind springs
-    limits = (getattr(robot.limits, f.name) for f in dataclasses.fields(Limits))
-    drive_gain = np.where(motors == np.arange(robot.n), robot.drive_gain, 0.0)
-    fields = {f.name: getattr(robot, f.name) for f in dataclasses.fields(Robot)}
-    fields |= {
-        'joints': (*robot.joints, *(names[robot.joints[j]] for j in behind)),
-        'limits': Limits(*(frozen(limit[rows]) for limit in limits)),
-        'friction': (*links, *(robot.friction[j] for j in behind)),
-        'parameters': tuple(parameters),
-        'prior': frozen([prior.get(p.name, 0.0) for p in parameters]),
-        'drive_gain': frozen([*drive_gain, *robot.drive_gain[behind]]),
-        'prismatic': robot.prismatic[rows],
-        'gain_spread': None if robot.gain_spread is None else frozen(robot.gain_spread[rows]),
-    }
-    return ElasticRobot(**fields, rigid=robot, motors=motors)
-
-
-def _motor_names(robot: Robot, elastic: ElasticSettings) -> dict[str, str]:
     for joint in elastic.joints:
         if joint not in robot.joints:
             raise UnknownNameError('joint', joint, robot.joints)
@@ -418,25 +352,50 @@ def _motor_names(robot: Robot, elastic: ElasticSettings) -> dict[str, str]:
         raise ConfigurationError(
             "'robot.couplings' and 'robot.elastic' do not go together: take one of them out"
         )
-    motors = elastic.motors or tuple(f'{joint}_motor' for joint in elastic.joints)
-    if len(motors) != len(elastic.joints):
+    names, count = elastic.motors or [f'{x}_motor' for x in elastic.joints], len(elastic.joints)
+    if len(names) != count:
         raise ConfigurationError(
-            f"'robot.elastic.motors' has {len(motors)} names: give one per elastic joint "
-            f'({len(elastic.joints)})'
+            f"'robot.elastic.motors' has {len(names)} names: give one per elastic joint ({count})"
         )
-    if len({*motors, *robot.joints}) < len(motors) + robot.n:
+    if len({*names, *robot.joints}) < count + robot.n:
         raise ConfigurationError(
             "'robot.elastic.motors' names a motor twice or like a joint: /joint_states must carry "
             'two names per elastic joint'
         )
-    return dict(zip(elastic.joints, motors, strict=True))
-
-
-def _stiffness(elastic: ElasticSettings) -> dict[str, float]:
-    stiffness = elastic.stiffness or (0.0,) * len(elastic.joints)
-    if len(stiffness) != len(elastic.joints):
+    if len(elastic.stiffness) not in (0, count):
         raise ConfigurationError(
-            f"'robot.elastic.stiffness' has {len(stiffness)} values: give one per elastic "
-            f'joint ({len(elastic.joints)}), or none'
+            f"'robot.elastic.stiffness' has {len(elastic.stiffness)} values: give one per elastic "
+            f'joint ({count}), or none'
         )
-    return dict(zip(elastic.joints, stiffness, strict=True))
+    for joint in given:
+        if joint not in ('default', *elastic.joints):
+            raise UnknownNameError('elastic joint', joint, ('default', *elastic.joints))
+    springs = {
+        x: make_terms(given.get(x, given.get('default', ())), settings.constants_of(x))
+        for x in elastic.joints
+    }
+    motor_names = dict(zip(elastic.joints, names, strict=True))
+    prior = dict(zip((p.name for p in robot.parameters), robot.prior.tolist(), strict=True))
+    for joint, stiffness in zip(elastic.joints, elastic.stiffness, strict=False):
+        prior[f'K{robot.joints.index(joint) + 1}'] = stiffness
+    behind = [j for j, joint in enumerate(robot.joints) if joint in springs]  # a spring
+    rows, motors = [*range(robot.n), *behind], np.arange(robot.n)
+    motors[behind] = np.arange(robot.n, len(rows))
+    on_links = (
+        springs.get(x, terms) for x, terms in zip(robot.joints, robot.friction, strict=True)
+    )
+    parameters = _parameters(robot, robot.friction, springs)
+    limits = (getattr(robot.limits, f.name) for f in dataclasses.fields(Limits))
+    drive_gain = np.where(motors == np.arange(robot.n), robot.drive_gain, 0.0)
+    fields = {f.name: getattr(robot, f.name) for f in dataclasses.fields(Robot)}
+    fields |= {
+        'joints': (*robot.joints, *(motor_names[robot.joints[j]] for j in behind)),
+        'limits': Limits(*(frozen(limit[rows]) for limit in limits)),
+        'friction': (*on_links, *(robot.friction[j] for j in behind)),
+        'parameters': tuple(parameters),
+        'prior': frozen([prior.get(p.name, 0.0) for p in parameters]),
+        'drive_gain': frozen([*drive_gain, *robot.drive_gain[behind]]),
+        'prismatic': robot.prismatic[rows],
+        'gain_spread': None if robot.gain_spread is None else frozen(robot.gain_spread[rows]),
+    }
+    return ElasticRobot(**fields, rigid=robot, motors=motors)

@@ -17,23 +17,25 @@ from .robot import Follower
 from .urdf_parsing import check_tree, link_at, MOVABLE_TYPES, parse_urdf
 
 # Limits of this size or more are none: continuous joints get it as revolute ones.
-UNLIMITED = 1e30
+UNLIMITED = '1e30'
 
 
 def build_model(root: ElementTree.Element) -> Any:
     """
     Build Pinocchio's model of all joints of a URDF; limits that it lacks are written into it.
 
-    Raises
-    ------
-    ModelError : parsers of URDFs refuse it
-
+    Raises ModelError where parsers of URDFs refuse it.
     """
     for joint in root.findall('joint'):
         if joint.get('type') in MOVABLE_TYPES:
-            _complete_limits(joint)
-        mimic = joint.find('mimic')
-        if mimic is not None:
+            limit = joint.find('limit')
+            if limit is None:
+                limit = ElementTree.SubElement(joint, 'limit')
+            limit.attrib = {'effort': UNLIMITED, 'velocity': UNLIMITED, **limit.attrib}
+            if joint.get('type') == 'continuous':
+                joint.set('type', 'revolute')
+                limit.attrib |= {'lower': f'-{UNLIMITED}', 'upper': UNLIMITED}
+        if (mimic := joint.find('mimic')) is not None:
             joint.remove(mimic)
     try:
         return pinocchio.buildModelFromXML(ElementTree.tostring(root, encoding='unicode'))
@@ -44,36 +46,20 @@ def build_model(root: ElementTree.Element) -> Any:
         ) from error
 
 
-def _complete_limits(joint: ElementTree.Element) -> None:
-    """Write the limits without which a parser refuses a joint that moves."""
-    limit = joint.find('limit')
-    if limit is None:
-        limit = ElementTree.SubElement(joint, 'limit')
-    for key in ('effort', 'velocity'):
-        limit.set(key, limit.get(key, str(UNLIMITED)))
-    if joint.get('type') == 'continuous':
-        joint.set('type', 'revolute')
-        limit.set('lower', str(-UNLIMITED))
-        limit.set('upper', str(UNLIMITED))
-
-
 def read_mimics(elements: dict[str, ElementTree.Element]) -> dict[str, Follower]:
     """
     Read which movable joints mimic which, by their names.
 
-    Raises
-    ------
-    ModelError : a joint follows itself, what does not exist, or by no number
-
+    Raises ModelError where a joint follows itself, what does not exist, or by no number.
     """
-    found = {}
-    for name, joint in elements.items():
+    movable = {k: joint for k, joint in elements.items() if joint.get('type') in MOVABLE_TYPES}
+    found = dict[str, Follower]()
+    for name, joint in movable.items():
         mimic = joint.find('mimic')
-        if mimic is None or joint.get('type') not in MOVABLE_TYPES:
+        if mimic is None:
             continue
         leader = str(mimic.get('joint'))
-        known = leader in elements and elements[leader].get('type') in MOVABLE_TYPES
-        if not known or leader == name:
+        if leader not in movable or leader == name:
             raise ModelError(
                 f"joint {name} mimics '{leader}', which is no other movable joint: repair the "
                 '<mimic> of the robot description'
@@ -94,30 +80,16 @@ def read_mimics(elements: dict[str, ElementTree.Element]) -> dict[str, Follower]
     return found
 
 
-def find_followers(
-    joints: tuple[str, ...], locked: Mapping[str, float], following: Mapping[str, Follower]
-) -> tuple[Follower, ...]:
-    """Return the joints that follow identified ones, be it over several others."""
-    found = []
-    for name in following:
-        leader, ratio, offset = name, 1.0, 0.0
-        while leader in following and leader not in locked:
-            mimic = following[leader]
-            offset, ratio = offset + ratio * mimic.offset, ratio * mimic.ratio
-            leader = mimic.leader
-        if leader in joints and leader != name:
-            found.append(Follower(name, leader, ratio, offset))
-    return tuple(found)
-
-
-def locked_position(
+def final_leader(
     name: str, locked: Mapping[str, float], following: Mapping[str, Follower]
-) -> float:
-    """Return the position of a joint that is not identified: locked, or following its leader."""
-    if name in locked or name not in following:
-        return locked.get(name, 0.0)
-    mimic = following[name]
-    return mimic.ratio * locked_position(mimic.leader, locked, following) + mimic.offset
+) -> Follower:
+    """Return how a joint moves with the one that it follows in the end, be it itself."""
+    leader, ratio, offset = name, 1.0, 0.0
+    while leader in following and leader not in locked:
+        mimic = following[leader]
+        offset, ratio = offset + ratio * mimic.offset, ratio * mimic.ratio
+        leader = mimic.leader
+    return Follower(name, leader, ratio, offset)
 
 
 # A link's mass goes with its length times the reach of what it carries, both with this part of the
@@ -140,20 +112,10 @@ def with_inertials(urdf: str, mass: float) -> tuple[str, tuple[Finding, ...]]:
     Share the mass of a robot out between its links, where the description gives them none.
 
     Each becomes a rod from its joint to the middle of those that it carries. Parameters that a
-    motion determines do not depend on it; efforts of a motion that is designed with it do.
-
-    Parameters
-    ----------
-    mass : of the whole robot, its base included, by the data sheet [kg]; 0: unknown
-
-    Returns
-    -------
-    The text, the same where a moving link has a mass or that of the robot is unknown, and notes
-
-    Raises
-    ------
-    ModelError : malformed
-
+    motion determines do not depend on it; efforts of a motion that is designed with it do. The
+    mass is that of the whole robot, its base included, by the data sheet [kg]; 0: unknown.
+    Returns the text, the same where a moving link has a mass or that of the robot is unknown, and
+    notes. Raises ModelError where it is malformed.
     """
     if not 0.0 < mass < np.inf:
         return urdf, ()
@@ -162,34 +124,28 @@ def with_inertials(urdf: str, mass: float) -> tuple[str, tuple[Finding, ...]]:
     model = build_model(root)
     if any(inertia.mass > 0.0 for inertia in model.inertias.tolist()[1:]):
         return urdf, ()
-    carried: list[list[Array]] = [[] for _ in range(model.njoints)]
-    for k in range(1, model.njoints):
-        carried[model.parents[k]].append(model.jointPlacements[k].translation)
-    # The middle of the joints that each link carries, in its frame [m].
-    ends = [np.mean(places or [np.zeros(3)], axis=0) for places in carried]
+    # Of base and moving links: places of the joints that each carries, the farthest, and reach.
+    carried = [list[Array]() for _ in range(model.njoints)]
+    lengths, reach = np.zeros((2, model.njoints))
+    for k in range(model.njoints - 1, 0, -1):
+        parent, place = model.parents[k], np.array(model.jointPlacements[k].translation)
+        carried[parent].append(place)
+        lengths[parent] = max(lengths[parent], np.linalg.norm(place))
+        reach[parent] = max(reach[parent], np.linalg.norm(place) + reach[k])
+    least = LEAST * max(reach[0], RADIUS)
+    products = (lengths + least) * (reach + least)
     root = parse_urdf(urdf)
     joints = {joint.get('name'): joint for joint in root.findall('joint')}
     links = {link.get('name'): link for link in root.findall('link')}
-    for name, share, end in zip(model.names, _shares(model), ends, strict=True):
+    shares = (products / products.sum()).tolist()
+    for name, share, places in zip(model.names, shares, carried, strict=True):
         if name not in joints:  # the base, whose inertial nothing needs
             continue
         link = links[link_at(joints[name], 'child')]
         for empty in link.findall('inertial'):
             link.remove(empty)
-        link.append(_rod(mass * float(share), end))
+        link.append(_rod(mass * share, np.mean(places or [np.zeros(3)], axis=0)))
     return ElementTree.tostring(root, encoding='unicode'), (finding('masses_assumed', mass=mass),)
-
-
-def _shares(model: pinocchio.Model) -> Array:
-    """Return the shares of base and moving links in the mass (1 + n,)."""
-    lengths, reach = np.zeros((2, model.njoints))
-    for k in range(model.njoints - 1, 0, -1):
-        parent, step = model.parents[k], np.linalg.norm(model.jointPlacements[k].translation)
-        lengths[parent] = max(lengths[parent], step)
-        reach[parent] = max(reach[parent], step + reach[k])
-    whole = max(reach[0], RADIUS)
-    products = (lengths + LEAST * whole) * (reach + LEAST * whole)
-    return np.asarray(products / products.sum())
 
 
 def _rod(mass: float, end: Array) -> ElementTree.Element:

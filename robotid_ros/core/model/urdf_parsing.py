@@ -32,11 +32,7 @@ _COMMENT = re.compile('<!--.*?-->', re.DOTALL)
 
 
 def movable_joints(urdf: str) -> tuple[tuple[str, ...], frozenset[str]]:
-    """
-    Return the joints that can move, from the base outwards, and which of them mimic another one.
-
-    A malformed URDF raises a `ModelError`.
-    """
+    """Return the joints that can move, from the base outwards, and which mimic another one."""
     root = parse_urdf(urdf)
     names = movable_names(root)
     followers = {str(j.get('name')) for j in root.findall('joint') if j.find('mimic') is not None}
@@ -60,22 +56,14 @@ def movable_names(root: ElementTree.Element) -> tuple[str, ...]:
 
 
 def joints_without_range(urdf: str) -> frozenset[str]:
-    """
-    Return the revolute joints without the position limits that the standard asks for.
-
-    A malformed URDF raises a `ModelError`.
-    """
+    """Return the revolute joints without the position limits that the standard asks for."""
     joints = parse_urdf(urdf).iterfind("joint[@type='revolute']")
     limits = {str(joint.get('name')): joint.find('limit') for joint in joints}
     return frozenset(k for k, v in limits.items() if v is None or 'lower' not in v.attrib)
 
 
 def root_link(urdf: str) -> str:
-    """
-    Return the link that is no joint's child, whose frame is the base frame.
-
-    A malformed URDF raises a `ModelError`.
-    """
+    """Return the link that is no joint's child, whose frame is the base frame."""
     root = parse_urdf(urdf)
     children = {link_at(joint, 'child') for joint in root.findall('joint')}
     names = (link.get('name', '') for link in root.findall('link'))
@@ -89,14 +77,7 @@ def link_at(joint: ElementTree.Element, end: str, key: str = 'link') -> str:
 
 
 def parse_urdf(urdf: str) -> ElementTree.Element:
-    """
-    Parse a URDF.
-
-    Raises
-    ------
-    ModelError : no URDF, or with text where numbers must be
-
-    """
+    """Parse a URDF; a ModelError where it is none, or with text where numbers must be."""
     if not urdf.strip():
         raise ModelError('the robot description is empty: give the text of a URDF')
     if '<xacro:' in _COMMENT.sub('', urdf):
@@ -156,11 +137,8 @@ def check_tree(root: ElementTree.Element) -> None:
     """
     Check that the joints connect links to a tree; parsers of URDFs say why not on stderr only.
 
-    Raises
-    ------
-    ModelError : a name is missing or given twice, a joint lacks its type or a link, there is no
-        root, or more than one
-
+    Raises ModelError where a name is missing or given twice, a joint lacks its type or a link, or
+    there is not one root.
     """
     for tag in ('link', 'joint'):
         names = [element.get('name') for element in root.findall(tag)]
@@ -181,15 +159,15 @@ def check_tree(root: ElementTree.Element) -> None:
                 f'the axis of joint {joint.get("name", "")[:80]} is zero: give it a direction in '
                 'the robot description, or make the joint fixed'
             )
-        ends = [link_at(joint, end) for end in ('parent', 'child')]
-        for end, name in zip(('parent', 'child'), ends, strict=True):
+        for end in ('parent', 'child'):
+            name = link_at(joint, end)
             if name not in links or (end == 'child' and name in children):
                 what = 'has another parent already' if name in links else 'is no link'
                 raise ModelError(
                     f"the {end} '{name[:80]}' of joint {joint.get('name', '')[:80]} {what} in the "
                     'robot description: check its links'
                 )
-        children.add(ends[1])
+        children.add(name)
     if len(links - children) != 1:
         raise ModelError(
             f'the robot description has {len(links - children)} links that are no child of a '
@@ -199,18 +177,13 @@ def check_tree(root: ElementTree.Element) -> None:
 
 def inertial_warnings(root: ElementTree.Element) -> tuple[Finding, ...]:
     """Name links whose inertial parsers of URDFs leave out, or that no body has."""
-    partial, impossible = [], []
-    for link in root.findall('link'):
-        inertial = link.find('inertial')
-        if inertial is None:
-            continue
-        mass, inertia = inertial.find('mass'), inertial.find('inertia')
-        attributes = {} if inertia is None else inertia.attrib
-        if mass is None or 'value' not in mass.attrib or not set(INERTIA) <= attributes.keys():
-            partial.append(str(link.get('name')))
-        elif any(float(attributes[key]) < 0.0 for key in ('ixx', 'iyy', 'izz')):
-            impossible.append(str(link.get('name')))
-    links = {'inertial_incomplete': partial, 'inertia_impossible': impossible}
+    links: dict[str, list[str]] = {'inertial_incomplete': [], 'inertia_impossible': []}
+    for link in root.iterfind('link[inertial]'):
+        values = {k: v for e in link.iterfind('inertial/*') for k, v in e.attrib.items()}
+        if not {'value', *INERTIA} <= values.keys():
+            links['inertial_incomplete'].append(str(link.get('name')))
+        elif any(float(values[key]) < 0.0 for key in ('ixx', 'iyy', 'izz')):
+            links['inertia_impossible'].append(str(link.get('name')))
     return tuple(finding(name, links=which) for name, which in links.items() if which)
 
 
@@ -223,11 +196,10 @@ def snap_angles(root: ElementTree.Element) -> tuple[Finding, ...]:
     changed = []
     for joint in root.findall('joint'):
         origin = joint.find('origin')
-        if origin is None or not origin.get('rpy'):
-            continue
-        words = str(origin.get('rpy')).split()
+        words = [] if origin is None else origin.get('rpy', '').split()
         exact = [_snap_angle(word) for word in words]
-        origin.set('rpy', ' '.join(exact))
+        if origin is not None and words:
+            origin.set('rpy', ' '.join(exact))
         if any(abs(float(e) - float(w)) > 1e-9 for e, w in zip(exact, words, strict=True)):
             changed.append(str(joint.get('name')))
     return (finding('angles_rounded', changed),) if changed else ()
@@ -235,12 +207,9 @@ def snap_angles(root: ElementTree.Element) -> tuple[Finding, ...]:
 
 def _snap_angle(word: str) -> str:
     match = re.fullmatch(r'[-+]?\d*\.(\d{2,})', word)
-    if match is None:
-        return word
-    value, decimals = float(word), len(match.group(1))
-    quarter = round(value / (np.pi / 2))
-    target = quarter * np.pi / 2
+    quarter = round(float(word) / (np.pi / 2))
+    error = abs(float(word) - quarter * np.pi / 2)
     # Rounded or cut off at its last decimal: anything else is a calibrated angle, left alone.
-    if quarter == 0 or not 0.0 < abs(value - target) < min(10.0**-decimals, MAX_ROUNDING):
-        return word
-    return repr(float(target))
+    if match and quarter and 0.0 < error < min(10.0 ** -len(match.group(1)), MAX_ROUNDING):
+        return repr(quarter * np.pi / 2)
+    return word
