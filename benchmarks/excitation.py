@@ -268,7 +268,7 @@ def bench_feasible() -> None:
                 **PLAIN,
             )
             usage = check_trajectory(
-                robot, design(robot, settings).trajectory, settings, rate=1000.0
+                robot, design(robot, settings).trajectory, settings
             )
             quantities = ('position', 'velocity', 'acceleration', 'jerk', 'effort')
             worst = max(worst, *(max(getattr(usage, q)) for q in quantities))

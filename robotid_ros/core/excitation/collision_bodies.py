@@ -12,7 +12,7 @@ from ..finding_codes import finding
 from ..findings import Finding
 from ..model.robot import Robot
 from ..model.urdf_parsing import joints_without_range
-from .settings import Obstacle, Workspace
+from .settings import Workspace
 
 # Pinocchio 3 has the shapes under their library's former name.
 shapes = getattr(pin, 'coal', None) or pin.hppfcl
@@ -26,14 +26,7 @@ BALL_RADIUS = 0.01
 
 
 def tool_frame(model: Any, name: str) -> int:
-    """
-    Return the number of a frame; without a name, that of the last body.
-
-    Raises
-    ------
-    UnknownNameError : the model has no such frame
-
-    """
+    """Return the number of a frame, without a name the last body's; or an `UnknownNameError`."""
     if not name:
         return len(model.frames) - 1
     if not model.existFrame(name):
@@ -50,16 +43,9 @@ def collision_model(
     Build the geometry and the pairs to keep apart.
 
     Neighbours in the chain are left out, pairs that no configuration can part, and for the ground
-    the first two links.
-
-    Returns
-    -------
-    Pinocchio's geometry model, findings, and by name those about what is unchecked.
-
-    Raises
-    ------
-    ConfigurationError : an obstacle of the wrong size, a pair that does not exist
-
+    the first two links. Returns Pinocchio's geometry model, findings, and by name those about what
+    is unchecked. Raises ConfigurationError for an obstacle of the wrong size, or a pair that does
+    not exist.
     """
     geometry, notes, unchecked = _link_geometry(robot, model, settings)
     if not settings.self_collision:
@@ -75,6 +61,12 @@ def collision_model(
         unchecked['position_limits'] = finding('positions_unchecked', stops)
     joints = [int(body.parentJoint) for body in geometry.geometryObjects]
     moving = [k for k, joint in enumerate(joints) if joint > 0]
+
+    def surround(name: str, place: Any, shape: Any, bodies: list[int]) -> None:
+        number = geometry.addGeometryObject(pin.GeometryObject(name, 0, place, shape))
+        for body in bodies:
+            geometry.addCollisionPair(pin.CollisionPair(body, number))
+
     if settings.self_collision:
         parents = list(model.parents)
         for (k, first), (other, second) in combinations(enumerate(joints), 2):
@@ -84,16 +76,24 @@ def collision_model(
         # The first two links stand on the ground; where they end, the third begins.
         high = [k for k in moving if len(model.supports[joints[k]]) > 3]
         half_space = shapes.Halfspace(np.array([0.0, 0.0, 1.0]), settings.ground)
-        body = pin.GeometryObject(GROUND, 0, pin.SE3.Identity(), half_space)
-        _add_surrounding(geometry, high, body)
+        surround(GROUND, pin.SE3.Identity(), half_space, high)
     _remove_ignored(geometry, settings.ignored_pairs)
     notes += _remove_inseparable(robot, model, geometry, settings.distance)
+    make = {'box': shapes.Box, 'sphere': shapes.Sphere, 'cylinder': shapes.Cylinder}
     for name, obstacle in settings.obstacles.items():
-        check_obstacle(name, obstacle)
-        make = {'box': shapes.Box, 'sphere': shapes.Sphere, 'cylinder': shapes.Cylinder}
+        for field, length in {'size': SIZES[obstacle.shape], 'position': 3, 'rpy': 3}.items():
+            values = getattr(obstacle, field)
+            if len(values) != length or not np.isfinite(values).all():
+                raise ConfigurationError(
+                    f"'excitation.workspace.obstacles.{name}.{field}' needs {length} finite "
+                    'numbers'
+                )
+        if min(obstacle.size) <= 0.0:
+            raise ConfigurationError(
+                f"'excitation.workspace.obstacles.{name}.size' must be above zero"
+            )
         place = pin.SE3(pin.rpy.rpyToMatrix(np.array(obstacle.rpy)), np.array(obstacle.position))
-        body = pin.GeometryObject(name, 0, place, make[obstacle.shape](*obstacle.size))
-        _add_surrounding(geometry, moving, body)
+        surround(name, place, make[obstacle.shape](*obstacle.size), moving)
     return geometry, notes, unchecked
 
 
@@ -111,28 +111,23 @@ def _link_geometry(
         unread = finding('collision_geometry_unreadable', reason=reason_of(error))
         return _balls_at_joints(model, settings), (), {'collision_geometry': unread}
     meshes = [b for b in geometry.geometryObjects if hasattr(b.geometry, 'buildConvexHull')]
-    boxes = [body.name for body in meshes if not _replace_by_hull(body)]
+    boxes = []
+    for body in meshes:
+        try:
+            body.geometry.buildConvexHull(True, 'Qt')
+            body.geometry = body.geometry.convex
+        except RuntimeError:
+            # Coal cannot hold more than 255 neighbours of a vertex, as in the fans of finely
+            # meshed discs.
+            boxes.append(body.name)
+            body.geometry.computeLocalAABB()
+            box = body.geometry.aabb_local
+            body.placement = body.placement * pin.SE3(np.eye(3), 0.5 * (box.min_ + box.max_))
+            body.geometry = shapes.Box(*(box.max_ - box.min_))
     hulls = len(meshes) - len(boxes)
     notes = [finding('convex_hulls', count=hulls)] if hulls else []
-    if boxes:
-        notes.append(finding('boxes', bodies=boxes))
+    notes += [finding('boxes', bodies=boxes)] if boxes else []
     return geometry, tuple(notes), {}
-
-
-def _replace_by_hull(body: Any) -> bool:
-    """Replace a mesh by its convex hull; by its box, and False, where Coal cannot hold that."""
-    try:
-        body.geometry.buildConvexHull(True, 'Qt')
-    except RuntimeError:
-        # More than 255 neighbours of a vertex, as in the fans of finely meshed discs.
-        body.geometry.computeLocalAABB()
-        box = body.geometry.aabb_local
-        centre = 0.5 * (box.min_ + box.max_)
-        body.placement = body.placement * pin.SE3(np.eye(3), centre)
-        body.geometry = shapes.Box(*(box.max_ - box.min_))
-        return False
-    body.geometry = body.geometry.convex
-    return True
 
 
 def _balls_at_joints(model: Any, settings: Workspace) -> Any:
@@ -145,34 +140,6 @@ def _balls_at_joints(model: Any, settings: Workspace) -> Any:
         for place in (*places, (tool.name, tool.parentJoint, tool.placement)):
             geometry.addGeometryObject(pin.GeometryObject(*place, shapes.Sphere(BALL_RADIUS)))
     return geometry
-
-
-def _add_surrounding(geometry: Any, bodies: list[int], other: Any) -> None:
-    """Add a body of the surroundings, to be kept apart from others."""
-    number = geometry.addGeometryObject(other)
-    for body in bodies:
-        geometry.addCollisionPair(pin.CollisionPair(body, number))
-
-
-def check_obstacle(name: str, obstacle: Obstacle) -> None:
-    """
-    Check the numbers of an obstacle.
-
-    Raises
-    ------
-    ConfigurationError : too many or few of them, not finite, or a size that is not above zero
-
-    """
-    for field, length in {'size': SIZES[obstacle.shape], 'position': 3, 'rpy': 3}.items():
-        values = getattr(obstacle, field)
-        if len(values) != length or not np.isfinite(values).all():
-            raise ConfigurationError(
-                f"'excitation.workspace.obstacles.{name}.{field}' needs {length} finite numbers"
-            )
-    if min(obstacle.size) <= 0.0:
-        raise ConfigurationError(
-            f"'excitation.workspace.obstacles.{name}.size' must be above zero"
-        )
 
 
 def _link_name(body: Any) -> str:
@@ -207,18 +174,15 @@ def _remove_inseparable(
     """Drop pairs nearer than allowed in each of many random configurations, or ever as near."""
     if not len(geometry.collisionPairs):
         return ()
-    data, places = model.createData(), geometry.createData()
-    found = []
+    data, places, found = model.createData(), geometry.createData(), []
     for q in random_configurations(robot, DRAWS):
         pin.computeDistances(model, data, geometry, places, q[robot.order])
         found.append([r.min_distance for r in places.distanceResults])
-    farthest = np.max(found, axis=0)
+    farthest, constant = np.max(found, axis=0), np.ptp(found, axis=0) < 1e-5
     pairs = [(p.first, p.second) for p in geometry.collisionPairs]
-    close = [p for p, d in zip(pairs, farthest, strict=True) if d < distance]
-    constant = np.ptp(found, axis=0) < 1e-5
-    for pair, still in zip(pairs, constant, strict=True):
-        if still or pair in close:
-            geometry.removeCollisionPair(pin.CollisionPair(*pair))
+    close = list(compress(pairs, farthest < distance))
+    for pair in compress(pairs, constant | (farthest < distance)):
+        geometry.removeCollisionPair(pin.CollisionPair(*pair))
     for first, second in close:
         if geometry.geometryObjects[second].name == GROUND:
             raise ConfigurationError(
@@ -231,36 +195,22 @@ def _remove_inseparable(
 
 
 class BodyFrame(NamedTuple):
-    """
-    A frame of the robot description, fixed to a link.
-
-    Attributes
-    ----------
-    name : of the frame
-    body : link whose frame it is
-    link : place in `robot.links` of the joint that it moves with
-    placement : (4, 4) of it in the frame of that joint
-
-    """
+    """A frame of the robot description, fixed to a link."""
 
     name: str
-    body: str
-    link: int
-    placement: Array
+    body: str  # link whose frame it is
+    link: int  # place in `robot.links` of the joint that it moves with
+    placement: Array  # (4, 4) of it in the frame of that joint
 
 
 def body_frame(robot: Robot, name: str = '') -> BodyFrame:
     """
     Find a frame of the description; without a name, that of the last joint.
 
-    Raises
-    ------
-    UnknownNameError : there is no such frame
-    ConfigurationError : it moves with no joint of the robot
-
+    Raises UnknownNameError where there is none, ConfigurationError where it moves with no joint of
+    the robot.
     """
     model, frames, last = robot.model, list(robot.model.frames), robot.links[-1]
-    # Links may have names of joints.
     number = tool_frame(model, name) if name else model.getFrameId(last, pin.FrameType.JOINT)
     frame = frames[number]
     joint = model.names[frame.parentJoint]

@@ -5,7 +5,7 @@ Meshes are replaced by their convex hulls, which is on the safe side and quick.
 """
 
 from collections.abc import Iterator
-from functools import cache, cached_property
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -35,22 +35,20 @@ def box_corners(settings: Workspace) -> tuple[Array, Array]:
     """
     Return the corners of the box of the tool, (3,) each [m], infinite where it has no wall.
 
-    Raises
-    ------
-    ConfigurationError : not three numbers, or the lower corner is not below the upper one
-
+    Raises ConfigurationError for other than three numbers, and a lower corner that is not below
+    the upper one.
     """
-    corners = []
-    for name, open_side in (('lower', -np.inf), ('upper', np.inf)):
+    lower, upper = np.full((2, 3), [[-np.inf], [np.inf]])
+    for name, corner in (('lower', lower), ('upper', upper)):
         values = getattr(settings, name)
         if len(values) not in (0, 3) or np.isnan(values).any():
             raise ConfigurationError(f"'excitation.workspace.{name}' needs three numbers: x, y, z")
-        corners.append(np.array(values, dtype=float) if values else np.full(3, open_side))
-    if (corners[0] >= corners[1]).any():
+        corner[:] = values or corner
+    if (lower >= upper).any():
         raise ConfigurationError(
             'excitation.workspace.lower must be below excitation.workspace.upper in x, y and z'
         )
-    return corners[0], corners[1]
+    return lower, upper
 
 
 def add_tool_box(geometry: Any, model: Any, settings: Workspace) -> None:
@@ -63,15 +61,15 @@ def add_tool_box(geometry: Any, model: Any, settings: Workspace) -> None:
     number = geometry.addGeometryObject(point)
     for (side, axis), corner in np.ndenumerate(corners):
         if np.isfinite(corner):
-            sign = 1.0 - 2.0 * side
+            sign, name = 1.0 - 2.0 * side, f'wall {side}{axis} of the tool box'
             wall = shapes.Halfspace(sign * np.eye(3)[axis], sign * corner - settings.distance)
-            body = pin.GeometryObject(
-                f'wall {side}{axis} of the tool box', 0, pin.SE3.Identity(), wall
-            )
+            body = pin.GeometryObject(name, 0, pin.SE3.Identity(), wall)
             geometry.addCollisionPair(pin.CollisionPair(number, geometry.addGeometryObject(body)))
 
 
-def approach_bounds(model: Any, geometry: Any) -> Array:
+def approach_bounds(
+    model: Any, tree: KinematicTree, geometry: Any, spheres: list[tuple[Array, float]]
+) -> Array:
     """
     Bound how much nearer two bodies come per unit that each joint moves, (pairs, n) [m/rad, 1].
 
@@ -79,17 +77,17 @@ def approach_bounds(model: Any, geometry: Any) -> Array:
     is taken to turn. The one that turns is in a ball, which the joints before sweep along, and no
     point of that moves faster than it is far from the axis. The smaller of both bounds holds.
     """
-    tree, bodies = KinematicTree(model), geometry.geometryObjects
+    bodies = geometry.geometryObjects
     result = np.zeros((len(geometry.collisionPairs), model.nv))
     for k, pair in enumerate(geometry.collisionPairs):
-        ends = bodies[pair.first], bodies[pair.second]
-        one, two = (list(model.supports[body.parentJoint])[1:] for body in ends)
+        ends = pair.first, pair.second
+        one, two = (list(model.supports[bodies[end].parentJoint])[1:] for end in ends)
         up, down = ([j for j in x if j not in y] for x, y in ((one, two), (two, one)))
         # Ground has no end; the bounds of the other body hold.
         found = [
-            dict(_bounds_along(model, tree, _sphere(body), *path))
-            for body, path in zip(ends, ((up, down), (down, up)), strict=True)
-            if not _is_plane(body)
+            dict(_bounds_along(model, tree, spheres[end], *path))
+            for end, path in zip(ends, ((up, down), (down, up)), strict=True)
+            if not _is_plane(bodies[end])
         ]
         for joint in (*up, *down):
             result[k, joint - 1] = min(bounds[joint] for bounds in found)
@@ -124,46 +122,6 @@ def _bounds_along(
             centre = place.act(centre)
 
 
-class BoundingSpheres:
-    """
-    Spheres around the bodies of a geometry: bounds on the distances of all pairs at once.
-
-    Half-spaces are the second bodies of their pairs.
-    """
-
-    def __init__(self, model: Any, geometry: Any) -> None:
-        self._tree = KinematicTree(model)
-        bodies = geometry.geometryObjects
-        self._joints = np.array([body.parentJoint for body in bodies], dtype=int)
-        spheres = [_sphere(body) for body in bodies]
-        self._centres = np.array([centre for centre, _ in spheres]).reshape(-1, 3)
-        self._radii = np.array([radius for _, radius in spheres])
-        pairs = [(pair.first, pair.second) for pair in geometry.collisionPairs]
-        self._first, self._second = np.array(pairs, dtype=int).reshape(-1, 2).T
-        # Pairs with a half-space, and normal and offset of that.
-        self._above = np.array([k for k, (_, b) in enumerate(pairs) if _is_plane(bodies[b])], int)
-        planes = [bodies[pairs[k][1]].geometry for k in self._above]
-        self._normals = np.array([np.ravel(plane.n) for plane in planes]).reshape(-1, 3)
-        self._offsets = np.array([plane.d for plane in planes])
-
-    def gaps(self, q: Array) -> Array:
-        """Return lower bounds on distances at q (N, n), in the model's order, (N, pairs) [m]."""
-        rotation, translation = self._tree.places(q)
-        count = len(q)
-        rotation = np.concatenate([np.broadcast_to(np.eye(3), (count, 1, 3, 3)), rotation], axis=1)
-        translation = np.concatenate([np.zeros((count, 1, 3)), translation], axis=1)
-        turned = (rotation[:, self._joints] @ self._centres[:, :, None])[..., 0]
-        # Coordinate by coordinate, with whole rows of samples: there may be a hundred pairs.
-        centres = np.ascontiguousarray((turned + translation[:, self._joints]).transpose(2, 1, 0))
-        squares = sum((x[self._first] - x[self._second]) ** 2 for x in centres)
-        radii = self._radii[self._first] + self._radii[self._second]
-        result: Array = np.sqrt(squares) - radii[:, None]
-        low = self._first[self._above]
-        heights = np.einsum('xpn,px->pn', centres[:, low], self._normals)
-        result[self._above] = heights - (self._offsets + self._radii[low])[:, None]
-        return np.ascontiguousarray(result.T)
-
-
 def _is_plane(body: Any) -> bool:
     return hasattr(body.geometry, 'n') and hasattr(body.geometry, 'd')
 
@@ -187,16 +145,8 @@ class CollisionScene:
 
     They come in the order of the geometry's collision pairs; those of the tool and the walls of
     its box are the last ones. `notes` are findings, `unchecked` those about what is not checked at
-    all, by the names of `accept_unchecked`.
-
-    Parameters
-    ----------
-    settings : tool box, ground, obstacles, distances
-
-    Raises
-    ------
-    ConfigurationError : a box of the wrong size, a frame that does not exist
-
+    all, by the names of `accept_unchecked`. Settings say tool box, ground, obstacles, distances;
+    a ConfigurationError is raised for a box of the wrong size, or a frame that does not exist.
     """
 
     def __init__(self, robot: Robot, settings: Workspace) -> None:
@@ -208,14 +158,24 @@ class CollisionScene:
         self.pairs = len(self.geometry.collisionPairs)
         add_tool_box(self.geometry, self.model, settings)
         self.geometry_data = self.geometry.createData()
-        self.approach_bounds = approach_bounds(self.model, self.geometry)
-        self._spheres = BoundingSpheres(self.model, self.geometry)
-        self._tree = KinematicTree(self.model)
-
-    @property
-    def empty(self) -> bool:
-        """Whether there is nothing to touch."""
-        return not len(self.geometry.collisionPairs)
+        # Whether there is nothing to touch.
+        self.empty = not len(self.geometry.collisionPairs)
+        self._tree, bodies = KinematicTree(self.model), self.geometry.geometryObjects
+        spheres = [_sphere(body) for body in bodies]
+        self.approach_bounds = approach_bounds(self.model, self._tree, self.geometry, spheres)
+        self._centres = np.array([centre for centre, _ in spheres]).reshape(-1, 3)
+        self._radii = np.array([radius for _, radius in spheres])
+        self._joints = np.array([body.parentJoint for body in bodies], dtype=int)
+        pairs = [(pair.first, pair.second) for pair in self.geometry.collisionPairs]
+        self._first, self._second = np.array(pairs, dtype=int).reshape(-1, 2).T
+        # Pairs whose second body is a half-space, and normal and offset of that.
+        self._above = np.array([k for k, (_, b) in enumerate(pairs) if _is_plane(bodies[b])], int)
+        planes = [bodies[pairs[k][1]].geometry for k in self._above]
+        self._normals = np.array([np.ravel(plane.n) for plane in planes]).reshape(-1, 3)
+        self._offsets = np.array([plane.d for plane in planes])
+        # How joints move the second body of each pair against the first one.
+        links = np.vstack([np.zeros(self._tree.n), self._tree.ancestors])[self._joints]
+        self._moving = links[self._second] - links[self._first]
 
     def _model_order(self, q: Array) -> Array:
         return np.ascontiguousarray(q[:, self.order])
@@ -225,18 +185,35 @@ class CollisionScene:
         pin.computeDistances(self.model, self.data, self.geometry, self.geometry_data, q)
         return np.array([r.min_distance for r in self.geometry_data.distanceResults])
 
+    def _gaps(self, rows: Array) -> Array:
+        """Return lower bounds on distances, by spheres around the bodies, (N, pairs) [m]."""
+        if self.empty:
+            return np.empty((len(rows), 0))
+        rotation, translation = self._tree.places(rows)
+        base = np.broadcast_to(np.eye(3), (len(rows), 1, 3, 3))
+        rotation = np.concatenate([base, rotation], axis=1)[:, self._joints]
+        translation = np.concatenate([np.zeros((len(rows), 1, 3)), translation], axis=1)
+        turned = (rotation @ self._centres[:, :, None])[..., 0]
+        # Coordinate by coordinate, with whole rows of samples: there may be a hundred pairs.
+        centres = np.ascontiguousarray((turned + translation[:, self._joints]).transpose(2, 1, 0))
+        squares = sum((x[self._first] - x[self._second]) ** 2 for x in centres)
+        radii = self._radii[self._first] + self._radii[self._second]
+        result: Array = np.sqrt(squares) - radii[:, None]
+        low = self._first[self._above]
+        heights = np.einsum('xpn,px->pn', centres[:, low], self._normals)
+        result[self._above] = heights - (self._offsets + self._radii[low])[:, None]
+        return np.ascontiguousarray(result.T)
+
     def _measured(
         self, rows: Array, places: NDArray[np.intp], pairs: NDArray[np.intp]
     ) -> Iterator[Any]:
         """Yield what Pinocchio finds of pairs; their rows come one after another."""
-        placed = -1
+        scene, placed = (self.geometry, self.geometry_data), -1
         for place, pair in zip(places.tolist(), pairs.tolist(), strict=True):
             if place != placed:
-                pin.updateGeometryPlacements(
-                    self.model, self.data, self.geometry, self.geometry_data, rows[place]
-                )
+                pin.updateGeometryPlacements(self.model, self.data, *scene, rows[place])
                 placed = place
-            yield pin.computeDistance(self.geometry, self.geometry_data, pair)
+            yield pin.computeDistance(*scene, pair)
 
     def _bounded(self, rows: Array, largest: float) -> tuple[Array, NDArray[np.bool_]]:
         """
@@ -244,7 +221,7 @@ class CollisionScene:
 
         These are measured; the others are bounded by spheres around the bodies.
         """
-        least = self._spheres.gaps(rows) - self.settings.distance
+        least = self._gaps(rows) - self.settings.distance
         near = least < largest
         found = [result.min_distance for result in self._measured(rows, *np.nonzero(near))]
         least[near] = np.array(found) - self.settings.distance
@@ -252,18 +229,12 @@ class CollisionScene:
 
     def clearances(self, q: Array, largest: float = LARGE_CLEARANCE) -> Array:
         """Return the clearances of configurations (N, n) [m], infinity where they are larger."""
-        if self.empty:
-            return np.empty((len(q), 0))
-        rows = self._model_order(q)
-        least, near = self._bounded(rows, largest)
+        least, near = self._bounded(self._model_order(q), largest)
         return np.where(near, least, np.inf)
 
     def is_free(self, q: Array) -> bool:
         """Return whether all configurations (N, n) keep the smallest distance."""
-        rows = self._model_order(q)
-        if self.empty:
-            return True
-        parts = np.array_split(rows, 1 + len(rows) // FREE_PART)
+        parts = np.array_split(self._model_order(q), 1 + len(q) // FREE_PART)
         return all((self._bounded(part, 0.0)[0] >= 0.0).all() for part in parts)
 
     def penalty(self, q: Array) -> tuple[float, Array]:
@@ -274,8 +245,6 @@ class CollisionScene:
         that overlap do not outweigh all else; d₀ and u: `PENALTY_CLEARANCE` and `PENALTY_UNIT`.
         Its derivatives in the clearances (N, pairs) are returned too.
         """
-        if self.empty:
-            return 0.0, np.zeros((len(q), 0))
         near = self.clearances(q, PENALTY_CLEARANCE)
         excess = np.maximum(0.0, (PENALTY_CLEARANCE - near) / PENALTY_UNIT)
         value = np.where(excess < 1.0, 0.5 * excess**2, excess - 0.5)
@@ -291,7 +260,12 @@ class CollisionScene:
         rows, (places, numbers) = self._model_order(q), np.nonzero(weights)
         if not len(places):
             return np.zeros_like(q)
-        normals, points = self._nearest(rows, places, numbers)
+        normals, points = np.empty((2, len(numbers), 3))
+        for k, nearest in enumerate(self._measured(rows, places, numbers)):
+            points[k], distance = nearest.getNearestPoint1(), nearest.min_distance
+            apart = abs(distance) > TOUCHING
+            way = (nearest.getNearestPoint2() - points[k]) / distance if apart else nearest.normal
+            normals[k] = way
         screws = self._tree.screws(*self._tree.places(rows))[places]
         forces = np.concatenate([normals, np.cross(points, normals)], axis=1)
         slopes = (screws @ forces[:, :, None])[..., 0] * self._moving[numbers]
@@ -300,39 +274,14 @@ class CollisionScene:
         result[:, self.order] = found
         return result
 
-    @cached_property
-    def _moving(self) -> Array:
-        """How joints move the second body of each pair against the first one."""
-        links = np.vstack([np.zeros(self._tree.n), self._tree.ancestors])
-        joints = [body.parentJoint for body in self.geometry.geometryObjects]
-        pairs = [[joints[p.first], joints[p.second]] for p in self.geometry.collisionPairs]
-        one, two = np.array(pairs, dtype=int).reshape(-1, 2).T
-        return np.asarray(links[two] - links[one])
-
-    def _nearest(
-        self, rows: Array, places: NDArray[np.intp], numbers: NDArray[np.intp]
-    ) -> tuple[Array, Array]:
-        """Return direction and one of the nearest points of pairs, (A, 3) each."""
-        normals, points = np.empty((2, len(numbers), 3))
-        for k, result in enumerate(self._measured(rows, places, numbers)):
-            points[k], distance = result.getNearestPoint1(), result.min_distance
-            apart = abs(distance) > TOUCHING
-            across = (result.getNearestPoint2() - points[k]) / distance if apart else result.normal
-            normals[k] = across
-        return normals, points
-
     def check_path(self, q: Array, time: Array, step: int = 1) -> float | None:
         """
         Return the smallest distance between bodies along a motion (N, n) [m], None without any.
 
         Every `step`-th sample is measured, and between these as many as are needed to exclude
         that bodies touch there: they approach by no more than Σ `approach_bounds` |Δq|. Contacts
-        between neighbouring samples are not seen.
-
-        Raises
-        ------
-        CollisionError : they come too near; names the bodies, the time and the distance
-
+        between neighbouring samples are not seen. Raises CollisionError where bodies come too
+        near, with their names, the time and the distance.
         """
         if self.empty:
             return None
@@ -357,10 +306,8 @@ class CollisionScene:
         distances = self._distances(q)
         if (distances < self.settings.distance).any():
             closest = int(np.argmin(distances))
-            pair = self.geometry.collisionPairs[closest]
-            first, second = (
-                self.geometry.geometryObjects[k].name for k in (pair.first, pair.second)
-            )
+            bodies, pair = self.geometry.geometryObjects, self.geometry.collisionPairs[closest]
+            first, second = bodies[pair.first].name, bodies[pair.second].name
             if closest >= self.pairs:
                 beyond = self.settings.distance - distances[closest]
                 raise CollisionError(

@@ -14,14 +14,7 @@ from ..findings import Finding
 from ..model.dynamics import inverse_dynamics
 from ..model.robot import Robot
 from .collision_scene import CollisionScene
-from .limits import (
-    check_efforts,
-    check_position,
-    check_trajectory,
-    motion_limits,
-    QUANTITIES,
-    Usage,
-)
+from .limits import check_efforts, check_trajectory, motion_limits, QUANTITIES, Usage
 from .observation_matrix import ObservationModel
 from .problem import (
     CRITERIA,
@@ -66,24 +59,50 @@ class SearchStopped(Exception):  # noqa: N818  (the best so far is a result, not
 
 
 class Search:
-    """State of a running design: the best feasible point, its history, and when to stop."""
+    """The search for a motion until `end` on the clock of `time.monotonic`: the best, and how."""
 
     def __init__(self, problem: Problem, progress: ProgressCallback | None, end: float) -> None:
-        self.problem, self.progress, self.end = problem, progress, end
+        self.problem, self.progress = problem, progress
         self.best: Array | None = None
-        self.objective = np.inf
-        self.latest: Array | None = None
+        self.objective, self.stopped, self.evaluations = np.inf, False, 0
         self.history: list[tuple[int, float]] = []
-        self.evaluations = 0
-        self.phase = 'starting'
-        self.stopped = False
-        self.budget = 1
-        self._iterations = 0
-        self._begin = time.monotonic()
+        self._latest: Array | None = None
+        self._begin, self._end = time.monotonic(), end
+        self._phase, self._iterations = 'starting', 0
+
+    def run(self) -> None:
+        """Search as the settings say; one feasible point is found anyhow."""
+        settings = self.problem.settings
+        seeds = np.random.SeedSequence(settings.seed).spawn(settings.starts)
+        try:
+            for number, seed in enumerate(seeds):
+                self._phase = f'start {number + 1} of {settings.starts}'
+                self._descend(np.random.default_rng(seed), settings.iterations)
+        except (SearchStopped, KeyboardInterrupt):
+            self.stopped = True
+            if self._latest is not None:
+                self.keep_if_best(self._latest)
+            if self.best is None:
+                self.keep_if_best(random_point(self.problem, np.random.default_rng(seeds[0])))
+
+    def _descend(self, rng: np.random.Generator, iterations: int) -> None:
+        """Minimise by L-BFGS from the best of some random points, in all stages together."""
+        from scipy.optimize import minimize
+
+        problem, steps = self.problem, max(1, iterations // len(STAGES))
+        options = {'maxiter': steps, 'maxfun': 2 * steps, 'maxcor': MEMORY, 'ftol': 1e-9}
+        how = {'method': 'L-BFGS-B', 'callback': self._on_iteration, 'options': options}
+        problem.sharpness, problem.weight = STAGES[0]
+        drawn = [random_point(problem, rng) for _ in range(DRAWN_POINTS)]
+        self.keep_if_best(drawn[0])
+        x = min(drawn, key=lambda point: self._evaluate(point)[0])
+        for problem.sharpness, problem.weight in STAGES:
+            x = minimize(self._evaluate, x, jac=True, **how).x
+            self.keep_if_best(x)
 
     def keep_if_best(self, x: Array) -> None:
         """Make a point feasible and keep it if it is the best so far."""
-        self.latest = None
+        self._latest = None
         # Shrinking a motion worsens it: what is no better unshrunk is not worth the repair.
         if self.best is not None and self.problem.objective(x) >= self.objective:
             return
@@ -93,40 +112,47 @@ class Search:
             self.best, self.objective = repaired, objective
             self.history.append((self.evaluations, self.problem.criterion.report(objective)))
 
-    def on_iteration(self, x: Array) -> None:
+    def _on_iteration(self, x: Array) -> None:
         """Keep the solver's point, report progress, and stop when asked to."""
-        self.latest = np.array(x)
+        self._latest = np.array(x)
         self._iterations += 1
         if self.progress:
             best = self.problem.criterion.report(self.objective) if self.best is not None else None
-            elapsed, longest = time.monotonic() - self._begin, self.end - self._begin
+            elapsed, longest = time.monotonic() - self._begin, self._end - self._begin
+            budget = self.problem.settings.starts * self.problem.settings.iterations
             share = elapsed / longest if longest > 0.0 else 1.0
-            done = min(1.0, max(self._iterations / self.budget, share))
-            if self.progress(Progress(elapsed, self.evaluations, best, self.phase, done)):
+            done = min(1.0, max(self._iterations / budget, share))
+            if self.progress(Progress(elapsed, self.evaluations, best, self._phase, done)):
                 raise SearchStopped
 
-    def evaluate(self, x: Array) -> tuple[float, Array]:
-        """Evaluate the problem and count it; stop at the time limit."""
-        if time.monotonic() > self.end:
+    def _evaluate(self, x: Array) -> tuple[float, Array]:
+        if time.monotonic() > self._end:
             raise SearchStopped
         self.evaluations += 1
         return self.problem.evaluate(x)
 
-
-def descend(search: Search, rng: np.random.Generator, iterations: int) -> None:
-    """Minimise by L-BFGS from the best of some random points, so many iterations in all stages."""
-    from scipy.optimize import minimize
-
-    problem, steps = search.problem, max(1, iterations // len(STAGES))
-    options = {'maxiter': steps, 'maxfun': 2 * steps, 'maxcor': MEMORY, 'ftol': 1e-9}
-    how = {'method': 'L-BFGS-B', 'callback': search.on_iteration, 'options': options}
-    problem.sharpness, problem.weight = STAGES[0]
-    drawn = [random_point(problem, rng) for _ in range(DRAWN_POINTS)]
-    search.keep_if_best(drawn[0])
-    x = min(drawn, key=lambda point: search.evaluate(point)[0])
-    for problem.sharpness, problem.weight in STAGES:
-        x = minimize(search.evaluate, x, jac=True, **how).x
-        search.keep_if_best(x)
+    def best_trajectory(self) -> tuple[Trajectory, Usage]:
+        """Return the best motion that was found, and how it uses the limits."""
+        problem, scene, margins = self.problem, self.problem.scene, self.problem.settings.margins
+        if self.best is None or not np.isfinite(self.objective):
+            raise TrajectoryError(
+                'no feasible trajectory was found: raise excitation.time_limit or loosen the '
+                'limits'
+            )
+        start, coefficients = problem.unpack(self.best)
+        if float(np.abs(coefficients / problem.scale).max()) < MIN_COEFFICIENT:
+            raise TrajectoryError(NO_ROOM)
+        # Shrunk until it passes the last check, which sees all times, with half of the margins.
+        for power in SHRINKINGS:
+            found = problem.trajectory(start, SHRINK_FACTOR**power * coefficients)
+            try:
+                usage = check_trajectory(problem.robot, found, problem.settings, scene=scene)
+            except (LimitError, CollisionError):
+                continue
+            shares = {name: max(getattr(usage, name)) for name in QUANTITIES}
+            if all(x <= 1.0 - 0.5 * getattr(margins, name) for name, x in shares.items()):
+                return found, usage
+        raise TrajectoryError(NO_ROOM)
 
 
 # Least ratio of singular values: below, rounding hides the smallest from the search through WᵀW.
@@ -210,9 +236,12 @@ class Design:
     def to_dict(self) -> dict[str, Any]:
         """Describe the design by plain values; `from_dict` gives exactly the same one back."""
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.compare}
-        values['trajectory'] = self.trajectory.to_dict()
-        values['validation'] = self.validation and self.validation.to_dict()
-        return {**values, 'usage': asdict(self.usage), 'verdict': self.verdict}
+        return values | {
+            'trajectory': self.trajectory.to_dict(),
+            'validation': self.validation and self.validation.to_dict(),
+            'usage': asdict(self.usage),
+            'verdict': self.verdict,
+        }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> 'Design':
@@ -227,10 +256,9 @@ class Design:
         try:
             known = {f.name: _frozen(values[f.name]) for f in fields(cls) if f.name in values}
             known['trajectory'] = Trajectory.from_dict(values['trajectory'])
-            validation = values['validation']
-            known['validation'] = validation and Trajectory.from_dict(validation)
-            usage = {key: _frozen(value) for key, value in values['usage'].items()}
-            return cls(**{**known, 'usage': Usage(**usage)})
+            if known['validation'] is not None:
+                known['validation'] = Trajectory.from_dict(values['validation'])
+            return cls(**{**known, 'usage': Usage(**known['usage'])})
         except (KeyError, TypeError, AttributeError) as error:
             raise TrajectoryError(
                 f'a trajectory file cannot be read ({type(error).__name__}: {error}): design again'
@@ -241,23 +269,6 @@ def _frozen(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _frozen(item) for key, item in value.items()}
     return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
-
-
-def check_start(problem: Problem, start: Array) -> None:
-    """
-    Raise an error for a start outside its limits, that efforts cannot hold, or in collision.
-
-    Raises
-    ------
-    LimitError, CollisionError : name the joint or the bodies
-
-    """
-    robot, design_limits = problem.robot, problem.design_limits
-    check_position(robot, design_limits, start)
-    still = np.zeros((1, robot.n))
-    tau = inverse_dynamics(robot, robot.prior, start[None], still, still)
-    check_efforts(robot.joints, np.zeros(1), tau, design_limits.effort)
-    problem.scene.check_path(start[None], np.zeros(1))
 
 
 def design(
@@ -291,30 +302,41 @@ def design(
     else:
         problem = (PayloadProblem if settings.payload.mass else Problem)(robot, settings, scene)
     if problem.start is not None:
-        check_start(problem, problem.start)
+        _check_start(problem, problem.start)
     limit, preparation = settings.time_limit, time.monotonic() - begin
     longest = min(SEARCH_SHARE[kind] * limit, limit - FOLLOWING[kind] * preparation)
-    search = _search(problem, settings, progress, begin + longest)
+    search = Search(problem, progress, begin + longest)
+    search.run()
     searched = time.monotonic()
-    trajectory, usage = _best_trajectory(problem, search)
-    result = _result(problem, search, trajectory, usage)
-    reserve = RESERVED_ENDS * (time.monotonic() - searched)
-    end = begin + min(VALIDATION_SHARE * limit, limit - reserve)
-    result = _validated(result, problem, progress, end)
+    result = _result(search, *search.best_trajectory())
+    if kind != 'none':
+        reserve = RESERVED_ENDS * (time.monotonic() - searched)
+        end = begin + min(VALIDATION_SHARE * limit, limit - reserve)
+        result = _validated(result, problem, progress, end)
     return replace(result, elapsed=time.monotonic() - begin)
 
 
-def _result(problem: Problem, search: Search, trajectory: Trajectory, usage: Usage) -> Design:
+def _check_start(problem: Problem, start: Array) -> None:
+    """Raise an error for a start outside its limits, that efforts cannot hold, or in collision."""
+    robot, limits = problem.robot, problem.design_limits
+    for joint, x, low, high in zip(robot.joints, start, limits.lower, limits.upper, strict=True):
+        if not low <= x <= high:
+            raise LimitError(joint, 'position', 0.0, float(x), float(low if x < low else high))
+    still = np.zeros((1, robot.n))
+    tau = inverse_dynamics(robot, robot.prior, start[None], still, still)
+    check_efforts(robot.joints, np.zeros(1), tau, limits.effort)
+    problem.scene.check_path(start[None], np.zeros(1))
+
+
+def _result(search: Search, trajectory: Trajectory, usage: Usage) -> Design:
     """Return a design with its figures, without the trajectory that validates."""
+    problem = search.problem
     # Condition numbers are those with the robot's own friction.
     times = (np.arange(FIGURE_SAMPLES) + 0.5) / FIGURE_SAMPLES * trajectory.period
     flat = problem.rows(ObservationModel(problem.robot).matrix(trajectory.sample(times)))
     s = flat.T @ flat
     names = {'raw': 'condition', 'normalised': 'normalised_condition', 'frobenius': 'frobenius'}
-    numbers = {
-        key: float(CRITERIA[name].report(CRITERIA[name].objective(s)[0]))
-        for key, name in names.items()
-    }
+    numbers = {k: float(CRITERIA[v].report(CRITERIA[v].objective(s)[0])) for k, v in names.items()}
     singular = np.linalg.svd(np.linalg.qr(flat, mode='r'), compute_uv=False)
     # Of a motion so small, rounding hides what it excites.
     if singular[-1] < MIN_SINGULAR_RATIO * singular[0]:
@@ -322,21 +344,21 @@ def _result(problem: Problem, search: Search, trajectory: Trajectory, usage: Usa
             f'within the limits, no motion of {problem.settings.period:g} s distinguishes the '
             f'{len(singular)} columns: lengthen excitation.period or loosen the limits'
         )
-    count, which = len(problem.columns), problem.columns_note
-    notes = [finding('designed_columns', count=count, which=which)]
+    which = problem.columns_note
+    notes = [finding('designed_columns', count=len(problem.columns), which=which)]
     if isinstance(problem, NextProblem):
         after = problem.criterion.report(problem.criterion.objective(s)[0])
         notes.append(finding('known_before', before=problem.before, after=after))
-    shortcomings, most = [], problem.settings.largest_condition
-    if numbers['normalised'] > most:
-        poor = finding('badly_conditioned', condition=numbers['normalised'], most=most)
-        shortcomings.append(poor)
+    shortcomings, most = list[Finding](), problem.settings.largest_condition
+    if (normalised := numbers['normalised']) > most:
+        shortcomings.append(finding('badly_conditioned', condition=normalised, most=most))
     if search.stopped:
         notes.append(finding('search_stopped'))
         # A quasi-Newton method with fewer points than variables has not looked everywhere.
         if search.evaluations < problem.scale.size:
-            figures = {'evaluations': search.evaluations, 'variables': problem.scale.size}
-            shortcomings.append(finding('search_too_short', **figures))
+            counts = {'evaluations': search.evaluations, 'variables': problem.scale.size}
+            shortcomings.append(finding('search_too_short', **counts))
+    limits = {k: getattr(problem.limits, k) for k in ('lower', 'upper', *QUANTITIES[1:])}
     return Design(
         trajectory=trajectory,
         validation=None,
@@ -346,10 +368,7 @@ def _result(problem: Problem, search: Search, trajectory: Trajectory, usage: Usa
         condition_numbers=numbers,
         singular_values=tuple(singular.tolist()),
         usage=usage,
-        limits={
-            name: tuple(getattr(problem.limits, name).tolist())
-            for name in ('lower', 'upper', *QUANTITIES[1:])
-        },
+        limits={name: tuple(values.tolist()) for name, values in limits.items()},
         history=tuple(search.history),
         seed=problem.settings.seed,
         solver='gradient',
@@ -360,56 +379,11 @@ def _result(problem: Problem, search: Search, trajectory: Trajectory, usage: Usa
     )
 
 
-def _search(
-    problem: Problem, settings: ExcitationSettings, progress: ProgressCallback | None, end: float
-) -> Search:
-    """Search until `end`, on the clock of `time.monotonic`; one feasible point is found anyhow."""
-    search = Search(problem, progress, end)
-    search.budget = settings.starts * settings.iterations
-    seeds = np.random.SeedSequence(settings.seed).spawn(settings.starts)
-    try:
-        for number, seed in enumerate(seeds):
-            search.phase = f'start {number + 1} of {settings.starts}'
-            descend(search, np.random.default_rng(seed), settings.iterations)
-    except (SearchStopped, KeyboardInterrupt):
-        search.stopped = True
-        if search.latest is not None:
-            search.keep_if_best(search.latest)
-        if search.best is None:
-            search.keep_if_best(random_point(problem, np.random.default_rng(seeds[0])))
-    return search
-
-
-def _best_trajectory(problem: Problem, search: Search) -> tuple[Trajectory, Usage]:
-    """Return the best motion that was found, and how it uses the limits."""
-    if search.best is None or not np.isfinite(search.objective):
-        raise TrajectoryError(
-            'no feasible trajectory was found: raise excitation.time_limit or loosen the limits'
-        )
-    start, coefficients = problem.unpack(search.best)
-    if float(np.abs(coefficients / problem.scale).max()) < MIN_COEFFICIENT:
-        raise TrajectoryError(NO_ROOM)
-    # Shrunk until it passes the last check, which sees all times, with half of the margins left.
-    margins, scene = problem.settings.margins, problem.scene
-    for power in SHRINKINGS:
-        trajectory = problem.trajectory(start, SHRINK_FACTOR**power * coefficients)
-        try:
-            usage = check_trajectory(problem.robot, trajectory, problem.settings, scene=scene)
-        except (LimitError, CollisionError):
-            continue
-        shares = {name: max(getattr(usage, name)) for name in QUANTITIES}
-        if all(x <= 1.0 - 0.5 * getattr(margins, name) for name, x in shares.items()):
-            return trajectory, usage
-    raise TrajectoryError(NO_ROOM)
-
-
 def _validated(
     result: Design, problem: Problem, progress: ProgressCallback | None, end: float
 ) -> Design:
     """Add the trajectory that validates: another seed from the same start."""
     settings = problem.settings
-    if settings.validation.kind == 'none':
-        return result
     other = replace(
         settings,
         seed=settings.seed + 1,
@@ -419,9 +393,9 @@ def _validated(
         start=tuple(result.trajectory.start.tolist()),
     )
     try:
-        problem = Problem(problem.robot, other, problem.scene)
-        search = _search(problem, other, progress, end)
-        trajectory = _best_trajectory(problem, search)[0]
+        search = Search(Problem(problem.robot, other, problem.scene), progress, end)
+        search.run()
+        trajectory = search.best_trajectory()[0]
     except (TrajectoryError, LimitError, CollisionError) as error:
         found = finding('nothing_validates', reason=str(error))
         return replace(result, shortcomings=(*result.shortcomings, found))

@@ -17,8 +17,8 @@ QUANTITIES = ('position', 'velocity', 'acceleration', 'jerk', 'effort')
 SHARE_TOLERANCE = 1e-9
 # Stands for a missing position limit, whose middle and width must be finite [rad or m].
 MAX_POSITION = 1e6
-# Distances are measured so often [Hz], and oftener where bodies are near.
-DISTANCE_RATE = 50.0
+# Efforts are checked so often, as controllers run [Hz]; distances too where bodies are near.
+RATE, DISTANCE_RATE = 1000.0, 50.0
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,9 @@ def motion_limits(robot: Robot, settings: ExcitationSettings) -> Limits:
 
     A joint that turns without position limits is bounded by ±`amplitude`; a joint without
     acceleration limit gets `velocity/acceleration_time`, one without jerk limit
-    `acceleration/jerk_time`.
-
-    Raises
-    ------
-    ConfigurationError : no velocity or effort limit, or no position limits of a joint that slides,
-        one that is not a number or below zero, or a lower one that is not below the upper
-
+    `acceleration/jerk_time`. Raises ConfigurationError for a joint without velocity or effort
+    limit, or that slides without position limits, for a limit that is not a number or below zero,
+    and for a lower one that is not below the upper.
     """
     limits = robot.limits
     for name, values in asdict(limits).items():
@@ -71,12 +67,12 @@ def motion_limits(robot: Robot, settings: ExcitationSettings) -> Limits:
         )
     lower = np.where(np.isfinite(limits.lower), limits.lower, -settings.amplitude)
     upper = np.where(np.isfinite(limits.upper), limits.upper, settings.amplitude)
-    for joint, low, high in zip(robot.joints, lower, upper, strict=True):
-        if not low < high:
-            raise ConfigurationError(
-                f'{joint} has a lower limit {low:g} that is not below its upper limit {high:g}: '
-                'correct robot.lower and robot.upper'
-            )
+    if not (lower < upper).all():
+        j = int(np.argmin(lower < upper))
+        raise ConfigurationError(
+            f'{robot.joints[j]} has a lower limit {lower[j]:g} that is not below its upper limit '
+            f'{upper[j]:g}: correct robot.lower and robot.upper'
+        )
 
     def completed(limit: Array, usual: Array) -> Array:
         return np.where(np.isfinite(limit) & (limit > 0.0), limit, usual)
@@ -93,40 +89,23 @@ def apply_margins(limits: Limits, margins: Margins) -> Limits:
     return replace(limits, lower=limits.lower + inset, upper=limits.upper - inset, **kept)
 
 
-def check_position(robot: Robot, limits: Limits, q: Array) -> None:
-    """Raise a `LimitError` that names the first joint outside its position limits."""
-    for joint, x, low, high in zip(robot.joints, q, limits.lower, limits.upper, strict=True):
-        if not low <= x <= high:
-            raise LimitError(joint, 'position', 0.0, float(x), float(low if x < low else high))
-
-
 def check_trajectory(
     robot: Robot,
     motion: Trajectory | Waypoints,
     settings: ExcitationSettings,
-    rate: float = 1000.0,
     scene: CollisionScene | None = None,
 ) -> Usage:
     """
     Return the largest shares of the limits that a motion uses; raise an error if it leaves one.
 
     Exact extrema of the quintic segments for position, velocity, acceleration and jerk; effort
-    by the prior model at the controller's rate; distances in steps of 20 ms, and down to the
-    controller's where bodies are near enough to touch in between.
+    by the prior model at `RATE`; distances in steps of 20 ms, and down to that of the rate where
+    bodies are near enough to touch in between. The motion is what will be sent, a trajectory is
+    first turned into its points; of the settings `rate`, missing limits and the workspace count,
+    not the margins, and the scene is made from them where none is given.
 
-    Parameters
-    ----------
-    motion : what will be sent; a trajectory is first turned into its points
-    settings : `rate`, missing limits and the workspace; margins are not used
-    rate : of the controller [Hz]
-    scene : bodies to avoid; None: made from the settings
-
-    Raises
-    ------
-    TrajectoryError : it is for other joints, or in another order
-    LimitError : names joint, quantity, time, value and limit
-    CollisionError : names the two bodies and the time
-
+    Raises TrajectoryError for other joints, or another order, LimitError with joint, quantity,
+    time, value and limit, and CollisionError with the two bodies and the time.
     """
     check_joints(robot, motion.joints)
     points = sample_waypoints(motion, settings.rate) if isinstance(motion, Trajectory) else motion
@@ -135,13 +114,13 @@ def check_trajectory(
         motion_limits(robot, settings), lower=robot.limits.lower, upper=robot.limits.upper
     )
     shares = {k: _check_derivative(points, limits, k, i) for i, k in enumerate(QUANTITIES[:4])}
-    time = np.linspace(0.0, points.duration, int(np.ceil(points.duration * rate)) + 1)
+    time = np.linspace(0.0, points.duration, int(np.ceil(points.duration * RATE)) + 1)
     samples = points.sample(time)
     tau = np.abs(inverse_dynamics(robot, robot.prior, *samples))
     shares['effort'] = (tau / limits.effort).max(axis=0)
     check_efforts(points.joints, time, tau, limits.effort)
     scene = scene or CollisionScene(robot, settings.workspace)
-    distance = scene.check_path(samples.q, time, step=max(1, int(rate / DISTANCE_RATE)))
+    distance = scene.check_path(samples.q, time, step=int(RATE / DISTANCE_RATE))
     return Usage(**{k: tuple(v.tolist()) for k, v in shares.items()}, distance=distance)
 
 
@@ -170,11 +149,10 @@ def _check_derivative(points: Waypoints, limits: Limits, name: str, derivative: 
     # (power, segment, joint), the highest power first, as SciPy has them.
     powers = np.moveaxis(points.segments() / steps[:, :, None], 1, 0)[::-1]
     if name == 'position':
-        lower = np.maximum(limits.lower, -MAX_POSITION)
-        upper = np.minimum(limits.upper, MAX_POSITION)
-        middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
+        lower, upper = np.clip((limits.lower, limits.upper), -MAX_POSITION, MAX_POSITION)
     else:
-        middle, half = np.zeros(powers.shape[2]), np.asarray(getattr(limits, name))
+        lower, upper = -getattr(limits, name), getattr(limits, name)
+    middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
     largest = np.zeros(powers.shape[2])
     # Both sides of a point: a jerk jumps there.
     ends = np.concatenate([points.time[:-1], np.nextafter(points.time[1:], -np.inf)])

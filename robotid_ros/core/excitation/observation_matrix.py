@@ -10,7 +10,7 @@ rigid body dynamics algorithms", RSS 2018.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -39,37 +39,10 @@ def cross(x: Array, y: Array) -> Array:
     return _outer(x, y) @ CROSS.reshape(36, 6)
 
 
-def cross_adjoint(force: Array, y: Array) -> Array:
-    """Return h with `h·x = force·(x × y)` for every x, (..., 6)."""
-    return cross_adjoint_sum(y[..., :, None] * force[..., None, :])
-
-
-def cross_adjoint_sum(products: Array) -> Array:
-    """Sum `cross_adjoint` over pairs; `products` is the sum of their y forceᵀ, (..., 6, 6)."""
+def cross_adjoint(products: Array) -> Array:
+    """Return h (..., 6) with `h·x = Σ force·(x × y)` for every x, of Σ y forceᵀ (..., 6, 6)."""
     flat = products.reshape(*products.shape[:-2], 36)
     return flat @ CROSS.transpose(1, 2, 0).reshape(36, 6)
-
-
-def body_regressor(v: Array, a: Array) -> Array:
-    """Return Y with wrench `Y χ` of bodies that move with v and a in their frame, (..., 6, 10)."""
-    y = a @ LINEAR + _outer(v, v) @ QUADRATIC.reshape(36, 60)
-    return y.reshape(*v.shape[:-1], 6, 10)
-
-
-def body_regressor_gradient(v: Array, weights: Array) -> tuple[Array, Array]:
-    """Differentiate `Σ weights ∘ Y` in v and a; weights (..., 6, 10), results (..., 6)."""
-    flat = weights.reshape(*v.shape[:-1], 60)
-    by_pair = (flat @ QUADRATIC.reshape(36, 60).T).reshape(*v.shape[:-1], 6, 6)
-    return 2.0 * (by_pair @ v[..., None])[..., 0], flat @ LINEAR.T
-
-
-class Kinematics(NamedTuple):
-    """Where N samples put the n joints of a model, in the model's order."""
-
-    screws: Array  # (N, n, 6) J_k, the motion per unit speed of joint k
-    v: Array  # (N, n, 6) velocity of each link
-    a: Array  # (N, n, 6) its acceleration less gravity
-    to_link: Array  # (N, n, 6, 6) from motions in the base frame to motions in the link's
 
 
 class KinematicTree:
@@ -91,18 +64,6 @@ class KinematicTree:
         for i, parent in enumerate(self.parents):
             self.ancestors[i] = self.ancestors[parent] if parent >= 0 else 0.0
             self.ancestors[i, i] = 1.0
-
-    def kinematics(self, motion: Motion) -> Kinematics:
-        """Evaluate at N samples in the model's order."""
-        rotation, translation = self.places(motion.q)
-        to_link = np.zeros((*motion.q.shape, 6, 6))
-        turn = np.swapaxes(rotation, 2, 3)
-        to_link[:, :, :3, :3] = to_link[:, :, 3:, 3:] = turn
-        to_link[:, :, :3, 3:] = -turn @ _skew(translation)
-        screws = self.screws(rotation, translation)
-        v = self.ancestors @ (screws * motion.dq[..., None])
-        change = screws * motion.ddq[..., None] + cross(v, screws) * motion.dq[..., None]
-        return Kinematics(screws, v, self.ancestors @ change - self.gravity, to_link)
 
     def screws(self, rotation: Array, translation: Array) -> Array:
         """Return the motion per unit speed of each joint, (N, n, 6), of frames as `places` has."""
@@ -194,11 +155,24 @@ class ObservedMotion:
     def __init__(self, observation: ObservationModel, motion: Motion) -> None:
         self.observation, self.motion = observation, motion
         tree, order = observation.tree, observation.order
-        self.kinematics = k = tree.kinematics(Motion(*(x[:, order] for x in motion)))
-        seen = k.to_link @ np.swapaxes(k.screws, 1, 2)[:, None]
+        q, dq, ddq = (x[:, order] for x in motion)
+        rotation, translation = tree.places(q)
+        # From motions in the base frame to those in each link's, (N, n, 6, 6).
+        to_link, turn = np.zeros((*q.shape, 6, 6)), np.swapaxes(rotation, 2, 3)
+        to_link[:, :, :3, :3] = to_link[:, :, 3:, 3:] = turn
+        to_link[:, :, :3, 3:] = -turn @ _skew(translation)
+        # J_k, and velocity of each link and acceleration less gravity, (N, n, 6).
+        screws = tree.screws(rotation, translation)
+        v = tree.ancestors @ (screws * dq[..., None])
+        change = screws * ddq[..., None] + cross(v, screws) * dq[..., None]
+        a = tree.ancestors @ change - tree.gravity
+        self._in_base = screws, v, a, to_link
+        seen = to_link @ np.swapaxes(screws, 1, 2)[:, None]
         self.screws = seen * tree.ancestors[:, None, :]
-        self.v, a = ((k.to_link @ x[..., None])[..., 0] for x in (k.v, k.a))
-        self.y = body_regressor(self.v, a)
+        self.v, a = ((to_link @ x[..., None])[..., 0] for x in (v, a))
+        # With wrench Y χ of a body.
+        y = a @ LINEAR + _outer(self.v, self.v) @ QUADRATIC.reshape(36, 60)
+        self.y = y.reshape(*q.shape, 6, 10)
         self.matrix = np.zeros((*motion.q.shape, observation.width))
         rows = np.swapaxes(np.swapaxes(self.screws, 2, 3) @ self.y, 1, 2)
         self.matrix[:, order[:, None, None], observation.links] = rows
@@ -214,25 +188,24 @@ class ObservedMotion:
         `∂ddq_k = J_k·G_A`, `∂dq_k = J_k·(G_V + H) + 2 D_k·G_A`, and
         `∂q_k = (a_k × J_k − D_k × v_k)·G_A + D_k·(G_V + H) − Σ_{j before k} T_j·(J_k × J_j)`.
 
-        Parameters
-        ----------
-        weights : (N, n, p), held constant
-
+        Weights (N, n, p) are held constant.
         """
         observation = self.observation
         # (N, link, joint, 10) in the model's order, as all here.
         inner = weights[:, observation.order[:, None], observation.links[:, None]]
-        screws, v, a, to_link = self.kinematics
+        screws, v, a, to_link = self._in_base
         links = observation.tree.ancestors
-        by_v, by_a = body_regressor_gradient(self.v, self.screws @ inner)
+        flat = (self.screws @ inner).reshape(*self.v.shape[:-1], 60)
+        by_pair = (flat @ QUADRATIC.reshape(36, 60).T).reshape(*self.v.shape[:-1], 6, 6)
+        by_v, by_a = 2.0 * (by_pair @ self.v[..., None])[..., 0], flat @ LINEAR.T
         by_screw = (self.y @ np.swapaxes(inner, 2, 3)) * links[:, None, :]
         back = np.swapaxes(to_link, 2, 3)
         of_v, of_a = ((back @ x[..., None])[..., 0] for x in (by_v, by_a))
         g = links.T @ of_a
-        h = links.T @ (of_v + cross_adjoint(of_a, v))
+        h = links.T @ (of_v + cross_adjoint(v[..., :, None] * of_a[..., None, :]))
         t = links.T @ (back @ by_screw).reshape(*v.shape[:2], -1)
         before = np.swapaxes(screws, 1, 2)[:, None] * (links - np.eye(len(links)))[:, None, :]
-        turned = cross_adjoint_sum(before @ np.swapaxes(t.reshape(by_screw.shape), 2, 3))
+        turned = cross_adjoint(before @ np.swapaxes(t.reshape(by_screw.shape), 2, 3))
         d = cross(v, screws)
         by_q = (cross(a, screws) - cross(d, v)) * g + d * h - screws * turned
         by_dq = screws * h + 2.0 * d * g
@@ -244,9 +217,10 @@ class ObservedMotion:
                 found.append((drive.inertia, result.ddq, 1.0))
             for column, term in drive.terms:
                 k = 0 if term.kind.of_position else 1
-                source, into = self.motion[k], result[k]
-                slopes = _slopes(term, drive.turn(source))
-                found += [(number, into, slope) for number, slope in enumerate(slopes, column)]
+                slopes = _slopes(term, drive.turn(self.motion[k]))
+                found += [
+                    (number, result[k], slope) for number, slope in enumerate(slopes, column)
+                ]
             for column, into, slope in found:
                 share = slope * drive.turn(weights[:, :, column])
                 for joint in drive.joints:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,20 +22,17 @@ from .observation_matrix import ObservationModel, ObservedMotion
 from .settings import ExcitationSettings
 from .trajectory import FAMILIES, LEAST_EFFORT, Motion, STANDSTILL, Trajectory, working_motion
 
-# S (b, b) -> objective and ∂objective/∂S (b, b), symmetric.
-Objective = Callable[..., tuple[float, Array]]
 
-
-@dataclass(frozen=True)
-class Criterion:
+class Criterion(NamedTuple):
     """
-    An objective of S, with its gradient, and what makes of it the figure that people compare.
+    An objective of S (b, b), and what makes of it the figure that people compare.
 
-    One that is smoothable takes a finite `sharpness`.
+    It returns its value and ∂objective/∂S (b, b), symmetric. One that is smoothable takes a finite
+    `sharpness`.
     """
 
     name: str
-    objective: Objective
+    objective: Callable[..., tuple[float, Array]]
     report: Callable[[float], float]
     smoothable: bool = False
 
@@ -173,6 +171,8 @@ class Problem:
     A search changes the `sharpness` of the criterion and the `weight` of what exceeds limits.
     """
 
+    columns_note = "the first independent in Pinocchio's order, then rotors and friction"
+
     def __init__(self, robot: Robot, settings: ExcitationSettings, scene: CollisionScene) -> None:
         self.sharpness, self.weight = np.inf, 1.0
         self.robot, self.settings, self.scene = robot, settings, scene
@@ -180,14 +180,14 @@ class Problem:
         self.design_limits = apply_margins(self.limits, settings.margins)
         self.middle = 0.5 * (self.design_limits.lower + self.design_limits.upper)
         self.half = 0.5 * (self.design_limits.upper - self.design_limits.lower)
-        start = settings.start
-        if len(start) not in (0, robot.n):
+        start = np.array(settings.start, dtype=float)
+        if start.size not in (0, robot.n):
             raise ConfigurationError(
-                f"'excitation.start' has {len(start)} values: give one per joint ({robot.n})"
+                f"'excitation.start' has {start.size} values: give one per joint ({robot.n})"
             )
         if not np.isfinite(start).all():
             raise ConfigurationError("'excitation.start' holds a value that is not finite")
-        self.start = np.array(start, dtype=float) if start else None
+        self.start = start if start.size else None
         self.observation = ObservationModel(robot, SIGN_STEEPNESS / self.limits.velocity)
         self.base = base_parameters(robot)
         self.columns = self._columns()
@@ -221,17 +221,11 @@ class Problem:
         return times, [self.template.matrix(times, k) for k in range(derivatives)]
 
     def _columns(self) -> NDArray[np.intp]:
-        """Return the first independent columns."""
         return self._independent(self.observation.columns)
 
     def _independent(self, columns: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return those of some columns that do not depend on the ones before."""
         return np.asarray(columns[reduce_by_qr(self.base.matrix[:, columns])[0]])
-
-    @property
-    def columns_note(self) -> str:
-        """Which columns the criterion is about."""
-        return "the first independent in Pinocchio's order, then rotors and friction"
 
     def trajectory(self, start: Array, coefficients: Array) -> Trajectory:
         """Build the trajectory of q0 (n,) and coefficients (k, n)."""
@@ -352,13 +346,11 @@ class PayloadProblem(Problem):
         if np.isfinite(limits).all():
             self.weights = limits.max() / limits
         objective = partial(subset_d_optimal, count=self.payload_columns)
-        self.criterion: Criterion = Criterion('d_optimal', objective, float)
-
-    @property
-    def columns_note(self) -> str:
-        """Which columns the criterion is about."""
+        self.criterion = Criterion('d_optimal', objective, float)
         joint = self.robot.links[self.link]
-        return f'the {self.payload_columns} that tell a payload at {joint}, then friction'
+        self.columns_note = (
+            f'the {self.payload_columns} that tell a payload at {joint}, then friction'
+        )
 
     def _columns(self) -> NDArray[np.intp]:
         own, parameters = self.robot.body_columns, self.robot.parameters
@@ -372,28 +364,18 @@ class PayloadProblem(Problem):
 
 @dataclass(frozen=True)
 class Known:
-    """
-    What an identification knows of a robot.
-
-    Attributes
-    ----------
-    joints : names
-    names, value, covariance : of base parameters, (b,), (b,), (b, b)
-    expected : (n,) error that they are expected to make on working motions, see
-        `verdict.parameter_error`; NaN: not known
-    noise, effort : (n,) root mean squares of residual and measured effort [N·m or N]
-    rate : independent rows of a joint in a second of motion [1/s]
-
-    """
+    """What an identification knows of a robot: base parameters, and how it came by them."""
 
     joints: tuple[str, ...]
     names: tuple[str, ...]
-    value: Array
-    covariance: Array
+    value: Array  # (b,)
+    covariance: Array  # (b, b)
+    # (n,) error that they are expected to make on working motions, see `verdict.parameter_error`;
+    # NaN: not known
     expected: Array
-    noise: Array
-    effort: Array
-    rate: float
+    noise: Array  # (n,) root mean square of the residual [N·m or N]
+    effort: Array  # (n,) that of the measured effort
+    rate: float  # independent rows of a joint in a second of motion [1/s]
 
 
 class NextProblem(Problem):
@@ -404,6 +386,8 @@ class NextProblem(Problem):
     scaled to the error that the verdict expects of the parameters: what the model leaves out
     widens σ, and no motion reduces it. `before` is that error, relative, of all joints together.
     """
+
+    columns_note = 'with what is known of them'
 
     def __init__(
         self, robot: Robot, settings: ExcitationSettings, scene: CollisionScene, known: Known
@@ -429,33 +413,26 @@ class NextProblem(Problem):
             replace(robot, limits=limits), limits.lower, limits.upper, limits.velocity
         )
         W = regressor(robot, q, dq, ddq, columns=base.columns)
-        goals = []
+        moving = np.abs(dq) > STANDSTILL
+        goals = np.zeros((robot.n, len(places), len(places)))
         for j, rows in enumerate(W):
-            moving = rows[np.abs(dq[:, j]) > STANDSTILL]
-            predicted = np.sum((moving @ known.value[places]) ** 2) / max(len(moving), 1)
+            rows, count = rows[moving[:, j]], max(np.count_nonzero(moving[:, j]), 1)
+            predicted = np.sum((rows @ known.value[places]) ** 2) / count
             effort = max(predicted, (LEAST_EFFORT * known.effort[j]) ** 2, LEAST)
-            goals.append(moving.T @ moving / (max(len(moving), 1) * effort))
+            goals[j] = rows.T @ rows / (count * effort)
         errors = np.array([np.sum(goal * covariance) for goal in goals])
         told = np.isfinite(known.expected)
         share = np.sum(known.expected[told] ** 2) / np.sum(errors[told]) if told.any() else 1.0
         covariance *= min(share, 1.0)
-        goal = sum(goals) / robot.n
+        goal = goals.sum(axis=0) / robot.n
         self.before = math.sqrt(np.sum(goal * covariance))
         # In the coordinates of the design's columns, as means over the rows of the motion.
         count = known.rate * settings.period * settings.periods
         turn = base.matrix[:, self.columns]
         self.weights = 1.0 / np.maximum(known.noise, NEGLIGIBLE * known.effort + LEAST)
         self.known = whitening(covariance) @ turn / math.sqrt(count)
-        self.criterion = Criterion(
-            'prediction_error',
-            partial(prediction_error, goal=turn.T @ goal @ turn / count),
-            math.exp,
-        )
-
-    @property
-    def columns_note(self) -> str:
-        """Which columns the criterion is about."""
-        return 'with what is known of them'
+        objective = partial(prediction_error, goal=turn.T @ goal @ turn / count)
+        self.criterion = Criterion('prediction_error', objective, math.exp)
 
 
 def make_feasible(problem: Problem, x: Array) -> Array:
@@ -503,9 +480,8 @@ def _feasible(problem: Problem, start: Array, c: Array) -> bool:
 
 def random_point(problem: Problem, rng: np.random.Generator) -> Array:
     """Draw a point whose motion keeps the linear bounds."""
-    n, k = problem.robot.n, len(problem.scale)
     start = problem.start
     if start is None:
-        start = problem.middle + 0.3 * problem.half * rng.uniform(-1.0, 1.0, n)
-    c = rng.normal(size=(k, n)) * problem.scale
+        start = problem.middle + 0.3 * problem.half * rng.uniform(-1.0, 1.0, problem.robot.n)
+    c = rng.normal(size=problem.scale.shape) * problem.scale
     return shrink_into_bounds(problem, problem.pack(start, c), 0.9)

@@ -33,15 +33,11 @@ LEAST_EFFORT = 0.5
 
 
 class Family(NamedTuple):
-    """
-    A basis of `size` functions on [0, period] per harmonic or free point.
+    """A basis of functions on [0, period]."""
 
-    Whether each period starts and ends at rest at q0, and one derivative (N, size · order) of the
-    basis, by times (N,) in [0, period], the period, the order and which derivative.
-    """
-
-    size: int
-    at_rest: bool
+    size: int  # functions per harmonic or free point
+    at_rest: bool  # whether each period starts and ends at rest at q0
+    # One derivative (N, size · order), by times (N,), the period, the order and which derivative.
     matrix: Callable[[Array, float, int, int], Array]
 
 
@@ -136,19 +132,9 @@ class Trajectory:
     """
     A periodic motion `q(t) = q0 + Φ(t) c` of named joints.
 
-    Parameters
-    ----------
-    joints : names, in the order of the columns
-    family : key of `FAMILIES`: 'ffs', 'mfs', 'bspline' or 'quintic'
-    period : length of one period [s]
-    order : harmonics of a Fourier series, free points of the others
-    start : (n,) q0; every family but 'ffs' starts and ends each period there, at rest
-    coefficients : (k, n), k = `FAMILIES[family].size · order`
-
-    Raises
-    ------
-    TrajectoryError : shapes that do not fit, or values that are not finite
-
+    q0 = `start` (n,): every family but 'ffs' starts and ends each period there, at rest. The
+    coefficients are (k, n), k = `FAMILIES[family].size · order`. Raises TrajectoryError for shapes
+    that do not fit, or values that are not finite.
     """
 
     joints: tuple[str, ...]
@@ -218,14 +204,7 @@ class Trajectory:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> 'Trajectory':
-        """
-        Build a trajectory from what `to_dict` gave.
-
-        Raises
-        ------
-        TrajectoryError : a key is missing or a value cannot be read
-
-        """
+        """Build a trajectory from what `to_dict` gave, or raise a TrajectoryError."""
         try:
             return cls(
                 joints=tuple(str(name) for name in values['joints']),
@@ -257,24 +236,14 @@ class Trajectory:
 
 @dataclass(frozen=True)
 class Waypoints:
-    """
-    Points of a joint trajectory, the first at time 0, the last at rest.
-
-    Parameters
-    ----------
-    joints : names, in the order of the columns
-    time : (P,) strictly increasing from 0 [s]
-    q, dq, ddq : (P, n) [rad, rad/s, rad/s² or m]
-    tau : (P, n) feed-forward effort, in the unit of the controller's commands, or None
-
-    """
+    """Points of a joint trajectory, the first at time 0, the last at rest."""
 
     joints: tuple[str, ...]
-    time: Array
-    q: Array
+    time: Array  # (P,) strictly increasing from 0 [s]
+    q: Array  # (P, n) [rad or m], as its derivatives
     dq: Array
     ddq: Array
-    tau: Array | None = None
+    tau: Array | None = None  # feed-forward effort, in the unit of the controller's commands
 
     def __post_init__(self) -> None:
         names = ('time', 'q', 'dq', 'ddq', 'tau')
@@ -355,12 +324,7 @@ def waypoints(trajectory: Trajectory, rate: float = 50.0, periods: int = 1) -> W
     """
     Sample `periods` periods of a trajectory as points that can be sent, at `rate` or more [Hz].
 
-    Each period gets the same points.
-
-    Raises
-    ------
-    TrajectoryError : the trajectory does not start and end at rest
-
+    Each period gets the same points. A trajectory that is not at rest at its ends is refused.
     """
     if not trajectory.at_rest:
         raise TrajectoryError(
@@ -390,19 +354,13 @@ def point_to_point(
     """
     Move from rest to rest on one quintic, `q = q0 + (q1 − q0)(10 s³ − 15 s⁴ + 6 s⁵)`.
 
-    Parameters
-    ----------
-    start, goal : (n,) [rad or m]
-    velocity, acceleration : (n,) bounds [rad/s, rad/s² or m]; the duration follows from them
-
+    The duration follows from the bounds (n,) of velocity and acceleration.
     """
     ends = np.array([start, goal], dtype=float)
     distance = np.abs(ends[1] - ends[0])
-    duration = max(
-        float(np.max(PEAK_SPEED * distance / velocity, initial=0.0)),
-        float(np.sqrt(np.max(PEAK_ACCELERATION * distance / acceleration, initial=0.0))),
-        0.5,
-    )
+    by_speed = np.max(PEAK_SPEED * distance / velocity, initial=0.0)
+    by_acceleration = np.sqrt(np.max(PEAK_ACCELERATION * distance / acceleration, initial=0.0))
+    duration = max(float(by_speed), float(by_acceleration), 0.5)
     still = np.zeros((2, len(joints)))
     return Waypoints(joints, np.array([0.0, duration]), ends, still, still)
 

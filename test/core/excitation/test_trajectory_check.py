@@ -92,7 +92,7 @@ def test_spheres_are_never_farther_apart_than_bodies(name, rng):
     scene = CollisionScene(robot, Workspace(ground=0.1, obstacles={'ball': ball}))
     q = rng.uniform(-2.0, 2.0, (200, robot.n))
     exact = np.array([scene._distances(row) for row in scene._model_order(q)])
-    gaps = scene._spheres.gaps(scene._model_order(q))
+    gaps = scene._gaps(scene._model_order(q))
     assert (gaps <= np.maximum(exact, 0.0) + 1e-6).all()
     # They are of use: most pairs need no other measurement.
     assert np.mean(gaps > 0.05) > 0.3
