@@ -52,45 +52,36 @@ def undo_clock_jumps(
     """
     Join the parts of a recording whose clock was set, by the times of reception.
 
-    Parameters
-    ----------
-    stamp, received : (N,) [s]
-    position : (N, n); where it jumps with the clock, the robot was put somewhere else
-    before : duration of the recording before these samples, for the notes [s]
-
-    Returns
-    -------
-    (N,) stamps on the first part's clock, (N,) which to keep, the jumps taken back [s], and notes
-
+    Of stamps and times of reception (N,) [s] and positions (N, n): where these jump with the
+    clock, the robot was put somewhere else. Notes count from `before` these samples [s]. Returns
+    stamps (N,) on the first part's clock, (N,) which to keep, the jumps taken back [s], and notes.
     """
     # The parts between outliers and clock jumps that are long enough to be used.
     step = np.diff(stamp)
     odd = (step < -MAX_STEP_BACK) | (step - np.diff(received) > MAX_STEP_AHEAD)
-    edges = np.concatenate([[0], np.flatnonzero(odd) + 1, [stamp.size]])
-    parts = [slice(a, b) for a, b in itertools.pairwise(edges) if b - a >= MIN_PART_SAMPLES]
+    edges = [0, *(np.flatnonzero(odd) + 1).tolist(), stamp.size]
+    parts = [(a, b) for a, b in itertools.pairwise(edges) if b - a >= MIN_PART_SAMPLES]
     kept = np.zeros(stamp.size, dtype=bool)
-    for part in parts:
-        kept[part] = True
+    for start, stop in parts:
+        kept[start:stop] = True
     unbroken = kept.all() and len(parts) < 2
     if unbroken or kept.sum() < (1.0 - MAX_ODD_SHARE) * stamp.size:
         return stamp, np.ones(stamp.size, dtype=bool), np.zeros(0), []
-    time, jumps, notes = stamp.copy(), [], []
+    time, jumps, notes = stamp.copy(), list[float](), list[Finding]()
     shift, offset = 0.0, stamp - received
-    for early, late in itertools.pairwise(parts):
-        before_jump = offset[early.stop - OFFSET_SAMPLES : early.stop]
-        after_jump = offset[late.start : late.start + OFFSET_SAMPLES]
-        jump = float(np.median(after_jump) - np.median(before_jump))
+    for (_, stop), (start, end) in itertools.pairwise(parts):
+        new = np.median(offset[start : start + OFFSET_SAMPLES])
+        jump = float(new - np.median(offset[stop - OFFSET_SAMPLES : stop]))
         if abs(jump) > MAX_STEP_BACK:
             # Positions that jump more than the steps before: a part of its own.
-            last = early.stop - 1
-            recent = np.diff(position[max(0, last - OFFSET_SAMPLES) : last + 1], axis=0)
-            usual = np.nanmax(np.abs(recent), axis=0)
-            away = np.abs(position[late.start] - position[last])
-            shift += SEPARATION * bool(np.any(away > JUMP_FACTOR * usual + 1e-4)) - jump
+            recent = np.diff(position[max(0, stop - 1 - OFFSET_SAMPLES) : stop], axis=0)
+            away = np.abs(position[start] - position[stop - 1])
+            moved = away > JUMP_FACTOR * np.nanmax(np.abs(recent), axis=0) + 1e-4
+            shift += SEPARATION * bool(np.any(moved)) - jump
             jumps.append(jump)
-            since = before + time[early.stop - 1] - time[parts[0].start]
+            since = before + time[stop - 1] - time[parts[0][0]]
             notes.append(finding('clock_jumped', jump=jump, since=since))
-        time[late] += shift
+        time[start:end] += shift
     if not kept.all():
         notes.append(finding('stamps_far_off', count=int((~kept).sum())))
     return time, kept, np.array(jumps), notes
@@ -101,12 +92,8 @@ def spread_equal_stamps(time: Array, values: Array) -> tuple[Array, list[Finding
     Spread samples that share a stamp evenly up to the next stamp, where stamps were rounded.
 
     Of stamps (N,) [s] and what was measured (N, m): samples that repeat one another are repeated
-    messages. Returns times (N,), and a finding where something was changed.
-
-    Raises
-    ------
-    RecordingError : most samples share a few stamps
-
+    messages. Returns times (N,), and a finding where something was changed. Raises RecordingError
+    where most samples share a few stamps.
     """
     same = np.diff(time) == 0.0
     rounded = same & (np.diff(values, axis=0) != 0.0).any(axis=1)
@@ -119,10 +106,10 @@ def spread_equal_stamps(time: Array, values: Array) -> tuple[Array, list[Finding
             'convert the log with its rate'
         )
     steps = np.diff(time[first])
-    counts = np.diff(np.concatenate([first, [len(time)]]))
     usual = float(np.median(steps))
     # The next stamp counts unless it lies behind a gap.
     spans = np.append(np.where((steps > 0.0) & (steps < 2.0 * usual), steps, usual), usual)
+    counts = np.diff(np.append(first, len(time)))
     place = np.arange(len(time)) - np.repeat(first, counts)
     spread = np.repeat(time[first], counts) + place * np.repeat(spans / counts, counts)
     return spread, [finding('stamps_rounded', count=int(rounded.sum()), step=usual)]
@@ -137,11 +124,7 @@ def stamps_by_motion(
     The clock of a simulation may stand or lag while its samples go on: stamps repeat though the
     samples differ. Positions and velocities (N, n) of joints that move say how many periods lie
     between neighbours, `Σ dq Δq / Σ dq²`; at rest the stamps do. No sample is before its stamp.
-
-    Raises
-    ------
-    RecordingError : the stamps are of such a clock, and the motion does not tell the time
-
+    Raises RecordingError where the motion does not tell the time.
     """
     steps, moved = np.diff(stamp), np.diff(position, axis=0)
     stands = (steps == 0) & (moved != 0.0).any(axis=1)
@@ -169,8 +152,7 @@ def stamps_by_motion(
     time = np.concatenate([[0.0], np.cumsum(whole)])
     late = np.maximum.accumulate((stamp - stamp[0]) / period - time)
     time += np.round(late)
-    share = float(stands.mean())
-    found = finding('clock_starved', share=share, rate=1e9 / period)
+    found = finding('clock_starved', share=float(stands.mean()), rate=1e9 / period)
     return stamp[0] + (period * time).astype(np.int64), [found]
 
 
@@ -182,11 +164,8 @@ class SamplingTimes(ReadOnlyArrays):
     A loop that runs evenly is woken late, and stamps its message later still: its stamps are off
     even times by e = c + j, of which samples have c. Positions change with c alone.
 
-    Attributes
-    ----------
-    stamps, even : (N,) as recorded, and evenly spaced along the smooth course of the stamps [s]
-    share, sigma : var(c)/var(e), from 0 to 1, and its standard deviation
-
+    Stamps as recorded, and even ones along their smooth course (N,) [s]; the share is
+    var(c)/var(e), from 0 to 1, sigma its standard deviation.
     """
 
     stamps: Array
@@ -202,9 +181,8 @@ class SamplingTimes(ReadOnlyArrays):
     @property
     def time(self) -> Array:
         """The likeliest times of the samples (N,): even + share · e [s]."""
-        if self.share == 1.0:
-            return self.stamps
-        return self.even + self.share * (self.stamps - self.even)
+        rest = self.stamps - self.even
+        return self.stamps if self.share == 1.0 else self.even + self.share * rest
 
     @property
     def left(self) -> float:
@@ -232,11 +210,11 @@ def sampling_times(time: Array, position: Array, step: float) -> SamplingTimes |
     if np.std(time - even) <= MIN_JITTER * step:
         return None
     share, sigma = _share_of_samples((time - even) / step, number, position)
-    if sigma > UNKNOWN_SHARE:
-        # Of two times that are alike, those that were recorded win.
-        return SamplingTimes(time, even, 1.0, sigma)
     near = max(NEAR, 3.0 * sigma)
-    share = 0.0 if share < near else 1.0 if share > 1.0 - near else share
+    if sigma > UNKNOWN_SHARE:  # of two times that are alike, those that were recorded win
+        share = 1.0
+    else:
+        share = 0.0 if share < near else 1.0 if share > 1.0 - near else share
     return SamplingTimes(time, even, share, sigma)
 
 
@@ -255,7 +233,7 @@ def _even_times(time: Array, step: float) -> tuple[Array, npt.NDArray[np.int64]]
 
 def _even_stretch(time: Array, step: float) -> tuple[Array, npt.NDArray[np.int64]]:
     """
-    Return the even times (N,) of a stretch without a pause, and the number of each sample.
+    Return the same of a stretch without a pause.
 
     The phase of stamps on a grid is a circular mean: it needs no numbers, which lost samples and
     late stamps make uncertain. The clock's course is that of the phase, second by second.
@@ -267,8 +245,7 @@ def _even_stretch(time: Array, step: float) -> tuple[Array, npt.NDArray[np.int64
             slopes = np.diff(phase) / np.diff(centre)
             slope = np.median(slopes) if robust else np.polyfit(centre, phase, 1)[0]
             step *= 1.0 + step * float(slope)
-    length = max(MIN_STRETCH, round(STRETCH / step))
-    centre, phase, concentration = _phases(local, step, length)
+    centre, phase, concentration = _phases(local, step, max(MIN_STRETCH, round(STRETCH / step)))
     if np.median(concentration) < MIN_CONCENTRATION:
         return time, order
     course = np.interp(local, centre, phase)
@@ -300,10 +277,8 @@ def _lost_before(excess: Array) -> npt.NDArray[np.int64]:
 
 def _phases(local: Array, step: float, length: int) -> tuple[Array, Array, Array]:
     """Return times, phases in steps and their concentration, of blocks of so many stamps."""
-    count = max(1, local.size // length)
-    blocks = np.array_split(np.arange(local.size), count)
-    starts = [block[0] for block in blocks]
-    sizes = np.array([block.size for block in blocks])
+    blocks = np.array_split(np.arange(local.size), max(1, local.size // length))
+    starts, sizes = np.array([(block[0], block.size) for block in blocks]).T
     total = np.add.reduceat(np.exp(2j * np.pi * local / step), starts)
     phase = np.unwrap(np.angle(total)) / (2.0 * np.pi)
     return np.add.reduceat(local, starts) / sizes, phase, np.abs(total) / sizes
@@ -330,13 +305,11 @@ def _share_of_samples(
             shown = (column[3:] - column[:-3])[row] / 3.0 * rough
             product += shown * error / noise
             square += shown**2 / noise
-    total = float(square.sum())
-    if total <= 0.0:
+    if (total := float(square.sum())) <= 0.0:
         return 1.0, np.inf
     share = float(product.sum()) / total
     # Neighbours share samples: sums of blocks are independent.
-    starts = np.arange(0, len(row), BLOCK)
-    left = np.add.reduceat(product - share * square, starts)
+    left = np.add.reduceat(product - share * square, np.arange(0, len(row), BLOCK))
     return share, float(np.linalg.norm(left)) / total
 
 

@@ -20,40 +20,23 @@ NOISE_FROM = 0.25
 
 def filter_without_phase(x: Array, order: int, cutoff: float, pad: int, keep: int = 1) -> Array:
     """
-    Filter signals by a Butterworth low-pass forwards and backwards (Gustafsson 1996).
+    Filter signals (..., N) by a Butterworth low-pass forwards and backwards (Gustafsson 1996).
 
-    At both ends a signal goes on point-symmetrically, and the filter starts at rest on its first
-    value, as SciPy's `sosfiltfilt` does by default.
-
-    Parameters
-    ----------
-    x : (..., N) signals
-    cutoff : of one pass, over the Nyquist frequency
-    pad : samples by which a signal is extended at either end, less than N
-    keep : return one sample in so many, the first one among them
-
-    Returns
-    -------
-    (..., ceil(N / keep))
-
+    At both ends a signal goes on point-symmetrically by `pad` samples, less than N, and the filter
+    starts at rest on its first value, as SciPy's `sosfiltfilt` does by default. The cut-off is of
+    one pass, over the Nyquist frequency. Of the result one sample in `keep` is returned, the first
+    one among them, (..., ceil(N / keep)).
     """
     shape = x.shape[:-1]
     x = x.reshape(int(np.prod(shape)), x.shape[-1])
-    first, last = x[:, :1], x[:, -1:]
+    first, last = 2.0 * x[:, :1], 2.0 * x[:, -1:]
     # Before its first value a filter at rest may get as much of it as one likes.
     lead = -pad % keep
-    signal = np.concatenate(
-        [
-            np.repeat(2.0 * first - x[:, pad : pad + 1], lead, axis=1),
-            2.0 * first - x[:, pad:0:-1],
-            x,
-            2.0 * last - x[:, -2 : -2 - pad : -1],
-        ],
-        axis=1,
-    )
+    lead_in = np.repeat(first - x[:, pad : pad + 1], lead, axis=1)
+    ends = first - x[:, pad:0:-1], last - x[:, -2 : -2 - pad : -1]
+    signal = np.concatenate([lead_in, ends[0], x, ends[1]], axis=1)
     result = _there_and_back(signal, order, cutoff, keep)
-    start = (pad + lead) // keep
-    count = -(-x.shape[1] // keep)
+    start, count = (pad + lead) // keep, -(-x.shape[1] // keep)
     return result[:, start : start + count].reshape(*shape, count)
 
 
@@ -64,70 +47,47 @@ class _Block(NamedTuple):
     A recursive filter takes one sample after the other. Over a block it is linear in the samples
     and in its state: all blocks of all signals are one product of matrices, and only the states go
     from block to block. What is not kept of the result is not computed.
-
-    Attributes
-    ----------
-    update : (s, s) of the state over one sample
-    step, gather, observe, respond : Φ (s, s), Γ (s, K), O (K, s), T (K, K)
-    rest : (s,) state at rest on the input 1
-
     """
 
-    update: Array
-    step: Array
-    gather: Array
-    observe: Array
-    respond: Array
-    rest: Array
-
-    @property
-    def size(self) -> int:
-        """K."""
-        return len(self.observe)
-
-    def beginning(self, size: int) -> '_Block':
-        """Return the filter over the first few samples."""
-        step = np.linalg.matrix_power(self.update, size)
-        gather, respond = self.gather[:, self.size - size :], self.respond[:size, :size]
-        return _Block(self.update, step, gather, self.observe[:size], respond, self.rest)
+    update: Array  # (s, s) of the state over one sample
+    step: Array  # Φ (s, s)
+    gather: Array  # Γ (s, K)
+    observe: Array  # O (K, s)
+    respond: Array  # T (K, K)
+    rest: Array  # (s,) state at rest on the input 1
 
 
 def _there_and_back(signals: Array, order: int, cutoff: float, keep: int) -> Array:
     """Return one sample in `keep` of signals (M, N) that were filtered forwards and backwards."""
     block = _block(order, cutoff, max(1, -(-BLOCK // keep)) * keep)
-    states, size = len(block.rest), block.size
+    states, size = len(block.rest), len(block.observe)
     count = (signals.shape[1] - 1) // size
     back_gather, back_observe = block.gather[:, ::-1], block.observe[::-1][::keep]
     back_respond = block.respond[::-1, ::-1][::keep]
     # Of each block: what its samples add to both states, and to what is kept.
     rows = np.vstack([block.gather, back_gather @ block.respond, back_respond @ block.respond])
     blocks = signals[:, : count * size].reshape(len(signals), count, size)
-    parts = np.moveaxis(blocks @ rows.T, 1, 0)
-    forth, back, kept = np.split(parts, [states, 2 * states], axis=2)
+    forth, back, kept = np.split(np.moveaxis(blocks @ rows.T, 1, 0), [states, 2 * states], axis=2)
     state = np.empty((count + 1, len(signals), states))
     state[0] = signals[:, :1] * block.rest
     for k in range(count):
         state[k + 1] = state[k] @ block.step.T + forth[k]
-    tail = _tail(signals[:, count * size :], state[-1], block, keep)
     back = back + state[:-1] @ (back_gather @ block.observe).T
     kept = kept + state[:-1] @ (back_respond @ block.observe).T
+    # Behind the last whole block the way turns round, over fewer samples.
+    tail = signals[:, count * size :]
+    gather, few = block.gather[:, size - tail.shape[1] :], tail.shape[1]
+    observe, respond = block.observe[:few], block.respond[:few, :few]
+    turned = (state[-1] @ observe.T + tail @ respond.T)[:, ::-1]
+    rest = turned[:, :1] * block.rest
+    end = (rest @ observe.T + turned @ respond.T)[:, ::-1][:, ::keep]
     behind = np.empty_like(state)
-    behind[-1], end = tail
+    behind[-1] = rest @ np.linalg.matrix_power(block.update, few).T + turned @ gather.T
     for k in range(count, 0, -1):
         behind[k - 1] = behind[k] @ block.step.T + back[k - 1]
     kept = kept + behind[1:] @ back_observe.T
     whole = np.moveaxis(kept, 0, 1).reshape(len(signals), count * kept.shape[2])
     return np.concatenate([whole, end], axis=1)
-
-
-def _tail(signals: Array, state: Array, block: _Block, keep: int) -> tuple[Array, Array]:
-    """Turn round at the end: the state (M, s) of the way back behind the tail, and its result."""
-    part = block.beginning(signals.shape[1])
-    once = state @ part.observe.T + signals @ part.respond.T
-    back = once[:, ::-1]
-    rest = back[:, :1] * part.rest
-    twice = rest @ part.observe.T + back @ part.respond.T
-    return rest @ part.step.T + back @ part.gather.T, twice[:, ::-1][:, ::keep]
 
 
 @lru_cache(maxsize=32)

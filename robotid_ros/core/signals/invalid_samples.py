@@ -5,6 +5,7 @@ Nor can efforts that are no torques: positions, their derivatives, or copies of 
 """
 
 from collections.abc import Sequence
+from itertools import compress
 import warnings
 
 import numpy as np
@@ -65,10 +66,7 @@ def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, lis
     """
     Find the samples that can be used, (N,), with notes on those that cannot.
 
-    Raises
-    ------
-    RecordingError : too many cannot
-
+    Raises RecordingError where these are too many.
     """
     time, finite, notes = recording.time, recording.finite, list[Finding]()
     share = 1.0 - finite.mean() if finite.size else 0.0
@@ -98,20 +96,15 @@ def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, lis
     kept = finite & newer
     if (finite & ~newer).any():
         notes.append(finding('stamps_repeated', count=int((finite & ~newer).sum())))
-    rows = np.flatnonzero(kept)
-    spike = np.zeros(rows.size, dtype=bool)
+    rows, spike = np.flatnonzero(kept), np.zeros(int(kept.sum()), dtype=bool)
     for name in ('position', 'effort'):
-        values = getattr(recording, name)[rows]
-        for joint, column in zip(recording.joints, values.T, strict=True):
-            found = find_spikes(column)
-            if found.any():
+        for joint, column in zip(recording.joints, getattr(recording, name)[rows].T, strict=True):
+            if (found := find_spikes(column)).any():
                 notes.append(finding('spikes', [joint], count=int(found.sum()), quantity=name))
                 spike |= found
     kept[rows[spike]] = False
     rows = rows[~spike]
-    stale = find_repeated(
-        recording.time[rows], recording.position[rows], recording.effort[rows], max_gap
-    )
+    stale = find_repeated(time[rows], recording.position[rows], recording.effort[rows], max_gap)
     if stale.any():
         notes.append(finding('samples_repeated', count=int(stale.sum())))
         kept[rows[stale]] = False
@@ -121,9 +114,7 @@ def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, lis
 def find_spikes(values: Array) -> Mask:
     """Find samples (N,) that lie alone, far from both neighbours on the same side."""
     found, step = np.zeros(values.size, dtype=bool), np.diff(values)
-    limit = (
-        SPIKE_FACTOR * float(np.percentile(np.abs(step), SPIKE_PERCENTILE)) if len(step) else 0.0
-    )
+    limit = SPIKE_FACTOR * np.percentile(np.abs(step), SPIKE_PERCENTILE) if len(step) else 0.0
     if limit > 0.0:
         far = np.abs(step) > limit
         found[1:-1] = far[:-1] & far[1:] & ((step[:-1] < 0.0) != (step[1:] < 0.0))
@@ -143,15 +134,12 @@ def find_repeated(time: Array, position: Array, effort: Array, max_gap: float) -
     if not same.any() or same.all():
         return stale
     stale[1:] = same
-    edges = np.diff(np.concatenate([[0], stale.astype(np.int8), [0]]))
-    starts, stops = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], stale, [False]])))
     usual = np.array([np.median(m[m > 0.0]) if (m > 0.0).any() else np.inf for m in moved.T])
-    for start, stop in zip(starts, stops, strict=True):
-        last = min(int(stop), time.size - 1)
-        if time[last] - time[start - 1] <= max_gap:
-            continue
-        jumps = stop < time.size and np.any(moved[stop - 1] > JUMP_FACTOR * usual)
-        stale[start:stop] = jumps
+    for start, stop in edges.reshape(-1, 2).tolist():
+        if time[min(stop, time.size - 1)] - time[start - 1] > max_gap:
+            jumps = stop < time.size and np.any(moved[stop - 1] > JUMP_FACTOR * usual)
+            stale[start:stop] = jumps
     return stale
 
 
@@ -162,10 +150,9 @@ def unwrap_angles(position: Array, joints: Sequence[str]) -> tuple[Array, list[F
     jumps = np.abs(turns).sum(axis=0) > 0.0
     if not jumps.any():
         return position, []
-    names = [j for j, jump in zip(joints, jumps, strict=True) if jump]
     position = position.copy()
     position[1:] -= 2.0 * np.pi * np.cumsum(turns, axis=0)
-    return position, [finding('angles_unwrapped', names)]
+    return position, [finding('angles_unwrapped', list(compress(joints, jumps)))]
 
 
 def clipped_samples(effort: Array, limit: Array | None = None) -> Mask:
@@ -180,10 +167,8 @@ def clipped_samples(effort: Array, limit: Array | None = None) -> Mask:
             levels, counts = np.unique((sign * column)[sign * column > 0.0], return_counts=True)
             if levels.size < MIN_LEVELS:
                 continue
-            crowd = counts[-1] > max(
-                MIN_CLIPPED_SHARE * column.size, MIN_CLIPPED_RATIO * counts[-2]
-            )
-            if crowd:
+            usual = max(MIN_CLIPPED_SHARE * column.size, MIN_CLIPPED_RATIO * counts[-2])
+            if counts[-1] > usual:
                 found[:, j] |= sign * column >= levels[-1]
             elif limit is not None and abs(levels[-1] - limit[j]) < LIMIT_TOLERANCE * limit[j]:
                 found[:, j] |= sign * column >= (1.0 - LIMIT_TOLERANCE) * limit[j]
@@ -194,37 +179,40 @@ def dead_zones(effort: Array) -> Array:
     """Return the least effort (n,) that is reported where smaller ones read 0, else 0."""
     found = np.zeros(effort.shape[1])
     for j, column in enumerate(effort.T):
-        levels = np.unique(np.abs(column[:: max(1, column.size // LEVEL_SAMPLES)]))
+        levels = _levels(np.abs(column))
         levels = levels[levels > 0.0]
-        if levels.size < MIN_LEVELS or np.mean(column == 0.0) < MIN_CLIPPED_SHARE:
-            continue
-        step = float(np.median(np.diff(levels)))
-        whole = np.abs(levels / step - np.round(levels / step)).max() < STEP_TOLERANCE
-        found[j] = levels[0] if whole and levels[0] > DEAD_STEPS * step else 0.0
+        if levels.size >= MIN_LEVELS and np.mean(column == 0.0) >= MIN_CLIPPED_SHARE:
+            step = float(np.median(np.diff(levels)))
+            if _whole(levels, step) and levels[0] > DEAD_STEPS * step:
+                found[j] = levels[0]
     return found
 
 
 def quantization_steps(effort: Array) -> Array:
     """Return the steps (n,) in which efforts come where they have few levels, else 0."""
-    steps = np.zeros(effort.shape[1])
-    for j, column in enumerate(effort.T):
-        levels = np.unique(column[:: max(1, column.size // LEVEL_SAMPLES)])
-        if 1 < levels.size <= MAX_COARSE_LEVELS:
-            steps[j] = float(np.median(np.diff(levels)))
-    return steps
+    levels = [_levels(column) for column in effort.T]
+    few = [1 < x.size <= MAX_COARSE_LEVELS for x in levels]
+    pairs = zip(levels, few, strict=True)
+    return np.array([float(np.median(np.diff(x))) if coarse else 0.0 for x, coarse in pairs])
 
 
 def position_steps(position: Array) -> Array:
     """Return the steps (n,) of which positions change by multiples only, else 0."""
     steps = np.zeros(position.shape[1])
-    for j, column in enumerate(position.T):
-        changes = np.abs(np.diff(column))
+    for j, changes in enumerate(np.abs(np.diff(position, axis=0)).T):
         changes = changes[(changes > 0.0) & (changes < np.pi)]
-        if changes.size >= MIN_LEVELS:
-            multiples = changes / changes.min()
-            if np.abs(multiples - np.round(multiples)).max() < STEP_TOLERANCE:
-                steps[j] = changes.min()
+        if changes.size >= MIN_LEVELS and _whole(changes, changes.min()):
+            steps[j] = changes.min()
     return steps
+
+
+def _levels(column: Array) -> Array:
+    return np.unique(column[:: max(1, column.size // LEVEL_SAMPLES)])
+
+
+def _whole(values: Array, step: float) -> bool:
+    """Return whether values are multiples of a step, as text that was rounded."""
+    return bool(np.abs(values / step - np.round(values / step)).max() < STEP_TOLERANCE)
 
 
 def refuse_derived_efforts(
@@ -240,18 +228,9 @@ def refuse_derived_efforts(
 
     Those of all joints that move are positions, velocities or accelerations times constants, or
     one of them is a copy. That one alone is a multiple proves nothing: a light joint may have
-    hardly more than viscous friction.
-
-    Parameters
-    ----------
-    position, effort, velocity : (N, n) in rows that are evenly spread; velocities where measured
-    rate : of the rows [Hz], 0 where it is unknown
-    where : the efforts are from, for the message
-
-    Raises
-    ------
-    RecordingError : the efforts are no torques
-
+    hardly more than viscous friction. Of rows (N, n) that are evenly spread, velocities where
+    measured, their rate [Hz], 0 where it is unknown, and `where` they are from, for the message.
+    Raises RecordingError where the efforts are no torques.
     """
     if len(position) < MIN_ROWS:
         return
@@ -284,13 +263,8 @@ def unlikeness(signals: Array, others: Array, order: int = 0, delay: float = 0.0
     Return how much (m, k) of others (N, k) is no derivative of signals (N, m) times a constant.
 
     Differences of the one are compared with integrals of the other, which noise matters least in;
-    1 where one of them does not change.
-
-    Parameters
-    ----------
-    order : 0: the signals themselves with an offset; 1 and 2: their derivatives
-    delay : of the derivatives behind the signals at most [rows]
-
+    1 where one of them does not change. Of order 0 they are the signals themselves with an offset,
+    of 1 and 2 their derivatives, which are at most a delay [rows] behind the signals.
     """
     rows = np.isfinite(signals).all(axis=1) & np.isfinite(others).all(axis=1)
     # Parts (P, L, m) of a long log, or one.

@@ -120,13 +120,8 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
     Turn a recording into samples (DIDIM section II).
 
     The position is low-passed without phase, its derivatives are central differences. The torque
-    stays as it is: it is filtered together with the columns of W (parallel decimation).
-
-    Raises
-    ------
-    RecordingError : the recording cannot be used
-    UnknownNameError : a joint that was not recorded
-
+    stays as it is: it is filtered together with the columns of W (parallel decimation). Raises
+    RecordingError where the recording cannot be used, UnknownNameError for a joint that it lacks.
     """
     recording = recording.select(robot.joints)
     even = resample(recording, robot, settings)
@@ -141,8 +136,7 @@ def prepare(recording: Recording, robot: Robot, settings: SignalSettings) -> Sam
     band = min(settings.band or cutoff, cutoff)
     # Whose filter passes what is below the band.
     decimation = settings.decimation or max(1, int(MAX_CUTOFF_SHARE * even.rate / band + ROUNDING))
-    filtered = lowpass(even.recording.position, cutoff, even.rate, settings.order)
-    q, dq, ddq = with_derivatives(filtered, even.rate)
+    q, dq, ddq = with_derivatives(lowpass(position, cutoff, even.rate, settings.order), even.rate)
     valid = valid_rows(even, robot, dq, band, decimation, settings)
     if not valid.any():
         where, share = even.recording.source or 'the recording', away_from_gaps(even, band).mean()

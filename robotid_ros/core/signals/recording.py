@@ -24,22 +24,16 @@ MAX_SAMPLES = 600_000
 
 @dataclasses.dataclass(frozen=True)
 class Phase:
-    """
-    A named part of a session, `start <= t < stop` on the recording's clock [s].
-
-    `cut` says whether session or recording ended inside it, `missing` how much of the motion that
-    was planned is not there [s], 0 also where no plan is known. `speed` holds the mean, lowest and
-    highest share of the planned speed, by the controller's speed scaling, `rests` how long the
-    robot stood between periods of the motion [s].
-    """
+    """A named part of a session, `start <= t < stop` on the recording's clock [s]."""
 
     name: str
     start: float
     stop: float
-    cut: bool = False
-    missing: float = 0.0
+    cut: bool = False  # session or recording ended inside it
+    missing: float = 0.0  # how much of the planned motion is not there [s]; 0 also without a plan
+    # Mean, lowest and highest share of the planned speed, by the controller's speed scaling.
     speed: tuple[float, float, float] = (1.0, 1.0, 1.0)
-    rests: float = 0.0
+    rests: float = 0.0  # how long the robot stood between periods of the motion [s]
 
     @property
     def steady(self) -> bool:
@@ -49,22 +43,13 @@ class Phase:
 
 @dataclasses.dataclass(frozen=True)
 class Reference(ReadOnlyArrays):
-    """
-    What the controller was asked to do and what it commanded.
+    """What the controller was asked to do and what it commanded."""
 
-    Attributes
-    ----------
-    time : (K,) stamps on the recording's clock [s]
-    q, dq, ddq : (K, n) desired position, velocity, acceleration
-    command : (K, n) the controller's output, in the unit of its command interface, or None
-
-    """
-
-    time: Array
-    q: Array
+    time: Array  # (K,) stamps on the recording's clock [s]
+    q: Array  # (K, n) desired position, as its derivatives
     dq: Array
     ddq: Array
-    command: Array | None = None
+    command: Array | None = None  # (K, n) output, in the unit of the command interface
 
     def columns(self, index: list[int]) -> Reference:
         """Return the reference of the joints of these columns, in this order."""
@@ -82,53 +67,32 @@ class Reference(ReadOnlyArrays):
 
 @dataclasses.dataclass(frozen=True)
 class Controller:
-    """
-    The controller that ran during the recording.
+    """The controller that ran during the recording."""
 
-    Attributes
-    ----------
-    name : for example 'arm_controller'
-    type : plug-in name, for example 'joint_trajectory_controller/JointTrajectoryController'
-    rate : update rate [Hz]
-    joints : in the controller's own order
-    command_interfaces : for example ('effort',)
-    gains : per joint, 'p', 'i', 'd', 'ff_velocity_scale', limits of the integral and the output
-
-    """
-
-    name: str
-    type: str
-    rate: float
-    joints: tuple[str, ...]
-    command_interfaces: tuple[str, ...]
+    name: str  # for example 'arm_controller'
+    type: str  # plug-in name, for example 'joint_trajectory_controller/JointTrajectoryController'
+    rate: float  # of its updates [Hz]
+    joints: tuple[str, ...]  # in the controller's own order
+    command_interfaces: tuple[str, ...]  # for example ('effort',)
+    # Per joint, 'p', 'i', 'd', 'ff_velocity_scale', limits of the integral and the output.
     gains: Mapping[str, Mapping[str, float]] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
 class RunContext:
-    """
-    What is known about a run besides its samples.
+    """What is known about a run besides its samples."""
 
-    Attributes
-    ----------
-    joints : names, in the order of the columns
-    source : where it comes from, for messages
-    origin : the robot's clock at time 0 [ns]
-    notes : what was repaired when it was read
-    left_out : lowest and highest position of joints that have no effort beside the others'
-
-    """
-
-    joints: tuple[str, ...]
+    joints: tuple[str, ...]  # names, in the order of the columns
     _: dataclasses.KW_ONLY
-    source: str = ''
+    source: str = ''  # where it comes from, for messages
     controller: Controller | None = None
     phases: tuple[Phase, ...] = ()
     urdf: str | None = None
     trajectories: Mapping[str, Trajectory] = dataclasses.field(default_factory=dict)
     configuration: Mapping[str, Any] | None = None
-    origin: int = 0
-    notes: tuple[Finding, ...] = ()
+    origin: int = 0  # the robot's clock at time 0 [ns]
+    notes: tuple[Finding, ...] = ()  # what was repaired when it was read
+    # Lowest and highest position of joints that have no effort beside the others'.
     left_out: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
 
     @property
@@ -215,14 +179,7 @@ class Recording(RunContext):
         return float(self.time[-1] - self.time[0]) if self.time.size else 0.0
 
     def select(self, joints: tuple[str, ...]) -> Recording:
-        """
-        Return the recording of these joints, in this order.
-
-        Raises
-        ------
-        UnknownNameError : a joint that was not recorded
-
-        """
+        """Return the recording of these joints, in this order, or raise an UnknownNameError."""
         if joints == self.joints:
             return self
         for joint in joints:
@@ -261,9 +218,8 @@ class Recording(RunContext):
 
 def find_phase(phases: tuple[Phase, ...], name: str) -> Phase:
     """Find the first phase of a name; UnknownNameError where there is none."""
-    for phase in phases:
-        if phase.name == name:
-            return phase
+    if found := next((phase for phase in phases if phase.name == name), None):
+        return found
     raise UnknownNameError('phase', name, tuple(phase.name for phase in phases))
 
 

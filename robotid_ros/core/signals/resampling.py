@@ -85,17 +85,12 @@ def average_periods(
     """
     both = np.concatenate([recording.position, recording.effort], axis=1)
     mean = settled_periods(both, rate, period).mean(axis=0)
-    half = len(mean) // 2
+    half, n, step = len(mean) // 2, len(recording.joints), period / len(mean)
     around = np.concatenate([mean[-half:], mean, mean[:half]])
-    step = period / len(mean)
-    time = recording.time[0] + step * (np.arange(len(around)) - half)
-    n = len(recording.joints)
-    average = dataclasses.replace(
-        recording, time=time, position=around[:, :n], velocity=None, effort=around[:, n:],
-    )  # fmt: skip
-    own = np.zeros(len(around), dtype=bool)
-    own[half : half + len(mean)] = True
-    return average, 1.0 / step, own
+    place = np.arange(len(around)) - half
+    states = {'position': around[:, :n], 'velocity': None, 'effort': around[:, n:]}
+    average = dataclasses.replace(recording, time=recording.time[0] + step * place, **states)
+    return average, 1.0 / step, (place >= 0) & (place < len(mean))
 
 
 # Of the largest change of a slope: where those to both sides change less, they are alike.
@@ -171,8 +166,7 @@ def longest_bridged_gap(
     if not missing_all_over(MAX_BRIDGED):
         return longest, []
     squeezed = np.concatenate([[0.0], np.cumsum(np.minimum(steps, MAX_BRIDGED))])
-    grid = np.arange(0.0, squeezed[-1], usual)
-    motion = interpolate(squeezed, position, grid)
+    motion = interpolate(squeezed, position, np.arange(0.0, squeezed[-1], usual))
     bandwidth = motion_bandwidth(motion, 1.0 / usual, POWER_SHARE)
     bridged = min(MAX_BRIDGED, SHARE_OF_PERIOD / max(bandwidth, 1e-3))
     if not missing_all_over(bridged):
@@ -188,19 +182,15 @@ def resample_uniformly(
     Bring a recording onto a uniform time grid.
 
     Returns it, its rate [Hz], (N,) whether a sample lies between measured ones that are closer
-    than `max_gap`, and notes on what was repaired.
-
-    Raises
-    ------
-    RecordingError : too short, too many missing values, or stamps that jump back
-
+    than `max_gap`, and notes on what was repaired. Raises RecordingError where it is too short,
+    has too many missing values, or stamps that jump back.
     """
     values = np.column_stack([recording.position, recording.effort])
     stamps, spread = spread_equal_stamps(recording.time, values)
     if spread:
         recording = dataclasses.replace(recording, time=stamps)
-    kept, notes = find_usable_samples(recording, settings.max_gap)
-    notes = [*recording.notes, *spread, *notes]
+    kept, unusable = find_usable_samples(recording, settings.max_gap)
+    notes = [*recording.notes, *spread, *unusable]
     if kept.sum() < MIN_SAMPLES:
         raise RecordingError(
             f'{recording.source or "the recording"} has {int(kept.sum())} usable samples: record '
@@ -262,14 +252,12 @@ def _sampling_period(time: Array) -> float:
 
 def _gap_notes(time: Array, longest: float, usual: float) -> list[Finding]:
     """Describe gaps that are left out and samples that are missing between others."""
-    steps = np.diff(time)
+    steps, notes = np.diff(time), list[Finding]()
     gaps = np.flatnonzero(steps > longest)
-    notes = list[Finding]()
     if gaps.size:
-        lost, total = float(steps[gaps].sum()), float(steps.sum())
-        mostly = gaps.size >= MANY_GAPS and lost > LARGE_SHARE * total
-        name = 'mostly_gaps' if mostly else 'gap_left_out'
-        values = {'duration': lost, 'count': gaps.size, 'share': lost / total}
+        lost, share = float(steps[gaps].sum()), float(steps[gaps].sum()) / float(steps.sum())
+        name = 'mostly_gaps' if gaps.size >= MANY_GAPS and share > LARGE_SHARE else 'gap_left_out'
+        values = {'duration': lost, 'count': gaps.size, 'share': share}
         notes.append(finding(name, since=time[gaps[0]], **values))
     missing = int(np.sum(np.round(steps[steps <= longest] / usual) - 1.0))
     if missing > 0:
@@ -279,26 +267,14 @@ def _gap_notes(time: Array, longest: float, usual: float) -> list[Finding]:
 
 @dataclasses.dataclass(frozen=True)
 class UniformRecording:
-    """
-    A recording on a uniform time grid, before it is filtered.
+    """A recording on a uniform time grid, before it is filtered."""
 
-    Attributes
-    ----------
-    recording : positions and efforts, as published
-    rate : [Hz]
-    measured : (N,) True where samples lie in no gap, and in the one period of averages
-    clipped : (N, n) True where efforts are at their limit
-    noise : (n,) of the torques, from the differences between periods, or None
-    notes : what was repaired
-
-    """
-
-    recording: Recording
-    rate: float
-    measured: npt.NDArray[np.bool_]
-    clipped: npt.NDArray[np.bool_]
-    noise: Array | None
-    notes: tuple[Finding, ...]
+    recording: Recording  # positions and efforts, as published
+    rate: float  # [Hz]
+    measured: npt.NDArray[np.bool_]  # (N,) in no gap, and in the one period of averages
+    clipped: npt.NDArray[np.bool_]  # (N, n) efforts are at their limit
+    noise: Array | None  # (n,) of the torques, from the differences between periods
+    notes: tuple[Finding, ...]  # what was repaired
 
 
 def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> UniformRecording:
@@ -310,28 +286,23 @@ def resample(recording: Recording, robot: Robot, settings: SignalSettings) -> Un
     # What `even` depends on: a search for filters prepares a recording many times.
     check = refuse_derived_efforts, settings.max_gap, settings.stamps, settings.rate
     if check not in recording.passed:
-        efforts_of_rows = (recording.position, recording.effort, recording.velocity)
-        refuse_derived_efforts(recording.joints, *efforts_of_rows, where=recording.source)
-        refuse_derived_efforts(
-            even.joints, even.position, even.effort, rate=rate, where=recording.source
-        )
+        rows, source = (recording.position, recording.effort, recording.velocity), recording.source
+        refuse_derived_efforts(recording.joints, *rows, where=source)
+        refuse_derived_efforts(even.joints, even.position, even.effort, rate=rate, where=source)
         recording.passed.add(check)
     cut = clipped_samples(even.effort, robot.largest_efforts)
-    notes += [
-        finding('effort_clipped', [joint], share=share)
-        for joint, share in zip(robot.joints, cut.mean(axis=0), strict=True)
-        if share >= MIN_CLIPPED_SHARE
-    ]
-    notes += [
-        finding('effort_steps', [joint], step=step)
-        for joint, step in zip(robot.joints, quantization_steps(even.effort), strict=True)
-        if step > 0.0
-    ]
+    clipped, steps = cut.mean(axis=0), quantization_steps(even.effort)
     least = dead_zones(recording.effort)
     dead = np.abs(even.effort) < (1.0 - LEVEL) * least
+    told = (
+        ('effort_clipped', clipped >= MIN_CLIPPED_SHARE, {'share': clipped}),
+        ('effort_steps', steps > 0.0, {'step': steps}),
+        ('effort_dead_zone', dead.any(axis=0), {'least': least, 'share': dead.mean(axis=0)}),
+    )
     notes += [
-        finding('effort_dead_zone', [robot.joints[j]], least=least[j], share=dead[:, j].mean())
-        for j in np.flatnonzero(dead.any(axis=0))
+        finding(name, [robot.joints[j]], **{key: x[j] for key, x in values.items()})
+        for name, found, values in told
+        for j in np.flatnonzero(found)
     ]
     cut |= dead
     period, noise = find_period(recording), None
@@ -358,11 +329,11 @@ def _check_efforts(recording: Recording, robot: Robot) -> None:
             f'{where} has no effort that changes: give the joint_state_broadcaster the effort '
             'interfaces'
         )
-    for j in np.flatnonzero(dead):
-        unactuated = isinstance(robot, ElasticRobot) and robot.unactuated[j]
-        if not unactuated and not still[j]:
-            raise RecordingError(
-                f'the effort of {robot.joints[j]} never changes while it moves, its channel is '
-                'dead: repair it and record again, or record with this joint at rest and name it '
-                'in robot.locked'
-            )
+    if isinstance(robot, ElasticRobot):
+        dead &= ~robot.unactuated
+    for j in np.flatnonzero(dead & ~still):
+        raise RecordingError(
+            f'the effort of {robot.joints[j]} never changes while it moves, its channel is '
+            'dead: repair it and record again, or record with this joint at rest and name it '
+            'in robot.locked'
+        )

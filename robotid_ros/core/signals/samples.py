@@ -86,37 +86,24 @@ class Samples:
     """
     Uniform samples, joint side, SI, at full rate; decimation happens with W and Y together.
 
-    Attributes
-    ----------
-    joints : names, in the order of the columns: the robot's
-    time : (N,) [s], uniform except where a gap was left out
-    q, dq, ddq : (N, n) filtered position and its derivatives
-    tau : (N, n) torque or force, unfiltered
-    rate : [Hz]
-    valid : (N, n) rows that may be used, False at standstill, at edges and in gaps
-    noise : (n,) standard deviation of the torque noise from period averaging, or None
-    decimation : keep one row in so many when W and Y are stacked
-    notes : what was repaired or looks wrong
-    cutoff : of the filter of the positions [Hz]
-    measured : (N,) False where a sample was made up to bridge a gap, or None: all were measured
-    hidden : (n,) speeds that steps of a coarse position hide, or None: none [rad/s or m/s]
-
+    Uniform except where a gap was left out. Joints are the robot's, in the order of the columns.
     """
 
     joints: tuple[str, ...]
-    time: Array
-    q: Array
+    time: Array  # (N,) [s]
+    q: Array  # (N, n) filtered position, then its derivatives
     dq: Array
     ddq: Array
-    tau: Array
-    rate: float
-    valid: npt.NDArray[np.bool_]
-    noise: Array | None = None
-    decimation: int = 1
-    notes: tuple[Finding, ...] = ()
-    cutoff: float = 0.0
+    tau: Array  # (N, n) torque or force, unfiltered
+    rate: float  # [Hz]
+    valid: npt.NDArray[np.bool_]  # (N, n) may be used: not at standstill, at edges and in gaps
+    noise: Array | None = None  # (n,) σ of the torque noise from period averaging
+    decimation: int = 1  # keep one row in so many when W and Y are stacked
+    notes: tuple[Finding, ...] = ()  # what was repaired or looks wrong
+    cutoff: float = 0.0  # of the filter of the positions [Hz]
+    # (N,) False where a sample was made up to bridge a gap; None: all were measured
     measured: npt.NDArray[np.bool_] | None = None
-    hidden: Array | None = None
+    hidden: Array | None = None  # (n,) speeds that steps of a coarse position hide [rad/s or m/s]
 
     @property
     def moving(self) -> npt.NDArray[np.bool_]:
