@@ -22,7 +22,7 @@ from ...core.pipeline.identification import identify
 from ...core.replay.replay_problem import reference_on_grid
 from ...core.signals.recording import Recording
 from ...core.verification.gains import GainProposal, loop_delay, propose_gains, smallest_step
-from ...exceptions import ControllerError, RecordingError, RobotIdError
+from ...exceptions import RecordingError, RobotIdError
 from ...files.atomic import make_new_folder
 from ...files.collect_results import save
 from ...files.configuration import Configuration
@@ -48,17 +48,9 @@ def identify_bag(
     """
     Identify from a session's bag and write the results beside it.
 
-    Parameters
-    ----------
-    configuration, values : checked, and as it was given
-    description : URDF to use when neither recording nor configuration has one
-    include_failed : use the recording of a session that failed or was cut
-    progress : called with what is being done
-
-    Raises
-    ------
-    RobotIdError : the recording cannot be used; says why
-
+    The configuration comes checked, and as it was given; the description counts where neither
+    recording nor configuration has one; `include_failed` uses that of a session that failed or was
+    cut. RobotIdError: the recording cannot be used; says why.
     """
     progress(f"reading '{bag}'")
     reported = 0
@@ -71,10 +63,9 @@ def identify_bag(
             progress(f'reading, {10 * tenth} %')
 
     given = open_input([bag], configuration, fallback=description, progress=report)
-    recording, robot = given.recording, given.robot
+    recording, robot, settings = given.recording, given.robot, configuration.identification
     exciting, validating = _split_phases(recording, include_failed)
     progress(f'identifying {robot.name}')
-    settings = configuration.identification
     found = identify(exciting, robot, settings, validating, progress)
     # A recording may be identified again: what was found before stays.
     path = Path(bag)
@@ -85,9 +76,10 @@ def identify_bag(
     results = save(found, exciting, folder, values, shlex.join(['robotid', 'identify', bag]))
     # With the friction that was chosen; what is live goes without springs.
     model = robot if isinstance(found.robot, ElasticRobot) else found.robot
-    names = [parameter.name for parameter in found.robot.parameters]
-    values_by_name = dict(zip(names, found.standard.value, strict=True))
-    possible = np.array([values_by_name[parameter.name] for parameter in model.parameters])
+    pairs = zip(found.robot.parameters, found.standard.value, strict=True)
+    by_name = {parameter.name: value for parameter, value in pairs}
+    possible = np.array([by_name[parameter.name] for parameter in model.parameters])
+    moving = exciting if validating is None else validating
     return IdentificationOutcome(
         results=results,
         folder=folder,
@@ -96,10 +88,8 @@ def identify_bag(
         urdf=identified_urdf(found.robot, found.standard.value, found.plain_friction),
         standard=np.array([results.minimal_parameters.get(p.name, 0.0) for p in model.parameters]),
         possible=possible,
-        thresholds=_thresholds(
-            model, possible, exciting if validating is None else validating, settings
-        ),
-        gains=_proposed_gains(model, possible, exciting, validating, results.findings, settings),
+        thresholds=_thresholds(model, possible, moving, settings),
+        gains=_proposed_gains(model, possible, exciting, moving, results.findings, settings),
         origin=recording.origin,
     )
 
@@ -113,8 +103,7 @@ def _split_phases(
         raise RecordingError(
             f"the session in '{recording.source}' failed: call ~/identify to use what there is"
         )
-    cut = [phase.name for phase in recording.phases if phase.cut]
-    if cut and not include_failed:
+    if not include_failed and (cut := [phase.name for phase in recording.phases if phase.cut]):
         raise RecordingError(
             f'the session was cut while {cut[0]}: record a whole session, or call ~/identify to '
             f"use what there is in '{recording.source}'"
@@ -145,31 +134,27 @@ def _proposed_gains(
     robot: Robot,
     standard: Array,
     exciting: AnyRecording,
-    validating: AnyRecording | None,
+    moving: AnyRecording,
     findings: Sequence[Finding],
     settings: IdentificationNodeSettings,
 ) -> GainProposal | str:
     """Return proposed gains, or why there are none; '' without gains that are torques."""
-    both = exciting, exciting if validating is None else validating
-    work, moving = (
-        (each if isinstance(each, Recording) else next(iter(each))).select(robot.joints)
-        for each in both
-    )
-    controller, wanted = exciting.controller, settings.controller_gains
+    controller = exciting.controller
     if controller is None or controller.command_interfaces != ('effort',) or not controller.gains:
         return ''
+    if not controller.rate:
+        return 'the update rate of the controller is unknown'
+    work, simulated = (
+        (each if isinstance(each, Recording) else next(iter(each))).select(robot.joints)
+        for each in (exciting, moving)
+    )
     try:
-        if not controller.rate:
-            raise ControllerError('the update rate of the controller is unknown')
-        _, motion = reference_on_grid(moving, controller.rate)
+        _, motion = reference_on_grid(simulated, controller.rate)
         rows = slice(round(SIMULATED_TIME * controller.rate))
         return propose_gains(
-            robot,
-            standard,
-            controller,
-            work.position[work.finite],
+            *(robot, standard, controller, work.position[work.finite]),
             Motion(*(values[rows] for values in motion)),
-            wanted,
+            settings.controller_gains,
             delay=loop_delay(findings),
             resolution=smallest_step(work.position),
         )

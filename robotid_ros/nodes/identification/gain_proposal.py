@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import closing
+from itertools import compress
 import math
 from pathlib import Path
 import time
@@ -42,19 +43,16 @@ def proposal_sentence(proposal: GainProposal) -> str:
     """Say what a simulation makes of a proposal, and of the margins at the worst posture."""
     low, high = (f'{end(proposal.ratio, default=math.nan):.2f}' for end in (min, max))
     error = f'{low} to {high} times the tracking error in a simulation'
-    if proposal.better:
-        return f'{error}, {_margins(proposal.new_margins)}'
-    if proposal.why == 'springs':
+    if proposal.why == 'springs' and not proposal.better:
         return f'the gains in place stay: {REASONS[proposal.why]}'
+    gain, phase = proposal.new_margins if proposal.better else proposal.margins
+    margins = f'margins of {20.0 * math.log10(gain):.1f} dB and {math.degrees(phase):.0f}°'
+    if proposal.better:
+        return f'{error}, {margins}'
     reason = REASONS.get(proposal.why, f'the stiffest with 6 dB and 45° leave {error}')
-    gain, phase = proposal.margins
     good = gain >= GAIN_MARGIN and phase >= PHASE_MARGIN
     verdict = 'are as good as can be had' if good else 'stay'
-    return f'the gains in place ({_margins(proposal.margins)}) {verdict}: {reason}'
-
-
-def _margins(margins: tuple[float, float]) -> str:
-    return f'margins of {20.0 * math.log10(margins[0]):.1f} dB and {math.degrees(margins[1]):.0f}°'
+    return f'the gains in place ({margins}) {verdict}: {reason}'
 
 
 # How long the robot is watched, by its own clock [s].
@@ -91,7 +89,7 @@ def check_at_rest(node: Node, controller: str, timeout: float) -> None:
     measured = np.array([state.feedback.positions for state in states])
     moves = np.ptp(reference, axis=0) > MAX_REFERENCE_TRAVEL
     moves |= np.ptp(measured, axis=0) > MAX_TRAVEL
-    if moving := [states[0].joint_names[j] for j in np.flatnonzero(moves)]:
+    if moving := [*compress(states[0].joint_names, moves)]:
         raise ControllerError(f'the robot moves ({", ".join(moving)}): wait until it rests')
 
 
@@ -106,10 +104,9 @@ NO_GAINS = 'the recording holds none of a controller that commands efforts'
 
 def check_trial(folder: Path, created: str) -> None:
     """
-    Check that a trial of the proposed gains, if there was one, found them better.
+    Check that a trial of the gains that follow from results, if there was one, found them better.
 
-    `folder` and `created` are those of the results that the gains follow from. A trial that did
-    not is a ControllerError of the tracking errors, and of how to set the gains all the same.
+    Else this is a ControllerError of the tracking errors, and of how to set them all the same.
     """
     found = read_verification(folder / VERIFICATION)
     if found is None or found.results != created or found.gains is None or found.gains.kept:
@@ -141,18 +138,11 @@ class GainUpdate:
 
     def set(self, proposal: GainProposal | str, folder: Path, created: str) -> None:
         """
-        Set proposed gains; put the old ones back if that fails.
+        Set proposed gains, where there are any; put the old ones back if that fails.
 
-        Parameters
-        ----------
-        proposal : for the gains of the recording, or why there is none
-        folder, created : of the results, beside which a trial of the proposal is told
-
-        Raises
-        ------
-        ControllerError : a session may run, simulation or trial found them not better, the gains
-            are not those of the recording any more, the robot moves, or the controller refuses
-
+        Folder and date of creation are those of the results, beside which a trial is told.
+        ControllerError: a session may run, simulation or trial found them not better, the gains
+        are not those of the recording any more, the robot moves, or the controller refuses.
         """
         self._check_no_session()
         if isinstance(proposal, str):

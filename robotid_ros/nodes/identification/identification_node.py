@@ -22,9 +22,8 @@ from ..common.messages import log_findings, one_line, stack_joint_states
 from ..common.runtime import LATCHED, serve, start_thread, WorkerNode
 from ..common.worker_process import run_in_process
 from .gain_proposal import GainUpdate
-from .live_topics import DriftTopics, ExternalEffortTopics, LivePrediction
+from .live_topics import DriftTopics, ExternalEffortTopics, LivePrediction, ProgressTopic
 from .payload_service import PayloadService
-from .progress import ProgressTopic
 from .result_messages import (
     effort_message,
     effort_messages,
@@ -57,7 +56,7 @@ class IdentificationNode(WorkerNode):
         self._followers = (ExternalEffortTopics(self), DriftTopics(self))
         self._progress = ProgressTopic(self, self._stop)
         self._gain_update = GainUpdate(self)
-        self._payloads = PayloadService(self, self.settings, self._stop)
+        self._payloads = PayloadService(self, self._stop)
 
         def latched(message_type: type, name: str) -> Any:
             return self.create_publisher(message_type, f'~/{name}', LATCHED)

@@ -1,8 +1,13 @@
-"""What an identified model makes of joint states, live as topics: efforts, contacts, drift."""
+"""Live as topics: efforts, contacts and drift by a model, and what a session knows of one."""
 
+from collections.abc import Iterator
+from contextlib import closing
+import dataclasses
 from datetime import datetime, timezone
 import math
-from typing import Any
+import threading
+import time
+from typing import Any, TYPE_CHECKING
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
@@ -11,7 +16,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
 from ...core.arrays import Array
-from ...core.model import inverse_dynamics, Robot
+from ...core.excitation.settings import payload_settings
+from ...core.model import build_robot, inverse_dynamics, Robot
 from ...core.model.dynamics import RobotDynamics
 from ...core.monitoring.change_tests import FRICTION, OFFSET, ParameterGroup, PAYLOAD
 from ...core.monitoring.drift_monitor import DriftChange, DriftMonitor
@@ -26,9 +32,25 @@ from ...core.monitoring.external_effort import (
 from ...core.monitoring.motion_rows import FilteredStates
 from ...exceptions import RecordingError, RobotIdError
 from ...files.formats.joint_table import JointTable
-from ..common.messages import format_seconds, format_value, one_line, status, status_array, to_time
-from ..common.runtime import ConfiguredNode, LATCHED, publish_diagnostics
+from ..common import runtime
+from ..common.batched_subscription import BatchedSubscription
+from ..common.messages import (
+    format_seconds,
+    format_value,
+    one_line,
+    stack_joint_states,
+    State,
+    status,
+    status_array,
+    to_time,
+    values_of,
+)
+from ..common.runtime import ConfiguredNode, LATCHED, WorkerNode
 from .result_messages import effort_message, IdentificationOutcome
+
+if TYPE_CHECKING:
+    from ...core.monitoring.progress import Knowledge
+    from ...core.signals.recording import Recording
 
 # Longer silence, and a clock that was set back by more, start the filter anew [s]: the straight
 # line between two samples would bridge it with a velocity that the robot never had.
@@ -161,7 +183,7 @@ def contact_message(contact: Contact | None) -> DiagnosticStatus:
     return status('contact', text, values, warn=contact.present)
 
 
-# From one message of `~/drift` to the next [s].
+# From one message of `~/drift` or `~/progress` to the next; length of a motion's pieces [s].
 PERIOD = 1.0
 # A joint that has not moved for so long has its last motion told [s].
 LONG_AGO = 60.0
@@ -179,7 +201,7 @@ class DriftTopics:
         if self._settings.drift.active:
             self._publisher = node.create_publisher(DiagnosticArray, '~/drift', LATCHED)
             node.create_timer(PERIOD, self._publish)
-            publish_diagnostics(node, 'drift', lambda: drift_summary(self._monitor))
+            runtime.publish_diagnostics(node, 'drift', lambda: drift_summary(self._monitor))
 
     def start(self, robot: Robot, outcome: IdentificationOutcome) -> None:
         """Follow the parameters of a new model from now on."""
@@ -224,8 +246,11 @@ def drift_statuses(monitor: DriftMonitor) -> list[DiagnosticStatus]:
 
     Each value reads 'value; σ; identified; unit', numbers with full precision.
     """
-    names = dict.fromkeys(_name(group) for group in monitor.followed.groups)
-    return [_status(monitor, name) for name in names]
+    groups = dict[str, list[ParameterGroup]]()
+    for group in monitor.followed.groups:
+        name = 'payload' if group.kind == PAYLOAD else group.name
+        groups.setdefault(name, []).append(group)
+    return [_status(monitor, name, own) for name, own in groups.items()]
 
 
 def drift_summary(monitor: DriftMonitor | None) -> DiagnosticStatus:
@@ -272,16 +297,24 @@ def clock_text(stamp: int) -> str:
     return datetime.fromtimestamp(stamp // 10**9, timezone.utc).strftime('%Y-%m-%d %H:%M:%S UTC')
 
 
-def _status(monitor: DriftMonitor, name: str) -> DiagnosticStatus:
-    groups = [group for group in monitor.followed.groups if _name(group) == name]
+def _status(monitor: DriftMonitor, name: str, groups: list[ParameterGroup]) -> DiagnosticStatus:
     told = [monitor.changes[group] for group in groups if group in monitor.changes]
     followed, (value, sigma) = monitor.followed, monitor.estimate()
-    values = {}
+    values = dict[str, Any]()
     for k in (k for group in groups for k in group.members):
         numbers = (float(value[k]), float(sigma[k]), float(followed.identified[k]))
         values[followed.names[k]] = '; '.join([*map(format_value, numbers), followed.units[k]])
     for change in told:
-        values |= _told_values(change)
+        kind, now, error = change.group.kind, change.value.tolist(), change.sigma.tolist()
+        values[f'{kind}_since'] = format_seconds(change.since)
+        if kind == FRICTION:
+            values['friction_change'] = change.share
+        elif kind == OFFSET:
+            values |= {'offset_change': now[0], 'offset_change_sigma': error[0]}
+        elif kind == PAYLOAD:
+            values |= {'payload_mass': now[0], 'payload_mass_sigma': error[0]}
+            moments = zip('xyz', now[1:], strict=False)
+            values |= {f'payload_first_moment_{axis}': x for axis, x in moments}
     parts = [change_text(change) for change in told]
     # Joints that have not moved for long, or never enough to be known.
     motions, enough = monitor.last_motion, monitor.enough()
@@ -294,21 +327,130 @@ def _status(monitor: DriftMonitor, name: str) -> DiagnosticStatus:
     return status(name, '; '.join(parts) or AS_IDENTIFIED, values, warn=bool(told))
 
 
-def _told_values(change: DriftChange) -> dict[str, Any]:
-    """Return a change as values, by what it is of."""
-    kind, value, sigma = change.group.kind, change.value.tolist(), change.sigma.tolist()
-    moments = zip('xyz', value[1:], strict=False)
-    numbers = {
-        FRICTION: {'friction_change': change.share},
-        OFFSET: {'offset_change': value[0], 'offset_change_sigma': sigma[0]},
-        PAYLOAD: {
-            'payload_mass': value[0],
-            'payload_mass_sigma': sigma[0],
-            **{f'payload_first_moment_{axis}': x for axis, x in moments},
-        },
-    }
-    return {f'{kind}_since': format_seconds(change.since), **numbers[kind]}
+# The first piece, by which filters and delays are chosen: share of a period, and most of it [s].
+FIRST_SHARE, LONGEST_FIRST = 0.85, 20.0
+# How often joint states are taken [s], how many may wait (5 s at 1 kHz), and how many such parts
+# a piece may have, should stamps stand still.
+POLL_PERIOD, WAITING, MOST_PARTS = 0.1, 5000, 300
+# Most of a core that looks at what is known may take.
+CORE_SHARE = 0.1
+# Parameters that are named.
+WORST = 3
 
 
-def _name(group: ParameterGroup) -> str:
-    return 'payload' if group.kind == PAYLOAD else group.name
+class ProgressTopic:
+    """Follows the excitation where more than its time is asked for, until the node's `stop`."""
+
+    def __init__(self, node: WorkerNode, stop: threading.Event):
+        self._stop = stop
+        self._node, self._excitation = node, payload_settings(node.configuration.excitation)
+        # Of a payload, predictions of the arm are not asked for.
+        carries, until = self._excitation.payload.mass, self._excitation.until
+        self._until = dataclasses.replace(until, prediction=0.0) if carries else until
+        self._session = self._state = ''
+        self._known: Knowledge | None = None
+        # Why the session is not followed, '' while it is.
+        self._refusal = ''
+        if self._until.asks:
+            self._publisher = node.create_publisher(DiagnosticStatus, '~/progress', LATCHED)
+            node.create_subscription(
+                DiagnosticStatus, 'excitation/state', self._on_state, runtime.LATCHED_HISTORY
+            )
+            node.create_timer(PERIOD, self._publish, clock=runtime.STEADY)
+
+    def _on_state(self, message: DiagnosticStatus) -> None:
+        values = values_of(message)
+        self._state, session = values.get('state', ''), values.get('session', '')
+        if self._state == State.APPROACHING.value and session != self._session:
+            self._session, self._known, self._refusal = session, None, ''
+            self._publish()
+            runtime.start_thread(self._follow, session)
+
+    def _follow(self, session: str) -> None:
+        """Follow a session to the end of its excitation."""
+        from ...core.excitation.collision_bodies import body_frame
+        from ...core.monitoring.progress import follow
+
+        settings = self._node.configuration.identification
+        try:
+            configuration = self._node.configuration
+            robot = build_robot(self._node.wait_for_urdf(), configuration.robot)
+            frame = settings.payload.frame or self._excitation.workspace.frame
+            carrier = body_frame(robot, frame) if self._excitation.payload.mass else None
+            for known in follow(
+                self._pieces(session, robot), robot, settings, self._until, carrier
+            ):
+                if session == self._session:
+                    self._known = known
+                    self._publish()
+        except Exception as error:
+            if self._stop.is_set():  # what the node has is gone
+                return
+            if session == self._session:
+                self._refusal = one_line(error)
+                self._publish()
+                self._node.get_logger().info(f'the motion is not followed: {self._refusal}')
+            if not isinstance(error, RobotIdError):
+                raise
+
+    def _is(self, session: str, state: State) -> bool:
+        current = self._session == session and self._state == state.value
+        return current and not self._stop.is_set()
+
+    def _pieces(self, session: str, robot: Robot) -> 'Iterator[Recording]':
+        """Yield pieces of the excitation as they are over."""
+        from ...core.signals.recording import Recording
+
+        first = min(FIRST_SHARE * self._excitation.period, LONGEST_FIRST)
+        parts, origin, wanted = list[JointTable](), 0, first
+        states = BatchedSubscription(self._node, JointState, 'joint_states', depth=WAITING)
+        with closing(states) as stream:
+            while self._is(session, State.APPROACHING):
+                list(stream.take_serialized())
+                time.sleep(POLL_PERIOD)
+            while self._is(session, State.EXCITING):
+                time.sleep(POLL_PERIOD)
+                part = stack_joint_states(stream.take_messages(), robot.joints)
+                if len(part.stamp):
+                    parts = [*parts[-MOST_PARTS:], part]
+                if not parts or parts[-1].stamp[-1] - parts[0].stamp[0] < wanted * 1e9:
+                    continue
+                stamp, position, effort = (
+                    np.concatenate([getattr(each, name) for each in parts])
+                    for name in ('stamp', 'position', 'effort')
+                )
+                parts, origin = [], origin or int(stamp[0])
+                begin, known = time.thread_time(), self._known
+                yield Recording(robot.joints, (stamp - origin) * 1e-9, position, effort)
+                # A first piece that told nothing, as gaps are in it, is followed by another one.
+                spent = 0.0 if known is None else time.thread_time() - begin
+                rest = min(max(PERIOD, spent / CORE_SHARE), LONGEST_FIRST)
+                wanted = first if self._known is None else rest
+
+    def _publish(self) -> None:
+        """Say what is known; whoever hears nothing any more runs on as planned."""
+        following = self._is(self._session, State.APPROACHING)
+        if not following and not self._is(self._session, State.EXCITING):
+            return
+        known, until = self._known, self._until
+        values: dict[str, Any] = {'session': self._session, 'following': not self._refusal}
+        text = self._refusal or 'nothing is known yet'
+        if known is not None and not self._refusal:
+            worst = known.worst
+            values |= {
+                'enough': known.enough(until),
+                'motion': known.time,
+                'joint': known.joints[worst],
+                'prediction': float(known.error[worst]),
+                'prediction_highest': float(known.highest[worst]),
+                'prediction_after_period': known.error_after(self._excitation.period),
+                'model': float(np.nanmax(known.model, initial=0.0)),
+            }
+            names = dict.fromkeys([*until.sigma, *list(known.sigma)[:WORST]])
+            values |= {f'sigma.{name}': known.sigma.get(name, np.inf) for name in names}
+            text = (
+                f'{known.joints[worst]} is predicted within {values["prediction"]:.1%}, after '
+                f'another period {values["prediction_after_period"]:.1%}; the model itself leaves '
+                f'{values["model"]:.1%}'
+            )
+        self._publisher.publish(status('progress', text, values, warn=bool(self._refusal)))

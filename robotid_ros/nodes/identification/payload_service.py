@@ -4,7 +4,7 @@ from collections.abc import Callable
 import math
 from pathlib import Path
 import threading
-from typing import NamedTuple, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Inertia, InertiaStamped, Vector3
@@ -15,22 +15,12 @@ from ...core.findings import Finding
 from ...exceptions import ConfigurationError, RecordingError
 from ...files.atomic import new_names
 from ...files.configuration import Configuration, read_urdf
-from ...node_settings import IdentificationNodeSettings
 from ..common.messages import log_findings
 from ..common.runtime import LATCHED, WorkerNode
 from ..common.worker_process import run_in_process
 
 if TYPE_CHECKING:
     from ...core.payload import Payload
-
-
-class PayloadOutcome(NamedTuple):
-    """A payload, the link whose frame its own is, what to doubt, and the file."""
-
-    payload: 'Payload'
-    link: str
-    findings: tuple[Finding, ...]
-    path: str
 
 
 def payload_sentence(payload: 'Payload') -> str:
@@ -59,20 +49,13 @@ def identify_payload_bag(
     configuration: Configuration,
     description: str,
     progress: Callable[[str], None],
-) -> PayloadOutcome:
+) -> tuple['Payload', str, tuple[Finding, ...], Path]:
     """
     Identify a payload and write its file beside the recording, in a process of its own.
 
-    Parameters
-    ----------
-    empty, loaded : recordings without it, or results of one, and with it
-    description : URDF to use when neither recording nor configuration has one
-    progress : called with what is being done
-
-    Raises
-    ------
-    RobotIdError : a recording cannot be used; says why
-
+    `empty` and `loaded` are recordings without it, or results of one, and with it; the description
+    counts where neither recording nor configuration has one. Returns the payload, the link whose
+    frame its own is, what to doubt, and the file.
     """
     # Only that process needs these: the node starts without them.
     from ...core.payload import payload_from_recordings
@@ -94,18 +77,16 @@ def identify_payload_bag(
     file = next(name for name in new_names(file) if not name.exists())
     facts = {'robot': given.robot.name, 'empty': empty, 'loaded': loaded}
     write_payload(file, payload, facts, findings, given.frame.body)
-    return PayloadOutcome(payload, given.frame.body, findings, str(file))
+    return payload, given.frame.body, findings, file
 
 
 class PayloadService:
     """Identifies payloads and publishes `~/payload`; `stop` is set when the node ends."""
 
-    def __init__(
-        self, node: WorkerNode, settings: IdentificationNodeSettings, stop: threading.Event
-    ):
-        self._node, self._settings, self._stop = node, settings, stop
-        self._first, self._reference = '', settings.payload.empty
-        self._outcome: PayloadOutcome | None = None
+    def __init__(self, node: WorkerNode, stop: threading.Event):
+        self._node, self._stop, self._settings = node, stop, node.configuration.identification
+        self._first, self._reference = '', self._settings.payload.empty
+        self._file: Path | None = None
         self._inertia = node.create_publisher(InertiaStamped, '~/payload', LATCHED)
 
     def note_recording(self, bag: str) -> None:
@@ -119,7 +100,7 @@ class PayloadService:
             self._reference = folder
 
     def check(self, bag: str) -> None:
-        """Check that a payload can be identified from a recording; else a RecordingError."""
+        """Check that a payload can be identified from a recording."""
         if not bag:
             raise RecordingError('there is no recording yet: record the arm with the payload')
         if bag == self._first and not self._settings.payload.empty:
@@ -130,21 +111,19 @@ class PayloadService:
 
     def identify(self, bag: str, description: str) -> str:
         """Identify the payload in a recording and publish it; return a sentence about it."""
-        outcome: PayloadOutcome = run_in_process(
+        payload, link, findings, self._file = run_in_process(
             identify_payload_bag,
             *(self._reference, bag, self._node.configuration, description),
             progress=lambda text: self._node.publish_state('identifying', text),
             stop=self._stop,
             time_limit=self._settings.time_limit,
         )
-        self._outcome = outcome
         now = self._node.get_clock().now().to_msg()
-        payload = outcome.payload
-        if (message := inertia_message(payload, outcome.link, now)) is not None:
+        if (message := inertia_message(payload, link, now)) is not None:
             self._inertia.publish(message)
-        log_findings(self._node.get_logger(), outcome.findings)
+        log_findings(self._node.get_logger(), findings)
         sentence = f"{payload_sentence(payload)}, against '{self._reference}'"
-        self._node.publish_state('done', sentence, {'file': outcome.path, 'bag': bag})
+        self._node.publish_state('done', sentence, {'file': self._file, 'bag': bag})
         return sentence
 
     def set(self) -> str:
@@ -152,17 +131,15 @@ class PayloadService:
         from ...files.export.payload import read_body
         from .payload_setting import set_payload
 
-        outcome, settings = self._outcome, self._settings.payload
-        if outcome is None:
+        file, settings = self._file, self._settings.payload
+        if file is None:
             raise RecordingError('no payload is identified yet: call ~/identify_payload')
         if not settings.maker:
             raise ConfigurationError('set identification.payload.maker to that of the robot')
-        path = Path(outcome.path)
-        frame, body, _ = read_body(path)
-        file = path.with_name(f'{path.stem}_before.yaml')
+        frame, body, _ = read_body(file)
+        before = file.with_name(f'{file.stem}_before.yaml')
         timeout = self._node.configuration.excitation.timeout
-        text = set_payload(
-            self._node, settings.maker, frame, body, file, timeout, settings.service
-        )
+        place = settings.maker, frame, body, before, timeout, settings.service
+        text = set_payload(self._node, *place)
         self._node.get_logger().info(text)
         return text

@@ -36,6 +36,8 @@ def set_payload(
     """
     Set a body at the driver of a maker and at the relay, where one runs; return a sentence.
 
+    RobotIdError: nothing is set; says why, and what to do.
+
     Parameters
     ----------
     node : whose executor spins; it waits, so call from a worker thread
@@ -45,19 +47,13 @@ def set_payload(
     file : for what was set before; gets a new name where one is there
     timeout : longest wait for a service, and for what a driver publishes [s]
 
-    Raises
-    ------
-    RobotIdError : nothing is set; says why, and what to do
-
     """
     places = _Places(node, maker, service, frame, body, timeout)
     before, relay = places.body(), places.parameters()
     file = next(name for name in new_names(file) if not name.exists())
     write_body(file, frame, before, {'maker': maker, 'service': service, 'relay': relay})
-    wanted = dict(
-        zip(PARAMETERS, (body[0], body[1:4], np.nan_to_num(body[4:]), frame), strict=True)
-    )
-    text = places.set(body, wanted, relay)
+    wanted = body[0], body[1:4], np.nan_to_num(body[4:]), frame
+    text = places.set(body, dict(zip(PARAMETERS, wanted, strict=True)), relay)
     centre = ', '.join(f'{x:.4f}' for x in body[1:4])
     unknown = maker != RELAY and before is None
     stored = 'is unknown' if unknown else f"is in '{file}': --restore sets it again"
@@ -68,10 +64,7 @@ def restore_payload(node: Node, file: str, timeout: float) -> str:
     """
     Set again what was set before, by the file that `set_payload` has written.
 
-    Raises
-    ------
-    RobotIdError : nothing is set, as it is unknown, or as `set_payload` raises it
-
+    RobotIdError: nothing is set, as it is unknown, or as `set_payload` raises it.
     """
     frame, body, content = read_body(file)
     maker, relay = content.get('maker'), content.get('relay')
@@ -137,16 +130,18 @@ class _Places:
         self, body: Array, wanted: Mapping[str, Any] | None, present: Mapping[str, Any] | None
     ) -> str:
         """Set both; the relay gets its present parameters again where the driver refuses."""
-        relay = wanted is not None and present is not None
-        if wanted is not None and relay:
+        names = []
+        if present is not None and wanted is not None:
             self._set_relay(wanted)
-        try:
-            self._call(body)
-        except ControllerError:
-            if present is not None and relay:
-                self._set_relay(present)
-            raise
-        names = [*([self._maker] if self._driver else []), *(['the relay'] if relay else [])]
+            names = ['the relay']
+        if self._driver is not None:
+            try:
+                self._call(self._driver, body)
+            except ControllerError:
+                if names and present is not None:
+                    self._set_relay(present)
+                raise
+            names = [self._maker, *names]
         return f'set at {" and ".join(names)}'
 
     def _set_relay(self, values: Mapping[str, Any]) -> None:
@@ -157,23 +152,20 @@ class _Places:
         if not answer.result.successful:
             raise ControllerError(f'the relay refused the payload: {answer.result.reason}')
 
-    def _call(self, body: Array) -> None:
-        """Call the driver."""
-        if self._driver is None:
-            return
-        kind = interface(self._driver.type)
+    def _call(self, driver: Driver, body: Array) -> None:
+        kind = interface(driver.type)
         known = kind.Request.get_fields_and_field_types().keys()
-        requests = (request(body) for request in self._driver.requests)
+        requests = (request(body) for request in driver.requests)
         fields = next((each for each in requests if each.keys() <= known), None)
         if fields is None:
             raise ControllerError(
-                f'{self._driver.type} has the fields {", ".join(known)}, which are of no version '
-                'that is known: set the payload by hand'
+                f'{driver.type} has the fields {", ".join(known)}, which are of no version that '
+                'is known: set the payload by hand'
             )
         request = kind.Request()
         _fill(request, fields)
         answer = self._ask(lambda: self._client.call_async(request))
-        name, value = self._driver.success
+        name, value = driver.success
         if getattr(answer, name) != value:
             reason = getattr(answer, 'error', '') or getattr(answer, 'message', '')
             raise ControllerError(

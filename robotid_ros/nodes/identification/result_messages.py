@@ -20,34 +20,18 @@ from .gain_proposal import proposal_sentence
 
 
 class IdentificationOutcome(NamedTuple):
-    """
-    What an identification leaves behind.
-
-    Parameters
-    ----------
-    results : parameters and residuals, as plain values
-    folder : of the files
-    source_urdf : the description that the robot was built from
-    robot_settings : with the joints and the friction that were chosen
-    urdf : the description with identified parameters
-    standard : (p,) standard parameters that give the identified torques, others zero
-    possible : (p,) standard parameters of bodies that can exist
-    thresholds : of external efforts, or why there are none
-    gains : proposed for those of the recording; or why there are none, '' for no such controller
-    origin : the robot's clock at time 0 of the results [ns]
-
-    """
+    """What an identification leaves behind."""
 
     results: Results
-    folder: Path
-    source_urdf: str
-    robot_settings: RobotSettings
-    urdf: str
-    standard: np.ndarray
-    possible: np.ndarray
-    thresholds: ContactThresholds | str
-    gains: GainProposal | str
-    origin: int
+    folder: Path  # of the files
+    source_urdf: str  # from which the robot was built
+    robot_settings: RobotSettings  # with the joints and the friction that were chosen
+    urdf: str  # with identified parameters
+    standard: np.ndarray  # (p,) parameters that give the identified torques, others zero
+    possible: np.ndarray  # (p,) parameters of bodies that can exist
+    thresholds: ContactThresholds | str  # of external efforts, or why there are none
+    gains: GainProposal | str  # for the recording's, or why there are none; '': no such controller
+    origin: int  # the robot's clock at time 0 of the results [ns]
 
 
 def parameters_message(results: Results, stamp: Time) -> DiagnosticArray:
@@ -57,13 +41,10 @@ def parameters_message(results: Results, stamp: Time) -> DiagnosticArray:
     Each value reads 'value; σ; %σ; unit; class', numbers with full precision. Where two methods
     were asked for, base parameters of the second follow as `didim.ZZ1R`.
     """
-    groups: dict[str, dict[str, str]] = {}
-    other = results.compared
-    for prefix, entries in (
-        ('', results.base),
-        ('standard.', results.standard),
-        *([] if other is None else [(f'{other.method}.', other.base)]),
-    ):
+    groups, other = dict[str, dict[str, str]](), results.compared
+    both = {'': results.base, 'standard.': results.standard}
+    more = {f'{other.method}.': other.base} if other else {}
+    for prefix, entries in (both | more).items():
         for entry in entries:
             numbers = map(format_value, map(float, (entry.value, entry.sigma, entry.percent)))
             text = '; '.join((*numbers, entry.unit, entry.kind))
@@ -74,30 +55,20 @@ def parameters_message(results: Results, stamp: Time) -> DiagnosticArray:
 
 def summary_message(results: Results, stamp: Time) -> DiagnosticArray:
     """One status per joint: relative residual, R² and RMS, of validation and of identification."""
-    fits = {row.joint: row for row in results.identification}
+    fits, statuses = {row.joint: row for row in results.identification}, []
     title = 'on the validation trajectory' if results.validation else 'on the identified motion'
-    return status_array(
-        stamp,
-        (
-            status(
-                row.joint,
-                f'{100.0 * row.relative:.2f} % {title}',
-                {
-                    'relative_residual': row.relative,
-                    'moving_relative_residual': row.moving,
-                    'r2': row.r2,
-                    'rms': row.rms,
-                    'torque': row.torque,
-                    'unit': row.unit,
-                    'fit_relative_residual': fits[row.joint].relative,
-                    'fit_r2': fits[row.joint].r2,
-                    'fit_rms': fits[row.joint].rms,
-                },
-                failed=not math.isfinite(row.relative),
-            )
-            for row in results.validation or results.identification
-        ),
-    )
+    for row in results.validation or results.identification:
+        fit = fits[row.joint]
+        values = {
+            'relative_residual': row.relative,
+            'moving_relative_residual': row.moving,
+            **{name: getattr(row, name) for name in ('r2', 'rms', 'torque', 'unit')},
+            'fit_relative_residual': fit.relative,
+            **{'fit_r2': fit.r2, 'fit_rms': fit.rms},
+        }
+        text, failed = f'{100.0 * row.relative:.2f} % {title}', not math.isfinite(row.relative)
+        statuses.append(status(row.joint, text, values, failed=failed))
+    return status_array(stamp, statuses)
 
 
 def gains_message(proposal: GainProposal, stamp: Time) -> DiagnosticArray:
