@@ -70,18 +70,13 @@ def load(
     UnknownNameError : a quantity that is none
 
     """
-    for quantity in (*(columns or {}), *(units or {})):
-        if quantity not in QUANTITIES:
-            raise UnknownNameError('quantity', quantity, QUANTITIES)
-    options = ReadOptions(
-        urdf='' if urdf is None else read_description(urdf),
-        joints=tuple(joints),
-        columns=tuple((columns or {}).items()),
-        units=tuple((units or {}).items()),
-        rate=rate,
-        effort_topic=effort_topic,
-    )
-    return open_recording(path, tuple(joints) or None, options=options)
+    columns, units, names = columns or {}, units or {}, tuple(joints)
+    if unknown := [name for name in (*columns, *units) if name not in QUANTITIES]:
+        raise UnknownNameError('quantity', unknown[0], QUANTITIES)
+    description = '' if urdf is None else read_description(urdf)
+    pairs = tuple(columns.items()), tuple(units.items())
+    options = ReadOptions(description, names, *pairs, rate, effort_topic)
+    return open_recording(path, names or None, options=options)
 
 
 def from_arrays(
@@ -111,25 +106,18 @@ def from_arrays(
 
     """
     stamps = np.array(time, dtype=float).ravel()
-
-    def columns(name: str, values: ArrayLike) -> np.ndarray:
-        array = np.array(values, dtype=float)
-        array = array[:, None] if array.ndim == 1 else array
+    given = {'position': position, 'effort': effort}
+    given |= {} if velocity is None else {'velocity': velocity}
+    arrays = {name: np.array(values, dtype=float) for name, values in given.items()}
+    for name, array in arrays.items():
+        arrays[name] = array = array[:, None] if array.ndim == 1 else array
         if array.shape != (stamps.size, len(joints)):
             raise RecordingError(
                 f'{name} has the shape {array.shape}: give a row for each of {stamps.size} '
                 f'stamps and a column for each of {len(joints)} joints'
             )
-        return array
-
-    return Recording(
-        tuple(joints),
-        stamps,
-        columns('position', position),
-        columns('effort', effort),
-        None if velocity is None else columns('velocity', velocity),
-        source=source,
-    )
+    columns = arrays['position'], arrays['effort'], arrays.get('velocity')
+    return Recording(tuple(joints), stamps, *columns, source=source)
 
 
 def load_robot(source: PathLike, log: Log | None = None, **settings: Any) -> Robot:
@@ -178,16 +166,10 @@ def identify(
     settings : keys of `identification` in the configuration, such as `method='didim'` or
         `signals={'cutoff': 20.0}`; what is left out is chosen
 
-    Raises
-    ------
-    RobotIdError : with the remedy
-
     """
     recording = load(log) if isinstance(log, str | Path) else log
-    if robot is None:
-        built = open_input([recording]).robot
-    else:
-        built = robot if isinstance(robot, Robot) else load_robot(robot, recording)
+    robot = open_input([recording]).robot if robot is None else robot
+    built = robot if isinstance(robot, Robot) else load_robot(robot, recording)
     fitted, other = split(_of_robot(recording, built))
     if validation is not None:
         other = _of_robot(validation, built)
@@ -216,18 +198,16 @@ def validate(
 
     """
     if isinstance(parameters, Identification):
-        found = parameters
-        chi = basic_solution(found.base, found.estimate.value)
-        robot = found.robot
-    elif robot is None:
+        robot = parameters.robot
+        parameters = basic_solution(parameters.base, parameters.estimate.value)
+    if robot is None:
         raise ConfigurationError('parameters are of a robot: give it, too')
-    else:
-        chi = np.asarray(parameters, dtype=float)
-        if chi.shape != (robot.p,):
-            raise ConfigurationError(
-                f'{chi.size} parameters for a robot of {robot.p}: give one for each of '
-                'robot.parameters'
-            )
+    chi = np.asarray(parameters, dtype=float)
+    if chi.shape != (robot.p,):
+        raise ConfigurationError(
+            f'{chi.size} parameters for a robot of {robot.p}: give one for each of '
+            'robot.parameters'
+        )
     fitted, other = split(_of_robot(log, robot))
     return validate_parameters(other or fitted, robot, chi, IdentificationSettings())
 
@@ -236,24 +216,22 @@ def design(robot: Robot | PathLike, **settings: Any) -> Design:
     """
     Design the motion that identifies a robot, and one that validates.
 
+    RobotIdError: limits contradict each other, or nothing feasible was found.
+
     Parameters
     ----------
     robot : or its description
     settings : keys of `excitation` in the configuration, such as `period`, `order`,
         `workspace={'ground': 0.0}`, `time_limit`
 
-    Raises
-    ------
-    RobotIdError : limits that contradict each other, nothing feasible found
-
     """
-    built, source = (robot, '') if isinstance(robot, Robot) else (load_robot(robot), robot)
-    return design_trajectory(built, _configured(source, 'excitation', settings).excitation)
+    built, configuration = _designed_for(robot, settings)
+    return design_trajectory(built, configuration.excitation)
 
 
 def save_design(design: Design, robot: Robot | PathLike, path: PathLike, **settings: Any) -> Path:
     """
-    Write trajectory.yaml, and beside it a page that shows the arm along the motion.
+    Write trajectory.yaml, and beside it a page that shows the arm along the motion; return that.
 
     Parameters
     ----------
@@ -261,10 +239,6 @@ def save_design(design: Design, robot: Robot | PathLike, path: PathLike, **setti
     robot, settings : what it was designed with, as `design` took them
     path : of the trajectory; the page has its name, too, and ends in .html; files of the same
         names are replaced
-
-    Returns
-    -------
-    The page.
 
     Raises
     ------
@@ -274,12 +248,18 @@ def save_design(design: Design, robot: Robot | PathLike, path: PathLike, **setti
     """
     from .files.report.page import page_beside, save_page
 
-    built, source = (robot, '') if isinstance(robot, Robot) else (load_robot(robot), robot)
+    built, configuration = _designed_for(robot, settings)
     page = page_beside(path)
     check_joints(built, design.trajectory.joints)
     write_design(path, design)
-    configuration = _configured(source, 'excitation', settings)
     return save_page('design', page, design, built, configuration)
+
+
+def _designed_for(
+    robot: Robot | PathLike, settings: dict[str, Any]
+) -> tuple[Robot, Configuration]:
+    built, source = (robot, '') if isinstance(robot, Robot) else (load_robot(robot), robot)
+    return built, _configured(source, 'excitation', settings)
 
 
 class InverseDynamics(dynamics.RobotDynamics):
@@ -288,16 +268,9 @@ class InverseDynamics(dynamics.RobotDynamics):
     @classmethod
     def load(cls, path: PathLike) -> 'InverseDynamics':
         """
-        Read what an identification has written.
+        Read what an identification has written: parameters.yaml beside identified.urdf.
 
-        Parameters
-        ----------
-        path : parameters.yaml with identified.urdf beside it, or their folder
-
-        Raises
-        ------
-        RobotIdError : a file is missing or cannot be read, or the robot has springs
-
+        RobotIdError: a file is missing or cannot be read, or the robot has springs.
         """
         model = read_identified_model(path)
         return cls(model.robot, model.chi)
@@ -307,19 +280,9 @@ def plot(result: Identification | Validation, path: PathLike | None = None) -> A
     """
     Draw measured and predicted efforts, and what is left, joint by joint.
 
-    Parameters
-    ----------
-    result : of an identification its validation is drawn, else its fit
-    path : of a picture to write: png, svg or pdf
-
-    Returns
-    -------
-    matplotlib's `Figure`, which a notebook shows.
-
-    Raises
-    ------
-    FileError : the picture cannot be written, or its name says no format
-
+    Of an identification, it is the validation, else the fit. Returns matplotlib's `Figure`, which
+    a notebook shows, and writes a picture where a path is given: png, svg or pdf. FileError: it
+    cannot be written, or its name says no format.
     """
     from .files.report.figures import draw_torques, write_picture
 
@@ -347,8 +310,7 @@ def _merged(own: Any, settings: dict[str, Any]) -> dict[str, Any]:
 
 def _of_robot(log: Log | PathLike, robot: Robot) -> Log:
     """Return the log of a robot's joints, in its order; it may be a file to `load`."""
-    log = load(log) if isinstance(log, str | Path) else log
-    names = tuple(robot.recorded_joints)
+    log, names = load(log) if isinstance(log, str | Path) else log, tuple(robot.recorded_joints)
     if isinstance(log, Recording):
         return log.select(names)
     if log.joints != names:

@@ -30,17 +30,10 @@ from ...files.configuration import read_urdf
 from ...files.report.page import check_plotting
 from ...files.results_file import read_results
 from ...node_settings import LiveSettings
-from ..common import runtime
+from ..common import messages, runtime
 from ..common.batched_subscription import BatchedSubscription
 from ..common.controller import by_joint, is_well_formed_state, subscribe_states
-from ..common.messages import (
-    is_well_formed,
-    one_line,
-    stack_joint_states,
-    State,
-    to_nanoseconds,
-    values_of,
-)
+from ..common.messages import one_line, stack_joint_states, State, values_of
 from ..common.runtime import ConfiguredNode, LATCHED, LATCHED_HISTORY, STEADY
 from ..excitation.checks import expand_per_joint
 
@@ -76,22 +69,18 @@ class Live(ConfiguredNode):
         self._rows: deque[tuple[int, list[float | None]]] = deque(maxlen=ROWS)
         self._messages: deque[tuple[float, str, str]] = deque(maxlen=MESSAGES)
         self._states = dict[str, DiagnosticStatus]()
-        self._progress = dict[str, str]()
-        self._known = ''
-        self._duration, self._heard = 0.0, -math.inf
-        self._zero = self._stamp = 0
+        self._progress, self._known, self._asking = dict[str, str](), '', False
+        self._duration, self._heard, self._zero, self._stamp = 0.0, -math.inf, 0, 0
         self._sessions, self._looked = list[tuple[str, str]](), -math.inf
         self._folder = Path(self.configuration.recorder.folder).expanduser().absolute()
-        self._asking = False
         for name in NODES:
             callback = partial(self._on_state, name)
             self.create_subscription(DiagnosticStatus, f'{name}/state', callback, LATCHED_HISTORY)
-        self.create_subscription(
-            DiagnosticStatus, 'identification/progress', self._on_progress, LATCHED
-        )
-        self.create_subscription(
-            JointTrajectory, 'excitation/reference', self._on_reference, LATCHED
-        )
+        for kind, topic, heard in (
+            (DiagnosticStatus, 'identification/progress', self._on_progress),
+            (JointTrajectory, 'excitation/reference', self._on_reference),
+        ):
+            self.create_subscription(kind, topic, heard, LATCHED)
         self._clients_of = {
             name: self.create_client(Trigger, f'excitation/{name}') for name in ('stop', *ACTIONS)
         }
@@ -123,9 +112,7 @@ class Live(ConfiguredNode):
         allowed = expand_per_joint(settings.tracking_error, robot.joints, 'tracking_error')
         efforts = np.where(np.isfinite(efforts), settings.effort_share * efforts, 0.0)
         units = [('m', 'N') if slides else ('rad', 'N·m') for slides in robot.prismatic]
-        bounds = [
-            (float(error), float(effort)) for error, effort in zip(allowed, efforts, strict=True)
-        ]
+        bounds = [*zip(map(float, allowed), map(float, efforts), strict=True)]
         page = live_page(robot.name or 'robot', robot.joints, units, bounds, ACTIONS)
         with self._lock:
             self._robot, self._page = robot, page
@@ -142,9 +129,7 @@ class Live(ConfiguredNode):
         if name == 'excitation' and values.get('state') == State.APPROACHING.value:
             self._on_progress(None)
         if name == 'identification' and values.get('state') == State.DONE.value:
-            threading.Thread(
-                target=self._tell_findings, args=(values['folder'],), daemon=True
-            ).start()
+            runtime.start_thread(self._tell_findings, values['folder'])
 
     def _tell_findings(self, folder: str) -> None:
         """Show what an identification has found, the worst first."""
@@ -173,17 +158,20 @@ class Live(ConfiguredNode):
         """Take the newest state of each topic as a row."""
         if time.monotonic() - self._looked > SESSIONS_PERIOD:
             self._looked = time.monotonic()
-            self._sessions = self._find_sessions()
-        robot = self._robot
-        if robot is None:
+            reports = list(self._folder.glob('*/report.html'))
+            reports.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+            names = [(path.parent.name, path.name) for path in reports[:SESSIONS]]
+            self._sessions = [(name, f'sessions/{name}/{page}') for name, page in names]
+        if (robot := self._robot) is None:
             return
-        found = self._joint_states.take_newest(
-            lambda m: is_well_formed(m) and set(robot.joints) <= set(m.name), 1
-        )[0]
-        states = self._controller.take_newest(lambda m: is_well_formed_state(m, robot.joints), 1)[
-            0
-        ]
-        left = self._residuals.take_newest(lambda m: set(robot.joints) <= set(m.name), 1)[0]
+        joints = robot.joints
+
+        def is_usable(m: JointState) -> bool:
+            return messages.is_well_formed(m) and set(joints) <= set(m.name)
+
+        found, _ = self._joint_states.take_newest(is_usable, 1)
+        states, _ = self._controller.take_newest(lambda m: is_well_formed_state(m, joints), 1)
+        left, _ = self._residuals.take_newest(is_usable, 1)
         if not found:
             return
         table = stack_joint_states(found, robot.joints)
@@ -195,21 +183,14 @@ class Live(ConfiguredNode):
                 columns[k] = np.nan if own is None else own
         if left:
             columns[4] = stack_joint_states(left, robot.joints).effort[0]
-        stamp = to_nanoseconds(found[-1].header.stamp)
+        stamp = messages.to_nanoseconds(found[-1].header.stamp)
         with self._lock:
             self._zero, self._stamp = self._zero or stamp, stamp
             self._heard = time.monotonic()
             row = [1e-9 * (stamp - self._zero), *columns.T.ravel().tolist()]
             number = self._rows[-1][0] + 1 if self._rows else 0
-            self._rows.append(
-                (number, [round(x, DIGITS) if math.isfinite(x) else None for x in row])
-            )
-
-    def _find_sessions(self) -> list[tuple[str, str]]:
-        """Return names and addresses of the reports of sessions, the newest first."""
-        reports = list(self._folder.glob('*/report.html'))
-        reports.sort(key=lambda path: path.stat().st_mtime, reverse=True)
-        return [(p.parent.name, f'sessions/{p.parent.name}/{p.name}') for p in reports[:SESSIONS]]
+            shown = [round(x, DIGITS) if math.isfinite(x) else None for x in row]
+            self._rows.append((number, shown))
 
     # What follows is called from the thread of the server.
 
@@ -227,11 +208,7 @@ class Live(ConfiguredNode):
             moving = values.get('state') in {s.value for s in State if s.moving}
             began = float(values.get('stamp') or 0.0)
             gone = 1e-9 * self._stamp - began  # by the robot's clock
-            sigmas = {
-                key.removeprefix('sigma.'): float(value)
-                for key, value in self._progress.items()
-                if key.startswith('sigma.')
-            }
+            known = [(key.partition('sigma.')[2], value) for key, value in self._progress.items()]
             content = {
                 'joints': self._robot.joints if self._robot else [],
                 'rows': rows,
@@ -241,7 +218,7 @@ class Live(ConfiguredNode):
                 'left': self._duration - gone if moving else 0.0,
                 'stale': time.monotonic() - self._heard > STALE,
                 'known': self._known,
-                'sigmas': sigmas,
+                'sigmas': {name: float(value) for name, value in known if name},
                 'messages': list(self._messages),
                 'sessions': self._sessions,
             }

@@ -24,6 +24,10 @@ from ...exceptions import ConfigurationError
 PERIOD = 0.2  # from one message to the next [s]
 TOKEN_BYTES = 24
 MOST_VIEWERS = 20
+HEADERS = {
+    **{'X-Content-Type-Options': 'nosniff', 'X-Frame-Options': 'DENY'},
+    **{'Referrer-Policy': 'no-referrer', 'Cache-Control': 'no-store'},
+}
 
 
 class _Guarded(RequestHandler):
@@ -38,10 +42,8 @@ class _Guarded(RequestHandler):
             raise HTTPError(403)
 
     def set_default_headers(self) -> None:
-        self.set_header('X-Content-Type-Options', 'nosniff')
-        self.set_header('X-Frame-Options', 'DENY')
-        self.set_header('Referrer-Policy', 'no-referrer')
-        self.set_header('Cache-Control', 'no-store')
+        for name, value in HEADERS.items():
+            self.set_header(name, value)
 
     def write_error(self, status_code: int, **_: Any) -> None:
         refused = 'open the address that the node live printed, with its token'
@@ -77,8 +79,10 @@ class _Files(_Guarded, StaticFileHandler):
 
 
 class _Viewer(_Guarded, WebSocketHandler):
+    _since = -1
+    _sent: asyncio.Future[None] | None = None
+
     def open(self, *_: str) -> None:
-        self._since, self._sent = -1, None
         if len(self.settings['viewers']) >= MOST_VIEWERS:
             self.close(1013, 'too many viewers')
         else:
@@ -97,34 +101,20 @@ class _Viewer(_Guarded, WebSocketHandler):
         if self._since not in found:
             found[self._since] = self.settings['source'].news(self._since)
         self._since, text = found[self._since]
-        with contextlib.suppress(WebSocketClosedError):
-            self._sent = asyncio.ensure_future(self._send(text))
+        self._sent = asyncio.ensure_future(self._send(text))
 
     async def _send(self, text: str) -> None:
         with contextlib.suppress(WebSocketClosedError):
             await self.write_message(text)
-
-    _sent: asyncio.Future[None] | None = None
 
 
 class PageServer:
     """
     Serves the page from a thread of its own until it is closed.
 
-    Parameters
-    ----------
-    source : the node `live`, which gives the page and news for it, and calls the robot
-    address, port : where it listens; 0: any free port
-    folder : of earlier sessions
-
-    Attributes
-    ----------
-    port, token : that the address of the page has
-
-    Raises
-    ------
-    ConfigurationError : the port is taken
-
+    The source, the node `live`, gives the page and news for it, and calls the robot; the folder is
+    that of earlier sessions; port 0 stands for any free one. `port` and `token` are those of the
+    page's address. ConfigurationError: the port is taken.
     """
 
     def __init__(self, source: Any, address: str, port: int, folder: Path):
@@ -138,10 +128,8 @@ class PageServer:
             ) from error
         self.port = self._sockets[0].getsockname()[1]
         self.token = secrets.token_urlsafe(TOKEN_BYTES)
-        self._source, self._viewers = source, set[_Viewer]()
-        self._folder = folder
-        self._loop = asyncio.new_event_loop()
-        self._stop = asyncio.Event()
+        self._source, self._folder, self._viewers = source, folder, set[_Viewer]()
+        self._loop, self._stop = asyncio.new_event_loop(), asyncio.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 

@@ -82,11 +82,7 @@ def read_offset() -> int:
 
 
 class SystemClock:
-    """
-    Watches the system clock from now on.
-
-    `step` is by what it was set when `was_set` looked last, 0 where it was not [ns].
-    """
+    """Watches the system clock; `step` is by what it was set when `was_set` looked last [ns]."""
 
     def __init__(self) -> None:
         self._offset, self.step = read_offset(), 0
@@ -139,14 +135,9 @@ class SessionWatch:
         return values_of(self._last).get('state', '')
 
     @property
-    def moving(self) -> bool:
-        """Whether the robot was moved when the excitation was heard last."""
-        return self.state in MOVING
-
-    @property
     def lost(self) -> bool:
         """Whether the excitation died while it moved the robot."""
-        if not self.moving or self.silence <= DEAD_SILENCE_TIME:
+        if self.state not in MOVING or self.silence <= DEAD_SILENCE_TIME:
             return False
         alive = is_alive(values_of(self._last))
         if alive is None:
@@ -160,14 +151,9 @@ class SessionWatch:
 
     def cut(self, sentence: str) -> DiagnosticStatus:
         """Make the state that ends this session where it was heard of last, and take it in."""
-        values = {
-            **values_of(self._last),
-            'state': State.FAILED.value,
-            'stamp': format_seconds(self._heard),
-            'cut': 'true',
-        }
-        name, hardware = self._last.name, self._last.hardware_id
-        self._last = status(name, sentence, values, hardware=hardware, failed=True)
+        end = {'state': State.FAILED.value, 'stamp': format_seconds(self._heard), 'cut': 'true'}
+        values, name, hardware = values_of(self._last), self._last.name, self._last.hardware_id
+        self._last = status(name, sentence, values | end, hardware=hardware, failed=True)
         return self._last
 
 
@@ -183,22 +169,15 @@ NODE_GONE = 'the node of the recorder was destroyed while it recorded'
 
 class BagWriterLoop:
     """
-    An open bag and the topics that go into it.
+    An open bag and the topics that go into it; FileError: it cannot be opened.
 
-    Parameters
-    ----------
-    design : gives what the excitation runs, as plain values
-    started_by_session : by the excitation, which will end it; else by hand
-    beat : called at every turn
+    `design` gives what the excitation runs, as plain values; one that is `started_by_session` is
+    ended by the excitation, another one by hand; `beat` is called at every turn.
 
     Attributes
     ----------
     counts : messages that were written, by topic
     reason : why a session was cut, '' while it was not
-
-    Raises
-    ------
-    FileError : the bag cannot be opened
 
     """
 
@@ -215,11 +194,9 @@ class BagWriterLoop:
         self._node, self._beat = node, beat
         self._end = threading.Event()
         self._immediately, self._reason, self.reason = False, '', ''
-        self._controller, self._read_design = controller, design
+        self._controller, self._read_design, self._clock = controller, design, SystemClock()
         # The controller before, and a snapshot that is to be written.
-        self._before: dict[str, Any] = {}
-        self._snapshot = ''
-        self._clock = SystemClock()
+        self._before, self._snapshot = dict[str, Any](), ''
         self._watch = SessionWatch(lambda: node.get_clock().now().nanoseconds)
         self._subscriptions = subscribe(node, controller.name)
         self._cancel = node.create_client(CancelGoal, f'{controller.name}/{CANCEL}')
@@ -232,15 +209,13 @@ class BagWriterLoop:
         # when it is discovered, which on a busy machine is after the first of them.
         self._states: SimpleQueue[ReceivedState] = SimpleQueue()
         self._state_topic = node.resolve_topic_name('excitation/state')
-        self._writer.add_topic(self._state_topic, _type_name(DiagnosticStatus), latched=True)
-        topics = (self._state_topic, *(s.topic for s in self._subscriptions))
-        self.counts = dict.fromkeys(topics, 0)
-        for subscription in self._subscriptions:
-            self._writer.add_topic(
-                subscription.topic,
-                _type_name(subscription.message_type),
-                latched=subscription.latched,
-            )
+        topics = [(s.topic, s.message_type, s.latched) for s in self._subscriptions]
+        topics.insert(0, (self._state_topic, DiagnosticStatus, True))
+        self.counts = {topic: 0 for topic, *_ in topics}
+        for topic, kind, latched in topics:
+            # Full name of the class, as a bag has it.
+            full = '/'.join((*kind.__module__.split('.')[:2], kind.__name__))
+            self._writer.add_topic(topic, full, latched=latched)
 
     @property
     def path(self) -> Path:
@@ -305,7 +280,7 @@ class BagWriterLoop:
             self.reason = self._reason or NODE_GONE
             self.stop(self.reason, immediately=True)
             self._write_states()
-            if self._watch.moving:
+            if self._watch.state in MOVING:
                 self._cut_session(self.reason)
         finally:
             prefer_threads(False)
@@ -360,7 +335,7 @@ class BagWriterLoop:
     def _finish(self) -> None:
         """Write what arrives last, and the controller as it is afterwards."""
         self._write_states()
-        if self._reason and self._watch.moving:
+        if self._reason and self._watch.state in MOVING:
             self._cut_session(self._reason)
         self._write()
         if not self._immediately:
@@ -383,30 +358,21 @@ class BagWriterLoop:
         self._before = self._before or found
         if found and found['gains'] != self._before['gains']:
             self._node.get_logger().warn("the controller's gains were changed while recording")
-        plan = self._read_design()
-        trajectories = {'trajectory': 'exciting', 'validation': 'validating'}
-        self._snapshot = dump_session(
-            RecordedSession(
-                controller=self._before,
-                trajectories={v: plan[k] for k, v in trajectories.items() if plan.get(k)},
-                configuration=self._node.values,
-                versions=versions(),
-                values={
-                    'gains_after': found.get('gains', {}),
-                    'design': {k: v for k, v in plan.items() if k not in trajectories},
-                },
-            )
+        plan, names = self._read_design(), {'trajectory': 'exciting', 'validation': 'validating'}
+        design = {k: v for k, v in plan.items() if k not in names}
+        session = RecordedSession(
+            controller=self._before,
+            trajectories={v: plan[k] for k, v in names.items() if plan.get(k)},
+            configuration=self._node.values,
+            versions=versions(),
+            values={'gains_after': found.get('gains', {}), 'design': design},
         )
+        self._snapshot = dump_session(session)
 
     def _unsubscribe(self) -> None:
         for subscription in self._subscriptions:
             subscription.close()
         run_in_executor(self._node, lambda: self._node.destroy_client(self._cancel))
-
-
-def _type_name(message_class: type) -> str:
-    """Full name of a message class, as a bag has it."""
-    return '/'.join((*message_class.__module__.split('.')[:2], message_class.__name__))
 
 
 def check_bag(path: Path, written: Mapping[str, int]) -> None:

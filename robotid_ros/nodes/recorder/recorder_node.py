@@ -88,7 +88,7 @@ class Recorder(WorkerNode):
                 self._start_recording(received)
                 return
         own = loop if loop and loop.started_by_session and not loop.ending else None
-        if own and state in STATES and state not in (*MOVING, *ENDED):
+        if own and state in STATES - MOVING - ENDED:
             # An excitation that was started anew: it does not move the robot, who did is gone.
             own.stop(f"the excitation is '{state}', the end of its session was not heard")
         elif loop is not None:
@@ -108,8 +108,7 @@ class Recorder(WorkerNode):
         if request.data:
             response.message = self._start_recording()
             response.success = self.recording
-        else:
-            assert self._loop is not None
+        elif self._loop is not None:
             self._loop.stop('the recording was ended by ~/record')
             response.success, response.message = True, 'closing: its path will be on ~/bag'
         return response
@@ -145,16 +144,12 @@ class Recorder(WorkerNode):
         self._beaten = time.monotonic()
         state, sentence, path = self._writing
         values = {
-            'state': state,
-            **own_process(),
-            'path': path,
-            'session': self._session or '',
+            **{'state': state, **own_process(), 'path': path, 'session': self._session or ''},
             'messages': sum(self._loop.counts.values()) if self._loop else 0,
             'skipped': self.guard.total,
             'stamp': format_seconds(self.get_clock().now().nanoseconds),
         }
-        message = status('recorder', sentence, values, failed=state == 'failed')
-        self._heartbeat.publish(message)
+        self._heartbeat.publish(status('recorder', sentence, values, failed=state == 'failed'))
 
     def _on_timer(self) -> None:
         # While it records, only the thread that writes may say that it does.
