@@ -14,14 +14,7 @@ import argparse
 from pathlib import Path
 
 from ..exceptions import ConfigurationError
-from .shared_options import (
-    add_all_option,
-    add_output_option,
-    EXIT_UNUSABLE,
-    expect_new,
-    Outcome,
-    page_written,
-)
+from . import shared_options as shared
 from .terminal import format_number, print_table, print_written
 
 # Width of the names of results in the tables.
@@ -35,13 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         'parameters', nargs='+', help='parameters.yaml of each, or the folder that holds it'
     )
-    add_output_option(
-        parser, 'default: %(default)s', default='comparison.html', replaces='an existing page'
-    )
-    add_all_option(parser)
+    text, page = 'default: %(default)s', 'comparison.html'
+    shared.add_output_option(parser, text, default=page, replaces='an existing page')
+    shared.option(parser, *shared.ALL)
 
 
-def run(args: argparse.Namespace) -> Outcome:
+def run(args: argparse.Namespace) -> shared.Outcome:
     """Compute the differences, write the page."""
     from ..files.results import differences, of_other_method, total_residual, verdict_of
     from ..files.results_file import read_results, results_folder
@@ -49,7 +41,7 @@ def run(args: argparse.Namespace) -> Outcome:
     from .results_text import print_differences
 
     args.progress.step('reading')
-    expect_new([Path(args.output)], args.force)
+    shared.expect_new([Path(args.output)], args.force)
     results = {}
     for given in args.parameters:
         path = Path(given).absolute()
@@ -64,22 +56,22 @@ def run(args: argparse.Namespace) -> Outcome:
             '--method both'
         )
     args.progress.step('writing the page')
-    written = page_written('comparison', args.output, results, force=args.force)
+    written = shared.page_written('comparison', args.output, results, force=args.force)
     first, *others = results
+    labels = {name: name.removesuffix('_identified') for name in results}
+    short = {
+        n: t if len(t) <= NAME_WIDTH else f'…{t[1 - NAME_WIDTH :]}' for n, t in labels.items()
+    }
 
     def show() -> None:
         for name in others:
-            names, bases = zip(*((_short(n), results[n].base) for n in (first, name)), strict=True)
-            print_differences(names, *bases, every=args.all)
-        rows = [
-            (
-                name,
-                format_number(100 * total_residual(each.identification), 3),
-                format_number(100 * total_residual(each.validation), 3),
-                verdict_of(each).level,
-            )
-            for name, each in results.items()
-        ]
+            both = results[first].base, results[name].base
+            print_differences((short[first], short[name]), *both, every=args.all)
+        rows = []
+        for name, each in results.items():
+            fits = (total_residual(part) for part in (each.identification, each.validation))
+            level = verdict_of(each).level
+            rows.append((name, *(format_number(100 * fit, 3) for fit in fits), level))
         print_table(('residual, all joints', 'fit [%]', 'validation [%]', 'verdict'), rows, '<>><')
         print_written(written)
 
@@ -91,9 +83,4 @@ def run(args: argparse.Namespace) -> Outcome:
         'verdicts': {name: verdict_data(each) for name, each in results.items()},
         **written,
     }
-    return Outcome(data, show, errors, EXIT_UNUSABLE if errors else 0)
-
-
-def _short(name: str) -> str:
-    name = name.removesuffix('_identified')
-    return name if len(name) <= NAME_WIDTH else f'…{name[1 - NAME_WIDTH :]}'
+    return shared.Outcome(data, show, errors, shared.EXIT_UNUSABLE if errors else 0)

@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError, RobotIdError, UnknownNameError
-from .shared_options import add_all_option, add_output_option, EXIT_ERROR, judged, option, Outcome
+from .shared_options import add_output_option, ALL, EXIT_ERROR, judged, option, Outcome
 from .terminal import format_number, print_paragraph, print_table, print_written
 
 if TYPE_CHECKING:
     from ..files.results import Results
+    from ..files.verification import Verification
     from ..nodes.demo.demo import AtWork
 
 # Longest session [s]: several times what one takes on a machine with other work.
@@ -35,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_output_option(parser, 'folder of the recording and results', 'DIR', 'demo')
     option(parser, '--verbose', 'show what the nodes log, not only their warnings')
-    add_all_option(parser)
+    option(parser, *ALL)
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -53,8 +54,7 @@ def run(args: argparse.Namespace) -> Outcome:
     build_robot(read_urdf(configuration) or '', configuration.robot)
     expect_writable(Path(args.output))
     log_level = 'info' if args.verbose else 'warn'
-    session = Demo(config, Path(args.output), log_level, VERIFICATIONS)
-    with session as demo:
+    with Demo(config, Path(args.output), log_level, VERIFICATIONS) as demo:
         results = demo.run(args.progress.show, TIME_LIMIT)
     paths = {'report': demo.folder / REPORT, 'motion': page_beside(demo.design)}
     pages = {name: path for name, path in paths.items() if path.is_file()}
@@ -73,22 +73,20 @@ def expect_ros(what: str) -> None:
 
 def find_config(name: str) -> Path:
     """Find a robot's configuration by name or path; RobotIdError: there is none."""
-    if name.endswith('.yaml'):
-        path = Path(name)
-        if not path.is_file():
-            raise ConfigurationError(f"'{name}' does not exist: give a configuration file")
-        return path.absolute()
-    if Path(name).exists():
+    from ..files.configuration import resolve
+
+    path, is_file = Path(name), name.endswith('.yaml')
+    if is_file and not path.is_file():
+        raise ConfigurationError(f"'{name}' does not exist: give a configuration file")
+    if path.exists() and not is_file:
         raise ConfigurationError(
             f"'{name}' is no configuration: give the .yaml that 'robotid init URDF' writes"
         )
-    from ..files.configuration import resolve
-
     folder = resolve('package://robotid_ros/config')
-    path = folder / f'{name}.yaml'
-    if not path.is_file():
-        raise UnknownNameError('robot', name, tuple(sorted(p.stem for p in folder.glob('*.yaml'))))
-    return path
+    known = {path.stem: path for path in sorted(folder.glob('*.yaml'))}
+    if not is_file and name not in known:
+        raise UnknownNameError('robot', name, tuple(known))
+    return path.absolute() if is_file else known[name]
 
 
 def report(
@@ -103,8 +101,8 @@ def report(
     """
     Return what a session found: residuals and parameters, where more is, and the verdict.
 
-    `unverified` says why the results could not be verified on the robot, if they could not: a
-    busy machine may be the reason, so that it does not change the exit code.
+    `unverified` says why the results could not be verified on the robot: a busy machine may be the
+    reason, so that it does not change the exit code.
     """
     from ..nodes.demo.node_processes import MAX_RESIDUAL, MIN_SHARE_WITHIN, recovery_of
     from .results_text import print_found, print_verdict, results_data
@@ -113,7 +111,8 @@ def report(
 
     def show() -> None:
         print_found(results, every=every)
-        print_verification(results)
+        if results.verification is not None:
+            print_verification(results.verification)
         if at_work is not None:
             print_work(at_work)
         print_verdict(results, folder)
@@ -141,29 +140,19 @@ def report(
     return Outcome(data, show, (*notes, error), EXIT_ERROR)
 
 
-def print_verification(results: 'Results') -> None:
-    """Print tracking errors without and with what was identified; nothing where there are none."""
-    found = results.verification
-    if found is None:
-        return
-    gains = found.gains.tracking if found.gains is not None else ()
-    for name, rows in (('feed-forward', found.tracking), ('proposed gains', gains)):
-        if not rows:
-            continue
-        cells = [
-            (
-                row.joint,
-                *(format_number(1e3 * value, 3) for value in (row.rms_before, row.rms_after)),
-                f'{row.ratio:.1f}',
-                f'm{row.unit}',
-            )
-            for row in rows
-        ]
+def print_verification(found: 'Verification') -> None:
+    """Print tracking errors without and with what was identified."""
+    tracking, sentence = (found.gains.tracking, found.gains.sentence) if found.gains else ((), '')
+    for name, rows in (('feed-forward', found.tracking), ('proposed gains', tracking)):
         head = ('tracking error, RMS', 'before', f'with {name}', 'times smaller', 'unit')
-        print_table(head, cells, '<>>><')
-    for text in (found.reason, found.gains.sentence if found.gains is not None else ''):
-        if text:
-            print_paragraph(text)
+        cells = []
+        for row in rows:
+            before, after = (format_number(1e3 * x, 3) for x in (row.rms_before, row.rms_after))
+            cells.append((row.joint, before, after, f'{row.ratio:.1f}', f'm{row.unit}'))
+        if cells:
+            print_table(head, cells, '<>>><')
+    for text in filter(None, (found.reason, sentence)):
+        print_paragraph(text)
 
 
 def print_work(found: 'AtWork') -> None:

@@ -17,19 +17,11 @@ import dataclasses
 from functools import partial
 from pathlib import Path
 import time
-from typing import TYPE_CHECKING
+from typing import Any, TYPE_CHECKING
 
 from ..exceptions import ConfigurationError, MissingPackageError
-from . import shared_options as shared
-from .terminal import (
-    format_number,
-    print_findings,
-    print_paragraph,
-    print_table,
-    print_written,
-    ProgressBar,
-    show,
-)
+from . import shared_options as shared, terminal
+from .terminal import format_number, print_paragraph
 
 if TYPE_CHECKING:
     from ..core.excitation.design import Design, Progress
@@ -48,12 +40,9 @@ PAGE_SHARE = 2.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument('config', help="the robot's configuration file")
-    shared.add_output_option(
-        parser,
-        'default: %(default)s; the page has its name, too, and ends in .html',
-        default='trajectory.yaml',
-        replaces='existing files',
-    )
+    text = 'default: %(default)s; the page has its name, too, and ends in .html'
+    file = 'trajectory.yaml'
+    shared.add_output_option(parser, text, default=file, replaces='existing files')
     shared.option(parser, '--seed N', "default: the configuration's", type=int)
     shared.option(parser, '--time-limit SECONDS', 'of all, likewise', type=shared.above_zero)
     text = 'a short motion instead, which tells payloads up to this mass'
@@ -66,6 +55,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     """Design and write; what is imported for it takes its time, too."""
     begin = time.monotonic()
     from ..core.excitation.design import design
+    from ..core.finding_codes import render
     from ..core.model import build_robot
     from ..files.configuration import load, read_urdf
     from ..files.report.page import check_plotting, page_beside
@@ -92,7 +82,12 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     settings = dataclasses.replace(settings, time_limit=max(0.0, remaining))
     args.progress.plan((('designing', settings.time_limit), ('writing the page', page_time)))
     args.progress.step('designing')
-    result = design(robot, settings, partial(_show_progress, args.progress), known)
+
+    def tell(at: 'Progress') -> None:
+        best = '' if at.criterion is None else f', best {format_number(at.criterion)}'
+        args.progress.share(at.fraction, f'{at.phase}{best}, {at.evaluations} evaluations')
+
+    result = design(robot, settings, tell, known)
     write_design(args.output, result, overwrite=args.force)
     args.progress.step('writing the page')
     subject = result, robot, used, args.command_line
@@ -101,23 +96,18 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     data = {**{name: getattr(result, name) for name in FIGURES}, **written}
     names = ('family', 'hash', 'period', 'order', 'joints')
     data['trajectory'] = {name: getattr(result.trajectory, name) for name in names}
-    show_all = partial(_print_design, result, robot, written)
-    if not result.shortcomings:
-        return shared.Outcome(data, show_all)
-    from ..core.finding_codes import render
-
-    error = f'the design is poor: {" ".join(map(render, result.shortcomings))}'
-    return shared.Outcome(data, show_all, [error], shared.EXIT_POOR)
+    show_all, poor = partial(_print_design, result, robot, written), result.shortcomings
+    errors = [f'the design is poor: {" ".join(map(render, poor))}'] if poor else []
+    return shared.Outcome(data, show_all, errors, shared.EXIT_POOR if poor else 0)
 
 
 def _apply_options(
     settings: 'ExcitationNodeSettings', args: argparse.Namespace
 ) -> 'ExcitationNodeSettings':
-    given = {'seed': args.seed, 'time_limit': args.time_limit}
+    given: dict[str, Any] = {'seed': args.seed, 'time_limit': args.time_limit}
     if args.payload is not None:
-        heaviest = dataclasses.replace(settings.payload, mass=args.payload)
-        settings = dataclasses.replace(settings, payload=heaviest)
-    if args.known and settings.payload.mass:
+        given['payload'] = dataclasses.replace(settings.payload, mass=args.payload)
+    if args.known and given.get('payload', settings.payload).mass:
         raise ConfigurationError(
             '--known is for a motion of the arm, not for a payload: leave out one of the two'
         )
@@ -125,11 +115,6 @@ def _apply_options(
         raise ConfigurationError('--seed must be zero or more')
     chosen = {key: value for key, value in given.items() if value is not None}
     return dataclasses.replace(settings, **chosen)
-
-
-def _show_progress(bar: ProgressBar, progress: 'Progress') -> None:
-    best = '' if progress.criterion is None else f', best {format_number(progress.criterion)}'
-    bar.share(progress.fraction, f'{progress.phase}{best}, {progress.evaluations} evaluations')
 
 
 def _print_design(design: 'Design', robot: 'Robot', written: dict[str, str]) -> None:
@@ -152,10 +137,10 @@ def _print_design(design: 'Design', robot: 'Robot', written: dict[str, str]) -> 
         (joint, *(f'{100 * getattr(design.usage, name)[j]:.0f} %' for name in names))
         for j, joint in enumerate(robot.joints)
     ]
-    show()
-    print_table(('share of limit', *names), rows, '<>>>>>')
-    print_findings((*design.notes, *design.unchecked))
-    print_written(written)
+    terminal.show()
+    terminal.print_table(('share of limit', *names), rows, '<>>>>>')
+    terminal.print_findings((*design.notes, *design.unchecked))
+    terminal.print_written(written)
     number = format_number(numbers['normalised'])
     style = 'doubtful' if design.shortcomings or design.unchecked else 'good'
     print_paragraph(f'The design is {design.verdict}: condition number {number}.', style=style)

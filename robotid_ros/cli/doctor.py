@@ -45,14 +45,12 @@ def run(args: argparse.Namespace) -> Outcome:
     from ..nodes.doctor.graph_snapshot import snapshot_of_graph
 
     configuration = load(args.config) if args.config else Configuration()
-    controller = args.controller
-    if args.config and not controller:
-        controller = configuration.excitation.controller
+    own = configuration.excitation.controller if args.config else ''
     args.progress.step('listening to the ROS graph')
     args.progress.expect(args.duration)
     snapshot = snapshot_of_graph(
         configuration,
-        controller=controller,
+        controller=args.controller or own,
         namespace=f'/{args.namespace.strip("/")}',
         duration=args.duration,
         timeout=TIMEOUT,
@@ -69,18 +67,17 @@ def print_findings(findings: Sequence['Finding']) -> None:
     from ..core.findings import Severity
     from ..nodes.doctor.diagnose import subject_of
 
+    fine = []
     for found in findings:
-        if found.severity != Severity.OK:
-            print_paragraph(f'{subject_of(found)}: {render(found)}', found.severity.word)
-    fine = [found for found in findings if found.severity == Severity.OK]
+        text = f'{subject_of(found)}: {render(found)}'
+        if found.severity == Severity.OK:
+            fine.append(text.rstrip('.'))
+        else:
+            print_paragraph(text, found.severity.word)
     if fine:
-        texts = (f'{subject_of(found)}: {render(found).rstrip(".")}' for found in fine)
-        print_paragraph('; '.join(texts), 'ok')
+        print_paragraph('; '.join(fine), 'ok')
     counts = Counter(finding.severity for finding in findings)
-    words = {Severity.ERROR: 'errors', Severity.WARNING: 'warnings', Severity.INFO: 'info'}
-    text = ', '.join(
-        f'{counts[each]} {word.removesuffix("s") if counts[each] == 1 else word}'
-        for each, word in words.items()
-    )
-    worst = max((finding.severity for finding in findings), default=Severity.OK)
-    print_paragraph(text, style=LABELS[worst.word if worst >= Severity.WARNING else 'ok'])
+    errors, warnings = counts[Severity.ERROR], counts[Severity.WARNING]
+    worst = 'error' if errors else 'warning' if warnings else 'ok'
+    text = f'{errors} error{"s" * (errors != 1)}, {warnings} warning{"s" * (warnings != 1)}'
+    print_paragraph(f'{text}, {counts[Severity.INFO]} info', style=LABELS[worst])

@@ -49,8 +49,11 @@ def run(args: argparse.Namespace) -> Outcome:
     """Look the code up."""
     from ..core.finding_codes import CODES, NAMES
 
+    def data(code: 'Code') -> dict[str, Any]:
+        return {**dataclasses.asdict(code), **code.texts(), 'severity': code.severity.word}
+
     if not args.code:
-        return Outcome([_data(code) for code in CODES.values()], _print_all)
+        return Outcome([data(code) for code in CODES.values()], _print_all)
     word = args.code.lower()
     if word in WORDS:
         meaning = WORDS[word]
@@ -66,11 +69,7 @@ def run(args: argparse.Namespace) -> Outcome:
             if text:
                 print_paragraph(text, label)
 
-    return Outcome(_data(found), show)
-
-
-def _data(code: 'Code') -> dict[str, Any]:
-    return {**dataclasses.asdict(code), **code.texts(), 'severity': code.severity.word}
+    return Outcome(data(found), show)
 
 
 def _print_all() -> None:

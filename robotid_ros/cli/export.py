@@ -60,13 +60,11 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     for path, content in files.items():
         write_bytes(output / path, content, overwrite=args.force)
 
-    def print_all() -> None:
-        if marked:
-            print_paragraph(marked, 'warning')
-        for text in notes:
-            print_paragraph(text, 'note')
-        print_paragraph(str(output), 'written')
+    said = [(marked, 'warning')] if marked else []
+    said += [(text, 'note') for text in notes]
 
-    return shared.Outcome(
-        {'written': [output], 'notes': [*filter(None, [marked]), *notes]}, print_all
-    )
+    def print_all() -> None:
+        for text, label in (*said, (str(output), 'written')):
+            print_paragraph(text, label)
+
+    return shared.Outcome({'written': [output], 'notes': [text for text, _ in said]}, print_all)

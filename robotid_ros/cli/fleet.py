@@ -49,11 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Do what was asked for."""
-    return {'run': _run, 'report': _report}[args.action](args)
-
-
-def _run(args: argparse.Namespace) -> Outcome:
+    """Add sessions to a store, or report on one."""
+    if args.action == 'report':
+        return _report(args)
     from ..fleet.pooling import pool
     from ..fleet.run import Engine, find_sources, Run
     from ..fleet.session import load_models
@@ -78,45 +76,38 @@ def _run(args: argparse.Namespace) -> Outcome:
             progress.print_line(f'dashboard: {engine.client.dashboard_link}')
         work.work(sources, engine)
     pooled = len(pool(work.store))
-    unusable, usable = _judge(work, [source.location for source in sources])
+    unusable, usable = _judge(work, {source.location for source in sources})
 
     def print_all() -> None:
         counts = [(status, str(count)) for status, count in sorted(work.counts.items())]
         print_table(('bags', 'count'), counts)
         for location, reason in sorted(work.reasons.items())[:MOST_REASONS]:
             print_paragraph(reason, location)
-        more = len(work.reasons) - MOST_REASONS
-        if more > 0:
+        if (more := len(work.reasons) - MOST_REASONS) > 0:
             print_paragraph(f'… and {more} more: see status and reason in the store')
         for location, text in sorted(unusable.items())[:MOST_REASONS]:
             print_paragraph(text, location)
         print_paragraph(f'{pooled} pooled estimates of robots and types', 'written')
 
-    data = {
-        'counts': work.counts,
-        'reasons': work.reasons,
-        'pooled': pooled,
-        'store': args.output,
-        'verdict': {'usable': usable, 'unusable': unusable},
-    }
+    data = {'counts': work.counts, 'reasons': work.reasons, 'pooled': pooled, 'store': args.output}
+    data['verdict'] = {'usable': usable, 'unusable': unusable}
     return Outcome(data, print_all, code=0 if usable else EXIT_UNUSABLE)
 
 
-def _judge(work: 'Run', locations: list[str]) -> tuple[dict[str, str], bool]:
+def _judge(work: 'Run', locations: set[str]) -> tuple[dict[str, str], bool]:
     """Return the bags that are unusable with the reason, and whether one of all is usable."""
     from ..core.verdict import THRESHOLDS, UNUSABLE
     from ..fleet.store import SESSIONS
 
-    wanted, unusable, known = set(locations), dict[str, str](), 0
-    for row in work.store.rows(SESSIONS, ('source', 'residual', 'joints')):
-        if row['source'] not in wanted or row['residual'] is None:
-            continue
-        known += 1
-        worst = max(row['joints'], key=lambda joint: joint['residual'] or 0.0, default=None)
-        if worst is not None and (worst['residual'] or 0.0) > THRESHOLDS[UNUSABLE].value:
-            share = 100.0 * worst['residual']
-            unusable[row['source']] = f'{share:.0f} % of the effort of {worst["name"]} is left'
-    return unusable, not known or len(unusable) < known
+    rows = work.store.rows(SESSIONS, ('source', 'residual', 'joints'))
+    known = [r for r in rows if r['source'] in locations and r['residual'] is not None]
+    unusable = {}
+    for row in known:
+        left = [(joint['residual'] or 0.0, joint['name']) for joint in row['joints']]
+        worst, name = max(left, default=(0.0, ''), key=lambda each: each[0])
+        if worst > THRESHOLDS[UNUSABLE].value:
+            unusable[row['source']] = f'{100.0 * worst:.0f} % of the effort of {name} is left'
+    return unusable, not known or len(unusable) < len(known)
 
 
 def _report(args: argparse.Namespace) -> Outcome:

@@ -18,38 +18,27 @@ other motions, which is written all the same.
 """
 
 import argparse
+import contextlib
 import dataclasses
 from functools import partial
 from pathlib import Path
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError, UnknownNameError
-from . import shared_options as shared
-from .terminal import (
-    format_measured,
-    format_number,
-    format_percent,
-    print_findings,
-    print_paragraph,
-    print_table,
-)
+from . import shared_options as shared, terminal
+from .terminal import format_measured, format_number, format_percent, print_paragraph
 
 if TYPE_CHECKING:
-    from ..core.replay.commanded import Commanded, KnownMass, ServoParameter
+    from ..core.replay.commanded import Commanded, KnownMass
     from ..files.identification_input import Input
 
 # Labels of the steps with the share of the time that each takes, of 8 s of a six-axis arm at
 # 5 kHz; along a simulation the estimation takes nearly all.
 STEPS = (
-    ('reading', 2.0),
-    ('choosing filters, rows and friction', 9.0),
-    ('preparing signals', 2.0),
-    ('estimating', 2.0),
-    ('finding the essential parameters', 1.0),
-    ('finding standard parameters', 2.0),
-    ('validating', 1.0),
-    ('writing the results', 2.0),
-)
+    ('reading', 2.0), ('choosing filters, rows and friction', 9.0), ('preparing signals', 2.0),
+    ('estimating', 2.0), ('finding the essential parameters', 1.0),
+    ('finding standard parameters', 2.0), ('validating', 1.0), ('writing the results', 2.0),
+)  # fmt: skip
 SIMULATING = 60.0
 # The method that finds servos from commanded and measured positions, and its steps.
 COMMANDS = 'commands'
@@ -66,12 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         'bag', nargs='+', help=f'{shared.LOG}; several of one robot are identified together'
     )
     shared.add_robot_options(parser)
-    shared.add_output_option(
-        parser,
-        'default: <BAG>_identified, of the first one',
-        'DIR',
-        replaces='existing results',
-    )
+    text = 'default: <BAG>_identified, of the first one'
+    shared.add_output_option(parser, text, 'DIR', replaces='existing results')
     text = (
         'ols, wls, mle, irls, tls, iv, didim, clie, cloe, oe or both; commands: servos, from '
         "logs without efforts; default: the configuration's"
@@ -90,8 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.option(group, f'--known-mass {KNOWN_MASS}', text, type=parse_known_mass)
     text = 'a scale of each body, near 1 as identification.prior_spread says'
     shared.option(group, '--free-bodies', text)
-    shared.add_calibration_option(group)
-    shared.add_all_option(parser)
+    shared.option(group, *shared.CALIBRATION)
+    shared.option(parser, *shared.ALL)
 
 
 def run(args: argparse.Namespace) -> shared.Outcome:
@@ -110,6 +95,7 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     if commanded:
         progress.plan(SERVO_STEPS)
     progress.step('reading')
+    from ..core.identification_settings import METHODS
     from ..files.identification_input import open_input, split_all
     from ..files.results_file import RESULT_FILES, SERVO_FILES
 
@@ -126,20 +112,18 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     if args.validation:
         other = session.read(args.validation, share)
         other = validation.of(other) if validation else other
-    from ..core.identification_settings import METHODS
-    from ..core.pipeline.identification import identify
-
     settings = session.configuration.identification
     if args.method is not None:
         if args.method not in METHODS:
-            known = (*METHODS, COMMANDS)
-            raise UnknownNameError('method', args.method, known)
+            raise UnknownNameError('method', args.method, (*METHODS, COMMANDS))
         settings = dataclasses.replace(settings, method=args.method)
     progress.plan(steps(settings.method))
-    found = identify(fitted, session.robot, settings, other, progress.step)
-    progress.step('writing the results')
+    from ..core.pipeline.identification import identify
     from ..files.collect_results import save
     from .results_text import print_results, results_data
+
+    found = identify(fitted, session.robot, settings, other, progress.step)
+    progress.step('writing the results')
 
     results = save(found, fitted, folder, session.settings, args.command_line)
     written = sorted(file.name for file in folder.iterdir())
@@ -152,10 +136,8 @@ def steps(method: str) -> list[tuple[str, float]]:
     """Return `STEPS` as they are for a method; 'both' does all but reading and writing twice."""
     from ..core.identification_settings import SIMULATED
 
-    simulated = method in SIMULATED or method == 'both'
-    plan = [
-        (label, SIMULATING if simulated and label == 'estimating' else t) for label, t in STEPS
-    ]
+    simulated = {'estimating': SIMULATING} if method in SIMULATED or method == 'both' else {}
+    plan = [(label, simulated.get(label, time)) for label, time in STEPS]
     return [*STEPS[:-1], *plan[1:]] if method == 'both' else plan
 
 
@@ -165,14 +147,11 @@ def parse_known_mass(text: str) -> 'KnownMass':
 
     mass, _, rest = text.partition('@')
     link, _, place = rest.partition(':')
-    try:
+    with contextlib.suppress(ValueError, argparse.ArgumentTypeError):
         x, y, z = map(float, (place or '0,0,0').split(','))
-        found = KnownMass(shared.above_zero(mass), link, (x, y, z))
-    except (ValueError, argparse.ArgumentTypeError):
-        link = ''
-    if not link:
-        raise argparse.ArgumentTypeError(f"'{text}' is no mass on a link: write {KNOWN_MASS}")
-    return found
+        if link:
+            return KnownMass(shared.above_zero(mass), link, (x, y, z))
+    raise argparse.ArgumentTypeError(f"'{text}' is no mass on a link: write {KNOWN_MASS}")
 
 
 def _identify_servos(args: argparse.Namespace, given: 'Input', folder: Path) -> shared.Outcome:
@@ -197,30 +176,25 @@ def _identify_servos(args: argparse.Namespace, given: 'Input', folder: Path) -> 
     notes = (*given.robot.warnings, *(note for each in recordings for note in each.notes))
     data = save_servos(found, recordings, folder, notes, args.command_line)
     every = in_order((*found.findings, *notes))
-    files = ', '.join(SERVO_FILES)
-    return shared.Outcome(
-        {**data, 'findings': every, 'folder': folder, 'files': list(SERVO_FILES)},
-        lambda: _show(found, every, f'{folder}: {files}', args.all),
-    )
+
+    def show() -> None:
+        _print_servos(found)
+        terminal.print_findings(every, every=args.all)
+        print_paragraph(f'{folder}: {", ".join(SERVO_FILES)}', 'written')
+
+    data |= {'findings': every, 'folder': folder, 'files': list(SERVO_FILES)}
+    return shared.Outcome(data, show)
 
 
-def _show(found: 'Commanded', findings: Any, written: str, every: bool) -> None:
+def _print_servos(found: 'Commanded') -> None:
     print_paragraph(f'{found.robot.name}: {len(found.robot.joints)} joints, from commands')
-    rows = [[p.joint or 'all', p.symbol, *_cells(p)] for p in found.parameters]
-    print_table(('joint', 'parameter', 'value', '± σ', 'unit', '/ stiffness', '± σ'), rows)
+    rows = []
+    for p in found.parameters:
+        value = ('—', '—') if p.value is None else format_measured(p.value, p.sigma or 0.0)
+        ratio = ('', '') if p.ratio is None else format_measured(p.ratio, p.ratio_sigma or 0.0)
+        rows.append((p.joint or 'all', p.symbol, *value, p.unit, *ratio))
+    head = ('joint', 'parameter', 'value', '± σ', 'unit', '/ stiffness', '± σ')
+    terminal.print_table(head, rows)
     errors = zip(found.robot.joints, found.residual, found.tracking, strict=True)
-    print_table(
-        ('joint', 'left of positions', 'of the tracking error'),
-        [
-            (joint, format_number(rest, 3), format_percent(rest / tracking))
-            for joint, rest, tracking in errors
-        ],
-    )
-    print_findings(findings, every=every)
-    print_paragraph(written, 'written')
-
-
-def _cells(p: 'ServoParameter') -> tuple[str, ...]:
-    value = ('—', '—') if p.value is None else format_measured(p.value, p.sigma or 0.0)
-    ratio = ('', '') if p.ratio is None else format_measured(p.ratio, p.ratio_sigma or 0.0)
-    return (*value, p.unit, *ratio)
+    cells = [(name, format_number(left, 3), format_percent(left / t)) for name, left, t in errors]
+    terminal.print_table(('joint', 'left of positions', 'of the tracking error'), cells)

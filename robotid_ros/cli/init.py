@@ -24,20 +24,13 @@ from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError
 from .demo import expect_ros
-from .shared_options import (
-    above_zero,
-    add_joints_option,
-    add_output_option,
-    expect_new,
-    option,
-    Outcome,
-)
+from .shared_options import above_zero, add_output_option, expect_new, option, Outcome, parse_names
 from .terminal import print_paragraph, show
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from ..core.setup.robot_setup import KnownFacts, RobotSetup
+    from ..core.setup.robot_setup import KnownFacts
 
 # How long a robot that is up is listened to [s]: DDS announces participants every 3 s.
 LISTENING = 3.0
@@ -60,7 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option(parser, '--namespace NS', 'likewise, as /arm1', default='/')
     text = "default: the robot's name with .yaml, here"
     add_output_option(parser, text, replaces='an existing configuration')
-    add_joints_option(parser, 'identify these; default: the longest chain of driven joints')
+    text = 'identify these; default: the longest chain of driven joints'
+    option(parser, '--joints A,B,…', text, type=parse_names, default=())
     option(parser, '--tip LINK', 'link that the arm moves, of several arms')
     text = 'of the robot in its data sheet, where the description has no inertials'
     option(parser, '--mass KG', text, type=above_zero, default=0.0)
@@ -118,13 +112,8 @@ def run(args: argparse.Namespace) -> Outcome:
     repaired, impossible = repair_inertials(description, () if known.mass else last)
     if args.repair:
         description = repaired
-    setup = set_up_robot(
-        description,
-        args.joints,
-        tip,
-        mesh_folders=folders or mesh_folders(source.absolute()),
-        facts=known,
-    )
+    meshes = folders or mesh_folders(source.absolute())
+    setup = set_up_robot(description, args.joints, tip, mesh_folders=meshes, facts=known)
     progress.step(PERIOD)
     setup = choose_period(setup, progress.share)
     if copied:
@@ -132,20 +121,31 @@ def run(args: argparse.Namespace) -> Outcome:
     text = configuration_text(setup, urdf_setting(source, output), folders)
     write_text(output, text, overwrite=args.force)
     load(output)
-    sentences = (
-        *left_out_sentences(setup.arm),
-        *_impossible_sentences(impossible, bool(args.repair)),
-        *setup.rules.values(),
-        *map(render, setup.notes),
-    )
-    data = {
-        'joints': setup.arm.joints,
-        'tool': setup.arm.tip,
-        'notes': sentences,
-        'unchecked': setup.unchecked,
-        'written': written,
-    }
-    return Outcome(data, partial(_print_setup, setup, sentences, written))
+    begin = 'repaired' if args.repair else 'no body has the inertial of'
+    bodies = [f'{begin} {link}: {text}' for link, text in impossible.items()]
+    if bodies and not args.repair:
+        bodies.append(
+            'Simulators refuse such inertials: correct them, or add --repair inertias, which '
+            'writes a copy with the possible ones.'
+        )
+    notes = map(render, setup.notes)
+    sentences = (*left_out_sentences(setup.arm), *bodies, *setup.rules.values(), *notes)
+    arm, unchecked = setup.arm, setup.unchecked
+
+    def print_all() -> None:
+        print_paragraph(f'{len(arm.joints)} joints: {", ".join(arm.joints)}; tool {arm.tip}')
+        for sentence in sentences:
+            print_paragraph(sentence)
+        if unchecked:
+            show('\nBefore a real robot moves, make these checkable, or accept them:')
+            for found in unchecked.values():
+                print_paragraph(f'- {render(found)}')
+            show(f'  excitation.accept_unchecked: [{", ".join(unchecked)}]')
+        show()
+        print_paragraph(', '.join(map(str, written)), 'written')
+
+    data = {'joints': arm.joints, 'tool': arm.tip, 'notes': sentences, 'unchecked': unchecked}
+    return Outcome({**data, 'written': written}, print_all)
 
 
 def _xacro_arguments(words: 'Sequence[str]') -> dict[str, str]:
@@ -161,35 +161,6 @@ def _xacro_arguments(words: 'Sequence[str]') -> dict[str, str]:
     return arguments
 
 
-def _impossible_sentences(impossible: 'Mapping[str, str]', repaired: bool) -> 'Sequence[str]':
-    begin = 'repaired' if repaired else 'no body has the inertial of'
-    sentences = [f'{begin} {link}: {text}' for link, text in impossible.items()]
-    if sentences and not repaired:
-        sentences.append(
-            'Simulators refuse such inertials: correct them, or add --repair inertias, which '
-            'writes a copy with the possible ones.'
-        )
-    return sentences
-
-
-def _print_setup(
-    setup: 'RobotSetup', sentences: 'Sequence[str]', written: tuple[Path, ...]
-) -> None:
-    from ..core.finding_codes import render
-
-    arm = setup.arm
-    print_paragraph(f'{len(arm.joints)} joints: {", ".join(arm.joints)}; tool {arm.tip}')
-    for sentence in sentences:
-        print_paragraph(sentence)
-    if setup.unchecked:
-        show('\nBefore a real robot moves, make these checkable, or accept them:')
-        for found in setup.unchecked.values():
-            print_paragraph(f'- {render(found)}')
-        show(f'  excitation.accept_unchecked: [{", ".join(setup.unchecked)}]')
-    show()
-    print_paragraph(', '.join(map(str, written)), 'written')
-
-
 def _ask_robot(controller: str, namespace: str, mass: float) -> 'tuple[str, KnownFacts]':
     """Read what a robot that is up says of itself."""
     expect_ros('a configuration for the robot that is up')
@@ -198,11 +169,11 @@ def _ask_robot(controller: str, namespace: str, mass: float) -> 'tuple[str, Know
     from ..nodes.doctor.diagnose import known_facts
     from ..nodes.doctor.graph_snapshot import snapshot_of_graph
 
-    place = f'/{namespace.strip("/")}'
-    snapshot = snapshot_of_graph(
+    place, configuration = (
+        f'/{namespace.strip("/")}',
         Configuration(robot=RobotSettings(mass=mass)),
-        controller=controller,
-        namespace=place,
-        duration=LISTENING,
+    )
+    snapshot = snapshot_of_graph(
+        configuration, controller=controller, namespace=place, duration=LISTENING
     )
     return known_facts(snapshot)

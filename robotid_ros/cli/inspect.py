@@ -41,14 +41,11 @@ def run(args: argparse.Namespace) -> shared.Outcome:
             word = f'{use}: {f"no, {reason}" if reason else "yes"}'
             print_paragraph(word, style='doubtful' if reason else 'good')
 
-    data = {f.name: getattr(summary, f.name) for f in dataclasses.fields(summary)}
+    data, usable = dict(vars(summary)), summary.usable
     del data['session']  # it repeats the header of the bag
-    data['usable'] = summary.usable
-    data['verdict'] = {
-        'usable': summary.usable,
-        'reason': summary.obstacles['identification'] or None,
-    }
-    return shared.Outcome(data, print_all, code=0 if summary.usable else shared.EXIT_UNUSABLE)
+    reason = summary.obstacles['identification'] or None
+    data |= {'usable': usable, 'verdict': {'usable': usable, 'reason': reason}}
+    return shared.Outcome(data, print_all, code=0 if usable else shared.EXIT_UNUSABLE)
 
 
 def _print_summary(summary: 'BagSummary', *, every_topic: bool) -> None:
@@ -60,18 +57,18 @@ def _print_summary(summary: 'BagSummary', *, every_topic: bool) -> None:
     )
     print_paragraph(f'robot description: {summary.description or "none recorded"}')
     topics = [(t.name, str(t.count), f'{t.rate:.1f}', t.type) for t in summary.topics]
-    columns = 4 if every_topic else 3
-    shown = topics if every_topic else topics[:SHORT]
+    columns, most = (4, len(topics)) if every_topic else (3, SHORT)
     head = ('topic', 'messages', 'rate [Hz]', 'type')[:columns]
     show()
-    print_table(head, [row[:columns] for row in shown], '<>><'[:columns])
-    if len(shown) < len(topics):
-        show(f'… and {len(topics) - len(shown)} more: --all shows them\n')
+    print_table(head, [row[:columns] for row in topics[:most]], '<>><'[:columns])
+    if most < len(topics):
+        show(f'… and {len(topics) - most} more: --all shows them\n')
+    names = ('position', 'velocity', 'effort')
     channels = [
-        (c.joint, format_number(c.travel), c.position, c.velocity, c.effort)
+        (c.joint, format_number(c.travel), *(getattr(c, name) for name in names))
         for c in summary.channels
     ]
-    print_table(('joint', 'travel', 'position', 'velocity', 'effort'), channels, '<><<<')
+    print_table(('joint', 'travel', *names), channels, '<><<<')
     if summary.phases:
         phases = [(p.name, f'{p.start:.2f}', f'{p.stop:.2f}') for p in summary.phases]
         print_table(('phase', 'from [s]', 'to [s]'), phases)

@@ -5,7 +5,7 @@ What a verb's module says of itself is its help: a sentence, a description, exam
 """
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 import contextlib
 from functools import partial
 from importlib import import_module
@@ -49,6 +49,14 @@ WELCOME = f"""\
 {FIRST_STEPS}
 All commands: robotid --help. Of one: robotid identify --help.
 """
+
+
+# Options of every verb.
+OF_ALL = {
+    '--json': 'print what was found as JSON, and nothing else',
+    '--quiet': 'show no progress',
+    '--debug': 'show the traceback of an error',
+}
 
 
 class HelpFormatter(argparse.HelpFormatter):
@@ -138,11 +146,7 @@ def build_parser() -> argparse.ArgumentParser:
         steps = getattr(module, 'STEPS', 1)
         subparser.set_defaults(run=module.run, steps=steps, json=False, debug=False, quiet=False)
         for each in (subparser, *_commands_of(subparser).values()):
-            for name, text in (
-                ('--json', 'print what was found as JSON, and nothing else'),
-                ('--quiet', 'show no progress'),
-                ('--debug', 'show the traceback of an error'),
-            ):
+            for name, text in OF_ALL.items():
                 each.add_argument(name, action='store_true', default=argparse.SUPPRESS, help=text)
     return parser
 
@@ -172,26 +176,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = parser.parse_args(argv)
     except SystemExit as usage:
         return usage.code if isinstance(usage.code, int) else EXIT_USAGE
-    args.command_line = shlex.join(['robotid', *words])
-    with _interruptible() as interrupted:
-        return _run(args, interrupted)
-
-
-@contextlib.contextmanager
-def _interruptible() -> Iterator[threading.Event]:
-    """Raise KeyboardInterrupt on SIGINT, as Python does, and remember it."""
-    interrupted = threading.Event()
+    args.command_line, interrupted = shlex.join(['robotid', *words]), threading.Event()
 
     def interrupt(*_: object) -> None:
+        """Do as Python does, and remember it."""
         interrupted.set()
         raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():
-        yield interrupted
-        return
+        return _run(args, interrupted)
     old = signal.signal(signal.SIGINT, interrupt)
     try:
-        yield interrupted
+        return _run(args, interrupted)
     finally:
         signal.signal(signal.SIGINT, old)
 
@@ -204,7 +200,7 @@ def _run(args: argparse.Namespace, interrupted: threading.Event) -> int:
             warnings.simplefilter('ignore', RuntimeWarning)
         with ProgressBar(args.verb, quiet=args.quiet or not args.steps) as args.progress:
             args.progress.plan(args.steps)
-            _expect_output_apart(args)
+            _expect_output_apart(**vars(args))
             outcome = args.run(args)
         print_json(outcome.data) if args.json else outcome.show()
         sys.stdout.flush()
@@ -237,25 +233,23 @@ def _sentence(error: Exception, args: argparse.Namespace) -> str:
         return f'cannot read or write {where}: {(error.strerror or str(error)).lower()}'
     if isinstance(error, MemoryError):
         return 'there is not enough memory: choose a part with --from and --to'
-    files = ', '.join(f"'{word}'" for word in _files(args))
+    files = ', '.join(f"'{word}'" for word in _files(vars(args)))
     what = f'{files} is damaged, or this is' if files else 'this is'
     return f'{type(error).__name__}: {error}; {what} a bug: run again with --debug'
 
 
-def _files(args: argparse.Namespace, without: str = '') -> list[str]:
-    """Return the files and folders that options and arguments name, but for one option."""
-    values = [v if isinstance(v, list) else [v] for k, v in vars(args).items() if k != without]
+def _files(given: Mapping[str, Any]) -> list[str]:
+    """Return the files and folders that options and arguments name."""
+    values = [value if isinstance(value, list) else [value] for value in given.values()]
     words = [word for each in values for word in each if isinstance(word, str)]
     return [word for word in words if os.path.exists(word)]
 
 
-def _expect_output_apart(args: argparse.Namespace) -> None:
+def _expect_output_apart(output: str = '', force: bool = False, **others: Any) -> None:
     """Check that what is to be replaced, be it by --force, is nothing that the command reads."""
-    output = getattr(args, 'output', None)
-    if not (output and getattr(args, 'force', False) and os.path.isfile(output)):
-        return
-    if any(os.path.samefile(output, read) for read in _files(args, 'output')):
-        raise RobotIdError(f"'{output}' is what the command reads: name another output by -o")
+    if output and force and os.path.isfile(output):
+        if any(os.path.samefile(output, read) for read in _files(others)):
+            raise RobotIdError(f"'{output}' is what the command reads: name another output by -o")
 
 
 def _discard_output() -> None:

@@ -18,22 +18,11 @@ weight: let it rest, and keep away.
 import argparse
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..exceptions import ConfigurationError, RobotIdError
-from . import shared_options as shared
+from . import shared_options as shared, terminal
 from .demo import expect_ros
-from .terminal import (
-    format_measured,
-    print_findings,
-    print_paragraph,
-    print_table,
-    print_written,
-    show,
-)
-
-if TYPE_CHECKING:
-    from ..core.payload import Payload
+from .terminal import print_paragraph, show
 
 # Reading and identifying each recording, writing.
 STEPS = 5
@@ -43,11 +32,8 @@ TIMEOUT = 15.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
-    parser.add_argument(
-        'empty',
-        help='recording without the payload, or the folder of what was identified; without LOADED '
-        'a file of a payload to set',
-    )
+    text = 'recording without the payload, or the folder of what was identified; without LOADED '
+    parser.add_argument('empty', help=f'{text}a file of a payload to set')
     parser.add_argument('loaded', nargs='?', help='recording with it')
     group = parser.add_argument_group('the robot, at rest')
     text = (
@@ -75,35 +61,25 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         text = _set(args, Path(args.empty))
         return shared.Outcome({'set': text}, lambda: print_paragraph(text))
     args.progress.step('reading')
-    from ..core.payload import payload_from_recordings
-    from ..core.payload.payload import stands_out
+    from ..core.payload.payload import CENTRAL, CENTRAL_UNITS, payload_from_recordings, stands_out
     from ..files.export.makers import determined, maker_lines
     from ..files.export.payload import open_payload, write_payload
 
     output = Path(args.output or shared.default_output(args.loaded, 'payload.yaml'))
     shared.expect_new([output], args.force)
-    given = open_payload(
-        args.empty,
-        args.loaded,
-        args.frame,
-        args.config,
-        args.progress.share,
-        urdf=shared.description(args),
-        options=shared.read_options(args),
-    )
-    payload, findings = payload_from_recordings(
-        given.empty,
-        given.loaded,
-        given.robot,
-        given.settings,
-        args.progress.step,
-        given.frame.name,
-    )
+    robot, options = shared.description(args), shared.read_options(args)
+    logs = args.empty, args.loaded, args.frame, args.config
+    given = open_payload(*logs, args.progress.share, urdf=robot, options=options)
+    subject = given.empty, given.loaded, given.robot, given.settings
+    payload, findings = payload_from_recordings(*subject, args.progress.step, given.frame.name)
     args.progress.step('writing the result')
     facts = {'robot': given.robot.name, 'empty': args.empty, 'loaded': args.loaded}
     path = write_payload(output, payload, facts, findings, given.frame.body, overwrite=args.force)
-    rows, usable = _parameters(payload), stands_out(payload)
-    lines = maker_lines(determined(payload))
+    usable, lines = stands_out(payload), maker_lines(determined(payload))
+    rows = [  # at the centre of mass, then at the frame
+        *zip(CENTRAL, payload.central, payload.central_sigma, CENTRAL_UNITS, strict=True),
+        *zip(payload.names, payload.value, payload.sigma, payload.units, strict=True),
+    ]
     done, error = '', 'the payload is unusable: its mass does not stand out of its σ'
     if args.set and usable:
         try:
@@ -114,26 +90,22 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     def print_all() -> None:
         show(f'in {payload.frame}: mass, centre, inertia at the centre; then moments at the frame')
         show()
-        cells = [
-            (name, *format_measured(value, sigma), unit)
-            for name, value, sigma, unit in rows
-            if math.isfinite(sigma)  # a finding names the others
-        ]
-        print_table(('parameter', 'value', 'σ', 'unit'), cells, '<>><')
+        known = [row for row in rows if math.isfinite(row[2])]  # a finding names the others
+        cells = [(name, *terminal.format_measured(*of), unit) for name, *of, unit in known]
+        terminal.print_table(('parameter', 'value', 'σ', 'unit'), cells, '<>><')
         show(f"to paste, if {payload.frame} is the maker's flange frame:")
         for maker, line in lines.items():
             show(f'{maker}: {line or "wants what the motion does not tell"}')
         show()
-        print_findings(findings)
-        print_written({'written': path})
+        terminal.print_findings(findings)
+        terminal.print_written({'written': path})
         if done:
             print_paragraph(done)
 
+    keys = ('name', 'value', 'sigma', 'unit')
     data = {
         'frame': payload.frame,
-        'parameters': [
-            dict(zip(('name', 'value', 'sigma', 'unit'), row, strict=True)) for row in rows
-        ],
+        'parameters': [dict(zip(keys, row, strict=True)) for row in rows],
         'controllers': lines,
         'verdict': {'usable': usable, 'reason': None if usable else 'mass_within_sigma'},
         'findings': findings,
@@ -168,13 +140,3 @@ def _set(args: argparse.Namespace, path: Path) -> str:
             return restore_payload(node, str(path), TIMEOUT)
         before = path.with_name(f'{path.stem}_before.yaml')
         return set_payload(node, args.set, frame, body, before, TIMEOUT, args.service)
-
-
-def _parameters(payload: 'Payload') -> list[tuple[str, float, float, str]]:
-    """Return name, value, σ and unit: at the centre of mass, then at the frame."""
-    from ..core.payload.payload import CENTRAL, CENTRAL_UNITS
-
-    return [
-        *zip(CENTRAL, payload.central, payload.central_sigma, CENTRAL_UNITS, strict=True),
-        *zip(payload.names, payload.value, payload.sigma, payload.units, strict=True),
-    ]

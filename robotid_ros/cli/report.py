@@ -32,16 +32,12 @@ def run(args: argparse.Namespace) -> Outcome:
 
     args.progress.step('reading')
     path = Path(args.parameters)
-    results = read_results(path)
+    results, folder = read_results(path), results_folder(path).absolute()
     args.progress.step('writing the page')
     try:
-        folder = results_folder(path).absolute()
-        output = args.output or folder / REPORT
-        page = save_page('identification', output, results, folder)
-    except RobotIdError:
-        raise
+        page = save_page('identification', args.output or folder / REPORT, results, folder)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        if args.debug:
+        if args.debug or isinstance(error, RobotIdError):
             raise
         raise FileError(
             f"'{path}' cannot be drawn ({error}): it was edited or is damaged, identify again"

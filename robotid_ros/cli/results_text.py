@@ -14,16 +14,8 @@ from ..files.results import (
     verdict_of,
 )
 from ..files.verdict_text import next_step, sentences, verdict_data
-from .terminal import (
-    format_measured,
-    format_number,
-    format_percent,
-    print_findings,
-    print_paragraph,
-    print_table,
-    SHORT,
-    show,
-)
+from . import terminal
+from .terminal import format_measured, format_number, format_percent, print_paragraph, print_table
 
 # What a verdict's level looks like.
 STYLES = {'good': 'good', 'fair': 'doubtful', 'poor': 'bad', 'unusable': 'bad'}
@@ -33,14 +25,12 @@ WELL_KNOWN, FEW_PARAMETERS = 10.0, 12
 
 def results_data(results: Results) -> dict[str, Any]:
     """Return what was found as an object of JSON."""
-    names = ('robot', 'method', 'joints', 'identification', 'validation')
-    judged = results.validation or results.identification
+    names = ('robot', 'method', 'joints', 'identification', 'validation', 'findings')
     return {
         **{name: getattr(results, name) for name in names},
-        'findings': results.findings,
         'parameters': results.base,
         'condition_number': results.condition_number,
-        'total_residual': total_residual(judged),
+        'total_residual': total_residual(results.validation or results.identification),
         'selection': results.selection.get('summary'),
         'verdict': verdict_data(results),
     }
@@ -53,7 +43,7 @@ def print_results(results: Results, folder: Path, files: Sequence[str], *, every
         print_paragraph(str(model), 'model')
     if every and (text := prediction_text(results)):
         print_paragraph(text, 'URDF')
-    print_findings(results.findings, every=every)
+    terminal.print_findings(results.findings, every=every)
     print_verdict(results, folder, brief=True)
     print_paragraph(f'{folder}: {", ".join(files)}', 'written')
 
@@ -81,14 +71,12 @@ def print_found(results: Results, *, every: bool) -> None:
         counts.append(f'{data["messages"]:,} samples')
     counts.append(f'{len(results.base)} base parameters ({known} known to {WELL_KNOWN:g} %)')
     print_paragraph(f'{name.rsplit("/", 1)[-1]}: {", ".join(counts)}')
-    show()
-    short = every or len(results.base) <= FEW_PARAMETERS
-    if short:
-        print_parameters(results)
-    if results.compared and short:
-        other = results.compared
-        names = results.method.upper(), other.method.upper()
-        print_differences(names, results.base, other.base)
+    terminal.show()
+    if every or len(results.base) <= FEW_PARAMETERS:
+        print_parameters(results.base)
+        if other := results.compared:
+            names = results.method.upper(), other.method.upper()
+            print_differences(names, results.base, other.base)
     print_joints(results, every=every)
 
 
@@ -98,38 +86,27 @@ def print_joints(results: Results, *, every: bool = False) -> None:
 
     `every`: residual in motion, R² and RMS of the last recording, and both parts of the error.
     """
-    groups = {'residual': results.identification, 'validation': results.validation}
-    groups = {name: rows for name, rows in groups.items() if rows}
-    if len(groups) == 1:
-        groups = {'residual': next(iter(groups.values()))}
+    groups = [rows for rows in (results.identification, results.validation) if rows]
     errors = {joint.joint: joint for joint in verdict_of(results).joints}
     expected = any(not math.isnan(joint.from_parameters) for joint in errors.values())
-    rows = [
-        [
-            same[0].joint,
-            f'{format_number(same[0].torque, 3)} {same[0].unit}',
-            *(format_percent(row.relative) for row in same),
-            *([format_percent(errors[same[0].joint].expected)] if expected else []),
-        ]
-        for same in zip(*groups.values(), strict=True)
-    ]
-    totals = [total_residual(group) for group in groups.values()]
+    rows = []
+    for first, *other in zip(*groups, strict=True):
+        shares = [format_percent(row.relative) for row in (first, *other)]
+        shares += [format_percent(errors[first.joint].expected)] * expected
+        rows.append([first.joint, f'{format_number(first.torque, 3)} {first.unit}', *shares])
+    totals = [total_residual(group) for group in groups]
     if len(rows) > 1 and not math.isnan(totals[-1]):  # not of N and N·m together
         rows.append(['all', '', *map(format_percent, totals), *[''] * expected])
-    head = ('joint', 'RMS effort', *groups, *['error on other motions'] * expected)
+    names = ('residual', 'validation')[: len(groups)]
+    head = ('joint', 'RMS effort', *names, *['error on other motions'] * expected)
     print_table(head, rows, '<' + '>' * (len(head) - 1))
     if every:
-        last = next(reversed(groups.values()))
-        cells = [
-            (
-                row.joint,
-                *(format_percent(row.moving), f'{row.r2:.4f}', format_number(row.rms, 3)),
-                row.unit,
-                format_percent(errors[row.joint].from_parameters),
-                format_percent(errors[row.joint].from_model),
-            )
-            for row in last
-        ]
+        cells = []
+        for row in groups[-1]:
+            error, rms = errors[row.joint], format_number(row.rms, 3)
+            parts = map(format_percent, (error.from_parameters, error.from_model))
+            moving = format_percent(row.moving)
+            cells.append((row.joint, moving, f'{row.r2:.4f}', rms, row.unit, *parts))
         head = ('joint', 'moving', 'R²', 'RMS', 'unit', 'error: parameters', 'model')
         print_table(head, cells, '<>>><>>')
 
@@ -139,33 +116,29 @@ def print_differences(
 ) -> None:
     """Print the base parameters of two results; of many, unless `every`, those that differ."""
     found = differences(first, second)
-    large = [each for each in found if each.large]
-    shown = found if every or len(found) <= SHORT else large
-    rows = [
-        (
-            *(each.name, format_number(each.first, 5), format_number(each.second, 5)),
-            format_number(each.difference, 3),
-            '' if each.normalised is None else f'{each.normalised:+.2f}',
-            each.unit,
-        )
-        for each in sorted(shown, key=lambda each: not each.large)
-    ]
+    short, rows = every or len(found) <= terminal.SHORT, []
+    for each in sorted(found, key=lambda each: not each.large):
+        if short or each.large:
+            values = format_number(each.first, 5), format_number(each.second, 5)
+            times = '' if each.normalised is None else f'{each.normalised:+.2f}'
+            difference = format_number(each.difference, 3)
+            rows.append((each.name, *values, difference, times, each.unit))
     if rows:
         head = ('parameter', *names, 'difference', 'over its σ', 'unit')
         print_table(head, rows, '<>>>><')
-    if rest := len(found) - len(shown):
+    if rest := len(found) - len(rows):
         print_paragraph(f'{rest} differ by 3 σ or less, or have no σ: --all shows them', 'more')
-        show()
+        terminal.show()
     if not found:
         print_paragraph(f'{names[0]} and {names[1]} have no base parameter in common')
 
 
-def print_parameters(results: Results) -> None:
+def print_parameters(base: Sequence[Entry]) -> None:
     """Print the base parameters, with the true values where there are any."""
-    known = any(entry.true is not None for entry in results.base)
+    known = any(entry.true is not None for entry in base)
     head = ['parameter', 'value', 'σ', '%σ', *(['true', 'error/σ'] if known else []), 'unit']
     rows = []
-    for entry in results.base:
+    for entry in base:
         percent = f'{entry.percent:{".0f" if entry.percent >= 100.0 else ".2g"}}'
         figures = [*format_measured(entry.value, entry.sigma), percent]
         if known:

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     shared.add_part_options(parser)
     shared.add_log_options(parser)
-    shared.add_calibration_option(parser)
+    shared.option(parser, *shared.CALIBRATION)
 
 
 def run(args: argparse.Namespace) -> shared.Outcome:
@@ -69,11 +69,9 @@ def run(args: argparse.Namespace) -> shared.Outcome:
     part = shared.in_memory(shared.part_to_predict(whole, args))
     log = part if options else without_delay(part, model.results, settings.signals.stamps)
     assert isinstance(log, Recording)
-    name, driven_by = model.results.robot, '' if args.by == 'auto' else args.by
+    name, law = model.results.robot, '' if args.by == 'auto' else args.by
     args.progress.step('simulating')
-    found = roll_out(
-        model, log, settings, draws=draws, bound=bound, driven_by=driven_by, progress=share
-    )
+    found = roll_out(model, log, settings, draws=draws, bound=bound, driven_by=law, progress=share)
     args.progress.step('writing the page')
     text = _summary(found)
     subtitle = f'rollouts of {name or "the robot"} along {Path(args.bag).name}'
@@ -106,11 +104,9 @@ def _summary(found: 'Rollouts') -> str:
     """Say what drives the simulation, and for how long it holds."""
     from ..files.rollouts import AT_ONCE, CONTROLLER, DESCRIBED, IDENTIFIED, SERVOS
 
-    last = float(found.time[-1])
-    times = {}
-    for name, error in found.errors.items():
-        time = float(found.horizon(error)[-1])
-        times[name] = f'for {time:.2f} s' if time <= last else f'for all of {last:.2f} s'
+    last, whole = float(found.time[-1]), f'for all of {found.time[-1]:.2f} s'
+    ends = {name: float(found.horizon(error)[-1]) for name, error in found.errors.items()}
+    times = {name: f'for {end:.2f} s' if end <= last else whole for name, end in ends.items()}
     driven = {
         CONTROLLER: "by the recorded controller's law along its reference, in one run",
         SERVOS: f'by servos along the recorded commands, with {found.starts} starts',

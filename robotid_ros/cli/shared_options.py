@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Iterable, Sequence
+import contextlib
 import dataclasses
 import math
 from pathlib import Path
@@ -19,6 +20,9 @@ EFFORT_KINDS = ('auto', 'joint_torque', 'without_gravity')
 # Exit codes. POOR and UNUSABLE: a command did its work, and says that its result is of no use.
 EXIT_ERROR, EXIT_USAGE, EXIT_POOR, EXIT_UNUSABLE, EXIT_INTERRUPTED = 1, 2, 3, 4, 130
 LOG = 'rosbag2 folder, .mcap or .db3 file; .bag of ROS 1; .csv, .npz, .mat, .h5, .parquet'
+# Options of several verbs: usage and text.
+ALL = '--all', 'show all parameters and figures, however many there are'
+CALIBRATION = '--calibration FILE', 'of LeRobot, where positions are normalised'
 COLUMNS_EXAMPLE = 'time=t position=q{i} effort=tau{i}'
 UNITS_EXAMPLE = 'time=ms position=deg effort=A*0.12'
 
@@ -52,7 +56,8 @@ def add_robot_options(
     """Add `--config`, `--urdf`, `--joints` and `--effort-kind`."""
     option(parser, '-c, --config FILE', f'default: the one in {where}')
     option(parser, '--urdf FILE', 'robot description; likewise')
-    add_joints_option(parser, f"{verb}; default: the configuration's, else all that move")
+    text = f"{verb}; default: the configuration's, else all that move"
+    option(parser, '--joints A,B,…', text, type=parse_names, default=())
     text = (
         'what the efforts are: joint_torque with all that the joint bears, without_gravity '
         "where the driver compensates it, auto: the data tell; default: the configuration's "
@@ -61,32 +66,20 @@ def add_robot_options(
     option(parser, '--effort-kind', text, choices=EFFORT_KINDS)
 
 
-def add_joints_option(parser: argparse.ArgumentParser, text: str) -> None:
-    """Add `--joints`, which `text` explains."""
-    option(parser, '--joints A,B,…', text, type=parse_names, default=())
-
-
 def add_log_options(parser: argparse.ArgumentParser) -> None:
     """Add `--columns`, `--units`, `--rate` and `--effort-topic`."""
     group = parser.add_argument_group('logs that do not say it themselves')
-    for usage, text in (
-        (
-            '--columns PATTERNS',
-            f"of a table: '{COLUMNS_EXAMPLE}', '{{joint}}_pos', 'x[0:6]', 'first..last', 'a,b'; "
-            'default: found by their names; efforts that derive from the motion are refused',
-        ),
-        (
-            '--units UNITS',
-            f"of a table: '{UNITS_EXAMPLE}', one per joint between commas; default: SI, or what "
-            'names and values say',
-        ),
-        (
-            '--effort-topic TOPIC[:FIELD]',
-            "of a bag: efforts on a topic of their own: '/dynamic_joint_states:torque', "
-            "'/currents:data[0:6]'",
-        ),
-    ):
-        option(group, usage, text, default='')
+    text = (
+        f"of a table: '{COLUMNS_EXAMPLE}', '{{joint}}_pos', 'x[0:6]', 'first..last', 'a,b'; "
+        'default: found by their names; efforts that derive from the motion are refused'
+    )
+    option(group, '--columns PATTERNS', text, default='')
+    text = f"of a table: '{UNITS_EXAMPLE}', one per joint between commas; "
+    text += 'default: SI, or what names and values say'
+    option(group, '--units UNITS', text, default='')
+    text = 'of a bag: efforts on a topic of their own: '
+    text += "'/dynamic_joint_states:torque', '/currents:data[0:6]'"
+    option(group, '--effort-topic TOPIC[:FIELD]', text, default='')
     option(group, '--rate HZ', 'where no stamps are', type=float, default=0.0)
 
 
@@ -103,11 +96,6 @@ def add_output_option(
         option(parser, '--force', f'replace {replaces}')
 
 
-def add_all_option(parser: argparse.ArgumentParser) -> None:
-    """Add `--all`."""
-    option(parser, '--all', 'show all parameters and figures, however many there are')
-
-
 def read_options(args: argparse.Namespace) -> 'ReadOptions':
     """Return what the user says of a log."""
     from ..files.formats.read_options import parse_assignments, ReadOptions
@@ -122,19 +110,14 @@ def read_options(args: argparse.Namespace) -> 'ReadOptions':
     )
 
 
-def add_calibration_option(parser: argparse._ActionsContainer) -> None:
-    """Add `--calibration`."""
-    option(parser, '--calibration FILE', 'of LeRobot, where positions are normalised')
-
-
 def read_command_options(args: argparse.Namespace) -> 'ReadOptions':
     """Return what the user says of a log of commands."""
-    options = dataclasses.replace(read_options(args), commands=True)
-    if not args.calibration:
-        return options
     from ..files.formats.table import read_calibration
     from ..files.formats.units import canonical
 
+    options = dataclasses.replace(read_options(args), commands=True)
+    if not args.calibration:
+        return options
     degrees = canonical(dict(options.units).get('position', '')) == 'deg'
     return dataclasses.replace(options, calibration=read_calibration(args.calibration, degrees))
 
@@ -176,11 +159,7 @@ def default_output(bag: str, suffix: str) -> Path:
 
 
 def expect_new(paths: Iterable[Path], force: bool) -> None:
-    """
-    Check, before the work, that files can be written, and replace none unless asked to.
-
-    FileError: one is there, and not to be replaced; or its folder cannot be written.
-    """
+    """Check, before the work, that files can be written, and replace none unless asked to."""
     from ..files.atomic import expect_writable
 
     for path in paths:
@@ -209,14 +188,11 @@ def parse_part(text: str) -> 'LogPart':
     """Read 'START:STOP': fractions of the recording, or seconds when one ends in 's'."""
     from ..files.identification_input import LogPart
 
-    ends = text.split(':')
+    ends, low, high = text.split(':'), math.nan, math.nan
     fraction = not any(end.endswith('s') for end in ends)
-    try:
+    with contextlib.suppress(ValueError):
         start, stop = (end.removesuffix('s') for end in ends)
-        low = float(start or 0.0)
-        high = float(stop or (1.0 if fraction else math.inf))
-    except ValueError:
-        low = high = math.nan
+        low, high = float(start or 0.0), float(stop or (1.0 if fraction else math.inf))
     if not 0.0 <= low < high or (fraction and high > 1.0):
         raise argparse.ArgumentTypeError(
             f"'{text}' is no part: write 0:0.5 for the first half, 2s:8.5s for seconds"
@@ -226,13 +202,13 @@ def parse_part(text: str) -> 'LogPart':
 
 def selected_part(args: argparse.Namespace) -> 'LogPart | None':
     """Return the part that was asked for, None for all; ConfigurationError: options contradict."""
-    if args.start is None and args.stop is None:
-        return cast('LogPart | None', args.part)
     from ..files.identification_input import LogPart
 
-    start = 0.0 if args.start is None else args.start
-    stop = math.inf if args.stop is None else args.stop
-    if args.part is not None or not 0.0 <= start < stop:
+    start, stop, part = args.start, args.stop, args.part
+    if start is None and stop is None:
+        return cast('LogPart | None', part)
+    start, stop = start or 0.0, math.inf if stop is None else stop
+    if part is not None or not 0.0 <= start < stop:
         raise ConfigurationError('give either --part, or --from and --to with the start first')
     return LogPart(start, stop)
 
@@ -267,10 +243,9 @@ def page_beside(results: str, kind: str, bag: str, output: str | None) -> Path:
 
 def above_zero(text: str) -> float:
     """Read a number above zero."""
-    try:
+    value = math.nan
+    with contextlib.suppress(ValueError):
         value = float(text)
-    except ValueError:
-        value = math.nan
     if not 0.0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"'{text}' must be a number above zero")
     return value

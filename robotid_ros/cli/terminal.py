@@ -65,10 +65,10 @@ def show(
     text: str = '', style: str = '', head: int | None = None, stream: TextIO | None = None
 ) -> None:
     """
-    Print what is `printable` of a text. All printing goes through here or `print_json`.
+    Print what is `printable` of a text, on standard output unless another stream is given.
 
-    A terminal that shows colours shows the first `head` characters, all by default, in a style of
-    `STYLES`. The stream is standard output by default.
+    All printing goes through here or `print_json`. A terminal that shows colours shows the first
+    `head` characters, all by default, in a style of `STYLES`.
     """
     stream, text = stream or sys.stdout, printable(text)
     if not style or not stream.isatty():
@@ -92,8 +92,8 @@ def print_paragraph(text: str, label: str = '', style: str = '', indent: int = 2
     """
     Print a paragraph, beside its label in a margin, on a terminal with that in colour.
 
-    `label` is one of `LABELS`, or another word; `style`, one of `STYLES`, is that of the label, or
-    of the whole text without one; `indent` that of all lines but the first, without a label.
+    `style`, one of `STYLES`, is that of the label, or of the whole text without one; `indent` that
+    of all lines but the first, without a label.
     """
     head = len(label) or None
     if 0 < len(label) < MARGIN:
@@ -116,12 +116,11 @@ def print_findings(findings: 'Iterable[Finding]', *, every: bool = True) -> None
     from ..core.findings import in_order, Severity
 
     found = in_order(findings)
-    shown = [each for each in found if each.severity > Severity.INFO][:MOST_FINDINGS]
-    shown = list(found) if every else shown
-    for each in shown:
+    urgent = sum(each.severity > Severity.INFO for each in found)
+    shown = len(found) if every else min(urgent, MOST_FINDINGS)
+    for each in found[:shown]:
         print_paragraph(f'{each.code} {render(each)}', each.severity.word)
-    codes = list(dict.fromkeys(each.code for each in found[len(shown) :]))
-    if codes:
+    if codes := dict.fromkeys(each.code for each in found[shown:]):
         print_paragraph(f'{", ".join(codes)}: --all shows them, robotid explain CODE', 'more')
 
 
@@ -248,13 +247,11 @@ class ProgressBar:
 
     def __init__(self, label: str = '', *, quiet: bool = False):
         self.plan(1)
-        self._step, self._within = -1, 0.0
-        self.fraction, self.label = 0.0, label
+        self._step, self._within, self.fraction, self.label = -1, 0.0, 0.0, label
         self._began = self._end = time.monotonic()
-        self._done = threading.Event()
         self.shown = sys.stderr.isatty() and not quiet
         self._lines = not (self.shown or quiet)
-        self._opened = contextlib.ExitStack()
+        self._opened, self._done = contextlib.ExitStack(), threading.Event()
         self._console: Console | None = None
         self._bar: Any = None
 
@@ -272,21 +269,19 @@ class ProgressBar:
         later = range(self._step + 1, len(self._plan))
         found = next((k for k in later if self._plan[k][0] in ('', label)), None)
         if found is None:
-            self._within = 1.0 - LEFT_BY_ITERATION * (1.0 - self._within)
+            within = 1.0 - LEFT_BY_ITERATION * (1.0 - self._within)
         else:
-            self._step, self._within = found, 0.0
+            self._step, within = found, 0.0
         self._name = label
-        self.show(self._share_of_steps(), label)
+        self.share(within, label)
 
     def share(self, part: float, label: str = '') -> None:
         """Show how much of the present step is done."""
         self._within = min(max(part, 0.0), 1.0)
-        self.show(self._share_of_steps(), label or f'{self._name}, {100 * self._within:.0f} %')
-
-    def _share_of_steps(self) -> float:
-        before = sum(weight for _, weight in self._plan[: max(self._step, 0)])
-        present = self._plan[self._step][1] if self._step >= 0 else 0.0
-        return (before + present * self._within) / self._total
+        done = sum(weight for _, weight in self._plan[: max(self._step, 0)])
+        if self._step >= 0:
+            done += self._within * self._plan[self._step][1]
+        self.show(done / self._total, label or f'{self._name}, {100 * self._within:.0f} %')
 
     def show(self, fraction: float, label: str) -> None:
         """Draw the bar at a fraction of the whole, not before where it was; '': the old label."""

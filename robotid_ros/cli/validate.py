@@ -32,11 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_robot_options(parser, 'the parameters', 'predict these')
     text = 'fail when a joint is worse than this'
     shared.option(parser, '--max-residual PERCENT', text, type=float)
-    shared.add_output_option(
-        parser,
-        'default: validation_<BAG>.html beside the parameters',
-        replaces='an existing page',
-    )
+    text = 'default: validation_<BAG>.html beside the parameters'
+    shared.add_output_option(parser, text, replaces='an existing page')
     shared.add_part_options(parser)
     shared.add_log_options(parser)
 
@@ -108,9 +105,6 @@ def _predict(args: argparse.Namespace) -> 'CheckedParameters':
     args.progress.step('predicting')
     verdict = verdict_of(results)
     marked = [] if verdict.usable else [finding('marked_unusable', reason=verdict.reason)]
-    found = (
-        *marked,
-        *session.robot.warnings,
-        *other_robot_warning(known, session.recording.urdf),
-    )
+    others = other_robot_warning(known, session.recording.urdf)
+    found = (*marked, *session.robot.warnings, *others)
     return check_parameters(results, chosen, session, args.command_line, found)
