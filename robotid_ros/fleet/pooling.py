@@ -272,19 +272,11 @@ def inverted_joints(robots: Robots, systems: Iterable[Factors]) -> list[Finding]
     ]
 
 
-def deviation(robots: Robots, robot: int, others: Sequence[int]) -> tuple[Array, Array]:
-    """Return the difference of a robot from the mean of others (b,), and its scale (b,)."""
-    values = robots.values[list(others)]
-    noise = np.median(robots.sigmas, axis=0)
-    scale = np.maximum(values.std(axis=0, ddof=1), noise) * np.sqrt(1.0 + 1.0 / len(values))
-    return robots.values[robot] - values.mean(axis=0), scale
-
-
 def payload_test(
     robots: Robots, difference: Array, scale: Array, freedom: int
 ) -> tuple[float, float]:
     """
-    Return p that a body at the last link explains a `deviation` by chance, and its mass [kg].
+    Return p that a body at the last link explains a difference by chance, and its mass [kg].
 
     F of the squares that the body explains, over those of others' spread; parameters of links
     alone, in units of their scale. p is 1 where a body explains less than half of the squares.
@@ -315,13 +307,17 @@ def unlike_the_others(robots: Robots, left_out: set[str], level: float) -> list[
     is the chance of accusing any of them wrongly.
     """
     rest = [k for k, name in enumerate(robots.names) if name not in left_out]
-    found: list[Finding] = []
+    found, noise = list[Finding](), np.median(robots.sigmas, axis=0)
     while len(rest) >= FEWEST:
-        freedom = len(rest) - 2
-        own = [deviation(robots, robot, [k for k in rest if k != robot]) for robot in rest]
-        bodies = [payload_test(robots, *each, freedom) for each in own]
+        freedom, count = len(rest) - 2, len(rest) - 1
+        others = [robots.values[[k for k in rest if k != robot]] for robot in rest]
+        difference = robots.values[rest] - [each.mean(axis=0) for each in others]
+        spread = np.maximum([each.std(axis=0, ddof=1) for each in others], noise)
+        scale = spread * np.sqrt(1.0 + 1.0 / count)
+        pairs = zip(difference, scale, strict=True)
+        bodies = [payload_test(robots, *each, freedom) for each in pairs]
         payloads = holm(np.array([p for p, _ in bodies]))
-        times = np.abs([difference / scale for difference, scale in own])
+        times = np.abs(difference / scale)
         singles = holm(2.0 * t.sf(times, freedom))
         worst = int(np.argmin(np.minimum(payloads, singles.min(axis=1))))
         whose = {'type': robots.type, 'robot': robots.names[rest[worst]]}
@@ -331,7 +327,7 @@ def unlike_the_others(robots: Robots, left_out: set[str], level: float) -> list[
             found.append(finding(PAYLOAD, [last], mass=mass, p=payloads[worst], **whose))
         elif singles[worst, k] <= level:
             parameter = {'parameter': robots.base.names[k], 'unit': robots.base.units[k]}
-            size = {'difference': own[worst][0][k], 'times': times[worst, k]}
+            size = {'difference': difference[worst, k], 'times': times[worst, k]}
             found.append(finding(OUTLIER, p=singles[worst, k], **whose, **parameter, **size))
         else:
             break

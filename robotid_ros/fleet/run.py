@@ -7,6 +7,7 @@ replaces those that die, and their bags go to others.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+import contextlib
 import csv
 import dataclasses
 from datetime import datetime, timezone
@@ -137,12 +138,11 @@ class Lost(NamedTuple):
     reason: str
 
 
-class Engine:
+class Engine(contextlib.ExitStack):
     """Workers of this machine, or of the scheduler at an address, until the context ends."""
 
     def __init__(self, settings: FleetSettings, scheduler: str = ''):
-        self.client: Any = None
-        self._cluster: Any = None
+        super().__init__()
         try:
             import dask
             import distributed
@@ -150,12 +150,11 @@ class Engine:
             raise EngineError(
                 f"a fleet needs Dask ({error}): pip install 'robotid_ros[fleet]'"
             ) from error
-        self._distributed = distributed
-        target: Any = scheduler
+        self._distributed, target = distributed, scheduler
         try:
             if not scheduler:
                 dask.config.set(LOCAL)
-                target = self._cluster = distributed.LocalCluster(
+                target = distributed.LocalCluster(
                     n_workers=settings.workers or None,
                     threads_per_worker=1,
                     processes=True,
@@ -163,11 +162,13 @@ class Engine:
                     dashboard_address=':0',
                     silence_logs=50,
                 )
+                self.callback(target.close)
             # Workers here can be reached: what they found need not go through the scheduler.
             direct = None if scheduler else True
-            self.client = distributed.Client(
+            self.client: Any = distributed.Client(
                 target, set_as_default=False, timeout=FIRST_WORKER, direct_to_workers=direct
             )
+            self.callback(self.client.close)
             self.client.wait_for_workers(1, timeout=FIRST_WORKER)
         except (OSError, TimeoutError, RuntimeError) as error:
             self.close()
@@ -209,17 +210,6 @@ class Engine:
                 value = Lost(f'{type(error).__name__}: {error}')
             yield job, value
 
-    def close(self) -> None:
-        """Let go of the scheduler, and end the workers that were started here."""
-        for each in filter(None, (self.client, self._cluster)):
-            each.close()
-
-    def __enter__(self) -> 'Engine':
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
 
 # Called with how many bags are done, how many there are, and how many of the done failed.
 Progress = Callable[[int, int, int], None]
@@ -242,15 +232,10 @@ class Run:
     """
 
     def __init__(
-        self,
-        store: Store,
-        models: Mapping[str, FleetModel],
-        progress: Progress = lambda *_: None,
+        self, store: Store, models: Mapping[str, FleetModel], progress: Progress | None = None
     ):
-        self.store, self.models = store, models
-        self.counts, self.reasons = Counter[str](), dict[str, str]()
-        self._progress, self._total = progress, 0
-        self._plan: dict[str, str] = {}
+        self.store, self.models, self._progress, self._total = store, models, progress, 0
+        self.counts, self.reasons, self._plan = Counter[str](), dict[str, str](), dict[str, str]()
 
     def work(self, sources: Sequence[Source], engine: Engine) -> None:
         """Add the sessions of sources that are not there yet."""
@@ -317,7 +302,8 @@ class Run:
             'source': source.location,
             'tags': [*source.tags],
         }
-        self.store.add_session(row, self._model_of(source).type, source.robot)
+        of = self._model_of(source).type, source.robot
+        self.store.add(SESSIONS, [row], row['key'], of)
         if 'factors' not in row:
             self.reasons[source.location] = row['reason']
         self._count(row['status'], source, row['key'])
@@ -329,7 +315,8 @@ class Run:
         if len(self._plan) >= PLAN_EVERY:
             self._write_plan()
         self.counts[status] += 1
-        self._progress(self.counts.total(), self._total, len(self.reasons))
+        if self._progress is not None:
+            self._progress(self.counts.total(), self._total, len(self.reasons))
 
     def _write_plan(self) -> None:
         if self._plan:

@@ -19,7 +19,7 @@ from ..exceptions import FileError
 from ..files.atomic import file_errors, open_atomic, read_text, write_text
 from ..files.formats.table import optional_package
 from ..files.yaml import parse_yaml
-from .session import FleetModel
+from .session import FleetModel, Row
 
 FORMAT = 2
 HEAD, SESSIONS, POOLED, PLANS, MODELS = 'store.json', 'sessions', 'pooled', 'plans', 'models'
@@ -51,11 +51,7 @@ def schemas() -> Mapping[str, Any]:
         'parameters': pa.list_(pa.struct(parameter)),
         **{'agreement_p': real, 'agreement_parameter': text, 'agreement_session': text},
     }
-    tables = {
-        SESSIONS: sessions,
-        POOLED: pooled,
-        PLANS: {'source': text, 'key': text},
-    }
+    tables = {SESSIONS: sessions, POOLED: pooled, PLANS: {'source': text, 'key': text}}
     return {name: pa.schema(list(columns.items())) for name, columns in tables.items()}
 
 
@@ -81,17 +77,18 @@ class Store:
             )
         return cls(folder)
 
-    def add_session(self, row: Mapping[str, Any], type: str, robot: str) -> None:
-        """Add the row of a session."""
-        folder = _partition(self.folder / SESSIONS, (type, robot))
-        self._write(folder / f'{row["key"]}.parquet', SESSIONS, [row])
-
-    def add(self, table: str, rows: Sequence[Mapping[str, Any]], name: str = '') -> None:
-        """Add a file of rows to a table; one that has a name, once."""
+    def add(self, table: str, rows: Sequence[Row], name: str = '', of: Sequence[str] = ()) -> None:
+        """Add a file of rows to a table; one that has a name, once, unless it is of a robot."""
         now = f'{datetime.now(timezone.utc):%Y%m%dT%H%M%S%f}-{uuid4().hex[:8]}'
-        path = self.folder / table / f'{name or now}.parquet'
-        if not path.exists():
-            self._write(path, table, rows)
+        path = _partition(self.folder / table, of) / f'{name or now}.parquet'
+        if path.exists() and not of:
+            return
+        parquet = optional_package('pyarrow.parquet', str(path))
+        pa = optional_package('pyarrow', str(path))
+        content = pa.Table.from_pylist(list(rows), schema=schemas()[table])
+        with open_atomic(path) as stream:
+            # Numbers that are all different: a dictionary of them takes time and room.
+            parquet.write_table(content, stream, use_dictionary=False)
 
     def add_plan(self, plan: Mapping[str, str]) -> None:
         """Add the key of the session that each source has from now on."""
@@ -108,20 +105,9 @@ class Store:
         """Return a model by its hash."""
         return FleetModel(type, read_text(self.folder / MODELS / f'{configuration}.json'))
 
-    def _write(self, path: Path, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        parquet = optional_package('pyarrow.parquet', str(path))
-        pa = optional_package('pyarrow', str(path))
-        content = pa.Table.from_pylist(list(rows), schema=schemas()[table])
-        with open_atomic(path) as stream:
-            # Numbers that are all different: a dictionary of them takes time and room.
-            parquet.write_table(content, stream, use_dictionary=False)
-
     def rows(
-        self,
-        table: str,
-        columns: Iterable[str] | None = None,
-        of: Sequence[str] = (),
-    ) -> list[dict[str, Any]]:
+        self, table: str, columns: Iterable[str] | None = None, of: Sequence[str] = ()
+    ) -> list[Row]:
         """
         Read a table as rows, some of its columns or all; of sessions, with `type` and `robot`.
 
@@ -154,9 +140,7 @@ class Store:
         found = folder.glob(f'{PARTITIONS[len(of)]}=*')
         return sorted(unquote(path.name.partition('=')[2]) for path in found)
 
-    def current(
-        self, columns: Iterable[str] | None = None, of: Sequence[str] = ()
-    ) -> list[dict[str, Any]]:
+    def current(self, columns: Iterable[str] | None = None, of: Sequence[str] = ()) -> list[Row]:
         """Return the sessions that the latest plan of any source names, by key; as `rows`."""
         wanted = set(self.planned.values())
         chosen = None if columns is None else [*dict.fromkeys(['key', *columns])]
