@@ -13,6 +13,8 @@ from .core.signals.recording import Controller, Phase, Recording, Reference
 from .exceptions import ConfigurationError, ControllerError, RobotIdError
 from .files.configuration import Configuration, from_mapping, read_mapping, read_urdf
 from .files.identification_input import EXCITING, VALIDATING
+from .plant.trajectory import ControllerSettings, Goal, GoalTolerances, Point
+from .plant.trajectory_controller import TrajectoryController
 
 # Rest behind each motion [s], speed and acceleration of the way to the next [rad/s, rad/s²].
 REST, APPROACH_VELOCITY, APPROACH_ACCELERATION = 0.5, 0.3, 0.3
@@ -57,15 +59,12 @@ class _Session:
 
     def __init__(self, urdf: str, configuration: Configuration, joints: tuple[str, ...]):
         try:
+            from .plant.drives import Sensors
             from .plant.physics import Physics
         except ImportError as error:
             raise RobotIdError(
                 f"a simulation needs MuJoCo ({error}): pip install 'robotid_ros[sim]'"
             ) from error
-        from .plant.drives import Sensors
-        from .plant.trajectory import ControllerSettings
-        from .plant.trajectory_controller import TrajectoryController
-
         settings = configuration.simulation
         if settings.command_interface != 'effort':
             raise ConfigurationError(
@@ -109,11 +108,8 @@ class _Session:
         return len(self.rows) * self.physics.period
 
     def _run(self, points: Waypoints) -> None:
-        from .plant.trajectory import Goal, GoalTolerances, Point
-
-        rows = zip(
-            *(points.time, points.q.tolist(), points.dq.tolist(), points.ddq.tolist()), strict=True
-        )
+        values = (x.tolist() for x in (points.time, points.q, points.dq, points.ddq))
+        rows = zip(*values, strict=True)
         goal = Goal(self.joints, 0, [Point(round(t * 1e9), *row) for t, *row in rows])
         if reason := self.controller.rejection_reason(goal, len(self.rows) * self.period):
             raise ControllerError(f'the simulated controller refuses the motion: {reason}')
@@ -142,6 +138,8 @@ class _Session:
             joint: {k: v for k, v in dataclasses.asdict(gain).items() if isinstance(v, float)}
             for joint, gain in settings.gains.items()
         }
+        kind, commands = 'joint_trajectory_controller/JointTrajectoryController', ('effort',)
+        rate, name = settings.update_rate, settings.controller
         return Recording(
             self.joints,
             time[::step],
@@ -150,14 +148,7 @@ class _Session:
             dq[::step],
             source='simulation',
             reference=Reference(time, *reference),
-            controller=Controller(
-                settings.controller,
-                'joint_trajectory_controller/JointTrajectoryController',
-                settings.update_rate,
-                self.joints,
-                (settings.command_interface,),
-                gains,
-            ),
+            controller=Controller(name, kind, rate, self.joints, commands, gains),
             phases=tuple(phases),
             urdf=self.urdf,
             configuration=values,

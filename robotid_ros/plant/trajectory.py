@@ -19,13 +19,9 @@ Values: TypeAlias = list[float]
 
 @dataclass
 class Point:
-    """
-    A point of a trajectory; an empty list stands for a field that was not given.
+    """A point of a trajectory; an empty list stands for a field that was not given."""
 
-    `time` is from the trajectory's start [ns].
-    """
-
-    time: int
+    time: int  # from the trajectory's start [ns]
     positions: Values
     velocities: Values = field(default_factory=list)
     accelerations: Values = field(default_factory=list)
@@ -50,14 +46,9 @@ class RunningTrajectory:
     """
 
     def __init__(self, goal: Goal):
-        self.replace(goal)
-
-    def replace(self, goal: Goal) -> None:
-        """Run another goal; the next sample is its first one."""
         self.goal, self.start, self.started = goal, goal.stamp, False
         self._times = [point.time for point in goal.points]
-        self._before: Point | None = None
-        self._segment, self._begin = -1, 0
+        self._before, self._segment, self._begin = goal.points[0], -1, 0
         self._spline = self._effort = np.empty((0, 0))
 
     def set_point_before_trajectory(
@@ -70,23 +61,15 @@ class RunningTrajectory:
         state: so the effort starts at the last commanded one. Continuous joints take the shortest
         way to the first point.
         """
-        first = self.goal.points[0]
-        count = len(state.positions)
-        self._before = Point(
-            now,
-            list(state.positions),
-            list(state.velocities) or ([0.0] * count if first.velocities else []),
-            [0.0] * count if first.accelerations else [],
-            list(state.effort),
-        )
-        for index, wrap in enumerate(wraparound):
-            if wrap:
-                target = first.positions[index]
-                self._before.positions[index] = target - shortest_angular_distance(
-                    self._before.positions[index], target
-                )
-        self.start = self.goal.stamp or now
-        self.started = True
+        first, zeros = self.goal.points[0], [0.0] * len(state.positions)
+        positions = [
+            r - shortest_angular_distance(q, r) if wrap else q
+            for q, r, wrap in zip(state.positions, first.positions, wraparound, strict=True)
+        ]
+        velocities = list(state.velocities) or (zeros if first.velocities else [])
+        accelerations = zeros if first.accelerations else []
+        self._before = Point(now, positions, velocities, accelerations, list(state.effort))
+        self.start, self.started = self.goal.stamp or now, True
 
     def sample(self, time: int) -> tuple[Point, int]:
         """Sample at a time [ns]; after the end the last point is repeated, effort included."""
@@ -99,7 +82,6 @@ class RunningTrajectory:
         index = bisect_right(self._times, elapsed)
         if index != self._segment:
             first = points[index - 1] if index else self._before
-            assert first is not None
             self._begin = first.time - (0 if index else self.start)
             duration = (points[index].time - self._begin) * 1e-9
             self._segment, self._spline = index, _spline(first, points[index], duration)

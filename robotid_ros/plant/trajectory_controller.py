@@ -107,17 +107,15 @@ class TrajectoryController:
         # The goal that holds the robot: one message that is reused, as in the original.
         self._hold = Goal(self.joints, 0, [Point(0, list(zeros), [], [], list(zeros))])
         self._current = Point(0, list(zeros), list(zeros), [], list(zeros))
-        self.state = ControllerState(
-            Point(0, zeros, zeros, zeros, zeros), self._current, zeros, zeros, zeros
-        )
-        self._defaults = default_tolerances(settings.constraints, self.joints)
-        self._tolerances = self._defaults
+        rest = Point(0, zeros, zeros, zeros, zeros)
+        self.state = ControllerState(rest, self._current, zeros, zeros, zeros)
         self._goal: GoalHandle | None = None
-        self._pending: Goal | None = None
+        self._pending = self._hold
         self._trajectory: RunningTrajectory | None = None
         self._holding, self._time = True, 0
         self._lock = threading.Lock()
         self._apply(settings)
+        self._tolerances = self._defaults
 
     def configure(self, settings: ControllerSettings) -> None:
         """Set parameters: gains from the next update on, tolerances from the next goal on."""
@@ -192,11 +190,8 @@ class TrajectoryController:
                 self._apply(settings)
             # What runs, and how far its own time is.
             trajectory = self._trajectory
-            if trajectory is None:
-                assert self._pending is not None
+            if trajectory is None or self._pending is not trajectory.goal:
                 trajectory = self._trajectory = RunningTrajectory(self._pending)
-            elif self._pending is not None and self._pending is not trajectory.goal:
-                trajectory.replace(self._pending)
             current = self._current = self._measured(position, velocity)
             first = not trajectory.started
             if first:
@@ -234,10 +229,8 @@ class TrajectoryController:
         if self._interface == 'position':
             return list(next_point.positions)
         efforts = next_point.effort if self._interface == 'effort' else [0.0] * len(self._pids)
-        rows = zip(
-            self._pids, self.state.error, self.state.error_velocity, next_point.velocities,
-            efforts, strict=True,
-        )  # fmt: skip
+        errors = self.state.error, self.state.error_velocity
+        rows = zip(self._pids, *errors, next_point.velocities, efforts, strict=True)
         return [
             pid.gains.ff_velocity_scale * v + effort + pid.compute(e, de, dt)
             for pid, e, de, v, effort in rows
@@ -283,12 +276,9 @@ class TrajectoryController:
             self._goal = None
 
     def _stop(self) -> Goal:
-        self._holding = True
-        constraints = self.settings.constraints
-        ramps = [
-            constraints.joints.get(joint, JointConstraintSettings()).max_deceleration_on_cancel
-            for joint in self.joints
-        ]
+        self._holding, constraints = True, self.settings.constraints
+        known = (constraints.joints.get(j, JointConstraintSettings()) for j in self.joints)
+        ramps = [joint.max_deceleration_on_cancel for joint in known]
         if not constraints.decelerate_on_cancel or min(ramps) <= 0.0:
             return self._hold_at(self._current.positions)
         return Goal(self.joints, 0, stopping_points(self._current, ramps, self.settings.period))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
+from functools import partial
 import math
 from typing import Any
 
@@ -44,8 +45,12 @@ ACTION_MONITOR_RATE = 20.0
 # Where robots with a speed slider tell its factor, by the driver of Universal Robots.
 SPEED_SCALING = 'speed_scaling/speed_scaling_factor'
 READ_ONLY_FIELDS = ('antiwindup_strategy', 'max_deceleration_on_cancel', 'decelerate_on_cancel')
+CHANGEABLE = (
+    *('is_async', 'thread_priority', 'set_last_command_interface_value_as_state_on_activation'),
+)
 # Field of a trajectory point by interface.
 OUTPUTS = {'effort': 'effort', 'velocity': 'velocities', 'position': 'positions'}
+FIELDS = ('positions', 'velocities', 'accelerations', 'effort')
 SYSTEM_DEFAULT = QoSPresetProfiles.SYSTEM_DEFAULT.value
 
 
@@ -53,7 +58,7 @@ def declare_parameters(node: Node, joints: Sequence[str], settings: SimulationSe
     """Declare everything that the original declares for these joints."""
     interface, update = settings.command_interface, settings.update_rate
     scaling = SPEED_SCALING if interface == 'position' else ''
-    read_only = {
+    parameters = {
         'joints': (list(joints), 'joints of the controller'),
         'command_joints': (list(joints), 'joints that are commanded'),
         'command_interfaces': ([interface], 'what is commanded'),
@@ -69,20 +74,16 @@ def declare_parameters(node: Node, joints: Sequence[str], settings: SimulationSe
         'speed_scaling.initial_scaling_factor': (1.0, 'fixed but with position commands'),
         'speed_scaling.state_interface': (scaling, 'where the hardware tells its factor'),
         'speed_scaling.command_interface': ('', 'where the hardware is told it'),
-    }
-    changeable = {
         # Those of every controller: -100 stands for the default of controller_interface.
         'is_async': (False, 'updates in a thread of its own'),
         'thread_priority': (-100, 'of that thread'),
         'set_last_command_interface_value_as_state_on_activation': (True, 'on activation'),
     }
-    for table, fixed in ((read_only, True), (changeable, False)):
-        for name, (value, text) in table.items():
-            node.declare_parameter(
-                name, value, ParameterDescriptor(description=text, read_only=fixed)
-            )
-    tolerances = settings.constraints.joints
-    tolerances = {joint: tolerances.get(joint, JointConstraintSettings()) for joint in joints}
+    for name, (value, text) in parameters.items():
+        descriptor = ParameterDescriptor(description=text, read_only=name not in CHANGEABLE)
+        node.declare_parameter(name, value, descriptor)
+    known = settings.constraints.joints
+    tolerances = {joint: known.get(joint, JointConstraintSettings()) for joint in joints}
     rows = [*iter_settings(replace(settings.constraints, joints=tolerances), 'constraints.')]
     for joint in joints:
         rows += iter_settings(settings.gains.get(joint, GainSettings()), f'gains.{joint}.')
@@ -100,9 +101,8 @@ def read_parameters(
 
     def group(cls: type[Any], prefix: str, **further: Any) -> Any:
         names = [field.name for field in fields(cls) if field.name not in further]
-        return cls(
-            **{name: node.get_parameter(f'{prefix}.{name}').value for name in names}, **further
-        )
+        known = {name: node.get_parameter(f'{prefix}.{name}').value for name in names}
+        return cls(**known, **further)
 
     by_joint = {j: group(JointConstraintSettings, f'constraints.{j}') for j in joints}
     return ControllerSettings(
@@ -131,12 +131,11 @@ class SimulatedController(Node):
     ):
         super().__init__(settings.controller, **options)
         self._now, self._late = now, settings.late_preemption
-        self._joints, self._wraparound = physics.joints, physics.wraparound
+        self._joints = physics.joints
         declare_parameters(self, self._joints, settings)
-        self.controller = TrajectoryController(self._read_parameters())
-        self.add_post_set_parameters_callback(
-            lambda _: self.controller.configure(self._read_parameters())
-        )
+        known = partial(read_parameters, self, self._joints, physics.wraparound)
+        self.controller = TrajectoryController(known())
+        self.add_post_set_parameters_callback(lambda _: self.controller.configure(known()))
         # rclpy hands a goal over right after it took it.
         self._next: Goal | None = None
         # By the goal's id: the controller's goal, the server's, and what is done at the end.
@@ -147,15 +146,14 @@ class SimulatedController(Node):
         self._publisher = self.create_publisher(
             JointTrajectoryControllerState, '~/controller_state', SYSTEM_DEFAULT
         )
-        self._action = ActionServer(
-            self,
-            FollowJointTrajectory,
-            '~/follow_joint_trajectory',
-            execute_callback=self._execute,
-            goal_callback=self._on_goal,
-            handle_accepted_callback=self._on_accepted,
-            cancel_callback=self._on_cancel,
-        )
+        callbacks = {
+            'execute_callback': self._execute,
+            'goal_callback': self._on_goal,
+            'handle_accepted_callback': self._on_accepted,
+            'cancel_callback': self._on_cancel,
+        }
+        name = '~/follow_joint_trajectory'
+        self._action = ActionServer(self, FollowJointTrajectory, name, **callbacks)
         self.create_subscription(
             JointTrajectory, '~/joint_trajectory', self._on_trajectory, SYSTEM_DEFAULT
         )
@@ -174,17 +172,23 @@ class SimulatedController(Node):
         message.speed_scaling_factor = state.speed_scaling
         self._publisher.publish(message)
 
-    def _read_parameters(self) -> ControllerSettings:
-        return read_parameters(self, self._joints, self._wraparound)
+    def _goal_in(self, message: JointTrajectory, what: str) -> Goal | None:
+        """Return the goal of a message, None where it is refused."""
+        goal = goal_from_message(message)
+        if reason := self.controller.rejection_reason(goal, self._now()):
+            self.get_logger().error(f'{what} refused: {reason}')
+            return None
+        return goal
 
     def _on_goal(self, request: FollowJointTrajectory.Goal) -> GoalResponse:
-        goal = goal_from_message(request.trajectory)
-        reason = self.controller.rejection_reason(goal, self._now())
-        if reason:
-            self.get_logger().error(f'goal refused: {reason}')
+        if (goal := self._goal_in(request.trajectory, 'goal')) is None:
             return GoalResponse.REJECT
         self._next = goal
         return GoalResponse.ACCEPT
+
+    def _on_trajectory(self, message: JointTrajectory) -> None:
+        if (goal := self._goal_in(message, 'trajectory')) is not None:
+            self.controller.replace_trajectory(goal)
 
     def _on_accepted(self, handle: Any) -> None:
         assert self._next is not None
@@ -205,14 +209,6 @@ class SimulatedController(Node):
         if (running := self._running.get(bytes(handle.goal_id.uuid))) is not None:
             self.controller.cancel(running[0])
         return CancelResponse.ACCEPT
-
-    def _on_trajectory(self, message: JointTrajectory) -> None:
-        goal = goal_from_message(message)
-        reason = self.controller.rejection_reason(goal, self._now())
-        if reason:
-            self.get_logger().error(f'trajectory refused: {reason}')
-        else:
-            self.controller.replace_trajectory(goal)
 
     def _monitor(self) -> None:
         while self.controller.warnings:
@@ -246,20 +242,14 @@ class SimulatedController(Node):
 
 def goal_from_message(message: JointTrajectory) -> Goal:
     """Take what the controller needs out of a trajectory message."""
-    return Goal(
-        tuple(message.joint_names),
-        to_nanoseconds(message.header.stamp),
-        [
-            Point(
-                to_nanoseconds(point.time_from_start),
-                point.positions.tolist(),
-                point.velocities.tolist(),
-                point.accelerations.tolist(),
-                point.effort.tolist(),
-            )
-            for point in message.points
-        ],
-    )
+    points = [
+        Point(
+            to_nanoseconds(point.time_from_start),
+            *(getattr(point, name).tolist() for name in FIELDS),
+        )
+        for point in message.points
+    ]
+    return Goal(tuple(message.joint_names), to_nanoseconds(message.header.stamp), points)
 
 
 def tolerances_from_goal(request: FollowJointTrajectory.Goal) -> GoalTolerances:
@@ -276,12 +266,7 @@ def tolerances_from_goal(request: FollowJointTrajectory.Goal) -> GoalTolerances:
 
 
 def _point(point: Point) -> JointTrajectoryPoint:
-    message = JointTrajectoryPoint(
-        positions=point.positions,
-        velocities=point.velocities,
-        accelerations=point.accelerations,
-        effort=point.effort,
-    )
+    message = JointTrajectoryPoint(**{name: getattr(point, name) for name in FIELDS})
     message.time_from_start.sec, message.time_from_start.nanosec = divmod(point.time, 10**9)
     return message
 
@@ -305,9 +290,8 @@ class SimulatedManager(Node):
 
     def _active(self) -> dict[str, bool]:
         loop = self._loop()
-        return dict(
-            zip(self._names, (loop.controller.active, loop.forwarded is not None), strict=True)
-        )
+        active = loop.controller.active, loop.forwarded is not None
+        return dict(zip(self._names, active, strict=True))
 
     def _on_command(self, message: Float64MultiArray) -> None:
         loop = self._loop()
@@ -318,7 +302,7 @@ class SimulatedManager(Node):
         else:
             # As the original: its update fails, it is deactivated, and its last efforts stay.
             self.get_logger().error('a command of the wrong size: the controller is deactivated')
-            loop.switch(lambda q, dq: self._apply(False, False, q, dq))
+            loop.switch(partial(self._apply, False, False))
 
     def _on_list(self, _: Any, response: ListControllers.Response) -> ListControllers.Response:
         interfaces = [f'{joint}/effort' for joint in self._loop().physics.joints]
@@ -350,9 +334,8 @@ class SimulatedManager(Node):
         elif (on | off) - set(before) or (wrong and request.strictness != request.BEST_EFFORT):
             response.message = 'a controller is unknown, active already, or inactive'
         else:
-            response.ok = self._loop().switch(
-                lambda q, dq: self._apply(trajectory, forwards, q, dq)
-            )
+            switch = partial(self._apply, trajectory, forwards)
+            response.ok = self._loop().switch(switch)
         return response
 
     def _apply(

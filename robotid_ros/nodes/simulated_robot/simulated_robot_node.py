@@ -95,13 +95,11 @@ class SimulatedRobot(ConfiguredNode):
         )
         for link in physics.impossible_links:
             self.get_logger().warning(f"no body can have the inertia of '{link}': corrected")
+        options = {'context': self.context, 'namespace': self.get_namespace()}
         self.controller_node = SimulatedController(
-            settings,
-            physics,
-            lambda: self.loop.now(),
-            context=self.context,
-            namespace=self.get_namespace(),
+            settings, physics, lambda: self.loop.now(), **options
         )
+        controller = self.controller_node.controller
         names = physics.joint_state_names
         # In alphabetical order, as joint_state_broadcaster sends them.
         order, states = sorted(range(len(names)), key=names.__getitem__), JointState()
@@ -121,9 +119,7 @@ class SimulatedRobot(ConfiguredNode):
             clock = self.create_publisher(Clock, '/clock', 10)
             outputs.clock = lambda stamp: clock.publish(Clock(clock=to_time(stamp)))
         sensors = Sensors(settings, names)
-        self.loop = ControlLoop(
-            physics, sensors, self.controller_node.controller, settings, outputs, step
-        )
+        self.loop = ControlLoop(physics, sensors, controller, settings, outputs, step)
 
         def on_wrench(message: WrenchStamped) -> None:
             force, torque = message.wrench.force, message.wrench.torque
@@ -132,7 +128,7 @@ class SimulatedRobot(ConfiguredNode):
 
         self.create_subscription(WrenchStamped, '~/external_wrench', on_wrench, 10)
         if settings.command_interface == 'position':
-            name, controller = 'simulation.speed_scaling', self.controller_node.controller
+            name = 'simulation.speed_scaling'
 
             def scale(_: Any) -> None:
                 controller.speed_scaling = float(self.get_parameter(name).value)
@@ -142,7 +138,6 @@ class SimulatedRobot(ConfiguredNode):
         self.add_on_set_parameters_callback(self._change_robot)
         self._nodes: list[Node] = [self.controller_node]
         if settings.effort_controller:
-            options = {'context': self.context, 'namespace': self.get_namespace()}
             self._nodes.append(SimulatedManager(settings, lambda: self.loop, **options))
         executor = NodeExecutor(context=self.context)
         for node in self._nodes:
