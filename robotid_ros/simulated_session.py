@@ -98,35 +98,28 @@ class _Session:
         for name, trajectory, periods in motions:
             points = waypoints(trajectory, self.excitation.rate, periods)
             self._run(point_to_point(self.joints, self.goal, points.q[0], *bounds))
-            start = self.time
+            start = len(self.rows) * self.physics.period
             self._run(points)
             yield Phase(name, start, start + points.duration)
-
-    @property
-    def time(self) -> float:
-        """Time since the start [s]."""
-        return len(self.rows) * self.physics.period
 
     def _run(self, points: Waypoints) -> None:
         values = (x.tolist() for x in (points.time, points.q, points.dq, points.ddq))
         rows = zip(*values, strict=True)
         goal = Goal(self.joints, 0, [Point(round(t * 1e9), *row) for t, *row in rows])
-        if reason := self.controller.rejection_reason(goal, len(self.rows) * self.period):
+        physics, controller = self.physics, self.controller
+        if reason := controller.rejection_reason(goal, len(self.rows) * self.period):
             raise ControllerError(f'the simulated controller refuses the motion: {reason}')
-        self.controller.start(goal, GoalTolerances())
-        for _ in range(round((points.duration + REST) / self.physics.period)):
-            self._step()
+        controller.start(goal, GoalTolerances())
+        for _ in range(round((points.duration + REST) / physics.period)):
+            count = len(self.rows)
+            measured = self.sensors.read(count * physics.period, *physics.joint_state(self.effort))
+            now, (q, dq, _) = count * self.period, measured
+            command = list(controller.update(now, physics.period, q, dq))
+            desired = controller.state.desired
+            wanted = desired.positions, desired.velocities, desired.accelerations
+            self.rows.append((*measured, *wanted, command))
+            self.effort = physics.step(command)
         self.goal = points.q[-1]
-
-    def _step(self) -> None:
-        position, velocity = self.physics.position.tolist(), self.physics.velocity.tolist()
-        q, dq, tau = self.sensors.read(self.time, position, velocity, self.effort)
-        now = len(self.rows) * self.period
-        command = list(self.controller.update(now, self.physics.period, q, dq))
-        desired = self.controller.state.desired
-        wanted = desired.positions, desired.velocities, desired.accelerations
-        self.rows.append((q, dq, tau, *wanted, command))
-        self.effort = self.physics.step(command)
 
     def recording(self, phases: list[Phase], values: dict[str, Any]) -> Recording:
         """Return what was recorded."""

@@ -1,11 +1,4 @@
-"""
-Physics of the simulated robot, by MuJoCo, and a wrench that pushes it.
-
-`M(q) ddq + h(q, dq) + Ia ddq + Fv dq + F(dq) + off + motors = tau`, where F is a friction that
-holds at rest and opposes the motion with `Fc + Fs exp(-(dq/vs)²)` in motion. MuJoCo solves it as
-a bounded constraint, whose bound is reached exactly in sliding. Where a joint has a stiffness, a
-rotor turns the link through a spring; friction, offset, ripple and rotor inertia are the rotor's.
-"""
+"""Physics of the simulated robot, by MuJoCo, and a wrench that pushes it."""
 
 from collections.abc import Callable, Sequence
 import dataclasses
@@ -39,19 +32,20 @@ class Physics:
     """
     The true robot: torques in, positions and velocities out.
 
+    `M(q) ddq + h(q, dq) + Ia ddq + Fv dq + F(dq) + off + motors = tau`, where F is a friction that
+    holds at rest and opposes the motion with `Fc + Fs exp(-(dq/vs)²)` in motion. MuJoCo solves it
+    as a bounded constraint, whose bound is reached exactly in sliding. Where a joint has a
+    stiffness, a rotor turns the link through a spring; friction, offset, ripple and rotor inertia
+    are the rotor's.
+
     Parameters
     ----------
     urdf : text of the robot description that other nodes use
-    settings : what the true robot has in addition
+    settings : what the true robot has in addition; a ConfigurationError where it does not fit
     joints : controlled joints, the order of every array here; empty: all movable ones
     locked : positions of joints that are fixed
     motors : names of the motors of elastic joints in the joint states, by joint; left out: the
         joint's with '_motor' behind it
-
-    Raises
-    ------
-    ModelError : the description cannot be simulated
-    ConfigurationError : settings that do not fit the joints
 
     """
 

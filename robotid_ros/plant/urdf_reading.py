@@ -34,12 +34,7 @@ def inertial_at_com(pseudo: Array) -> tuple[float, Array, Array]:
 
 
 def principal_inertia(pseudo: Array) -> tuple[float, Array, Array, Array]:
-    """
-    Return a body as simulators accept it.
-
-    Mass, com (3,), principal moments (3,) at it, ascending, and their axes (3, 3), right-handed
-    columns.
-    """
+    """As simulators accept it: mass, com (3,), ascending principal moments (3,), axes (3, 3)."""
     mass, com, inertia = inertial_at_com(pseudo)
     moments, axes = np.linalg.eigh(inertia)
     moments = np.maximum(moments, MIN_INERTIA)
@@ -183,22 +178,21 @@ def _joint(element: ET.Element) -> Joint:
     length = np.linalg.norm(axis)
     if kind != 'fixed' and not length > 0.0:
         raise ModelError(f"joint '{element.get('name')}' has no axis: give it a direction")
+    follows = mimic and (
+        mimic['joint'], float(mimic.get('multiplier', '1')), float(mimic.get('offset', '0'))
+    )  # fmt: skip
     return Joint(
         element.attrib['name'],
         kind,
-        element.find('parent').attrib['link'],  # type: ignore[union-attr]
-        element.find('child').attrib['link'],  # type: ignore[union-attr]
+        *(_attributes(element, tag)['link'] for tag in ('parent', 'child')),
         origin_of(element),
         axis / max(length, 1e-300),
         float(limit.get('lower', '0')) if bounded else -np.inf,
         float(limit.get('upper', '0')) if bounded else np.inf,
         float(limit.get('velocity', 'inf')),
         float(limit.get('effort', 'inf')) or np.inf,
-        float(dynamics.get('damping', '0')),
-        float(dynamics.get('friction', '0')),
-        (mimic['joint'], float(mimic.get('multiplier', '1')), float(mimic.get('offset', '0')))
-        if mimic
-        else None,
+        *(float(dynamics.get(key, '0')) for key in ('damping', 'friction')),
+        follows or None,
     )
 
 

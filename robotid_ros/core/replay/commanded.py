@@ -1,10 +1,4 @@
-"""
-Identification from commands and encoders alone: servos, friction and delay, without an effort.
-
-Closed-loop output error on positions ('cloe') of short windows. Each starts from a state that is
-estimated with the parameters, see `servo_simulation`. No torque is measured: all torques are in
-proportion to the bodies, those of the description, or to a mass that is known.
-"""
+"""Identification from commands and encoders: servos, friction and delay, without an effort."""
 
 from __future__ import annotations
 
@@ -95,6 +89,10 @@ def identify_commanded(
 ) -> Commanded:
     """
     Identify servos, friction, delay and perhaps bodies from commands and positions.
+
+    Closed-loop output error on positions ('cloe') of short windows, whose initial states are
+    estimated too. No torque is measured: all are in proportion to the bodies, those of the
+    description, or to a mass that is known.
 
     Parameters
     ----------

@@ -1,10 +1,4 @@
-"""
-Control laws: what turns the measured state into a torque, by the type of a recorded controller.
-
-A law is discrete: once a period it turns the measured state into a torque that is held until the
-next one. It is described by a frozen value and started on a reference; `start` returns the
-function that the simulation calls, with all that depends on the reference alone precomputed.
-"""
+"""Control laws: what turns the measured state into a torque, by the type of a controller."""
 
 from __future__ import annotations
 
@@ -40,7 +34,11 @@ class Loop(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class ControlLaw(ABC):
-    """Control loop of every joint, whatever its output v_τ: `τ = g_τ sat(v_τ)` (DIDIM eq. 54)."""
+    """
+    Control loop of every joint, whatever its output v_τ: `τ = g_τ sat(v_τ)` (DIDIM eq. 54).
+
+    Once a period it turns the measured state into a torque that is held until the next one.
+    """
 
     rate: float  # of updates [Hz]
     # (n,) drive gain g_τ, torque per unit of the output; the output saturates at plus and minus
@@ -66,7 +64,7 @@ class ControlLaw(ABC):
 
     def start(self, desired: Motion, initial_effort: Array | None = None) -> Step:
         """
-        Return `step(k, q, dq) -> tau`, to be called for k = 0, 1, 2 … in turn.
+        Return `step(k, q, dq) -> tau` along a reference, to be called for k = 0, 1, 2 … in turn.
 
         The integral starts where the torque on the reference is `initial_effort` (n,), as that of
         a controller that has held the robot for a while; without it at 0, as after activation.
@@ -248,11 +246,8 @@ def make_control_law(
     """
     Return the control law that a recorded controller followed, with drive gains g_τ (n,).
 
-    Raises
-    ------
-    UnknownNameError : there is no law for controllers of this type
-    ControllerError : it does not command efforts, or gains of a joint are missing
-
+    An UnknownNameError where there is no law for controllers of this type, a ControllerError where
+    it does not command efforts, or gains of a joint are missing.
     """
     if controller.type not in LAWS:
         raise UnknownNameError('control law', controller.type, tuple(LAWS))

@@ -1,11 +1,4 @@
-"""
-DIDIM: dynamic parameters from torque, reference and control law, without any measured position.
-
-Each iteration simulates the closed loop with the newest parameters, builds the observation matrix
-along the simulated motion, and fits the measured torque (Gautier, Janot, Vandanjon, section IV).
-Output-error methods do the same with sensitivities in place of the observation matrix, see
-`simulated_observation`.
-"""
+"""DIDIM and output error: least squares along the closed loop, simulated again and again."""
 
 from __future__ import annotations
 
@@ -152,10 +145,16 @@ def _step_candidates(
 ) -> Iterator[tuple[float, bool, Array]]:
     """Yield what to try: length of the step (0: full, scaled gains), own gains, parameters."""
     last, is_didim = iterates[-1], replay.method == 'didim'
+    recent = iterates[-1 - ANDERSON_DEPTH :]
+    full = len(recent) > 1 and all(iterate.record.step_length == 1.0 for iterate in recent)
     # Sensitivities converge quadratically by themselves.
-    ahead = _extrapolated(iterates) if is_didim and not strict else None
-    if ahead is not None:
-        yield 1.0, True, replay.standard_parameters(ahead)
+    if full and is_didim and not strict:
+        values, fits = np.array([(x.record.value, x.estimate.value) for x in recent]).swapaxes(
+            0, 1
+        )
+        ahead = anderson_mixing(values, fits, last.estimate.sigma)
+        if ahead is not None:
+            yield 1.0, True, replay.standard_parameters(ahead)
     newest = replay.standard_parameters(last.estimate.value)
     yield 1.0, True, newest
     if strict:
@@ -172,23 +171,13 @@ def _step_candidates(
         yield float(step_length), not is_didim, last.chi + step_length * (newest - last.chi)
 
 
-def _extrapolated(iterates: list[Iterate]) -> Array | None:
-    """Return base parameters ahead of the newest fit, from the last full steps."""
-    recent = iterates[-1 - ANDERSON_DEPTH :]
-    if len(recent) < 2 or any(iterate.record.step_length != 1.0 for iterate in recent):
-        return None
-    values, fits = zip(*((x.record.value, x.estimate.value) for x in recent), strict=True)
-    return anderson_mixing(np.array(values), np.array(fits), recent[-1].estimate.sigma)
-
-
 def gain_scale_of(replay: ReplayProblem, inertia: Array, own_gains: bool) -> Array:
     """
     Return the scale (n,) of the simulated gains: `Ĵ/J_ap` (DIDIM eq. 59), or 1, the robot's own.
 
     With eq. 59 the simulated loop has the actual ω_n times √(J_a/J_ap), whatever the parameters
-    are (eq. 60); with the robot's gains it has √(J_a/Ĵ) times it, which tends to 1. So the first
-    is for parameters that are far off, the second for a fit: no error of J_ap biases it. So
-    `own_gains`: whether what has the inertias Ĵ (n,) is a fit.
+    are (eq. 60): for those that are far off. With the robot's gains it has √(J_a/Ĵ) times it,
+    which tends to 1: for a fit (`own_gains`), which no error of J_ap biases then.
     """
     update, tuned = replay.settings.gain_update, replay.a_priori_inertia
     if tuned is None or update == 'never' or (update == 'initial' and own_gains):
@@ -205,7 +194,18 @@ def _simulate_and_fit(
     simulation = replay.simulate(chi, gain_scale)
     value = replay.base.of(chi)
     system, output_error, torque_error = linearise(replay, simulation, chi, gain_scale)
-    system = _with_friction_that_holds(replay, system, value)
+    seen = system.equations > 0
+    if system.prior is not None and not seen.all():
+        # No row tells of dry friction that holds a joint all the time but that it is enough; the
+        # prior's would let the joint slip again. How far it is from that of the prior is no
+        # knowledge: the variance grows by the square of it.
+        joints = {replay.robot.joints[j] for j in np.flatnonzero(~seen)}
+        owners = [replay.robot.parameters[column] for column in replay.base.columns]
+        held = [owner.joint in joints and owner.symbol in DRY for owner in owners]
+        mean, covariance = system.prior.mean, system.prior.covariance
+        moved = np.where(held, value - mean, 0.0)
+        prior = GaussianPrior(mean + moved, covariance + np.diag(moved**2))
+        system = dataclasses.replace(system, prior=prior)
     motion, measured = simulation[1:4], replay.measured
     to_reference = relative_motion_error(motion, replay.desired)
     to_measured = None if measured is None else relative_motion_error(motion, measured)
@@ -214,21 +214,6 @@ def _simulate_and_fit(
     )
     error = float(np.sqrt(np.mean(output_error**2)))
     return Iterate(chi, record, fit(system, 'wls'), error), system
-
-
-def _with_friction_that_holds(replay: ReplayProblem, system: Rows, value: Array) -> Rows:
-    """Expect the dry friction of base parameters (b,) for joints that it holds all the time."""
-    seen = system.equations > 0
-    if system.prior is None or seen.all():
-        return system
-    # No row tells of it but that it is enough; the prior's would let the joint slip again. How far
-    # it is from that of the prior is no knowledge: the variance grows by the square of it.
-    joints = {replay.robot.joints[j] for j in np.flatnonzero(~seen)}
-    owners = [replay.robot.parameters[column] for column in replay.base.columns]
-    held = [owner.joint in joints and owner.symbol in DRY for owner in owners]
-    moved = np.where(held, value - system.prior.mean, 0.0)
-    prior = GaussianPrior(system.prior.mean + moved, system.prior.covariance + np.diag(moved**2))
-    return dataclasses.replace(system, prior=prior)
 
 
 class ReplayResult(NamedTuple):
@@ -243,17 +228,14 @@ def didim(replay: ReplayProblem, chi: Array, progress: Progress | None = None) -
     """
     Identify by closed-loop output error on the torque (DIDIM eq. 44-48), or by `replay.method`.
 
-    Every fit has the prior of `prior_distribution`: what the motion does not excite stays there.
+    Each iteration simulates the loop with the newest parameters, builds the observation matrix
+    along its motion, and fits the measured torque (Gautier, Janot, Vandanjon, section IV); output
+    error has sensitivities in place of that matrix. No measured position enters DIDIM.
 
-    Parameters
-    ----------
-    chi : (p,) standard parameters to start from, see `initial_parameters`
-
-    Raises
-    ------
-    DivergenceError : the simulation or the iteration does not converge, and what could be
-        simulated does not explain the torque; it holds the last good estimate
-
+    It starts from standard parameters `chi` (p,), see `initial_parameters`. Every fit has the
+    prior of `prior_distribution`: what the motion does not excite stays there. A DivergenceError,
+    which holds the last good estimate, where the simulation or the iteration does not converge,
+    and what could be simulated does not explain the torque.
     """
     report = progress or (lambda _: None)
     replay = dataclasses.replace(replay, a_priori_inertia=estimate_a_priori_inertia(replay))
@@ -368,18 +350,9 @@ def identify_closed_loop(
     """
     Identify from torque, reference and control law; by 'oe' from torque and positions.
 
-    Parameters
-    ----------
-    recording : with efforts, the reference (or its trajectory) and the controller
-    samples : measured motion; for comparison, for the initial parameters 'idim', and for methods
-        that fit positions
-    method : 'didim', 'clie', 'cloe' or 'oe', see `simulated_observation`
-
-    Raises
-    ------
-    ControllerError, RecordingError : the recording does not hold what is needed
-    DivergenceError : no convergence; it holds the last good estimate
-
+    `samples` are the measured motion; for comparison, for the initial parameters 'idim', and for
+    methods that fit positions. Methods are 'didim', 'clie', 'cloe' and 'oe', see
+    `simulated_observation`. Raises as `make_replay_problem` and `didim`.
     """
     if method == 'oe' and samples is not None:
         replay = make_open_loop_problem(samples, robot, base, settings)
@@ -421,14 +394,8 @@ def fit_with_simulated_instruments(
     IDIM-IV (Janot, Vandanjon and Gautier 2014): noise of the measured positions is in W and in its
     own products, which biases least squares. The observation matrix along the simulated motion is
     as correlated with W as can be, and knows nothing of that noise. Also returns the system with
-    its instruments.
-
-    Raises
-    ------
-    ControllerError, UnknownNameError, ConfigurationError : the loop cannot be simulated
-    RecordingError : there is no reference
-    DivergenceError : the first estimate cannot be simulated
-
+    its instruments. Raises as `make_replay_problem`, and a DivergenceError where the first
+    estimate cannot be simulated.
     """
     replay = make_replay_problem(recording, robot, base, settings, samples)
     replay = dataclasses.replace(replay, a_priori_inertia=estimate_a_priori_inertia(replay))

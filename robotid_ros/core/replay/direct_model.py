@@ -1,12 +1,4 @@
-"""
-Direct dynamic model: accelerations from torques, with dry friction that sticks at rest.
-
-`M(q) q̈ = τ − N(q, q̇) − D q̇ − φ(q, q̇) − o − Rᵀ F_c s`, DIDIM eq. 21: each slip speed `w = R q̇`
-has a sign `s ∈ [−1, 1]`: s = sign(w) while it slips, the value that holds it while it sticks.
-Friction without a jump goes into the stages of the integrator as it is. Friction with a jump is
-split into an offset and F_c times that sign; the observation matrix takes the same signs, see
-`slip_columns`.
-"""
+"""Direct dynamic model: accelerations from torques, with dry friction that sticks at rest."""
 
 from __future__ import annotations
 
@@ -32,7 +24,13 @@ TOLERANCE = 1e-12
 
 @dataclasses.dataclass(frozen=True)
 class DirectModel:
-    """A robot with one value of its parameters, ready to be integrated."""
+    """
+    A robot with one value of its parameters, ready to be integrated.
+
+    `M(q) q̈ = τ − N(q, q̇) − D q̇ − φ(q, q̇) − o − Rᵀ F_c s` (DIDIM eq. 21), where each slip speed
+    `w = R q̇` has a sign s: sign(w) while it slips, what holds it between −1 and 1 while it sticks.
+    Friction with a jump is split into an offset and F_c times that sign.
+    """
 
     model: pinocchio.Model  # with inertias and armature
     damping: Array  # (n, n) friction torque per velocity, D
@@ -111,12 +109,11 @@ class DirectModel:
 
 def mean_sign(speed: float, acceleration: float, friction: float, h: float) -> float:
     """
-    Return the mean of sign(w) over a step in which all but the friction stays constant.
+    Return the mean of sign(w) over a step of h [s] in which all but the friction stays constant.
 
-    The step is cut where the slip stops; from there it sticks if the friction can hold it, else
-    it slips the other way; exact for constant acceleration, without event detection. The step of
-    h [s] begins with the slip speed w; `acceleration` is that of w without its diagonal friction,
-    which gives the deceleration `friction`, F_c over the inertia that w feels.
+    Where the slip stops, it sticks if the friction can hold it, else it slips the other way; no
+    event is sought. The step begins with the slip speed w; `acceleration` is that of w without its
+    own friction, which gives the deceleration `friction`, F_c over the inertia that w feels.
     """
     held = abs(acceleration) <= friction
     if held and friction > 0.0:

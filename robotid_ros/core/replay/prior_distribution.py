@@ -1,10 +1,4 @@
-"""
-What is known of the parameters before the recording: initial parameters, and a prior.
-
-The posterior of a linear model with a normal prior is Tikhonov's regularisation with the weights
-that noise and prior give (Gelman et al. 2013, section 14.8): parameters that the motion excites
-are those of the least squares, the others stay at the prior, whatever the iteration starts from.
-"""
+"""What is known of the parameters before the recording: initial parameters, and a prior."""
 
 from __future__ import annotations
 
@@ -89,8 +83,7 @@ def prior_parameters(replay: ReplayProblem) -> Array:
     Return the prior (p,) with rotor inertias with which the sampled loops are well damped.
 
     Descriptions leave rotors out, and light wrists without them are not stable at the robot's own
-    gains, which on the robot itself they are. With least inertias D, what is added is the least
-    t D with `M(q) + t D ⪰ D` on the reference.
+    gains. With least inertias D, the least t D with `M(q) + t D ⪰ D` on the reference is added.
     """
     chi, least = replay.filled_prior(), minimum_damped_inertia(replay)
     mass = mass_matrices(direct_model(replay.robot, chi), replay.desired.q)
@@ -105,10 +98,9 @@ def estimate_a_priori_inertia(replay: ReplayProblem) -> Array:
     Return J_ap (n,): what the law was tuned for, estimated where that is unknown.
 
     Each joint's torque is fitted along the reference itself by the prior's rigid body, scaled, an
-    inertia of its own, and friction: `τ_j = α τ_prior,j + J q̈_j + F_v q̇_j + F_c sign(q̇_j) + o`.
-    It is a poor model, but α and J are never negative and good enough to scale the gains of the
-    first simulation; after it the inertias of the estimate are used. Where friction hides the
-    inertia, the least of a well damped loop is taken, since the robot's own loop is stable.
+    inertia of its own, and friction: `τ_j = α τ_prior,j + J q̈_j + F_v q̇_j + F_c sign(q̇_j) + o`,
+    α and J never negative: good enough to scale the gains of the first simulation. Where friction
+    hides the inertia, the least of a well damped loop is taken: the robot's own loop is stable.
     """
     from scipy.optimize import lsq_linear
 
@@ -148,10 +140,12 @@ def prior_distribution(replay: ReplayProblem) -> GaussianPrior:
     """
     Return the prior of the base parameters, (b,) and (b, b).
 
-    Links are those of the description to LINK_SIGMA, in the coordinates of their pseudo-inertia.
-    Descriptions know little of drives: a joint's own inertia is as uncertain as the one that its
-    loop was tuned for, friction may take all of its torque, and neither is known to less than
-    what the description says.
+    A fit with it is Tikhonov's regularisation with the weights that noise and prior give (Gelman
+    et al. 2013, section 14.8): what the motion does not excite stays there, whatever the start.
+
+    Links are those of the description to LINK_SIGMA, in the coordinates of their pseudo-inertia. A
+    joint's own inertia is as uncertain as the one that its loop was tuned for, friction may take
+    all of its torque, and neither is known to less than what the description says.
     """
     robot, matrix = replay.robot, replay.base.matrix
     inertia = estimate_a_priori_inertia(replay)

@@ -94,14 +94,9 @@ def torque_on_grid(
     """
     Return the measured torque at the updates that a simulation has rows for.
 
-    Parameters
-    ----------
-    effort : (N, n) torque at the recording's stamps [N·m or N]
-    start : time of the first update [s]
-    updates : number of rows
-    rate : of the controller [Hz]
-    delay : from the start of a hold to the stamp that reports its torque, in updates
-
+    `effort` (N, n) is the torque at the recording's stamps [N·m or N], `start` the time of the
+    first of so many updates [s], `rate` the controller's [Hz], `delay` from the start of a hold to
+    the stamp that reports its torque, in updates.
     """
     time, rows = np.unique(recording.time, return_index=True)
     effort = effort[rows]
@@ -247,19 +242,11 @@ def make_replay_problem(
     samples: Samples | None = None,
 ) -> ReplayProblem:
     """
-    Collect what a closed-loop method needs of a recording.
+    Collect what a closed-loop method needs of efforts, reference (or trajectory) and controller.
 
-    Parameters
-    ----------
-    recording : with efforts, the reference (or its trajectory) and the controller
-    settings : of the replay; a control law given there replaces the recorded one
-    samples : measured motion, for comparison only, or None
-
-    Raises
-    ------
-    ControllerError, UnknownNameError : the control law is not known
-    RecordingError : there is no reference
-
+    A control law in the settings replaces the recorded one; `samples` are the measured motion, for
+    comparison only. A ControllerError or UnknownNameError where the control law is not known, a
+    RecordingError where there is no reference.
     """
     recording = recording.select(robot.joints)
     controller, given = recording.controller, settings.law and settings.rate and settings.gains

@@ -1,12 +1,4 @@
-"""
-Arms whose servos follow commanded positions, simulated in many short windows at once.
-
-`M(q) q̈ + h(q, q̇) + Ia q̈ + f = sat(k_p (u(t − d) + b − q) − k_d q̇)` with commands u that are held,
-dry friction f that sticks at rest, and the bodies M, h of the description. Every window starts
-from a state of its own. Variants of the parameters, and of the initial states, run beside them:
-their rigid-body terms are those of the windows to first order, so that all sensitivities cost
-about as much as one simulation; servo, saturation and friction are computed for each.
-"""
+"""Arms whose servos follow commanded positions, simulated in many short windows at once."""
 
 from __future__ import annotations
 
@@ -67,7 +59,12 @@ class Windows(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class ServoArm:
-    """A robot with servos, and which of its parameters are free."""
+    """
+    A robot with servos, and which of its parameters are free.
+
+    `M(q) q̈ + h(q, q̇) + Ia q̈ + f = sat(k_p (u(t − d) + b − q) − k_d q̇)` with commands u that are
+    held, dry friction f that sticks at rest, and the bodies M, h of the description.
+    """
 
     robot: Robot  # rigid, its prior are the bodies
     # (m,) parameters: (symbol, number of the joint in the model's order or of the link), the
@@ -201,10 +198,11 @@ def simulate_servos(
     arm: ServoArm, windows: Windows, theta: Array, states: Array, h: float
 ) -> tuple[Array, Array]:
     """
-    Simulate rows of parameters (R, m) in all windows; the first row is exact, others are near it.
+    Simulate rows of parameters (R, m) in all windows, from initial states (W, R, 2, n).
 
-    From initial states (W, R, 2, n), by steps of h [s]. Returns positions at the samples
-    (W, R, S, n), and the largest torque that servos ask for (n,).
+    The first row is exact; others are near it: their rigid-body terms are its to first order, so
+    that all sensitivities cost about as much as one simulation. Steps are of h [s]. Returns
+    positions at the samples (W, R, S, n), and the largest torque that servos ask for (n,).
     """
     values = {name: value[None] for name, value in arm.values(theta).items()}
     kp, kd, armature, limit = (values[s] for s in ('stiffness', 'damping', 'armature', 'limit'))
