@@ -235,11 +235,7 @@ class SimulationSettings:
 
 
 def per_joint(values: tuple[float, ...], count: int, name: str) -> tuple[float, ...]:
-    """
-    Expand one value, none (zeros) or one per joint to `count` joints.
-
-    ConfigurationError: another length.
-    """
+    """Expand one value, none (zeros) or one per joint to `count`; else a ConfigurationError."""
     if len(values) <= 1:
         return (values[0] if values else 0.0,) * count
     if len(values) != count:

@@ -42,12 +42,7 @@ class Drives(NamedTuple):
 def build_drives(
     settings: SimulationSettings, bodies: Sequence[RigidBody], joints: Sequence[str]
 ) -> Drives:
-    """
-    Assign the settings, which are in the order of `joints`, to the bodies.
-
-    An array of the wrong length is a ConfigurationError, like springs without rotor inertia, or
-    together with coupled motors or mimic joints.
-    """
+    """Assign settings in the order of `joints` to bodies; ConfigurationError: they don't fit."""
     count, names = len(joints), [body.joint.name for body in bodies]
     for name in joints:
         if name not in names:
@@ -148,7 +143,7 @@ def write_mjcf(
     bodies: Sequence[RigidBody], drives: Drives, gravity: Sequence[float], timestep: float
 ) -> str:
     """
-    Write the model: one body per moving body, drives as armature, damping and friction loss.
+    Write the model: one body per moving body, drives as armature, damping, friction loss.
 
     A drive behind a spring is a rotor of its own, see `rotor_name`; rotors come last. Gravity is
     in the base frame [m/s²], the time step in seconds.

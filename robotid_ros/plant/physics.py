@@ -101,8 +101,7 @@ class Physics:
         """
         Advance by one period under constant efforts (n,) [N·m, N], of which NaN counts as 0.
 
-        Return what the drives applied of them, within their limits. A motion that is not finite
-        any more is a RobotStateError.
+        Return what the drives applied, within their limits. RobotStateError: it is not finite.
         """
         self.apply_wrench()
         data = self.data
@@ -166,11 +165,7 @@ class Physics:
         self.model.dof_frictionloss[:] = self._friction_factor * self._coulomb
 
     def carry(self, mass: float) -> Callable[[], None]:
-        """
-        Make the payload of the settings one of another mass [kg]; 0: none.
-
-        What is returned lets the robot pick it up, between two periods.
-        """
+        """Return what puts another mass [kg] in place of the payload, 0: none, between periods."""
         payload = dataclasses.replace(self._settings.payload, mass=mass)
         urdf, _, bodies, _, model = self._true_robot(payload)
 

@@ -148,11 +148,7 @@ def _spline(a: Point, b: Point, T: float) -> Array:
 
 
 def stopping_points(state: Point, decelerations: Sequence[float], period: int) -> list[Point]:
-    """
-    Points that bring each joint to rest from a measured state, one per update.
-
-    Each joint has its constant deceleration [rad/s²]; `period` is that of the updates [ns].
-    """
+    """Points that bring each joint to rest at its deceleration, one per update period [ns]."""
     q, v, a = map(np.array, (state.positions, state.velocities, decelerations))
     end = np.abs(v) / a
     times = period * np.arange(math.ceil(end.max() / (period * 1e-9)) + 2)
@@ -183,15 +179,11 @@ class Tolerance(NamedTuple):
 
 @dataclass(frozen=True)
 class GoalTolerances:
-    """
-    Tolerances by joint along a goal's path and at its end, and time to reach that [s].
-
-    In a goal's message, 0 stands for the default and -1 for what is not checked.
-    """
+    """Tolerances by joint; in a goal's message, 0 stands for the default and -1 for none."""
 
     path: Mapping[str, Tolerance] = field(default_factory=dict)
-    goal: Mapping[str, Tolerance] = field(default_factory=dict)
-    goal_time: float = 0.0
+    goal: Mapping[str, Tolerance] = field(default_factory=dict)  # at its end
+    goal_time: float = 0.0  # to reach that [s]
 
 
 def default_tolerances(settings: ConstraintSettings, joints: Sequence[str]) -> GoalTolerances:
@@ -223,11 +215,7 @@ def goal_tolerances(default: GoalTolerances, requested: GoalTolerances) -> GoalT
 
 
 def rejection_reason(goal: Goal, joints: Sequence[str], now: int, *, effort: bool) -> str:
-    """
-    Return why a goal is rejected, or ''; `effort`: whether efforts are commanded.
-
-    Values, NaN ones too, are not checked.
-    """
+    """Return why a goal is rejected, or ''; values, NaN ones too, are not checked."""
     if sorted(goal.joints) != sorted(joints):
         named = ', '.join(map(repr, goal.joints))
         return f"the goal's joints {named} are not the controller's"

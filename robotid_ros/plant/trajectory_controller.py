@@ -62,11 +62,7 @@ class Pid:
         self._upper, self._lower = integral_bounds(gains)
 
     def compute(self, error: float, error_dot: float, dt: float) -> float:
-        """
-        Effort for position error [rad] and velocity error [rad/s], `p e + I + d ė`, clamped.
-
-        An error that is not finite gives NaN and leaves the integral term alone.
-        """
+        """`p e + I + d ė`, clamped; errors that are not finite give NaN and leave the integral."""
         if not (math.isfinite(error) and math.isfinite(error_dot)):
             return math.nan
         gains, strategy = self.gains, self.gains.antiwindup_strategy
@@ -176,12 +172,7 @@ class TrajectoryController:
                 self._pending = self._stop()
 
     def update(self, now: int, dt: float, position: Values, velocity: Values) -> Values:
-        """
-        Return the command (n,) of a cycle, which stays on the interfaces until the next one.
-
-        `now` is the cycle's time [ns], `dt` the time since the last update [s]; positions and
-        velocities are measured (n,).
-        """
+        """Return the command (n,) of a cycle at `now` [ns], `dt` [s] after the last one."""
         with self._lock:
             if not self.active:
                 return self.command

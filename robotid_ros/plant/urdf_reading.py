@@ -46,11 +46,7 @@ def principal_inertia(pseudo: Array) -> tuple[float, Array, Array, Array]:
 
 
 def make_consistent(pseudo: Array) -> tuple[Array, float]:
-    """
-    Make an inertial physically consistent: its second moments must not be negative.
-
-    Also returns the negative second moment at the com, relative to the trace.
-    """
+    """Make second moments nonnegative; also return how negative one was, over the trace."""
     mass, com, inertia = inertial_at_com(pseudo)
     second = 0.5 * np.trace(inertia) * np.eye(3) - inertia
     values, vectors = np.linalg.eigh(second)
@@ -66,7 +62,7 @@ def perturb_inertial(pseudo: Array, relative: float, random: np.random.Generator
     Deform a body's mass distribution at random: `A P Aᵀ`, consistent for every A.
 
     Lengths and the root of the mass change by about half of `relative`, so that mass and inertia
-    change by about `relative`; the com moves by that part of the body's size.
+    change by about that; the com moves by that part of the body's size.
     """
     mass = pseudo[3, 3]
     size = np.sqrt(np.trace(pseudo[:3, :3]) / mass) if mass > 0.0 else 0.0

@@ -149,11 +149,7 @@ def _check_command(log: CommandedLog, j: int, joint: str) -> None:
 
 
 def make_windows(logs: Sequence[CommandedLog]) -> Windows:
-    """
-    Cut logs into windows; of more than `MOST_WINDOWS` those in which most is commanded.
-
-    A RecordingError where the logs are too short.
-    """
+    """Cut logs into at most `MOST_WINDOWS` windows; a RecordingError if they are too short."""
     pieces: list[tuple[int, npt.NDArray[np.intp]]] = []
     for number, log in enumerate(logs):
         size = max(round(WINDOW / log.period) + 1, FEWEST_SAMPLES)

@@ -133,11 +133,7 @@ def mean_sign(speed: float, acceleration: float, friction: float, h: float) -> f
 def mean_signs(
     speed: Array, acceleration: Array, delassus_matrix: Array, coulomb: Array, h: float
 ) -> Array:
-    """
-    Solve `mean_sign` for slips that act on each other, (m,), by Gauss-Seidel sweeps from sign(w).
-
-    Their accelerations are those without dry friction; see `DirectModel.delassus_matrix` (m, m).
-    """
+    """Solve `mean_sign` for slips that act on each other, (m,), by Gauss-Seidel from sign(w)."""
     decelerations, sign = delassus_matrix * coulomb, np.sign(speed)
     # Python's own numbers: of so few, they are quicker than arrays.
     columns, start = decelerations.T.tolist(), speed.tolist()

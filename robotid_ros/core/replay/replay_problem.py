@@ -171,11 +171,7 @@ class ReplayProblem:
 
     @property
     def transient(self) -> float:
-        """
-        Time after which the initial state of the loops has decayed [s].
-
-        `5/ω_n`, and as many time constants of an integral as fit into a part of the recording.
-        """
+        """Time [s] in which the initial state decays: `5/ω_n`, and time constants of integrals."""
         if self.a_priori_inertia is None or self.restart:
             return 0.0
         loop = 1.0 / float(self.loop_dynamics(self.a_priori_inertia)[0].min())
@@ -198,11 +194,7 @@ class ReplayProblem:
         return chi
 
     def inertia(self, chi: Array) -> Array:
-        """
-        Return J_j (n,) of standard parameters (DIDIM eq. 51).
-
-        A DivergenceError where M(q) is not positive definite somewhere on the reference.
-        """
+        """Return J_j (n,) (DIDIM eq. 51); a DivergenceError if M(q) is not positive definite."""
         mass = mass_matrices(direct_model(self.robot, chi), self.desired.q)
         least = smallest_eigenvalue(mass)
         if not least > MIN_EIGENVALUE:
@@ -280,12 +272,9 @@ def make_replay_problem(
 def make_open_loop_problem(
     samples: Samples, robot: Robot, base: BaseParameters, settings: ReplaySettings
 ) -> ReplayProblem:
-    """
-    Collect what an open-loop simulation needs: the torque drives it, the motion starts it.
-
-    The torque of an update is the mean until the next one. A stretch between two starts in which
-    samples were made up is left out.
-    """
+    """Collect what an open-loop simulation needs: the torque drives it, the motion starts it."""
+    # The torque of an update is the mean until the next one. A stretch between two starts in which
+    # samples were made up is left out.
     rate, tau = 1.0 / float(np.median(np.diff(samples.time))), samples.tau
     restart = max(2, round(START_INTERVAL * rate))
     measured = np.ones(len(tau), bool) if samples.measured is None else samples.measured
@@ -303,10 +292,10 @@ def make_open_loop_problem(
 
 def find_effort_delay(recording: Recording, settings: ReplaySettings) -> float:
     """
-    Return the updates from a torque to the stamp that reports it.
+    Return the updates from a torque to the stamp that reports it, by the recorded commands.
 
-    The reported efforts are compared with the recorded commands; without commands, hardware under
-    ros2_control reports the torque of the update before, other logs that of the update itself.
+    Without commands, hardware under ros2_control reports the torque of the update before, other
+    logs that of the update itself.
     """
     if settings.effort_delay >= 0.0:
         return settings.effort_delay

@@ -153,11 +153,7 @@ class ServoProblem:
 def minimise(
     problem: ServoProblem, theta: Array, states: Array, rounds: Sequence[int]
 ) -> tuple[Fit, Linear]:
-    """
-    Minimise the weighted squares by Levenberg-Marquardt steps within bounds.
-
-    A DivergenceError where no simulation stays near the measured positions.
-    """
+    """Minimise the squares by Levenberg-Marquardt steps within bounds; raises as `fit_servos`."""
     sizes, (low, high) = problem.sizes(theta), problem.bounds(theta)
     fit = problem.evaluate(np.clip(theta, low, high), states)
     for iterations in rounds:
@@ -201,8 +197,8 @@ def fit_servos(problem: ServoProblem, starts: Sequence[Array]) -> tuple[ServoPro
     """
     Fit from the best of several starts (m,), with the torque limits that the log shows.
 
-    Returns the problem with these limits, the fit, and its covariance (m, m) by `ratio_basis`.
-    Raises DivergenceError as `minimise`.
+    Returns the problem with these limits, the fit, and its covariance (m, m) by `ratio_basis`. A
+    DivergenceError where no simulation stays near the measured positions.
     """
     states = problem.windows.state
     costs = [problem.evaluate(start, states).cost for start in starts]
@@ -252,11 +248,7 @@ def _with_limits(problem: ServoProblem, fit: Fit) -> tuple[ServoProblem, Fit]:
 
 
 def ratio_basis(arm: ServoArm, theta: Array) -> Array:
-    """
-    Return ∂θ/∂φ (m, m), φ with the ratio to the stiffness in place of each torque's parameter.
-
-    Only the stiffness of a joint changes its torques' scale then, which may be unknown.
-    """
+    """Return ∂θ/∂φ (m, m), φ with ratios to the stiffness in place of torques' parameters."""
     basis, place = np.eye(len(theta)), {name: k for k, name in enumerate(arm.names)}
     for k, (symbol, joint) in enumerate(arm.names):
         if symbol in RATIOS:

@@ -144,11 +144,7 @@ def _of(matrix: Array, rows: Array) -> Array:
 
 
 def batch_mean_sign(speed: Array, rest: Array, friction: Array, h: float) -> Array:
-    """
-    Return the mean signs of dry friction over steps, as `direct_model.mean_sign`, elementwise.
-
-    `rest` is the acceleration without it, `friction` the deceleration that it gives.
-    """
+    """`direct_model.mean_sign` elementwise; `rest` is the acceleration without friction."""
     known = np.maximum(friction, 1e-300)
     after = np.clip(rest / known, -1.0, 1.0)
     before = np.sign(speed)

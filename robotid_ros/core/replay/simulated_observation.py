@@ -1,19 +1,12 @@
 """
 A simulation as a linear system of the parameters, beside the measured torque or position.
 
-DIDIM takes the observation matrix along the simulated motion. Output error is what DIDIM
-simplifies (DIDIM section III; Janot, Gautier, Jubien, Vandanjon 2014): `min ‖y − y_s(χ)‖²` by
-Gauss-Newton, with the sensitivities ∂y_s/∂χ, which take one simulation a parameter:
-
-- 'clie', closed-loop input error: y is the torque, the input of the robot. DIDIM is the same with
-  the observation matrix W_δ in place of the sensitivities.
-- 'cloe', closed-loop output error: y is the position.
-- 'oe', open-loop output error: y is the position of a robot that the measured torque drives. It
-  needs no control law, but such a simulation is not stable: it starts anew every half second,
-  from a state that is estimated with the parameters.
-
-Linearised at the newest parameters, each is a system `Y = W χ + ρ` with W the sensitivities and
-`Y = y − y_s + W χ`, which the estimators, the covariances and the prior of all methods take.
+Output error is what DIDIM simplifies (DIDIM section III; Janot, Gautier, Jubien, Vandanjon 2014):
+`min ‖y − y_s(χ)‖²` by Gauss-Newton, which is `Y = W χ + ρ` with the sensitivities W = ∂y_s/∂χ, a
+simulation for each parameter, and `Y = y − y_s + W χ`. y is the torque ('clie'; DIDIM has W_δ in
+place of the sensitivities), the position ('cloe'), or that of a robot that the measured torque
+drives ('oe'): it needs no control law, but is not stable and starts anew every half second, from a
+state that is estimated with the parameters.
 """
 
 from __future__ import annotations
@@ -100,10 +93,9 @@ def with_all_rows(system: Rows) -> Rows:
 
 def low_passed(replay: ReplayProblem, values: Callable[[Indices], Array]) -> tuple[Array, Array]:
     """
-    Return values at the rows that are fitted, low-passed and decimated.
+    Return values at the rows that are fitted, low-passed and decimated, and these rows.
 
-    `values` gives those of rows of the measured torque, (n, N, …). What is returned are the values
-    (n, N', …) and their rows of the simulation (N',).
+    `values` gives (n, N, …) of rows of the measured torque; rows (N',) are of the simulation.
     """
     torque, keep = replay.torque, replay.decimation
     rows = np.flatnonzero(torque.valid & (torque.row >= replay.transient * replay.law.rate))

@@ -34,16 +34,11 @@ MAX_DEVIATION = 10.0
 
 
 class Tableau(NamedTuple):
-    """
-    An explicit Runge-Kutta method: stages at shares of the step, each with the slope before.
+    """An explicit Runge-Kutta method, each stage of which has the slope of the one before."""
 
-    At the end, accelerations have the weights `way` in what is added to q̇ h, over h², and `speed`
-    in the change of speed, over h.
-    """
-
-    shares: tuple[float, ...]
-    way: tuple[float, ...]
-    speed: tuple[float, ...]
+    shares: tuple[float, ...]  # of the step, at which stages are
+    way: tuple[float, ...]  # weights of accelerations in what is added to q̇ h, over h²
+    speed: tuple[float, ...]  # and in the change of speed, over h
 
 
 RK4 = Tableau((0.0, 0.5, 0.5, 1.0), (1 / 6, 1 / 6, 1 / 6, 0.0), (1 / 6, 1 / 3, 1 / 3, 1 / 6))

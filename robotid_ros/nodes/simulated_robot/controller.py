@@ -116,11 +116,7 @@ def read_parameters(
 
 
 class SimulatedController(Node):
-    """
-    A node with the controller's name and everything that a client finds there.
-
-    `now` gives the ROS time of the control loop [ns]; options are those of `rclpy.node.Node`.
-    """
+    """A node with the controller's name and what clients find there; `now` is in ROS time [ns]."""
 
     def __init__(
         self,
@@ -272,11 +268,7 @@ def _point(point: Point) -> JointTrajectoryPoint:
 
 
 class SimulatedManager(Node):
-    """
-    Switches between two controllers in a cycle of the control loop, and is one of them.
-
-    The trajectory controller commands the loop at first; options are those of `rclpy.node.Node`.
-    """
+    """Switches between two controllers in a cycle of the control loop; the first one begins."""
 
     def __init__(
         self, settings: SimulationSettings, loop: Callable[[], ControlLoop], **options: Any
