@@ -52,13 +52,10 @@ def open_atomic(path: str | Path, *, overwrite: bool = True) -> Iterator[BinaryI
             with contextlib.suppress(FileNotFoundError):  # else that of the file that is replaced
                 mode = path.stat().st_mode & 0o777
             os.chmod(name, mode)
-            if overwrite:
-                os.replace(name, path)
-            else:
-                os.link(name, path)  # fails when the name is taken, where a rename would replace
+            # A link fails when the name is taken, where a rename would replace.
+            (os.replace if overwrite else os.link)(name, path)
         finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(name)
+            Path(name).unlink(missing_ok=True)
         # Some network file systems cannot sync a folder; the file itself is on disk by now.
         with contextlib.suppress(OSError):
             descriptor = os.open(path.parent, os.O_RDONLY)
@@ -92,11 +89,7 @@ def expect_writable(folder: str | Path, size: int = 0) -> None:
 
 
 def make_new_folder(path: str | Path) -> Path:
-    """
-    Make a folder that was not there: of this name, or with the next free number behind it.
-
-    Raises FileError where none can be made.
-    """
+    """Make a new folder of this name, or with the next free number behind it; or FileError."""
     path = Path(path)
     with file_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -111,8 +104,7 @@ def new_names(path: Path) -> Iterator[Path]:
     """Yield names that a new file or folder may get where others are: x.yaml, x_2.yaml, …."""
     yield path
     stem, suffix = (path.stem, path.suffix) if path.is_file() else (path.name, '')
-    for number in itertools.count(2):
-        yield path.with_name(f'{stem}_{number}{suffix}')
+    yield from (path.with_name(f'{stem}_{number}{suffix}') for number in itertools.count(2))
 
 
 @contextlib.contextmanager
@@ -160,11 +152,7 @@ def open_regular(path: str | Path) -> BinaryIO:
 
 
 def read_text(path: str | Path) -> str:
-    """
-    Read a text file.
-
-    Raises FileError where it is missing, not readable, not regular, too large or not UTF-8.
-    """
+    """Read a text file; FileError: missing, not readable, not regular, too large, not UTF-8."""
     with open_regular(path) as stream, file_errors(path):
         data = stream.read(MAX_TEXT + 1)
     if len(data) > MAX_TEXT:

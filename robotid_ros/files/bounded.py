@@ -35,11 +35,7 @@ def unpack_limit(packed: int) -> int:
 
 
 def check_unpacked(path: Path, size: int) -> None:
-    """
-    Check what a file says that it holds, before it is read.
-
-    Raises RecordingError where it is more than a recording of its size can hold.
-    """
+    """RecordingError where a file says that it holds more than a recording of its size can."""
     packed = path.stat().st_size
     if size > unpack_limit(packed):
         raise RecordingError(
@@ -75,11 +71,7 @@ def unpack(data: bytes, kind: str, limit: int) -> bytes:
 
 
 def unpack_file(path: Path, target: Path) -> None:
-    """
-    Undo the compression of a whole file, which ends in `.zstd`.
-
-    Raises RecordingError where it is damaged, or holds more than a recording can.
-    """
+    """Undo the compression of a `.zstd` file; RecordingError: damaged, or holds too much."""
     with open_regular(path) as source, target.open('wb') as copy:
         with ZstdDecompressor().stream_reader(source, read_across_frames=True) as stream:
             with damage_errors(path, 'copy it again'):
@@ -87,11 +79,7 @@ def unpack_file(path: Path, target: Path) -> None:
 
 
 def load_npz(path: Path) -> Any:
-    """
-    Open a `.npz` file, whose arrays are unpacked one at a time.
-
-    Raises RecordingError where it says that it holds more than it can.
-    """
+    """Open a `.npz` file, whose arrays are unpacked one at a time, as `check_unpacked`."""
     with open_regular(path) as stream, zipfile.ZipFile(stream) as archive:
         check_unpacked(path, sum(info.file_size for info in archive.infolist()))
     return np.load(path, allow_pickle=False)
@@ -128,11 +116,7 @@ def write_series(path: Path, series: Mapping[str, Any]) -> None:
 
 
 def read_series(path: Path, kind: type[Any], remedy: str) -> dict[str, Any]:
-    """
-    Read what `write_series` wrote; nothing where there is no file.
-
-    Raises FileError where it is damaged; says the remedy.
-    """
+    """Read what `write_series` wrote, nothing without a file; FileError: damaged, the remedy."""
     if not path.exists():
         return {}
     values: dict[str, dict[str, Any]] = {}

@@ -30,10 +30,8 @@ from .yaml import parse_yaml
 PACKAGE = 'robotid_ros'
 # Declared by every ROS node; a parameter file may hold them next to the package's own groups.
 _ROS_PARAMETERS = (
-    'use_sim_time',
-    'qos_overrides',
-    'start_type_description_service',
-    'robot_description',
+    *('use_sim_time', 'qos_overrides'),
+    *('start_type_description_service', 'robot_description'),
 )
 
 
@@ -99,9 +97,9 @@ def read_mapping(path: str | Path) -> dict[str, Any]:
                 f"'{path}' is not a robot's parameter file ({found or 'no groups'}): {shape}"
             )
         content = content[key]
-    if not isinstance(content, Mapping):
-        raise ConfigurationError(f"'{path}' has no groups below 'ros__parameters': {shape}")
-    return dict(content)
+    if isinstance(content, Mapping):
+        return dict(content)
+    raise ConfigurationError(f"'{path}' has no groups below 'ros__parameters': {shape}")
 
 
 def from_mapping(values: Mapping[str, Any], folder: str | Path | None = None) -> Configuration:
@@ -127,13 +125,8 @@ def from_mapping(values: Mapping[str, Any], folder: str | Path | None = None) ->
 
 
 def read_urdf(configuration: Configuration) -> str | None:
-    """
-    Read the robot description that a configuration names; None when it names none.
-
-    Raises FileError where the file is missing.
-    """
-    urdf = configuration.robot.urdf
-    return read_description(urdf) if urdf else None
+    """Read the robot description that a configuration names, or None; as `read_description`."""
+    return read_description(configuration.robot.urdf) if configuration.robot.urdf else None
 
 
 def resolve(uri: str, folder: str | Path | None = None) -> Path:
@@ -143,30 +136,24 @@ def resolve(uri: str, folder: str | Path | None = None) -> Path:
     Packages are looked up where ament installed them; this package is also found in its own source
     tree. Raises FileError where the package is not installed.
     """
-    if uri.startswith('package://'):
-        package, _, rest = uri.removeprefix('package://').partition('/')
-        return _share(package) / unquote(rest)
     if uri.startswith('file://'):
         return Path(unquote(uri.removeprefix('file://')))
-    return (Path(folder or '.') / Path(uri).expanduser()).absolute()
+    if not uri.startswith('package://'):
+        return (Path(folder or '.') / Path(uri).expanduser()).absolute()
+    package, _, rest = uri.removeprefix('package://').partition('/')
+    above = Path(__file__).resolve().parents
+    if package == PACKAGE and (above[2] / 'package.xml').exists():
+        return above[2] / unquote(rest)
+    prefixes = [p for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
+    # A wheel may be anywhere: in an environment, for one user, below another prefix.
+    for share in (Path(prefix, 'share') for prefix in (*prefixes, sys.prefix, *above)):
+        if (share / 'ament_index' / 'resource_index' / 'packages' / package).exists():
+            return share / package / unquote(rest)
+    raise FileError(
+        f"the package '{package}' is not installed: install it or source its workspace"
+    )
 
 
 def mesh_folders(urdf: Path) -> tuple[str, ...]:
     """Return where packages of a URDF's meshes may be besides ROS's folders: those above it."""
     return tuple(map(str, urdf.parents))
-
-
-def _share(package: str) -> Path:
-    """Find a package's share folder: the own source tree, else a resource index of ament's."""
-    source = Path(__file__).resolve().parents[2]
-    if package == PACKAGE and (source / 'package.xml').exists():
-        return source
-    prefixes = [p for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
-    # A wheel may be anywhere: in an environment, for one user, below another prefix.
-    for prefix in map(str, [*prefixes, sys.prefix, *Path(__file__).resolve().parents]):
-        marker = Path(prefix, 'share', 'ament_index', 'resource_index', 'packages', package)
-        if marker.exists():
-            return Path(prefix, 'share', package)
-    raise FileError(
-        f"the package '{package}' is not installed: install it or source its workspace"
-    )

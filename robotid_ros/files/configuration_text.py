@@ -58,12 +58,7 @@ INERTIAL_ERROR = 0.1
 
 
 def configuration_text(setup: RobotSetup, urdf: str, mesh_folders: Iterable[str] = ()) -> str:
-    """
-    Write the configuration.
-
-    `urdf` is what the key `robot.urdf` shall say, `mesh_folders` where meshes are that are not
-    above it.
-    """
+    """Write the configuration with this `robot.urdf`; `mesh_folders`: where meshes are, too."""
     limits, drives, facts = setup.limits, setup.drives, setup.facts
     head = [
         f"{setup.robot.name}: by 'robotid init'; 'robotid init --keys' explains every key.",
@@ -161,30 +156,22 @@ def _free(kind: Any) -> bool:
 
 
 def _described(field: 'dataclasses.Field[Any]', kind: Any) -> str:
+    """Return what a setting is, its type in words, unit, bounds and choices."""
+    words = {float: 'number', int: 'whole number', str: 'text', bool: 'true or false'}
     meta = field.metadata
     low, high = meta['minimum'], meta['maximum']
-    facts = [meta['unit']] if meta['unit'] else []
-    if low is not None and high is not None:
-        facts.append(f'{low:g} to {high:g}')
-    elif low is not None:
-        facts.append(f'at least {low:g}')
-    elif high is not None:
-        facts.append(f'at most {high:g}')
-    if meta['choices']:
-        facts.append('one of ' + ', '.join(filter(None, meta['choices'])))
-    if not dataclasses.is_dataclass(kind):
-        facts.insert(0, _type_name(kind))
-    return f'{meta["description"]} [{"; ".join(facts)}]' if facts else meta['description']
-
-
-def _type_name(kind: Any) -> str:
-    """Return a type in words: 'number', 'list of numbers', 'group by name'."""
-    words = {float: 'number', int: 'whole number', str: 'text', bool: 'true or false'}
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if origin is tuple:
-        return f'list: {words[arguments[0]]}'
-    if origin is dict:
-        return 'by name'
-    if type(None) in arguments:
-        return f'{words[arguments[0]]} or null'
-    return words[kind]
+    if dataclasses.is_dataclass(kind):
+        name = ''
+    elif origin is tuple:
+        name = f'list: {words[arguments[0]]}'
+    elif _free(kind):
+        name = 'by name'
+    else:
+        name = f'{words[arguments[0]]} or null' if type(None) in arguments else words[kind]
+    bounds = f'at least {low:g}' if high is None and low is not None else ''
+    if high is not None:
+        bounds = f'at most {high:g}' if low is None else f'{low:g} to {high:g}'
+    choices = ', '.join(filter(None, meta['choices'] or ()))
+    facts = [*filter(None, (name, meta['unit'], bounds, choices and f'one of {choices}'))]
+    return f'{meta["description"]} [{"; ".join(facts)}]' if facts else meta['description']

@@ -1,7 +1,7 @@
 """Robot descriptions: URDF, or xacro where its package is installed."""
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from xml.etree import ElementTree
@@ -85,13 +85,12 @@ def _packages_above(path: Path) -> Iterator[None]:
     index = packages.get_package_share_directory
 
     def find(name: str) -> str:
-        try:
+        with suppress(LookupError, OSError):  # OSError: no workspace is sourced
             return str(index(name))
-        except (LookupError, OSError):  # OSError: no workspace is sourced
-            for folder in path.parents:
-                if (folder / name / 'package.xml').exists():
-                    return str(folder / name)
-            raise LookupError(f"there is no package '{name}'") from None
+        for folder in path.parents:
+            if (folder / name / 'package.xml').exists():
+                return str(folder / name)
+        raise LookupError(f"there is no package '{name}'")
 
     packages.get_package_share_directory = find
     try:
@@ -122,12 +121,11 @@ def other_robot_warning(identified: str | None, recorded: str | None) -> list[Fi
     """Compare the robots of parameters and recording by name and joints; None: unknown."""
     if identified is None or recorded is None:
         return []
-    names = [robot_name(text) for text in (identified, recorded)]
-    joints = [movable_joints(text)[0] for text in (identified, recorded)]
-    if names[0] == names[1] and joints[0] == joints[1]:
+    robots = [(robot_name(text), movable_joints(text)[0]) for text in (identified, recorded)]
+    if robots[0] == robots[1]:
         return []
-    what = [f"'{name}' ({', '.join(each)})" for name, each in zip(names, joints, strict=True)]
-    return [finding('other_robot', identified=what[0], recorded=what[1])]
+    ours, theirs = (f"'{name}' ({', '.join(joints)})" for name, joints in robots)
+    return [finding('other_robot', identified=ours, recorded=theirs)]
 
 
 # The body that a link without mass becomes [kg, m]: small beside any link.

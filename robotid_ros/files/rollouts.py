@@ -25,7 +25,6 @@ from ..core.replay.replay_problem import make_open_loop_problem, make_replay_pro
 from ..core.replay.servo_simulation import Windows
 from ..core.signals.preparation import prepare
 from ..core.signals.recording import Recording
-from ..core.signals.samples import Samples
 from ..exceptions import ConfigurationError, ControllerError, RecordingError, UnknownNameError
 from .export.identified_model import IdentifiedModel
 from .export.mjcf import mjcf, TIMESTEP
@@ -44,30 +43,18 @@ CONTROLLER, EFFORTS, SERVOS = 'controller', 'efforts', 'servos'
 
 @dataclasses.dataclass(frozen=True)
 class Rollouts:
-    """
-    Simulated beside measured positions.
+    """Simulated beside measured positions."""
 
-    Attributes
-    ----------
-    robot : whose joints these are
-    driven_by : CONTROLLER, EFFORTS or SERVOS
-    reason : why no controller drives it, where none was known; else ''
-    time : (S,) since a start [s]
-    travel : (n,) of the recorded joints [rad or m]
-    bound : of an error, as a share of the travel
-    errors : (W, S, n) simulated minus measured positions of W starts, by what is simulated; NaN
-        where nothing was measured, infinite from where a simulation diverges
-    draws : (D, W, S, n) the same of robots that the results' recording leaves possible
-
-    """
-
-    robot: Robot
-    driven_by: str
-    reason: str
-    time: np.ndarray
-    travel: np.ndarray
-    bound: float
+    robot: Robot  # whose joints these are
+    driven_by: str  # CONTROLLER, EFFORTS or SERVOS
+    reason: str  # why no controller drives it, where none was known; else ''
+    time: np.ndarray  # (S,) since a start [s]
+    travel: np.ndarray  # (n,) of the recorded joints [rad or m]
+    bound: float  # of an error, as a share of the travel
+    # Simulated minus measured positions of W starts, (W, S, n), by what is simulated; NaN where
+    # nothing was measured, infinite from where a simulation diverges.
     errors: Mapping[str, np.ndarray]
+    # (D, W, S, n), the same of robots that the results' recording leaves possible.
     draws: np.ndarray
 
     @property
@@ -147,39 +134,25 @@ def roll_out(
             'rollouts are of rigid joints, and this robot has springs: use robotid validate'
         )
     servos = model.estimate is not None
-    drive = (
-        _by_commands(model, recording)
-        if servos
-        else _by_torques(model, recording, settings, driven_by)
-    )
+    if servos:
+        drive = _by_commands(model, recording)
+    else:
+        drive = _by_torques(model, recording, settings, driven_by)
     described = None if servos else as_described(model)
-    robots = itertools.chain(filter(None, (described,)), possible(model, draws))
     found = list[np.ndarray]()
-    for each in robots:
+    for each in itertools.chain(filter(None, (described,)), possible(model, draws)):
         found.append(drive.simulated(each) - drive.measured)
         progress(min(len(found) / (2 + draws), 1.0))
     known = len(found) - draws
     errors = dict(zip((DESCRIBED, IDENTIFIED)[-known:], found[:known], strict=True))
     if drive.commanded is not None:
         errors = {AT_ONCE: drive.commanded - drive.measured, **errors}
-    return Rollouts(
-        model.robot,
-        drive.by,
-        drive.reason,
-        drive.time,
-        drive.travel,
-        bound,
-        errors,
-        np.array(found[known:]).reshape(draws, *drive.measured.shape),
-    )
+    drawn = np.array(found[known:]).reshape(draws, *drive.measured.shape)
+    return Rollouts(model.robot, *drive[:4], bound, errors, drawn)
 
 
 class _Driven(NamedTuple):
-    """
-    Starts of W simulations over S times, and what drives them.
-
-    Positions that were `measured` (W, S, n), that are `simulated`, and that were `commanded`.
-    """
+    """Starts of W simulations over S times, what drives them, and positions (W, S, n)."""
 
     by: str
     reason: str
@@ -222,10 +195,29 @@ def _by_commands(model: IdentifiedModel, recording: Recording) -> _Driven:
 def _by_torques(
     model: IdentifiedModel, recording: Recording, settings: IdentificationSettings, driven_by: str
 ) -> _Driven:
-    """Let the law of a controller, or the measured efforts, move robots."""
+    """Let the law of a controller move robots, or else the measured efforts; say why not it."""
     samples = prepare(recording, model.robot, settings.signals)
-    problem, reason = _problem(model, recording, samples, settings, driven_by)
-    measured, rate = _measured(problem, samples), problem.law.rate
+    base, replay = base_parameters(model.robot), settings.replay
+    problem, reason = None, ''
+    if driven_by != EFFORTS:
+        try:
+            problem = make_replay_problem(recording, model.robot, base, replay, samples)
+        except (ControllerError, RecordingError, UnknownNameError) as error:
+            if driven_by:
+                raise
+            reason = str(error)
+    if problem is None:
+        problem = make_open_loop_problem(samples, model.robot, base, replay)
+        window = min(round(WINDOW * problem.law.rate), len(samples.time) - 1)
+        problem = dataclasses.replace(problem, restart=window)
+    assert problem.measured is not None
+    # Nothing was measured before the first sample, behind the last one, and in gaps.
+    time, step, rate = problem.time, 1.0 / samples.rate, problem.law.rate
+    unknown = (time < samples.time[0] - step) | (time > samples.time[-1] + step)
+    if samples.measured is not None:
+        at = np.clip(np.searchsorted(samples.time, time), 0, len(samples.time) - 1)
+        unknown |= ~samples.measured[at]
+    measured = np.where(unknown[:, None], np.nan, problem.measured.q)
     # An end that is too short is left out.
     size = problem.restart or len(measured)
     measured = measured[: len(measured) // size * size].reshape(-1, size, model.robot.n)
@@ -237,39 +229,6 @@ def _by_torques(
     return _Driven(by, reason, np.arange(size) / rate, travel, measured, simulated)
 
 
-def _problem(
-    model: IdentifiedModel,
-    recording: Recording,
-    samples: Samples,
-    settings: IdentificationSettings,
-    driven_by: str,
-) -> tuple[ReplayProblem, str]:
-    """Return what drives the simulation from where, and why it is not the controller."""
-    base, reason = base_parameters(model.robot), ''
-    if driven_by != EFFORTS:
-        try:
-            replay = settings.replay
-            return make_replay_problem(recording, model.robot, base, replay, samples), ''
-        except (ControllerError, RecordingError, UnknownNameError) as error:
-            if driven_by:
-                raise
-            reason = str(error)
-    problem = make_open_loop_problem(samples, model.robot, base, settings.replay)
-    window = min(round(WINDOW * problem.law.rate), len(samples.time) - 1)
-    return dataclasses.replace(problem, restart=window), reason
-
-
-def _measured(problem: ReplayProblem, samples: Samples) -> np.ndarray:
-    """Return the measured positions at the updates, (K, n); NaN where there are none."""
-    assert problem.measured is not None
-    time, step = problem.time, 1.0 / samples.rate
-    unknown = (time < samples.time[0] - step) | (time > samples.time[-1] + step)
-    if samples.measured is not None:
-        at = np.clip(np.searchsorted(samples.time, time), 0, len(samples.time) - 1)
-        unknown |= ~samples.measured[at]
-    return np.where(unknown[:, None], np.nan, problem.measured.q)
-
-
 def _simulated(model: IdentifiedModel, problem: ReplayProblem) -> np.ndarray:
     """
     Return the positions of a robot's MJCF at the updates of a control law, (K, n).
@@ -279,8 +238,7 @@ def _simulated(model: IdentifiedModel, problem: ReplayProblem) -> np.ndarray:
     """
     assert problem.measured is not None
     exported = ExportedRobot(model, 1.0 / problem.law.rate)
-    start, size = problem.measured, problem.restart
-    torque = problem.torque
+    start, size, torque = problem.measured, problem.restart, problem.torque
     first = torque.tau[np.flatnonzero(torque.valid)[0]] if torque.valid.any() else None
     law = problem.law.start(problem.desired, first)
     if size:  # measured efforts, whatever the robot does

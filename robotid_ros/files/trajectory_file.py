@@ -29,8 +29,7 @@ def save_design(folder: str | Path, robot: str, design: Design) -> Path:
     """
     Write a design into a folder, under the robot's name and the trajectory's hash.
 
-    Nothing is replaced: the file of before is returned where it holds the same design. Raises
-    FileError where the file cannot be written.
+    Nothing is replaced: the file of before is returned where it holds the same design.
     """
     text, name = dump_design(design), f'{robot or "robot"}_trajectory_{design.trajectory.hash}'
     for path in new_names(Path(folder, f'{name}.yaml')):
@@ -42,12 +41,7 @@ def save_design(folder: str | Path, robot: str, design: Design) -> Path:
 
 
 def read_design(path: str | Path) -> Design:
-    """
-    Read what `write_design` wrote.
-
-    Raises FileError where the file cannot be read; TrajectoryError where it is not a trajectory
-    file, or was changed since it was designed.
-    """
+    """Read what `write_design` wrote; TrajectoryError: no such file, or changed since then."""
     try:
         values = parse_yaml(read_text(path), str(path))
     except ConfigurationError as error:

@@ -49,13 +49,47 @@ GIVE_GAIN = (
 
 def sentences(results: Results, *, brief: bool = False) -> list[str]:
     """Say what results can be used for, and why; `brief`: without what stands in other lines."""
-    verdict = verdict_of(results)
-    texts = [_use(verdict)]
+    verdict, texts = verdict_of(results), list[str]()
     if not verdict.usable and (reason := cause(results)):
-        short = brief and verdict.reason != PARAMETERS and verdict.cause is not None
-        code = results.findings[verdict.cause or 0].code if short else ''
-        texts.insert(0, f'Likeliest reason: {code + "." if short else reason}')
-    return [*texts, *_errors(verdict, brief=brief), *_reservations(verdict)]
+        if brief and verdict.reason != PARAMETERS and verdict.cause is not None:
+            reason = f'{results.findings[verdict.cause].code}.'
+        texts.append(f'Likeliest reason: {reason}')
+    texts.append(_use(verdict))
+    # The two errors of the worst joint, and, if not `brief`, what was measured.
+    known = [each for each in verdict.joints if not math.isnan(each.expected)]
+    measured = [each for each in verdict.joints if not math.isnan(each.measured)]
+    if known:
+        worst = max(known, key=lambda each: each.expected)
+        model = _percent(worst.from_model)
+        texts.append(
+            f'The residual is largest at {worst.joint}: {model} of its effort.'
+            if math.isnan(worst.from_parameters)
+            else f'The error expected on other motions is largest at {worst.joint}: '
+            f'{_percent(worst.from_parameters)} by the parameters, which more motion reduces, '
+            f'{model} by the model, which it does not.'
+        )
+    if measured and not brief:
+        worst = max(measured, key=lambda each: each.measured)
+        texts.append(
+            f'The error measured on another motion, noise apart, is largest at {worst.joint}: '
+            f'{_percent(worst.measured)}.'
+        )
+    if verdict.reason == RESIDUAL:
+        texts.append(
+            f'The residual of a moving joint is {_percent(verdict.residual)}, more than '
+            f'{_percent(THRESHOLDS[UNUSABLE].value)}.'
+        )
+    if not verdict.validated and verdict.joints:
+        texts.append('No other motion validates it.')
+    if verdict.severe and verdict.usable:
+        what = 'finding' if verdict.severe == 1 else 'findings'
+        texts.append(f'{verdict.severe} {what} may make parameters wrong.')
+    if lacking := [name for name in verdict.unlimited if name != 'acceleration']:
+        texts.append(
+            f'The robot description has no {_listed(lacking, "and")} limits of every joint: those '
+            'of the recording stand in.'
+        )
+    return texts
 
 
 def cause(results: Results) -> str:
@@ -79,8 +113,16 @@ def next_step(results: Results, folder: object = 'FOLDER') -> str:
     if verdict.reason == UNIT:
         return GIVE_GAIN
     if worst is None or verdict.level == GOOD:
-        export = f'Export it, for MuJoCo: robotid export {folder} --format mjcf'
-        return _better_base(results) or export
+        # Base parameters, where consistent bodies leave far more of a log.
+        names = ('base_residual', 'consistent_residual')
+        base, consistent = (float(results.data.get(name, math.nan)) for name in names)
+        if not consistent > COSTLY * max(base, THRESHOLDS[GOOD].value):
+            return f'Export it, for MuJoCo: robotid export {folder} --format mjcf'
+        return (
+            'Use the base parameters (rid.InverseDynamics.load) where prediction counts: of this '
+            f'log they leave {_percent(base)}, the physically consistent bodies of '
+            f'identified.urdf {_percent(consistent)}.'
+        )
     if verdict.reason == PARAMETERS:
         bound = THRESHOLDS[FAIR].value
         weak = [each.joint for each in verdict.joints if each.from_parameters > bound]
@@ -95,19 +137,6 @@ def next_step(results: Results, folder: object = 'FOLDER') -> str:
             'identify a session, whose second motion validates.'
         )
     return f'Look at the residual of {worst.joint} in the report: spectrum and friction curve.'
-
-
-def _better_base(results: Results) -> str:
-    """Advise base parameters where consistent bodies leave far more of a log, else ''."""
-    names = ('base_residual', 'consistent_residual')
-    base, consistent = (float(results.data.get(name, math.nan)) for name in names)
-    if not consistent > COSTLY * max(base, THRESHOLDS[GOOD].value):
-        return ''
-    return (
-        f'Use the base parameters (rid.InverseDynamics.load) where prediction counts: of this '
-        f'log they leave {_percent(base)}, the physically consistent bodies of identified.urdf '
-        f'{_percent(consistent)}.'
-    )
 
 
 def verdict_data(results: Results) -> dict[str, Any]:
@@ -155,52 +184,6 @@ def _use(verdict: Verdict) -> str:
     return f'It can be used for {_listed(able, "and")}' + (
         f', not for {_listed(unable, "or")}.' if unable else '.'
     )
-
-
-def _errors(verdict: Verdict, *, brief: bool) -> list[str]:
-    """State the two errors of the worst joint, and, if not `brief`, what was measured."""
-    texts = []
-    known = [each for each in verdict.joints if not math.isnan(each.expected)]
-    measured = [each for each in verdict.joints if not math.isnan(each.measured)]
-    if known:
-        worst = max(known, key=lambda each: each.expected)
-        model = _percent(worst.from_model)
-        texts.append(
-            f'The residual is largest at {worst.joint}: {model} of its effort.'
-            if math.isnan(worst.from_parameters)
-            else f'The error expected on other motions is largest at {worst.joint}: '
-            f'{_percent(worst.from_parameters)} by the parameters, which more motion reduces, '
-            f'{model} by the model, which it does not.'
-        )
-    if measured and not brief:
-        worst = max(measured, key=lambda each: each.measured)
-        texts.append(
-            f'The error measured on another motion, noise apart, is largest at {worst.joint}: '
-            f'{_percent(worst.measured)}.'
-        )
-    if verdict.reason == RESIDUAL:
-        texts.append(
-            f'The residual of a moving joint is {_percent(verdict.residual)}, more than '
-            f'{_percent(THRESHOLDS[UNUSABLE].value)}.'
-        )
-    return texts
-
-
-def _reservations(verdict: Verdict) -> list[str]:
-    texts = []
-    if not verdict.validated and verdict.joints:
-        texts.append('No other motion validates it.')
-    if verdict.severe and verdict.usable:
-        count = verdict.severe
-        what = 'finding' if count == 1 else 'findings'
-        texts.append(f'{count} {what} may make parameters wrong.')
-    lacking = [name for name in verdict.unlimited if name != 'acceleration']
-    if lacking:
-        texts.append(
-            f'The robot description has no {_listed(lacking, "and")} limits of every joint: those '
-            'of the recording stand in.'
-        )
-    return texts
 
 
 def _listed(words: Sequence[str], last: str) -> str:

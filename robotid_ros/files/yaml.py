@@ -19,14 +19,18 @@ import yaml
 from ..exceptions import ConfigurationError
 
 _Loader: type = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
+_Dumper: type = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 # Nesting of a configuration is below ten, that of results below six.
 MAX_DEPTH = 64
 # Of a line that is not to be broken: what the library in C takes.
 MAX_LINE = 2**31 - 1
-_BUILT: tuple[type[Exception], ...] = (ValueError, TypeError, ArithmeticError, LookupError)
-_BUILT = (*_BUILT, AttributeError)  # what constructors of PyYAML raise on `!!int "a"` and others
+# What constructors of PyYAML raise on `!!int "a"` and others.
+_BUILT = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError)
 T = TypeVar('T')
-_Dumper: type = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
+
+
+def _problem(text: str, mark: yaml.Mark) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=text, problem_mark=mark)
 
 
 class _StrictLoader(_Loader):
@@ -36,22 +40,16 @@ class _StrictLoader(_Loader):
         seen = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise yaml.constructor.ConstructorError(
-                    None, None, 'a key must be plain text', key.start_mark
-                )
+                raise _problem('a key must be plain text', key.start_mark)
             if key.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key '{key.value}' is given twice", key.start_mark
-                )
+                raise _problem(f"the key '{key.value}' is given twice", key.start_mark)
             seen.add(key.value)
         return dict(super().construct_mapping(node, deep))
 
     def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
         value = int(super().construct_yaml_int(node))
         if value.bit_length() > 64:
-            raise yaml.constructor.ConstructorError(
-                None, None, 'a whole number has too many digits', node.start_mark
-            )
+            raise _problem('a whole number has too many digits', node.start_mark)
         return value
 
 
@@ -86,12 +84,7 @@ _dump = functools.partial(yaml.dump, Dumper=_Dumper12, sort_keys=False, allow_un
 
 
 def parse_yaml(text: str, source: str) -> Any:
-    """
-    Read YAML text.
-
-    Raises ConfigurationError where it is not YAML, or a key twice; names `source`, line and
-    column.
-    """
+    """Read YAML text; ConfigurationError, with `source`, line and column: it is none."""
     try:
         _check_structure(text)
         return yaml.load(text, Loader=_StrictLoader)
@@ -122,7 +115,7 @@ def _check_structure(text: str) -> None:
             depth -= isinstance(event, yaml.CollectionEndEvent)
             continue
         if problem:
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+            raise _problem(problem, event.start_mark)
 
 
 def dump_yaml(values: Any) -> str:

@@ -50,9 +50,9 @@ def design_page(
     motions, plots = motions_of(design), drawing.Plots()
     plots.data['arm'] = moving_arm(robot, motions, settings.workspace)
     series, first = motion_series(design, robot), verdict_of(design, settings)
-    time = Range1d(0.0, design.trajectory.period, bounds='auto', name='time')
-    found = (*design.shortcomings, *design.unchecked, *design.notes)
     name, t = robot.name or 'robot', design.trajectory
+    time = Range1d(0.0, t.period, bounds='auto', name='time')
+    found = (*design.shortcomings, *design.unchecked, *design.notes)
     return render(
         'design.html',
         behaviours=('report', 'motion'),
@@ -95,19 +95,17 @@ def verdict_of(design: Design, settings: ExcitationSettings) -> FirstScreen:
         return FirstScreen('poor', f'The node excitation does not run it. {seen}', remedy)
     if design.unchecked:
         seen, remedy = seen_and_remedy(design.unchecked[0])
-        return FirstScreen(
-            'fair',
-            f'It keeps every limit that is checked and excites all {columns}. {seen}',
-            f'{remedy} Or accept it by name in excitation.accept_unchecked.',
-        )
-    apart = f'; bodies stay at least {settings.workspace.distance:g} m apart'
-    return FirstScreen(
-        'good',
-        f'It keeps every limit at all times and excites all {columns}'
-        f'{"" if design.usage.distance is None else apart}.',
+        seen = f'It keeps every limit that is checked and excites all {columns}. {seen}'
+        remedy += ' Or accept it by name in excitation.accept_unchecked.'
+        return FirstScreen('fair', seen, remedy)
+    seen = f'It keeps every limit at all times and excites all {columns}'
+    if design.usage.distance is not None:
+        seen += f'; bodies stay at least {settings.workspace.distance:g} m apart'
+    remedy = (
         'Watch it below for what no configuration knows, such as cables, then run it: '
-        'excitation.trajectory names the file.',
+        'excitation.trajectory names the file.'
     )
+    return FirstScreen('good', f'{seen}.', remedy)
 
 
 def motions_of(design: Design) -> dict[str, Trajectory]:
@@ -123,13 +121,10 @@ def motion_series(design: Design, robot: Robot) -> dict[str, Any]:
         time = np.linspace(0.0, motion.period, POINTS)
         found = motion.sample(time)
         effort = inverse_dynamics(robot, robot.prior, *found)
-        columns = dict(zip(QUANTITIES, (*found, motion.jerk(time), effort), strict=True))
-        data = {
-            f'{quantity}{j}': single(values[:, j])
-            for quantity, values in columns.items()
-            for j in range(robot.n)
-        }
-        sources[name] = ColumnDataSource({'time': single(time), **data})
+        data = {'time': single(time)}
+        for quantity, values in zip(QUANTITIES, (*found, motion.jerk(time), effort), strict=True):
+            data |= {f'{quantity}{j}': single(own) for j, own in enumerate(values.T)}
+        sources[name] = ColumnDataSource(data)
     return sources
 
 
@@ -157,14 +152,10 @@ def joint_curves(
         for motion, source in series.items():
             look = {'color': COLORS[motion], 'width': 1.6, 'visible': motion == 'excitation'}
             lines.append(plot.line('time', column, source=source, name=motion, **look))
-        for bound in (low, high):
-            plot.add_layout(_rule(bound, 'width', RESIDUAL, line_dash='dashed'))
-        plot.add_layout(
-            _rule(0.0, 'height', NEUTRAL, name='cursor', level='overlay', line_width=2)
-        )
+        bound = {'dimension': 'width', 'line_color': RESIDUAL, 'line_dash': 'dashed'}
+        cursor = {'dimension': 'height', 'line_color': NEUTRAL, 'line_width': 2}
+        plot.add_layout(Span(location=low, **bound))
+        plot.add_layout(Span(location=high, **bound))
+        plot.add_layout(Span(location=0.0, name='cursor', level='overlay', **cursor))
         tip = [('t', '@time{0.000} s'), (name, f'@{column} {unit}')]
         yield finish(plot, tip, lines), f'{name} [{unit}]'
-
-
-def _rule(place: float, dimension: str, color: str, **more: Any) -> Any:
-    return Span(location=place, dimension=dimension, line_color=color, **more)

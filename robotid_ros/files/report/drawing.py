@@ -69,14 +69,13 @@ class Plots:
 
         `wide`: over the width of the page; below `least_width` [px] it is scrolled, but for print.
         """
-        name = f'plot-{len(self._plots)}'
         self._plots.append(plot)
         focus = Markup(' tabindex="0"') if least_width else ''  # to be scrolled by the keyboard
         least = f';min-width:{least_width}px' if least_width else ''
         return Markup(
             '<figure class="plot{}"{}><figcaption>{}</figcaption>'
-            '<div id="{}" style="min-height:{}px{}"></div></figure>'
-        ).format(' wide' if wide else '', focus, caption, name, plot.height, least)
+            '<div id="plot-{}" style="min-height:{}px{}"></div></figure>'
+        ).format(' wide' * wide, focus, caption, len(self._plots) - 1, plot.height, least)
 
     def script(self) -> Markup:
         """Return the plotting library and the plots as elements of a page; '' without plots."""
@@ -88,9 +87,8 @@ class Plots:
                 document.add_root(plot)
         roots = {plot.id: f'plot-{k}' for k, plot in enumerate(self._plots)}
         described = document.to_json(deferred=False)
-        content = {'document': described, 'roots': roots, 'data': self.data}
-        packed = gzip.compress(serialize_json(content).encode(), mtime=0)
-        text = base64.b64encode(packed).decode()
+        content = serialize_json({'document': described, 'roots': roots, 'data': self.data})
+        text = base64.b64encode(gzip.compress(content.encode(), mtime=0)).decode()
         library = Resources(mode='inline', components=['bokeh']).js_raw
         scripts = ''.join(f'<script>{part}</script>' for part in library)
         return Markup(f'<script type="text/plain" id="plots">{text}</script>{scripts}')
@@ -122,8 +120,8 @@ def new_plot(
         tags=[x, y],
         **more,
     )
-    zooms = [tool for tool in plot.tools if isinstance(tool, models.BoxZoomTool)]
-    plot.toolbar.active_drag = zooms[0] if zooms else None
+    zooms = (tool for tool in plot.tools if isinstance(tool, models.BoxZoomTool))
+    plot.toolbar.active_drag = next(zooms, None)
     plot.toolbar.logo = None
     plot.toolbar.autohide = True
     for axis, text in ((plot.xaxis, x), (plot.yaxis, y)):
@@ -132,10 +130,8 @@ def new_plot(
         axis.axis_label_text_font_size = axis.major_label_text_font_size = '12px'
         axis.axis_label_text_font = axis.major_label_text_font = FONT
         axis.minor_tick_line_color = None
-    if isinstance(plot.yaxis.ticker, models.BasicTicker):
-        plot.yaxis.ticker.desired_num_ticks = 5
-    elif isinstance(plot.yaxis.ticker, models.LogTicker):
-        plot.yaxis.ticker.desired_num_ticks = 3  # below two decades they are linear, and crowd
+    # Below two decades those of logarithmic axes are linear, and crowd.
+    plot.yaxis.ticker.desired_num_ticks = 3 if more.get('y_axis_type') == 'log' else 5
     return plot
 
 
@@ -198,22 +194,21 @@ def efforts(found: Sequence[PlacedMotion]) -> tuple[Any, Any]:
     table = np.concatenate(blocks[:-1])
     time = np.ascontiguousarray(table[:, 0])  # in double: seconds since a start have many digits
     columns = table[:, 1:].T.reshape(joints, 3, -1)
-    source = of_joints([dict(zip('mpr', own, strict=True)) for own in columns], x=time)
+    shown = {'source': of_joints([dict(zip('mpr', own, strict=True)) for own in columns], x=time)}
     linked = {'x_range': span_of(time, name='time'), 'min_border_left': LEFT, 'window_axis': 'x'}
     above = new_plot('', 'effort [{effort}]', 240, **linked)
     below = new_plot('time [s]', 'residual [{effort}]', 180, **linked)
-    shown = {'source': source}
-    look = {'color': MEASURED, 'width': 4.5, 'alpha': 0.5}
-    line = above.line('x', 'm', legend_label='measured', **shown, **look)
+    look = {'color': MEASURED, 'width': 4.5, 'alpha': 0.5, 'legend_label': 'measured'}
+    line = above.line('x', 'm', **shown, **look)
     above.line('x', 'p', legend_label='predicted', color=PREDICTED, width=1.6, **shown)
     rest = below.line('x', 'r', color=RESIDUAL, width=1.0, **shown)
     for phase in found[1:]:  # the validation, where there are two
+        ends = {'left': float(phase.place[0]), 'right': float(phase.place[-1])}
         for plot in (above, below):
-            ends = {'left': float(phase.place[0]), 'right': float(phase.place[-1])}
             plot.add_layout(_band(NEUTRAL, **ends))
-    tip = [('t', '@x{0.000} s'), ('measured', '@m'), ('predicted', '@p')]
-    finish(above, tip, [line])
-    finish(below, [('t', '@x{0.000} s'), ('residual', '@r')], [rest])
+    time_tip = ('t', '@x{0.000} s')
+    finish(above, [time_tip, ('measured', '@m'), ('predicted', '@p')], [line])
+    finish(below, [time_tip, ('residual', '@r')], [rest])
     return above, below
 
 
@@ -298,32 +293,33 @@ def friction_curve(
     if not parts or data.velocity is None:
         return None
     plot = new_plot('velocity [{length}/s]', 'effort [{effort}]', SMALL, ZOOM)
-    points, bands, curves, clouds, lines = ([], [], [], [], [])
-    chosen = np.unique(np.linspace(0, len(data.time) - 1, POINTS).astype(int))
+    chosen, rows = np.unique(np.linspace(0, len(data.time) - 1, POINTS).astype(int)), []
     nothing = {'x': np.array([]), 'y': np.array([])}
     every_measured = data.measured - parts['inertia'] - parts['gravity']
     every_model = parts['friction'] + parts['offset']
     columns = zip(data.joints, data.velocity.T, every_measured.T, every_model.T, strict=True)
     for name, velocity, measured, model in columns:
-        points.append({'x': velocity[chosen], 'y': measured[chosen]})
         x, means, sigma, _ = _means(velocity, measured)
-        bands.append({'x': x, 'low': means - sigma, 'high': means + sigma})
+        band = {'x': x, 'low': means - sigma, 'high': means + sigma}
+        points, curve = ({'x': velocity[chosen], 'y': y[chosen]} for y in (measured, model))
+        cloud, line, own = nothing, nothing, (plain or {}).get(name)
         x, means, _, spread = _means(velocity, model)
-        one = spread <= NO_CURVE * float(np.sqrt(np.mean(model**2)))
-        curves.append({'x': x, 'y': means} if one else nothing)
-        clouds.append(nothing if one else {'x': velocity[chosen], 'y': model[chosen]})
-        own = (plain or {}).get(name)
-        lines.append(nothing)
+        if spread <= NO_CURVE * float(np.sqrt(np.mean(model**2))):
+            curve, cloud = {'x': x, 'y': means}, nothing
+        else:  # not a function of velocity alone
+            curve, cloud = nothing, curve
         if own is not None and not own.exact:
             x = np.array([velocity.min(), 0.0, np.nan, 0.0, velocity.max()])
             sign = np.array([-1.0, -1.0, np.nan, 1.0, 1.0])
-            lines[-1] = {'x': x, 'y': own.viscous * x + own.coulomb * sign + own.offset}
+            line = {'x': x, 'y': own.viscous * x + own.coulomb * sign + own.offset}
+        rows.append((band, points, curve, cloud, line))
+    bands, dots, curves, clouds, lines = zip(*rows, strict=True)
     look: dict[str, Any] = {'color': MEASURED, 'legend_label': 'measured ± σ'}
     plot.varea('x', 'low', 'high', source=of_joints(bands), alpha=0.2, **look)
-    plot.scatter('x', 'y', source=of_joints(points), size=3, alpha=0.55, line_color=None, **look)
+    plot.scatter('x', 'y', source=of_joints(dots), size=3, alpha=0.55, line_color=None, **look)
     look = {'color': PREDICTED, 'legend_label': 'model'}
     plot.line('x', 'y', source=of_joints(curves), width=2.4, **look)
-    if any(row is not nothing for row in clouds):  # not a function of velocity alone
+    if any(row is not nothing for row in clouds):
         plot.scatter('x', 'y', source=of_joints(clouds), size=2, line_color=None, **look)
     if any(row is not nothing for row in lines):
         look = {'color': NEUTRAL, 'legend_label': 'plain equivalent'}
@@ -339,14 +335,12 @@ def _means(
 
     Returns velocities, means, standard deviations, and the rms of all about their means.
     """
-    rows: list[tuple[float, float, float]] = []
-    squares = 0.0
+    rows, squares = [], 0.0
     for side in (velocity < 0.0, velocity > 0.0):
-        order = np.argsort(velocity[side])
-        bins = np.array_split(order, min(BINS, len(order))) if len(order) else []
-        for part in bins:
-            own = values[side][part]
-            rows.append((float(velocity[side][part].mean()), float(own.mean()), float(own.std())))
+        order = np.flatnonzero(side)[np.argsort(velocity[side])]
+        for part in np.array_split(order, min(BINS, len(order))) if len(order) else ():
+            own = values[part]
+            rows.append((velocity[part].mean(), own.mean(), own.std()))
             squares += float(len(own) * own.var())
         rows.append((np.nan, np.nan, np.nan))
     x, means, sigma = np.array(rows).T
@@ -370,8 +364,9 @@ def convergence(history: Sequence[Mapping[str, Any]]) -> Any:
     return finish(plot)
 
 
-def error_over_time(series: Mapping[str, tuple[np.ndarray, np.ndarray]], shared: Any) -> Any:
+def error_over_time(series: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Any:
     """Draw errors of a joint by name over time, (time (N,), values (N, n)) each."""
+    shared = span_of(*(time for time, _ in series.values()))
     plot = new_plot('time [s]', 'error [m{length}]', 190, x_range=shared, window_axis='x')
     for (name, (time, values)), color in zip(series.items(), LINES, strict=False):
         x, y = thin(np.asarray(time), np.asarray(values), ROWS)

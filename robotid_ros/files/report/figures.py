@@ -27,15 +27,14 @@ def draw_torques(data: Torques | Validation) -> Figure:
     with matplotlib.rc_context(fname=STYLE):
         figure = Figure(figsize=(10.5, 2.1 * count + 0.5), layout='constrained')
         axes = figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
+        series = (
+            (data.measured, MEASURED, 1.6, 'measured'),
+            (data.predicted, PREDICTED, 0.9, 'predicted'),
+            (data.measured - data.predicted, RESIDUAL, 0.7, 'residual'),
+        )
         for index, axis in enumerate(axes):
-            measured, predicted = data.measured[:, index], data.predicted[:, index]
-            series = (
-                (measured, MEASURED, 1.6, 'measured'),
-                (predicted, PREDICTED, 0.9, 'predicted'),
-                (measured - predicted, RESIDUAL, 0.7, 'residual'),
-            )
             for values, color, size, label in series:
-                place, shown = thin(np.asarray(data.time), values[:, None], POINTS)
+                place, shown = thin(np.asarray(data.time), values[:, [index]], POINTS)
                 axis.plot(place, shown[:, 0], color=color, lw=size, label=label)
             axis.set_title(data.joints[index])
             axis.set_ylabel('effort')
@@ -49,10 +48,7 @@ def write_picture(path: str | Path, figure: Any) -> Path:
     """
     Write a figure of matplotlib; the name says the format.
 
-    Raises
-    ------
-    FileError : the name says none of `FORMATS`, or the file cannot be written
-
+    FileError: the name says none of `FORMATS`, or the file cannot be written.
     """
     suffix = Path(path).suffix
     if suffix not in FORMATS:

@@ -82,14 +82,13 @@ def scene(
         frame = np.asarray(rows, dtype=float)
         if frame.shape != (3, 4) or not np.isfinite(frame).all():
             return None
-        link: dict[str, Any] = {'name': joint, 'origin': frame[:, 3].round(5).tolist()}
-        link['known'] = known.get(joint)
-        points.append(frame[:, 3])
+        turn, origin = frame[:, :3], frame[:, 3]
+        link = {'name': joint, 'origin': origin.round(5).tolist(), 'known': known.get(joint)}
+        points.append(origin)
         for name, body in (('found', found.get(joint)), ('before', before.get(joint))):
             if body is None or body.shape is None or not np.isfinite(body.mass):
                 continue
-            turned = frame[:, :3] @ body.shape @ frame[:, :3].T
-            centre = frame[:, :3] @ body.centre + frame[:, 3]
+            turned, centre = turn @ body.shape @ turn.T, turn @ body.centre + origin
             reach = np.sqrt(np.diag(turned))
             points += [centre - reach, centre + reach]
             link[name] = {'centre': centre.round(5).tolist(), 'shape': turned.round(8).tolist()}
@@ -134,16 +133,25 @@ def moving_arm(
     bodies = []
     for body in (each for each in geometry.geometryObjects if each.name != GROUND):
         place, points = body.placement, _outermost(body.geometry)
-        shown = np.round(points @ place.rotation.T + place.translation, 4).tolist()
-        obstacle = body.name in workspace.obstacles
-        described = {'name': str(body.name), 'frame': int(body.parentJoint), 'obstacle': obstacle}
-        bodies.append({**described, 'points': shown})
-    placed = {name: _frames(tree, robot, motion) for name, motion in motions.items()}
-    centre, reach = _extent(np.concatenate(list(placed.values())), nodes, bodies)
-    whole = {
-        name: np.rint(frames[:, 1:].reshape(len(frames), -1) / UNIT).astype(int).tolist()
-        for name, frames in placed.items()
-    }
+        described = {
+            'name': str(body.name),
+            'frame': int(body.parentJoint),
+            'obstacle': body.name in workspace.obstacles,
+            'points': np.round(points @ place.rotation.T + place.translation, 4).tolist(),
+        }
+        bodies.append(described)
+    placed, shown = [], {}
+    for name, motion in motions.items():
+        # Of the joints over a period, (N, n, 3, 4), and of the base before them.
+        count = min(math.ceil(RATE * motion.period), NUMBERS // (12 * tree.n)) + 1
+        q = motion.sample(np.linspace(0.0, motion.period, count)).q
+        rotation, origin = tree.places(q[:, robot.order])
+        frames = np.concatenate([rotation, origin[..., None]], axis=3)
+        base = np.broadcast_to(np.eye(3, 4), (count, 1, 3, 4))
+        placed.append(np.concatenate([base, frames], axis=1))
+        whole = np.rint(frames.reshape(count, -1) / UNIT).astype(int).tolist()
+        shown[name] = {'period': motion.period, 'frames': whole}
+    centre, reach = _extent(np.concatenate(placed), nodes, bodies)
     return {
         'nodes': nodes,
         'edges': edges,
@@ -153,17 +161,8 @@ def moving_arm(
         'centre': centre.tolist(),
         'reach': reach,
         'unit': UNIT,
-        'motions': {k: {'period': motions[k].period, 'frames': whole[k]} for k in whole},
+        'motions': shown,
     }
-
-
-def _frames(tree: KinematicTree, robot: Robot, motion: Trajectory) -> np.ndarray:
-    """Return frames of the base and of the joints over a period, (N, 1 + n, 3, 4)."""
-    count = min(math.ceil(RATE * motion.period), NUMBERS // (12 * tree.n)) + 1
-    q = motion.sample(np.linspace(0.0, motion.period, count)).q
-    rotation, origin = tree.places(q[:, robot.order])
-    base = np.broadcast_to(np.eye(3, 4), (count, 1, 3, 4))
-    return np.concatenate([base, np.concatenate([rotation, origin[..., None]], axis=3)], axis=1)
 
 
 def _outermost(shape: Any) -> np.ndarray:
@@ -197,12 +196,9 @@ def _extent(
     """Return centre and radius of what the arm reaches and of obstacles that are near [m]."""
     own = [(int(node[0]), [node[1:]]) for node in nodes]
     own += [(body['frame'], body['points']) for body in bodies if not body['obstacle']]
-    arm = np.concatenate(
-        [
-            (points @ frames[:, j, :, :3].swapaxes(1, 2) + frames[:, j, None, :, 3]).reshape(-1, 3)
-            for j, points in own
-        ]
-    )
+    turns, origins = frames[..., :3].swapaxes(2, 3), frames[:, :, None, :, 3]
+    moved = [points @ turns[:, j] + origins[:, j] for j, points in own]
+    arm = np.concatenate([each.reshape(-1, 3) for each in moved])
     centre = 0.5 * (arm.min(axis=0) + arm.max(axis=0))
     reach = float(np.linalg.norm(arm - centre, axis=1).max()) or 1.0
     others = [np.array(body['points']) for body in bodies if body['obstacle']]

@@ -32,9 +32,8 @@ def save_page(kind: str, path: str | Path, *subject: Any, overwrite: bool = True
 
     Of the kinds 'identification' shows `Results` and their folder, 'validation'
     `CheckedParameters`, 'comparison' `Results` by name, 'design' and 'rollouts' what
-    `design_page` and `rollouts_page` take.
-    MissingPackageError: Bokeh is not installed; FileError: the page cannot be written;
-    TrajectoryError: the design is for other joints.
+    `design_page` and `rollouts_page` take. MissingPackageError: Bokeh is not installed; FileError:
+    the page cannot be written; TrajectoryError: the design is for other joints.
     """
     check_plotting()
     module = import_module(f'.{kind if kind in OWN_MODULES else "pages"}', __package__)
@@ -42,11 +41,7 @@ def save_page(kind: str, path: str | Path, *subject: Any, overwrite: bool = True
 
 
 def write_report_if_possible(results: Results, path: str | Path) -> str:
-    """
-    Write the report where its plotting library is installed; all other files go without it.
-
-    Returns why there is none, with the remedy; '' where it was written.
-    """
+    """Write the report where Bokeh is installed; return why there is none, and the remedy."""
     try:
         save_page('identification', path, results, Path(path).absolute().parent)
     except MissingPackageError as error:
@@ -55,11 +50,7 @@ def write_report_if_possible(results: Results, path: str | Path) -> str:
 
 
 def page_beside(path: str | Path) -> Path:
-    """
-    Return where the page of a file goes: beside it, under its name.
-
-    FileError: the file has the name of its page, or none.
-    """
+    """Return where the page of a file goes: beside it; FileError: it has no name, or this one."""
     if not Path(path).name.strip('.'):
         raise FileError(f"'{path}' is a folder: name a file in it")
     page = Path(path).with_suffix('.html')
@@ -69,11 +60,7 @@ def page_beside(path: str | Path) -> Path:
 
 
 def check_plotting() -> None:
-    """
-    Check that the plotting library of pages can be imported; it takes most of a second.
-
-    MissingPackageError: it cannot; says the remedy.
-    """
+    """MissingPackageError where the plotting library, which takes most of a second, is missing."""
     try:
         import bokeh.plotting  # noqa: F401
     except ImportError as error:
@@ -101,16 +88,12 @@ def render(template: str, *, behaviours: tuple[str, ...] = ('report',), **values
 
 @functools.cache
 def _environment() -> Environment:
+    own = (number, percent, breakable, residual_class, precision_class, seen_and_remedy)
     return text_templates(
         HERE / 'templates',
-        number=number,
-        percent=percent,
-        breakable=breakable,
+        **{each.__name__: each for each in own},
         sentence=lambda text: text[:1].upper() + text[1:],
         yaml=lambda values: dump_yaml(dict(values)),
-        residual_class=residual_class,
-        seen_and_remedy=seen_and_remedy,
-        precision_class=precision_class,
     )
 
 

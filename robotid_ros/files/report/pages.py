@@ -52,14 +52,12 @@ class FirstScreen(NamedTuple):
 
 def identification_page(results: Results, folder: object = 'FOLDER') -> str:
     """Compose the page of an identification; it refers to nothing outside of itself."""
-    logs = results.data.get('logs', (results.data,))
-    source = ', '.join(_file_name(log) for log in logs)
+    source = ', '.join(map(_file_name, results.data.get('logs', (results.data,))))
     parts = ('dynamic parameters by', results.method.upper(), 'from', source, '·', results.created)
-    name = results.robot or 'robot'
     return render(
         'identification.html',
-        title=f'{name}: identified dynamic parameters',
-        subtitle=' '.join(part for part in parts if part),
+        title=f'{results.robot or "robot"}: identified dynamic parameters',
+        subtitle=' '.join(filter(None, parts)),
         **_shown(results, folder),
     )
 
@@ -108,7 +106,7 @@ def _shown(results: Results, folder: object = 'FOLDER') -> dict[str, Any]:
     """Return what the template of an identification shows."""
     moves, verdict = phases(results.torques), verdict_of(results)
     bodies, before = (bodies_of(results, which) for which in ('value', 'prior'))
-    columns = (('mass', 'kg'), ('centre', 'm'), ('principal inertias', 'kg·m²'))
+    columns = {'mass': 'kg', 'centre': 'm', 'principal inertias': 'kg·m²'}.items()
     known = any(math.isfinite(joint.from_parameters) for joint in verdict.joints)
     units = {line.joint: line.unit for line in results.identification}
     lengths = {j: line['unit'] for j, line in results.quality.get('joints', {}).items()}
@@ -168,9 +166,7 @@ class Share(NamedTuple):
 
 def shares_of(data: Torques, joint: int) -> list[Share]:
     """Return what the predicted effort of a joint consists of."""
-    sizes = {
-        name: float(np.sqrt(np.mean(part[:, joint] ** 2))) for name, part in data.parts.items()
-    }
+    sizes = {k: float(np.sqrt(np.mean(part[:, joint] ** 2))) for k, part in data.parts.items()}
     total = sum(sizes.values()) or 1.0
     return [
         Share(name, COLORS[name], size if size > NOTHING * total else 0.0, 100.0 * size / total)
@@ -180,18 +176,15 @@ def shares_of(data: Torques, joint: int) -> list[Share]:
 
 def _runs(found: Verification | None, joints: Sequence[str]) -> Any | None:
     """Draw wanted minus measured position of every run."""
-    runs = {} if found is None else {RUNS[k]: run for k, run in found.series.items() if k in RUNS}
-    if not runs:
-        return None
-    shared = drawing.span_of(*(run.time for run in runs.values()))
     series = {}
-    for name, run in runs.items():
-        error = np.full((len(run.time), len(joints)), np.nan)
-        for k, joint in enumerate(joints):
-            if joint in run.joints:
-                error[:, k] = 1e3 * run.error[:, run.joints.index(joint)]
-        series[name] = run.time, error
-    return drawing.error_over_time(series, shared)
+    for kind, run in found.series.items() if found else ():
+        if kind in RUNS:
+            error = np.full((len(run.time), len(joints)), np.nan)
+            for k, joint in enumerate(joints):
+                if joint in run.joints:
+                    error[:, k] = 1e3 * run.error[:, run.joints.index(joint)]
+            series[RUNS[kind]] = run.time, error
+    return drawing.error_over_time(series) if series else None
 
 
 def strongest_correlations(results: Results) -> Sequence[tuple[float, str, str]] | None:
