@@ -98,15 +98,7 @@ def parse_urdf(urdf: str) -> ElementTree.Element:
         raise ModelError(
             f'the robot description starts with <{root.tag}>: give a URDF, which has <robot>'
         )
-    _check_numbers(root)
-    for limit in root.iterfind('joint/limit'):
-        if {'lower', 'upper'} & limit.attrib.keys():  # beside one alone, the other is 0 in a URDF
-            limit.attrib = {'lower': '0', 'upper': '0', **limit.attrib}
-    return root
-
-
-def _check_numbers(root: ElementTree.Element) -> None:
-    """Raise an error for text that a parser of URDFs would skip with a message on stderr only."""
+    # Text that a parser of URDFs would skip with a message on stderr only.
     owners = [(link, e) for link in root.findall('link') for e in link.findall('inertial')]
     owners += [(joint, joint) for joint in root.findall('joint')]
     for owner, element in ((owner, e) for owner, parent in owners for e in parent):
@@ -131,6 +123,10 @@ def _check_numbers(root: ElementTree.Element) -> None:
                     f"'{text[:80]}' in the robot description: it must be "
                     f'{what}{" of at least 0" if mass else ""}'
                 )
+    for limit in root.iterfind('joint/limit'):
+        if {'lower', 'upper'} & limit.attrib.keys():  # beside one alone, the other is 0 in a URDF
+            limit.attrib = {'lower': '0', 'upper': '0', **limit.attrib}
+    return root
 
 
 def check_tree(root: ElementTree.Element) -> None:

@@ -1,13 +1,13 @@
 """Which joints of a description are driven, which are the arm, and which a recording moves."""
 
 from collections.abc import Iterator, Mapping, Sequence
+import contextlib
 import dataclasses
 from functools import cached_property
 import itertools
 import math
 import re
 from typing import NamedTuple
-from xml.etree import ElementTree
 
 from ...exceptions import ConfigurationError, FEW, ModelError, shortened, UnknownNameError
 from ..finding_codes import finding
@@ -71,12 +71,26 @@ class JointTree:
 
     def __init__(self, urdf: str) -> None:
         self._root = root = parse_urdf(urdf)
-        self.joints = {joint.name: joint for joint in map(_read_joint, root.findall('joint'))}
+        self.joints, self._limited = dict[str, TreeJoint](), set[str]()
+        for element in root.findall('joint'):
+            name, kind = str(element.get('name')), str(element.get('type'))
+            limit, free = element.find('limit'), {'lower': -math.inf, 'upper': math.inf}
+            limits = {'velocity': 0.0, 'effort': 0.0, **free}
+            for key, text in () if limit is None else limit.attrib.items():
+                with contextlib.suppress(ValueError):  # which is reported where the model is built
+                    limits[key] = float(text)
+            limits |= {} if kind in ('revolute', 'prismatic') else free
+            mimics = link_at(element, 'mimic', 'joint') if kind in MOVABLE_TYPES else ''
+            parent, child = (link_at(element, end) for end in ('parent', 'child'))
+            numbers = (limits[key] for key in ('lower', 'upper', 'velocity'))
+            self.joints[name] = TreeJoint(name, kind, parent, child, mimics, *numbers)
+            if limits['effort'] > 0.0:
+                self._limited.add(name)
         self.movable = movable_names(root)
         self.mimics = tuple(name for name in self.movable if self.joints[name].mimics)
         self.independent = tuple(name for name in self.movable if name not in self.mimics)
         links = ((str(k.get('name')), k.find('inertial/mass')) for k in root.findall('link'))
-        self._masses = {name: _number(mass, 'value') for name, mass in links}
+        self._masses = {k: 0.0 if m is None else float(m.get('value', 0.0)) for k, m in links}
         self.links = tuple(self._masses)
         self._carrier = {joint.child: joint for joint in self.joints.values()}
 
@@ -84,13 +98,11 @@ class JointTree:
     def passive(self) -> tuple[str, ...]:
         """Joints that have neither drive nor limits where most of the others have them."""
         root, names = self._root, self.independent
-        driven = {e.get('name') for drive in root.iter('transmission') for e in drive.iter()}
+        driven = {str(e.get('name')) for drive in root.iter('transmission') for e in drive.iter()}
         described = root.iterfind('ros2_control/joint[command_interface]')
-        driven |= {joint.get('name') for joint in described}
-        elements = root.findall('joint')
-        limited = {j.get('name') for j in elements if _number(j.find('limit'), 'effort') > 0.0}
+        driven |= {str(joint.get('name')) for joint in described}
         least = MIN_DESCRIBED * len(names)
-        most = [known for known in (driven, limited) if len(known.intersection(names)) >= least]
+        most = [each for each in (driven, self._limited) if len(each & {*names}) >= least]
         return tuple(name for name in names if any(name not in known for known in most))
 
     @cached_property
@@ -150,26 +162,6 @@ class JointTree:
             ahead = (j for j in self.joints.values() if j.parent == link and j.type == 'fixed')
             links += [j.child for j in ahead if j.child not in links]
         return ([link for link in links if _TOOL.search(link)] or links)[-1]
-
-
-def _read_joint(element: ElementTree.Element) -> TreeJoint:
-    name, kind = str(element.get('name')), str(element.get('type'))
-    mimics = link_at(element, 'mimic', 'joint') if kind in MOVABLE_TYPES else ''
-    limit = element.find('limit')
-    velocity = _number(limit, 'velocity')
-    limit = limit if kind in ('revolute', 'prismatic') else None
-    lower, upper = _number(limit, 'lower', -math.inf), _number(limit, 'upper', math.inf)
-    parent, child = (link_at(element, end) for end in ('parent', 'child'))
-    return TreeJoint(name, kind, parent, child, mimics, lower, upper, velocity)
-
-
-def _number(element: ElementTree.Element | None, key: str, default: float = 0.0) -> float:
-    """Read a number; text that is none is reported where the model is built."""
-    text = None if element is None else element.get(key)
-    try:
-        return default if text is None else float(text)
-    except ValueError:
-        return default
 
 
 class ArmChoice(NamedTuple):

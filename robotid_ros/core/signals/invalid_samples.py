@@ -287,26 +287,23 @@ def unlikeness(signals: Array, others: Array, order: int = 0, delay: float = 0.0
         for _ in range(order):
             x, y = x[:, span:] - x[:, :-span], y[:, span:] - y[:, :-span]
         clear = jumps[:, width:] == jumps[:, : jumps.shape[1] - width]
-        if clear.sum() >= MIN_ROWS:
-            slope = np.gradient(x, axis=1) if order and delay else np.zeros_like(x)
-            rest = _residual(x[clear], y[clear], slope[clear], delay)
-            least = np.fmin(least, rest)
+        if clear.sum() < MIN_ROWS:
+            continue
+        # Relative residuals (m, k) of y = c (x − T d) + offset with |T| ≤ delay.
+        d = (np.gradient(x, axis=1) if order and delay else np.zeros_like(x))[clear]
+        x, y = x[clear], y[clear]
+        size = [np.sqrt(np.mean(v**2, axis=0)) for v in (x, y)]
+        x, y, d = (v - v.mean(axis=0) for v in (x, y, d))
+        xx, yy, dd, xd = (np.sum(u * v, axis=0) for u, v in ((x, x), (y, y), (d, d), (x, d)))
+        still = [np.sqrt(s / len(x)) <= STILL * u for s, u in zip((xx, yy), size, strict=True)]
+        xy, dy = x.T @ y, d.T @ y
+        xx, dd, xd = xx[:, None], dd[:, None], xd[:, None]
+        with np.errstate(all='ignore'):
+            late = -np.nan_to_num((xx * dy - xd * xy) / (dd * xy - xd * dy))
+            late = np.clip(late, -delay, delay)
+            alike = (xy - late * dy) ** 2 / ((xx - 2.0 * late * xd + late**2 * dd) * yy)
+        left = np.sqrt(np.clip(1.0 - np.nan_to_num(alike), 0.0, 1.0))
+        left[still[0]] = 1.0
+        left[:, still[1]] = 1.0
+        least = np.fmin(least, left)
     return least
-
-
-def _residual(x: Array, y: Array, d: Array, delay: float) -> Array:
-    """Return the relative residuals (m, k) of y = c (x − T d) + offset with |T| ≤ delay."""
-    size = [np.sqrt(np.mean(v**2, axis=0)) for v in (x, y)]
-    x, y, d = (v - v.mean(axis=0) for v in (x, y, d))
-    xx, yy, dd, xd = (np.sum(u * v, axis=0) for u, v in ((x, x), (y, y), (d, d), (x, d)))
-    still = [np.sqrt(s / len(x)) <= STILL * u for s, u in zip((xx, yy), size, strict=True)]
-    xy, dy = x.T @ y, d.T @ y
-    xx, dd, xd = xx[:, None], dd[:, None], xd[:, None]
-    with np.errstate(all='ignore'):
-        late = -np.nan_to_num((xx * dy - xd * xy) / (dd * xy - xd * dy))
-        late = np.clip(late, -delay, delay)
-        alike = (xy - late * dy) ** 2 / ((xx - 2.0 * late * xd + late**2 * dd) * yy)
-    found = np.sqrt(np.clip(1.0 - np.nan_to_num(alike), 0.0, 1.0))
-    found[still[0]] = 1.0
-    found[:, still[1]] = 1.0
-    return np.asarray(found)

@@ -339,15 +339,15 @@ def group(
     for alternatives in families.values():
         all_of = [(m, part.meaning.unit) for _, part in alternatives for m in part.members]
         first = min((key for (key, _), _ in all_of if isinstance(key, int)), default=0) - 1
-        whole = [((first if key is None else key, name), unit) for (key, name), unit in all_of]
+        rows = [((first if key is None else key, name), unit) for (key, name), unit in all_of]
         # Or they are of the same joints.
-        if len(alternatives) == 1 or len({key for (key, _), _ in whole}) < len(whole):
+        if len(alternatives) == 1 or len({key for (key, _), _ in rows}) < len(rows):
             result += [part for _, part in alternatives]
             continue
-        whole.sort(key=lambda m: m[0][0] if isinstance(m[0][0], int) else 0)
-        units = [unit for _, unit in whole]
+        rows.sort(key=lambda row: row[0][0] if isinstance(row[0][0], int) else 0)
+        units = [unit for _, unit in rows]
         unit = units[0] if len(set(units)) == 1 else ','.join(units)
         bare, one = alternatives[0]
-        columns = tuple(member for member, _ in whole)
+        columns = tuple(member for member, _ in rows)
         result.append(Selection(bare, columns, one.meaning._replace(unit=unit)))
     return result

@@ -232,19 +232,19 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
             of_log = finding('effort_unit_of_log', what='currents', each='ampere', unit='A')
     for quantity, array in values.items():
         commanded = quantity == COMMAND
-        if unit := units.get(quantity) or (commanded and units['position']):
+        if unit := units.get(quantity) or (units['position'] if commanded else ''):
             array *= factors('position' if commanded else quantity, unit, prismatic)
     if not options.commands:
         step = float(np.median(np.diff(stamp))) if len(stamp) > 1 else 0.0
         rate = 1e9 / step if step > 0.0 else 0.0
         where = f"'{table.source}', {patterns['effort']}"
-        effort, velocity = values['effort'], values['velocity']
-        refuse_derived_efforts(joints, values['position'], effort, velocity, rate, where)
+        signals = (values[quantity] for quantity in ('position', 'effort', 'velocity'))
+        refuse_derived_efforts(joints, *signals, rate=rate, where=where)
     before = list(table.notes)
     if automatic:
         taken = {q: found[q] for q in automatic}
         alike = [o.pattern for q in ('position', 'effort') if q in taken for o in taken[q].others]
-        columns = [(s.pattern, s.meaning.unit) for s in taken.values()]
+        said_by = [(s.pattern, s.meaning.unit) for s in taken.values()]
         # What counts as SI for want of a unit.
         in_si = [q for q in ('position', 'effort') if q in taken and not (units[q] or of_log)]
         before.append(
@@ -252,7 +252,7 @@ def read_joint_table(table: ColumnTable, options: ReadOptions) -> JointTable:
                 'columns_found',
                 table=table.source,
                 quantities=tuple(taken),
-                columns=[pattern + (f' [{unit}]' if unit else '') for pattern, unit in columns],
+                columns=[pattern + (f' [{unit}]' if unit else '') for pattern, unit in said_by],
                 alike=' and '.join(alike[:4]),
                 in_si=' and '.join(in_si),
             )

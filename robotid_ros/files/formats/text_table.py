@@ -191,16 +191,17 @@ def _read(
 ) -> Columns:
     """Read columns of a file, a block of rows at a time; `dates` are those of times."""
     index, blocks = {name: names.index(name) for name in wanted}, list[np.ndarray]()
-    kept, how = _lines(path, form.encoding, form), {'comments': None, 'quotechar': '"', 'ndmin': 2}
+    kept, delimiter = _lines(path, form.encoding, form), form.delimiter or None
+    how: Any = {'delimiter': delimiter, 'comments': None, 'quotechar': '"', 'ndmin': 2}
     while lines := list(itertools.islice(kept, ROWS)):
         try:  # at once where all are numbers, else cell by cell
             if form.decimal_comma:
                 raise ValueError
-            delimiter = form.delimiter or None
-            blocks.append(np.loadtxt(lines, delimiter=delimiter, usecols=[*index.values()], **how))
+            blocks.append(np.loadtxt(lines, usecols=[*index.values()], **how))
         except ValueError:
-            split = csv.reader(lines, delimiter=form.delimiter) if form.delimiter else None
-            rows = [*(split or map(str.split, lines))]
+            rows = [
+                *(csv.reader(lines, delimiter=delimiter) if delimiter else map(str.split, lines))
+            ]
             cells = {n: [r[k] if k < len(r) else '' for r in rows] for n, k in index.items()}
             found = [_numbers(str(path), name, own, form) for name, own in cells.items()]
             blocks.append(np.column_stack(found))
