@@ -17,22 +17,18 @@ NAN_FAULTS = ('nan_joint_state', 'nan_velocity', 'nan_effort')
 
 
 class Fault:
-    """A fault of one of the joints that begins at its configured time, or when `begin` says."""
+    """A fault of one of the joints that begins at its configured time."""
 
     def __init__(self, settings: FaultSettings, joints: Sequence[str]):
         if settings.joint and settings.joint not in joints:
             raise UnknownNameError('joint', settings.joint, tuple(joints))
         self.kind, self.joint = settings.kind, list(joints).index(settings.joint or joints[0])
-        self._duration = settings.duration or float('inf')
-        self.begin(settings.time)
-
-    def begin(self, time: float) -> None:
-        """Break at this time since the start [s] instead."""
-        self._start = time
+        # Since the start [s]; another one lets it begin then.
+        self.start, self._duration = settings.time, settings.duration or float('inf')
 
     def active(self, time: float, *kinds: str) -> bool:
         """Whether one of these is broken at a time since the start [s]."""
-        return self.kind in kinds and self._start <= time < self._start + self._duration
+        return self.kind in kinds and self.start <= time < self.start + self._duration
 
 
 class Sensors:

@@ -1,7 +1,6 @@
 """MuJoCo's model of moving bodies and drives; its URDF import would merge or balance some."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 import xml.etree.ElementTree as ET
 
@@ -90,53 +89,6 @@ def build_drives(
                 f'{name} is elastic: give its motor a simulation.rotor_inertia'
             )
     return drives
-
-
-@dataclass(frozen=True)
-class TrueParameters:
-    """
-    True parameters of one joint, or of a motor that drives several.
-
-    `values` holds `XX XY XZ YY YZ ZZ MX MY MZ M` at the joint's frame, links that are fixed to the
-    joint's link included, and `Ia Fv Fc off`, with `Fs Fsc Fst vs` where there is static friction
-    and `K` where there is a spring; a motor has `Ia Fv Fc` and its `ratios`.
-    """
-
-    name: str
-    values: dict[str, float]
-    ratios: tuple[float, ...] = ()
-
-
-def true_parameters(
-    bodies: Sequence[RigidBody], drives: Drives, order: Sequence[int]
-) -> tuple[TrueParameters, ...]:
-    """List true parameters joint by joint in this order of bodies, then of coupled motors."""
-    found = []
-    for k in order:
-        pseudo = bodies[k].inertial
-        second, first = pseudo[:3, :3], pseudo[:3, 3]
-        inertia = np.trace(second) * np.eye(3) - second
-        names = ('XX', 'XY', 'XZ', 'YY', 'YZ', 'ZZ', 'MX', 'MY', 'MZ')
-        moments = (*inertia[np.triu_indices(3)].tolist(), *first.tolist())
-        values = dict(zip(names, moments, strict=True)) | {
-            'M': float(pseudo[3, 3]),
-            'Ia': drives.rotor_inertia[k],
-            'Fv': drives.viscous[k],
-            'Fc': drives.coulomb[k],
-            'off': drives.offset[k],
-        }
-        if (extra := drives.static[k]) > 0.0:
-            # In the terms of STICTION eq. 7-9: all of it at rest, and what sliding takes away.
-            values |= {'Fs': drives.coulomb[k] + extra, 'Fsc': -extra, 'Fst': extra}
-            values['vs'] = drives.stribeck_velocity[k]
-        if drives.stiffness[k] > 0.0:
-            values['K'] = drives.stiffness[k]
-        found.append(TrueParameters(bodies[k].joint.name, values))
-    for number, (ratios, *own) in enumerate(drives.motors):
-        values = dict(zip(('Ia', 'Fv', 'Fc'), own, strict=True))
-        turned = tuple(ratios[k] for k in order)
-        found.append(TrueParameters(f'motor_{number}', values, turned))
-    return tuple(found)
 
 
 def write_mjcf(

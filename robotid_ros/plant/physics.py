@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 import dataclasses
 import math
+from typing import NamedTuple
 
 import mujoco
 import numpy as np
@@ -15,7 +16,7 @@ from ..exceptions import (
     UnknownNameError,
 )
 from ..simulation_settings import PayloadSettings, per_joint, SimulationSettings
-from .mjcf import build_drives, Drives, rotor_name, true_parameters, TrueParameters, write_mjcf
+from .mjcf import build_drives, Drives, rotor_name, write_mjcf
 from .urdf_reading import Array, initial_positions, moving_bodies, parse_urdf, RigidBody, true_urdf
 
 # Radians of the fastest vibration in one step: RK4 takes 1e-4 of its amplitude there.
@@ -26,6 +27,20 @@ GRAVITY = (0.0, 0.0, -9.81)
 # Least eigenvalue of the mass matrix, below inertias of real joints and above MIN_INERTIA
 # [kg·m² or kg].
 MIN_EIGENVALUE = 1e-8
+
+
+class TrueParameters(NamedTuple):
+    """
+    True parameters of one joint, or of a motor that drives several.
+
+    `values` holds `XX XY XZ YY YZ ZZ MX MY MZ M` at the joint's frame, links that are fixed to the
+    joint's link included, and `Ia Fv Fc off`, with `Fs Fsc Fst vs` where there is static friction
+    and `K` where there is a spring; a motor has `Ia Fv Fc` and its `ratios`.
+    """
+
+    name: str
+    values: dict[str, float]
+    ratios: tuple[float, ...] = ()
 
 
 class Physics:
@@ -216,8 +231,28 @@ class Physics:
         return matrix
 
     def true_parameters(self) -> tuple[TrueParameters, ...]:
-        """Give the standard parameters of the true robot, joint by joint."""
-        return true_parameters(self.bodies, self.drives, self._link_rows.tolist())
+        """Give the standard parameters of the true robot, joint by joint, then of motors."""
+        found, drives, order = [], self.drives, self._link_rows.tolist()
+        for k in order:
+            pseudo = self.bodies[k].inertial
+            second, first = pseudo[:3, :3], pseudo[:3, 3]
+            inertia = np.trace(second) * np.eye(3) - second
+            moments = (*inertia[np.triu_indices(3)].tolist(), *first.tolist(), float(pseudo[3, 3]))
+            drive = drives.rotor_inertia, drives.viscous, drives.coulomb, drives.offset
+            names = 'XX XY XZ YY YZ ZZ MX MY MZ M Ia Fv Fc off'.split()
+            values = dict(zip(names, (*moments, *(each[k] for each in drive)), strict=True))
+            if (extra := drives.static[k]) > 0.0:
+                # In the terms of STICTION eq. 7-9: all of it at rest, and what sliding takes away.
+                values |= {'Fs': drives.coulomb[k] + extra, 'Fsc': -extra, 'Fst': extra}
+                values['vs'] = drives.stribeck_velocity[k]
+            if drives.stiffness[k] > 0.0:
+                values['K'] = drives.stiffness[k]
+            found.append(TrueParameters(self.bodies[k].joint.name, values))
+        for number, (ratios, *own) in enumerate(drives.motors):
+            values = dict(zip(('Ia', 'Fv', 'Fc'), own, strict=True))
+            turned = tuple(ratios[k] for k in order)
+            found.append(TrueParameters(f'motor_{number}', values, turned))
+        return tuple(found)
 
     def _true_robot(
         self, payload: PayloadSettings | None = None

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..simulation_settings import ConstraintSettings, GainSettings, JointConstraintSettings
+from ..simulation_settings import ConstraintSettings, GainSettings
 from .urdf_reading import Array
 
 Values: TypeAlias = list[float]
@@ -105,17 +105,6 @@ def shortest_angular_distance(start: float, end: float) -> float:
     return distance - turn if distance > turn / 2 else distance
 
 
-def state_errors(
-    desired: Point, current: Point, wraparound: tuple[bool, ...]
-) -> tuple[Values, Values]:
-    """Return the errors of position, on the shortest way around, and of velocity."""
-    error = [
-        shortest_angular_distance(q, r) if wrap else r - q
-        for q, r, wrap in zip(current.positions, desired.positions, wraparound, strict=True)
-    ]
-    return error, [r - v for v, r in zip(current.velocities, desired.velocities, strict=True)]
-
-
 def _spline(a: Point, b: Point, T: float) -> Array:
     """
     Coefficients (6, n) from the constant one up: linear, cubic or quintic by what both ends give.
@@ -160,10 +149,6 @@ def stopping_points(state: Point, decelerations: Sequence[float], period: int) -
     return [Point(*row) for row in zip(*rows, strict=True)]
 
 
-# float's epsilon: a lower velocity counts as zero, as in the original.
-EPSILON = 1.1920929e-07
-
-
 class Tolerance(NamedTuple):
     """Allowed errors of one joint; 0: not checked."""
 
@@ -186,17 +171,6 @@ class GoalTolerances:
     goal_time: float = 0.0  # to reach that [s]
 
 
-def default_tolerances(settings: ConstraintSettings, joints: Sequence[str]) -> GoalTolerances:
-    """Tolerances of every joint from the controller's parameters."""
-    of = {joint: settings.joints.get(joint, JointConstraintSettings()) for joint in joints}
-    stopped = settings.stopped_velocity_tolerance
-    return GoalTolerances(
-        {joint: Tolerance(own.trajectory) for joint, own in of.items()},
-        {joint: Tolerance(own.goal, stopped) for joint, own in of.items()},
-        settings.goal_time,
-    )
-
-
 def goal_tolerances(default: GoalTolerances, requested: GoalTolerances) -> GoalTolerances:
     """Merge a goal's tolerances with the defaults."""
 
@@ -212,29 +186,6 @@ def goal_tolerances(default: GoalTolerances, requested: GoalTolerances) -> GoalT
         merged(default.goal, requested.goal),
         resolve(default.goal_time, requested.goal_time),
     )
-
-
-def rejection_reason(goal: Goal, joints: Sequence[str], now: int, *, effort: bool) -> str:
-    """Return why a goal is rejected, or ''; values, NaN ones too, are not checked."""
-    if sorted(goal.joints) != sorted(joints):
-        named = ', '.join(map(repr, goal.joints))
-        return f"the goal's joints {named} are not the controller's"
-    if not goal.points:
-        return 'the goal has no points'
-    if any(abs(velocity) > EPSILON for velocity in goal.points[-1].velocities):
-        return 'the velocity of the last point is not zero'
-    if goal.stamp and goal.stamp + goal.points[-1].time < now:
-        return 'the trajectory ends in the past'
-    for index, point in enumerate(goal.points):
-        if index and point.time <= goal.points[index - 1].time:
-            return f'the times of points {index - 1} and {index} do not increase'
-        if point.effort and not effort:
-            return f'point {index} has efforts, which are not commanded'
-        for name in ('positions', 'velocities', 'accelerations'):
-            values = getattr(point, name)
-            if len(values) != len(joints) and (values or name == 'positions'):
-                return f'point {index} has {len(values)} {name} for {len(joints)} joints'
-    return ''
 
 
 def sort_to_local_joint_order(goal: Goal, joints: Sequence[str]) -> Goal:

@@ -15,21 +15,22 @@ from ..simulation_settings import GainSettings, JointConstraintSettings
 from .trajectory import (
     ControllerSettings,
     ControllerState,
-    default_tolerances,
     Goal,
     goal_tolerances,
     GoalHandle,
     GoalOutcome,
     GoalTolerances,
     Point,
-    rejection_reason,
     RunningTrajectory,
+    shortest_angular_distance,
     sort_to_local_joint_order,
-    state_errors,
     stopping_points,
     Tolerance,
     Values,
 )
+
+# float's epsilon: a lower velocity counts as zero, as in the original.
+EPSILON = 1.1920929e-07
 
 
 def invalid_gains(gains: GainSettings) -> str:
@@ -142,10 +143,29 @@ class TrajectoryController:
             self.active = False
 
     def rejection_reason(self, goal: Goal, now: int) -> str:
-        """Return why a goal is rejected, or ''."""
+        """Return why a goal is rejected, or ''; values, NaN ones too, are not checked."""
         if not self.active:
             return 'the controller is not running'
-        return rejection_reason(goal, self.joints, now, effort=self._interface == 'effort')
+        if sorted(goal.joints) != sorted(self.joints):
+            named = ', '.join(map(repr, goal.joints))
+            return f"the goal's joints {named} are not the controller's"
+        if not goal.points:
+            return 'the goal has no points'
+        if any(abs(velocity) > EPSILON for velocity in goal.points[-1].velocities):
+            return 'the velocity of the last point is not zero'
+        if goal.stamp and goal.stamp + goal.points[-1].time < now:
+            return 'the trajectory ends in the past'
+        count = len(self.joints)
+        for index, point in enumerate(goal.points):
+            if index and point.time <= goal.points[index - 1].time:
+                return f'the times of points {index - 1} and {index} do not increase'
+            if point.effort and self._interface != 'effort':
+                return f'point {index} has efforts, which are not commanded'
+            for name in ('positions', 'velocities', 'accelerations'):
+                values = getattr(point, name)
+                if len(values) != count and (values or name == 'positions'):
+                    return f'point {index} has {len(values)} {name} for {count} joints'
+        return ''
 
     def start(self, goal: Goal, requested: GoalTolerances) -> GoalHandle:
         """Run an accepted goal; one that is running is preempted."""
@@ -194,9 +214,11 @@ class TrajectoryController:
             desired, _ = trajectory.sample(self._time)
             next_point, index = trajectory.sample(self._time + settings.period)
             current.time = now - trajectory.start
-            error, error_velocity = state_errors(desired, current, settings.wraparound)
-            if self._interface == 'position':
-                error_velocity = [0.0] * len(self.joints)
+            rows = zip(settings.wraparound, current.positions, desired.positions, strict=True)
+            error = [shortest_angular_distance(q, r) if wrap else r - q for wrap, q, r in rows]
+            pairs = zip(current.velocities, desired.velocities, strict=True)
+            by_rate = self._interface != 'position'
+            error_velocity = [r - v if by_rate else 0.0 for v, r in pairs]
             self.state = ControllerState(
                 desired, current, error, error_velocity, self.state.output, self.speed_scaling
             )
@@ -281,7 +303,16 @@ class TrajectoryController:
 
     def _apply(self, settings: ControllerSettings) -> None:
         self._applied = settings
-        self._defaults = default_tolerances(settings.constraints, self.joints)
+        constraints, stopped = (
+            settings.constraints,
+            settings.constraints.stopped_velocity_tolerance,
+        )
+        known = {j: constraints.joints.get(j, JointConstraintSettings()) for j in self.joints}
+        self._defaults = GoalTolerances(
+            {joint: Tolerance(own.trajectory) for joint, own in known.items()},
+            {joint: Tolerance(own.goal, stopped) for joint, own in known.items()},
+            constraints.goal_time,
+        )
         for joint, pid in zip(self.joints, self._pids, strict=True):
             gains = settings.gains.get(joint, GainSettings())
             if reason := invalid_gains(gains):

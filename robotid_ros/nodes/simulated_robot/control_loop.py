@@ -115,7 +115,7 @@ class ControlLoop:
 
     def break_now(self) -> None:
         """Let the fault that is configured begin with the next cycle."""
-        self.sensors.fault.begin((self.statistics.cycles + 1) * self._period)
+        self.sensors.fault.start = (self.statistics.cycles + 1) * self._period
 
     def switch(self, function: Callable[[list[float], list[float]], None]) -> bool:
         """Call a function of position and velocity (n,) in a cycle; return whether it came."""
