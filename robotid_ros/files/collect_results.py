@@ -67,32 +67,36 @@ def collect_results(
     command: str = '',
 ) -> Results:
     """Gather an identification's results as plain values; parameters as in `save`."""
-    found, robot = identification, identification.robot
-    series = {'identification': found.fitted, 'validation': found.validation}
-    known = {name: value for name, value in series.items() if value is not None}
-    verdict = judge(found)
-    effort = verdict.effort_unit
-    residuals = {name: residual_rows(robot, value, effort) for name, value in known.items()}
+    found, robot, verdict = identification, identification.robot, judge(identification)
+    effort, other = verdict.effort_unit, found.compared
+
+    def series(each: Identification) -> dict[str, Validation]:
+        both = {'identification': each.fitted, 'validation': each.validation}
+        return {name: value for name, value in both.items() if value is not None}
+
+    def outcome(each: Identification) -> dict[str, Any]:
+        """Return base parameters and residuals, by keyword."""
+        rows = {name: residual_rows(each.robot, v, effort) for name, v in series(each).items()}
+        return {'base': _base(each, effort), **rows}
+
     return Results(
         robot=robot.name,
         method=found.method,
         created=datetime.now(timezone.utc).isoformat(timespec='seconds'),
         joints=robot.joints,
-        base=_base(found, effort),
+        **outcome(found),
         standard=_standard(found, effort),
-        identification=residuals['identification'],
-        validation=residuals.get('validation', ()),
         condition_number=float(found.estimate.condition_number),
         data=_data(recording, found) | ({'command': command} if command else {}),
         consistent=dict(zip(robot.links, map(bool, found.standard.consistent), strict=True)),
         essential=_essential(found),
         findings=found.findings,
         history=tuple(history_rows(found.history)),
-        compared=_compared(found, effort),
+        compared=None if other is None else Comparison(other.method, **outcome(other)),
         selection=_selection(found),
         settings=_with_filters(settings or {}, found),
         versions=versions(),
-        torques={name: torques(value) for name, value in known.items()},
+        torques={name: torques(value) for name, value in series(found).items()},
         model=model_settings(robot),
         quality=quality(found),
         frames=frames(found),
@@ -103,13 +107,12 @@ def collect_results(
 
 def _with_filters(settings: Mapping[str, Any], found: Identification) -> dict[str, Any]:
     """Return the settings with the filters and rows that were chosen: validating takes them."""
-    chosen = None if found.mixed is None else found.mixed.signals
-    if chosen is None:
+    if found.mixed is None or found.mixed.signals is None:
         return dict(settings)
-    identification = dict(settings.get('identification') or {})
-    signals = {name: getattr(chosen, name) for name in ('cutoff', 'band', 'rows')}
-    identification['signals'] = {**(identification.get('signals') or {}), **signals}
-    return {**settings, 'identification': identification}
+    given = settings.get('identification') or {}
+    chosen = {name: getattr(found.mixed.signals, name) for name in ('cutoff', 'band', 'rows')}
+    signals = {**(given.get('signals') or {}), **chosen}
+    return {**settings, 'identification': {**given, 'signals': signals}}
 
 
 def _selection(found: Identification) -> dict[str, Any]:
@@ -162,19 +165,6 @@ def history_rows(history: History | None) -> Iterator[dict[str, float]]:
         error = item.to_reference if item.to_measured is None else item.to_measured
         row['position_error'] = float(np.max(error.position))
         yield row | history.row(item)
-
-
-def _compared(found: Identification, effort: str) -> Comparison | None:
-    """Keep what another method found in the same recording."""
-    other = found.compared
-    if other is None:
-        return None
-    return Comparison(
-        other.method,
-        _base(other, effort),
-        residual_rows(other.robot, other.fitted, effort),
-        () if other.validation is None else residual_rows(other.robot, other.validation, effort),
-    )
 
 
 def add_true_values(

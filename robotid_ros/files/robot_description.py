@@ -12,15 +12,7 @@ from ..core.finding_codes import finding
 from ..core.findings import Finding
 from ..core.model.urdf_parsing import movable_joints, parse_urdf
 from ..exceptions import ConfigurationError, FileError, ModelError
-from ..plant.urdf_reading import (
-    Array,
-    INERTIA_TOLERANCE,
-    inertial_at_com,
-    make_consistent,
-    pseudo_inertia,
-    read_inertials,
-    write_inertial,
-)
+from ..plant import urdf_reading
 from .atomic import read_text
 
 NO_ARGUMENTS: Mapping[str, str] = MappingProxyType({})
@@ -145,28 +137,30 @@ def repair_inertials(urdf: str, moving: Collection[str] = ()) -> tuple[str, dict
     """
     root, sentences = parse_urdf(urdf), dict[str, str]()
     links = {link.get('name', ''): link for link in root.findall('link')}
-    for name, body in read_inertials(root).items():
-        repaired, error = make_consistent(body)
+    for name, body in urdf_reading.read_inertials(root).items():
+        repaired, error = urdf_reading.make_consistent(body)
         became = ''
-        if body[3, 3] == 0.0 and (name in moving or error > INERTIA_TOLERANCE or body.any()):
+        if body[3, 3] == 0.0 and (
+            name in moving or error > urdf_reading.INERTIA_TOLERANCE or body.any()
+        ):
             reason, became = 'no mass', f'{LEAST_MASS:.3g} kg and '
             inertia = LEAST_MASS * LEAST_RADIUS**2 * np.eye(3)
-            repaired = pseudo_inertia(LEAST_MASS, np.zeros(3), inertia)
-        elif error > INERTIA_TOLERANCE:
+            repaired = urdf_reading.pseudo_inertia(LEAST_MASS, np.zeros(3), inertia)
+        elif error > urdf_reading.INERTIA_TOLERANCE:
             negative, shown = _moments(body)
             what = 'one is negative' if negative else 'the largest exceeds the others together'
             reason = f'moments of inertia {shown} kg·m², of which {what}'
-            mass, com, inertia = inertial_at_com(repaired)
+            mass, com, inertia = urdf_reading.inertial_at_com(repaired)
             least = SLENDEREST**2 * np.trace(inertia)  # of second moments, all above 0
-            repaired = pseudo_inertia(mass, com, inertia + 2.0 * least * np.eye(3))
+            repaired = urdf_reading.pseudo_inertia(mass, com, inertia + 2.0 * least * np.eye(3))
         else:
             continue
         sentences[name] = f'{reason}; possible: {became}{_moments(repaired)[1]} kg·m²'
-        write_inertial(links[name], repaired)
+        urdf_reading.write_inertial(links[name], repaired)
     return ElementTree.tostring(root, encoding='unicode'), sentences
 
 
-def _moments(body: Array) -> tuple[bool, str]:
+def _moments(body: urdf_reading.Array) -> tuple[bool, str]:
     """Return whether a principal moment at the centre of mass is negative, and all in words."""
-    moments = np.linalg.eigvalsh(inertial_at_com(body)[2])
+    moments = np.linalg.eigvalsh(urdf_reading.inertial_at_com(body)[2])
     return bool(moments[0] < 0.0), ', '.join(f'{moment:.3g}' for moment in moments)

@@ -5,37 +5,21 @@ import math
 import shlex
 from typing import Any
 
+from ..core import verdict as verdicts
 from ..core.finding_codes import render, seen_and_remedy
-from ..core.verdict import (
-    CONTACT,
-    FAIR,
-    FEED_FORWARD,
-    GOOD,
-    NOT_VALIDATED,
-    NOTHING,
-    PARAMETERS,
-    PAYLOAD,
-    POOR,
-    RESIDUAL,
-    SIMULATION,
-    THRESHOLDS,
-    UNIT,
-    UNUSABLE,
-    Verdict,
-)
 from .results import Results, verdict_of
 
 TITLES = {
-    GOOD: 'Can be used',
-    FAIR: 'Can be used with care',
-    POOR: 'Not yet',
-    UNUSABLE: 'Not usable',
+    verdicts.GOOD: 'Can be used',
+    verdicts.FAIR: 'Can be used with care',
+    verdicts.POOR: 'Not yet',
+    verdicts.UNUSABLE: 'Not usable',
 }
 USES = {
-    SIMULATION: 'simulation',
-    FEED_FORWARD: 'feed-forward',
-    CONTACT: 'contact detection',
-    PAYLOAD: 'payloads',
+    verdicts.SIMULATION: 'simulation',
+    verdicts.FEED_FORWARD: 'feed-forward',
+    verdicts.CONTACT: 'contact detection',
+    verdicts.PAYLOAD: 'payloads',
 }
 FIGURES = ('joint', 'from_parameters', 'from_model', 'expected', 'measured')
 # The standard parameters cost so much prediction that the base parameters should be used [times].
@@ -51,7 +35,7 @@ def sentences(results: Results, *, brief: bool = False) -> list[str]:
     """Say what results can be used for, and why; `brief`: without what stands in other lines."""
     verdict, texts = verdict_of(results), list[str]()
     if not verdict.usable and (reason := cause(results)):
-        if brief and verdict.reason != PARAMETERS and verdict.cause is not None:
+        if brief and verdict.reason != verdicts.PARAMETERS and verdict.cause is not None:
             reason = f'{results.findings[verdict.cause].code}.'
         texts.append(f'Likeliest reason: {reason}')
     texts.append(_use(verdict))
@@ -74,10 +58,10 @@ def sentences(results: Results, *, brief: bool = False) -> list[str]:
             f'The error measured on another motion, noise apart, is largest at {worst.joint}: '
             f'{_percent(worst.measured)}.'
         )
-    if verdict.reason == RESIDUAL:
+    if verdict.reason == verdicts.RESIDUAL:
         texts.append(
             f'The residual of a moving joint is {_percent(verdict.residual)}, more than '
-            f'{_percent(THRESHOLDS[UNUSABLE].value)}.'
+            f'{_percent(verdicts.THRESHOLDS[verdicts.UNUSABLE].value)}.'
         )
     if not verdict.validated and verdict.joints:
         texts.append('No other motion validates it.')
@@ -95,7 +79,7 @@ def sentences(results: Results, *, brief: bool = False) -> list[str]:
 def cause(results: Results) -> str:
     """Return what explains the verdict likeliest: a finding, or '' where there is none."""
     verdict = verdict_of(results)
-    if verdict.reason == PARAMETERS:
+    if verdict.reason == verdicts.PARAMETERS:
         return 'The recorded motion is too short or too poor to determine the parameters.'
     known = verdict.cause is not None and verdict.cause < len(results.findings)
     return render(results.findings[verdict.cause or 0]) if known else ''
@@ -110,28 +94,28 @@ def next_step(results: Results, folder: object = 'FOLDER') -> str:
         severe = results.findings[verdict.cause]
         seen, remedy = seen_and_remedy(severe)
         return f'{severe.code}: {remedy or seen}'
-    if verdict.reason == UNIT:
+    if verdict.reason == verdicts.UNIT:
         return GIVE_GAIN
-    if worst is None or verdict.level == GOOD:
+    if worst is None or verdict.level == verdicts.GOOD:
         # Base parameters, where consistent bodies leave far more of a log.
         names = ('base_residual', 'consistent_residual')
         base, consistent = (float(results.data.get(name, math.nan)) for name in names)
-        if not consistent > COSTLY * max(base, THRESHOLDS[GOOD].value):
+        if not consistent > COSTLY * max(base, verdicts.THRESHOLDS[verdicts.GOOD].value):
             return f'Export it, for MuJoCo: robotid export {folder} --format mjcf'
         return (
             'Use the base parameters (rid.InverseDynamics.load) where prediction counts: of this '
             f'log they leave {_percent(base)}, the physically consistent bodies of '
             f'identified.urdf {_percent(consistent)}.'
         )
-    if verdict.reason == PARAMETERS:
-        bound = THRESHOLDS[FAIR].value
+    if verdict.reason == verdicts.PARAMETERS:
+        bound = verdicts.THRESHOLDS[verdicts.FAIR].value
         weak = [each.joint for each in verdict.joints if each.from_parameters > bound]
         return (
             f'Record more motion of {", ".join(weak or [worst.joint])}, faster and over more of '
             f'the range (robotid design CONFIG --known {folder} finds it), and identify all logs '
             'together: robotid identify LOG ANOTHER_LOG.'
         )
-    if verdict.reason == NOT_VALIDATED:
+    if verdict.reason == verdicts.NOT_VALIDATED:
         return (
             f'Record another motion and validate: robotid validate LOG --parameters {folder}, or '
             'identify a session, whose second motion validates.'
@@ -164,12 +148,12 @@ def unusable_note(results: Results, *, brief: bool = False) -> str:
     return f'these parameters are marked unusable: {sentences(results, brief=brief)[0]}'
 
 
-def _use(verdict: Verdict) -> str:
-    if verdict.reason == NOTHING:
+def _use(verdict: verdicts.Verdict) -> str:
+    if verdict.reason == verdicts.NOTHING:
         return 'No joint was identified.'
     able = [USES[purpose] for purpose in verdict.purposes]
     unable = [text for purpose, text in USES.items() if purpose not in verdict.purposes]
-    if verdict.reason == UNIT:
+    if verdict.reason == verdicts.UNIT:
         unit = 'unknown' if verdict.effort_unit == '?' else verdict.effort_unit
         return (
             f'It cannot be used: the unit of the efforts is {unit}, not N·m; masses, inertias and '

@@ -18,15 +18,7 @@ import pinocchio as pin
 
 from ...core.model.urdf_parsing import parse_urdf, snap_angles
 from ...exceptions import shortened
-from ...plant.urdf_reading import (
-    inertial_at_com,
-    Joint,
-    origin_of,
-    principal_inertia,
-    read_inertials,
-    rigid_bodies,
-    RigidBody,
-)
+from ...plant import urdf_reading
 from ..text_template import text_templates
 from .identified_model import Drive, drives_of, explain_losses, IdentifiedModel
 
@@ -49,12 +41,12 @@ UNCHANGED = 1e-12
 
 def own_bodies(urdf: str) -> dict[str, Array]:
     """Return the body of each link alone, at the link's frame, also where none can be it."""
-    return read_inertials(ET.fromstring(urdf.encode()))
+    return urdf_reading.read_inertials(ET.fromstring(urdf.encode()))
 
 
 def is_physical(body: Array) -> bool:
     """Whether a simulator accepts a body: P positive definite (Wensing et al., 2018)."""
-    mass, _, central = inertial_at_com(body)
+    mass, _, central = urdf_reading.inertial_at_com(body)
     principal = np.linalg.eigvalsh(central)
     excess = principal[0] + principal[1] - principal[2]
     return bool(
@@ -134,14 +126,14 @@ def _shape(element: ET.Element, colours: Mapping[Any, ET.Element]) -> Shape:
     colour = None if material is None else material.find('color')
     rgba = () if colour is None else numbers(colour.get('rgba', ''))[:4]
     visual, mesh = element.tag == 'visual', geometry.get('filename', '')
-    return Shape(visual, geometry.tag, origin_of(element), size, mesh, scale, rgba)
+    return Shape(visual, geometry.tag, urdf_reading.origin_of(element), size, mesh, scale, rgba)
 
 
 class Parts(NamedTuple):
     """What descriptions of an identified robot consist of."""
 
-    bodies: tuple[RigidBody, ...]  # as `rigid_bodies` has them
-    joints: tuple[Joint, ...]  # that carry them
+    bodies: tuple[urdf_reading.RigidBody, ...]  # as `rigid_bodies` has them
+    joints: tuple[urdf_reading.Joint, ...]  # that carry them
     shapes: dict[str, list[Shape]]  # of links
     drives: dict[str, Drive]  # of joints and couplings
     efforts: dict[str, float]  # limits of the joints that no other one drives [N·m or N]
@@ -152,7 +144,7 @@ def read_parts(model: IdentifiedModel, kept: Set[str] = frozenset()) -> Parts:
     """Return the parts of an identified robot in a format that keeps some of its model."""
     root, robot = parse_urdf(model.robot.urdf), model.robot
     snap_angles(root)
-    bodies = rigid_bodies(root)
+    bodies = urdf_reading.rigid_bodies(root)
     joints = tuple(body.joint for body in bodies[1:])
     described = {j.name: Drive(damping=j.damping, friction=j.friction) for j in joints}
     known = dict(zip(robot.joints, robot.limits.effort, strict=True))
@@ -165,7 +157,7 @@ def read_parts(model: IdentifiedModel, kept: Set[str] = frozenset()) -> Parts:
                 own.append(_shape(element, colours))
     notes, impossible = explain_losses(model, kept), []
     for body in bodies[1:]:
-        mass, _, inertia = inertial_at_com(body.inertial)
+        mass, _, inertia = urdf_reading.inertial_at_com(body.inertial)
         least, middle, most = np.linalg.eigvalsh(inertia)
         if mass > 0.0 and least + middle < (1.0 - ROUNDING) * most:
             impossible.append(body.name)
@@ -195,7 +187,7 @@ def render_description(name: str, values: Mapping[str, Any], **filters: Any) -> 
         place=lambda place: spaced([*place[:3, 3], *quaternion(place[:3, :3])]),
         position=lambda place: place[:3, 3],
         turn=lambda place: np.roll(quaternion(place[:3, :3]), 1),  # w first
-        principal=principal_inertia,
+        principal=urdf_reading.principal_inertia,
         **filters,
     )
     return templates.get_template(name).render(values)

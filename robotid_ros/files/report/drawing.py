@@ -1,12 +1,7 @@
-"""
-Interactive plots of a page, by Bokeh: what all of them look like, and each kind of them.
-
-Efforts of all joints share one range of time and one source of data; a residual is drawn by
-its spectrum; a result by its convergence, parameters and errors.
-"""
+"""Interactive plots of a page, by Bokeh: what all of them look like, and each kind of them."""
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 import gzip
 from typing import Any
 
@@ -219,15 +214,11 @@ def _band(color: str, **ends: float) -> models.BoxAnnotation:
     )
 
 
-def _of_phases(
-    plot: Any, found: Sequence[PlacedMotion], kind: str, rows_of: Any, **look: Any
-) -> None:
-    """Draw x and y of each joint, which `rows_of` gives of a motion, in its colour and name."""
-    for phase in found:
-        rows = [dict(zip('xy', row, strict=True)) for row in rows_of(phase)]
-        color, label = COLORS[phase.name], NAMES[phase.name]
-        source = of_joints(rows)
-        getattr(plot, kind)('x', 'y', source=source, color=color, legend_label=label, **look)
+def _of_phase(draw: Any, phase: PlacedMotion, rows: Any, **look: Any) -> None:
+    """Draw rows of x and y of each joint of a motion, in its colour and name."""
+    source = of_joints([dict(zip('xy', row, strict=True)) for row in rows])
+    name = {'color': COLORS[phase.name], 'legend_label': NAMES[phase.name]}
+    draw('x', 'y', source=source, **name, **look)
 
 
 def power_density(values: np.ndarray, rate: float, window: int) -> tuple[np.ndarray, np.ndarray]:
@@ -248,31 +239,28 @@ def power_density(values: np.ndarray, rate: float, window: int) -> tuple[np.ndar
 def spectrum(found: Sequence[PlacedMotion]) -> Any:
     """Draw the amplitude density of the residual over frequency; white noise is level."""
     plot = new_plot('frequency [Hz]', '[{effort}/√Hz]', SMALL, ZOOM, y_axis_type='log')
-
-    def densities(phase: PlacedMotion) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        data, rows = phase.data, longest_stretch(phase.data.time)
+    for phase in found:
+        data, rows, curves = phase.data, longest_stretch(phase.data.time), []
         rate = 1.0 / max(float(np.median(np.diff(data.time[rows]))), 1e-9)
         for values in (data.measured - data.predicted)[rows].T:
             frequency, power = power_density(values, rate, WINDOW)
             shown = np.sqrt(np.maximum(power[1:], 1e-300))  # the mean is taken off
-            yield frequency[1:], np.maximum(shown, 1e-6 * shown.max(initial=0.0))
-
-    _of_phases(plot, found, 'line', densities, width=1.4)
+            curves.append((frequency[1:], np.maximum(shown, 1e-6 * shown.max(initial=0.0))))
+        _of_phase(plot.line, phase, curves, width=1.4)
     return finish(plot)
 
 
 def outliers(found: Sequence[PlacedMotion]) -> Any:
     """Draw measured over predicted effort, and the line on which they are equal."""
     plot = new_plot('predicted [{effort}]', 'measured [{effort}]', SMALL, ZOOM)
-
-    def points(phase: PlacedMotion) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    for phase in found:
+        points = []
         for m, p in zip(phase.data.measured.T, phase.data.predicted.T, strict=True):
             # Those that fit worst are all shown, of the others so many that the cloud is seen.
             worst = np.argsort(-np.abs(m - p))[:OUTLIERS]
             chosen = np.union1d(worst, np.linspace(0, len(m) - 1, POINTS).astype(int))
-            yield p[chosen], m[chosen]
-
-    _of_phases(plot, found, 'scatter', points, size=3, alpha=0.55, line_color=None)
+            points.append((p[chosen], m[chosen]))
+        _of_phase(plot.scatter, phase, points, size=3, alpha=0.55, line_color=None)
     every = np.concatenate([phase.data.predicted for phase in found])
     ends = np.stack([every.min(axis=0), every.max(axis=0)]).T
     source = of_joints([{'x': own, 'y': own} for own in ends])
@@ -327,9 +315,7 @@ def friction_curve(
     return finish(plot)
 
 
-def _means(
-    velocity: np.ndarray, values: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+def _means(velocity: np.ndarray, values: np.ndarray) -> tuple[Any, Any, Any, float]:
     """
     Average values in bins of velocity, broken where the joint turns round.
 
@@ -351,14 +337,13 @@ def convergence(history: Sequence[Mapping[str, Any]]) -> Any:
     """Draw the figures of each iteration on one logarithmic axis."""
     plot = new_plot('iteration', 'relative', 260, 'reset', y_axis_type='log')
     names = [name for name in CONVERGENCE_MEASURES if any(name in row for row in history)]
+    steps = [float(row.get('iteration', k)) for k, row in enumerate(history)]
     for name, color in zip(names, LINES, strict=False):
-        steps = [float(row.get('iteration', k)) for k, row in enumerate(history)]
-        values = [
-            float(row[name]) if 0.0 < row.get(name, 0.0) < np.inf else np.nan for row in history
-        ]
-        label = name.replace('_', ' ')
-        plot.line(steps, values, color=color, width=1.8, legend_label=label)
-        plot.scatter(steps, values, color=color, size=6, legend_label=label)
+        values = [float(row.get(name, 0.0)) for row in history]
+        values = [value if 0.0 < value < np.inf else np.nan for value in values]
+        look = {'color': color, 'legend_label': name.replace('_', ' ')}
+        plot.line(steps, values, width=1.8, **look)
+        plot.scatter(steps, values, size=6, **look)
     plot.xaxis.ticker.mantissas = [1, 2, 5]
     plot.xaxis.ticker.min_interval = 1
     return finish(plot)
@@ -388,22 +373,15 @@ def sorted_precision(entries: Sequence[Entry]) -> Any:
     shown = np.clip([entry.percent for entry in known], *PERCENTS)
     low = 0.5 * float(shown.min(initial=PERCENTS[1]))
     values = dict(zip((entry.name for entry in known), shown.tolist(), strict=True))
-    return _bars(values, '%σ', (low, GOOD_PERCENT), '0.0', low, y_axis_type='log')
+    return _bars(values, '%σ', (low, GOOD_PERCENT), '0.0', y_axis_type='log')
 
 
-def _bars(
-    values: Mapping[str, float],
-    label: str,
-    band: tuple[float, float],
-    digits: str,
-    base: float = 0.0,
-    **more: Any,
-) -> Any:
-    """Draw values by the names of parameters, from a base, over a band."""
+def _bars(values: Mapping[str, float], label: str, band: Any, digits: str, **more: Any) -> Any:
+    """Draw values by the names of parameters over a band; logarithmic ones from its lower end."""
     plot = new_plot('', label, 300, 'reset', x_range=models.FactorRange(*values), **more)
     plot.xaxis.major_label_orientation = 'vertical'
     plot.add_layout(_band(GOOD, bottom=band[0], top=band[1]))
-    source = {'name': [*values], 'value': [*values.values()]}
+    source, base = {'name': [*values], 'value': [*values.values()]}, band[0] if more else 0.0
     plot.vbar('name', top='value', bottom=base, width=0.6, color=PREDICTED, source=source)
     return finish(plot, [('', '@name'), (label, f'@value{{{digits}}}')])
 

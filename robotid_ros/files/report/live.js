@@ -29,32 +29,19 @@ function show(news) {
   at('progress').hidden = !known.length && !news.known;
   at('known').textContent = news.known;
   fill('sigmas', known, ([name, sigma]) => {
-    const line = document.createElement('tr');
-    line.append(cell('th', name), cell('td', `${(100 * sigma).toPrecision(2)} %`));
-    const bar = document.createElement('progress');
-    bar.value = Math.min(sigma, 1);
-    bar.setAttribute('aria-label', `σ of ${name}`);
-    line.lastChild.append(' ', bar);
-    return line;
+    const bar = made('progress', { value: Math.min(sigma, 1) });
+    set(bar, { 'aria-label': `σ of ${name}` });
+    const size = made('td', {}, `${(100 * sigma).toPrecision(2)} %`, ' ', bar);
+    return made('tr', {}, made('th', {}, name), size);
   });
   const changed = JSON.stringify([news.messages, news.sessions]);
   if (changed === texts) return;
   texts = changed;
   fill('messages', news.messages, ([when, level, text]) => {
-    const item = cell('li', '');
-    item.className = level;
-    const tag = cell('span', new Date(1000 * when).toLocaleTimeString());
-    tag.className = 'tag';
-    item.append(tag, text);
-    return item;
+    const tag = made('span', { className: 'tag' }, new Date(1000 * when).toLocaleTimeString());
+    return made('li', { className: level }, tag, text);
   });
-  fill('sessions', news.sessions, ([name, path]) => {
-    const link = cell('a', name);
-    link.href = path;
-    const item = cell('li', '');
-    item.append(link);
-    return item;
-  });
+  fill('sessions', news.sessions, ([name, path]) => made('li', {}, made('a', { href: path }, name)));
 }
 
 function showJoint(line, row, joint) {
@@ -62,29 +49,26 @@ function showJoint(line, row, joint) {
   for (const [column, value] of [q, error, effort, residual].entries()) {
     line.cells[column + 1].querySelector('b').textContent = short(value);
   }
-  for (const [column, value, most] of [
-    [2, error, Number(line.dataset.error)],
-    [3, effort, Number(line.dataset.effort)],
-  ]) {
+  for (const [column, value, most] of [[2, error, line.dataset.error], [3, effort, line.dataset.effort]]) {
     const meter = line.cells[column].querySelector('meter');
-    meter.hidden = !most;
-    if (most) meter.value = Math.min(Math.abs(value ?? 0) / most, 1);
+    meter.hidden = !Number(most);
+    if (!meter.hidden) meter.value = Math.min(Math.abs(value ?? 0) / most, 1);
   }
 }
 
 function draw() {
   const source = plots?.get_model_by_name('series');
   if (!source) return;
-  const joint = Number(document.querySelector('.choose select')?.value ?? 0);
-  const column = (k) => rows.map((row) => part(row, joint, k) ?? NaN);
-  source.data = { time: rows.map((row) => row[0]), ...Object.fromEntries(PARTS.map((p, k) => [p, column(k)])) };
+  const joint = Number(chooser?.value ?? 0);
+  const columns = PARTS.map((p, k) => [p, rows.map((row) => part(row, joint, k) ?? NaN)]);
+  source.data = { time: rows.map((row) => row[0]), ...Object.fromEntries(columns) };
 }
-document.querySelector('.choose select')?.addEventListener('change', draw);
+chooser?.addEventListener('change', draw);
 
-function cell(kind, text) {
-  const made = document.createElement(kind);
-  made.textContent = text;
-  return made;
+function made(kind, properties, ...content) {
+  const node = Object.assign(document.createElement(kind), properties);
+  node.append(...content);
+  return node;
 }
 function fill(id, values, make) {
   at(id).replaceChildren(...values.map(make));

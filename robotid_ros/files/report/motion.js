@@ -48,9 +48,7 @@ function surroundings({ ground, box, centre, reach }, grid) {
   const corner = (k) => [0, 1, 2].map((axis) => box[(k >> axis) & 1][axis]);
   const finite = box.every((side) => side.length === 3 && side.every(Number.isFinite));
   for (let k = 0; finite && k < 8; k += 1) {
-    for (const bit of [1, 2, 4]) {
-      if (!(k & bit)) lines.push(['box', [corner(k), corner(k | bit)]]);
-    }
+    for (const bit of [1, 2, 4]) if (!(k & bit)) lines.push(['box', [corner(k), corner(k | bit)]]);
   }
   const axis = (k) => [0, 1, 2].map((i) => (i === k ? AXES * reach : 0));
   return [...lines, ...[0, 1, 2].map((k) => ['axis', [[0, 0, 0], axis(k)]])];
@@ -74,39 +72,35 @@ function drawArm(svg, arm) {
   svg.append(...still.map(([node]) => node), ...letters, path, group, ...bones, ...joints);
   if (arm.ground !== null) svg.append(make('text', { x: -292, y: 290 }, `squares of ${grid} m`));
 
-  const corners = (points) => points.map((p) => p.map((v) => v.toFixed(1))).join(' ');
-  const toolPath = ({ period, frames }) => {
+  const toolPaths = {};
+  for (const [name, motion] of Object.entries(arm.motions)) {
     const [frame, ...point] = arm.nodes.at(-1);
-    const times = frames.map((_, k) => (k / (frames.length - 1)) * period);
-    return times.map((time) => moved(framesAt({ period, frames }, arm.unit, time)[frame], point));
+    const times = motion.frames.map((_, k) => (k / (motion.frames.length - 1)) * motion.period);
+    toolPaths[name] = times.map((time) => moved(framesAt(motion, arm.unit, time)[frame], point));
+  }
+  const trace = (node, points) => {
+    set(node, { points: points.map((p) => p.map((v) => v.toFixed(1))).join(' ') });
   };
-  const toolPaths = Object.fromEntries(
-    Object.entries(arm.motions).map(([name, motion]) => [name, toolPath(motion)]),
-  );
 
   return ({ place, near }, motion, time) => {
-    for (const [node, ends] of still) node.setAttribute('points', corners(ends.map(place)));
+    for (const [node, ends] of still) trace(node, ends.map(place));
     letters.forEach((letter, k) => {
       const [x, y] = place(lines.at(k - 3)[1][1]);
-      letter.setAttribute('x', x + 3);
-      letter.setAttribute('y', y);
+      set(letter, { x: x + 3, y });
     });
-    path.setAttribute('class', `path ${motion.name}`);
-    path.setAttribute('points', corners(toolPaths[motion.name].map(place)));
+    set(path, { class: `path ${motion.name}` });
+    trace(path, toolPaths[motion.name].map(place));
     const frames = framesAt(motion, arm.unit, time);
     const depths = bodies.map(({ node, frame, points }) => {
       const placed = points.map((p) => moved(frames[frame], p));
-      node.setAttribute('points', corners(outline(placed.map(place))));
+      trace(node, outline(placed.map(place)));
       return [placed.reduce((sum, p) => sum + dot(near, p), 0) / placed.length, node];
     });
     const order = depths.sort((a, b) => a[0] - b[0]).map(([, node]) => node);
     if (order.some((node, k) => node !== group.children[k])) group.append(...order);
     const nodes = arm.nodes.map(([frame, ...point]) => place(moved(frames[frame], point)));
-    arm.edges.forEach((edge, k) => bones[k].setAttribute('points', corners(edge.map((n) => nodes[n]))));
-    nodes.forEach(([x, y], k) => {
-      joints[k].setAttribute('cx', x);
-      joints[k].setAttribute('cy', y);
-    });
+    arm.edges.forEach((edge, k) => trace(bones[k], edge.map((n) => nodes[n])));
+    nodes.forEach(([cx, cy], k) => set(joints[k], { cx, cy }));
   };
 }
 
@@ -136,13 +130,16 @@ function animate({ arm }) {
   function moveCursors(places) {
     for (const place of places) cursors.get(place).location = time;
   }
+  function showCurves() {
+    for (const curve of curves) curve.visible = curve.name === motion.name;
+  }
   function choose(name) {
     motion = { name, ...arm.motions[name] };
     time = 0;
-    const whole = { start: 0, end: motion.period };
-    slider.max = motion.period;
-    range.setv({ ...whole, reset_start: 0, reset_end: motion.period, bounds: [0, motion.period] });
-    for (const curve of curves) curve.visible = curve.name === name;
+    const end = motion.period;
+    slider.max = end;
+    range.setv({ start: 0, end, reset_start: 0, reset_end: end, bounds: [0, end] });
+    showCurves();
     if (view) show();
   }
   function step(now) {
@@ -188,9 +185,7 @@ function animate({ arm }) {
     for (const curve of curves) curve.visible = true;
     paintNow();
   });
-  addEventListener('afterprint', () => {
-    for (const curve of curves) curve.visible = curve.name === motion.name;
-  });
+  addEventListener('afterprint', showCurves);
   play(!matchMedia('(prefers-reduced-motion: reduce)').matches);
 }
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 import itertools
 import math
+from string import digits
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,11 +48,9 @@ def bodies_of(results: Results, which: str) -> dict[str, LinkBody]:
     """Return the bodies of the links by joint, of the 'value' or the 'prior' of the parameters."""
     values: dict[str, dict[str, float]] = {}
     for entry in results.standard:
-        symbol = entry.name.rstrip('0123456789')
-        value = getattr(entry, which)
-        if symbol in INERTIAL and value is not None:
-            values.setdefault(entry.joint, {})[symbol] = float(value)
-    whole = {j: [v[s] for s in INERTIAL] for j, v in values.items() if set(INERTIAL) <= set(v)}
+        if (value := getattr(entry, which)) is not None:
+            values.setdefault(entry.joint, {})[entry.name.rstrip(digits)] = float(value)
+    whole = {j: [v[s] for s in INERTIAL] for j, v in values.items() if {*INERTIAL} <= v.keys()}
     return {j: LinkBody(*mass_properties(pseudo_inertia(np.array(v)))) for j, v in whole.items()}
 
 
@@ -59,7 +58,7 @@ def known_shares(results: Results) -> dict[str, float]:
     """Return the share of the inertial base parameters of each joint that are known to 10 %."""
     known = dict[str, list[bool]]()
     for entry in results.base:
-        if entry.column.rstrip('0123456789') in INERTIAL:
+        if entry.column.rstrip(digits) in INERTIAL:
             known.setdefault(entry.joint, []).append(entry.percent <= GOOD_PERCENT)
     return {joint: sum(each) / len(each) for joint, each in known.items()}
 
@@ -124,12 +123,12 @@ def moving_arm(
     """
     model = robot.model.copy()
     geometry = collision_model(robot, model, workspace)[0]
-    tree, parents = KinematicTree(model), [int(k) for k in model.parents]
-    tool = model.frames[tool_frame(model, workspace.frame)]
+    tree, tool = KinematicTree(model), model.frames[tool_frame(model, workspace.frame)]
+    holder = int(tool.parentJoint)
     nodes = [[j, 0.0, 0.0, 0.0] for j in range(model.njoints)]
-    nodes.append([int(tool.parentJoint), *map(float, tool.placement.translation)])
-    edges = [[parents[j], j] for j in range(1, model.njoints)]
-    edges.append([int(tool.parentJoint), model.njoints])
+    nodes.append([holder, *map(float, tool.placement.translation)])
+    edges = [[int(model.parents[j]), j] for j in range(1, model.njoints)]
+    edges.append([holder, model.njoints])
     bodies = []
     for body in (each for each in geometry.geometryObjects if each.name != GROUND):
         place, points = body.placement, _outermost(body.geometry)
@@ -172,11 +171,11 @@ def _outermost(shape: Any) -> np.ndarray:
     k = np.arange(DIRECTIONS) + 0.5
     z, turn = 1.0 - 2.0 * k / DIRECTIONS, np.pi * (1.0 + 5.0**0.5) * k
     directions = np.column_stack([*(np.sqrt(1.0 - z**2) * (np.cos(turn), np.sin(turn))), z])
-    if kind == 'Sphere':
-        return np.asarray(shape.radius * directions)
-    if kind == 'Capsule':
-        ends = np.sign(directions[:, 2:]) * [0.0, 0.0, shape.halfLength]
-        return np.asarray(shape.radius * directions + ends)
+    if kind in ('Sphere', 'Capsule'):
+        half = shape.halfLength if kind == 'Capsule' else 0.0
+        return np.asarray(
+            shape.radius * directions + np.sign(directions[:, 2:]) * [0.0, 0.0, half]
+        )
     if kind == 'Cylinder':
         angle = 2.0 * np.pi * np.arange(RING) / RING
         ring = shape.radius * np.column_stack([np.cos(angle), np.sin(angle), 0.0 * angle])

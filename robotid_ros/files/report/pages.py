@@ -1,4 +1,4 @@
-"""The pages of results: an identification, a validation, results beside others."""
+"""The pages of results and of a session: identification, validation, comparison, live."""
 
 from collections.abc import Mapping, Sequence
 import itertools
@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bokeh import models
 import numpy as np
 
 from ...core.model.parameters import in_effort_unit
@@ -39,6 +40,10 @@ NOTHING = 1e-9  # of the effort: rounding
 # Correlations of base parameters that are listed, from which size on.
 CORRELATED = 0.8
 SETS = {PRIOR: 'robot description', STANDARD: 'identified.urdf', BASE: 'base parameters'}
+# What a row of a live page's data holds of each joint, in this order, after the time, see
+# `live.js`; latest time that is drawn [s].
+LIVE = ('position', 'reference', 'error', 'effort', 'residual')
+SHOWN = 60.0
 RUNS = {PRESENT: 'as it is', FEED_FORWARD: 'feed-forward', NEW_GAINS: 'proposed gains'}
 
 
@@ -200,3 +205,43 @@ def strongest_correlations(results: Results) -> Sequence[tuple[float, str, str]]
         if abs(value) >= CORRELATED
     ]
     return sorted(pairs, key=lambda pair: -abs(pair[0]))
+
+
+def live_page(
+    name: str,
+    joints: Sequence[str],
+    units: Sequence[tuple[str, str]],
+    limits: Sequence[tuple[float, float]],
+    actions: Sequence[str],
+) -> str:
+    """
+    Compose the page of a session that runs: what a browser shows until it is told more.
+
+    `units` are of each joint's position and effort, `limits` the tracking error and the effort of
+    each that stop the motion, 0: none; `actions` what buttons ask the robot for, besides the one
+    that stops it.
+    """
+    plots, drawn = drawing.Plots(), []
+    plots.data['joints'] = [
+        {'name': joint, 'length': length, 'effort': effort}
+        for joint, (length, effort) in zip(joints, units, strict=True)
+    ]
+    source = models.ColumnDataSource({key: [] for key in ('time', *LIVE)}, name='series')
+    time = models.DataRange1d(follow='end', follow_interval=SHOWN, range_padding=0.0)
+    curves = {
+        'position [{length}]': {'position': drawing.MEASURED, 'reference': drawing.PREDICTED},
+        'tracking error [{length}]': {'error': drawing.RESIDUAL},
+        'effort [{effort}]': {'effort': drawing.MEASURED, 'residual': drawing.RESIDUAL},
+    }
+    for label, lines in curves.items():
+        plot = drawing.new_plot('time [s]', label, 200, '', x_range=time, min_border_left=66)
+        plot.toolbar_location = None
+        plot.yaxis.formatter = models.BasicTickFormatter(use_scientific=False)
+        for key, color in lines.items():
+            plot.line('time', key, source=source, color=color, width=1.8, legend_label=key)
+        drawn.append((drawing.finish(plot), label.split(' [')[0]))
+    return render(
+        'live.html', behaviours=('report', 'live'), title=f'{name}: live', heading=name,
+        subtitle='', joints=joints, units=units, limits=limits, actions=actions, plots=plots,
+        drawn=drawn,
+    )  # fmt: skip

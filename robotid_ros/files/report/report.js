@@ -25,11 +25,8 @@ async function embed() {
   plots = ready;
   // On a touch screen dragging scrolls the page; the tools can still be chosen.
   if (matchMedia('(pointer: coarse)').matches) {
-    for (const plot of plots.roots()) {
-      for (const tool of plot.toolbar.tools) {
-        if (tool.type === 'BoxZoomTool') tool.active = false;
-      }
-    }
+    const tools = plots.roots().flatMap((plot) => plot.toolbar.tools);
+    for (const tool of tools) if (tool.type === 'BoxZoomTool') tool.active = false;
   }
   paint();
   linkWindow();
@@ -40,12 +37,10 @@ async function embed() {
 const chooser = document.querySelector('.choose select');
 chooser?.addEventListener('change', () => chooseJoint(Number(chooser.value)));
 
+const partsOfJoints = () => [...document.querySelectorAll('.of-joint')];
 function chooseJoint(k, all = plots) {
-  for (const part of document.querySelectorAll('.of-joint')) {
-    part.hidden = Number(part.dataset.joint) !== k;
-  }
+  for (const part of partsOfJoints()) part.hidden = Number(part.dataset.joint) !== k;
   if (!joints[k] || !all) return;
-  const inUnits = (label) => label.replace(/{(\w+)}/g, (_, key) => joints[k][key]);
   for (const plot of all.roots()) {
     for (const { data_source: shown } of plot.renderers) {
       const [every] = shown?.tags ?? [];
@@ -53,58 +48,51 @@ function chooseJoint(k, all = plots) {
       const columns = Object.keys(shown.data);
       shown.data = Object.fromEntries(columns.map((c) => [c, every.data[c + k] ?? every.data[c]]));
     }
-    const [x, y] = plot.tags;
-    if (x?.includes('{')) plot.below[0].axis_label = inUnits(x);
-    if (y?.includes('{')) plot.left[0].axis_label = inUnits(y);
+    for (const [i, [axis]] of [plot.below, plot.left].entries()) {
+      const label = plot.tags[i];
+      if (label?.includes('{')) axis.axis_label = label.replace(/{(\w+)}/g, (_, key) => joints[k][key]);
+    }
   }
 }
 
 // Paper shows every joint: pictures of the plots, below the joint's name.
 function printJoints() {
   const chosen = Number(chooser?.value ?? 0);
-  const figures = [...document.querySelectorAll('#joints .one-joint figure')];
-  for (const part of joints.length ? document.querySelectorAll('.of-joint') : []) {
+  for (const part of joints.length ? partsOfJoints() : []) {
     chooseJoint(Number(part.dataset.joint));
     paintNow();
     const sheet = document.createElement('div');
     sheet.className = 'sheet';
-    for (const figure of figures) {
+    for (const figure of document.querySelectorAll('#joints .one-joint figure')) {
+      const [caption, place] = figure.children;
+      const { id } = plots.roots()[Number(place.id.replace('plot-', ''))];
       const picture = new Image();
-      picture.src = viewOf(figure).export('png').canvas.toDataURL();
-      picture.alt = figure.querySelector('figcaption').textContent;
-      const copy = document.createElement('figure');
-      copy.className = figure.className;
-      copy.append(figure.querySelector('figcaption').cloneNode(true), picture);
+      picture.src = Bokeh.index.get_by_id(id).export('png').canvas.toDataURL();
+      picture.alt = caption.textContent;
+      const copy = figure.cloneNode();
+      copy.append(caption.cloneNode(true), picture);
       sheet.append(copy);
     }
     part.after(sheet);
   }
   chooseJoint(chosen);
-  for (const part of document.querySelectorAll('.of-joint')) part.hidden = false;
-}
-function viewOf(figure) {
-  const number = Number(figure.querySelector('div').id.replace('plot-', ''));
-  return Bokeh.index.get_by_id(plots.roots()[number].id);
+  for (const part of partsOfJoints()) part.hidden = false;
 }
 
 function paint() {
   if (!plots) return;
   const dark = root.dataset.theme === 'dark' && !printing;
   const [ink, line, soft] = INK[dark ? 'dark' : 'light'];
+  const colours = {
+    major_label_text_color: ink, axis_label_text_color: ink, // of axes
+    axis_line_color: soft, major_tick_line_color: soft,
+    grid_line_color: line,
+    label_text_color: ink, inactive_fill_color: dark ? '#16202f' : '#ffffff', // of legends
+  };
   for (const plot of plots.roots()) {
-    for (const axis of [...plot.below, ...plot.left]) {
-      if (axis.major_label_text_color === undefined) continue;
-      axis.major_label_text_color = ink;
-      axis.axis_label_text_color = ink;
-      axis.axis_line_color = soft;
-      axis.major_tick_line_color = soft;
-    }
-    for (const grid of plot.center) if ('grid_line_color' in grid) grid.grid_line_color = line;
-    for (const legend of [...plot.above, ...plot.center]) {
-      if (!('label_text_color' in legend)) continue;
-      legend.label_text_color = ink;
-      legend.background_fill_color = null;
-      legend.inactive_fill_color = dark ? '#16202f' : '#ffffff';
+    for (const part of [...plot.below, ...plot.left, ...plot.above, ...plot.center]) {
+      for (const [name, colour] of Object.entries(colours)) if (name in part) part[name] = colour;
+      if ('label_text_color' in part) part.background_fill_color = null;
     }
   }
 }
@@ -178,22 +166,19 @@ matchMedia('print').addEventListener('change', (e) => (e.matches ? beginPrint() 
 // -- time window of all joints, for the keyboard too ----------------------------------------------
 function linkWindow() {
   const form = document.querySelector('.window');
-  if (!form) return;
   const range = plots.get_model_by_name('time');
-  if (!range) return;
+  if (!form || !range) return;
   const [from, to] = form.querySelectorAll('input');
   const show = () => {
     from.value = range.start.toFixed(2);
     to.value = range.end.toFixed(2);
   };
-  const apply = (start, end) => {
-    if (!(end > start)) return show();
-    range.setv({ start, end });
-  };
   form.addEventListener('submit', (event) => event.preventDefault());
-  for (const field of [from, to]) {
-    field.addEventListener('change', () => apply(Number(from.value), Number(to.value)));
-  }
+  form.addEventListener('change', () => {
+    const [start, end] = [Number(from.value), Number(to.value)];
+    if (end > start) range.setv({ start, end });
+    else show();
+  });
   form.querySelector('button').addEventListener('click', () => range.reset());
   range.change.connect(show);
   // A drag fixes the other axis as it was: it follows what is shown.
@@ -204,9 +189,12 @@ function linkWindow() {
 
 // -- views of the arm ---------------------------------------------------------------------------
 const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+function set(node, attributes) {
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+}
 function make(name, attributes, text) {
   const node = document.createElementNS('http://www.w3.org/2000/svg', name);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  set(node, attributes);
   if (text) node.textContent = text;
   return node;
 }
@@ -216,15 +204,14 @@ function make(name, attributes, text) {
 function turntable(box, { centre, reach }, middle, size, draw) {
   const svg = box.querySelector('svg');
   const [around, above] = box.querySelectorAll('.turn input');
+  const scale = size / reach;
   function show() {
-    const a = (around.value * Math.PI) / 180;
-    const e = (above.value * Math.PI) / 180;
+    const [a, e] = [around, above].map((slider) => (slider.value * Math.PI) / 180);
     const right = [-Math.sin(a), Math.cos(a), 0];
     const up = [-Math.sin(e) * Math.cos(a), -Math.sin(e) * Math.sin(a), Math.cos(e)];
     const near = [Math.cos(e) * Math.cos(a), Math.cos(e) * Math.sin(a), Math.sin(e)];
-    const scale = size / reach;
     const place = (p) => {
-      const d = [p[0] - centre[0], p[1] - centre[1], p[2] - centre[2]];
+      const d = p.map((value, i) => value - centre[i]);
       return [middle[0] + scale * dot(right, d), middle[1] - scale * dot(up, d)];
     };
     draw({ right, up, near, scale, place });
@@ -244,19 +231,12 @@ function turntable(box, { centre, reach }, middle, size, draw) {
   svg.addEventListener('pointermove', (event) => {
     if (svg.hasPointerCapture(event.pointerId)) turn(-event.movementX, event.movementY);
   });
-  around.addEventListener('input', show);
-  above.addEventListener('input', show);
+  for (const slider of [around, above]) slider.addEventListener('input', show);
   show();
-  return show;
 }
 
 // -- bodies: ellipsoids of the same mass and inertia on the arm ----------------------------------
 const MIDDLE = 210;
-// From red, nothing is known, to green, all is; grey where the motion shows no parameter.
-function colourOf(share) {
-  const colour = share === null ? '#888' : `hsl(${Math.round(120 * share)} 75% 40%)`;
-  return { fill: colour, stroke: colour };
-}
 function turnBodies(box) {
   const scene = JSON.parse(box.querySelector('script').textContent);
   const { links } = scene;
@@ -265,19 +245,20 @@ function turnBodies(box) {
   function draw({ right, up, scale, place }) {
     const nodes = [make('polyline', { points: links.map((l) => place(l.origin)).join(' ') })];
     for (const link of links) {
-      for (const kind of ['before', 'found']) {
-        const body = link[kind];
-        if (!body) continue;
+      // From red, nothing is known, to green, all is; grey where the motion shows no parameter.
+      const colour = link.known === null ? '#888' : `hsl(${Math.round(120 * link.known)} 75% 40%)`;
+      const looks = { before: {}, found: { fill: colour, stroke: colour } };
+      for (const [kind, look] of Object.entries(looks).filter(([name]) => link[name])) {
+        const { shape, centre } = link[kind];
         // The shadow of x'S⁻¹x = 1 is the ellipse of PSP'.
-        const times = (v) => body.shape.map((row) => dot(row, v));
+        const times = (v) => shape.map((row) => dot(row, v));
         const [xx, xy, yy] = [dot(right, times(right)), -dot(right, times(up)), dot(up, times(up))];
         const mean = (xx + yy) / 2;
         const spread = Math.hypot((xx - yy) / 2, xy);
         const angle = (Math.atan2(2 * xy, xx - yy) * 90) / Math.PI;
-        const [x, y] = place(body.centre);
-        const colour = kind === 'found' ? colourOf(link.known) : {};
+        const [x, y] = place(centre);
         nodes.push(make('ellipse', {
-          ...colour, class: kind, cx: x, cy: y, transform: `rotate(${angle} ${x} ${y})`,
+          ...look, class: kind, cx: x, cy: y, transform: `rotate(${angle} ${x} ${y})`,
           rx: scale * Math.sqrt(mean + spread), ry: scale * Math.sqrt(Math.max(mean - spread, 0)),
         }));
       }

@@ -54,17 +54,12 @@ def longest_stretch(time: np.ndarray) -> slice:
 
 
 class PlacedMotion(NamedTuple):
-    """
-    A motion on the time axis of the page: 'identification' or 'validation', and its efforts.
+    """A motion on the time axis of the page."""
 
-    `place` (N,) is where its rows stand on the axis [s], `stretches` the number of stretches of a
-    long recording that are set side by side; 1: none.
-    """
-
-    name: str
+    name: str  # 'identification' or 'validation'
     data: Torques
-    place: np.ndarray
-    stretches: int
+    place: np.ndarray  # (N,) where its rows stand on the axis [s]
+    stretches: int  # of a long recording that are set side by side; 1: none
 
 
 def phases(torques: Mapping[str, Torques]) -> tuple[PlacedMotion, ...]:
@@ -77,10 +72,9 @@ def phases(torques: Mapping[str, Torques]) -> tuple[PlacedMotion, ...]:
     if len(found) < 2:
         return tuple(found)
     first, second = found
-    far = second.place[0] - first.place[-1] > 2.0 * np.ptp(first.place)
-    if second.place[0] <= first.place[-1] or far or max(first.stretches, second.stretches) > 1:
-        gap = SPACING * (np.ptp(first.place) + np.ptp(second.place))
-        place = second.place - second.place[0] + first.place[-1] + gap
+    between, spans = second.place[0] - first.place[-1], [np.ptp(each.place) for each in found]
+    if not 0.0 < between <= 2.0 * spans[0] or max(first.stretches, second.stretches) > 1:
+        place = second.place - second.place[0] + first.place[-1] + SPACING * sum(spans)
         second = second._replace(place=place)
     return first, second
 

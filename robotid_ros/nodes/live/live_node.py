@@ -105,7 +105,7 @@ class Live(ConfiguredNode):
         self._server.close()
 
     def _on_description(self, message: String) -> None:
-        from ...files.report.live import live_page
+        from ...files.report.pages import live_page
 
         robot = build_robot(message.data, self.configuration.robot)
         settings, efforts = self.configuration.excitation, robot.largest_efforts
