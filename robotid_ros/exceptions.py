@@ -26,10 +26,8 @@ def use_one_of(name: str, valid: Iterable[str]) -> str:
     nearest = difflib.get_close_matches(lower, known, 1)
     nearest = nearest or [each for each in known if lower and each.startswith(lower)]
     every = f'use one of {shortened([*known.values()])}'
-    if not nearest:
-        return every
-    hint = f"did you mean '{known[nearest[0]]}'?"
-    return f'{hint} ({every})' if len(known) <= FEW else hint
+    hint = f"did you mean '{known[nearest[0]]}'?" if nearest else every
+    return f'{hint} ({every})' if nearest and len(known) <= FEW else hint
 
 
 def reason_of(error: BaseException) -> str:
@@ -112,10 +110,7 @@ class RankDeficientError(RobotIdError, ArithmeticError):
     """
 
     def __init__(
-        self,
-        names: tuple[str, ...],
-        singular_values: tuple[float, ...],
-        joints: tuple[str, ...] = (),
+        self, names: Sequence[str], singular_values: Sequence[float], joints: Sequence[str] = ()
     ):
         self.names, self.singular_values = tuple(names), tuple(singular_values)
         of = f' of {shortened(joints)}' if joints else ''

@@ -49,6 +49,10 @@ def load(
     """
     Read a log: a bag of ROS 2 or ROS 1, CSV, npz, MAT, HDF5, Parquet.
 
+    The recording is one in chunks where it is too long for memory. Both can be cut:
+    `.between(start, stop)` [s], `.phase('exciting')`. RecordingError: it cannot be read, or holds
+    no positions and efforts of joints; UnknownNameError: a quantity that is none.
+
     Parameters
     ----------
     path : file or folder
@@ -58,16 +62,6 @@ def load(
     units : by quantity, `{'position': 'deg', 'effort': 'A*0.12'}`
     rate : of a table without stamps [Hz]
     effort_topic : topic, or 'topic:field', of a bag that holds the efforts
-
-    Returns
-    -------
-    The recording; one in chunks where it is too long for memory. Both can be cut: `.between(start,
-    stop)` [s], `.phase('exciting')`.
-
-    Raises
-    ------
-    RecordingError : it cannot be read, or holds no positions and efforts of joints
-    UnknownNameError : a quantity that is none
 
     """
     columns, units, names = columns or {}, units or {}, tuple(joints)
@@ -89,7 +83,7 @@ def from_arrays(
     source: str = 'arrays',
 ) -> Recording:
     """
-    Make a recording of arrays.
+    Make a recording of arrays; RecordingError: their shapes do not fit each other.
 
     Parameters
     ----------
@@ -99,10 +93,6 @@ def from_arrays(
     joints : names of the columns, those of the description
     velocity : (N, n) [rad/s or m/s], where it was measured
     source : where they come from, for messages
-
-    Raises
-    ------
-    RecordingError : shapes that do not fit each other
 
     """
     stamps = np.array(time, dtype=float).ravel()
@@ -124,16 +114,14 @@ def load_robot(source: PathLike, log: Log | None = None, **settings: Any) -> Rob
     """
     Build a robot.
 
+    ConfigurationError: an unknown key, or no description; RobotIdError: the description cannot be
+    read, or does not fit the log.
+
     Parameters
     ----------
     source : file of a URDF, a xacro or a configuration, or the text of a URDF
     log : what it will be identified from: joints that it lacks, or that rest in it, are locked
     settings : keys of `robot` in the configuration, such as `joints`, `gravity`, `friction`
-
-    Raises
-    ------
-    ConfigurationError : an unknown key, or no description
-    RobotIdError : the description cannot be read, or does not fit the log
 
     """
     is_text = isinstance(source, str) and source.lstrip().startswith('<')
@@ -185,16 +173,14 @@ def validate(
     """
     Predict the efforts of a log.
 
+    ConfigurationError: parameters without a robot, or as many as it does not have; RecordingError:
+    the log cannot be used.
+
     Parameters
     ----------
     log : another motion than the one that identified; of a session, its validation counts
     parameters : an identification, or (p,) standard parameters of `robot`
     robot : where parameters are given; `robot.prior` are those of its description
-
-    Raises
-    ------
-    ConfigurationError : parameters without a robot, or as many as it does not have
-    RecordingError : the log cannot be used
 
     """
     if isinstance(parameters, Identification):
@@ -233,17 +219,14 @@ def save_design(design: Design, robot: Robot | PathLike, path: PathLike, **setti
     """
     Write trajectory.yaml, and beside it a page that shows the arm along the motion; return that.
 
+    RobotIdError: Bokeh is missing, a file cannot be written, or the design is another robot's.
+
     Parameters
     ----------
     design : what to write
     robot, settings : what it was designed with, as `design` took them
     path : of the trajectory; the page has its name, too, and ends in .html; files of the same
         names are replaced
-
-    Raises
-    ------
-    RobotIdError : Bokeh is not installed, a file cannot be written, or the design is another
-        robot's
 
     """
     from .files.report.page import page_beside, save_page

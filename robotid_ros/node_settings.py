@@ -115,15 +115,13 @@ class PayloadIdentificationSettings:
     """What a recording with a payload is compared with, and where the result is told."""
 
     empty: str = setting(
-        '',
-        'recording of the arm without it, or results of one; empty: the first one of this node',
+        '', 'recording of the arm without it, or results of one; empty: the first one of this node'
     )
     frame: str = setting(
         '', "frame of the result; empty: excitation.workspace.frame, else tool0, else a joint's"
     )
     maker: str = setting(
-        '',
-        'whose driver ~/set_payload sets: universal_robots, franka, ufactory; or feedforward',
+        '', 'whose driver ~/set_payload sets: universal_robots, franka, ufactory; or feedforward'
     )
     service: str = setting('', 'of the driver, where it is not started as usual')
 

@@ -45,13 +45,8 @@ def setting(
 
     """
     metadata = {
-        'description': description,
-        'unit': unit,
-        'minimum': minimum,
-        'maximum': maximum,
-        'choices': choices,
-        'dynamic': dynamic,
-        'former': former or {},
+        **{'description': description, 'unit': unit, 'minimum': minimum, 'maximum': maximum},
+        **{'choices': choices, 'dynamic': dynamic, 'former': former or {}},
     }
     if callable(default):
         return dataclasses.field(default_factory=default, metadata=metadata)
@@ -60,24 +55,27 @@ def setting(
 
 def parse(cls: type[T], values: Mapping[str, Any], path: str = '') -> T:
     """
-    Build settings `cls` from a nested mapping.
+    Build settings `cls` from a nested mapping; ConfigurationError: what is wrong with it.
 
     Supported field types: bool, int, float, str, tuple[float, ...], tuple[int, ...],
     tuple[str, ...], `X | None`, nested settings, and dict[str, X] keyed by a free name. Keys of
     earlier versions in `cls.RETIRED` are passed over.
-
-    Raises
-    ------
-    ConfigurationError : unknown key, missing key, wrong type, value out of bounds
-
     """
     if not isinstance(values, Mapping):
         raise ConfigurationError(f"'{path}' must be a group of keys, not {values!r}")
     prefix, types = f'{path}.' if path else '', typing.get_type_hints(cls)
     fields = {f.name: f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
-    values = _as_now(fields, values)
     retired = getattr(cls, 'RETIRED', ())
     values = {key: value for key, value in values.items() if key not in retired}
+    # Keys of earlier versions; where both are given, the present one counts.
+    for name, field in fields.items():
+        for old, meaning in field.metadata.get('former', {}).items():
+            value = values.get(old)
+            if isinstance(value, Mapping):
+                value = MISSING if value else None
+            if old in values and value in meaning:
+                values.setdefault(name, meaning[value])
+                del values[old]
     for key in values:
         if key not in fields:
             raise ConfigurationError(
@@ -93,26 +91,10 @@ def parse(cls: type[T], values: Mapping[str, Any], path: str = '') -> T:
             )
     try:
         return cls(**arguments)
-    except ConfigurationError:
-        raise
     except ValueError as error:
+        if isinstance(error, ConfigurationError):
+            raise
         raise ConfigurationError(f"'{path}': {error}") from error
-
-
-def _as_now(
-    fields: 'Mapping[str, dataclasses.Field[Any]]', values: Mapping[str, Any]
-) -> Mapping[str, Any]:
-    """Replace keys of earlier versions; where both are given, the present one counts."""
-    renamed = dict(values)
-    for name, field in fields.items():
-        for old, meaning in field.metadata.get('former', {}).items():
-            value = renamed.get(old)
-            if isinstance(value, Mapping):
-                value = MISSING if value else None
-            if old in renamed and value in meaning:
-                renamed.setdefault(name, meaning[value])
-                del renamed[old]
-    return renamed
 
 
 def _convert(kind: Any, value: Any, path: str, field: 'dataclasses.Field[Any]') -> Any:

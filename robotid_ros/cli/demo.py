@@ -119,16 +119,9 @@ def report(
         print_written({'written': folder, **pages})
         print_paragraph(f'{recovery}.', style='good' if recovery.passed else 'bad')
 
-    data = {
-        **results_data(results),
-        'verification': results.verification,
-        'passed': recovery.passed,
-        'recovery': str(recovery),
-        'unverified': unverified,
-        'at_work': at_work and at_work._asdict(),
-        'folder': folder,
-        'pages': pages,
-    }
+    data = {**results_data(results), 'verification': results.verification}
+    data |= {'passed': recovery.passed, 'recovery': str(recovery), 'unverified': unverified}
+    data |= {'at_work': at_work and at_work._asdict(), 'folder': folder, 'pages': pages}
     notes = [f'identified, but not verified on the robot: {unverified}'] if unverified else []
     outcome = judged(data, show, results)
     if recovery.passed:

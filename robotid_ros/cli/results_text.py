@@ -92,7 +92,8 @@ def print_joints(results: Results, *, every: bool = False) -> None:
     rows = []
     for first, *other in zip(*groups, strict=True):
         shares = [format_percent(row.relative) for row in (first, *other)]
-        shares += [format_percent(errors[first.joint].expected)] * expected
+        if expected:
+            shares.append(format_percent(errors[first.joint].expected))
         rows.append([first.joint, f'{format_number(first.torque, 3)} {first.unit}', *shares])
     totals = [total_residual(group) for group in groups]
     if len(rows) > 1 and not math.isnan(totals[-1]):  # not of N and N·m together

@@ -13,6 +13,7 @@ Writes a page.
 """
 
 import argparse
+from collections.abc import Iterable
 from dataclasses import replace
 import math
 from pathlib import Path
@@ -84,11 +85,8 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         print_written(written)
 
     data = {
-        'driven_by': found.driven_by,
-        'reason': found.reason or None,
-        'starts': found.starts,
-        'seconds': float(found.time[-1]),
-        'joints': found.joints,
+        **{'driven_by': found.driven_by, 'reason': found.reason or None, 'starts': found.starts},
+        **{'seconds': float(found.time[-1]), 'joints': found.joints},
         'rms': {key: rms(error) for key, error in found.errors.items()},
         'band': found.band if len(found.draws) else None,
         'horizon': {key: found.horizon(error) for key, error in found.errors.items()},
@@ -124,18 +122,14 @@ def _print_errors(found: 'Rollouts') -> None:
     """Print the errors of each joint."""
     from ..files.rollouts import rms
 
-    sizes = {name: 1e3 * rms(error) for name, error in found.errors.items()}
-    ends = zip(*found.band, strict=True) if len(found.draws) else ()
-    band = [f'{format_number(1e3 * a, 3)} to {format_number(1e3 * b, 3)}' for a, b in ends]
-    rows = [
-        (
-            joint,
-            f'{format_number(found.travel[k], 3)} {found.units[k]}',
-            *(format_number(each[k]) for each in sizes.values()),
-            *([band[k]] if band else []),
-            f'm{found.units[k]}',
-        )
-        for k, joint in enumerate(found.joints)
-    ]
-    head = ('joint', 'travel', *sizes, *(['possible robots'] if band else []), 'unit')
-    print_table(head, rows, '<' + '>' * (len(head) - 2) + '<')
+    columns: dict[str, Iterable[str]] = {
+        'joint': found.joints,
+        'travel': map('{} {}'.format, [format_number(x, 3) for x in found.travel], found.units),
+        **{name: map(format_number, 1e3 * rms(e)) for name, e in found.errors.items()},
+    }
+    if len(found.draws):
+        low, high = ([format_number(1e3 * x, 3) for x in end] for end in found.band)
+        columns['possible robots'] = map('{} to {}'.format, low, high)
+    columns['unit'] = map('m{}'.format, found.units)
+    align = '<' + '>' * (len(columns) - 2) + '<'
+    print_table([*columns], zip(*columns.values(), strict=True), align)

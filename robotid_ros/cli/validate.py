@@ -62,15 +62,9 @@ def run(args: argparse.Namespace) -> shared.Outcome:
         print_verdict(found, args.parameters)
         print_written(written)
 
-    data = {
-        'residuals': rows,
-        'total': total_residual(rows),
-        'explanation': explanation,
-        'findings': found.findings,
-        'verdict': verdict_data(found),
-        **written,
-        'passed': passed,
-    }
+    data = {'residuals': rows, 'total': total_residual(rows), 'explanation': explanation}
+    data |= {'findings': found.findings, 'verdict': verdict_data(found), **written}
+    data['passed'] = passed
     if passed:
         return shared.judged(data, show, found)
     error = (

@@ -16,7 +16,6 @@ from scipy.stats import f, t
 from ..core.arrays import Array
 from ..core.finding_codes import finding
 from ..core.findings import Finding
-from ..core.identification_settings import IdentificationSettings
 from ..core.model.base_parameters import BaseParameters
 from ..core.model.parameters import INERTIAL
 from ..core.model.robot import Robot
@@ -71,33 +70,22 @@ def pool(store: Store) -> list[Row]:
     Returns rows of the table `pooled`: of each robot, then of its type. One robot is in memory at
     a time.
     """
-    pooled: list[Row] = []
-    for type_ in store.names():
-        group = configuration, version = main_group(store, type_)
-        if not configuration:
-            continue
-        settings = store.model(type_, configuration).build()[2]
-        rows = _pool_type(store, type_, group, settings)
-        keys = ' '.join(sorted({key for row in rows for key in row['sessions']}))
-        key = hashlib.sha256(f'{version} {keys}'.encode()).hexdigest()
-        for row in rows:
-            row |= {'key': key, 'type': type_, 'configuration': configuration, 'version': version}
-        if rows:
-            store.add(POOLED, rows, key)
-        pooled += rows
-    return pooled
+    return [row for type_ in store.names() for row in _pool_type(store, type_)]
 
 
-def _pool_type(
-    store: Store, type_: str, group: tuple[str, str], settings: IdentificationSettings
-) -> list[Row]:
+def _pool_type(store: Store, type_: str) -> list[Row]:
+    group = configuration, version = main_group(store, type_)
+    if not configuration:
+        return []
+    settings = store.model(type_, configuration).build()[2]
     rows, every = list[Row](), list[str]()
 
     def add(level: str, name: str, keys: list[str], system: Factors) -> None:
         """Add the row of a pool, unless its sessions together leave parameters undetermined."""
         with contextlib.suppress(RankDeficientError):
             estimate = fit(as_asked(system, settings), settings.method, settings.iterations)
-            row = {'level': level, 'name': name, 'sessions': keys}
+            row = {'level': level, 'name': name, 'sessions': keys, 'type': type_}
+            row |= {'configuration': configuration, 'version': version}
             rows.append(row | estimate_columns(system, estimate))
 
     def robots() -> Iterator[Factors]:
@@ -118,6 +106,12 @@ def _pool_type(
 
     if (total := merge(robots())) is not None:
         add(TYPE, type_, every, total)
+    if rows:
+        keys = ' '.join(sorted({key for row in rows for key in row['sessions']}))
+        key = hashlib.sha256(f'{version} {keys}'.encode()).hexdigest()
+        for row in rows:
+            row['key'] = key
+        store.add(POOLED, rows, key)
     return rows
 
 
@@ -164,25 +158,19 @@ def read_robots(store: Store, type_: str, pooled: Sequence[Row]) -> Robots | Non
         return None
     group = main_group(store, type_)
     model, base, _ = store.model(type_, group[0]).build()
-    sessions, owner, b = list[Row](), list[int](), base.rank
+    sessions, owner = list[Row](), list[int]()
     for place, row in enumerate(rows):
         own = sessions_of(store, (type_, row['name']), group, SESSION_COLUMNS)
         own = [session for session in own if session['status'] == IDENTIFIED]
         sessions += sorted(own, key=lambda s: (s['time'] is None, s['time'] or 0, s['key']))
         owner += [place] * len(own)
-    return Robots(
-        type_,
-        model,
-        base,
-        tuple(row['name'] for row in rows),
-        table_of(rows, 'value'),
-        table_of(rows, 'sigma'),
-        np.array([row.get('agreement_p') for row in rows], dtype=float),
-        table_of(sessions, 'value').reshape(-1, b),
-        table_of(sessions, 'sigma').reshape(-1, b),
-        np.array(owner, dtype=int),
-        tuple(session['time'] for session in sessions),
-    )
+    names = tuple(row['name'] for row in rows)
+    pooled_values = table_of(rows, 'value'), table_of(rows, 'sigma')
+    agreed = np.array([row.get('agreement_p') for row in rows], dtype=float)
+    value, sigma = (table_of(sessions, c).reshape(-1, base.rank) for c in ('value', 'sigma'))
+    times = tuple(session['time'] for session in sessions)
+    of = value, sigma, np.array(owner, int), times
+    return Robots(type_, model, base, names, *pooled_values, agreed, *of)
 
 
 # Chance that any robot of a fleet in which nothing is wrong is accused, of each kind.
@@ -356,7 +344,7 @@ def drifts(types: Sequence[tuple[Robots, set[str]]]) -> list[Finding]:
 
     Robots of each type, and the names of those that are left out.
     """
-    every = []
+    every = list[tuple[float, float, dict[str, Any]]]()
     for robots, left_out in types:
         kept = [k for k, name in enumerate(robots.names) if name not in left_out]
         every += find_changes(robots, kept)

@@ -248,8 +248,9 @@ class Run:
         self._total += len(sources)
         try:
             for job, outcome in engine.run(self._jobs(sources, there)):
-                lost = isinstance(outcome, Lost)
-                self._add(*job.about, without_result(LOST, outcome.reason) if lost else outcome)
+                (source, columns), lost = job.about, isinstance(outcome, Lost)
+                found = without_result(LOST, outcome.reason) if lost else outcome
+                self._add(source, columns, found)
         finally:
             self._write_plan()
 

@@ -221,14 +221,11 @@ def factors_of(row: Row) -> Factors:
         return found
 
     factors = unpacked('factors', size)[:, 0]
+    names, units = (tuple(str(each[key]) for each in parameters) for key in ('name', 'unit'))
+    counts = np.array([joint['rows'] for joint in joints], dtype=np.intp)
     return Factors(
-        tuple(str(each['name']) for each in parameters),
-        tuple(str(each['unit']) for each in parameters),
-        tuple(str(joint['name']) for joint in joints),
-        factors[:, :, :b],
-        factors[:, :, -1],
-        np.ones((n, size), dtype=bool),
-        np.array([joint['rows'] for joint in joints], dtype=np.intp),
-        unpacked('batches', b + 1),
+        *(names, units, tuple(str(joint['name']) for joint in joints)),
+        *(factors[:, :, :b], factors[:, :, -1], np.ones((n, size), dtype=bool)),
+        *(counts, unpacked('batches', b + 1)),
         D=factors[:, :, b:-1],
     )

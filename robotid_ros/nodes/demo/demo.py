@@ -65,7 +65,7 @@ class Client:
     def __init__(self, node: Node, robot: Robot, controller: str):
         self._node, self._robot = node, robot
         self._states = subscribe_states(node, controller)
-        self._tracking, self._states = list[DiagnosticArray](), [DiagnosticStatus()]
+        self._tracking, self._told = list[DiagnosticArray](), [DiagnosticStatus()]
         self._action = ActionClient(node, FollowJointTrajectory, f'{RELAY}/{ACTION}')
         self._parameters = {
             name: node.create_client(SetParametersAtomically, f'{name}/{SET_PARAMETERS}')
@@ -73,7 +73,7 @@ class Client:
         }
         for topic, kind, heard in (
             ('tracking', DiagnosticArray, self._tracking.append),
-            ('state', DiagnosticStatus, self._states.append),
+            ('state', DiagnosticStatus, self._told.append),
         ):
             node.create_subscription(kind, f'{RELAY}/{topic}', heard, LATCHED_HISTORY)
 
@@ -81,11 +81,11 @@ class Client:
         """Wait until goals are taken; ControllerError: why they are not."""
 
         def state() -> str:
-            return values_of(self._states[-1]).get('state', 'starting')
+            return values_of(self._told[-1]).get('state', 'starting')
 
         wait_until(lambda: state() != 'starting', TIMEOUT, what=f"'{RELAY}' says nothing")
         if state() == 'failed':
-            raise ControllerError(self._states[-1].message)
+            raise ControllerError(self._told[-1].message)
         wait_until(self._action.server_is_ready, TIMEOUT, what=f"'{RELAY}' takes no goals")
 
     def held(self) -> Array:
@@ -171,14 +171,9 @@ def work(client: Client, robot: Robot, *, carries: bool) -> AtWork:
 ProgressCallback = Callable[[float, str], None]
 # Share of the whole at which each state of the excitation begins, and how much of it it takes.
 PROGRESS_STAGES = {
-    '': (0.0, 0.02),
-    'idle': (0.02, 0.0),
-    'designing': (0.02, 0.15),
-    'approaching': (0.17, 0.03),
-    'exciting': (0.2, 0.3),
-    'validating': (0.5, 0.1),
-    'done': (0.6, 0.1),
-}
+    '': (0.0, 0.02), 'idle': (0.02, 0.0), 'designing': (0.02, 0.15), 'approaching': (0.17, 0.03),
+    'exciting': (0.2, 0.3), 'validating': (0.5, 0.1), 'done': (0.6, 0.1),
+}  # fmt: skip
 # Where the verifications begin, which take equal parts, and where the model goes to work.
 VERIFYING_STAGE, WORKING_STAGE = 0.7, 0.9
 # What is verified on the robot, besides a session.

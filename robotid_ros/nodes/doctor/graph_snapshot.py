@@ -1,13 +1,13 @@
 """A ROS graph as it was heard and asked for a moment, as values; nothing is moved or set."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 import contextlib
 from dataclasses import dataclass, field, replace
 import os
 from pathlib import Path
 import shutil
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 from action_msgs.msg import GoalStatusArray
 from control_msgs.msg import JointTrajectoryControllerState
@@ -39,8 +39,7 @@ from ..excitation.checks import RESERVATION, RUNNING
 Stamps = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Endpoint:
+class Endpoint(NamedTuple):
     """A publisher or subscription: full name of its node, and its quality of service."""
 
     node: str
@@ -48,8 +47,7 @@ class Endpoint:
     latched: bool = False
 
 
-@dataclass(frozen=True)
-class Topic:
+class Topic(NamedTuple):
     """A topic by its full name, and who uses it."""
 
     name: str
@@ -62,8 +60,7 @@ class Topic:
         return ', '.join(sorted({end.node for end in self.publishers}))
 
 
-@dataclass(frozen=True)
-class ControllerStates:
+class ControllerStates(NamedTuple):
     """When a controller said its state (K,) [ns], and whether the last one holds efforts."""
 
     received: Stamps
@@ -84,8 +81,7 @@ class ManagerState:
     obstacle: str = ''  # why its services were not asked
 
 
-@dataclass(frozen=True)
-class Disk:
+class Disk(NamedTuple):
     """Where recordings will go: the folder, why nothing can be written there, free space [B]."""
 
     folder: str
@@ -258,9 +254,8 @@ class GraphListener:
         """Ask controller_manager, None where it is not there."""
         if self._node.resolve_service_name(MANAGER) not in self.nodes():
             return None
-        latest: dict[str, DiagnosticStatus] = {}
-        for _, message in self.heard('/diagnostics'):
-            latest.update({status.name: status for status in message.status})
+        told = [status for _, message in self.heard('/diagnostics') for status in message.status]
+        latest = {status.name: status for status in told}
         warnings = tuple(
             f'{status.name}: {" ".join(status.message.split())}'
             for status in latest.values()
@@ -309,13 +304,9 @@ class GraphListener:
 
 
 def state_from_answers(
-    controllers: Iterable[Any],
-    components: Iterable[Any],
-    rate: float = 0.0,
-    warnings: tuple[str, ...] = (),
+    controllers: list[Any], components: list[Any], rate: float, warnings: tuple[str, ...] = ()
 ) -> ManagerState:
     """Make a state of ControllerState and HardwareComponentState messages."""
-    controllers, components = list(controllers), list(components)
     return ManagerState(
         controllers={c.name: c.state for c in controllers},
         hardware={c.name: c.state.label for c in components},
@@ -397,9 +388,9 @@ def snapshot_of_graph(
         states = listener.heard(topics['controller_state'])
         received = np.array([stamp for stamp, _ in states], np.int64)
         clock = [(stamp, to_nanoseconds(told.clock)) for stamp, told in listener.heard('/clock')]
-        variables = {key: os.environ[key] for key in ENVIRONMENT if os.environ.get(key)}
-        if domain is not None:
-            variables['ROS_DOMAIN_ID'] = str(domain)
+        given = {} if domain is None else {'ROS_DOMAIN_ID': str(domain)}
+        variables = {key: os.environ[key] for key in ENVIRONMENT if os.environ.get(key)} | given
+        found = node.get_topic_names_and_types()
         return GraphSnapshot(
             configuration=configuration,
             controller_name=name,
@@ -408,9 +399,7 @@ def snapshot_of_graph(
             controller=listener.describe_controller(name),
             nodes=tuple(sorted(listener.nodes())),
             topics={key: listener.topic(topic) for key, topic in topics.items()},
-            joint_state_topics=tuple(
-                topic for topic, types in node.get_topic_names_and_types() if _JOINT_STATE in types
-            ),
+            joint_state_topics=tuple(topic for topic, types in found if _JOINT_STATE in types),
             joint_states=joint_states,
             malformed=malformed,
             controller_states=(

@@ -179,7 +179,7 @@ def effort_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterator[Fi
         found = finding('efforts_all_zero', bears='bears' if bearing else None)
         yield found.at(Severity.ERROR) if bearing else found
         return
-    if dead := [*compress(joints, ~effort.any(axis=0))]:
+    if dead := [*compress(joints, ~np.any(effort, axis=0))]:
         yield finding('effort_zero', dead)
     elif len(effort) > 1 and (effort == effort[0]).all():
         yield finding('efforts_frozen')

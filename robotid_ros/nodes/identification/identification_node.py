@@ -50,9 +50,8 @@ class IdentificationNode(WorkerNode):
         self.settings: IdentificationNodeSettings = self.configuration.identification
         self._bag = ''
         self._outcome: IdentificationOutcome | None = None
-        self._robot: Robot | None = None
         self._predicted_stamp = 0
-        self._live: tuple[LivePrediction, BatchedSubscription] | None = None
+        self._live: tuple[LivePrediction, BatchedSubscription, tuple[str, ...]] | None = None
         self._followers = (ExternalEffortTopics(self), DriftTopics(self))
         self._progress = ProgressTopic(self, self._stop)
         self._gain_update = GainUpdate(self)
@@ -162,7 +161,7 @@ class IdentificationNode(WorkerNode):
     def _publish_outcome(self, outcome: IdentificationOutcome, bag: str) -> None:
         """Publish everything; the state comes last and says where the files are."""
         results, now = outcome.results, self.get_clock().now().to_msg()
-        self._robot = build_robot(outcome.source_urdf, outcome.robot_settings)
+        robot = build_robot(outcome.source_urdf, outcome.robot_settings)
         self._outcome = outcome
         self._payloads.note_results(bag, str(outcome.folder))
         self._base_parameters.publish(parameters_message(results, now))
@@ -180,7 +179,7 @@ class IdentificationNode(WorkerNode):
             self._gains.publish(gains_message(outcome.gains, now))
         elif outcome.gains:
             self.get_logger().warning(f'no gains are proposed: {outcome.gains}')
-        self._start_live_prediction(outcome)
+        self._start_live_prediction(robot, outcome)
         log_findings(self.get_logger(), results.findings)
         worst = max((row.moving for row in results.validation), default=float('nan'))
         self.publish_state(
@@ -190,41 +189,42 @@ class IdentificationNode(WorkerNode):
         )
         self.get_logger().info(f"results are in '{outcome.folder}'")
 
-    def _start_live_prediction(self, outcome: IdentificationOutcome) -> None:
+    def _start_live_prediction(self, robot: Robot, outcome: IdentificationOutcome) -> None:
         """Predict live from now on, watch for contacts, and follow what may drift."""
-        assert self._robot is not None
         for follower in self._followers:
-            follower.start(self._robot, outcome)
-        prediction = LivePrediction(self._robot, outcome.standard, self.settings.live_cutoff)
+            follower.start(robot, outcome)
+        prediction = LivePrediction(robot, outcome.standard, self.settings.live_cutoff)
         old, self._live = self._live, None
         if old is not None:
             old[1].close()
-        self._live = prediction, BatchedSubscription(self, JointState, 'joint_states')
+        stream = BatchedSubscription(self, JointState, 'joint_states')
+        self._live = prediction, stream, robot.joints
         for timer in self._live_timers:
             timer.reset()
 
     def _take_joint_states(self) -> None:
-        if self._live is None or self._robot is None:
+        if self._live is None:
             return
-        prediction, stream = self._live
-        states = stack_joint_states(stream.take_messages(), self._robot.joints)
+        prediction, stream, joints = self._live
+        states = stack_joint_states(stream.take_messages(), joints)
         prediction.update(states.stamp, states.position, states.effort)
         for follower in self._followers:
             follower.update(states)
 
     def _publish_prediction(self) -> None:
-        if self._live is None or self._robot is None:
+        if self._live is None:
             return
-        if (found := self._live[0].predict()) is not None and found[0] != self._predicted_stamp:
-            stamp, predicted, residual = found
-            joints, self._predicted_stamp = self._robot.joints, stamp
+        prediction, _, joints = self._live
+        if (found := prediction.predict()) is not None and found[0] != self._predicted_stamp:
+            self._predicted_stamp, predicted, residual = found
+            stamp = self._predicted_stamp
             self._effort.publish(effort_message(joints, stamp, predicted))
             if residual is not None:
                 self._residual.publish(effort_message(joints, stamp, residual))
 
     def _update_controller(self) -> str:
         outcome = self._outcome
-        if outcome is None or self._robot is None:
+        if outcome is None:
             raise RecordingError('nothing is identified yet: record a session')
         self._gain_update.set(outcome.gains, outcome.folder, outcome.results.created)
         self.get_logger().info('the controller has new gains: see ~/proposed_gains')

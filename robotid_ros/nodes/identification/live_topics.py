@@ -112,8 +112,7 @@ class ExternalEffortTopics:
         """Observe with a new model from now on, or say why not."""
         self._live = None
         configuration, thresholds = self._node.configuration, outcome.thresholds
-        settings = configuration.identification
-        contact = settings.contact
+        settings, contact = configuration.identification, configuration.identification.contact
         frame = contact.frame or configuration.excitation.workspace.frame
         try:
             if isinstance(thresholds, str):
@@ -126,11 +125,11 @@ class ExternalEffortTopics:
                 ExternalWrench(model, frame, contact.force, contact.torque),
             )
         except RobotIdError as error:
-            logger = self._node.get_logger()
-            logger.warning(f'external efforts are not observed: {one_line(error)}')
-            return
-        self._contacts.publish(contact_message(None))
-        self._live = live
+            reason = f'external efforts are not observed: {one_line(error)}'
+            self._node.get_logger().warning(reason)
+        else:
+            self._contacts.publish(contact_message(None))
+            self._live = live
 
     def update(self, states: JointTable) -> None:
         """Take in joint states."""
@@ -171,14 +170,9 @@ def contact_message(contact: Contact | None) -> DiagnosticStatus:
     """Return whether something touches the robot, and where and when it did last."""
     if contact is None:
         return status('contact', 'no contact', {'contact': False, 'number': 0})
-    values = {
-        'contact': contact.present,
-        'joint': contact.joint,
-        'stamp': format_seconds(contact.stamp),
-        'effort': contact.effort,
-        'threshold': contact.threshold,
-        'number': contact.number,
-    }
+    stamp = format_seconds(contact.stamp)
+    values = {'contact': contact.present, 'joint': contact.joint, 'stamp': stamp}
+    values |= {name: getattr(contact, name) for name in ('effort', 'threshold', 'number')}
     text = f'{"contact" if contact.present else "the last contact was"} at {contact.joint}'
     return status('contact', text, values, warn=contact.present)
 
@@ -205,12 +199,18 @@ class DriftTopics:
 
     def start(self, robot: Robot, outcome: IdentificationOutcome) -> None:
         """Follow the parameters of a new model from now on."""
-        settings = self._settings
-        if settings.drift.active:
-            self._monitor = DriftMonitor(
-                robot, outcome.standard, *identified_accuracy(robot, outcome), settings.drift,
-                settings.live_cutoff, settings.signals.standstill,
-            )  # fmt: skip
+        settings, results = self._settings, outcome.results
+        if not settings.drift.active:
+            return
+        sigmas = {entry.column: entry.sigma for entry in results.base}
+        sigma = np.array([sigmas.get(p.name, 0.0) for p in robot.parameters])
+        # What is left of the joints' efforts.
+        fits = results.validation or results.identification
+        left = {row.joint: row.reported * row.torque for row in fits}
+        residual = np.array([left.get(joint, 0.0) for joint in robot.joints])
+        known = outcome.standard, np.nan_to_num(sigma), np.nan_to_num(residual)
+        limits = settings.drift, settings.live_cutoff, settings.signals.standstill
+        self._monitor = DriftMonitor(robot, *known, *limits)
 
     def update(self, states: JointTable) -> None:
         """Take in joint states; log what is told."""
@@ -225,19 +225,6 @@ class DriftTopics:
         if self._monitor is not None and self._monitor.stamp:
             stamp = self._node.get_clock().now().to_msg()
             self._publisher.publish(status_array(stamp, drift_statuses(self._monitor)))
-
-
-def identified_accuracy(
-    robot: Robot, outcome: IdentificationOutcome
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return σ of the parameters (p,), and what is left of the joints' efforts (n,)."""
-    results = outcome.results
-    sigmas = {entry.column: entry.sigma for entry in results.base}
-    sigma = np.array([sigmas.get(p.name, 0.0) for p in robot.parameters])
-    rows = {row.joint: row for row in results.validation or results.identification}
-    left = (rows.get(joint) for joint in robot.joints)
-    residual = np.array([0.0 if row is None else row.reported * row.torque for row in left])
-    return np.nan_to_num(sigma), np.nan_to_num(residual)
 
 
 def drift_statuses(monitor: DriftMonitor) -> list[DiagnosticStatus]:
@@ -371,15 +358,14 @@ class ProgressTopic:
         from ...core.excitation.collision_bodies import body_frame
         from ...core.monitoring.progress import follow
 
-        settings = self._node.configuration.identification
+        configuration = self._node.configuration
+        settings = configuration.identification
         try:
-            configuration = self._node.configuration
             robot = build_robot(self._node.wait_for_urdf(), configuration.robot)
             frame = settings.payload.frame or self._excitation.workspace.frame
             carrier = body_frame(robot, frame) if self._excitation.payload.mass else None
-            for known in follow(
-                self._pieces(session, robot), robot, settings, self._until, carrier
-            ):
+            pieces = self._pieces(session, robot)
+            for known in follow(pieces, robot, settings, self._until, carrier):
                 if session == self._session:
                     self._known = known
                     self._publish()
@@ -436,21 +422,17 @@ class ProgressTopic:
         values: dict[str, Any] = {'session': self._session, 'following': not self._refusal}
         text = self._refusal or 'nothing is known yet'
         if known is not None and not self._refusal:
-            worst = known.worst
-            values |= {
-                'enough': known.enough(until),
-                'motion': known.time,
-                'joint': known.joints[worst],
-                'prediction': float(known.error[worst]),
-                'prediction_highest': float(known.highest[worst]),
-                'prediction_after_period': known.error_after(self._excitation.period),
-                'model': float(np.nanmax(known.model, initial=0.0)),
-            }
+            worst, joint = known.worst, known.joints[known.worst]
+            values |= {'enough': known.enough(until), 'motion': known.time, 'joint': joint}
+            values['prediction'] = float(known.error[worst])
+            values['prediction_highest'] = float(known.highest[worst])
+            values['prediction_after_period'] = known.error_after(self._excitation.period)
+            values['model'] = float(np.nanmax(known.model, initial=0.0))
             names = dict.fromkeys([*until.sigma, *list(known.sigma)[:WORST]])
             values |= {f'sigma.{name}': known.sigma.get(name, np.inf) for name in names}
             text = (
-                f'{known.joints[worst]} is predicted within {values["prediction"]:.1%}, after '
-                f'another period {values["prediction_after_period"]:.1%}; the model itself leaves '
+                f'{joint} is predicted within {values["prediction"]:.1%}, after another period '
+                f'{values["prediction_after_period"]:.1%}; the model itself leaves '
                 f'{values["model"]:.1%}'
             )
         self._publisher.publish(status('progress', text, values, warn=bool(self._refusal)))

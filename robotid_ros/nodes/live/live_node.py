@@ -69,7 +69,7 @@ class Live(ConfiguredNode):
         self._rows: deque[tuple[int, list[float | None]]] = deque(maxlen=ROWS)
         self._messages: deque[tuple[float, str, str]] = deque(maxlen=MESSAGES)
         self._states = dict[str, DiagnosticStatus]()
-        self._progress, self._known, self._asking = dict[str, str](), '', False
+        self._progress, self._asking = DiagnosticStatus(), False
         self._duration, self._heard, self._zero, self._stamp = 0.0, -math.inf, 0, 0
         self._sessions, self._looked = list[tuple[str, str]](), -math.inf
         self._folder = Path(self.configuration.recorder.folder).expanduser().absolute()
@@ -77,7 +77,7 @@ class Live(ConfiguredNode):
             callback = partial(self._on_state, name)
             self.create_subscription(DiagnosticStatus, f'{name}/state', callback, LATCHED_HISTORY)
         for kind, topic, heard in (
-            (DiagnosticStatus, 'identification/progress', self._on_progress),
+            (DiagnosticStatus, 'identification/progress', partial(setattr, self, '_progress')),
             (JointTrajectory, 'excitation/reference', self._on_reference),
         ):
             self.create_subscription(kind, topic, heard, LATCHED)
@@ -127,7 +127,7 @@ class Live(ConfiguredNode):
                 self._messages.appendleft((time.time(), level, f'{name}: {message.message}'))
         values = values_of(message)
         if name == 'excitation' and values.get('state') == State.APPROACHING.value:
-            self._on_progress(None)
+            self._progress = DiagnosticStatus()  # nothing is known of a motion that begins
         if name == 'identification' and values.get('state') == State.DONE.value:
             runtime.start_thread(self._tell_findings, values['folder'])
 
@@ -143,12 +143,6 @@ class Live(ConfiguredNode):
         with self._lock:
             for found in reversed(worst):
                 self._messages.appendleft((time.time(), found.severity.word, render(found)))
-
-    def _on_progress(self, message: DiagnosticStatus | None) -> None:
-        """Keep what is known of the motion; nothing of one that begins."""
-        with self._lock:
-            self._progress = {} if message is None else values_of(message)
-            self._known = '' if message is None else message.message
 
     def _on_reference(self, message: JointTrajectory) -> None:
         last = message.points[-1].time_from_start
@@ -208,7 +202,8 @@ class Live(ConfiguredNode):
             moving = values.get('state') in {s.value for s in State if s.moving}
             began = float(values.get('stamp') or 0.0)
             gone = 1e-9 * self._stamp - began  # by the robot's clock
-            known = [(key.partition('sigma.')[2], value) for key, value in self._progress.items()]
+            progress = self._progress
+            sigmas = [(k.partition('sigma.')[2], v) for k, v in values_of(progress).items()]
             content = {
                 'joints': self._robot.joints if self._robot else [],
                 'rows': rows,
@@ -217,8 +212,8 @@ class Live(ConfiguredNode):
                 'duration': self._duration if moving else 0.0,
                 'left': self._duration - gone if moving else 0.0,
                 'stale': time.monotonic() - self._heard > STALE,
-                'known': self._known,
-                'sigmas': {name: float(value) for name, value in known if name},
+                'known': progress.message,
+                'sigmas': {name: float(value) for name, value in sigmas if name},
                 'messages': list(self._messages),
                 'sessions': self._sessions,
             }

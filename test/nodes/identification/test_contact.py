@@ -43,11 +43,9 @@ def know_the_truth(simulated: SimulatedRobot, node: IdentificationNode) -> None:
     chi = np.array([truth[p.joint].get(p.symbol, 0.0) for p in robot.parameters])
     one = np.ones(2)
     thresholds = ContactThresholds(np.outer((0.04, 0.0, 0.0), one), 6.0 * one)
-    node._robot = robot
     results = SimpleNamespace(base=(), validation=(), identification=())
-    node._start_live_prediction(
-        SimpleNamespace(standard=chi, possible=chi, thresholds=thresholds, results=results)
-    )
+    outcome = SimpleNamespace(standard=chi, possible=chi, thresholds=thresholds, results=results)
+    node._start_live_prediction(robot, outcome)
 
 
 def test_a_push_in_motion_is_told_and_nothing_before(client: rclpy.node.Node):

@@ -59,8 +59,7 @@ def test_friction_that_grows_is_told(nodes):
     chi = np.array([truth[p.joint].get(p.symbol, 0.0) for p in robot.parameters])
     results = SimpleNamespace(base=(), validation=(), identification=())
     outcome = SimpleNamespace(standard=chi, results=results, thresholds='not asked for')
-    node._robot = robot
-    node._start_live_prediction(outcome)
+    node._start_live_prediction(robot, outcome)
     seen: list[DiagnosticArray] = []
     common: list[DiagnosticStatus] = []
     client.create_subscription(DiagnosticArray, 'identification/drift', seen.append, LATCHED)

@@ -80,8 +80,7 @@ def test_malformed_joint_states_leave_the_live_prediction(nodes):
     results = {'base': (), 'validation': (), 'identification': ()}
     values = {**values, 'results': type('Results', (), results)}
     outcome = type('Outcome', (), values)
-    node._robot = robot
-    node._start_live_prediction(outcome)
+    node._start_live_prediction(robot, outcome)
     assert isinstance(node._live[0], LivePrediction)
     wait_until(lambda: publisher.get_subscription_count() > 1, 'matched')
     predicted: list[JointState] = []
