@@ -1,11 +1,6 @@
-"""
-Joint states of a bag: the topic that counts, its tables by set of joints, one of all.
+"""Joint states of a bag: the topic that counts, its tables by set of joints, one of all."""
 
-Other topics say more of joints: trajectory controllers publish what they follow and what they
-command; efforts may come on topics of their own.
-"""
-
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 import contextlib
 import dataclasses
 import itertools
@@ -31,7 +26,7 @@ from .messages import (
     JOINT_STATES_TOPIC,
     Layout,
     stamps,
-)
+)  # fmt: skip
 from .session import read_urdf
 from .storage import Bag, UNBOUNDED, Window
 
@@ -81,8 +76,7 @@ def _read_fields(
     `stamps_by_motion`, and values (N, n) of each, NaN at joints that the controller lacks; None
     where it has none of them.
     """
-    fields = [*fields, *MEASURED_FIELDS]
-    parts = []
+    fields, parts = [*fields, *MEASURED_FIELDS], []
     for layout, payloads, _, order in bag.groups(topic, window):
         names = layout.texts.get('joint_names', ())
         if set(joints) & set(names):
@@ -99,32 +93,16 @@ def _of_joints(found: np.ndarray, names: Sequence[str], joints: Sequence[str]) -
     """Return columns (M, any) of the joints of these names by `joints`, (M, n), else NaN."""
     values = np.full((len(found), len(joints)), np.nan)
     if found.shape[1] == len(names):
-        for j, joint in enumerate(joints):
-            if joint in names:
-                values[:, j] = found[:, names.index(joint)]
+        own = [j for j, joint in enumerate(joints) if joint in names]
+        values[:, own] = found[:, [names.index(joints[j]) for j in own]]
     return values
-
-
-def controllers_of(bag: Bag, joints: Collection[str], among: Collection[str]) -> list[str]:
-    """Topics of the controllers whose joints, as far as they are of `joints`, are `among` some."""
-    found = []
-    for topic in topics_of(bag, CONTROLLER_STATE):
-        named = {
-            joint
-            for layout, *_ in bag.groups(topic, limit=1)
-            for joint in layout.texts.get('joint_names', ())
-        }
-        if named & set(joints) and named & set(joints) <= set(among):
-            found.append(topic)
-    return found
 
 
 def add_reference(bag: Bag, recording: Recording, window: Window = UNBOUNDED) -> Recording:
     """
-    Add what the controller followed and commanded, and the rate at which it did.
+    Add what the controller followed and commanded in a window of time, and the rate of that.
 
-    The recording has the controller to prefer when several were recorded; `window` are the times
-    of reception between which it is read [ns].
+    The recording has the controller to prefer when several were recorded.
     """
     controller = recording.controller
     own = f'/{controller.name}/' if controller else '//'
@@ -135,26 +113,22 @@ def add_reference(bag: Bag, recording: Recording, window: Window = UNBOUNDED) ->
     else:
         return recording
     stamp, (q, dq, ddq, command) = found
-    time = (stamp - recording.origin) * 1e-9
+    time, notes = (stamp - recording.origin) * 1e-9, recording.notes
     reference = Reference(time, q, dq, ddq, command if np.isfinite(command).any() else None)
-    recording = dataclasses.replace(recording, reference=reference)
-    if controller is None:
-        return recording
-    rate = observed_update_rate(controller.rate, time, recording.rate)
-    if rate == controller.rate:
-        return recording
-    stated = f'{controller.rate:g} Hz' if controller.rate else 'unknown'
-    note = finding('update_rate', controller=controller.name, rate=rate, stated=stated)
-    controller = dataclasses.replace(controller, rate=rate)
-    return dataclasses.replace(recording, controller=controller, notes=(*recording.notes, note))
+    rate = observed_update_rate(controller.rate, time, recording.rate) if controller else 0.0
+    if controller and rate != controller.rate:
+        stated = f'{controller.rate:g} Hz' if controller.rate else 'unknown'
+        note = finding('update_rate', controller=controller.name, rate=rate, stated=stated)
+        controller, notes = dataclasses.replace(controller, rate=rate), (*notes, note)
+    return dataclasses.replace(recording, reference=reference, controller=controller, notes=notes)
 
 
 def commanded_effort(bag: Bag, topics: Sequence[str], states: JointTable) -> np.ndarray:
     """
     Return what controllers commanded one cycle of the hardware before joint states, (N, n).
 
-    That is what hardware reports that has no sensor: the command which it applied last. Of the
-    controllers' topics the first one that knows a joint counts. NaN where nothing is known.
+    That is what hardware reports that has no sensor. Of the controllers' topics the first one that
+    knows a joint counts. NaN where nothing is known.
     """
     stamp, effort = states.stamp, np.full(states.effort.shape, np.nan)
     # A controller may update less often than its hardware applies and reports what it commands.
@@ -198,24 +172,32 @@ def read_effort(bag: Bag, name: str, states: JointTable) -> np.ndarray:
             values = _interfaces(layout, payloads, topic, field, states.joints)
         else:
             found = _array(layout, payloads, topic, field)
+            count, own = found.shape[1], states.joints
             names = next((layout.texts[key] for key in NAMES if key in layout.texts), ())
-            if len(names) != found.shape[1]:
-                names = _order(bag, states.joints, found.shape[1], topic)
-            values = _of_joints(found, names, states.joints)
+            if len(names) != count:  # the user's, the description's or the states'
+                known, mimics = movable_joints(bag.options.urdf or '<robot/>')
+                independent = tuple(joint for joint in known if joint not in mimics)
+                orders = (bag.options.joints, independent, own)
+                names = next((each for each in orders if len(each) == count), None)
+            if names is None:
+                raise RecordingError(
+                    f'{topic} has {count} numbers for {len(own)} joints: choose among them as in '
+                    f"'{topic}:data[0:{len(own)}]'"
+                )
+            values = _of_joints(found, names, own)
         parts.append((order, at, reception, values))
     if not parts:
         return np.full(states.effort.shape, np.nan)
     at, reception, values = in_order(parts)
-    own, wanted = (at, states.stamp) if at.any() else (reception, states.received)
-    return interpolate(wanted, own, values, HALF)[0]
+    at, wanted = (at, states.stamp) if at.any() else (reception, states.received)
+    return interpolate(wanted, at, values, HALF)[0]
 
 
 def _interfaces(
     layout: Layout, payloads: np.ndarray, topic: str, field: str, joints: Sequence[str]
 ) -> np.ndarray:
     """Return one interface of each joint of a DynamicJointState, (M, n)."""
-    values = np.full((len(payloads), len(joints)), np.nan)
-    known = set[str]()
+    values, known = np.full((len(payloads), len(joints)), np.nan), set[str]()
     for k, joint in enumerate(layout.texts['joint_names']):
         offered = layout.texts.get(f'interface_values.{k}.interface_names', ())
         known.update(offered)
@@ -232,30 +214,15 @@ def _array(layout: Layout, payloads: np.ndarray, topic: str, field: str) -> np.n
     """Return the numbers of a field of plain messages, (M, any)."""
     numbers = {key: entry for key, entry in layout.numbers.items() if entry[1].kind == 'f'}
     part = _SLICE.match(field)
-    path = part['field'] if part else field
-    path = path or next((key for key in EFFORT_FIELDS if key in numbers), '')
-    if not path and len(numbers) == 1:
-        path = next(iter(numbers))
+    usual = next((key for key in EFFORT_FIELDS if key in numbers), '')
+    only = next(iter(numbers)) if len(numbers) == 1 else ''
+    path = (part['field'] if part else field) or usual or only
     expression = re.compile(re.escape(path).replace(r'\*', r'\d+') + '$')
     found = [layout.column(payloads, key) for key in layout.numbers if expression.match(key)]
     if not found:
         raise UnknownNameError(f'field of {topic}', path or '(none given)', tuple(numbers))
-    values = np.concatenate(found, axis=1).astype(float)
     start, stop = (int(part[key]) if part and part[key] else None for key in ('start', 'stop'))
-    return values[:, start:stop]
-
-
-def _order(bag: Bag, joints: tuple[str, ...], count: int, topic: str) -> tuple[str, ...]:
-    """Names of the joints for numbers without names: user's, description's, states'."""
-    described, mimics = movable_joints(bag.options.urdf or '<robot/>')
-    independent = tuple(joint for joint in described if joint not in mimics)
-    for names in (bag.options.joints, independent, joints):
-        if len(names) == count:
-            return names
-    raise RecordingError(
-        f'{topic} has {count} numbers for {len(joints)} joints: choose among them as in '
-        f"'{topic}:data[0:{len(joints)}]'"
-    )
+    return np.concatenate(found, axis=1).astype(float)[:, start:stop]
 
 
 # Messages of each topic that are looked at where there are several: a second at 100 Hz.
@@ -320,10 +287,7 @@ def find_topic(bag: Bag, joints: Sequence[str] | None = None) -> str:
 
 
 def read_joint_states(
-    bag: Bag,
-    topic: str,
-    seconds: float = np.inf,
-    window: Window = UNBOUNDED,
+    bag: Bag, topic: str, seconds: float = np.inf, window: Window = UNBOUNDED
 ) -> Iterator[list[JointTable]]:
     """
     Read the joint states of a topic, those with the same set of joints together.
@@ -332,9 +296,19 @@ def read_joint_states(
     memory; `window` are the times of reception between which it is read [ns].
     """
     if bag.table:
-        whole = seconds == np.inf and window == UNBOUNDED
-        for part in [bag.table] if whole else _pieces(bag.table, seconds, window):
-            yield _with_effort(bag, [part]) if bag.options.effort_topic else [part]
+        table = bag.table
+        received, ends = table.received, [0, len(table.stamp)]
+        if seconds != np.inf or window != UNBOUNDED:
+            low, high = (None if t is None else int(np.searchsorted(received, t)) for t in window)
+            began, stop, _ = slice(low, high).indices(len(received))
+            ends = [began]
+            for k in range(began + BATCH, stop, BATCH):
+                if received[k] - received[ends[-1]] >= seconds * 1e9:
+                    ends.append(k)
+            ends += [stop] if stop > began else []
+        for rows in itertools.starmap(slice, itertools.pairwise(ends)):
+            part = [table.rows(rows)]
+            yield _with_effort(bag, part) if bag.options.effort_topic else part
         return
     decoder = Decoder(bag.typestore, JOINT_STATE, fault_of)
     joint_sets: dict[frozenset[str], _Parts] = {}
@@ -346,8 +320,12 @@ def read_joint_states(
             yield _with_effort(bag, [*map(_joined, joint_sets.values())])
             joint_sets, began, found = {}, received[0], True
         for number, payloads, rows in decoder.groups(batch):
-            part = _table(decoder.layouts[number], payloads, received[rows])
-            same = joint_sets.setdefault(frozenset(part.joints), [])
+            layout = decoder.layouts[number]
+            joints, empty = layout.texts['name'], np.full((len(payloads), 1), np.nan)
+            columns = (layout.column(payloads, name).astype(float, copy=False) for name in FIELDS)
+            values = [x if x.shape[1] else np.repeat(empty, len(joints), axis=1) for x in columns]
+            part = JointTable(joints, stamps(layout, payloads), received[rows], *values)
+            same = joint_sets.setdefault(frozenset(joints), [])
             same.append((rows + count, part.columns(same[0][1].joints) if same else part))
         count += batch.total
         bag.add_left_out(topic, decoder.left_out)
@@ -372,14 +350,6 @@ def _joined(parts: _Parts) -> JointTable:
     return dataclasses.replace(states, stamp=stamp, notes=(*states.notes, *notes))
 
 
-def _table(layout: Layout, payloads: np.ndarray, received: np.ndarray) -> JointTable:
-    joints = layout.texts['name']
-    columns = [layout.column(payloads, name).astype(float, copy=False) for name in FIELDS]
-    empty = np.full((len(payloads), len(joints)), np.nan)
-    columns = [column if column.shape[1] else empty for column in columns]
-    return JointTable(joints, stamps(layout, payloads), received, *columns)
-
-
 def fault_of(layout: Layout) -> str:
     """Say why a message is no joint state, '' where it is one."""
     joints = layout.texts.get('name', ())
@@ -387,25 +357,9 @@ def fault_of(layout: Layout) -> str:
         return 'no joint is named'
     if len(set(joints)) != len(joints):
         return 'a joint is named twice'
-    for name in FIELDS:
-        if name in layout.numbers and layout.numbers[name][2] != len(joints):
-            return f'there are not as many values of {name} as joints'
-    return ''
-
-
-def _pieces(table: JointTable, seconds: float, window: Window) -> Iterator[JointTable]:
-    """Yield a table that is in memory as `read_joint_states` yields messages."""
-    ends = (
-        None if time is None else int(np.searchsorted(table.received, time)) for time in window
-    )
-    table = table.rows(slice(*ends))
-    began = 0
-    for k in range(BATCH, len(table.stamp), BATCH):
-        if table.received[k] - table.received[began] >= seconds * 1e9:
-            yield table.rows(slice(began, k))
-            began = k
-    if len(table.stamp):
-        yield table.rows(slice(began, None))
+    counts = {name: layout.numbers[name][2] for name in FIELDS if name in layout.numbers}
+    wrong = (name for name, count in counts.items() if count != len(joints))
+    return next((f'there are not as many values of {name} as joints' for name in wrong), '')
 
 
 def _with_effort(bag: Bag, tables: list[JointTable]) -> list[JointTable]:
@@ -417,9 +371,29 @@ def _with_effort(bag: Bag, tables: list[JointTable]) -> list[JointTable]:
         filled = _with_topic(bag, tables, topic)
         if _joints_with_effort(filled):
             return filled
-    joints = {joint for table in tables for joint in table.joints}
-    controllers = controllers_of(bag, joints, joints - live) if joints - live else []
-    return [_with_commands(bag, table, controllers) for table in tables] if controllers else tables
+    # Controllers all of whose joints, as far as they are of these, report none.
+    joints, controllers = {joint for table in tables for joint in table.joints}, list[str]()
+    for topic in topics_of(bag, CONTROLLER_STATE) if joints - live else ():
+        first = (layout.texts.get('joint_names', ()) for layout, *_ in bag.groups(topic, limit=1))
+        own = joints & {*itertools.chain(*first)}
+        if own and not own & live:
+            controllers.append(topic)
+    if not controllers:
+        return tables
+    found = []
+    for table in tables:
+        # What they command counts as effort, unless that is 0 as well.
+        command = commanded_effort(bag, controllers, table)
+        zero, known = (np.isfinite(x).any(axis=0) for x in (table.effort, command))
+        taken = np.where(zero, _live(command), known)
+        if taken.any():
+            what = 'an effort of exactly 0' if zero[taken].any() else 'no effort'
+            own = itertools.compress(table.joints, taken)
+            notes = (*table.notes, finding('commands_as_efforts', own, what=what))
+            effort = np.where(_live(table.effort), table.effort, command)
+            table = dataclasses.replace(table, effort=effort, notes=notes)
+        found.append(table)
+    return found
 
 
 def _joints_with_effort(tables: Iterable[JointTable]) -> set[str]:
@@ -432,26 +406,11 @@ def _live(effort: np.ndarray) -> np.ndarray:
     return np.asarray(np.nan_to_num(effort).any(axis=0))
 
 
-def _with_commands(bag: Bag, table: JointTable, controllers: Sequence[str]) -> JointTable:
-    """Take what controllers command for the efforts of their joints, unless that is 0 as well."""
-    command = commanded_effort(bag, controllers, table)
-    zero = np.isfinite(table.effort).any(axis=0)
-    taken = np.where(zero, _live(command), np.isfinite(command).any(axis=0))
-    if not taken.any():
-        return table
-    live = _live(table.effort)
-    what = 'an effort of exactly 0' if zero[taken].any() else 'no effort'
-    note = finding('commands_as_efforts', itertools.compress(table.joints, taken), what=what)
-    effort = np.where(live, table.effort, command)
-    return dataclasses.replace(table, effort=effort, notes=(*table.notes, note))
-
-
 def _with_topic(bag: Bag, tables: Sequence[JointTable], name: str) -> list[JointTable]:
     note = finding('efforts_of_topic', topic=name)
-    efforts = (read_effort(bag, name, table) for table in tables)
     return [
-        dataclasses.replace(table, effort=effort, notes=(*table.notes, note))
-        for table, effort in zip(tables, efforts, strict=True)
+        dataclasses.replace(t, effort=read_effort(bag, name, t), notes=(*t.notes, note))
+        for t in tables
     ]
 
 

@@ -8,7 +8,6 @@ of LeRobot.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 import contextlib
-import dataclasses
 from dataclasses import dataclass, field
 import importlib
 import json
@@ -33,34 +32,21 @@ Columns = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class ColumnTable:
-    """
-    Columns of a file.
+    """Columns of a file."""
 
-    Attributes
-    ----------
-    source : path, for messages
-    names : of the columns of numbers, in the order of the file
-    read : returns the columns of these names, (N,)
-    has_header : False where the names are `column1`, `column2`, … for want of others
-    texts : {name: first text} of columns that hold no numbers
-    places : {column of an array (N, n), `q[0]` or `q.elbow`: its pattern and number or name in it}
-    rate : that the file names [Hz], 0 for none
-    notes : what was unusual about it
-    units : {column: unit} that the file says elsewhere than in the name, as of dates
-    passed_over : arrays of another shape than rows of columns, with their shapes
-
-    """
-
-    source: str
-    names: list[str]
-    read: Callable[[Sequence[str]], Columns]
-    has_header: bool = True
+    source: str  # path, for messages
+    names: list[str]  # of the columns of numbers, in the order of the file
+    read: Callable[[Sequence[str]], Columns]  # columns of these names, (N,)
+    has_header: bool = True  # False where names are `column1`, `column2`, … for want of others
+    # First text of columns that hold no numbers.
     texts: Mapping[str, str] = field(default_factory=dict)
+    # Of a column of an array (N, n), `q[0]` or `q.elbow`, its pattern and number or name in it.
     places: Mapping[str, tuple[str, Key]] = field(default_factory=dict)
-    rate: float = 0.0
-    notes: tuple[Finding, ...] = ()
+    rate: float = 0.0  # that the file names [Hz], 0 for none
+    notes: tuple[Finding, ...] = ()  # what was unusual about it
+    # Of columns, where the file says it elsewhere than in the name, as of dates.
     units: Mapping[str, str] = field(default_factory=dict)
-    passed_over: tuple[str, ...] = ()
+    passed_over: tuple[str, ...] = ()  # arrays of another shape than rows of columns, with it
 
     @property
     def arrays(self) -> dict[str, list[str]]:
@@ -105,10 +91,9 @@ def from_arrays(
         raise RecordingError(f"'{source}' holds no arrays of numbers: give another file")
     count = max(sizes, key=lambda length: (sizes[length], length))
     # Of two lists of as many words, `joint_names` comes before `names`.
-    lists_of_names = [name for name in lists if re.search('joint|name', name, re.IGNORECASE)]
-    lists_of_names.sort(key=lambda name: 'joint' in name.lower())
-    named = [lists[name] for name in lists_of_names]
-    words = {len(each): each for each in named if len(set(each)) == len(each)}
+    named = [name for name in lists if re.search('joint|name', name, re.IGNORECASE)]
+    named.sort(key=lambda name: 'joint' in name.lower())
+    words = {len(lists[k]): lists[k] for k in named if len({*lists[k]}) == len(lists[k])}
     columns, units, passed_over = Columns(), dict(more.pop('units', {})), list[str]()
     places: dict[str, tuple[str, Key]] = {}
     for name, value in numbers.items():
@@ -144,11 +129,7 @@ def from_arrays(
 
 
 def optional_package(name: str, source: str) -> Any:
-    """
-    Import a module that only some formats need.
-
-    Raises FileError where its package is not installed.
-    """
+    """Import a module that only some formats need; a FileError where it is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -158,8 +139,9 @@ def optional_package(name: str, source: str) -> Any:
         ) from error
 
 
-_MAT_HEADER, _MAT_COMPRESSED = 128, 15
-_BLOCK = 1 << 22  # of what is unpacked only to be counted [bytes]
+# Of a MAT file: bytes of its header, the kind of compressed variables, and what is unpacked of
+# them at once, only to be counted.
+_MAT_HEADER, _MAT_COMPRESSED, _BLOCK = 128, 15, 1 << 22
 
 
 def read_npz(path: Path) -> ColumnTable:
@@ -193,14 +175,22 @@ def _table(path: Path, arrays: Mapping[str, np.ndarray]) -> ColumnTable:
 def _without_names(path: Path, array: np.ndarray) -> ColumnTable:
     array = array if array.shape[0] >= array.shape[1] else array.T
     columns = {f'column{k + 1}': array[:, k] for k in range(array.shape[1])}
-    return dataclasses.replace(from_arrays(str(path), columns), has_header=False)
+    return from_arrays(str(path), columns, has_header=False)
 
 
 def read_mat(path: Path) -> ColumnTable:
     """Read a MAT file of version 4 to 7.2, structures as `name.field`."""
     from scipy.io import loadmat
 
-    _check_mat(path)
+    with open_regular(path) as stream:  # compressed variables, of version 5 to 7.2, may be large
+        order, size = '<' if stream.read(_MAT_HEADER)[-2:] == b'IM' else '>', 0
+        while len(tag := stream.read(8)) == 8:
+            kind, length = struct.unpack(f'{order}II', tag)
+            unpacker, packed = zlib.decompressobj(), stream.read(length)
+            while kind == _MAT_COMPRESSED and packed:
+                size += len(unpacker.decompress(packed, _BLOCK))
+                packed = unpacker.unconsumed_tail
+                check_unpacked(path, size)
     content = loadmat(path, simplify_cells=True)
     return _table(path, dict(_flat({k: v for k, v in content.items() if k[:2] != '__'})))
 
@@ -224,20 +214,6 @@ def read_hdf5(path: Path) -> ColumnTable:
     with h5py.File(path) as file:
         file.visititems(visit)
     return from_arrays(str(path), {name: value.T for name, value in _numeric(arrays)})
-
-
-def _check_mat(path: Path) -> None:
-    """Raise an error where the compressed variables of a file, version 5 to 7.2, are too large."""
-    with open_regular(path) as stream:
-        order = '<' if stream.read(_MAT_HEADER)[-2:] == b'IM' else '>'
-        size = 0
-        while len(tag := stream.read(8)) == 8:
-            kind, length = struct.unpack(f'{order}II', tag)
-            unpacker, packed = zlib.decompressobj(), stream.read(length)
-            while kind == _MAT_COMPRESSED and packed:
-                size += len(unpacker.decompress(packed, _BLOCK))
-                packed = unpacker.unconsumed_tail
-                check_unpacked(path, size)
 
 
 def _flat(content: Any, name: str = '') -> Iterator[tuple[str, np.ndarray]]:
@@ -300,36 +276,45 @@ def read_parquet(path: Path) -> ColumnTable:
         # A constant column takes no room in the file, but in memory.
         check_unpacked(file, max(packed, 8 * metadata.num_rows * metadata.num_columns))
     # Nothing else, as pictures, is read.
-    names = [f.name for f in parquet.read_schema(files[0]) if _kind(f.type)]
-    arrays = _of_arrow([parquet.read_table(file, columns=names) for file in files])
-    info = _info(path)
-    labels = {name: _labels(feature) for name, feature in (info.get('features') or {}).items()}
-    return from_arrays(str(path), arrays, labels, rate=float(info.get('fps') or 0.0))
-
-
-def _of_arrow(tables: Sequence[Any]) -> dict[str, np.ndarray]:
-    """Return the columns of tables of Arrow, behind each other."""
+    kinds = {field.name: _kind(field.type) for field in parquet.read_schema(files[0])}
+    names = [name for name, kind in kinds.items() if kind]
+    tables = [parquet.read_table(file, columns=names) for file in files]
     arrays = dict[str, np.ndarray]()
     for name in tables[0].column_names:
         columns = [table.column(name) for table in tables]
-        kind = _kind(columns[0].type)
-        if kind == 'words':
-            words = [word or '' for column in columns for word in column.to_pylist()]
-            arrays[name] = np.array(words)
-        elif kind == 'names':
+        if kinds[name] == 'words':
+            arrays[name] = np.array([w or '' for column in columns for w in column.to_pylist()])
+        elif kinds[name] == 'names':
             arrays[name] = np.array(columns[0][0].as_py() or (), str)
-        elif kind:
+        else:
             parts = [_array(column) for column in columns]
             if len({part.shape[1:] for part in parts}) == 1:
                 arrays[name] = np.concatenate(parts)
-    if EPISODE not in arrays:
-        return arrays
-    if 'timestamp' in arrays:  # counts from 0 in each episode
+    if EPISODE in arrays and 'timestamp' in arrays:  # which counts from 0 in each episode
         time = np.asarray(arrays['timestamp'], float)
         starts, shift = np.flatnonzero(np.diff(arrays[EPISODE])) + 1, np.zeros(time.size)
         shift[starts] = time[starts - 1] - time[starts] + EPISODE_GAP
         arrays['timestamp'] = time + np.cumsum(shift)
-    return {name: array for name, array in arrays.items() if not name.endswith('index')}
+    if EPISODE in arrays:
+        arrays = {name: array for name, array in arrays.items() if not name.endswith('index')}
+
+    info: Any = {}  # description of the data set that the file is part of
+    above = (folder / INFO for folder in [path, *path.absolute().parents][: _DEPTH + 1])
+    if file := next(filter(Path.is_file, above), None):
+        try:
+            info = json.loads(read_text(file))
+        except (ValueError, RecursionError) as error:
+            raise RecordingError(
+                f"'{file}' is not valid JSON ({error}): download it again"
+            ) from error
+    info = info if isinstance(info, Mapping) else {}
+    labels = dict[str, Sequence[str]]()
+    for name, feature in (info.get('features') or {}).items():  # a list, or {kind: list}
+        own = feature.get('names') if isinstance(feature, Mapping) else None
+        own = next(iter(own.values()), None) if isinstance(own, Mapping) else own
+        if isinstance(own, list) and all(isinstance(label, str) for label in own):
+            labels[name] = own
+    return from_arrays(str(path), arrays, labels, rate=float(info.get('fps') or 0.0))
 
 
 def _kind(kind: Any) -> str:
@@ -356,29 +341,6 @@ def _array(column: Any) -> np.ndarray:
         return np.empty((len(column), 0))
 
 
-def _info(path: Path) -> Mapping[str, Any]:
-    """Return the description of the data set that a file is part of, {} for none."""
-    for folder in [path, *path.absolute().parents][: _DEPTH + 1]:
-        if (folder / INFO).is_file():
-            try:
-                content = json.loads(read_text(folder / INFO))
-            except (ValueError, RecursionError) as error:
-                raise RecordingError(
-                    f"'{folder / INFO}' is not valid JSON ({error}): download it again"
-                ) from error
-            return content if isinstance(content, Mapping) else {}
-    return {}
-
-
-def _labels(feature: Any) -> tuple[str, ...]:
-    """Names of the columns of a feature: a list, or {kind: list}; () for none."""
-    names = feature.get('names') if isinstance(feature, Mapping) else None
-    if isinstance(names, Mapping):
-        names = next(iter(names.values()), None)
-    whole = isinstance(names, list) and all(isinstance(name, str) for name in names)
-    return tuple(names or ()) if whole else ()
-
-
 # Steps of a turn less one, as LeRobot counts, of the servos of its arms.
 STEPS_OF_TURN = 4095
 # The motor that LeRobot scales to 0 to 100, whatever the units of the others.
@@ -392,30 +354,25 @@ def read_calibration(
     Return, of each motor, its name, rad per unit, and the unit that is the middle of its range.
 
     That is where LeRobot puts the angle 0, but of a gripper. Units are -100 to 100 of the range,
-    degrees where `degrees` says so, and 0 to 100 of a gripper.
-
-    Raises
-    ------
-    FileError : the file is missing, or is no calibration
-
+    degrees where `degrees` says so, and 0 to 100 of a gripper. Raises FileError where the file is
+    missing, or is no calibration.
     """
+    motors = []
     try:
-        content = json.loads(read_text(path))
-        return tuple(_motor(name, values, degrees) for name, values in content.items())
+        for name, values in json.loads(read_text(path)).items():
+            low, high = float(values['range_min']), float(values['range_max'])
+            if not low < high:
+                raise ValueError(f'the range of {name} is empty')
+            if degrees and name != GRIPPER:
+                motors.append((name, math.radians(1.0), 0.0))
+                continue
+            sign = -1.0 if values.get('drive_mode') else 1.0
+            units, middle = (100.0, 50.0) if name == GRIPPER else (200.0, 0.0)
+            factor = sign * (high - low) / units * 2.0 * math.pi / STEPS_OF_TURN
+            motors.append((name, factor, middle))
     except (ValueError, RecursionError, AttributeError, KeyError, TypeError) as error:
         raise FileError(
             f"'{path}' is no calibration of LeRobot ({type(error).__name__}: {error}): give "
             'calibration/robots/TYPE/ID.json, with range_min and range_max of each motor'
         ) from error
-
-
-def _motor(name: str, values: Mapping[str, float], degrees: bool) -> tuple[str, float, float]:
-    low, high = float(values['range_min']), float(values['range_max'])
-    if not low < high:
-        raise ValueError(f'the range of {name} is empty')
-    if degrees and name != GRIPPER:
-        return name, math.radians(1.0), 0.0
-    sign = -1.0 if values.get('drive_mode') else 1.0
-    units = 100.0 if name == GRIPPER else 200.0
-    factor = sign * (high - low) / units * 2.0 * math.pi / STEPS_OF_TURN
-    return name, factor, 50.0 if name == GRIPPER else 0.0
+    return tuple(motors)
