@@ -42,18 +42,13 @@ def typestore_of(connections: Iterable[Any]) -> Any:
 
 @functools.cache
 def definition(message_type: str) -> tuple[str, str]:
-    """
-    Definition of a type with all that it uses, and its type hash (REP-2011).
-
-    Raises RecordingError where the package of the type is not installed.
-    """
+    """Definition of a type with all it uses, and its hash (REP-2011); RecordingError: unknown."""
     store = get_typestore(Stores.ROS2_JAZZY)
     _add_installed(store, message_type)
     if message_type not in store.fielddefs:
-        package = message_type.split('/')[0]
         raise RecordingError(
-            f'no definition of {message_type} was found: install the package {package} and '
-            'source its workspace'
+            f'no definition of {message_type} was found: install the package '
+            f'{message_type.split("/")[0]} and source its workspace'
         )
     text, _ = store.generate_msgdef(message_type, ros_version=2)
     return text, store.hash_rihs01(message_type)
@@ -66,8 +61,7 @@ def _register(store: Any, message_type: str, embedded: Any) -> None:
         if embedded.format == MessageDefinitionFormat.MSG:
             types = get_types_from_msg(text, message_type)
         elif embedded.format == MessageDefinitionFormat.IDL:
-            separator = '=' * 80 + '\n'
-            parts = [text]
+            separator, parts = '=' * 80 + '\n', [text]
             if text.startswith(f'{separator}IDL: '):
                 parts = [part.split('\n', 1)[1] for part in text.split(separator)[1:]]
             types = {k: v for part in parts for k, v in get_types_from_idl(part).items()}
@@ -76,8 +70,7 @@ def _register(store: Any, message_type: str, embedded: Any) -> None:
             return
         store.register({k: v for k, v in types.items() if k not in store.fielddefs})
     except Exception:  # rosbags raises whatever the text leads to
-        # A definition that cannot be read only matters when its topic is asked for.
-        return
+        return  # a definition that cannot be read only matters when its topic is asked for
 
 
 def _add_installed(store: Any, message_type: str) -> None:
@@ -118,24 +111,14 @@ _HEADER = 4  # encapsulation: alignment counts from its end
 
 @dataclass
 class Layout:
-    """
-    Where the fields of one message lie.
+    """Where the fields of one message lie, by their paths."""
 
-    Parameters
-    ----------
-    numbers : {field path: (offset [bytes], dtype, count)}
-    texts : {field path: strings}, equal in all messages of the layout
-    mask : (length,) True where a byte is part of a string or of a length
-    sample : the message that was walked
-    fault : why its messages are of no use, '' where they are
-
-    """
-
-    sample: bytes
-    mask: np.ndarray
+    sample: bytes  # the message that was walked
+    mask: np.ndarray  # (length,) True where a byte is part of a string or of a length
+    # Offset [bytes], type and count.
     numbers: dict[str, tuple[int, np.dtype[Any], int]] = field(default_factory=dict)
-    texts: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    fault: str = ''
+    texts: dict[str, tuple[str, ...]] = field(default_factory=dict)  # equal in all messages
+    fault: str = ''  # why its messages are of no use
 
     def column(self, payloads: np.ndarray, path: str) -> np.ndarray:
         """Numbers of one field, (M, count), of payloads that match."""
@@ -146,19 +129,10 @@ class Layout:
 
 class Decoder:
     """
-    Groups the messages of one topic by layout.
+    Groups the messages of one topic, of a type that rosbags' typestore knows, by layout.
 
-    Parameters
-    ----------
-    typestore : rosbags' typestore that knows the type
-    message_type : for example 'sensor_msgs/msg/JointState'
-    fault_of : says why messages of a layout are of no use, '' where they are
-
-    Attributes
-    ----------
-    layouts : of the messages so far
-    left_out : how many messages so far were left out, by reason
-
+    `fault_of` says why messages of a layout are of no use, '' where they are. Attributes are the
+    layouts so far, and how many messages were left out, by reason.
     """
 
     def __init__(
@@ -205,18 +179,18 @@ class Decoder:
         """Yield groups of messages of one length that are of use, count the others."""
         known = [k for k, each in enumerate(self.layouts) if len(each.sample) == matrix.shape[1]]
         while len(rows):
-            if known:
-                number = known.pop(0)
-            elif self._vain_walks > MAX_WALKS:
+            if not known and self._vain_walks > MAX_WALKS:
                 self.left_out[FURTHER] += len(rows)
                 return
-            elif found := self._new_layout(matrix[0].tobytes()):
-                number = len(self.layouts)
+            if not known:
+                found = self._new_layout(matrix[0].tobytes())
+                if found is None:
+                    self._vain_walks += 1
+                    matrix, rows = matrix[1:], rows[1:]
+                    continue
+                known.append(len(self.layouts))
                 self.layouts.append(found)
-            else:
-                self._vain_walks += 1
-                matrix, rows = matrix[1:], rows[1:]
-                continue
+            number = known.pop(0)
             layout = self.layouts[number]
             fixed = np.frombuffer(layout.sample, np.uint8)[layout.mask]
             same = (matrix[:, layout.mask] == fixed).all(axis=1)
@@ -259,24 +233,21 @@ class _Walker:
             self.field(description, f'{prefix}{name}')
 
     def field(self, description: tuple[Any, Any], path: str) -> None:
-        node, detail = int(description[0]), description[1]
-        if node == _NAME:
-            self.message(detail, f'{path}.')
-        elif node == _BASE:
-            self.items(description, 1, path)
-        else:
+        kind, detail, count = int(description[0]), description[1], 1
+        several = kind in (_ARRAY, _SEQUENCE)
+        if several:
             inner, size = detail
-            self.items(inner, size if node == _ARRAY else self.length(), path)
-
-    def items(self, description: tuple[Any, Any], count: int, path: str) -> None:
-        if int(description[0]) != _BASE:
+            count = size if kind == _ARRAY else self.length()
+            kind, detail = int(inner[0]), inner[1]
+        if several and kind != _BASE:
             for index in range(count):
-                self.field(description, f'{path}.{index}')
-        elif description[1][0] == 'string':
+                self.field(inner, f'{path}.{index}')
+        elif kind == _NAME:
+            self.message(detail, f'{path}.')
+        elif detail[0] == 'string':
             self.layout.texts[path] = tuple(self.text() for _ in range(count))
         elif count:
-            kind = description[1][0]
-            dtype = np.dtype(_DTYPES.get(kind, kind)).newbyteorder(self.order)
+            dtype = np.dtype(_DTYPES.get(detail[0], detail[0])).newbyteorder(self.order)
             start = self.advance(dtype.itemsize, dtype.itemsize * count)
             self.layout.numbers[path] = (start, dtype, count)
 

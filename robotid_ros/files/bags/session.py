@@ -46,24 +46,15 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class RecordedSession:
-    """
-    Snapshot of what a session ran with: plain values only.
+    """Snapshot of what a session ran with: plain values only."""
 
-    Parameters
-    ----------
-    controller : name, type, rate [Hz], joints, command_interfaces, gains {joint: {p, i, d, …}}
-    trajectories : {phase: Trajectory.to_dict()}, phases as in `excitation/state`
-    configuration : the nested mapping that the configuration file held
-    versions : {package: version}
-    values : anything else that is worth keeping
-
-    """
-
+    # Name, type, rate [Hz], joints, command_interfaces, gains {joint: {p, i, d, …}}.
     controller: Mapping[str, Any] = field(default_factory=dict)
+    # `Trajectory.to_dict` by phase, as in `excitation/state`.
     trajectories: Mapping[str, Any] = field(default_factory=dict)
-    configuration: Mapping[str, Any] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=dict)
-    values: Mapping[str, Any] = field(default_factory=dict)
+    configuration: Mapping[str, Any] = field(default_factory=dict)  # as the file held it
+    versions: Mapping[str, str] = field(default_factory=dict)  # by package
+    values: Mapping[str, Any] = field(default_factory=dict)  # else that is worth keeping
 
 
 def dump_session(session: RecordedSession) -> str:
@@ -109,8 +100,7 @@ def build_phases(
     """
     Order states in time, as received, and make phases of them; those of others are passed over.
 
-    `periods` last one cycle of the motion of a phase, where it is known [s]; the recording begins
-    at 0 and lasts to `end` [s].
+    `periods` last one cycle of the motion of a phase [s]; the recording lasts from 0 to `end` [s].
     """
     known, latest = list[StateChange](), -math.inf
     for state in states:
@@ -202,45 +192,48 @@ def add_context(bag: Bag, recording: Run, clock: Clock, end: float) -> Run:
             changed = finding('speed_changed', phase=name, low=low, high=high)
             slow = finding('slow_motion', phase=name, speed=mean)
             notes.append(slow if phase.steady else changed)
-    controller = _build_controller(session.controller, str(bag.path))
+    controller, content = None, session.controller
+    if content:
+        known = {'type': '', 'rate': 0.0, 'command_interfaces': (), **content}
+        names = [f.name for f in dataclasses.fields(Controller) if known.get(f.name) is not None]
+        try:
+            controller = from_plain(Controller, {name: known[name] for name in names})
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise RecordingError(
+                f"the session in '{bag.path}' describes its controller wrongly ({error!r}): "
+                'record again'
+            ) from error
     if controller and (joints := changed_gains(session)):
         controller = dataclasses.replace(controller, gains={})
         notes.append(finding('gains_changed', joints))
+    # The motions as they ran: without those that rested or changed their speed meanwhile.
+    trajectories: dict[str, Trajectory] = {}
+    if session.trajectories:  # designing needs much that reading does not
+        from ...core.excitation.trajectory import Trajectory
+
+        by_name = {phase.name: phase for phase in reversed(phases)}
+        for name, motion in session.trajectories.items():
+            phase = by_name.get(name)
+            if phase is not None and (phase.rests or not phase.steady):
+                continue
+            try:
+                trajectory = Trajectory.from_dict(motion)
+            except (KeyError, TypeError, AttributeError) as error:
+                raise RecordingError(
+                    f"the trajectory of phase '{name}' in '{bag.path}' is damaged ({error!r}): "
+                    'record again'
+                ) from error
+            speed = 1.0 if phase is None else phase.speed[0]
+            trajectories[name] = trajectory if speed == 1.0 else trajectory.at_speed(speed)
     return dataclasses.replace(
         recording,
         controller=controller,
         phases=phases,
         urdf=read_urdf(bag),
-        trajectories=_trajectories(bag, session, phases),
+        trajectories=trajectories,
         configuration=dict(session.configuration) or None,
         notes=tuple(notes),
     )
-
-
-def _trajectories(
-    bag: Bag, session: RecordedSession, phases: tuple[Phase, ...]
-) -> dict[str, Trajectory]:
-    """Read the motions as they ran: without those that rested or changed their speed meanwhile."""
-    if not session.trajectories:
-        return {}
-    # Designing needs much that reading does not.
-    from ...core.excitation.trajectory import Trajectory
-
-    found = {}
-    for name, content in session.trajectories.items():
-        phase = next((phase for phase in phases if phase.name == name), None)
-        if phase is not None and (phase.rests or not phase.steady):
-            continue
-        try:
-            trajectory = Trajectory.from_dict(content)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise RecordingError(
-                f"the trajectory of phase '{name}' in '{bag.path}' is damaged ({error!r}): "
-                'record again'
-            ) from error
-        speed = 1.0 if phase is None else phase.speed[0]
-        found[name] = trajectory if speed == 1.0 else trajectory.at_speed(speed)
-    return found
 
 
 def read_phases(
@@ -274,19 +267,6 @@ def read_phases(
         with contextlib.suppress(KeyError, TypeError, ValueError):
             periods[str(phase)] = float(content['period'])
     return build_phases(states, periods, end)
-
-
-def _build_controller(content: Mapping[str, Any], path: str) -> Controller | None:
-    if not content:
-        return None
-    known = {'type': '', 'rate': 0.0, 'command_interfaces': (), **content}
-    names = [f.name for f in dataclasses.fields(Controller) if known.get(f.name) is not None]
-    try:
-        return from_plain(Controller, {name: known[name] for name in names})
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise RecordingError(
-            f"the session in '{path}' describes its controller wrongly ({error!r}): record again"
-        ) from error
 
 
 def changed_gains(session: RecordedSession) -> list[str]:

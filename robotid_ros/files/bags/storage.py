@@ -43,19 +43,8 @@ class Bag:
     """
     An open recording; what is damaged in it is left out, counted and noted.
 
-    Parameters
-    ----------
-    path : where it is
-    readers : of its files
-    notes : what was unusual about opening it
-    options : how to read it
-    size : of its files [bytes]
-    table : joint states that are a table already, of `JOINT_STATES_TOPIC`; None in a bag
-
-    Attributes
-    ----------
-    connections : topics with type, definition and count, as rosbags describes them
-
+    Its files, which have a `size` [bytes], have readers, and topics that `connections` describe as
+    rosbags does; or it is a `table` of joint states already, of `JOINT_STATES_TOPIC`.
     """
 
     def __init__(
@@ -67,8 +56,7 @@ class Bag:
         size: int,
         table: JointTable | None,
     ):
-        self.path, self.options = path, options
-        self._readers, self.size = readers, size
+        self.path, self.options, self.size, self._readers = path, options, size, readers
         self._notes, self._of_table = notes, table.notes if table else ()
         self.table = replace(table, notes=()) if table else None
         self.connections = [c for reader in readers for c in _connections(reader)]
@@ -140,18 +128,20 @@ class Bag:
         """
         budget, damaged = [unpack_limit(self.size)], itertools.count(1)
 
-        def sound(messages: Iterable[tuple[Any, Any]]) -> Iterator[tuple[int, bytes]]:
+        def in_blocks(messages: Iterable[tuple[Any, Any]]) -> Iterator[Messages]:
+            """Join messages, as they were published, without damaged ones."""
+            good = list[tuple[int, bytes]]()
             for time, data in messages:
                 content = _content(time, data, budget)
                 if content is None:
                     self.add_left_out(topic, {'damaged records': next(damaged)})
-                else:
-                    yield time, content
-
-        def in_blocks(messages: Iterable[tuple[Any, Any]]) -> Iterator[Messages]:
-            good = sound(messages)
-            while part := list(itertools.islice(good, BLOCK)):
-                yield Messages.of(*zip(*part, strict=True))
+                    continue
+                good.append((time, content))
+                if len(good) == BLOCK:
+                    yield Messages.of(*zip(*good, strict=True))
+                    good = []
+            if good:
+                yield Messages.of(*zip(*good, strict=True))
 
         def found() -> Iterator[Messages]:
             for reader in self._readers:
@@ -210,17 +200,16 @@ class Bag:
 
 def _connections(reader: Any) -> list[Any]:
     """Return the topics of a file that have a name and a type."""
-    return [
-        c for c in reader.connections if isinstance(c.topic, str) and isinstance(c.msgtype, str)
-    ]
+    known = reader.connections
+    return [c for c in known if isinstance(c.topic, str) and isinstance(c.msgtype, str)]
 
 
 def _content(time: Any, data: Any, budget: list[int]) -> bytes | None:
     """
     Return a message as it was published, None of a damaged one.
 
-    Only metadata.yaml, if anything, announces messages that are compressed one by one. `budget` is
-    how many bytes all of them may still take unpacked, and is updated.
+    Only metadata.yaml, if anything, announces messages that are compressed one by one. All of them
+    may take `budget` bytes unpacked, which is updated.
     """
     readable = isinstance(data, bytes | bytearray | memoryview)
     if type(time) is not int or not 0 <= time < 2**63 or not readable:
@@ -249,8 +238,24 @@ def open_bag(path: str | Path, options: ReadOptions = DEFAULTS) -> Iterator[Bag]
     notes: list[Finding] = []
     path = Path(path)
     parts, promised = data_files(path), 0
-    if parts != [path]:
-        parts, promised = _listed(path, parts, notes)
+    if parts != [path] and not (path / METADATA).exists():
+        notes.append(finding('metadata_missing'))
+    elif parts != [path]:  # in the order that is written there
+        try:
+            content = parse_yaml(read_text(path / METADATA), METADATA)
+            information = content['rosbag2_bagfile_information']
+            names = [PurePath(name).name for name in information['relative_file_paths']]
+            promised = information['message_count']
+            if not isinstance(promised, int):
+                raise TypeError(f'message_count is {promised!r}')
+        except (ConfigurationError, LookupError, TypeError) as error:
+            notes.append(finding('metadata_damaged', reason=str(error)))
+            promised = 0
+        else:
+            there = {file.name: file for file in parts}
+            if missing := [name for name in names if name not in there]:
+                notes.append(finding('files_missing', files=missing))
+            parts = [there[name] for name in names if name in there] or parts
     with contextlib.ExitStack() as stack:
         readers, table = [], None
         for part in parts:
@@ -268,9 +273,8 @@ def open_bag(path: str | Path, options: ReadOptions = DEFAULTS) -> Iterator[Bag]
         if not count:
             raise RecordingError(f"'{path}' holds no messages: record again")
         if promised > count:
-            notes.append(
-                finding('messages_missing', file=METADATA, promised=promised, count=count)
-            )
+            figures = {'promised': promised, 'count': count}
+            notes.append(finding('messages_missing', file=METADATA, **figures))
         if (options.columns or options.units or options.rate) and not bag.table:
             notes.append(finding('options_of_tables'))
         yield bag
@@ -282,11 +286,7 @@ def _close(reader: Any) -> None:
 
 
 def data_files(path: Path) -> list[Path]:
-    """
-    Find the files that hold messages or rows, by their names.
-
-    Raises RecordingError where there are none.
-    """
+    """Find the files that hold messages or rows, by their names; a RecordingError if none do."""
     if not path.exists():
         remedy = nearest_file(path) or ': give a rosbag2 folder or file'
         raise RecordingError(f"there is no recording at '{path}'{remedy}")
@@ -304,27 +304,6 @@ def data_files(path: Path) -> list[Path]:
             f"'{path}' holds no recording (.mcap, .db3 or .bag): give another folder"
         )
     return files
-
-
-def _listed(path: Path, files: list[Path], notes: list[Finding]) -> tuple[list[Path], int]:
-    """Return the files in the order of `metadata.yaml`, and the messages that it promises."""
-    if not (path / METADATA).exists():
-        notes.append(finding('metadata_missing'))
-        return files, 0
-    try:
-        content = parse_yaml(read_text(path / METADATA), METADATA)
-        information = content['rosbag2_bagfile_information']
-        names = [PurePath(name).name for name in information['relative_file_paths']]
-        promised = information['message_count']
-        if not isinstance(promised, int):
-            raise TypeError(f'message_count is {promised!r}')
-    except (ConfigurationError, LookupError, TypeError) as error:
-        notes.append(finding('metadata_damaged', reason=str(error)))
-        return files, 0
-    there = {file.name: file for file in files}
-    if missing := [name for name in names if name not in there]:
-        notes.append(finding('files_missing', files=missing))
-    return [there[name] for name in names if name in there] or files, promised
 
 
 def _reader_of(

@@ -31,7 +31,7 @@ from .session import (
     read_urdf,
     RecordedSession,
 )
-from .storage import Bag, open_bag
+from .storage import open_bag
 
 MIN_MESSAGES = 0.25  # share of the fullest publisher's messages below which another is left out
 # Intervals of so many usual ones are gaps: one lost message makes it 2, jitter stays below.
@@ -61,37 +61,21 @@ class TopicSummary:
 
 @dataclass(frozen=True)
 class Timing:
-    """
-    Stamps of the joint states.
+    """Stamps of the joint states."""
 
-    Attributes
-    ----------
-    rate : usual rate, from the median interval [Hz]
-    jitter : standard deviation of the intervals without gaps [s]
-    gaps, lost : intervals with messages missing, and how many are missing
-    longest_gap, longest_gap_start : longest interval and when it begins [s]
-    repeated, backward : stamps equal to the one before, or earlier
-
-    """
-
-    rate: float
-    jitter: float
-    gaps: int
-    lost: int
-    longest_gap: float
-    longest_gap_start: float
-    repeated: int
-    backward: int
+    rate: float  # usual, from the median interval [Hz]
+    jitter: float  # standard deviation of the intervals without gaps [s]
+    gaps: int  # intervals with messages missing
+    lost: int  # how many are missing
+    longest_gap: float  # [s]
+    longest_gap_start: float  # [s]
+    repeated: int  # stamps equal to the one before
+    backward: int  # or earlier
 
 
 @dataclass(frozen=True)
 class BagSummary:
-    """
-    Everything `robotid inspect` shows.
-
-    `description` is '' where no robot's was recorded; `obstacles` say by use why there is none of
-    it, '' where it is possible.
-    """
+    """Everything `robotid inspect` shows."""
 
     path: Path
     duration: float
@@ -100,8 +84,8 @@ class BagSummary:
     channels: tuple[Channel, ...]
     phases: tuple[Phase, ...]
     session: RecordedSession
-    description: str
-    obstacles: Mapping[str, str]
+    description: str  # '' where no robot's was recorded
+    obstacles: Mapping[str, str]  # why there is none of a use, '' where it is possible
     notes: tuple[Finding, ...]
 
     @property
@@ -111,11 +95,7 @@ class BagSummary:
 
 
 def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
-    """
-    Summarise a recording.
-
-    Raises RecordingError where it is missing, damaged, or without joint states.
-    """
+    """Summarise a recording; RecordingError: missing, damaged, or without joint states."""
     with open_bag(path, options) as bag:
         topic, sets, joints = find_topic(bag), Counter[tuple[str, ...]](), tuple[str, ...]()
         times, missing, ends = (list[np.ndarray]() for _ in range(3))
@@ -149,20 +129,18 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
         session = read_session(bag)
         clock = Clock(received, raw, jumped=False)
         phases = read_phases(bag, session, clock, int(raw[0]), duration)
-        lost, low, high = (
-            np.sum(missing, axis=0),
-            np.min(ends, axis=0)[:, 0],
-            np.max(ends, axis=0)[:, 1],
-        )
+        low, high = np.min(ends, axis=0)[:, 0], np.max(ends, axis=0)[:, 1]
+        lost = np.sum(missing, axis=0)
         kinds = np.where(low == high, 'constant', 'live').astype(object)
         kinds[lost > 0] = [f'{count} NaN' for count in lost[lost > 0]]
         kinds[lost == len(raw)] = 'absent'
         travel = np.maximum(high[0] - low[0], 0.0).tolist()
         channels = tuple(map(Channel, joints, travel, *kinds))
+        rates = {
+            n: (n - 1) / duration if duration and n > 1 else 0.0 for n in bag.topics().values()
+        }
         topics = tuple(
-            TopicSummary(
-                name, bag.kind(name), n, (n - 1) / duration if duration and n > 1 else 0.0
-            )
+            TopicSummary(name, bag.kind(name), n, rates[n])
             for name, n in sorted(bag.topics().items())
         )
         urdf = options.urdf or read_urdf(bag)
@@ -177,6 +155,25 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
             every.append(finding('stamps_twice', count=timing.repeated))
         if timing.lost:
             every.append(finding('messages_lost', count=timing.lost, gaps=timing.gaps))
+        efforts = any(
+            c.travel > MIN_TRAVEL and c.effort not in ('absent', 'constant') for c in channels
+        )
+        replay = bool(session.controller.get('gains')) and not changed_gains(session)
+        replay &= any(bag.topics(CONTROLLER_STATE).values())
+        validates = any(phase.name == 'validating' for phase in phases)
+        without = 'no configuration: defaults count without -c CONFIG' * (
+            not session.configuration
+        )
+        obstacles = {
+            'identification': obstacle or 'no joint that moves has a live effort' * (not efforts),
+            'validation': 'no validation phase: use --part' * (not validates),
+            'didim': 'no controller state, or no gains that stayed' * (not replay),
+            'self-contained': without
+            if urdf
+            else 'no robot description: give --urdf FILE or -c CONFIG',
+        }
+        if session.controller.get('command_interfaces') not in (None, [], ['effort']):
+            obstacles['didim'] = 'the controller commands no efforts'
         return BagSummary(
             path=Path(path),
             duration=duration,
@@ -186,7 +183,7 @@ def summarise(path: str | Path, options: ReadOptions = DEFAULTS) -> BagSummary:
             phases=phases,
             session=session,
             description=description or '',
-            obstacles=_obstacles(bag, channels, obstacle, session, phases, bool(urdf)),
+            obstacles=obstacles,
             notes=tuple(dict.fromkeys([*every, *notes])),
         )
 
@@ -211,36 +208,6 @@ def timing_of(raw: np.ndarray, stamp: np.ndarray) -> Timing:
         repeated=repeated,
         backward=backward,
     )
-
-
-def _obstacles(
-    bag: Bag,
-    channels: tuple[Channel, ...],
-    obstacle: str,
-    session: RecordedSession,
-    phases: tuple[Phase, ...],
-    has_urdf: bool,
-) -> dict[str, str]:
-    efforts = any(
-        c.travel > MIN_TRAVEL and c.effort not in ('absent', 'constant') for c in channels
-    )
-    commands_effort = session.controller.get('command_interfaces') in (None, [], ['effort'])
-    replay = bool(session.controller.get('gains')) and not changed_gains(session)
-    replay &= any(bag.topics(CONTROLLER_STATE).values())
-    found = {
-        'identification': obstacle or 'no joint that moves has a live effort' * (not efforts),
-        'validation': 'no validation phase: use --part',
-        'didim': 'no controller state, or no gains that stayed' * (not replay),
-        'self-contained': 'no robot description: give --urdf FILE or -c CONFIG',
-    }
-    if any(phase.name == 'validating' for phase in phases):
-        found['validation'] = ''
-    if not commands_effort:
-        found['didim'] = 'the controller commands no efforts'
-    if has_urdf:
-        lacking = 'no configuration: defaults count without -c CONFIG'
-        found['self-contained'] = lacking * (not session.configuration)
-    return found
 
 
 def _join_measured_joints(tables: Sequence[JointTable]) -> JointTable:
