@@ -212,7 +212,7 @@ def bench_gradient() -> None:
         steps = 1e3 * float(np.median(durations)) / yardstick()
         bound(f'value and gradient of {criterion} [yardsticks/1000]', steps, LARGEST_STEP)
         print(
-            f'UR10 value and gradient, {criterion:22s} {len(problem.times)} samples, '
+            f'UR10 value and gradient, {criterion:22s} {len(problem.bases[0])} samples, '
             f'{len(problem.columns)} columns: median {1e3 * np.median(durations):5.2f} ms, '
             f'least {1e3 * min(durations):5.2f} ms'
         )
@@ -267,9 +267,7 @@ def bench_feasible() -> None:
                 iterations=10,
                 **PLAIN,
             )
-            usage = check_trajectory(
-                robot, design(robot, settings).trajectory, settings
-            )
+            usage = check_trajectory(robot, design(robot, settings).trajectory, settings)
             quantities = ('position', 'velocity', 'acceleration', 'jerk', 'effort')
             worst = max(worst, *(max(getattr(usage, q)) for q in quantities))
             count += 1

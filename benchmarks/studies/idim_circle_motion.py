@@ -140,8 +140,9 @@ def _timed(robot: Robot, path: Array, limits: Limits) -> Trajectory | None:
         trajectory = _through_points(robot, curve, path[0], TURNS, stretch * fastest)
         times = np.arange(0.0, trajectory.period, 0.005)
         _, dq, ddq = trajectory.sample(times)
-        used = (np.abs(dq) / limits.velocity).max(), (np.abs(ddq) / limits.acceleration).max()
-        if max(used) <= 1.0 and (np.abs(trajectory.jerk(times)) <= limits.jerk).all():
+        jerk = trajectory.matrix(times, 3) @ trajectory.coefficients
+        pairs = (dq, limits.velocity), (ddq, limits.acceleration), (jerk, limits.jerk)
+        if all((np.abs(x) <= limit).all() for x, limit in pairs):
             return trajectory
     return None
 

@@ -40,12 +40,11 @@ def collision_model(
     robot: Robot, model: Any, settings: Workspace
 ) -> tuple[Any, tuple[Finding, ...], dict[str, Finding]]:
     """
-    Build the geometry and the pairs to keep apart.
+    Build Pinocchio's geometry with the pairs to keep apart, findings, and what is unchecked.
 
     Neighbours in the chain are left out, pairs that no configuration can part, and for the ground
-    the first two links. Returns Pinocchio's geometry model, findings, and by name those about what
-    is unchecked. Raises ConfigurationError for an obstacle of the wrong size, or a pair that does
-    not exist.
+    the first two links. Raises ConfigurationError for an obstacle of the wrong size, or a pair
+    that does not exist.
     """
     geometry, notes, unchecked = _link_geometry(robot, model, settings)
     if not settings.self_collision:
@@ -204,12 +203,7 @@ class BodyFrame(NamedTuple):
 
 
 def body_frame(robot: Robot, name: str = '') -> BodyFrame:
-    """
-    Find a frame of the description; without a name, that of the last joint.
-
-    Raises UnknownNameError where there is none, ConfigurationError where it moves with no joint of
-    the robot.
-    """
+    """Find a frame that moves with a joint of the robot; without a name, that of the last one."""
     model, frames, last = robot.model, list(robot.model.frames), robot.links[-1]
     number = tool_frame(model, name) if name else model.getFrameId(last, pin.FrameType.JOINT)
     frame = frames[number]

@@ -32,12 +32,7 @@ TOUCHING = 1e-9
 
 
 def box_corners(settings: Workspace) -> tuple[Array, Array]:
-    """
-    Return the corners of the box of the tool, (3,) each [m], infinite where it has no wall.
-
-    Raises ConfigurationError for other than three numbers, and a lower corner that is not below
-    the upper one.
-    """
+    """Return the corners (3,) [m] of the box of the tool, infinite where it has no wall."""
     lower, upper = np.full((2, 3), [[-np.inf], [np.inf]])
     for name, corner in (('lower', lower), ('upper', upper)):
         values = getattr(settings, name)
@@ -98,7 +93,7 @@ def _bounds_along(
     model: Any, tree: KinematicTree, ball: tuple[Array, float], up: list[int], down: list[int]
 ) -> Iterator[tuple[int, float]]:
     """
-    Yield the joints of a path with how fast each moves a ball (centre in the first frame, radius).
+    Yield the joints of a path, with how fast each moves a ball of a centre in the first frame.
 
     The path goes by the joints `up` towards the base, then `down`, both listed from the base on.
     """
@@ -145,8 +140,7 @@ class CollisionScene:
 
     They come in the order of the geometry's collision pairs; those of the tool and the walls of
     its box are the last ones. `notes` are findings, `unchecked` those about what is not checked at
-    all, by the names of `accept_unchecked`. Settings say tool box, ground, obstacles, distances;
-    a ConfigurationError is raised for a box of the wrong size, or a frame that does not exist.
+    all, by the names of `accept_unchecked`. Raises ConfigurationError for impossible settings.
     """
 
     def __init__(self, robot: Robot, settings: Workspace) -> None:
@@ -216,11 +210,7 @@ class CollisionScene:
             yield pin.computeDistance(*scene, pair)
 
     def _bounded(self, rows: Array, largest: float) -> tuple[Array, NDArray[np.bool_]]:
-        """
-        Return what clearances are at least (N, pairs) [m], and which may be below the largest.
-
-        These are measured; the others are bounded by spheres around the bodies.
-        """
+        """Return least clearances (N, pairs) [m], measured where they may be below the largest."""
         least = self._gaps(rows) - self.settings.distance
         near = least < largest
         found = [result.min_distance for result in self._measured(rows, *np.nonzero(near))]

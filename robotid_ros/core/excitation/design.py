@@ -245,14 +245,7 @@ class Design:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> 'Design':
-        """
-        Build a design from what `to_dict` gave.
-
-        Raises
-        ------
-        TrajectoryError : a key is missing, unknown or cannot be read
-
-        """
+        """Build a design from what `to_dict` gave; a TrajectoryError where that cannot be read."""
         try:
             known = {f.name: _frozen(values[f.name]) for f in fields(cls) if f.name in values}
             known['trajectory'] = Trajectory.from_dict(values['trajectory'])
@@ -280,18 +273,12 @@ def design(
     """
     Design an excitation trajectory, and the one that validates.
 
-    With what is `known` of the robot, it excites what is not.
-
-    The best feasible trajectory is kept at all times: the time limit, a callback that returns
-    something true, and Ctrl-C end the search with it. The time limit is that of everything here;
-    only building the first feasible motion and checking the last one may take longer.
-
-    Raises
-    ------
-    ConfigurationError : settings that do not fit the robot, limits that contradict each other
-    LimitError, CollisionError : the start is outside a limit, or touches something
-    TrajectoryError : nothing feasible was found
-
+    With what is `known` of the robot, it excites what is not. The best feasible trajectory is kept
+    at all times: the time limit, a callback that returns something true, and Ctrl-C end the search
+    with it. The time limit is that of everything here; only building the first feasible motion and
+    checking the last one may take longer. Raises ConfigurationError for settings that do not fit
+    the robot or limits that contradict each other, LimitError and CollisionError for a start
+    outside a limit or that touches something, TrajectoryError where nothing feasible was found.
     """
     begin, settings = time.monotonic(), payload_settings(settings)
     kind = settings.validation.kind

@@ -40,13 +40,11 @@ class Usage:
 
 def motion_limits(robot: Robot, settings: ExcitationSettings) -> Limits:
     """
-    Complete the robot's limits.
+    Complete the robot's limits, or raise a ConfigurationError for one that is missing or wrong.
 
     A joint that turns without position limits is bounded by ±`amplitude`; a joint without
     acceleration limit gets `velocity/acceleration_time`, one without jerk limit
-    `acceleration/jerk_time`. Raises ConfigurationError for a joint without velocity or effort
-    limit, or that slides without position limits, for a limit that is not a number or below zero,
-    and for a lower one that is not below the upper.
+    `acceleration/jerk_time`.
     """
     limits = robot.limits
     for name, values in asdict(limits).items():
@@ -98,14 +96,11 @@ def check_trajectory(
     """
     Return the largest shares of the limits that a motion uses; raise an error if it leaves one.
 
-    Exact extrema of the quintic segments for position, velocity, acceleration and jerk; effort
-    by the prior model at `RATE`; distances in steps of 20 ms, and down to that of the rate where
+    Exact extrema of the quintic segments for position, velocity, acceleration and jerk; effort by
+    the prior model at `RATE`; distances in steps of 20 ms, and down to that of the rate where
     bodies are near enough to touch in between. The motion is what will be sent, a trajectory is
-    first turned into its points; of the settings `rate`, missing limits and the workspace count,
-    not the margins, and the scene is made from them where none is given.
-
-    Raises TrajectoryError for other joints, or another order, LimitError with joint, quantity,
-    time, value and limit, and CollisionError with the two bodies and the time.
+    first turned into its points; margins do not count. LimitError and CollisionError say what,
+    where and when, a TrajectoryError that the motion is for other joints.
     """
     check_joints(robot, motion.joints)
     points = sample_waypoints(motion, settings.rate) if isinstance(motion, Trajectory) else motion

@@ -3,10 +3,9 @@ The observation matrix of a motion and the exact gradient of any function of it.
 
 Row j and link i of W are `J_jᵀ Y_i`: the screw of joint j in the frame of link i, and the link's
 regressor; columns of drives follow. The gradient goes the same way back, all samples at once.
-
-Spatial vectors have six numbers, the linear part first as Pinocchio has them; quantities without
-further word are in the base frame. Names follow Carpentier and Mansard, "Analytical derivatives of
-rigid body dynamics algorithms", RSS 2018.
+Spatial vectors have the linear part first as Pinocchio's, in the base frame without further word.
+Names follow Carpentier and Mansard, "Analytical derivatives of rigid body dynamics algorithms",
+RSS 2018.
 """
 
 from collections.abc import Iterator
@@ -98,11 +97,7 @@ def _skew(x: Array) -> Array:
 
 
 def smoothed(drive: Transmission, steepness: Array) -> Transmission:
-    """
-    Replace Coulomb's sign(dq) of a drive by tanh(s·dq), which an optimiser can follow.
-
-    The steepness (n,) of its joints is averaged by their ratios [s/rad or s/m].
-    """
+    """Replace sign(dq) of a drive by tanh(s·dq), s of its joints (n,), which can be followed."""
     size = np.abs(drive.ratios)
     slope = float(size @ steepness / np.sum(size))
     smooth = FrictionTerm('smooth_coulomb', {'tanh_steepness': slope})
@@ -181,14 +176,12 @@ class ObservedMotion:
 
     def gradient(self, weights: Array) -> Motion:
         """
-        Differentiate `Σ weights ∘ W` with respect to q, dq and ddq, (N, n) each.
+        Differentiate `Σ weights ∘ W`, weights (N, n, p), in q, dq and ddq, (N, n) each.
 
         Let G_A, G_V and T_j be the gradients in a_i, v_i and J_j, summed over the links that joint
-        k moves, D_k = v_k × J_k, and H such that `J·H = Σ G_A·(J × v_i)`; then
-        `∂ddq_k = J_k·G_A`, `∂dq_k = J_k·(G_V + H) + 2 D_k·G_A`, and
-        `∂q_k = (a_k × J_k − D_k × v_k)·G_A + D_k·(G_V + H) − Σ_{j before k} T_j·(J_k × J_j)`.
-
-        Weights (N, n, p) are held constant.
+        k moves, D_k = v_k × J_k, and H such that `J·H = Σ G_A·(J × v_i)`; then `∂ddq_k = J_k·G_A`,
+        `∂dq_k = J_k·(G_V + H) + 2 D_k·G_A`, and `∂q_k = (a_k × J_k − D_k × v_k)·G_A + D_k·(G_V +
+        H) − Σ_{j before k} T_j·(J_k × J_j)`.
         """
         observation = self.observation
         # (N, link, joint, 10) in the model's order, as all here.

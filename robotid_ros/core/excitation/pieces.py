@@ -27,16 +27,7 @@ SEEN, ARRIVED = 2e-3, 0.2
 
 @dataclass(frozen=True)
 class Piece:
-    """
-    A part of a motion that ends at rest.
-
-    Attributes
-    ----------
-    due : when it takes the place of the one before, in the motion's time [s]
-    begin : when its first point is, not later [s]
-    points : the part, with times from there
-
-    """
+    """A part of a motion that ends at rest."""
 
     due: float
     begin: float
@@ -47,18 +38,10 @@ def in_pieces(
     motion: Waypoints, horizon: float, check: Callable[[Waypoints], object]
 ) -> list[Piece]:
     """
-    Divide a motion into pieces of which each is at rest a horizon after it is due.
+    Divide a motion from rest to rest into pieces, each at rest a horizon [s] after it is due.
 
-    Parameters
-    ----------
-    motion : from rest to rest, without efforts
-    horizon : time from a piece's beginning to its rest [s]
-    check : raises `LimitError` or `CollisionError` where a way to rest leaves a limit
-
-    Raises
-    ------
-    TrajectoryError : somewhere the motion cannot be stopped in time
-
+    `check` raises LimitError or CollisionError where a way to rest leaves a limit. A
+    TrajectoryError is raised where the motion cannot be stopped in time.
     """
     if horizon < LEAST:
         raise TrajectoryError(

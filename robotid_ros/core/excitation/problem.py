@@ -24,12 +24,7 @@ from .trajectory import FAMILIES, LEAST_EFFORT, Motion, STANDSTILL, Trajectory, 
 
 
 class Criterion(NamedTuple):
-    """
-    An objective of S (b, b), and what makes of it the figure that people compare.
-
-    It returns its value and ∂objective/∂S (b, b), symmetric. One that is smoothable takes a finite
-    `sharpness`.
-    """
+    """An objective of S (b, b) with its gradient, and the figure of it that people compare."""
 
     name: str
     objective: Callable[..., tuple[float, Array]]
@@ -98,8 +93,7 @@ def prediction_error(s: Array, goal: Array) -> tuple[float, Array]:
     """
     Return `½ ln tr(G S⁻¹)`: V-optimality, the mean square error of prediction.
 
-    `goal` is G (b, b), the mean of wᵀw over the rows to predict (Atkinson, Donev and Tobias 2007,
-    chapter 10.6).
+    G (b, b) is the mean of wᵀw over rows to predict (Atkinson, Donev and Tobias 2007, 10.6).
     """
     inverse = np.linalg.inv(s)
     squares = float(np.sum(goal * inverse))
@@ -125,13 +119,6 @@ CRITERIA: dict[str, Criterion] = {
         Criterion('smallest', smallest, float),
     )
 }
-
-
-def criterion(name: str) -> Criterion:
-    """Look a criterion up, or raise an `UnknownNameError`."""
-    if name not in CRITERIA:
-        raise UnknownNameError('criterion', name, tuple(CRITERIA))
-    return CRITERIA[name]
 
 
 # Samples of a period that the criterion sees: so many a harmonic, so many at least, and so many
@@ -192,7 +179,9 @@ class Problem:
         self.base = base_parameters(robot)
         self.columns = self._columns()
         self.weights = np.ones(robot.n)
-        self.criterion = criterion(settings.criterion)
+        if settings.criterion not in CRITERIA:
+            raise UnknownNameError('criterion', settings.criterion, tuple(CRITERIA))
+        self.criterion = CRITERIA[settings.criterion]
         # R with RᵀR what is known already, as a mean over the rows of the motion.
         self.known = np.zeros((0, len(self.columns)))
         size = FAMILIES[settings.family].size * settings.order
@@ -201,9 +190,9 @@ class Problem:
         count = max(MIN_SAMPLES, HARMONIC_SAMPLES * settings.order)
         shaped = any(term.constants for terms in robot.friction for term in terms)
         factor = STRIBECK_FACTOR if shaped else 1
-        self.times, self.bases = self._midpoints(factor * count, 3)
-        _, self.fine_bases = self._midpoints(2 * count, 4)
-        _, self.exact_bases = self._midpoints(EXACT_FACTOR * count, 4)
+        self.bases = self._midpoints(factor * count, 3)
+        self.fine_bases = self._midpoints(2 * count, 4)
+        self.exact_bases = self._midpoints(EXACT_FACTOR * count, 4)
         dense = int(np.ceil(CHECK_RATE * settings.period)) + 1
         self.dense_basis = self.template.matrix(np.linspace(0.0, settings.period, dense), 0)
         self.collision_basis = self.dense_basis[::COLLISION_STRIDE]
@@ -215,10 +204,10 @@ class Problem:
         ]
         self.scale: Array = np.min(reach, axis=0)
 
-    def _midpoints(self, count: int, derivatives: int) -> tuple[Array, list[Array]]:
-        """Return times of a period, and the basis there with its derivatives."""
+    def _midpoints(self, count: int, derivatives: int) -> list[Array]:
+        """Return the basis with derivatives, between so many instants of a period."""
         times = (np.arange(count) + 0.5) / count * self.settings.period
-        return times, [self.template.matrix(times, k) for k in range(derivatives)]
+        return [self.template.matrix(times, k) for k in range(derivatives)]
 
     def _columns(self) -> NDArray[np.intp]:
         return self._independent(self.observation.columns)
@@ -283,11 +272,7 @@ class Problem:
         return Motion(start + phi @ c, dphi @ c, ddphi @ c)
 
     def information(self, w: Array, sharpness: float = np.inf) -> tuple[float, Array]:
-        """
-        Return the objective of W (N, n, columns) and its gradient in S = WᵀW/N + RᵀR, (b, b).
-
-        It is infinite where S is singular: of a motion that limits shrink to nothing.
-        """
+        """Return the objective of W (N, n, columns) and its gradient in S = WᵀW/N + RᵀR."""
         rows = self.rows(w)
         s = rows.T @ rows
         smoothing = (sharpness,) if self.criterion.smoothable else ()
@@ -439,8 +424,7 @@ def make_feasible(problem: Problem, x: Array) -> Array:
     """
     Shrink the motion about q0 until every bound holds.
 
-    The linear bounds are met exactly on a dense grid, joint by joint; effort and scene by
-    bisection on a common factor.
+    Linear ones exactly on a dense grid, joint by joint; effort and scene by a common factor.
     """
     start, c = problem.unpack(shrink_into_bounds(problem, x, bases=problem.exact_bases))
     low, high = 0.0, 1.0

@@ -70,11 +70,7 @@ def modified_fourier_series(t: Array, period: float, order: int, derivative: int
 
 
 def fifth_order_b_spline(t: Array, period: float, order: int, derivative: int) -> Array:
-    """
-    Evaluate uniform B-splines, three control points fixed at each end (ELASTIC, 6).
-
-    Coefficients: the free control points, relative to q0.
-    """
+    """Evaluate uniform B-splines of free points from q0, three fixed at each end (ELASTIC, 6)."""
     inner = np.linspace(0.0, period, order + 2)
     knots = np.concatenate([np.zeros(5), inner, np.full(5, period)])
     from scipy.interpolate import BSpline
@@ -173,10 +169,6 @@ class Trajectory:
         """Evaluate the motion at any times (N,) [s], period after period."""
         q, dq, ddq = (self.matrix(t, k) @ self.coefficients for k in range(3))
         return Motion(self.start + q, dq, ddq)
-
-    def jerk(self, t: ArrayLike) -> Array:
-        """Evaluate the third derivative, (N, n) [rad/s³ or m/s³]."""
-        return self.matrix(t, 3) @ self.coefficients
 
     def at_speed(self, share: float) -> 'Trajectory':
         """
@@ -292,24 +284,15 @@ class Waypoints:
         h = np.diff(self.time)[index]
         s = (np.asarray(t) - self.time[index]) / h
         c = np.moveaxis(self.segments()[index], 1, 0)  # (6, N, n)
-        s, h = s[:, None], h[:, None]
-        values = []
-        for k in range(3):
-            value = c[-1]
-            for lower in c[-2::-1]:
-                value = lower + s * value
-            values.append(value / h**k)
-            c = np.arange(1, len(c))[:, None, None] * c[1:]
-        return Motion(*values)
+        s, h, polynomial = s[:, None], h[:, None], np.polynomial.polynomial
+        derivatives = (polynomial.polyder(c, k) for k in range(3))
+        values = (polynomial.polyval(s, x, tensor=False) for x in derivatives)
+        return Motion(*(value / h**k for k, value in enumerate(values)))
 
 
 @dataclass(frozen=True)
 class CubicWaypoints(Waypoints):
-    """
-    Points without accelerations, between which a controller takes cubics; `ddq` is not used.
-
-    A quintic that ends with the accelerations of a cubic is that cubic.
-    """
+    """Points between which a controller takes cubics: quintics of their own accelerations."""
 
     def _accelerations(self) -> tuple[Array, Array]:
         h, step = np.diff(self.time)[:, None], np.diff(self.q, axis=0)
@@ -321,11 +304,7 @@ class CubicWaypoints(Waypoints):
 
 
 def waypoints(trajectory: Trajectory, rate: float = 50.0, periods: int = 1) -> Waypoints:
-    """
-    Sample `periods` periods of a trajectory as points that can be sent, at `rate` or more [Hz].
-
-    Each period gets the same points. A trajectory that is not at rest at its ends is refused.
-    """
+    """Sample a trajectory as points to be sent, at least at a rate [Hz], each period alike."""
     if not trajectory.at_rest:
         raise TrajectoryError(
             f"a '{trajectory.family}' trajectory does not start at rest: design it as 'mfs'"
@@ -351,11 +330,7 @@ def sample_waypoints(trajectory: Trajectory, rate: float, periods: int = 1) -> W
 def point_to_point(
     joints: tuple[str, ...], start: Array, goal: Array, velocity: Array, acceleration: Array
 ) -> Waypoints:
-    """
-    Move from rest to rest on one quintic, `q = q0 + (q1 − q0)(10 s³ − 15 s⁴ + 6 s⁵)`.
-
-    The duration follows from the bounds (n,) of velocity and acceleration.
-    """
+    """Move on one quintic, q0 + (q1 − q0)(10 s³ − 15 s⁴ + 6 s⁵), as fast as bounds (n,) let."""
     ends = np.array([start, goal], dtype=float)
     distance = np.abs(ends[1] - ends[0])
     by_speed = np.max(PEAK_SPEED * distance / velocity, initial=0.0)
@@ -377,16 +352,14 @@ def working_motion(
     description does not limit.
     """
     n = robot.rigid.n if isinstance(robot, ElasticRobot) else robot.n
-    limits, prismatic = robot.limits, robot.prismatic[:n]
     lower, upper, velocity, acceleration = (
-        np.asarray(getattr(limits, name))[:n]
+        np.asarray(getattr(robot.limits, name))[:n]
         for name in ('lower', 'upper', 'velocity', 'acceleration')
     )
     free = ~(np.isfinite(lower) & np.isfinite(upper) & (upper > lower))
-    lower = np.where(free, lowest[:n], lower)
-    upper = np.where(free, highest[:n], upper)
+    lower, upper = np.where(free, (lowest[:n], highest[:n]), (lower, upper))
     middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
-    half = np.where(prismatic, half, np.minimum(half, HALF_TURN))
+    half = np.where(robot.prismatic[:n], half, np.minimum(half, HALF_TURN))
     slow = ~(np.isfinite(velocity) & (velocity > 0.0))
     velocity = np.maximum(np.where(slow, fastest[:n], velocity), 1e-9)
     soft = ~(np.isfinite(acceleration) & (acceleration > 0.0))

@@ -77,12 +77,7 @@ def base_parameters(robot: Robot, seed: int = 0) -> BaseParameters:
 
 
 def reduce_by_qr(W: Array) -> tuple[np.ndarray, Array]:
-    """
-    Split the columns of W (r, p) into independent ones and combinations of these.
-
-    Returns columns (b,) of the first independent ones, and the matrix (b, p) with
-    W = W[:, columns] matrix.
-    """
+    """Return the first independent columns (b,) of W (r, p), and (b, p) M: W = W[:, columns] M."""
     norms = np.linalg.norm(W, axis=0)
     norms[norms < DEPENDENT * norms.max()] = 0.0  # rounding only
     R = np.array(np.linalg.qr(W / np.where(norms > 0.0, norms, np.inf), mode='r'))

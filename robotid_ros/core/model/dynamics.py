@@ -60,11 +60,7 @@ def friction(
     load: Array | None = None,
     successive: bool = False,
 ) -> Array:
-    """
-    Torques of friction and springs at the joints, couplings' motors included.
-
-    As dq, (N, n) or (n,), [N·m or N]; `load` and `successive`: see `drive_columns`.
-    """
+    """Torques of friction and springs at joints, as dq, (N, n) or (n,); see `drive_columns`."""
     position, speed = (np.atleast_2d(np.asarray(x, dtype=float)) for x in (q, dq))
     loads = None if load is None else np.atleast_2d(load)
     tau = np.zeros_like(speed)
@@ -95,18 +91,10 @@ def regressor(
     """
     Observation matrix of the standard parameters, τ_j = W[j] χ (DIDIM eq. 8-10).
 
-    Friction that grows with the load takes the load from `robot.load_parameters`, not from χ.
-
-    Parameters
-    ----------
-    q, dq, ddq : (N, n) position, velocity, acceleration, in the order of `robot.joints`
-    columns : (c,) which parameters, ascending, or None for all p
-    successive : whether these are samples of one motion, whose path friction may remember
-
-    Returns
-    -------
-    (n, N, c), joint-major; in memory, columns are contiguous
-
+    Of q, dq, ddq (N, n), in the order of `robot.joints`, and the columns (c,) of which parameters,
+    ascending, or None for all p: (n, N, c), joint-major; in memory, columns are contiguous.
+    Friction that grows with the load takes the load from `robot.load_parameters`, not from χ;
+    `successive` samples are of one motion, whose path friction may remember.
     """
     q, dq, ddq = (np.asarray(x, dtype=float) for x in (q, dq, ddq))
     # The load is that of all parameters.
@@ -141,11 +129,7 @@ def _fill_inertial(
     out: Array,
     chi: Array | None = None,
 ) -> None:
-    """
-    Fill the columns of the links (n, c, N); `place` of a parameter is −1 where it has none.
-
-    With values chi (p,) of the parameters, links add their torques to the column where these are.
-    """
+    """Fill columns (n, c, N) of the links at `place` ≥ 0; with chi (p,) they add torques there."""
     order, jacobian = robot.order, robot.mimic_jacobian
     bodies = robot.body_columns[order]
     own, values = place[bodies], None if chi is None else np.asarray(chi)[bodies]
@@ -175,12 +159,7 @@ def _link_torques(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) -> 
 def inverse_dynamics(
     robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array, *, successive: bool = False
 ) -> Array:
-    """
-    Torques (N, n) of the standard parameters [N·m or N]: all of `regressor` times them.
-
-    Of parameters chi (p,), of bodies that can exist or not, and q, dq, ddq (N, n); `successive`:
-    see `regressor`.
-    """
+    """Torques (N, n) of parameters chi (p,), of bodies that can exist or not, [N·m or N]."""
     q, dq, ddq = (np.asarray(x, dtype=float) for x in (q, dq, ddq))
     links = _link_torques(robot, chi, q, dq, ddq)
     tau = links + ddq @ rotor_inertia(robot, chi)
@@ -198,11 +177,7 @@ def spring_torque(robot: ElasticRobot, chi: Array, q: Array) -> Array:
 
 
 def model_with(robot: Robot, chi: Array, armature: bool = True) -> Any:
-    """
-    Return a Pinocchio model with the inertias (and armature) of chi, in the model's own order.
-
-    The rotor inertias of couplings are not in it: Pinocchio's armature is diagonal.
-    """
+    """Return a Pinocchio model of chi, in its own order; rotors of couplings are not in it."""
     model = pinocchio.Model(robot.model)
     for k, j in enumerate(robot.order):
         start = robot.first_columns[j]
@@ -218,12 +193,7 @@ def model_with(robot: Robot, chi: Array, armature: bool = True) -> Any:
 
 
 def mass_matrix(robot: Robot, chi: Array, q: Array) -> Array:
-    """
-    Mass matrix with rotor inertias and couplings, also of parameters that no body has.
-
-    Of chi (p,) at positions (n,) or (N, n): (n, n) or (N, n, n) [kg·m², kg·m, kg], in the order of
-    `robot.joints`.
-    """
+    """Mass matrix of any chi (p,) with all rotors, (n, n) at q (n,), (N, n, n) at (N, n)."""
     poses, n = np.atleast_2d(np.asarray(q, dtype=float)), robot.n
     # What a unit acceleration of each joint takes, and what none does.
     ddq = np.tile(np.vstack([np.eye(n), np.zeros(n)]), (len(poses), 1))
@@ -236,13 +206,12 @@ def mass_matrix(robot: Robot, chi: Array, q: Array) -> Array:
 
 class RobotDynamics:
     """
-    Inverse dynamics of a robot whose parameters are known.
+    Inverse dynamics of a rigid robot whose parameters chi (p,) are those of bodies that can exist.
 
     What can be computed beforehand is, so that a call takes a few microseconds. Vectors are (n,)
     in the order of `joints`, [rad or m], [N·m or N]; calls share memory, so that each thread needs
     one of its own. `drives` (d, n) are speeds of the drives per joint speed: the joints', then the
-    coupled motors'. Of a rigid robot and parameters (p,) of bodies that can exist; raises
-    ConfigurationError for springs between motor and link, or a link without mass.
+    coupled motors'. Raises ConfigurationError for springs in joints, or a link without mass.
     """
 
     def __init__(self, robot: Robot, chi: npt.ArrayLike) -> None:
@@ -328,7 +297,7 @@ class RobotDynamics:
         return np.array(own) if self._moved is None else own @ self._moved
 
     def mass_matrix(self, q: Array) -> Array:
-        """Return M(q) with rotor inertias, (n, n) [kg·m², kg·m, kg]."""
+        """Mass matrix of any chi (p,) with all rotors, (n, n) at q (n,), (N, n, n) at (N, n)."""
         result = np.array(pinocchio.crba(self._model, self._data, self._at(q)))
         result[self._lower] = result.T[self._lower]
         if self._moved is not None:

@@ -1,8 +1,4 @@
-"""
-Friction and springs of a joint: terms that are linear in parameters, with shape constants.
-
-The same columns serve the identification and the closed-loop simulation.
-"""
+"""Friction and springs of a joint: terms linear in parameters, with shape constants."""
 
 from collections.abc import Callable, Mapping
 import dataclasses
@@ -282,12 +278,7 @@ class FrictionTerm:
     def columns(
         self, q: Array, dq: Array, load: Array | None = None, successive: bool = False
     ) -> tuple[Array, ...]:
-        """
-        Return a column (N,) of the observation matrix for each of the term's parameters.
-
-        Of q, dq (N,) [rad, rad/s or m, m/s] and the load (N,), the torque that the joint transmits
-        to the links [N·m or N]; `successive` rows are samples of one motion, whose path is known.
-        """
+        """Return a column (N,) for each parameter, of q, dq, and the load of the links (N,)."""
         if successive and self.kind.of_path is not None:
             return self.kind.of_path(q, dq, self.constants)
         values = self.kind.columns(q if self.kind.of_position else dq, self.constants)
@@ -301,12 +292,7 @@ class FrictionTerm:
 
 
 def make_terms(names: tuple[str, ...], constants: Mapping[str, float]) -> tuple[FrictionTerm, ...]:
-    """
-    Look the terms up and give each its shape constants.
-
-    Raises UnknownNameError for one that is not in the registry, ConfigurationError for two with a
-    parameter of the same name, and for ripple without its order.
-    """
+    """Look the terms up and give each its shape constants; raise an error where one has none."""
     for name in names:
         if name not in TERMS:
             raise UnknownNameError('friction term', name, tuple(TERMS))

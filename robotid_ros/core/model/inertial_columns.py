@@ -63,12 +63,7 @@ _known: WeakKeyDictionary[Any, list[_Joint]] = WeakKeyDictionary()
 
 
 class LinkColumns:
-    """
-    The inertial columns of one link, of a block of samples, until the next one is asked for.
-
-    The link has the number of its joint in the model; rows of the chain of joints that it hangs
-    on are not zero.
-    """
+    """Columns of one link over a block of samples, in rows of the chain of joints that move it."""
 
     def __init__(
         self, link: int, joint: _Joint, samples: slice, vectors: Array, chosen: tuple[Array, Array]
@@ -85,20 +80,21 @@ class LinkColumns:
 
     def fill(self, place: int, out: Array) -> None:
         """Write the wanted columns (c, N) of the joint at a place of the chain."""
-        m, turning, sliding = len(self.chain), len(self._torques), len(self._forces)
-        both = turning + sliding - len(out)
+        m, turning = len(self.chain), len(self._torques)
+        # The first moments turn and slide: they come last of the ones and first of the others.
+        sliding = out[len(out) - len(self._forces) :]
         if self.chain[place] == self.link:  # its own joint moves along or about one axis
-            out[:turning] = 0.0 if self._slides else self._torques[:, 2]
-            out[turning:] = self._forces[both:, 2] if self._slides else 0.0
+            out[:] = 0.0
             if self._slides:
-                out[turning - both : turning] = self._forces[:both, 2]
+                sliding[:] = self._forces[:, 2]
+            else:
+                out[:turning] = self._torques[:, 2]
             return
         turn, slide = self._vectors[:, m + 3 + place], self._vectors[:, m - 1 - place]
+        out[turning:] = 0.0
         np.einsum('ckb,kb->cb', self._torques, turn, out=out[:turning])
-        if sliding:
-            slid = np.einsum('ckb,kb->cb', self._forces, slide)
-            out[turning - both : turning] += slid[:both]
-            out[turning:] = slid[both:]
+        if len(sliding):
+            sliding += np.einsum('ckb,kb->cb', self._forces, slide)
 
 
 def inertial_columns(
@@ -110,20 +106,14 @@ def inertial_columns(
     values: Array | None = None,
 ) -> Iterator[LinkColumns]:
     """
-    Yield the inertial columns of each link, block by block.
+    Yield the inertial columns of each link, block by block, until the next one is asked for.
 
-    Link i adds sᵀ Y(v, a) χ_i to the torque of a joint, with Y the regressor of its body and
-    s = (s_v, s_ω) the motion per unit speed of that joint, all at the origin and in the frame of
-    link i. There Y is linear in the acceleration of that point less gravity, in the derivative of
-    ω, and in the products of ω's components.
-
-    Parameters
-    ----------
-    model : Pinocchio model of n joints about or along one axis each
-    q, dq, ddq : (N, n) in the model's order
-    wanted : (n, 10) which parameters of each link
-    values : (n, 10) of the parameters: a link has one column, the sum of all times these
-
+    Link i adds sᵀ Y(v, a) χ_i to the torque of a joint, with Y the regressor of its body and s =
+    (s_v, s_ω) the motion per unit speed of that joint, all at the origin and in the frame of link
+    i. There Y is linear in the acceleration of that point less gravity, in the derivative of ω,
+    and in the products of ω's components. Of q, dq, ddq (N, n) in the order of a Pinocchio model
+    of n joints, and the `wanted` (n, 10) parameters of each link; with `values` (n, 10) of these,
+    a link has one column, the sum of all times these.
     """
     joints = _joints(model)
     chosen = []
@@ -162,33 +152,25 @@ def _joints(model: Any) -> list[_Joint]:
         jacobian = pinocchio.computeJointJacobian(model, data, zero, number + 1)
         axis = jacobian.reshape(6, -1)[:, number]  # of one joint it is a vector
         slides = not axis[3:].any()
-        frame = _frame_along(axis[:3] if slides else axis[3:])
+        # A rotation whose last column is the axis.
+        along = axis[:3] if slides else axis[3:]
+        other = np.cross(np.eye(3)[np.argmin(np.abs(along))], along)
+        other /= np.linalg.norm(other)
+        frame = np.column_stack([other, np.cross(along, other), along])
         before = result[parent].frame if parent >= 0 else np.eye(3)
         rotation = (place.rotation @ frame).T @ before
         moves = place.translation, place.rotation @ axis[:3]
         lever, slide = (-rotation @ pinocchio.skew(before.T @ x) for x in moves)
         chain = np.append(result[parent].chain if parent >= 0 else [], number).astype(np.intp)
-        tensors = _link_tensors(frame)
+        tensor = np.concatenate([LINEAR[3:], LINEAR[:3], QUADRATIC[3:, 3:].reshape(9, 60)])
+        tensor[:3], tensor[3:6] = frame.T @ tensor[:3], frame.T @ tensor[3:6]
+        tensor[6:] = np.kron(frame, frame).T @ tensor[6:]
+        wrench = tensor.reshape(15, 2, 3, 10)[..., PINOCCHIO_ORDER]
+        force, torque = np.einsum('fwip,ij->wpjf', wrench, frame)
+        tensors = np.ascontiguousarray(torque[:TURNING]), np.ascontiguousarray(force[SLIDING:])
         result.append(_Joint(parent, chain, slides, frame, rotation, lever, slide, *tensors))
     _known[model] = result
     return result
-
-
-def _frame_along(axis: Array) -> Array:
-    """Return a rotation whose last column is an axis."""
-    other = np.cross(np.eye(3)[np.argmin(np.abs(axis))], axis)
-    other /= np.linalg.norm(other)
-    return np.column_stack([other, np.cross(axis, other), axis])
-
-
-def _link_tensors(frame: Array) -> tuple[Array, Array]:
-    """Return `torques` and `forces` of a `_Joint` with this frame."""
-    tensor = np.concatenate([LINEAR[3:], LINEAR[:3], QUADRATIC[3:, 3:].reshape(9, 60)])
-    tensor[:3], tensor[3:6] = frame.T @ tensor[:3], frame.T @ tensor[3:6]
-    tensor[6:] = np.kron(frame, frame).T @ tensor[6:]
-    wrench = tensor.reshape(15, 2, 3, 10)[..., PINOCCHIO_ORDER]
-    force, torque = np.einsum('fwip,ij->wpjf', wrench, frame)
-    return np.ascontiguousarray(torque[:TURNING]), np.ascontiguousarray(force[SLIDING:])
 
 
 def _move(joint: _Joint, known: Array, motion: list[Array], out: Array, scratch: Array) -> None:

@@ -48,19 +48,11 @@ DRIVES = {
 
 def build_robot(urdf: str, settings: RobotSettings) -> Robot:
     """
-    Build the robot from its description and configuration.
+    Build the robot from the text of its URDF and its configuration.
 
-    Parameters
-    ----------
-    urdf : the URDF's text
-    settings : which joints, which model
-
-    Raises
-    ------
-    ModelError : the URDF is malformed, without inertials, or has joints that cannot be handled
-    UnknownNameError : a joint, friction term or constant that does not exist
-    ConfigurationError : an array of the wrong length, an impossible coupling
-
+    Raises ModelError where the URDF is malformed, without inertials, or has joints that cannot be
+    handled, UnknownNameError for a joint, friction term or constant that does not exist, and
+    ConfigurationError for an array of the wrong length or an impossible coupling.
     """
     urdf, assumed = with_inertials(urdf, settings.mass)
     root = parse_urdf(urdf)
@@ -325,7 +317,7 @@ def _gains(settings: RobotSettings, joints: tuple[str, ...]) -> tuple[Array, Arr
 
 def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
     """
-    Return a robot with springs between motors and links (ELASTIC, sections 3 and 4).
+    Return a rigid robot with springs between motors and links (ELASTIC, sections 3 and 4).
 
         link:   M(q) ddq + C(q, dq) dq + g(q) + K (q − θ) = 0
         motor:  Υ ddθ + K (θ − q) + F(dθ) = τ
@@ -337,11 +329,7 @@ def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
 
     Springs cancel in it, so that noise of encoders times stiffness does not reach measured
     torques. The joints are the links' followed by the motors': every (N, n) array and every block
-    of rows has this order.
-
-    Of the rigid one, as `build_robot` makes it. Raises UnknownNameError for a joint or a friction
-    term that does not exist, ConfigurationError for arrays of the wrong length, motors that are
-    named like joints, and couplings.
+    of rows has this order. Raises UnknownNameError and ConfigurationError as `build_robot` does.
     """
     robot.check_no_mimic_joints('robot.elastic')
     elastic, given = settings.elastic, settings.elastic.link_friction

@@ -21,11 +21,7 @@ UNLIMITED = '1e30'
 
 
 def build_model(root: ElementTree.Element) -> Any:
-    """
-    Build Pinocchio's model of all joints of a URDF; limits that it lacks are written into it.
-
-    Raises ModelError where parsers of URDFs refuse it.
-    """
+    """Build Pinocchio's model of all joints; limits that the URDF lacks are written into it."""
     for joint in root.findall('joint'):
         if joint.get('type') in MOVABLE_TYPES:
             limit = joint.find('limit')
@@ -47,11 +43,7 @@ def build_model(root: ElementTree.Element) -> Any:
 
 
 def read_mimics(elements: dict[str, ElementTree.Element]) -> dict[str, Follower]:
-    """
-    Read which movable joints mimic which, by their names.
-
-    Raises ModelError where a joint follows itself, what does not exist, or by no number.
-    """
+    """Read which movable joints mimic which, by their names; a ModelError where they cannot."""
     movable = {k: joint for k, joint in elements.items() if joint.get('type') in MOVABLE_TYPES}
     found = dict[str, Follower]()
     for name, joint in movable.items():
@@ -109,13 +101,12 @@ def lacks_inertials(urdf: str) -> bool:
 
 def with_inertials(urdf: str, mass: float) -> tuple[str, tuple[Finding, ...]]:
     """
-    Share the mass of a robot out between its links, where the description gives them none.
+    Share the mass of a robot [kg] out between its links, where the description gives them none.
 
     Each becomes a rod from its joint to the middle of those that it carries. Parameters that a
     motion determines do not depend on it; efforts of a motion that is designed with it do. The
-    mass is that of the whole robot, its base included, by the data sheet [kg]; 0: unknown.
-    Returns the text, the same where a moving link has a mass or that of the robot is unknown, and
-    notes. Raises ModelError where it is malformed.
+    mass is that of the data sheet, with the base, or 0: unknown. Returns the text, the same where
+    a moving link has a mass, or that of the robot is unknown, and notes.
     """
     if not 0.0 < mass < np.inf:
         return urdf, ()

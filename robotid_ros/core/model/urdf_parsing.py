@@ -130,12 +130,7 @@ def parse_urdf(urdf: str) -> ElementTree.Element:
 
 
 def check_tree(root: ElementTree.Element) -> None:
-    """
-    Check that the joints connect links to a tree; parsers of URDFs say why not on stderr only.
-
-    Raises ModelError where a name is missing or given twice, a joint lacks its type or a link, or
-    there is not one root.
-    """
+    """Raise a ModelError where joints do not connect links to a tree: parsers tell stderr only."""
     for tag in ('link', 'joint'):
         names = [element.get('name') for element in root.findall(tag)]
         if wrong := [name for name, count in Counter(names).items() if count > 1 or not name]:
@@ -184,11 +179,7 @@ def inertial_warnings(root: ElementTree.Element) -> tuple[Finding, ...]:
 
 
 def snap_angles(root: ElementTree.Element) -> tuple[Finding, ...]:
-    """
-    Make angles exact that were written as a rounded multiple of π/2, such as 3.14 or 1.5708.
-
-    Axes that are almost parallel give base parameters that no data can distinguish.
-    """
+    """Make angles exact that were written as a rounded multiple of π/2, such as 3.14 or 1.5708."""
     changed = []
     for joint in root.findall('joint'):
         origin = joint.find('origin')

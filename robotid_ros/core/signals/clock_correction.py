@@ -162,9 +162,7 @@ class SamplingTimes(ReadOnlyArrays):
     When samples were taken, as far as their stamps and their positions tell.
 
     A loop that runs evenly is woken late, and stamps its message later still: its stamps are off
-    even times by e = c + j, of which samples have c. Positions change with c alone.
-
-    Stamps as recorded, and even ones along their smooth course (N,) [s]; the share is
+    even times by e = c + j, of which samples have c. Positions change with c alone. The share is
     var(c)/var(e), from 0 to 1, sigma its standard deviation.
     """
 
@@ -198,12 +196,7 @@ class SamplingTimes(ReadOnlyArrays):
 
 
 def sampling_times(time: Array, position: Array, step: float) -> SamplingTimes | None:
-    """
-    Tell stamps that jitter from samples that do.
-
-    Of increasing stamps (N,) and their usual `step` [s]. Returns None where stamps jitter too
-    little to matter, or about no even times.
-    """
+    """Tell stamps (N,) that jitter about even times [s] from samples that do; None: neither do."""
     if np.abs(np.diff(time) - step).max() <= MIN_JITTER * step:
         return None
     even, number = _even_times(time, step)
@@ -332,19 +325,15 @@ LEAST_STATES, MAX_SHARE_REPEATED = 100, 0.1
 
 def observed_update_rate(nominal: float, stamp: Array, joint_state_rate: float) -> float:
     """
-    Return the update rate of a controller, from the stamps of its states where these tell [Hz].
+    Return the update rate of a controller, from the stamps (K,) [s] of its states [Hz].
 
     ros2_control rounds a controller's rate to that of controller_manager divided by an integer,
     and leaves the parameter as it was; changed at run time, it acts when the controller is
     configured again. As one state is published at every update, their median distance is its
-    period. The parameter stands where states are known to be missing. Fewer of them than the
-    parameter says were lost or thinned out when
-
-    - some still are one period of the parameter apart, or
-    - joint states are more frequent, hence also the updates of the controller_manager of both.
-
-    States and joint states that are thinned out alike are taken for those of a slower controller.
-    Of the parameter [Hz], 0 where it is not known, stamps (K,) [s], and the joint states' rate.
+    period. The `nominal` parameter, 0 where it is not known, stands where states are missing:
+    fewer than it says were lost or thinned out when some still are one of its periods apart, or
+    joint states are more frequent, hence also the updates of the controller_manager of both. Both
+    thinned out alike are taken for those of a slower controller.
     """
     steps = np.diff(stamp)
     if len(stamp) < LEAST_STATES or np.mean(steps <= 0.0) > MAX_SHARE_REPEATED:

@@ -131,11 +131,7 @@ def _state_space(order: int, cutoff: float) -> tuple[Array, Array, Array, float]
 
 
 def lowpass(x: Array, cutoff: float, rate: float, order: int = 4) -> Array:
-    """
-    Filter x (N, ...) by a Butterworth filter forwards and backwards (DIDIM section II).
-
-    With a cut-off of one pass [Hz] at or above Nyquist's of the rate [Hz] nothing is filtered.
-    """
+    """Filter x (N, ...) by a zero-phase Butterworth filter of this cut-off [Hz] of one pass."""
     if cutoff >= 0.5 * rate:
         return np.asarray(x)
     pad = min(len(x) - 1, round(3 * rate / cutoff))

@@ -63,11 +63,7 @@ ORDERS = ('the positions', 'the derivatives of the positions', 'the acceleration
 
 
 def find_usable_samples(recording: Recording, max_gap: float) -> tuple[Mask, list[Finding]]:
-    """
-    Find the samples that can be used, (N,), with notes on those that cannot.
-
-    Raises RecordingError where these are too many.
-    """
+    """Find the samples that can be used, (N,), with notes on others; refuse too many of these."""
     time, finite, notes = recording.time, recording.finite, list[Finding]()
     share = 1.0 - finite.mean() if finite.size else 0.0
     if share > MAX_INVALID_SHARE:
@@ -156,11 +152,7 @@ def unwrap_angles(position: Array, joints: Sequence[str]) -> tuple[Array, list[F
 
 
 def clipped_samples(effort: Array, limit: Array | None = None) -> Mask:
-    """
-    Find where efforts (N, n) are cut off at their extremes, or reach a limit (n,).
-
-    Clipping shows as many samples at the very extreme, unlike the levels of a coarse sensor.
-    """
+    """Find where efforts (N, n) crowd at their extremes, as clipped, or reach a limit (n,)."""
     found = np.zeros(effort.shape, dtype=bool)
     for j, column in enumerate(effort.T):
         for sign in (1.0, -1.0):

@@ -96,12 +96,7 @@ def _edge_samples(even: UniformRecording, band: float) -> int:
 
 
 def measured_rows(even: UniformRecording, band: float) -> Mask:
-    """
-    Return the rows (N, n) that hold what was measured, after a filter for this band [Hz].
-
-    What was made up to bridge a gap, what was clipped, and the ends of the recording reach a
-    period of that frequency far.
-    """
+    """Return the rows (N, n) that hold what was measured, after a filter for this band [Hz]."""
     edge = int(even.rate / band)
     good = even.measured[:, None] & ~even.clipped
     good[:1] = good[-1:] = False

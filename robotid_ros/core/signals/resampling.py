@@ -52,11 +52,7 @@ def settled_periods(values: Array, rate: float, period: float) -> Array:
 
 
 def noise_between_periods(values: Array, rate: float, period: float) -> Array | None:
-    """
-    Return the standard deviation of the noise (n,), or None with less than two settled periods.
-
-    σ² = 1/((M−1)K) Σ_k Σ_m (x_m(k) − x̄(k))² (MFS section 4.1).
-    """
+    """Return σ (n,), σ² = 1/((M−1)K) Σ_k Σ_m (x_m(k) − x̄(k))² (MFS section 4.1), or None."""
     periods = settled_periods(values, rate, period)
     if len(periods) < 2:
         return None
@@ -182,8 +178,7 @@ def resample_uniformly(
     Bring a recording onto a uniform time grid.
 
     Returns it, its rate [Hz], (N,) whether a sample lies between measured ones that are closer
-    than `max_gap`, and notes on what was repaired. Raises RecordingError where it is too short,
-    has too many missing values, or stamps that jump back.
+    than `max_gap`, and notes on what was repaired; refuses one that cannot be used.
     """
     values = np.column_stack([recording.position, recording.effort])
     stamps, spread = spread_equal_stamps(recording.time, values)

@@ -83,11 +83,7 @@ class SignalSettings:
 
 @dataclasses.dataclass(frozen=True)
 class Samples:
-    """
-    Uniform samples, joint side, SI, at full rate; decimation happens with W and Y together.
-
-    Uniform except where a gap was left out. Joints are the robot's, in the order of the columns.
-    """
+    """Uniform samples but for gaps, joint side, SI, at full rate; W and Y decimate together."""
 
     joints: tuple[str, ...]
     time: Array  # (N,) [s]

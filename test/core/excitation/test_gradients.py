@@ -6,7 +6,7 @@ import pytest
 
 from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.excitation.observation_matrix import ObservationModel, ObservedMotion
-from robotid_ros.core.excitation.problem import CRITERIA, criterion, Problem, random_point
+from robotid_ros.core.excitation.problem import CRITERIA, Problem, random_point
 from robotid_ros.core.excitation.settings import Margins, Obstacle, Workspace
 from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.model import regressor
@@ -128,7 +128,8 @@ def test_criteria_agree_with_their_definitions(rng):
 
 def test_unknown_criteria_are_named():
     with pytest.raises(UnknownNameError, match='use one of condition'):
-        criterion('volume')
+        robot = robot_named('arm3')
+        Problem(robot, quick(criterion='volume'), CollisionScene(robot, FREE))
 
 
 @pytest.mark.parametrize(
