@@ -8,7 +8,7 @@ NAMED = {
          'z = min(max(z + step, -distance), distance)', 'z = min(max(step, -distance), distance)'),
         ('load-dependent friction may be negative',
          "term('Fl', '1', coulomb, load_dependent=True",
-         "term('Fl', '1', coulomb, positive=False, load_dependent=True"),
+         "term('Fl', '1', coulomb, positive='', load_dependent=True"),
         ('load of friction without its size',
          'size = 0.0 if load is None else np.abs(load)', 'size = 0.0 if load is None else load'),
     ),

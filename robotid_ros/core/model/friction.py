@@ -115,16 +115,16 @@ class TermKind:
 
     `columns` is a function of dq (N,), or of q, and the constants, of one (N,) column a parameter;
     `of_path` is one of q, dq (N,) of successive samples and the constants, of a friction that
-    remembers its path: `columns` are what it is where no path is known. `positive`, `described`
-    and the columns of `dry` have an entry for each parameter.
+    remembers its path: `columns` are what it is where no path is known.
     """
 
     symbols: tuple[str, ...]  # of the parameters
-    units: tuple[str, ...]  # with {f} for N·m or N and {l} for rad or m
+    unit: str  # of each, with {f} for N·m or N and {l} for rad or m
     columns: Columns
+    positive: tuple[str, ...]  # symbols that physics wants at least zero
+    described: str = ''  # attribute of a URDF's `<dynamics>` that is the prior of these
     # Shape constants and their defaults [s/rad, rad/s for velocities, 1/rad for orders].
     constants: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    positive: tuple[bool, ...] = ()  # whether physics wants it at least zero
     load_dependent: bool = False  # columns grow with the torque |τ| that the joint transmits
     of_position: bool = False  # columns are functions of q instead of dq
     of_path: PathColumns | None = None
@@ -136,23 +136,14 @@ class TermKind:
     dry: tuple[tuple[float, ...], ...] = ()
     # A torque of a position that formats hold as it is, or say that they do not, and no friction.
     spring: bool = False
-    described: tuple[str, ...] = ()  # attribute of a URDF's `<dynamics>` that is its prior
 
 
 def term(
-    symbols: str,
-    unit: str,
-    columns: Columns,
-    positive: bool | tuple[bool, ...] = True,
-    described: str | tuple[str, ...] = '',
-    **others: Any,
+    symbols: str, unit: str, columns: Columns, positive: str | None = None, **others: Any
 ) -> TermKind:
-    """Return the kind with the parameters of these symbols; one unit, sign, prior is of all."""
-    names = tuple(symbols.split())
-    count = len(names)
-    signs = positive if isinstance(positive, tuple) else (positive,) * count
-    priors = described if isinstance(described, tuple) else (described,) * count
-    return TermKind(names, (unit,) * count, columns, positive=signs, described=priors, **others)
+    """Return the kind with the parameters of these symbols, all of them positive by default."""
+    own = symbols if positive is None else positive
+    return TermKind(tuple(symbols.split()), unit, columns, tuple(own.split()), **others)
 
 
 def _unknown(*names: str) -> dict[str, float]:
@@ -161,15 +152,15 @@ def _unknown(*names: str) -> dict[str, float]:
 
 def _ripple(symbols: str, order: str) -> TermKind:
     columns, constants = partial(ripple, order), _unknown(order)
-    return term(symbols, FORCE, columns, False, constants=constants, of_position=True)
+    return term(symbols, FORCE, columns, '', constants=constants, of_position=True)
 
 
 # Columns of the mixed model, zero on average beside plain friction: see `core.mixed`.
-_shrunk = partial(term, unit=FORCE, positive=False, amplitude=1.0)
+_shrunk = partial(term, unit=FORCE, positive='', amplitude=1.0)
 TERMS: Mapping[str, TermKind] = {
     'viscous': term('Fv', VISCOUS, lambda dq, _: (dq,), described='damping'),
     'coulomb': term('Fc', FORCE, coulomb, described='friction', jumps=True, dry=SYMMETRIC),
-    'offset': term('off', FORCE, lambda dq, _: (np.ones_like(dq),), positive=False),
+    'offset': term('off', FORCE, lambda dq, _: (np.ones_like(dq),), positive=''),
     'asymmetric_coulomb': term(
         'Fcp Fcm', FORCE, lambda dq, _: ((dq > 0).astype(float), -(dq < 0).astype(float)),
         described='friction', jumps=True, dry=((0.5, 0.5), (0.5, -0.5)),
@@ -179,7 +170,7 @@ TERMS: Mapping[str, TermKind] = {
         described='damping',
     ),
     'stiction': term(
-        'Fs Fsc', FORCE, stiction, (True, False), ('friction', ''),
+        'Fs Fsc', FORCE, stiction, 'Fs', described='friction',
         constants={'stiction_steepness': 1000.0, 'stribeck_slope': 20.0},
     ),
     'stribeck': term('Fst', FORCE, stribeck, constants={'stribeck_velocity': 0.1}, jumps=True),
@@ -196,9 +187,9 @@ TERMS: Mapping[str, TermKind] = {
     # Friction of gears grows with the load: Fl |τ| sign(dq) (Hamon, Gautier and Garrec 2010).
     'load_coulomb': term('Fl', '1', coulomb, load_dependent=True, jumps=True),
     # Lubricated gears: friction grows less than linearly with the speed.
-    'root_viscous': term('Fr', ROOT, lambda dq, _: (np.cbrt(dq),), positive=False),
+    'root_viscous': term('Fr', ROOT, lambda dq, _: (np.cbrt(dq),), positive=''),
     'makkar': term(
-        'Fstr Fc', FORCE, makkar, (False, True), ('', 'friction'),
+        'Fstr Fc', FORCE, makkar, 'Fc', described='friction',
         constants={'makkar_gamma2': 100.0, 'makkar_gamma3': 10.0, 'makkar_gamma5': 100.0},
     ),
     # A spring or counterbalance, Kq q; `offset` holds where it rests. Springs pull back: one that
@@ -233,12 +224,7 @@ OF_POSITION, SHRUNK, DRY = (
     for name in ('of_position', 'amplitude', 'dry')
 )
 # Symbols whose prior a description gives, and by which attribute.
-DESCRIBED = {
-    symbol: attribute
-    for kind in TERMS.values()
-    for symbol, attribute in zip(kind.symbols, kind.described, strict=False)
-    if attribute
-}
+DESCRIBED = {s: kind.described for kind in TERMS.values() if kind.described for s in kind.positive}
 # Shape constant from which on a term jumps where the joint turns round, of a joint that is slower
 # than any filter resolves [s/rad].
 STEEP = 500.0
@@ -246,11 +232,7 @@ STEEP = 500.0
 LINK_SIDE_SUFFIX = 'l'
 # Symbols that physics wants at least zero: rotor inertia, stiffness, friction on either side.
 NONNEGATIVE = frozenset({'Ia', 'K'}) | {
-    symbol + side
-    for kind in TERMS.values()
-    for symbol, positive in zip(kind.symbols, kind.positive, strict=True)
-    for side in ('', LINK_SIDE_SUFFIX)
-    if positive
+    s + side for kind in TERMS.values() for s in kind.positive for side in ('', LINK_SIDE_SUFFIX)
 }
 
 

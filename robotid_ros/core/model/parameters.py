@@ -41,9 +41,9 @@ def drive_symbols(
     force, length = ('N', 'm') if prismatic else ('N·m', 'rad')
     rotor = [('Ia', 'kg' if prismatic else 'kg·m²')] if rotor_inertia else []
     return rotor + [
-        (symbol, unit.format(f=force, l=length))
+        (symbol, term.kind.unit.format(f=force, l=length))
         for term in terms
-        for symbol, unit in zip(term.kind.symbols, term.kind.units, strict=True)
+        for symbol in term.kind.symbols
     ]
 
 
