@@ -27,7 +27,7 @@ import numpy as np
 from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.excitation.design import Design, design, Progress
 from robotid_ros.core.excitation.limits import check_trajectory
-from robotid_ros.core.excitation.problem import Problem, random_point
+from robotid_ros.core.excitation.problem import Problem
 from robotid_ros.core.excitation.settings import (
     ExcitationSettings,
     Margins,
@@ -203,7 +203,7 @@ def bench_gradient() -> None:
     for criterion in ('condition', 'normalised_condition', 'frobenius', 'd_optimal', 'smallest'):
         settings = ExcitationSettings(criterion=criterion, period=24.0, order=10, **PLAIN)
         problem = Problem(robot, settings, CollisionScene(robot, FREE))
-        points = [random_point(problem, np.random.default_rng(k)) for k in range(20)]
+        points = [problem.random_point(np.random.default_rng(k)) for k in range(20)]
         durations = []
         for x in points:
             begin = time.process_time()

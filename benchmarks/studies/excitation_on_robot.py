@@ -20,7 +20,7 @@ from scipy.stats import f
 from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.excitation.design import design
 from robotid_ros.core.excitation.observation_matrix import ObservationModel
-from robotid_ros.core.excitation.problem import make_feasible, Problem, random_point
+from robotid_ros.core.excitation.problem import Problem
 from robotid_ros.core.excitation.settings import ExcitationSettings, ValidationSettings, Workspace
 from robotid_ros.core.excitation.trajectory import Motion, sample_waypoints, Trajectory
 from robotid_ros.core.model import Robot
@@ -90,7 +90,7 @@ def estimate(
 def candidates(robot: Robot, excitation: ExcitationSettings) -> tuple[np.ndarray, dict]:
     """Return the base columns, and a random feasible trajectory beside the optimised one."""
     problem = Problem(robot, excitation, CollisionScene(robot, excitation.workspace))
-    guess = make_feasible(problem, random_point(problem, np.random.default_rng(0)))
+    guess = problem.feasible(problem.random_point(np.random.default_rng(0)))
     return problem.columns, {
         'random': problem.trajectory(*problem.unpack(guess)),
         'optimised': design(robot, excitation).trajectory,

@@ -16,15 +16,7 @@ from ..model.robot import Robot
 from .collision_scene import CollisionScene
 from .limits import check_efforts, check_trajectory, motion_limits, QUANTITIES, Usage
 from .observation_matrix import ObservationModel
-from .problem import (
-    CRITERIA,
-    Known,
-    make_feasible,
-    NextProblem,
-    PayloadProblem,
-    Problem,
-    random_point,
-)
+from .problem import CRITERIA, Known, NextProblem, PayloadProblem, Problem
 from .settings import ExcitationSettings, payload_settings
 from .trajectory import Trajectory
 
@@ -83,7 +75,7 @@ class Search:
             if self._latest is not None:
                 self.keep_if_best(self._latest)
             if self.best is None:
-                self.keep_if_best(random_point(self.problem, np.random.default_rng(seeds[0])))
+                self.keep_if_best(self.problem.random_point(np.random.default_rng(seeds[0])))
 
     def _descend(self, rng: np.random.Generator, iterations: int) -> None:
         """Minimise by L-BFGS from the best of some random points, in all stages together."""
@@ -93,7 +85,7 @@ class Search:
         options = {'maxiter': steps, 'maxfun': 2 * steps, 'maxcor': MEMORY, 'ftol': 1e-9}
         how = {'method': 'L-BFGS-B', 'callback': self._on_iteration, 'options': options}
         problem.sharpness, problem.weight = STAGES[0]
-        drawn = [random_point(problem, rng) for _ in range(DRAWN_POINTS)]
+        drawn = [problem.random_point(rng) for _ in range(DRAWN_POINTS)]
         self.keep_if_best(drawn[0])
         x = min(drawn, key=lambda point: self._evaluate(point)[0])
         for problem.sharpness, problem.weight in STAGES:
@@ -106,7 +98,7 @@ class Search:
         # Shrinking a motion worsens it: what is no better unshrunk is not worth the repair.
         if self.best is not None and self.problem.objective(x) >= self.objective:
             return
-        repaired = make_feasible(self.problem, x)
+        repaired = self.problem.feasible(x)
         objective = self.problem.objective(repaired)
         if objective < self.objective:
             self.best, self.objective = repaired, objective

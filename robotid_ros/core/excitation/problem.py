@@ -1,6 +1,6 @@
 """The design of a motion as an optimisation problem: of an arm, its payload, or what is left."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 import math
@@ -299,6 +299,50 @@ class Problem:
         motion = self.motion(*self.unpack(x))
         return self.information(self.observation.matrix(motion))[0]
 
+    def feasible(self, x: Array) -> Array:
+        """
+        Shrink the motion about q0 until every bound holds.
+
+        Linear ones exactly on a dense grid, joint by joint; effort and scene by a common factor.
+        """
+        start, c = self.unpack(self._in_bounds(x, self.exact_bases))
+        low, high = 0.0, 1.0
+        if not self._is_feasible(start, c):
+            for _ in range(12):
+                middle = 0.5 * (low + high)
+                inside = self._is_feasible(start, middle * c)
+                low, high = (middle, high) if inside else (low, middle)
+            c = low * c
+        return self.pack(start, c)
+
+    def random_point(self, rng: np.random.Generator) -> Array:
+        """Draw a point whose motion keeps the linear bounds."""
+        start = self.start
+        if start is None:
+            start = self.middle + 0.3 * self.half * rng.uniform(-1.0, 1.0, self.robot.n)
+        c = rng.normal(size=self.scale.shape) * self.scale
+        return self._in_bounds(self.pack(start, c), self.fine_bases, 0.9)
+
+    def _in_bounds(self, x: Array, bases: list[Array], share: float = 1.0) -> Array:
+        """Shrink each joint's motion about q0 into its linear bounds, at the times of `bases`."""
+        start, c = self.unpack(x)
+        if self.start is None:
+            reach = 0.9 * self.half
+            start = self.middle + np.clip(start - self.middle, -reach, reach)
+        factor, offset = np.ones(len(start)), start - self.middle
+        for basis, bound in zip(bases, self.bounds, strict=True):
+            y = basis @ c
+            room = np.stack([bound - offset, bound + offset])
+            offset = 0.0 * offset  # of the position alone
+            used = np.maximum(np.stack([y.max(axis=0), -y.min(axis=0)]), 1e-12)
+            factor = np.minimum(factor, (share * room / used).min(axis=0))
+        return self.pack(start, c * np.maximum(factor, 0.0))
+
+    def _is_feasible(self, start: Array, c: Array) -> bool:
+        tau = self.observation.matrix(self.motion(start, c)) @ self.robot.prior
+        within = bool((np.abs(tau) <= self.design_limits.effort).all())
+        return within and self.scene.is_free(start + self.dense_basis @ c)
+
 
 def carrying(robot: Robot, settings: ExcitationSettings) -> Robot:
     """Return the robot whose prior carries the payload of the settings, as a point."""
@@ -418,54 +462,3 @@ class NextProblem(Problem):
         self.known = whitening(covariance) @ turn / math.sqrt(count)
         objective = partial(prediction_error, goal=turn.T @ goal @ turn / count)
         self.criterion = Criterion('prediction_error', objective, math.exp)
-
-
-def make_feasible(problem: Problem, x: Array) -> Array:
-    """
-    Shrink the motion about q0 until every bound holds.
-
-    Linear ones exactly on a dense grid, joint by joint; effort and scene by a common factor.
-    """
-    start, c = problem.unpack(shrink_into_bounds(problem, x, bases=problem.exact_bases))
-    low, high = 0.0, 1.0
-    if not _feasible(problem, start, c):
-        for _ in range(12):
-            middle = 0.5 * (low + high)
-            inside = _feasible(problem, start, middle * c)
-            low, high = (middle, high) if inside else (low, middle)
-        c = low * c
-    return problem.pack(start, c)
-
-
-def shrink_into_bounds(
-    problem: Problem, x: Array, share: float = 1.0, bases: Sequence[Array] = ()
-) -> Array:
-    """Shrink each joint's motion about q0 into its linear bounds, at the times of `bases`."""
-    start, c = problem.unpack(x)
-    middle, half = problem.middle, problem.half
-    if problem.start is None:
-        start = middle + np.clip(start - middle, -0.9 * half, 0.9 * half)
-    factor = np.ones(len(start))
-    offset = start - middle
-    for basis, bound in zip(bases or problem.fine_bases, problem.bounds, strict=True):
-        y = basis @ c
-        room = np.stack([bound - offset, bound + offset])
-        offset = 0.0 * offset  # of the position alone
-        used = np.maximum(np.stack([y.max(axis=0), -y.min(axis=0)]), 1e-12)
-        factor = np.minimum(factor, (share * room / used).min(axis=0))
-    return problem.pack(start, c * np.maximum(factor, 0.0))
-
-
-def _feasible(problem: Problem, start: Array, c: Array) -> bool:
-    tau = problem.observation.matrix(problem.motion(start, c)) @ problem.robot.prior
-    within = bool((np.abs(tau) <= problem.design_limits.effort).all())
-    return within and problem.scene.is_free(start + problem.dense_basis @ c)
-
-
-def random_point(problem: Problem, rng: np.random.Generator) -> Array:
-    """Draw a point whose motion keeps the linear bounds."""
-    start = problem.start
-    if start is None:
-        start = problem.middle + 0.3 * problem.half * rng.uniform(-1.0, 1.0, problem.robot.n)
-    c = rng.normal(size=problem.scale.shape) * problem.scale
-    return shrink_into_bounds(problem, problem.pack(start, c), 0.9)

@@ -20,26 +20,14 @@ SAMPLES = 200  # random states: several times as many rows as any arm has parame
 
 @dataclasses.dataclass(frozen=True)
 class BaseParameters(ReadOnlyArrays):
-    """
-    The minimal set of parameters that the dynamics depend on: χ_b = χ_L + B χ_K.
+    """The minimal set of parameters that the dynamics depend on: χ_b = χ_L + B χ_K."""
 
-    Attributes
-    ----------
-    names : of the b base parameters; 'R' marks a regrouped one, 'ZZ1R'
-    units : of the base parameters
-    combinations : as text, 'ZZ1R = ZZ1 + Ia1 + 0.25·M2'
-    matrix : (b, p) every base parameter as a combination of the standard ones, χ_b = matrix χ
-    columns : (b,) columns of the standard regressor that are kept, W_b = W[:, columns]
-    classes : of each standard parameter: 'unidentifiable', 'identifiable' or 'in combination'
-
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # 'R' marks a regrouped one, 'ZZ1R'
     units: tuple[str, ...]
-    combinations: tuple[str, ...]
-    matrix: Array
-    columns: npt.NDArray[np.intp]
-    classes: tuple[str, ...]
+    combinations: tuple[str, ...]  # as text, 'ZZ1R = ZZ1 + Ia1 + 0.25·M2'
+    matrix: Array  # (b, p) of each as a combination of the standard ones, χ_b = matrix χ
+    columns: npt.NDArray[np.intp]  # (b,) of the regressor that are kept, W_b = W[:, columns]
+    classes: tuple[str, ...]  # of standard ones: unidentifiable, identifiable, in combination
 
     @property
     def rank(self) -> int:

@@ -17,6 +17,7 @@ from .robot import ElasticRobot, Robot, Transmission
 # Least mass over first moment [1/m] that Pinocchio gets. A lighter link is no body but a column of
 # a base parameter; at 1e-8, the weight of the mass and the rounding of its long lever are alike.
 MIN_MASS_PER_MOMENT = 1e-8
+Columns, Motion = npt.NDArray[np.intp], tuple[Array, Array, Array]
 
 
 def drive_columns(
@@ -85,7 +86,7 @@ def regressor(
     dq: Array,
     ddq: Array,
     *,
-    columns: npt.NDArray[np.intp] | None = None,
+    columns: Columns | None = None,
     successive: bool = False,
 ) -> Array:
     """
@@ -104,7 +105,7 @@ def regressor(
     place[chosen] = np.arange(len(chosen))
     # Pages of columns that nothing is written to cost nothing.
     rows = np.zeros((robot.n, len(chosen), len(q)))
-    _fill_inertial(robot, q, dq, ddq, place, rows)
+    _fill_inertial(robot, (q, dq, ddq), place, rows)
     elastic, loads = isinstance(robot, ElasticRobot), None
     if robot.load_dependent and not elastic:
         chi = robot.prior if robot.load_parameters is None else robot.load_parameters
@@ -121,16 +122,10 @@ def regressor(
 
 
 def _fill_inertial(
-    robot: Robot,
-    q: Array,
-    dq: Array,
-    ddq: Array,
-    place: npt.NDArray[np.intp],
-    out: Array,
-    chi: Array | None = None,
+    robot: Robot, motion: Motion, place: Columns, out: Array, chi: Array | None = None
 ) -> None:
     """Fill columns (n, c, N) of the links at `place` ≥ 0; with chi (p,) they add torques there."""
-    order, jacobian = robot.order, robot.mimic_jacobian
+    (q, dq, ddq), order, jacobian = motion, robot.order, robot.mimic_jacobian
     bodies = robot.body_columns[order]
     own, values = place[bodies], None if chi is None else np.asarray(chi)[bodies]
     if robot.followers:
@@ -152,7 +147,7 @@ def _fill_inertial(
 def _link_torques(robot: Robot, chi: Array, q: Array, dq: Array, ddq: Array) -> Array:
     """Return the torques (N, n) of the links' inertia and weight, whatever their parameters."""
     rows = np.zeros((robot.n, 1, len(q)))
-    _fill_inertial(robot, q, dq, ddq, np.zeros(robot.p, dtype=np.intp), rows, chi)
+    _fill_inertial(robot, (q, dq, ddq), np.zeros(robot.p, dtype=np.intp), rows, chi)
     return rows[:, 0].T
 
 
@@ -275,9 +270,7 @@ class RobotDynamics:
 
     def transmitted(self, q: Array, dq: Array) -> Array | None:
         """Return the joints' load at constant speed (n,), None where no friction asks for it."""
-        if not self.robot.load_dependent:
-            return None
-        return self._links(q, dq, np.zeros(len(self.joints)))
+        return self._links(q, dq, np.zeros(len(q))) if self.robot.load_dependent else None
 
     def momentum_rate(self, q: Array, dq: Array) -> Array:
         """

@@ -97,18 +97,16 @@ class Robot:
 
     Attributes
     ----------
-    name : for reports
-    urdf : the description, as given
+    name, urdf : for reports; the description, as given
     joints : names of the n identified joints; every (N, n) array follows this order
     model : Pinocchio model with nq = nv = n, in its own joint order; `order` leads there
     order : (n,) position in `joints` of each joint of the model: q_model = q[:, order]
-    limits : (n,) each
-    friction : terms of each joint
-    couplings : motors that drive several joints
+    limits, prismatic : (n,) each; True where the joint is prismatic
+    friction, couplings : terms of each joint; motors that drive several joints
     parameters : the p standard parameters, in order
     prior : (p,) their values from the URDF and the configuration
-    drive_gain : (n,) torque per unit of published effort
-    prismatic : (n,) True where the joint is prismatic
+    drive_gain, gain_spread : (n,) torque per unit of published effort, and its relative standard
+        deviation, or None: exact
     damping, dry_friction : (n,) what the URDF says of friction
     open_friction : for each joint, whether the data may choose its friction terms
     effort_kind : 'joint_torque', 'without_gravity', or 'auto': the data may tell
@@ -122,7 +120,6 @@ class Robot:
         grows with the load; None: the prior's
     assumed_inertials : whether the description has none, so that the prior says nothing of links
     drive_gain_given : whether the configuration says what efforts are worth
-    gain_spread : (n,) relative standard deviation of `drive_gain`, or None: exact
 
     """
 
@@ -289,10 +286,9 @@ class ElasticRobot(Robot):
 
     def motor_efforts(self, effort: Array) -> Array:
         """Return (N, n) efforts with each spring's on its motor, wherever it was published."""
-        result = np.array(effort)
-        for j in self.elastic_joints:
-            motor = self.motors[j]
-            result[:, motor] = np.where(np.isnan(result[:, motor]), result[:, j], result[:, motor])
-            # The drive gain of a link behind a spring is zero, whatever effort it has here.
-            result[:, j] = result[:, motor]
+        result, links = np.array(effort), self.elastic_joints
+        own, motors = result[:, links], self.motors[links]
+        # The drive gain of a link behind a spring is zero, whatever effort it has here.
+        both = np.where(np.isnan(result[:, motors]), own, result[:, motors])
+        result[:, motors] = result[:, links] = both
         return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sized
+from collections.abc import Collection, Mapping
 import dataclasses
 import math
 from typing import Any
@@ -270,7 +270,7 @@ def _limits(chosen: list[ElementTree.Element], settings: RobotSettings) -> Limit
             values = _attribute(chosen, 'limit', name, bound)
             none = continuous & (name in ('lower', 'upper')) | (np.abs(values) >= LARGEST[name])
             values = np.where(none, bound, values)
-        found[name] = _array(name, getattr(settings, name), values)
+        found[name] = frozen(_given(settings, name, values))
     limits = Limits(**found)
     if np.any(limits.lower >= limits.upper):
         k = int(np.argmax(limits.lower >= limits.upper))
@@ -282,23 +282,20 @@ def _limits(chosen: list[ElementTree.Element], settings: RobotSettings) -> Limit
     return limits
 
 
-def _array(name: str, values: tuple[float, ...], default: Array) -> Array:
-    _check_count(name, values, len(default))
-    return frozen(values or default)
-
-
-def _check_count(name: str, values: Sized, count: int) -> None:
-    if len(values) not in (0, count):
+def _given(settings: RobotSettings, name: str, default: Collection[Any]) -> Collection[Any]:
+    """Return what is set for each joint, or the default."""
+    values: Collection[Any] = getattr(settings, name)
+    if len(values) not in (0, len(default)):
         raise ConfigurationError(
-            f"'{name}' has {len(values)} values: give one per joint ({count})"
+            f"'{name}' has {len(values)} values: give one per joint ({len(default)})"
         )
+    return values or default
 
 
 def _gains(settings: RobotSettings, joints: tuple[str, ...]) -> tuple[Array, Array]:
     """Return torque per unit of effort and its relative standard deviation, (n,), set or known."""
     gain, spread = np.ones(len(joints)), np.zeros(len(joints))
-    _check_count('drives', settings.drives, len(joints))
-    for j, text in enumerate(settings.drives):
+    for j, text in enumerate(_given(settings, 'drives', [''] * len(joints))):
         name = text.removesuffix(COUNTS)
         if name and name not in DRIVES:
             raise UnknownNameError('drive', text, (*DRIVES, *(f'{d}{COUNTS}' for d in DRIVES)))
@@ -306,13 +303,13 @@ def _gains(settings: RobotSettings, joints: tuple[str, ...]) -> tuple[Array, Arr
             step, torque, uncertainty = DRIVES[name]
             gain[j] = torque * (step if name != text else 1.0)
             spread[j] = 0.0 if settings.drive_gain else uncertainty
-    gain = _array('drive_gain', settings.drive_gain, gain)
+    gain = frozen(_given(settings, 'drive_gain', gain))
     if not gain.all():
         raise ConfigurationError(
             f"'drive_gain' of {joints[int(np.argmin(np.abs(gain)))]} is 0, so its efforts are "
             'none: give the torque per unit of effort, or leave the joint out (robot.joints)'
         )
-    return gain, _array('drive_gain_spread', settings.drive_gain_spread, spread)
+    return gain, frozen(_given(settings, 'drive_gain_spread', spread))
 
 
 def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:

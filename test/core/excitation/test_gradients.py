@@ -6,7 +6,7 @@ import pytest
 
 from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.excitation.observation_matrix import ObservationModel, ObservedMotion
-from robotid_ros.core.excitation.problem import CRITERIA, Problem, random_point
+from robotid_ros.core.excitation.problem import CRITERIA, Problem
 from robotid_ros.core.excitation.settings import Margins, Obstacle, Workspace
 from robotid_ros.core.excitation.trajectory import Motion
 from robotid_ros.core.model import regressor
@@ -75,7 +75,7 @@ def drawn(robot, kind, rng):
     """Make a problem and a random point of it."""
     excitation = quick(criterion=kind, order=4)
     problem = Problem(robot, excitation, CollisionScene(robot, Workspace(self_collision=False)))
-    return problem, random_point(problem, rng)
+    return problem, problem.random_point(rng)
 
 
 def assert_exact(robot, kind, rng):
@@ -150,7 +150,7 @@ def test_gradient_of_what_exceeds_the_bounds(start, rng):
     """A start off the middle of its range is part of what a joint uses."""
     problem = Problem(robot_named('arm3'), quick(start=start), free_scene('arm3'))
     problem.weight = 1e4
-    x = 10.0 * random_point(problem, rng)
+    x = 10.0 * problem.random_point(rng)
     assert np.abs(problem.usage(x)).max(axis=(1, 2)).min() > 1.0
     direction = rng.normal(size=x.shape)
     numeric = directional(value_of(problem), x, direction, 1e-6)
@@ -204,7 +204,7 @@ def test_gradient_of_the_design_among_bodies(name, rng):
     workspace = Workspace(ground=0.0, lower=(-0.7, -0.7, 0.1), upper=(0.7, 0.7, 1.3))
     problem = Problem(robot, quick(), CollisionScene(robot, workspace))
     errors = []
-    for x in (random_point(problem, rng) for _ in range(5)):
+    for x in (problem.random_point(rng) for _ in range(5)):
         problem.weight = 50.0
         assert problem.scene.penalty(places(problem, x))[0] > 0.0
         direction = rng.normal(size=x.shape) / np.sqrt(len(x))
@@ -219,7 +219,7 @@ def test_gradient_of_the_design_above_effort_limits(weight, rng):
     robot = robot_named('ur10')
     problem = Problem(robot, quick(margins=Margins(effort=0.9)), CollisionScene(robot, FREE))
     problem.weight = weight
-    for x in (random_point(problem, rng) for _ in range(5)):
+    for x in (problem.random_point(rng) for _ in range(5)):
         tau = problem.observation.matrix(problem.motion(*problem.unpack(x))) @ problem.robot.prior
         assert (np.abs(tau) > problem.design_limits.effort).any()
         direction = rng.normal(size=x.shape) / np.sqrt(len(x))

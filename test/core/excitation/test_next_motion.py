@@ -7,7 +7,7 @@ import pytest
 
 from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.excitation.design import design
-from robotid_ros.core.excitation.problem import Known, NextProblem, prediction_error, random_point
+from robotid_ros.core.excitation.problem import Known, NextProblem, prediction_error
 from robotid_ros.core.excitation.trajectory import working_motion
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.model import regressor
@@ -82,7 +82,7 @@ def test_the_gradient_of_the_problem(name, rng):
     first = design(robot, settings(iterations=2, start=(0.0,) * robot.n)).trajectory
     known = known_by(robot, first, 0.01 * robot.limits.effort)
     found = NextProblem(robot, settings(), CollisionScene(robot, FREE), known)
-    x = random_point(found, rng)
+    x = found.random_point(rng)
     direction = rng.normal(size=x.shape)
     values = [found.evaluate(x + h * direction)[0] for h in (1e-5, -1e-5)]
     slope = (values[0] - values[1]) / 2e-5

@@ -13,7 +13,6 @@ from robotid_ros.core.excitation.problem import (
     carrying,
     d_optimal,
     PayloadProblem,
-    random_point,
     subset_d_optimal,
 )
 from robotid_ros.core.excitation.settings import (
@@ -79,7 +78,7 @@ def test_the_columns_are_the_payloads_and_friction(name, payload, friction):
 
 def test_the_gradient_of_the_problem(rng):
     found = problem('ur10')
-    x = random_point(found, rng)
+    x = found.random_point(rng)
     direction = rng.normal(size=x.shape)
     gradient = found.evaluate(x)[1] @ direction
     values = [found.evaluate(x + h * direction)[0] for h in (1e-5, -1e-5)]
