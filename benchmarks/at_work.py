@@ -29,7 +29,7 @@ from rclpy.action import ActionClient
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from verification import record
 
-from robotid_ros.core.excitation.collision_bodies import body_frame
+from robotid_ros.core.excitation.collision_scene import body_frame
 from robotid_ros.core.model.robot import Robot
 from robotid_ros.core.pipeline.identification import identify
 from robotid_ros.files.collect_results import collect_results

@@ -33,7 +33,6 @@ T = TypeVar('T')
 MODULES = tuple(
     """
     model/base_parameters model/dynamics model/friction model/inertial_columns
-    model/robot_description
     parameters/essential parameters/physical_consistency
     parameters/standard
     payload/payload

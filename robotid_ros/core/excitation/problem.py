@@ -15,8 +15,7 @@ from ..model.base_parameters import base_parameters, reduce_by_qr
 from ..model.dynamics import regressor
 from ..model.parameters import PINOCCHIO_ORDER
 from ..model.robot import Robot
-from .collision_bodies import body_frame
-from .collision_scene import CollisionScene
+from .collision_scene import body_frame, CollisionScene
 from .limits import apply_margins, motion_limits
 from .observation_matrix import ObservationModel, ObservedMotion
 from .settings import ExcitationSettings

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...exceptions import ConfigurationError, RecordingError
 from ..arrays import Array, ReadOnlyArrays
-from ..excitation.collision_bodies import tool_frame
+from ..excitation.collision_scene import tool_frame
 from ..identification_settings import ContactSettings
 from ..model.dynamics import RobotDynamics
 from ..signals.recording import Recording

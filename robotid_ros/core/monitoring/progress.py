@@ -8,7 +8,7 @@ import numpy as np
 
 from ...exceptions import ConfigurationError, RankDeficientError, use_one_of
 from ..arrays import Array
-from ..excitation.collision_bodies import BodyFrame
+from ..excitation.collision_scene import BodyFrame
 from ..excitation.settings import Until
 from ..identification_settings import IdentificationSettings
 from ..model.base_parameters import base_parameters, BaseParameters

@@ -15,7 +15,7 @@ import pinocchio
 
 from ...exceptions import RecordingError
 from ..arrays import Array, PREDICTED, ReadOnlyArrays
-from ..excitation.collision_bodies import BodyFrame
+from ..excitation.collision_scene import BodyFrame
 from ..model.inertial_columns import LINEAR, QUADRATIC
 from ..model.parameters import INERTIAL, PINOCCHIO_ORDER
 from ..model.robot import Robot

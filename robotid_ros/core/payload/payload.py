@@ -10,7 +10,7 @@ from scipy.linalg import block_diag
 from ...exceptions import ConfigurationError, RecordingError
 from ..arrays import Array, DEPENDENT, ReadOnlyArrays
 from ..diagnostics.assumptions import data_warnings
-from ..excitation.collision_bodies import body_frame, BodyFrame
+from ..excitation.collision_scene import body_frame, BodyFrame
 from ..finding_codes import finding
 from ..findings import Finding
 from ..identification_settings import IdentificationSettings

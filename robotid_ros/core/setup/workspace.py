@@ -7,8 +7,7 @@ import numpy as np
 
 from ...exceptions import ConfigurationError, TrajectoryError
 from ..arrays import Array
-from ..excitation.collision_bodies import random_configurations
-from ..excitation.collision_scene import CollisionScene
+from ..excitation.collision_scene import CollisionScene, random_configurations
 from ..excitation.limits import apply_margins, motion_limits
 from ..excitation.settings import ExcitationSettings, Workspace
 from ..finding_codes import finding

@@ -18,7 +18,7 @@ import yaml
 
 from ...core.arrays import Array
 from ...core.model import build_robot, Robot
-from ...core.model.robot_description import with_inertials
+from ...core.model.robot_builder import with_inertials
 from ...core.model.settings import ElasticSettings, RobotSettings
 from ...core.model.urdf_parsing import movable_joints, root_link
 from ...core.verification.gains import body_inertia, BodyLoops

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.arrays import Array
-from ...core.excitation.collision_bodies import body_frame, BodyFrame
+from ...core.excitation.collision_scene import body_frame, BodyFrame
 from ...core.finding_codes import as_data
 from ...core.findings import Finding
 from ...core.identification_settings import IdentificationSettings

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.excitation.collision_bodies import collision_model, GROUND, tool_frame
+from ...core.excitation.collision_scene import collision_model, GROUND, tool_frame
 from ...core.excitation.observation_matrix import KinematicTree
 from ...core.excitation.settings import Workspace
 from ...core.excitation.trajectory import Trajectory

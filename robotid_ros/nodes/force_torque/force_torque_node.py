@@ -18,7 +18,7 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
 from ...core.arrays import Array
-from ...core.excitation.collision_bodies import body_frame, BodyFrame
+from ...core.excitation.collision_scene import body_frame, BodyFrame
 from ...core.model import build_robot, Robot
 from ...core.monitoring.motion_rows import StateVariableFilter
 from ...core.payload.force_torque import (

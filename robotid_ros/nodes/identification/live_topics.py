@@ -355,7 +355,7 @@ class ProgressTopic:
 
     def _follow(self, session: str) -> None:
         """Follow a session to the end of its excitation."""
-        from ...core.excitation.collision_bodies import body_frame
+        from ...core.excitation.collision_scene import body_frame
         from ...core.monitoring.progress import follow
 
         configuration = self._node.configuration

@@ -16,7 +16,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from ...core.model.robot_description import with_inertials
+from ...core.model.robot_builder import with_inertials
 from ...exceptions import ConfigurationError, RobotIdError, RobotStateError
 from ...files.configuration import read_urdf
 from ...plant.drives import build_drives_of, Sensors

@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from robotid_ros.core.excitation.collision_bodies import body_frame
+from robotid_ros.core.excitation.collision_scene import body_frame
 from robotid_ros.core.excitation.settings import Until
 from robotid_ros.core.excitation.trajectory import STANDSTILL, working_motion
 from robotid_ros.core.identification_settings import IdentificationSettings

@@ -7,7 +7,7 @@ import numpy as np
 import pinocchio
 import pytest
 
-from robotid_ros.core.excitation.collision_bodies import body_frame
+from robotid_ros.core.excitation.collision_scene import body_frame
 from robotid_ros.core.finding_codes import select
 from robotid_ros.core.identification_settings import IdentificationSettings
 from robotid_ros.core.model import build_robot, regressor, RobotSettings
