@@ -22,24 +22,17 @@ from ..model.urdf_parsing import joints_without_range
 from .observation_matrix import KinematicTree
 from .settings import Workspace
 
-# Pinocchio 3 has the shapes under their library's former name.
-shapes = getattr(pin, 'coal', None) or pin.hppfcl
+shapes = getattr(pin, 'coal', None) or pin.hppfcl  # of Pinocchio 3, by their former name
 GROUND = 'ground'
-# How many numbers the size of an obstacle has.
-SIZES = {'box': 3, 'sphere': 1, 'cylinder': 2}
-# Random configurations: pairs that are too near in each of them are taken to be always so.
-DRAWS = 64
-# Radius of the balls at the joints of a robot without collision geometry [m].
-BALL_RADIUS = 0.01
-# Clearances above this need not be measured [m].
-LARGE_CLEARANCE = 0.05
-# Configurations that are looked at at once: a motion that is not free is often found out early.
-FREE_PART = 50
+SIZES = {'box': 3, 'sphere': 1, 'cylinder': 2}  # how many numbers the size of an obstacle has
+DRAWS = 64  # random configurations: a pair that is too near in each is always so
+BALL_RADIUS = 0.01  # radius of the balls at the joints of a robot without collision geometry [m]
+LARGE_CLEARANCE = 0.05  # clearances above this need not be measured [m]
+FREE_PART = 50  # configurations at once: a motion that is not free is often found early
 # The penalty begins at this clearance, so that the search turns before bodies touch, and becomes
 # linear this much below it [m].
 PENALTY_CLEARANCE, PENALTY_UNIT = 0.004, 0.01
-# Nearest points that are nearer to each other do not give the direction between them [m].
-TOUCHING = 1e-9
+TOUCHING = 1e-9  # points nearer than this do not give the direction between them [m]
 
 
 def tool_frame(model: Any, name: str) -> int:

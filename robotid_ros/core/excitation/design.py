@@ -25,10 +25,8 @@ from .trajectory import Trajectory
 # is followed in few steps. Small weights let a start in collision find its way out, large ones
 # leave no contact.
 STAGES = ((6.0, 100.0), (16.0, 500.0), (64.0, 2000.0))
-# Pairs of steps and gradients that approximate the Hessian: there are about 100 variables.
-MEMORY = 40
-# Random points of which the best begins a start: each costs an evaluation.
-DRAWN_POINTS = 10
+MEMORY = 40  # pairs of steps and gradients for the Hessian of about 100 variables
+DRAWN_POINTS = 10  # random points of which the best begins a start: each costs an evaluation
 
 
 @dataclass(frozen=True)
@@ -147,12 +145,9 @@ class Search:
         raise TrajectoryError(NO_ROOM)
 
 
-# Least ratio of singular values: below, rounding hides the smallest from the search through WᵀW.
-MIN_SINGULAR_RATIO = 1e-8
-# Samples of a period for the figures in a file: as many whatever the order, so that they compare.
-FIGURE_SAMPLES = 1000
-# A motion whose coefficients are smaller, as shares of what each alone may reach, is none.
-MIN_COEFFICIENT = 1e-3
+MIN_SINGULAR_RATIO = 1e-8  # below, rounding hides the smallest from the search through WᵀW
+FIGURE_SAMPLES = 1000  # of a period, for figures that compare whatever the order
+MIN_COEFFICIENT = 1e-3  # of what each alone may reach: a smaller motion is none
 # Shrinking by this factor costs a thousandth of the motion; it is tried so many times at once: a
 # seventh of the motion is left in the end.
 SHRINK_FACTOR, SHRINKINGS = 0.999, (0, *(2**k for k in range(11)), 1945)

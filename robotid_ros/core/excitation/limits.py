@@ -13,10 +13,8 @@ from .settings import ExcitationSettings, Margins
 from .trajectory import sample_waypoints, Trajectory, Waypoints
 
 QUANTITIES = ('position', 'velocity', 'acceleration', 'jerk', 'effort')
-# What rounding may add to a share of a limit.
-SHARE_TOLERANCE = 1e-9
-# Stands for a missing position limit, whose middle and width must be finite [rad or m].
-MAX_POSITION = 1e6
+SHARE_TOLERANCE = 1e-9  # what rounding may add to a share of a limit
+MAX_POSITION = 1e6  # for a missing limit: middle and width must be finite [rad or m]
 # Efforts are checked so often, as controllers run [Hz]; distances too where bodies are near.
 RATE, DISTANCE_RATE = 1000.0, 50.0
 

@@ -22,8 +22,7 @@ from ..model.parameters import PINOCCHIO_ORDER
 from ..model.robot import Robot, Transmission
 from .trajectory import Motion
 
-# Step of the one-sided differences of friction [rad/s or m/s]: above rounding, below any shape.
-STEP = 1e-6
+STEP = 1e-6  # of differences of friction, above rounding, below any shape [rad/s or m/s]
 UNIT_MOTIONS = [pin.Motion(row) for row in np.eye(6)]
 # (x × y)_c = Σ x_a y_b CROSS[a, b, c].
 CROSS = np.array([[x.cross(y).vector for y in UNIT_MOTIONS] for x in UNIT_MOTIONS])

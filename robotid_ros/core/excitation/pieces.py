@@ -18,8 +18,7 @@ from .trajectory import Waypoints
 # Of the horizon, in which a piece may come to rest: the first that keeps all limits is taken, and
 # a gentle one leaves a controller less to settle.
 STOPPING = 0.3, 0.4, 0.5, 0.2, 0.1
-# Least horizon [s]: half of it is left for the next piece to arrive.
-LEAST = 0.3
+LEAST = 0.3  # least horizon [s]: half of it is left for the next piece to arrive
 # The second piece needs to know when the motion began: from this share of its amplitude on it is
 # seen, and so much later it has arrived [s].
 SEEN, ARRIVED = 2e-3, 0.2

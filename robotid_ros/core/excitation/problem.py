@@ -123,25 +123,20 @@ CRITERIA: dict[str, Criterion] = {
 # Samples of a period that the criterion sees: so many a harmonic, so many at least, and so many
 # times more where friction has a shape of its own about standstill, which few samples would miss.
 HARMONIC_SAMPLES, MIN_SAMPLES, STRIBECK_FACTOR = 8, 80, 4
-# So many times more samples hold the peaks of a motion to a thousandth: the last check sees all.
-EXACT_FACTOR = 8
+EXACT_FACTOR = 8  # so many more samples hold the peaks of a motion to a thousandth
 # Times at which a motion is checked [Hz]; the search measures distances at each third of them,
 # which saves time, and the check sees the rest.
 CHECK_RATE, COLLISION_STRIDE = 50.0, 3
 # Share of a limit from which the penalty counts: a motion that keeps a little off needs hardly any
 # shrinking. Efforts count so many times as much: shrinking does not mend one that gravity needs.
 BOUND_SHARE, EFFORT_WEIGHT = 0.97, 10.0
-# Weight of the scene's penalty, which counts bodies in centimetres, beside that of the limits.
-SCENE_WEIGHT = 0.2
-# Places of what acts on positions, among the pushes of `evaluate`.
-OF_POSITION = (0, 3, -1)
+SCENE_WEIGHT = 0.2  # of the scene's penalty, in centimetres, beside that of the limits
+OF_POSITION = (0, 3, -1)  # places of what acts on positions, among the pushes of `evaluate`
 # The optimiser sees sign(dq) as tanh(SIGN_STEEPNESS dq / velocity limit): steeper is nearer to the
 # robot's friction and harder to follow by gradients.
 SIGN_STEEPNESS = 20.0
-# Residuals are at least this share of the effort: noise-free data leave none.
-NEGLIGIBLE = 1e-5
-# Efforts of a joint are more than this, which no sensor shows [N·m or N, and its square].
-LEAST = 1e-12
+NEGLIGIBLE = 1e-5  # residuals are at least this share of the effort: noise-free data leave none
+LEAST = 1e-12  # efforts of a joint are more, no sensor shows so little [N·m or N, squared]
 
 
 def excess(share: Array) -> tuple[float, Array]:

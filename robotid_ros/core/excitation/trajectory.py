@@ -19,14 +19,11 @@ from ..model.robot import ElasticRobot, Robot
 # acceleration limit.
 MOVES, INSTANTS, SEED = 100, 6, 0
 PEAK = (0.1, 0.6)
-# Where the description has no acceleration limit: from rest to full speed in this time [s].
-ACCELERATION_TIME = 0.5
-# Largest distance from the middle of the range: gravity repeats [rad].
-HALF_TURN = math.pi
+ACCELERATION_TIME = 0.5  # rest to full speed where there is no acceleration limit [s]
+HALF_TURN = math.pi  # largest distance from the middle of the range: gravity repeats [rad]
 # Peaks of the derivatives of 10 u³ − 15 u⁴ + 6 u⁵.
 PEAK_SPEED, PEAK_ACCELERATION = 1.875, 10.0 / math.sqrt(3.0)
-# Slower, friction has no model [rad/s or m/s].
-STANDSTILL = 0.01
+STANDSTILL = 0.01  # slower, friction has no model [rad/s or m/s]
 # The effort on other motions is at least this share of the recorded one: where parameters are
 # uncertain, what they predict says little.
 LEAST_EFFORT = 0.5

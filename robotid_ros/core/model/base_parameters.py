@@ -10,8 +10,7 @@ from .dynamics import regressor
 from .friction import SHRUNK
 from .robot import Robot
 
-# Coefficients below this are rounding.
-ROUNDING = 1e-7
+ROUNDING = 1e-7  # coefficients below this are rounding
 # Random states see joints without limits over one turn, and speeds and accelerations up to these,
 # so that no term of the dynamics outweighs the others [rad/s, rad/s²].
 MAX_STATE = 2.0

@@ -102,10 +102,8 @@ FORCE, VISCOUS, ROOT = '{f}', '{f}·s/{l}', '{f}·(s/{l})^⅓'
 STIFFNESS = '{f}/{l}'
 # Plain friction, F_v dq + F_c sign(dq) + offset: of joints that the configuration leaves open.
 PLAIN = ('viscous', 'coulomb', 'offset')
-# Default of a shape constant that no two robots share: the configuration has to give it.
-UNKNOWN = 0.0
-# Dry friction of one parameter, the same both ways; see `TermKind.dry`.
-SYMMETRIC = ((1.0,), (0.0,))
+UNKNOWN = 0.0  # default of a shape constant of which no two robots share one: to be given
+SYMMETRIC = ((1.0,), (0.0,))  # dry friction of one parameter, the same both ways, see `dry`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -228,8 +226,7 @@ DESCRIBED = {s: kind.described for kind in TERMS.values() if kind.described for 
 # Shape constant from which on a term jumps where the joint turns round, of a joint that is slower
 # than any filter resolves [s/rad].
 STEEP = 500.0
-# Appended to the symbol of a friction parameter that acts on the link instead of the motor.
-LINK_SIDE_SUFFIX = 'l'
+LINK_SIDE_SUFFIX = 'l'  # of the symbol of friction that acts on the link instead of the motor
 # Symbols that physics wants at least zero: rotor inertia, stiffness, friction on either side.
 NONNEGATIVE = frozenset({'Ia', 'K'}) | {
     s + side for kind in TERMS.values() for s in kind.positive for side in ('', LINK_SIDE_SUFFIX)

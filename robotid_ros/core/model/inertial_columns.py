@@ -16,8 +16,7 @@ import pinocchio
 from ..arrays import Array
 from .parameters import PINOCCHIO_ORDER
 
-# Samples of a block: its vectors stay in the processor's cache, and calls are few.
-BLOCK_SIZE = 1024
+BLOCK_SIZE = 1024  # samples whose vectors stay in the processor's cache, and calls are few
 # Columns of a link by what they act through: inertias and first moments turn, first moments and
 # the mass slide.
 TURNING, SLIDING = 9, 6

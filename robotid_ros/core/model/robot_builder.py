@@ -31,19 +31,15 @@ from .urdf_parsing import (
 
 # Larger limits than any robot has stand for none [rad, m; rad/s, m/s; N·m, N]: 9549 rpm for one.
 LARGEST = {'lower': 1e3, 'upper': 1e3, 'velocity': 1e3, 'effort': 1e9}
-# Limits of this size or more are none: continuous joints get it as revolute ones.
-UNLIMITED = '1e30'
-# Added for a moment to the name of a link that a joint has too.
-LINK = ' (link)'
-# Behind a name: efforts are the register itself, not amperes or N·m.
-COUNTS = '/counts'
+UNLIMITED = '1e30'  # larger limits are none: continuous joints get it as revolute ones
+LINK = ' (link)'  # added for a moment to the name of a link that a joint has too
+COUNTS = '/counts'  # behind a name: efforts are the register itself, not amperes or N·m
 # A link's mass goes with its length times the reach of what it carries, both with this part of the
 # whole reach added. Of 14 industrial arms with known masses, weight and inertia at the first three
 # joints come out within a factor of 1.5 (rms); at wrists they say little.
 LEAST = 0.1
 RADIUS = 0.05  # [m]
-# Where the mass is unknown and nothing but what is identified from recordings depends on it [kg].
-ASSUMED_MASS = 10.0
+ASSUMED_MASS = 10.0  # where it is unknown and only what is identified depends on it [kg]
 # Gains of Dynamixel are torque over current at stall, 12 V or 5 V, of emanual.robotis.com, which
 # differ by 2 to 10 % between voltages. That of STS3215 is of its data sheet, 11 kg·cm/A; its stall
 # torque was 17 % more in a test (SO-ARM100, issue 134). Torques of Damiao are 12 bits over both

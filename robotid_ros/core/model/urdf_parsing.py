@@ -26,8 +26,7 @@ _VECTORS = ('xyz', 'rpy')
 # Nesting and attributes of a URDF stay below 20, those of its extensions too; parsers take a time
 # that grows with the square of either.
 MAX_DEPTH, MAX_ATTRIBUTES = 100, 200
-# Largest error of an angle that is written with two decimals or more [rad].
-MAX_ROUNDING = 6e-3
+MAX_ROUNDING = 6e-3  # largest error of an angle that is written with two decimals or more [rad]
 _COMMENT = re.compile('<!--.*?-->', re.DOTALL)
 
 

@@ -14,18 +14,12 @@ from ..findings import Finding
 # A stamp that goes back further than this, or ahead of its reception by more than that [s], is an
 # outlier or of a clock that was set: buses and schedulers delay by less.
 MAX_STEP_BACK, MAX_STEP_AHEAD = 0.1, 5.0
-# Time between two parts where the position jumps too [s]: longer than any gap that is bridged.
-SEPARATION = 0.2
-# A part with fewer samples is taken for outliers.
-MIN_PART_SAMPLES = 100
-# Fewer different stamps tell no course of time.
-MIN_STAMPS = 20
-# Samples at either end of a part whose median tells the offset of its clock.
-OFFSET_SAMPLES = 50
-# Share of outliers beyond which the stamps are left as they are: no part of them can be trusted.
-MAX_ODD_SHARE = 0.2
-# A position jumps when it moves by more than this multiple of the largest of the steps before.
-JUMP_FACTOR = 5.0
+SEPARATION = 0.2  # of parts where the position jumps too, longer than any bridged gap [s]
+MIN_PART_SAMPLES = 100  # a part with fewer samples is taken for outliers
+MIN_STAMPS = 20  # fewer different stamps tell no course of time
+OFFSET_SAMPLES = 50  # samples at either end of a part whose median tells the offset of its clock
+MAX_ODD_SHARE = 0.2  # of outliers, beyond which no stamp can be trusted, and all are left
+JUMP_FACTOR = 5.0  # times the largest of the steps before: a position jumps
 # Jitter below this share of a sample costs nothing. Stamps are of a grid where the mean of their
 # unit vectors of phase is so long: 0.29 with Gaussian jitter of a quarter of a sample, hardly 0.2
 # where there is no grid.
@@ -39,11 +33,9 @@ MIN_STRETCH = 64  # fewest samples that tell a phase
 # A clock is starved where so many samples that differ have one stamp; steps of a simulation [ns];
 # share of the largest speed from which a motion tells the time.
 MIN_SHARE_STANDING, MIN_GRID, SHARE_OF_SPEED = 0.02, 100_000, 0.1
-# Samples whose median tells what was lost before: more than are late in a row.
-LOSSES_WINDOW = 21
+LOSSES_WINDOW = 21  # samples whose median tells what was lost before: more than are late in a row
 BLOCK = 64  # third differences, of which few share samples with the next block
-# What is left of a longer gap on a grid [s]: the whole of it would only fill memory.
-MAX_GRID_GAP = 1.0
+MAX_GRID_GAP = 1.0  # what is left of a longer gap [s]: all of it would only fill memory
 
 
 def undo_clock_jumps(
@@ -311,8 +303,7 @@ def shorten_gaps(time: Array, longest: float) -> Array:
     return np.concatenate([[0.0], np.cumsum(np.minimum(np.diff(time), longest))]) + time[0]
 
 
-# Rates within this share of one another are the same: that of a parameter has no noise.
-SAME_RATE = 0.05
+SAME_RATE = 0.05  # rates so near to one another are the same: a parameter has no noise
 # Ratio from which a rate is more than rounded, as ros2_control rounds to three quarters at least,
 # and from which the rates of two publishers are more than their losses apart.
 CLEARLY_FEWER = 1.5

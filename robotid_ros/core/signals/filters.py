@@ -7,15 +7,12 @@ import numpy as np
 
 from ..arrays import Array
 
-# Samples of a block at least: its matrices stay in the cache, and steps from block to block few.
-BLOCK = 64
+BLOCK = 64  # least samples of a block: matrices stay in the cache, blocks are few
 # Frequencies of noise alone that may be taken for motion, on average in all spectra of a
 # recording: one far up would have nearly all of its noise pass the filter.
 FALSE_ALARMS = 0.01
-# Bands of the upper spectrum whose medians give the noise: few are steady, many follow its shape.
-NOISE_BANDS = 16
-# Share of the sampling rate above which a spectrum is taken for noise: half of Nyquist's.
-NOISE_FROM = 0.25
+NOISE_BANDS = 16  # whose medians give the noise: few are steady, many follow its shape
+NOISE_FROM = 0.25  # of the sampling rate, above which all is noise: half of Nyquist's
 
 
 def filter_without_phase(x: Array, order: int, cutoff: float, pad: int, keep: int = 1) -> Array:

@@ -18,41 +18,29 @@ from ..findings import Finding
 from .recording import Recording
 
 Mask = npt.NDArray[np.bool_]
-# Share of samples beyond which a fault is the sensor's or the driver's, not an accident.
-MAX_INVALID_SHARE = 0.2
+MAX_INVALID_SHARE = 0.2  # of samples, beyond which a fault is the sensor's or the driver's
 # A spike goes and comes back by so many times the 99th percentile of the steps, which real motions
 # exceed by little.
 SPIKE_FACTOR, SPIKE_PERCENTILE = 10.0, 99.0
-# A driver that hung goes on with a jump of so many usual steps; a joint at rest starts smoothly.
-JUMP_FACTOR = 5.0
-# A step is a turn when it is 2π but for this much [rad]: the most a joint moves between samples.
-WRAP_TOLERANCE = 1.0
+JUMP_FACTOR = 5.0  # usual steps by which a hung driver goes on; a joint starts smoothly
+WRAP_TOLERANCE = 1.0  # off 2π of a turn: the most a joint moves between samples [rad]
 # An effort is clipped when so large a share of samples is its very extreme, and so many times more
 # than at the level beside it: the levels of a coarse sensor get rarer outwards.
 MIN_CLIPPED_SHARE, MIN_CLIPPED_RATIO = 0.005, 3.0
-# Fewer levels say nothing about which is an extreme.
-MIN_LEVELS = 10
-# An effort is at a known limit within this share of it, the rounding of drives and URDFs.
-LIMIT_TOLERANCE = 1e-4
-# Up to so many levels of an effort, its rounding is no noise that averages out.
-MAX_COARSE_LEVELS = 40
-# An effort has a dead zone where its first level is so many of its steps above zero.
-DEAD_STEPS = 1.5
-# By how much levels and changes may be off the multiples of a step, as text that was rounded.
-STEP_TOLERANCE = 0.1
-# Samples that show the levels of an effort.
-LEVEL_SAMPLES = 10_000
+MIN_LEVELS = 10  # fewer levels say nothing about which is an extreme
+LIMIT_TOLERANCE = 1e-4  # of a known limit, an effort is at it: the rounding of drives and URDFs
+MAX_COARSE_LEVELS = 40  # of an effort, whose rounding is no noise that averages out
+DEAD_STEPS = 1.5  # an effort whose first level is so many steps above zero has a dead zone
+STEP_TOLERANCE = 0.1  # of levels and changes off the multiples of a step: rounded text
+LEVEL_SAMPLES = 10_000  # samples that show the levels of an effort
 # Relative residual below which one signal is another one times a constant. Logged velocities and
 # accelerations leave at most 0.5 % of the positions' derivatives (UR10, TX-40, EMPS, encoders of
 # 4096 counts, drives that filter for 10 ms); efforts of these robots leave 24 % or more, those of
 # simulated robots 3.1 %, without dry friction 1.6 % (a SCARA).
 ALIKE = 0.01
-# A drive's filter makes a velocity later than its position by no more [s].
-MAX_DELAY = 0.03
-# Samples over which differences are compared with integrals: more of them leave less of the noise.
-SPANS = (1, 5, 25, 125)
-# Rows of a long log that are compared, and the parts of it that they are from.
-MANY, PARTS = 30_000, 30
+MAX_DELAY = 0.03  # a drive's filter makes a velocity later than its position by no more [s]
+SPANS = (1, 5, 25, 125)  # of differences compared with integrals [samples]: more leave less noise
+MANY, PARTS = 30_000, 30  # rows of a long log that are compared, from so many parts of it
 MIN_ROWS = 50  # fewer look like anything
 MIN_TRAVEL = 1e-3  # a joint that travels less is at rest [rad or m]
 # A step of a signal that is so many times this quantile of all is a jump: what has one at the same

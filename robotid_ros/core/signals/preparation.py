@@ -12,14 +12,12 @@ from .recording import Recording
 from .resampling import resample, UniformRecording
 from .samples import Samples, SignalSettings
 
-# Periods of the lowest filter's cut-off that its transient takes at the ends of a recording.
-EDGE_PERIODS = 3.0
+EDGE_PERIODS = 3.0  # of the lowest cut-off that a filter's transient takes at the ends
 # Those after which it is below 3 % (the slowest pole of the positions' filter falls by e^-2.4 a
 # period): after one period it is 9 %, which turned the sign of a slow joint's speed and biased a
 # parameter of arm3 by 0.3 σ of 1 % noise.
 INNER_PERIODS = 1.5
-# A joint that moves for less of the time is at rest.
-MIN_MOVING_SHARE = 0.01
+MIN_MOVING_SHARE = 0.01  # a joint that moves for less of the time is at rest
 # Standstill is a share of an axis' high speed where that is less (a linear axis never passes a
 # tenth of a metre in a second), but not far below what encoders resolve.
 FASTEST, SLOW_SHARE, SLOW_FACTOR = 0.99, 0.05, 0.1
@@ -27,8 +25,7 @@ FASTEST, SLOW_SHARE, SLOW_FACTOR = 0.99, 0.05, 0.1
 # Half of them cost real logs up to a per cent, none left simulated ones, whose friction is as
 # sharp as its model, residuals twice as large (benchmarks/foreign.py, the demos).
 CLEAR = 3
-# Relative: a rate that stamps give is never exact.
-ROUNDING = 1e-6
+ROUNDING = 1e-6  # relative: a rate that stamps give is never exact
 
 Mask = npt.NDArray[np.bool_]
 # Automatic cut-off over the motion's bandwidth: lower distorts accelerations, higher lets noise of
@@ -37,10 +34,8 @@ CUTOFF_FACTOR, MIN_CUTOFF = 10.0, 5.0
 # A position is coarse where one of its steps within a period of the cut-off is so large a share of
 # its mean speed.
 COARSE = 0.1
-# Highest share of a rate that a cut-off may be: filters need room below Nyquist's half.
-MAX_CUTOFF_SHARE = 0.4
-# Where less of a recording lies away from gaps, these are why no row is left.
-MIN_MEASURED_SHARE = 0.5
+MAX_CUTOFF_SHARE = 0.4  # of a rate: filters need room below Nyquist's half
+MIN_MEASURED_SHARE = 0.5  # less away from gaps, and these are why no row is left
 
 
 def valid_rows(

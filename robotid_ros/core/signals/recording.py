@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from ..excitation.trajectory import Trajectory
 
 MEASURED = ('position', 'velocity', 'effort')
-# Samples beyond which a recording is read in chunks, so that it fits into memory.
-MAX_SAMPLES = 600_000
+MAX_SAMPLES = 600_000  # more are read in chunks, so that they fit into memory
 
 
 @dataclasses.dataclass(frozen=True)

@@ -29,10 +29,8 @@ from .invalid_samples import (
 from .recording import Recording
 from .samples import SignalSettings
 
-# Two periods, less the step after the last sample.
-MIN_PERIODS = 1.99
-# Periods at the start that may hold the controller's transient.
-TRANSIENT_PERIODS = 1
+MIN_PERIODS = 1.99  # two periods, less the step after the last sample
+TRANSIENT_PERIODS = 1  # periods at the start that may hold the controller's transient
 
 
 def split_periods(values: Array, rate: float, period: float) -> Array:
@@ -89,28 +87,20 @@ def average_periods(
     return average, 1.0 / step, (place >= 0) & (place < len(mean))
 
 
-# Of the largest change of a slope: where those to both sides change less, they are alike.
-ALIKE = 1e-9
+ALIKE = 1e-9  # of the largest change of a slope: less on both sides, and they are alike
 # Messages are missing all over where gaps that could be bridged are so many, and so large a share
 # of the time: elsewhere a gap is an interruption, and what lies in it is not missed.
 MIN_GAPS, MIN_SHARE = 10, 0.1
 # Longest gap that is bridged, of a period of the fastest motion: at a fifth of it, positions
 # between samples are right to a few per mille of the motion; and in any case [s].
 SHARE_OF_PERIOD, MAX_BRIDGED = 0.2, 0.5
-# Share of the power of the speeds that makes the motion: what interpolation distorts is not of it.
-POWER_SHARE = 0.95
-# Fewer usable samples identify nothing.
-MIN_SAMPLES = 100
-# Stamps that lie closer to a uniform grid than this share of a sample need no interpolation.
-GRID_TOLERANCE = 1e-3
-# So many gaps that take so large a share of the time are losses and no interruptions.
-MANY_GAPS, LARGE_SHARE = 10, 0.5
-# A joint that travels less is at rest [rad or m].
-MIN_TRAVEL = 1e-3
-# Relative: an effort at its least level is no smaller.
-LEVEL = 1e-6
-# Share of clipped samples from which a note is worth reading.
-MIN_CLIPPED_SHARE = 0.001
+POWER_SHARE = 0.95  # of the speeds that is motion: interpolation distorts the rest
+MIN_SAMPLES = 100  # fewer usable samples identify nothing
+GRID_TOLERANCE = 1e-3  # of a sample: stamps so near to a uniform grid are not interpolated
+MANY_GAPS, LARGE_SHARE = 10, 0.5  # of the time: these are losses, no interruptions
+MIN_TRAVEL = 1e-3  # a joint that travels less is at rest [rad or m]
+LEVEL = 1e-6  # relative: an effort at its least level is no smaller
+MIN_CLIPPED_SHARE = 0.001  # share of clipped samples from which a note is worth reading
 
 
 def interpolate(time: Array, values: Array, at: Array) -> Array:

@@ -9,8 +9,7 @@ from ...settings import setting
 from ..arrays import Array, freeze_fields
 from ..findings import Finding
 
-# A joint moves from this speed on [rad/s or m/s].
-STANDSTILL = 0.02
+STANDSTILL = 0.02  # a joint moves from this speed on [rad/s or m/s]
 
 
 @dataclasses.dataclass(frozen=True)
