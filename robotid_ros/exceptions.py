@@ -58,6 +58,14 @@ class UnknownNameError(RobotIdError, KeyError):
         self.kind, self.name, self.valid = kind, name, tuple(valid)
         super().__init__(f"unknown {kind} '{name}': {use_one_of(name, self.valid)}")
 
+    @classmethod
+    def check(cls, kind: str, names: Iterable[str], valid: Iterable[str]) -> None:
+        """Raise one for the first of some names that is not valid."""
+        known = tuple(valid)
+        for name in names:
+            if name not in known:
+                raise cls(kind, name, known)
+
     def __str__(self) -> str:
         return str(self.args[0])
 

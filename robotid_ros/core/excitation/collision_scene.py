@@ -109,16 +109,24 @@ def collision_model(
 def _link_geometry(
     robot: Robot, model: Any, settings: Workspace
 ) -> tuple[Any, tuple[Finding, ...], dict[str, Finding]]:
-    if '<collision' not in robot.urdf:
-        missing = finding('no_collision_geometry')
-        return _balls_at_joints(model, settings), (), {'collision_geometry': missing}
-    try:
-        geometry = pin.buildGeomFromUrdfString(
-            model, robot.urdf, pin.GeometryType.COLLISION, package_dirs=list(settings.mesh_folders)
-        )
-    except (ValueError, RuntimeError) as error:
-        unread = finding('collision_geometry_unreadable', reason=reason_of(error))
-        return _balls_at_joints(model, settings), (), {'collision_geometry': unread}
+    lacking, folders = finding('no_collision_geometry'), list(settings.mesh_folders)
+    geometry = None
+    if '<collision' in robot.urdf:
+        try:
+            geometry = pin.buildGeomFromUrdfString(
+                model, robot.urdf, pin.GeometryType.COLLISION, package_dirs=folders
+            )
+        except (ValueError, RuntimeError) as error:
+            lacking = finding('collision_geometry_unreadable', reason=reason_of(error))
+    if geometry is None:
+        # Balls at the joints and the tool, so that ground and obstacles still count.
+        geometry = pin.GeometryModel()
+        if settings.ground is not None or settings.obstacles:
+            tool, joints = model.frames[len(model.frames) - 1], range(2, model.njoints)
+            places = [(model.names[joint], joint, pin.SE3.Identity()) for joint in joints]
+            for place in (*places, (tool.name, tool.parentJoint, tool.placement)):
+                geometry.addGeometryObject(pin.GeometryObject(*place, shapes.Sphere(BALL_RADIUS)))
+        return geometry, (), {'collision_geometry': lacking}
     meshes = [b for b in geometry.geometryObjects if hasattr(b.geometry, 'buildConvexHull')]
     boxes = []
     for body in meshes:
@@ -137,18 +145,6 @@ def _link_geometry(
     notes = [finding('convex_hulls', count=hulls)] if hulls else []
     notes += [finding('boxes', bodies=boxes)] if boxes else []
     return geometry, tuple(notes), {}
-
-
-def _balls_at_joints(model: Any, settings: Workspace) -> Any:
-    """Return balls at the joints and the tool, so that ground and obstacles still count."""
-    geometry = pin.GeometryModel()
-    if settings.ground is not None or settings.obstacles:
-        tool = model.frames[len(model.frames) - 1]
-        joints = range(2, model.njoints)
-        places = [(model.names[joint], joint, pin.SE3.Identity()) for joint in joints]
-        for place in (*places, (tool.name, tool.parentJoint, tool.placement)):
-            geometry.addGeometryObject(pin.GeometryObject(*place, shapes.Sphere(BALL_RADIUS)))
-    return geometry
 
 
 def _link_name(body: Any) -> str:
@@ -350,8 +346,7 @@ class CollisionScene:
         self.pairs = len(self.geometry.collisionPairs)
         add_tool_box(self.geometry, self.model, settings)
         self.geometry_data = self.geometry.createData()
-        # Whether there is nothing to touch.
-        self.empty = not len(self.geometry.collisionPairs)
+        self.empty = not len(self.geometry.collisionPairs)  # nothing to touch
         self._tree, bodies = KinematicTree(self.model), self.geometry.geometryObjects
         spheres = [_sphere(body) for body in bodies]
         self.approach_bounds = approach_bounds(self.model, self._tree, self.geometry, spheres)

@@ -173,8 +173,7 @@ class Problem:
         self.base = base_parameters(robot)
         self.columns = self._columns()
         self.weights = np.ones(robot.n)
-        if settings.criterion not in CRITERIA:
-            raise UnknownNameError('criterion', settings.criterion, tuple(CRITERIA))
+        UnknownNameError.check('criterion', [settings.criterion], CRITERIA)
         self.criterion = CRITERIA[settings.criterion]
         # R with RᵀR what is known already, as a mean over the rows of the motion.
         self.known = np.zeros((0, len(self.columns)))
@@ -393,9 +392,7 @@ class Known:
     names: tuple[str, ...]
     value: Array  # (b,)
     covariance: Array  # (b, b)
-    # (n,) error that they are expected to make on working motions, see `verdict.parameter_error`;
-    # NaN: not known
-    expected: Array
+    expected: Array  # (n,) error on working motions, see `verdict.parameter_error`; NaN: unknown
     noise: Array  # (n,) root mean square of the residual [N·m or N]
     effort: Array  # (n,) that of the measured effort
     rate: float  # independent rows of a joint in a second of motion [1/s]

@@ -140,8 +140,7 @@ class Trajectory:
     def __post_init__(self) -> None:
         freeze_fields(self, 'start', 'coefficients')
         object.__setattr__(self, 'joints', tuple(self.joints))
-        if self.family not in FAMILIES:
-            raise UnknownNameError('trajectory family', self.family, tuple(FAMILIES))
+        UnknownNameError.check('trajectory family', [self.family], FAMILIES)
         shape = (FAMILIES[self.family].size * self.order, len(self.joints))
         if self.start.shape != shape[1:] or self.coefficients.shape != shape:
             raise TrajectoryError(
@@ -203,9 +202,9 @@ class Trajectory:
                 start=np.array(values['start'], dtype=float),
                 coefficients=np.array(values['coefficients'], dtype=float),
             )
+        except (TrajectoryError, UnknownNameError):
+            raise
         except (KeyError, TypeError, ValueError) as error:
-            if isinstance(error, TrajectoryError | UnknownNameError):
-                raise
             raise TrajectoryError(
                 f'a trajectory cannot be read ({type(error).__name__}: {error}): design it again'
             ) from error

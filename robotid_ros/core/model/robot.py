@@ -251,8 +251,7 @@ class Robot:
     def column(self, name: str) -> int:
         """Return the column of a standard parameter, or raise an `UnknownNameError`."""
         names = tuple(parameter.name for parameter in self.parameters)
-        if name not in names:
-            raise UnknownNameError('parameter', name, names)
+        UnknownNameError.check('parameter', [name], names)
         return names.index(name)
 
 

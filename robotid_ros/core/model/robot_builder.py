@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 import dataclasses
+from itertools import chain
 import math
 from typing import Any
 from xml.etree import ElementTree
@@ -142,9 +143,8 @@ def _chosen_joints(
     following: dict[str, Follower],
     settings: RobotSettings,
 ) -> tuple[str, ...]:
-    for name in (*settings.joints, *settings.locked):
-        if name not in movable:
-            raise UnknownNameError('movable joint of the URDF', name, movable)
+    chosen = (*settings.joints, *settings.locked)
+    UnknownNameError.check('movable joint of the URDF', chosen, movable)
     if len(set(settings.joints)) < len(settings.joints):
         raise ConfigurationError("'joints' names a joint twice: name each one once")
     joints = settings.joints or tuple(
@@ -279,14 +279,10 @@ def _attribute(chosen: list[ElementTree.Element], tag: str, key: str, default: f
 def _friction(
     joints: tuple[str, ...], settings: RobotSettings
 ) -> tuple[tuple[FrictionTerm, ...], ...]:
-    for group in (settings.friction, settings.friction_constants):
-        for name in group:
-            if name != 'default' and name not in joints:
-                raise UnknownNameError('joint', name, ('default', *joints))
-    known = tuple(name for kind in TERMS.values() for name in kind.constants)
-    for name in (name for group in settings.friction_constants.values() for name in group):
-        if name not in known:
-            raise UnknownNameError('friction constant', name, known)
+    given = settings.friction_constants
+    UnknownNameError.check('joint', (*settings.friction, *given), ('default', *joints))
+    known = chain.from_iterable(kind.constants for kind in TERMS.values())
+    UnknownNameError.check('friction constant', chain(*given.values()), known)
     default = settings.friction.get('default', PLAIN)
     return tuple(
         make_terms(settings.friction.get(joint, default), settings.constants_of(joint))
@@ -406,9 +402,7 @@ def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
     """
     robot.check_no_mimic_joints('robot.elastic')
     elastic, given = settings.elastic, settings.elastic.link_friction
-    for joint in elastic.joints:
-        if joint not in robot.joints:
-            raise UnknownNameError('joint', joint, robot.joints)
+    UnknownNameError.check('joint', elastic.joints, robot.joints)
     if robot.couplings:
         raise ConfigurationError(
             "'robot.couplings' and 'robot.elastic' do not go together: take one of them out"
@@ -428,9 +422,7 @@ def elastic_robot(robot: Robot, settings: RobotSettings) -> ElasticRobot:
             f"'robot.elastic.stiffness' has {len(elastic.stiffness)} values: give one per elastic "
             f'joint ({count}), or none'
         )
-    for joint in given:
-        if joint not in ('default', *elastic.joints):
-            raise UnknownNameError('elastic joint', joint, ('default', *elastic.joints))
+    UnknownNameError.check('elastic joint', given, ('default', *elastic.joints))
     springs = {
         x: make_terms(given.get(x, given.get('default', ())), settings.constants_of(x))
         for x in elastic.joints

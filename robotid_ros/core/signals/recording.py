@@ -181,9 +181,7 @@ class Recording(RunContext):
         """Return the recording of these joints, in this order, or raise an UnknownNameError."""
         if joints == self.joints:
             return self
-        for joint in joints:
-            if joint not in self.joints:
-                raise UnknownNameError('joint of the recording', joint, self.joints)
+        UnknownNameError.check('joint of the recording', joints, self.joints)
         index = [self.joints.index(joint) for joint in joints]
         return dataclasses.replace(
             self,
