@@ -470,7 +470,27 @@ class CollisionScene:
             return None
         rows = self._model_order(q)
         path = np.cumsum(np.abs(np.diff(rows, axis=0, prepend=rows[:1])), axis=0)
-        measure = cache(lambda k: self._checked_distances(rows[k], float(time[k])))
+
+        @cache
+        def measure(k: int) -> Array:
+            distances = self._distances(rows[k])
+            if (distances >= self.settings.distance).all():
+                return distances
+            closest = int(np.argmin(distances))
+            if closest >= self.pairs:
+                beyond = self.settings.distance - distances[closest]
+                raise CollisionError(
+                    f'the tool leaves its box by {beyond:.3f} m at {time[k]:.3f} s: move the '
+                    'start, enlarge the box or design again'
+                )
+            bodies, pair = self.geometry.geometryObjects, self.geometry.collisionPairs[closest]
+            raise CollisionError(
+                f'{bodies[pair.first].name} and {bodies[pair.second].name} are '
+                f'{distances[closest]:.3f} m apart at {time[k]:.3f} s, less than '
+                f'{self.settings.distance:g} m: move the start, design again, or name the '
+                'pair in excitation.workspace.ignored_pairs'
+            )
+
         intervals = list(pairwise([*range(0, len(rows) - 1, step), len(rows) - 1])) or [(0, 0)]
         smallest = np.inf
         while intervals:
@@ -483,23 +503,3 @@ class CollisionScene:
                 middle = (low + high) // 2
                 intervals += [(low, middle), (middle, high)]
         return smallest if self.pairs else None
-
-    def _checked_distances(self, q: Array, time: float) -> Array:
-        """Return the distances of all pairs, (pairs,) [m]; raise an error if one is too small."""
-        distances = self._distances(q)
-        if (distances < self.settings.distance).any():
-            closest = int(np.argmin(distances))
-            bodies, pair = self.geometry.geometryObjects, self.geometry.collisionPairs[closest]
-            first, second = bodies[pair.first].name, bodies[pair.second].name
-            if closest >= self.pairs:
-                beyond = self.settings.distance - distances[closest]
-                raise CollisionError(
-                    f'the tool leaves its box by {beyond:.3f} m at {time:.3f} s: move the start, '
-                    'enlarge the box or design again'
-                )
-            raise CollisionError(
-                f'{first} and {second} are {distances[closest]:.3f} m apart at {time:.3f} s, less '
-                f'than {self.settings.distance:g} m: move the start, design again, or name the '
-                'pair in excitation.workspace.ignored_pairs'
-            )
-        return distances

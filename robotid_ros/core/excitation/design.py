@@ -275,8 +275,15 @@ def design(
         problem: Problem = NextProblem(robot, settings, scene, known)
     else:
         problem = (PayloadProblem if settings.payload.mass else Problem)(robot, settings, scene)
-    if problem.start is not None:
-        _check_start(problem, problem.start)
+    if (start := problem.start) is not None:
+        limits, still = problem.design_limits, np.zeros((1, robot.n))
+        bounds = zip(robot.joints, start, limits.lower, limits.upper, strict=True)
+        for joint, x, low, high in bounds:
+            if not low <= x <= high:
+                raise LimitError(joint, 'position', 0.0, float(x), float(low if x < low else high))
+        tau = inverse_dynamics(problem.robot, problem.robot.prior, start[None], still, still)
+        check_efforts(robot.joints, np.zeros(1), tau, limits.effort)
+        scene.check_path(start[None], np.zeros(1))
     limit, preparation = settings.time_limit, time.monotonic() - begin
     longest = min(SEARCH_SHARE[kind] * limit, limit - FOLLOWING[kind] * preparation)
     search = Search(problem, progress, begin + longest)
@@ -288,18 +295,6 @@ def design(
         end = begin + min(VALIDATION_SHARE * limit, limit - reserve)
         result = _validated(result, problem, progress, end)
     return replace(result, elapsed=time.monotonic() - begin)
-
-
-def _check_start(problem: Problem, start: Array) -> None:
-    """Raise an error for a start outside its limits, that efforts cannot hold, or in collision."""
-    robot, limits = problem.robot, problem.design_limits
-    for joint, x, low, high in zip(robot.joints, start, limits.lower, limits.upper, strict=True):
-        if not low <= x <= high:
-            raise LimitError(joint, 'position', 0.0, float(x), float(low if x < low else high))
-    still = np.zeros((1, robot.n))
-    tau = inverse_dynamics(robot, robot.prior, start[None], still, still)
-    check_efforts(robot.joints, np.zeros(1), tau, limits.effort)
-    problem.scene.check_path(start[None], np.zeros(1))
 
 
 def _result(search: Search, trajectory: Trajectory, usage: Usage) -> Design:

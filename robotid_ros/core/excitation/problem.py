@@ -171,7 +171,8 @@ class Problem:
         self.start = start if start.size else None
         self.observation = ObservationModel(robot, SIGN_STEEPNESS / self.limits.velocity)
         self.base = base_parameters(robot)
-        self.columns = self._columns()
+        columns = self._columns()
+        self.columns = columns[reduce_by_qr(self.base.matrix[:, columns])[0]]
         self.weights = np.ones(robot.n)
         UnknownNameError.check('criterion', [settings.criterion], CRITERIA)
         self.criterion = CRITERIA[settings.criterion]
@@ -203,11 +204,8 @@ class Problem:
         return [self.template.matrix(times, k) for k in range(derivatives)]
 
     def _columns(self) -> NDArray[np.intp]:
-        return self._independent(self.observation.columns)
-
-    def _independent(self, columns: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return those of some columns that do not depend on the ones before."""
-        return np.asarray(columns[reduce_by_qr(self.base.matrix[:, columns])[0]])
+        """Return the columns of which the first independent ones count."""
+        return self.observation.columns
 
     def trajectory(self, start: Array, coefficients: Array) -> Trajectory:
         """Build the trajectory of q0 (n,) and coefficients (k, n)."""
@@ -367,21 +365,18 @@ class PayloadProblem(Problem):
         limits = self.limits.effort
         if np.isfinite(limits).all():
             self.weights = limits.max() / limits
-        objective = partial(subset_d_optimal, count=self.payload_columns)
+        own = self.robot.body_columns[self.link]
+        self.payload_columns = count = int(np.isin(self.columns, own).sum())
+        objective = partial(subset_d_optimal, count=count)
         self.criterion = Criterion('d_optimal', objective, float)
         joint = self.robot.links[self.link]
-        self.columns_note = (
-            f'the {self.payload_columns} that tell a payload at {joint}, then friction'
-        )
+        self.columns_note = f'the {count} that tell a payload at {joint}, then friction'
 
     def _columns(self) -> NDArray[np.intp]:
-        own, parameters = self.robot.body_columns, self.robot.parameters
-        own = own[self.link, np.argsort(PINOCCHIO_ORDER)]
+        own = self.robot.body_columns[self.link, np.argsort(PINOCCHIO_ORDER)]
         others = (k for drive in self.robot.drives for k in drive.columns)
-        friction = [k for k in others if parameters[k].symbol != 'Ia']
-        free = self._independent(np.concatenate([own, friction]).astype(np.intp))
-        self.payload_columns = int(np.isin(free, own).sum())
-        return free
+        friction = [k for k in others if self.robot.parameters[k].symbol != 'Ia']
+        return np.concatenate([own, friction]).astype(np.intp)
 
 
 @dataclass(frozen=True)

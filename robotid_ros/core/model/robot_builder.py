@@ -131,7 +131,15 @@ def build_robot(urdf: str, settings: RobotSettings) -> Robot:
         followers=followers,
         locked={x: place for x, place in locked.items() if x not in following},
     )
-    robot = with_friction(robot, _friction(joints, settings))
+    constants, default = settings.friction_constants, settings.friction.get('default', PLAIN)
+    UnknownNameError.check('joint', (*settings.friction, *constants), ('default', *joints))
+    known = chain.from_iterable(kind.constants for kind in TERMS.values())
+    UnknownNameError.check('friction constant', chain(*constants.values()), known)
+    friction = (
+        make_terms(settings.friction.get(joint, default), settings.constants_of(joint))
+        for joint in joints
+    )
+    robot = with_friction(robot, tuple(friction))
     if not settings.elastic.joints:
         return robot
     return dataclasses.replace(robot, elastic=elastic_robot(robot, settings))
@@ -274,20 +282,6 @@ def _attribute(chosen: list[ElementTree.Element], tag: str, key: str, default: f
                 f"{tag} {key} of joint {joint.get('name')} is '{text}': it must be a number"
             ) from error
     return np.array(result)
-
-
-def _friction(
-    joints: tuple[str, ...], settings: RobotSettings
-) -> tuple[tuple[FrictionTerm, ...], ...]:
-    given = settings.friction_constants
-    UnknownNameError.check('joint', (*settings.friction, *given), ('default', *joints))
-    known = chain.from_iterable(kind.constants for kind in TERMS.values())
-    UnknownNameError.check('friction constant', chain(*given.values()), known)
-    default = settings.friction.get('default', PLAIN)
-    return tuple(
-        make_terms(settings.friction.get(joint, default), settings.constants_of(joint))
-        for joint in joints
-    )
 
 
 def _parameters(

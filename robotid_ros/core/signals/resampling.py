@@ -134,31 +134,39 @@ def interpolate(time: Array, values: Array, at: Array) -> Array:
     return np.asarray(values[place] + share * (first + share * (square + share * cubic)))
 
 
-def longest_bridged_gap(
+def bridged_gap(
     time: Array, position: Array, usual: float, longest: float
 ) -> tuple[float, list[Finding]]:
     """
-    Return the longest gap to bridge [s]: a longer one, with a note, where messages are missing.
+    Return the longest gap to bridge [s], longer where messages are missing, and notes on gaps.
 
     They are missing all over where gaps that could be bridged are many. Of samples (N,), (N, n),
     the `usual` time between neighbours, and the `longest` gap that is bridged anyway [s].
     """
-    steps = np.diff(time)
+    steps, notes = np.diff(time), list[Finding]()
 
     def missing_all_over(bridged: float) -> bool:
         gaps = (steps > longest) & (steps <= bridged)
         return bool(gaps.sum() >= MIN_GAPS and steps[gaps].sum() > MIN_SHARE * steps.sum())
 
-    if not missing_all_over(MAX_BRIDGED):
-        return longest, []
-    squeezed = np.concatenate([[0.0], np.cumsum(np.minimum(steps, MAX_BRIDGED))])
-    motion = interpolate(squeezed, position, np.arange(0.0, squeezed[-1], usual))
-    bandwidth = motion_bandwidth(motion, 1.0 / usual, POWER_SHARE)
-    bridged = min(MAX_BRIDGED, SHARE_OF_PERIOD / max(bandwidth, 1e-3))
-    if not missing_all_over(bridged):
-        return longest, []
-    rate = np.count_nonzero(steps <= bridged) / steps[steps <= bridged].sum()
-    return bridged, [finding('gaps_interpolated', rate=rate, longest=bridged)]
+    if missing_all_over(MAX_BRIDGED):
+        squeezed = np.concatenate([[0.0], np.cumsum(np.minimum(steps, MAX_BRIDGED))])
+        motion = interpolate(squeezed, position, np.arange(0.0, squeezed[-1], usual))
+        bandwidth = motion_bandwidth(motion, 1.0 / usual, POWER_SHARE)
+        bridged = min(MAX_BRIDGED, SHARE_OF_PERIOD / max(bandwidth, 1e-3))
+        if missing_all_over(bridged):
+            longest, rate = bridged, 1.0 / float(steps[steps <= bridged].mean())
+            notes.append(finding('gaps_interpolated', rate=rate, longest=bridged))
+    gaps = np.flatnonzero(steps > longest)
+    if gaps.size:
+        lost, share = float(steps[gaps].sum()), float(steps[gaps].sum()) / float(steps.sum())
+        name = 'mostly_gaps' if gaps.size >= MANY_GAPS and share > LARGE_SHARE else 'gap_left_out'
+        values = {'duration': lost, 'count': gaps.size, 'share': share}
+        notes.append(finding(name, since=time[gaps[0]], **values))
+    missing = int(np.sum(np.round(steps[steps <= longest] / usual) - 1.0))
+    if missing > 0:
+        notes.append(finding('samples_missing', count=missing, total=time.size + missing))
+    return longest, notes
 
 
 def resample_uniformly(
@@ -190,8 +198,8 @@ def resample_uniformly(
     usual = _sampling_period(time)
     step = usual if settings.rate == 0.0 else 1.0 / settings.rate
     longest = max(settings.max_gap, 1.5 * max(step, usual))
-    longest, sparse = longest_bridged_gap(time, position, usual, longest)
-    notes += [*jumps, *sparse, *_gap_notes(time, longest, usual)]
+    longest, gaps = bridged_gap(time, position, usual, longest)
+    notes += [*jumps, *gaps]
     short = shorten_gaps(time, max(MAX_GRID_GAP, longest))
     grid = time[0] + step * np.arange(int(np.floor((short[-1] - short[0]) / step + 0.5)) + 1)
     if grid.size != time.size or np.abs(grid - short).max() >= GRID_TOLERANCE * step:
@@ -233,21 +241,6 @@ def _sampling_period(time: Array) -> float:
     steps = np.diff(time)
     usual = np.median(steps)
     return float(np.mean(steps[np.abs(steps - usual) <= 0.5 * usual]))
-
-
-def _gap_notes(time: Array, longest: float, usual: float) -> list[Finding]:
-    """Describe gaps that are left out and samples that are missing between others."""
-    steps, notes = np.diff(time), list[Finding]()
-    gaps = np.flatnonzero(steps > longest)
-    if gaps.size:
-        lost, share = float(steps[gaps].sum()), float(steps[gaps].sum()) / float(steps.sum())
-        name = 'mostly_gaps' if gaps.size >= MANY_GAPS and share > LARGE_SHARE else 'gap_left_out'
-        values = {'duration': lost, 'count': gaps.size, 'share': share}
-        notes.append(finding(name, since=time[gaps[0]], **values))
-    missing = int(np.sum(np.round(steps[steps <= longest] / usual) - 1.0))
-    if missing > 0:
-        notes.append(finding('samples_missing', count=missing, total=time.size + missing))
-    return notes
 
 
 @dataclasses.dataclass(frozen=True)
