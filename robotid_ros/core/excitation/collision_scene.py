@@ -266,49 +266,34 @@ def approach_bounds(
     is taken to turn. The one that turns is in a ball, which the joints before sweep along, and no
     point of that moves faster than it is far from the axis. The smaller of both bounds holds.
     """
-    bodies = geometry.geometryObjects
     result = np.zeros((len(geometry.collisionPairs), model.nv))
-    for k, pair in enumerate(geometry.collisionPairs):
+    for bound, pair in zip(result, geometry.collisionPairs, strict=True):
         ends = pair.first, pair.second
-        one, two = (list(model.supports[bodies[end].parentJoint])[1:] for end in ends)
+        bodies = [geometry.geometryObjects[end] for end in ends]
+        one, two = (list(model.supports[body.parentJoint])[1:] for body in bodies)
         up, down = ([j for j in x if j not in y] for x, y in ((one, two), (two, one)))
-        # Ground has no end; the bounds of the other body hold.
-        found = [
-            dict(_bounds_along(model, tree, spheres[end], *path))
-            for end, path in zip(ends, ((up, down), (down, up)), strict=True)
-            if not _is_plane(bodies[end])
-        ]
-        for joint in (*up, *down):
-            result[k, joint - 1] = min(bounds[joint] for bounds in found)
+        bound[[joint - 1 for joint in (*up, *down)]] = np.inf
+        for end, body, inwards, outwards in zip(ends, bodies, (up, down), (down, up), strict=True):
+            if _is_plane(body):  # ground has no end; the bounds of the other body hold
+                continue
+            centre, radius = spheres[end]  # in the frame that the path has come to
+            for joint in (*reversed(inwards), *outwards):
+                place, axis, fastest = model.jointPlacements[joint], tree.axes[joint - 1], 1.0
+                if joint in outwards:
+                    centre = place.actInv(centre)
+                if axis[3:].any():
+                    # As the joint turns, the ball stays in one about a point of the axis.
+                    foot = (centre @ axis[3:]) * axis[3:]
+                    fastest = radius = radius + float(np.linalg.norm(centre - foot))
+                    centre = foot
+                else:
+                    number = model.joints[joint].idx_q
+                    limits = model.lowerPositionLimit[number], model.upperPositionLimit[number]
+                    radius += float(np.abs(limits).max())
+                bound[joint - 1] = min(bound[joint - 1], fastest)
+                if joint in inwards:
+                    centre = place.act(centre)
     return result
-
-
-def _bounds_along(
-    model: Any, tree: KinematicTree, ball: tuple[Array, float], up: list[int], down: list[int]
-) -> Iterator[tuple[int, float]]:
-    """
-    Yield the joints of a path, with how fast each moves a ball of a centre in the first frame.
-
-    The path goes by the joints `up` towards the base, then `down`, both listed from the base on.
-    """
-    centre, radius = ball
-    for joint in (*reversed(up), *down):
-        place = model.jointPlacements[joint]
-        if joint in down:
-            centre = place.actInv(centre)
-        axis = tree.axes[joint - 1]
-        if axis[3:].any():
-            # As the joint turns, the ball stays in one about a point of the axis.
-            foot = (centre @ axis[3:]) * axis[3:]
-            bound = radius = radius + float(np.linalg.norm(centre - foot))
-            centre = foot
-        else:
-            number, bound = model.joints[joint].idx_q, 1.0
-            ends = model.lowerPositionLimit[number], model.upperPositionLimit[number]
-            radius += float(np.abs(ends).max())
-        yield joint, bound
-        if joint in up:
-            centre = place.act(centre)
 
 
 def _is_plane(body: Any) -> bool:

@@ -28,9 +28,9 @@ SEEN, ARRIVED = 2e-3, 0.2
 class Piece:
     """A part of a motion that ends at rest."""
 
-    due: float
-    begin: float
-    points: Waypoints
+    due: float  # when it takes the place of the one before, in the motion's time [s]
+    begin: float  # when its first point is, not later [s]
+    points: Waypoints  # the part, with times from there
 
 
 def in_pieces(

@@ -22,12 +22,11 @@ NUMERIC_ATTRIBUTES = {
     'origin': ('xyz', 'rpy'),
     'axis': ('xyz',),
 }
-_VECTORS = ('xyz', 'rpy')
 # Nesting and attributes of a URDF stay below 20, those of its extensions too; parsers take a time
 # that grows with the square of either.
 MAX_DEPTH, MAX_ATTRIBUTES = 100, 200
 MAX_ROUNDING = 6e-3  # largest error of an angle that is written with two decimals or more [rad]
-_COMMENT = re.compile('<!--.*?-->', re.DOTALL)
+_COMMENT, _DECIMALS = re.compile('<!--.*?-->', re.DOTALL), re.compile(r'[-+]?\d*\.(\d{2,})')
 
 
 def movable_joints(urdf: str) -> tuple[tuple[str, ...], frozenset[str]]:
@@ -113,7 +112,7 @@ def parse_urdf(urdf: str) -> ElementTree.Element:
                 values = [float(word) for word in text.split()]
             except ValueError:
                 values = [math.nan]
-            count, mass = 3 if key in _VECTORS else 1, element.tag == 'mass'
+            count, mass = 3 if key in ('xyz', 'rpy') else 1, element.tag == 'mass'
             known = len(values) == count and all(map(math.isfinite, values))
             if not known or (mass and values[0] < 0.0):
                 what = 'three numbers' if count == 3 else 'a number'
@@ -180,22 +179,16 @@ def inertial_warnings(root: ElementTree.Element) -> tuple[Finding, ...]:
 def snap_angles(root: ElementTree.Element) -> tuple[Finding, ...]:
     """Make angles exact that were written as a rounded multiple of π/2, such as 3.14 or 1.5708."""
     changed = []
-    for joint in root.findall('joint'):
-        origin = joint.find('origin')
+    for joint, origin in ((j, j.find('origin')) for j in root.findall('joint')):
         words = [] if origin is None else origin.get('rpy', '').split()
-        exact = [_snap_angle(word) for word in words]
-        if origin is not None and words:
+        exact = list(words)
+        for k, word in enumerate(words):
+            match, quarter = re.fullmatch(_DECIMALS, word), round(float(word) / (np.pi / 2))
+            error = abs(float(word) - quarter * np.pi / 2)
+            # Rounded or cut off at its last decimal: anything else is a calibrated angle.
+            if match and quarter and 0.0 < error < min(10.0 ** -len(match[1]), MAX_ROUNDING):
+                exact[k] = repr(quarter * np.pi / 2)
+                changed += [str(joint.get('name'))] * (error > 1e-9)
+        if origin is not None and exact != words:
             origin.set('rpy', ' '.join(exact))
-        if any(abs(float(e) - float(w)) > 1e-9 for e, w in zip(exact, words, strict=True)):
-            changed.append(str(joint.get('name')))
-    return (finding('angles_rounded', changed),) if changed else ()
-
-
-def _snap_angle(word: str) -> str:
-    match = re.fullmatch(r'[-+]?\d*\.(\d{2,})', word)
-    quarter = round(float(word) / (np.pi / 2))
-    error = abs(float(word) - quarter * np.pi / 2)
-    # Rounded or cut off at its last decimal: anything else is a calibrated angle, left alone.
-    if match and quarter and 0.0 < error < min(10.0 ** -len(match.group(1)), MAX_ROUNDING):
-        return repr(quarter * np.pi / 2)
-    return word
+    return (finding('angles_rounded', list(dict.fromkeys(changed))),) if changed else ()
