@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 import pinocchio as pin
 
 from robotid_ros.core.arrays import Array
-from robotid_ros.core.excitation.collision_scene import CollisionScene, tool_frame
+from robotid_ros.core.excitation.collision_scene import tool_frame
+from robotid_ros.core.excitation.collision_scene import CollisionScene
 from robotid_ros.core.excitation.limits import apply_margins, motion_limits
 from robotid_ros.core.excitation.settings import ExcitationSettings
 from robotid_ros.core.excitation.trajectory import Trajectory
@@ -139,9 +140,8 @@ def _timed(robot: Robot, path: Array, limits: Limits) -> Trajectory | None:
         trajectory = _through_points(robot, curve, path[0], TURNS, stretch * fastest)
         times = np.arange(0.0, trajectory.period, 0.005)
         _, dq, ddq = trajectory.sample(times)
-        jerk = trajectory.matrix(times, 3) @ trajectory.coefficients
-        pairs = (dq, limits.velocity), (ddq, limits.acceleration), (jerk, limits.jerk)
-        if all((np.abs(x) <= limit).all() for x, limit in pairs):
+        used = (np.abs(dq) / limits.velocity).max(), (np.abs(ddq) / limits.acceleration).max()
+        if max(used) <= 1.0 and (np.abs(trajectory.jerk(times)) <= limits.jerk).all():
             return trajectory
     return None
 

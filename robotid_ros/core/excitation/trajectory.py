@@ -166,6 +166,10 @@ class Trajectory:
         q, dq, ddq = (self.matrix(t, k) @ self.coefficients for k in range(3))
         return Motion(self.start + q, dq, ddq)
 
+    def jerk(self, t: ArrayLike) -> Array:
+        """Evaluate the third derivative, (N, n) [rad/s³ or m/s³]."""
+        return self.matrix(t, 3) @ self.coefficients
+
     def at_speed(self, share: float) -> 'Trajectory':
         """
         Return the motion along the same path at a share of the speed, `q'(t) = q(share t)`.

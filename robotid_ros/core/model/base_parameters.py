@@ -106,7 +106,7 @@ def _describe(robot: Robot, columns: np.ndarray, matrix: Array) -> BaseParameter
     alone = {c for row, c in zip(matrix, columns, strict=True) if np.count_nonzero(row) == 1}
     classes = (
         'identifiable' if column in alone else 'in combination' if used else 'unidentifiable'
-        for column, used in enumerate(matrix.any(axis=0))
+        for column, used in enumerate(np.asarray(matrix.any(axis=0)))
     )
     return BaseParameters(
         tuple(names),

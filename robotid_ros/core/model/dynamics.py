@@ -17,7 +17,7 @@ from .robot import ElasticRobot, Robot, Transmission
 # Least mass over first moment [1/m] that Pinocchio gets. A lighter link is no body but a column of
 # a base parameter; at 1e-8, the weight of the mass and the rounding of its long lever are alike.
 MIN_MASS_PER_MOMENT = 1e-8
-Columns, Motion = npt.NDArray[np.intp], tuple[Array, Array, Array]
+Columns = npt.NDArray[np.intp]
 
 
 def drive_columns(
@@ -122,7 +122,7 @@ def regressor(
 
 
 def _fill_inertial(
-    robot: Robot, motion: Motion, place: Columns, out: Array, chi: Array | None = None
+    robot: Robot, motion: Iterable[Array], place: Columns, out: Array, chi: Array | None = None
 ) -> None:
     """Fill columns (n, c, N) of the links at `place` ≥ 0; with chi (p,) they add torques there."""
     (q, dq, ddq), order, jacobian = motion, robot.order, robot.mimic_jacobian

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sized
 import dataclasses
 from itertools import chain
 import math
@@ -348,9 +348,9 @@ def _limits(chosen: list[ElementTree.Element], settings: RobotSettings) -> Limit
     return limits
 
 
-def _given(settings: RobotSettings, name: str, default: Collection[Any]) -> Collection[Any]:
+def _given(settings: RobotSettings, name: str, default: Sized) -> Any:
     """Return what is set for each joint, or the default."""
-    values: Collection[Any] = getattr(settings, name)
+    values = getattr(settings, name)
     if len(values) not in (0, len(default)):
         raise ConfigurationError(
             f"'{name}' has {len(values)} values: give one per joint ({len(default)})"

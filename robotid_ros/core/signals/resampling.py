@@ -1,6 +1,7 @@
 """From a recording as published to uniform samples, with notes on what was repaired."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -82,7 +83,7 @@ def average_periods(
     half, n, step = len(mean) // 2, len(recording.joints), period / len(mean)
     around = np.concatenate([mean[-half:], mean, mean[:half]])
     place = np.arange(len(around)) - half
-    states = {'position': around[:, :n], 'velocity': None, 'effort': around[:, n:]}
+    states: dict[str, Any] = {'position': around[:, :n], 'velocity': None, 'effort': around[:, n:]}
     average = dataclasses.replace(recording, time=recording.time[0] + step * place, **states)
     return average, 1.0 / step, (place >= 0) & (place < len(mean))
 
