@@ -42,17 +42,10 @@ class _NeverExecutedGroup(ReentrantCallbackGroup):
 
 class BatchedSubscription:
     """
-    Subscription without callback, with a queue of its own.
+    Subscription without callback, with a queue of its own in which `depth` messages may wait.
 
-    Parameters
-    ----------
-    node : that subscribes
-    message_type : class of the messages
-    topic : relative to the node, remappable
-    depth : messages that may wait
-    latched : ask for what was published before, where the publisher keeps it
-    kept : how many of the messages that were taken last stay in `recent`, oldest first
-
+    Where it is `latched`, it asks for what was published before, if the publisher keeps it. As
+    many as are `kept` of the messages that were taken last stay in `recent`, oldest first.
     """
 
     def __init__(
@@ -93,9 +86,9 @@ class BatchedSubscription:
             if taken is None:
                 return
             data, info = taken
-            received = info['received_timestamp'] or info['source_timestamp']
-            sample = SerializedMessage(data, received, info['source_timestamp'])
-            self.recent.append(sample)
+            published = info['source_timestamp']
+            received = info['received_timestamp'] or published
+            self.recent.append(sample := SerializedMessage(data, received, published))
             yield sample
 
     def take_messages(self) -> Iterator[Any]:
@@ -130,18 +123,10 @@ class BatchedSubscription:
         time_limit: float = DECODING_TIME,
     ) -> tuple[list[Any], int]:
         """
-        Take everything and decode only the newest messages.
+        Take everything, decode the newest; return usable messages, oldest first, and the others.
 
-        Parameters
-        ----------
-        is_usable : what is asked of a message
-        count : how many usable ones at the most
-        time_limit : to decode them, from the newest back [s of processor]; one in any case
-
-        Returns
-        -------
-        Usable messages, oldest first, and how many were not.
-
+        Of these only the number. At most `count` usable ones are decoded, from the newest back,
+        for `time_limit` [s of processor], one in any case.
         """
         waiting = list(self.take_serialized())
         messages: deque[Any] = deque()

@@ -2,12 +2,12 @@
 All that differs between controllers: names, interfaces, gains, states, speed, hardware.
 
 A session moves a joint_trajectory_controller of ros2_control, or one that is built on it, such as
-the scaled ones of Universal Robots. Whoever adds another kind of controller begins here: its
-topics and services, what its parameters say, how its states read, and why it was deactivated.
-Sending a trajectory is in `excitation/trajectory_goal.py`.
+the scaled ones of Universal Robots. Whoever adds another kind of controller begins here, and goes
+on in `excitation/trajectory_goal.py`, which sends a trajectory.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 import math
 from typing import Any
@@ -46,10 +46,8 @@ NO_COMMANDS = (
 # A slower session says little: accelerations go with the square of the speed. Waits for the end of
 # a motion become longer by no more than its inverse.
 MIN_SPEED = 0.1
-# How long a robot may be slower on its way, as while somebody stands near it [s].
-MAX_PAUSE = 5.0
-# Rounding of a speed scaling that a driver hands on as a percentage.
-ROUNDING = 1e-6
+MAX_PAUSE = 5.0  # in which a robot may be slower on its way, as while somebody stands near it [s]
+ROUNDING = 1e-6  # of a speed scaling that a driver hands on as a percentage
 # How long controller_manager's answer may take [s]: 'failed' is not published before.
 HARDWARE_TIMEOUT = 0.1
 _HARDWARE = f'{MANAGER}/list_hardware_components'
@@ -60,15 +58,7 @@ GAZEBO = ('gz_ros2_control', 'ign_ros2_control')
 
 @dataclass(frozen=True, kw_only=True)
 class ControllerDescription(Controller):
-    """
-    What a controller says about itself; its rate is 0 where it does not say.
-
-    Parameters
-    ----------
-    state_interfaces : for example ('position', 'velocity')
-    values : all its parameters
-
-    """
+    """What a controller says about itself, all by its parameters `values`; rate 0: not said."""
 
     type: str = JTC
     state_interfaces: tuple[str, ...]
@@ -78,14 +68,13 @@ class ControllerDescription(Controller):
     def from_parameters(cls, name: str, values: Mapping[str, Any]) -> 'ControllerDescription':
         """Read a controller's parameters, by name."""
         gains: dict[str, dict[str, float]] = {}
-        for key, value in values.items():
+        for key in (key for key in values if key.startswith('gains.')):
             joint, _, gain = key.removeprefix('gains.').rpartition('.')
-            if not key.startswith('gains.'):
-                continue
+            value = values[key]
             if gain == 'antiwindup_strategy':
                 # Gains are numbers: a strategy is one by its name, which the replay knows.
-                gains.setdefault(joint, {})[f'antiwindup_{value}'] = 1.0
-            elif isinstance(value, int | float):
+                gain, value = f'antiwindup_{value}', 1.0
+            if isinstance(value, int | float):
                 gains.setdefault(joint, {})[gain] = float(value)
         return cls(
             name=name,
@@ -115,15 +104,12 @@ class ControllerDescription(Controller):
             )
         if self.command_interfaces == ('effort',):
             return ''
-        if 'effort' in self.command_interfaces:
-            return (
-                f"'{self.name}' commands {commands}: what its drives make of efforts beside these "
-                'is not known here, so none are sent'
-            )
-        return (
-            f"'{self.name}' commands {commands} and takes no efforts: its command_interfaces "
-            'would have to be [effort]'
+        why = (
+            ': what its drives make of efforts beside these is not known here, so none are sent'
+            if 'effort' in self.command_interfaces
+            else ' and takes no efforts: its command_interfaces would have to be [effort]'
         )
+        return f"'{self.name}' commands {commands}{why}"
 
     def check_gains_are_torques(self) -> None:
         """Check that gains are torques per error, which follow from the inertia."""
@@ -141,14 +127,7 @@ class ControllerDescription(Controller):
 
 
 def check_controller(controller: ControllerDescription, robot: Robot) -> None:
-    """
-    Check that a controller can run a session of a robot.
-
-    Raises
-    ------
-    ControllerError : it has other joints, other interfaces, or a gain of zero
-
-    """
+    """Check a controller for a session: `ControllerError` for its joints, interfaces or gains."""
     who, commands = f"controller '{controller.name}'", controller.command_interfaces
     if set(controller.joints) != set(robot.joints):
         raise ControllerError(
@@ -173,10 +152,9 @@ def unbearable_gains(
     controller: ControllerDescription, robot: Robot, rate: float, *, in_gazebo: bool
 ) -> list[str]:
     """
-    Return the joints whose gains the bodies of the description alone do not bear.
+    Return the joints whose gains the bodies of the description alone do not bear, as far as known.
 
-    At the controller's rate [Hz], a command of Gazebo acting at once. Where that cannot be told,
-    there are none.
+    At the controller's rate [Hz]; a command of Gazebo acts at once.
     """
     from ...core.verification.gains import BodyLoops
 
@@ -195,18 +173,10 @@ def is_gazebo(plugin: str) -> bool:
 
 class ControllerClient:
     """
-    Parameter services of one controller; every call waits, so call from a worker thread.
+    Parameter services of one controller, its name relative to the namespace of the node.
 
-    Parameters
-    ----------
-    node : whose executor spins
-    name : of the controller, relative to the node's namespace
-    timeout : longest wait [s]
-
-    Raises
-    ------
-    ControllerError : it is not there, does not answer, or not what was asked; says what
-
+    Every call waits for the node's executor, at most for a `timeout` [s], so call from a worker
+    thread. `ControllerError`: it is not there, does not answer, or not what was asked.
     """
 
     def __init__(self, node: Node, name: str, timeout: float):
@@ -243,9 +213,8 @@ class ControllerClient:
         """Set numbers all at once or not at all, and read them back."""
         if wrong := [name for name, value in values.items() if not math.isfinite(value)]:
             raise ControllerError(f'{wrong[0]} would not be a number: nothing was set')
-        parameters = [
-            Parameter(name, Parameter.Type.DOUBLE, float(value)) for name, value in values.items()
-        ]
+        double = Parameter.Type.DOUBLE
+        parameters = [Parameter(name, double, float(value)) for name, value in values.items()]
         answer = self._answer(lambda: self._parameters.set_parameters_atomically(parameters))
         if not answer.result.successful:
             raise ControllerError(
@@ -287,10 +256,7 @@ def reference_positions(message: Any, joints: Sequence[str]) -> Array:
     """
     Read the reference positions (n,) of a controller's state, in the order of `joints`.
 
-    Raises
-    ------
-    RobotStateError : a joint is missing, or its reference is not a number
-
+    `RobotStateError`: a joint is missing, or its reference is not a number.
     """
     known = set(joints) <= set(message.joint_names)
     reference = by_joint(message, message.reference.positions, joints) if known else None
@@ -347,17 +313,12 @@ def switch_request(
 
 
 class HardwareClient:
-    """
-    Asks controller_manager for its hardware and controllers, in the namespace of a controller.
-
-    The executor of the node spins.
-    """
+    """Asks controller_manager, in a controller's namespace, while the node's executor spins."""
 
     def __init__(self, node: Node, controller: str):
-        *namespace, self._controller = controller.rpartition('/')
-        place = ''.join(namespace)
-        self._client = node.create_client(ListHardwareComponents, f'{place}{_HARDWARE}')
-        self._switch = node.create_client(SwitchController, f'{place}{SWITCH}')
+        place, slash, self._controller = controller.rpartition('/')
+        self._client = node.create_client(ListHardwareComponents, f'{place}{slash}{_HARDWARE}')
+        self._switch = node.create_client(SwitchController, f'{place}{slash}{SWITCH}')
 
     def deactivate(self) -> Any:
         """Ask for the controller to be deactivated; return the answer's future, None: nobody."""
@@ -367,7 +328,7 @@ class HardwareClient:
 
     def is_gazebo(self, joints: Collection[str]) -> bool:
         """Whether hardware of these joints is known to be Gazebo's."""
-        return any(is_gazebo(c.plugin_name) for c in self._components(joints) or ())
+        return any(is_gazebo(c.plugin_name) for c in self._components(joints))
 
     def explain_end(self, joints: Collection[str]) -> str:
         """Say which hardware of these joints has failed; where nobody answers, who knows."""
@@ -385,25 +346,23 @@ class HardwareClient:
 
     def _failed(self, joints: Collection[str]) -> str | None:
         """Return the hardware of these joints that is not active, None where nobody knows."""
-        states = {c.name: c.state.label for c in self._components(joints) or ()}
-        if not states:
-            return None
-        return ', '.join(f'{k} is {label}' for k, label in states.items() if label != 'active')
+        states = {c.name: c.state.label for c in self._components(joints)}
+        failed = (f'{name} is {label}' for name, label in states.items() if label != 'active')
+        return ', '.join(failed) if states else None
 
-    def _components(self, joints: Collection[str]) -> list[Any] | None:
-        """Return the hardware of these joints, None where nobody knows."""
-        if not self._client.service_is_ready():
-            return None
-        try:
-            future = self._client.call_async(ListHardwareComponents.Request())
-            components = result_of(future, HARDWARE_TIMEOUT, _HARDWARE).component
-        except ControllerError:
-            return None
+    def _components(self, joints: Collection[str]) -> list[Any]:
+        """Return the hardware of these joints, none where nobody knows."""
+        components = []
+        if self._client.service_is_ready():
+            with suppress(ControllerError):
+                future = self._client.call_async(ListHardwareComponents.Request())
+                components = result_of(future, HARDWARE_TIMEOUT, _HARDWARE).component
         # Others may be inactive all along: a gripper that nobody needs.
-        return [c for c in components if _joints(c).intersection(joints)]
-
-
-def _joints(component: Any) -> set[str]:
-    """Return the joints and sensors of a component, whose interfaces are 'joint_1/effort'."""
-    interfaces = (*component.command_interfaces, *component.state_interfaces)
-    return {interface.name.rpartition('/')[0] for interface in interfaces}
+        return [
+            component
+            for component in components
+            if any(
+                each.name.rpartition('/')[0] in joints
+                for each in (*component.command_interfaces, *component.state_interfaces)
+            )
+        ]

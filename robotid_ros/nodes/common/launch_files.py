@@ -1,7 +1,7 @@
 """What the launch files share: the choice of a robot, its session, nodes, and views of them."""
 
 from collections.abc import Sequence
-import dataclasses
+from functools import partial
 import os
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from launch_ros.parameter_descriptions import Parameter
 from ...core.model import build_robot
 from ...exceptions import RobotIdError
 from ...files.atomic import write_text
-from ...files.configuration import Configuration, load, read_urdf
+from ...files.configuration import load, read_urdf
 from ...files.view_layouts import foxglove_layout, normal_namespace, plotjuggler_layout
 
 # Whose keys a process has, where security is enabled: see docs/security.md.
@@ -36,25 +36,24 @@ FOXGLOVE = {
     'capabilities': ['connectionGraph'],
     'max_qos_depth': 20000,
 }
-# Programs of each view, by package, and what Debian packages of ROS 2 they come in.
-PROGRAMS = {
+# The program of each view: its package, which is its name, and what Debian package it comes in.
+VIEWS = {
     'plotjuggler': ('plotjuggler', 'plotjuggler-ros'),
     'foxglove': ('foxglove_bridge', 'foxglove-bridge'),
 }
 
 
+def _argument(name: str, description: str, **options: Any) -> DeclareLaunchArgument:
+    return DeclareLaunchArgument(name, description=description, **options)
+
+
 def robot_arguments(folder: Path) -> list[DeclareLaunchArgument]:
     """Arguments `robot`, a configuration in a folder, and `config`, the file of another robot."""
     robots = sorted(path.stem for path in folder.glob('*.yaml'))
+    chosen = [str(folder), '/', LaunchConfiguration('robot'), '.yaml']
     return [
-        DeclareLaunchArgument(
-            'robot', default_value='tx40', choices=robots, description='a robot of this package'
-        ),
-        DeclareLaunchArgument(
-            'config',
-            default_value=[str(folder), '/', LaunchConfiguration('robot'), '.yaml'],
-            description='configuration file of another robot',
-        ),
+        _argument('robot', 'a robot of this package', default_value='tx40', choices=robots),
+        _argument('config', 'configuration file of another robot', default_value=chosen),
     ]
 
 
@@ -92,21 +91,13 @@ def package_node(
 
 def model_launch(name: str) -> LaunchDescription:
     """Describe a launch of a node that commands efforts of an identified model."""
+    off = {'default_value': 'false', 'choices': ['true', 'false']}
     arguments = [
-        DeclareLaunchArgument('config', description="the robot's configuration file"),
-        DeclareLaunchArgument('results', description='folder that an identification wrote'),
-        DeclareLaunchArgument(
-            'controller', default_value='', description="that moves the robot; empty: the file's"
-        ),
-        DeclareLaunchArgument(
-            'namespace', default_value='', description='of the robot, such as /arm1'
-        ),
-        DeclareLaunchArgument(
-            'use_sim_time',
-            default_value='false',
-            choices=['true', 'false'],
-            description='time from /clock',
-        ),
+        _argument('config', "the robot's configuration file"),
+        _argument('results', 'folder that an identification wrote'),
+        _argument('controller', "that moves the robot; empty: the file's", default_value=''),
+        _argument('namespace', 'of the robot, such as /arm1', default_value=''),
+        _argument('use_sim_time', 'time from /clock', **off),
     ]
 
     def start(context: LaunchContext) -> list[Action]:
@@ -130,37 +121,39 @@ def view_actions(
     kind: str, config: Path, namespace: str = '', controller: str = ''
 ) -> list[Action]:
     """
-    Open a view of a session.
+    Open a view of a session, one of `VIEWS`.
 
-    Parameters
-    ----------
-    kind : one of `VIEWS`
-    config : the robot's configuration file, which names its URDF
-    namespace : of the robot, such as '/arm1', or none
-    controller : that moves it, where it is not the configuration's
-
-    Raises
-    ------
-    RuntimeError : the program is not installed, the configuration cannot be read or names no URDF
-
+    Of a robot in a namespace, such as '/arm1', by its configuration file, which names its URDF,
+    and a controller, where it is not that of the file. `RuntimeError`: the program is not
+    installed, the configuration cannot be read or names no URDF.
     """
     check_installed(kind)
     try:
         configuration = load(config)
-        if controller:
-            excitation = dataclasses.replace(configuration.excitation, controller=controller)
-            configuration = dataclasses.replace(configuration, excitation=excitation)
+        controller = controller or configuration.excitation.controller
         urdf = read_urdf(configuration)
         if urdf is None:
             raise RobotIdError(f"{kind}:=true needs a description: set robot.urdf in '{config}'")
-        return VIEWS[kind](configuration, urdf, normal_namespace(namespace))
+        robot, place = build_robot(urdf, configuration.robot), normal_namespace(namespace)
+        program, _ = VIEWS[kind]
+        view = partial(Node, package=program, executable=program)
+        if kind == 'plotjuggler':
+            # Motion and efforts, measured and predicted, while they are published.
+            text = plotjuggler_layout(robot.joints, place)
+            layout = _write(text, 'plotjuggler.xml', robot.name, place)
+            return [view(arguments=['--layout', str(layout)])]
+        text = foxglove_layout(robot.joints, controller, place)
+        layout = _write(text, 'foxglove.json', robot.name, place, controller)
     except RobotIdError as error:
         raise RuntimeError(str(error)) from None
+    where = f'ws://localhost:{FOXGLOVE["port"]}'
+    told = LogInfo(msg=f"Foxglove: open {where}, and import the layout '{layout}'")
+    return [view(parameters=[FOXGLOVE]), told]
 
 
 def check_installed(kind: str) -> None:
     """Check that a view can be opened, before anything else is started: `RuntimeError`."""
-    package, debian = PROGRAMS[kind]
+    package, debian = VIEWS[kind]
     try:
         get_package_prefix(package)
     except PackageNotFoundError:
@@ -170,32 +163,9 @@ def check_installed(kind: str) -> None:
         ) from None
 
 
-def _plotjuggler(configuration: Configuration, urdf: str, place: str) -> list[Action]:
-    """Plot motion and efforts, measured and predicted, while they are published."""
-    robot = build_robot(urdf, configuration.robot)
-    text = plotjuggler_layout(robot.joints, place)
-    arguments = ['--layout', str(_write(text, 'plotjuggler.xml', robot.name, place))]
-    return [Node(package='plotjuggler', executable='plotjuggler', arguments=arguments)]
-
-
-def _foxglove(configuration: Configuration, urdf: str, place: str) -> list[Action]:
-    """Bridge the topics to Foxglove, and say which layout it can import."""
-    robot = build_robot(urdf, configuration.robot)
-    controller = configuration.excitation.controller
-    text = foxglove_layout(robot.joints, controller, place)
-    layout = _write(text, 'foxglove.json', robot.name, place, controller)
-    port = FOXGLOVE['port']
-    sentence = f"Foxglove: open ws://localhost:{port}, and import the layout '{layout}'"
-    bridge = Node(package='foxglove_bridge', executable='foxglove_bridge', parameters=[FOXGLOVE])
-    return [bridge, LogInfo(msg=sentence)]
-
-
 def _write(text: str, name: str, *of: str) -> Path:
     """Write a layout where ROS keeps what it writes by itself; an earlier one is renewed."""
     home = Path(os.environ.get('ROS_HOME') or '~/.ros').expanduser() / 'robotid_ros'
     home.mkdir(parents=True, exist_ok=True)
     words = [word for part in of for word in part.split('/') if word]
     return write_text(home / '_'.join([*words, name]), text)
-
-
-VIEWS = {'plotjuggler': _plotjuggler, 'foxglove': _foxglove}

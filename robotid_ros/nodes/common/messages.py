@@ -58,12 +58,9 @@ def status(
     """Build a DiagnosticStatus, OK but where said; numbers keep their full precision."""
     level = DiagnosticStatus.WARN if warn else DiagnosticStatus.OK
     level = DiagnosticStatus.ERROR if failed else level
+    pairs = [KeyValue(key=key, value=format_value(value)) for key, value in values.items()]
     return DiagnosticStatus(
-        level=level,
-        name=name,
-        message=message,
-        hardware_id=hardware,
-        values=[KeyValue(key=key, value=format_value(value)) for key, value in values.items()],
+        level=level, name=name, message=message, hardware_id=hardware, values=pairs
     )
 
 
@@ -134,8 +131,7 @@ def stack_joint_states(messages: Iterable[Any], joints: Sequence[str]) -> JointT
 
 def stamps_to_nanoseconds(messages: Sequence[Any]) -> NDArray[np.int64]:
     """Return the stamps of messages, (N,) [ns]."""
-    stamps = [m.header.stamp for m in messages]
-    return np.array([s.sec * 10**9 + s.nanosec for s in stamps], np.int64)
+    return np.array([to_nanoseconds(m.header.stamp) for m in messages], np.int64)
 
 
 def log_findings(logger: RcutilsLogger, findings: Iterable[Finding]) -> None:
@@ -162,23 +158,19 @@ def trajectory_message(
     tau = np.empty((len(points.time), 0)) if points.tau is None else points.tau
     # Where velocities alone shape the motion, accelerations would shape it otherwise.
     ddq = tau[:, :0] if isinstance(points, CubicWaypoints) else points.ddq
-    if not all(np.isfinite(a).all() for a in (points.time, points.q, points.dq, ddq, tau)):
+    columns = points.q, points.dq, ddq, tau
+    if not all(np.isfinite(a).all() for a in (points.time, *columns)):
         raise TrajectoryError('the trajectory holds values that are not finite: design it again')
     if header is None and points.dq[-1].any():
         raise TrajectoryError('the trajectory does not end at rest: design it again')
     message = JointTrajectory(header=header or Header(), joint_names=list(points.joints))
-    # Arrays: the message would look at each number of a list.
-    message.points = [
-        JointTrajectoryPoint(
-            positions=array('d', points.q[k]),
-            velocities=array('d', points.dq[k]),
-            accelerations=array('d', ddq[k]),
-            effort=array('d', tau[k]),
-            time_from_start=duration_message(float(time)),
-        )
-        for k, time in enumerate(points.time)
-        if time >= first - 1e-9
-    ]
+    names = 'positions', 'velocities', 'accelerations', 'effort'
+    for time, *row in zip(points.time, *columns, strict=True):
+        if time >= first - 1e-9:
+            # Arrays: the message would look at each number of a list.
+            values = {name: array('d', x) for name, x in zip(names, row, strict=True)}
+            since = duration_message(float(time))
+            message.points.append(JointTrajectoryPoint(**values, time_from_start=since))
     return message
 
 

@@ -37,11 +37,7 @@ IS_LAUNCHED = bool(_GIVEN) or is_ros2(PARENT)
 
 
 def launcher_is_gone() -> bool:
-    """
-    Whether the program that started this process, and could have ended it, has ended.
-
-    A process that was started by anything else, a shell or a service manager, goes on without it.
-    """
+    """Whether the launch that started this process has ended; it goes on without a shell."""
     return IS_LAUNCHED and os.getppid() != PARENT
 
 
@@ -109,8 +105,7 @@ def prefer_threads(preferred: bool) -> None:
     Whoever watches a robot must not wait for a processor behind those who compute. All threads
     are asked for: they share Python's lock and the middleware's, and one that waits while it has
     such a lock would hold up the others. What this process starts is scheduled as usual. Without
-    the right to it (`ulimit -r`) nothing changes. Nodes may share a process: it is taken back when
-    all of them have done so.
+    the right to it (`ulimit -r`) nothing changes. Of nodes in one process, all must take it back.
     """
     global _preferring
     policy = os.SCHED_RR | os.SCHED_RESET_ON_FORK if preferred else os.SCHED_OTHER

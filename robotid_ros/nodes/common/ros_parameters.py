@@ -20,33 +20,16 @@ from rclpy.parameter import Parameter
 from ...files.configuration import Configuration, from_mapping
 
 INT64_MAX = 2**63 - 1
-_EMPTY_LIST_TYPES = {
-    float: Parameter.Type.DOUBLE_ARRAY,
-    int: Parameter.Type.INTEGER_ARRAY,
-    str: Parameter.Type.STRING_ARRAY,
-    bool: Parameter.Type.BOOL_ARRAY,
-}
 
 
 def configuration_from_overrides(
     overrides: Mapping[str, Any], folder: str | Path | None = None
 ) -> tuple[Configuration, dict[str, Any]]:
     """
-    Check a node's overrides.
+    Check a node's overrides; return the configuration, and the nested mapping it was made of.
 
-    Parameters
-    ----------
-    overrides : {'robot.name': 'tx40', …}; None stands for an empty list, as ROS reads `[]`
-    folder : what a relative URDF path starts from
-
-    Returns
-    -------
-    The configuration, and the nested mapping it was made of.
-
-    Raises
-    ------
-    ConfigurationError : an unknown key or a wrong type, named
-
+    These are {'robot.name': 'tx40', …}; None stands for an empty list, as ROS reads `[]`. A
+    relative URDF path starts from `folder`. `ConfigurationError`: an unknown key or a wrong type.
     """
     groups: dict[str, Any] = {}
     for name, value in overrides.items():
@@ -65,15 +48,15 @@ def configuration_from_overrides(
 def declare_settings(node: Node, configuration: Configuration, groups: Iterable[str]) -> None:
     """Declare the fields of these groups as parameters of the node, read-only but dynamic ones."""
     wanted = tuple(f'{group}.' for group in groups)
-    node.declare_parameters(
-        '',
-        [
-            (name, _declared_value(kind, value), descriptor_of(kind, field))
-            for name, kind, value, field in iter_settings(configuration)
-            if name.startswith(wanted)
-        ],
-        ignore_override=True,
-    )
+    rows = []
+    for name, kind, value, field in iter_settings(configuration):
+        element, is_list = _element_type(kind)
+        if is_list:
+            # Of an empty list only the type, as rclpy takes it for a list of bytes.
+            value = list(value or ()) or Parameter.Type.from_parameter_value([element()])
+        if name.startswith(wanted):
+            rows.append((name, value, descriptor_of(kind, field)))
+    node.declare_parameters('', rows, ignore_override=True)
 
 
 def _undo_ros_yaml(kind: Any, value: Any) -> Any:
@@ -86,11 +69,9 @@ def _undo_ros_yaml(kind: Any, value: Any) -> Any:
         return [] if value is None else list(value) if hasattr(value, 'tolist') else value
     if not isinstance(value, Mapping):
         return value
-    if dataclasses.is_dataclass(kind):
-        hints = typing.get_type_hints(kind)
-        return {key: _undo_ros_yaml(hints.get(key), item) for key, item in value.items()}
+    hints = typing.get_type_hints(kind) if dataclasses.is_dataclass(kind) else {}
     inner = arguments[1] if origin is dict else None
-    return {key: _undo_ros_yaml(inner, item) for key, item in value.items()}
+    return {key: _undo_ros_yaml(hints.get(key, inner), item) for key, item in value.items()}
 
 
 def iter_settings(settings: Any, prefix: str = '') -> Iterator[tuple[str, Any, Any, Any]]:
@@ -121,22 +102,18 @@ def _element_type(kind: Any) -> tuple[type, bool]:
     return (arguments[0], True) if origin is tuple else (kind, False)
 
 
-def _declared_value(kind: Any, value: Any) -> Any:
-    """Value to declare; of an empty list only the type, as rclpy takes it for a list of bytes."""
-    element, is_list = _element_type(kind)
-    if is_list and not value:
-        return _EMPTY_LIST_TYPES[element]
-    return list(value) if is_list else value
-
-
 def descriptor_of(kind: Any, field: Any) -> ParameterDescriptor:
     """Describe a field of this type as a parameter: meaning, unit, bounds."""
     meta = field.metadata
     element, is_list = _element_type(kind)
     low, high = meta.get('minimum'), meta.get('maximum')
+    choices = ', '.join(meta.get('choices') or ())
+    said = {'unit:': meta.get('unit'), 'at least': low, 'at most': high, 'one of': choices}
     descriptor = ParameterDescriptor(
         description=meta.get('description', ''),
-        additional_constraints='; '.join(_constraints(meta)),
+        additional_constraints='; '.join(
+            f'{what} {value}' for what, value in said.items() if value not in (None, '')
+        ),
         read_only=not meta.get('dynamic', False),
         dynamic_typing=type(None) in typing.get_args(kind),
     )
@@ -149,14 +126,3 @@ def descriptor_of(kind: Any, field: Any) -> ParameterDescriptor:
         low, high = -INT64_MAX if low is None else low, INT64_MAX if high is None else high
         descriptor.integer_range = [IntegerRange(from_value=int(low), to_value=int(high), step=1)]
     return descriptor
-
-
-def _constraints(meta: Mapping[str, Any]) -> Iterator[str]:
-    if meta.get('unit'):
-        yield f'unit: {meta["unit"]}'
-    if meta.get('minimum') is not None:
-        yield f'at least {meta["minimum"]}'
-    if meta.get('maximum') is not None:
-        yield f'at most {meta["maximum"]}'
-    if meta.get('choices'):
-        yield f'one of {", ".join(meta["choices"])}'

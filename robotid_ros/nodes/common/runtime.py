@@ -42,55 +42,46 @@ from .processes import cancel_exit, exit_after, launcher_is_gone, own_process
 from .ros_parameters import configuration_from_overrides, declare_settings
 from .waiting import wait_until
 
-LATCHED = QoSProfile(
-    depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
-)
-# For who listens: a thread that is late must not miss a state that passes quickly.
-LATCHED_HISTORY = QoSProfile(
-    depth=100, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
+# The history is for who listens: a thread that is late must not miss a state that passes quickly.
+LATCHED, LATCHED_HISTORY = (
+    QoSProfile(
+        depth=depth,
+        reliability=ReliabilityPolicy.RELIABLE,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL,
+    )
+    for depth in (1, 100)
 )
 # A node's own clock stands still where its time is simulated or was set back.
 STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 # A node that cannot close within this time is ended [s]: nothing may hang, and `ros2 launch` sends
 # SIGTERM 5 s after SIGINT.
 CLOSE_TIMEOUT = 4.5
-# How long the last messages may take to all who listen, alive or not [s].
-DELIVERY_TIMEOUT = 1.0
-# How long an executor and its thread may take to end [s].
-SPIN_END_TIMEOUT = 0.5
-# How often a node looks whether its launch is still there [s].
-LAUNCHER_PERIOD = 0.1
+DELIVERY_TIMEOUT = 1.0  # of the last messages to all who listen, alive or not [s]
+SPIN_END_TIMEOUT = 0.5  # in which an executor and its thread end [s]
+LAUNCHER_PERIOD = 0.1  # from one look whether its launch is still there to the next [s]
 # How long `close` waits for a worker [s], less than `CLOSE_TIMEOUT`: what cannot end is a daemon
 # thread, and ends with the process.
 JOIN_TIMEOUT = 2.0
 # How often the middleware's events are looked at [s]: they only warn of incompatible QoS.
 EVENT_PERIOD = 1.0
-# From one status on `/diagnostics` to the next, as REP 107 has it [s].
-DIAGNOSTICS_PERIOD = 1.0
+DIAGNOSTICS_PERIOD = 1.0  # from one status on `/diagnostics` to the next, as REP 107 has it [s]
 
 
 class MessageGuard:
     """
     No message ends a node: what a callback cannot use is passed over, counted and told.
 
-    `counts` holds the messages that were passed over, by topic; `warn` is called with a sentence.
+    `counts` holds the messages that were passed over, by topic; `warn` is called with a sentence
+    on the first, and then whenever there are twice as many.
     """
 
     def __init__(self, warn: Callable[[str], Any]):
-        self.counts: Counter[str] = Counter()
-        self._warn = warn
+        self.counts, self._warn = Counter[str](), warn
 
     @property
     def total(self) -> int:
         """Messages that were passed over."""
         return self.counts.total()
-
-    def add(self, topic: str, reason: str, count: int = 1) -> None:
-        """Count messages; tell of the first, and then whenever there are twice as many."""
-        before = self.counts[topic]
-        self.counts[topic] = after = before + count
-        if before.bit_length() != after.bit_length():
-            self._warn(f"a message on '{topic}' was passed over, {after} so far: {reason}")
 
     def wrap(self, topic: str, callback: Callable[..., Any]) -> Callable[..., Any]:
         """Return a callback of a subscription that passes over what this one cannot use."""
@@ -101,7 +92,10 @@ class MessageGuard:
                 callback(*arguments)
             except Exception as error:
                 # Whatever the content leads to: it may come from anybody on the network.
-                self.add(topic, one_line(error))
+                self.counts[topic] = count = self.counts[topic] + 1
+                if count & (count - 1) == 0:
+                    sentence = f"a message on '{topic}' was passed over, {count} so far"
+                    self._warn(f'{sentence}: {one_line(error)}')
 
         return guarded
 
@@ -110,20 +104,14 @@ class ConfiguredNode(Node):
     """
     A node that was given a robot's configuration as parameters.
 
+    Its `guard` counts the messages that callbacks could not use. `ConfigurationError`: an unknown
+    key or a wrong type, named.
+
     Parameters
     ----------
-    name : of the node
-    groups : of the configuration that it declares as parameters
+    name, groups : of the node, and those of the configuration that it declares as parameters
     folder : what a relative URDF path starts from; None: the folder of the parameter file
     options : of `rclpy.node.Node`, for example `context` and `parameter_overrides`
-
-    Raises
-    ------
-    ConfigurationError : an unknown key or a wrong type, named
-
-    Attributes
-    ----------
-    guard : counts the messages that callbacks could not use
 
     """
 
@@ -134,11 +122,9 @@ class ConfiguredNode(Node):
         self.guard = MessageGuard(lambda text: self.get_logger().warn(text))
         super().__init__(name, **options)
         try:
-            parameter_overrides = {key: p.value for key, p in self._parameter_overrides.items()}
+            given = {key: p.value for key, p in self._parameter_overrides.items()}
             folder = params_file_folder(sys.argv) if folder is None else folder
-            self.configuration, self.values = configuration_from_overrides(
-                parameter_overrides, folder
-            )
+            self.configuration, self.values = configuration_from_overrides(given, folder)
             declare_settings(self, self.configuration, groups)
         except RobotIdError:
             self.destroy_node()
@@ -232,12 +218,8 @@ class WorkerNode(ConfiguredNode):
     """
     A configured node that publishes `~/state` and works in one thread beside its executor.
 
-    The last state is repeated on `/diagnostics`, with WARN where messages were passed over.
-
-    Attributes
-    ----------
-    description : URDF that was published last, '' before, once it is subscribed to
-
+    The last state is repeated on `/diagnostics`, with WARN where messages were passed over. The
+    URDF that was published last is its `description`, once it is subscribed to.
     """
 
     description = ''
@@ -308,31 +290,21 @@ def run(make: Callable[[], Node], args: Sequence[str] | None = None) -> int:
     """
     Run one node until it is asked to stop; the `main` of every executable.
 
-    Returns
-    -------
-    0 after SIGINT or SIGTERM, 1 on an error, which is logged in one sentence.
-
+    Returns 0 after SIGINT or SIGTERM, 1 on an error, which is logged in one sentence.
     """
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    logger = rclpy.logging.get_logger('robotid_ros')
+    arguments = sys.argv if args is None else ['node', *args]
     try:
-        rclpy.init(
-            args=sys.argv if args is None else ['node', *args],
-            signal_handler_options=SignalHandlerOptions.NO,
-        )
+        rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
         node = make()
     except Exception as error:
         # Other errors are those of the arguments: rcl says what, over several lines.
         prefix = '' if isinstance(error, RobotIdError) else 'cannot start: '
-        logger.fatal(prefix + one_line(error))
+        rclpy.logging.get_logger('robotid_ros').fatal(prefix + one_line(error))
         rclpy.try_shutdown()
         return 1
-    return _serve(node, stop)
-
-
-def _serve(node: Node, stop: threading.Event) -> int:
     executor = NodeExecutor(context=node.context)
     executor.add_node(node)
     spinning = SpinThread(executor, stop)

@@ -34,8 +34,7 @@ def run_in_executor(node: Node, function: Callable[[], object]) -> None:
     """
     Call a function in the thread of a node's executor, soon; at once where none spins.
 
-    What a node has may be destroyed there only: an executor that just waits for it would end with
-    an error.
+    Only there may be destroyed what a node has: an executor that waits for it ends with an error.
     """
     if node.executor is None:
         function()
@@ -44,13 +43,9 @@ def run_in_executor(node: Node, function: Callable[[], object]) -> None:
 
 
 def wait_until(
-    condition: Callable[[], bool], timeout: float, *, period: float = 0.005, what: str = ''
+    condition: Callable[[], object], timeout: float, *, period: float = 0.005, what: str = ''
 ) -> bool:
-    """
-    Wait for something that the executor's thread brings about; return whether it came in time.
-
-    With `what` given, running out of time is a `ControllerError` of that text instead.
-    """
+    """Wait for something; return whether it came in time, or raise a `ControllerError` `what`."""
     end = time.monotonic() + timeout
     while not condition():
         if time.monotonic() > end:
@@ -70,10 +65,10 @@ def answer_of(
     ask: Callable[[], Future], timeout: float, what: str, period: float = REPEAT_PERIOD
 ) -> Any:
     """
-    Wait for the answer to a request that does no harm when it is repeated.
+    Wait for the answer to a request that does no harm when it is repeated after a `period`.
 
-    A service may know a client later than the client knows it, and its first answers are lost: it
-    is asked again after a `period`. No answer within `timeout` in all [s] is a `ControllerError`.
+    A service may know a client later than the client knows it, and its first answers are lost. No
+    answer within `timeout` in all [s] is a `ControllerError`.
     """
     done, end = threading.Event(), time.monotonic() + timeout
     futures: list[Future] = []

@@ -6,7 +6,6 @@ from functools import partial
 import multiprocessing
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
 import os
 import signal
 import threading
@@ -35,14 +34,26 @@ def run_in_process(
 
     Parameters
     ----------
-    function : a module's function; its `RobotIdError` is raised here
-    arguments : values that can be pickled
+    function, arguments : a module's function, whose `RobotIdError` is raised here, and values that
+        can be pickled
     progress : called here with what the function reports, to one more argument that it then has
-    stop : ends the process when set
-    time_limit : longest time [s]
+    stop, time_limit : end the process when set, or after a time [s]
 
     """
-    process, receiver = _start(function, arguments, progress is not None)
+    limit_blas_threads()
+    context = multiprocessing.get_context('spawn')
+    receiver, sender = context.Pipe(duplex=False)
+    given = (sender, function, arguments, progress is not None)
+    process = context.Process(target=_child_main, args=given, daemon=True)
+    # It is started with the first process, and would allow SIGINT again.
+    resource_tracker.ensure_running()
+    # A Ctrl-C in the terminal is for the node, which then ends the computation.
+    old = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, old)
+    sender.close()
     deadline = time.monotonic() + time_limit
     try:
         while True:
@@ -71,27 +82,6 @@ def run_in_process(
         process.terminate()
         process.join(KILL_TIMEOUT)
         process.kill()
-
-
-def _start(
-    function: Callable[..., Any], arguments: tuple[Any, ...], reports: bool
-) -> tuple[SpawnProcess, Connection]:
-    """Start the process; return it and the end of the pipe that its messages arrive at."""
-    limit_blas_threads()
-    context = multiprocessing.get_context('spawn')
-    receiver, sender = context.Pipe(duplex=False)
-    given = (sender, function, arguments, reports)
-    process = context.Process(target=_child_main, args=given, daemon=True)
-    # It is started with the first process, and would allow SIGINT again.
-    resource_tracker.ensure_running()
-    # A Ctrl-C in the terminal is for the node, which then ends the computation.
-    old = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        process.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, old)
-    sender.close()
-    return process, receiver
 
 
 def _child_main(

@@ -15,9 +15,8 @@ Every check of a moving robot: what is watched, its bound, and what is said.
 | recorder | says that it writes, every 0.5 s | `RecorderWatch` |
 | sessions, goals and commands of others | none | `OtherClients` |
 
-A check raises `RobotStateError`, `ControllerError` or `RecordingError`: its text is what is said,
-and the supervisor stops the robot (`supervisor.py`). That the supervisor itself lives is the
-guardian's matter (`guardian.py`).
+A check raises `RobotStateError`, `ControllerError` or `RecordingError`, and the supervisor stops
+the robot (`supervisor.py`). That the supervisor itself lives is the guardian's matter.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -70,21 +69,16 @@ from .motion_clock import MotionClock
 # A joint cannot move this far at bitwise constant effort [rad or m]: noise and friction change the
 # last digits. Less would take a joint that is held at rest for one that moves.
 CONSTANT_EFFORT_TRAVEL = 0.02
-# A joint is frozen that is so many times as far off as before, for so long [s].
-TIMES_AS_BEFORE, FAILED_FOR = 5.0, 0.1
-# Share of the tracking tolerance that the reference of a frozen joint moves at least: a joint may
-# stick where it turns round.
-STICKING = 0.2
-# So long the same position explains an error that stops the robot [s].
-STILL_FOR = 0.025
+# A joint is frozen that is so many times as far off as before, for so long [s]; where its
+# reference moves by this share of the tracking tolerance at least, as it may stick at a turn.
+TIMES_AS_BEFORE, FAILED_FOR, STICKING = 5.0, 0.1, 0.2
+STILL_FOR = 0.025  # for which the same position explains an error that stops the robot [s]
 CHECK_POSITION = 'check its sensor, and whether the joint is free and has power'
-# The controller's reference rests where it is sent to, up to rounding [rad or m].
-AT_END = 1e-6
+AT_END = 1e-6  # the controller's reference rests where it is sent to, up to rounding [rad or m]
 # How often the reference is compared with the motion that was sent [s], and how long they have to
 # differ: whoever steps the system's clock moves the stamps, which the recorder tells.
 PERIOD, PERSISTENCE = 0.1, 0.25
-# What stamps and the estimated start may be off [s].
-LATE = 0.05
+LATE = 0.05  # what stamps and the estimated start may be off [s]
 # Every node tells here of its parameters, those that change among them.
 EVENTS, GAINS = '/parameter_events', 'gains.'
 HEARTBEAT = 'recorder/heartbeat'
@@ -115,18 +109,13 @@ def expand_per_joint(values: Sequence[float], joints: Sequence[str], name: str) 
 
 class Watchdog:
     """
-    Checks what robot and controller say of themselves.
+    Checks what robot and controller say of themselves, from a time on [s, any monotonic clock].
 
     Parameters
     ----------
-    robot : joints and limits
-    settings : how far from them is too far
-    now : time at which the watch begins [s, any monotonic clock]
-    effort_reported : whether joint states hold efforts; else those that are commanded count
-
-    Attributes
-    ----------
-    effort_reported : the same, as far as is known now
+    robot, settings : joints and limits, and how far from them is too far
+    effort_reported : whether joint states hold efforts, as far as is known; else those that are
+        commanded count
 
     """
 
@@ -218,25 +207,14 @@ class Watchdog:
     def check_controller_state(self, message: Any | None, now: float) -> None:
         """Check the controller's last state, None when nothing has arrived since the last call."""
         if message is not None:
-            error = by_joint(message, message.error.positions, self.joints)
-            assert error is not None
-            self._check_finite('tracking error', error[None], SensorError)
-            worst = int(np.argmax(np.abs(error) / self._tracking))
-            if abs(error[worst]) > self._tracking[worst]:
-                if self.is_still(worst):
-                    raise SensorError(
-                        f'position of {self.joints[worst]} stays the same while its reference '
-                        f'moves on: {CHECK_POSITION}'
-                    )
-                raise TrackingError(
-                    f'{self.joints[worst]} is {abs(error[worst]):.4g} away from its reference, '
-                    f'more than {self._tracking[worst]:.4g}'
-                )
-            reference = by_joint(message, message.reference.positions, self.joints)
-            if reference is not None:
-                self._frozen.check(self._stamp * 1e-9, self._position, reference, error)
+            self._check_tracking(message)
             self._speed.check(message, now)
-            self._check_interfaces(message)
+            # Whatever else the controller says, of interfaces that it has.
+            for part in ('reference', 'feedback', 'error', 'output'):
+                for field, quantity in _QUANTITIES.items():
+                    values = by_joint(message, getattr(getattr(message, part), field), self.joints)
+                    if values is not None:
+                        self._check_still_finite(f"the controller's {part} {quantity}", values)
             self._check_commanded_effort(message)
         silence = self._controller_silence.update(now, heard=message is not None)
         if silence > self._settings.stale_after:
@@ -247,13 +225,24 @@ class Watchdog:
         """Whether the joint with this index moved, and its position is the same now."""
         return self._frozen.is_still(k, self._stamp * 1e-9)
 
-    def _check_interfaces(self, message: Any) -> None:
-        """Check whatever the controller says, of interfaces that it has."""
-        for part in ('reference', 'feedback', 'error', 'output'):
-            for field, quantity in _QUANTITIES.items():
-                values = by_joint(message, getattr(getattr(message, part), field), self.joints)
-                if values is not None:
-                    self._check_still_finite(f"the controller's {part} {quantity}", values)
+    def _check_tracking(self, message: Any) -> None:
+        error = by_joint(message, message.error.positions, self.joints)
+        assert error is not None
+        self._check_finite('tracking error', error[None], SensorError)
+        k = int(np.argmax(np.abs(error) / self._tracking))
+        joint, away, bound = self.joints[k], abs(error[k]), self._tracking[k]
+        if away > bound and self.is_still(k):
+            raise SensorError(
+                f'position of {joint} stays the same while its reference moves on: '
+                f'{CHECK_POSITION}'
+            )
+        if away > bound:
+            raise TrackingError(
+                f'{joint} is {away:.4g} away from its reference, more than {bound:.4g}'
+            )
+        reference = by_joint(message, message.reference.positions, self.joints)
+        if reference is not None:
+            self._frozen.check(self._stamp * 1e-9, self._position, reference, error)
 
     def _check_commanded_effort(self, message: Any) -> None:
         effort = by_joint(message, message.output.effort, self.joints)
@@ -285,12 +274,12 @@ class Watchdog:
 
     def _check_position(self, position: Array) -> None:
         beyond = np.maximum(self._lower - position, position - self._upper).max(axis=0)
-        worst = int(np.argmax(beyond - self._beyond))
-        if beyond[worst] > self._beyond[worst]:
+        k = int(np.argmax(beyond - self._beyond))
+        if beyond[k] > self._beyond[k]:
             raise RobotStateError(
-                f'position of {self.joints[worst]} is {beyond[worst]:.4g} beyond its limits '
-                f'[{self._lower[worst]:.4g}, {self._upper[worst]:.4g}], more than the '
-                f'{self._beyond[worst]:.4g} of excitation.position_tolerance: jog it back, or see '
+                f'position of {self.joints[k]} is {beyond[k]:.4g} beyond its limits '
+                f'[{self._lower[k]:.4g}, {self._upper[k]:.4g}], more than the '
+                f'{self._beyond[k]:.4g} of excitation.position_tolerance: jog it back, or see '
                 'that its limits are right'
             )
 
@@ -299,19 +288,20 @@ class Watchdog:
         high = np.abs(efforts) >= self._effort
         for stamp, row, effort in zip(stamps * 1e-9, high, efforts, strict=True):
             self._high_since = np.where(row, np.fmin(self._high_since, stamp), np.nan)
-            long = stamp - self._high_since >= self._settings.effort_time
-            if long.any():
-                k = int(np.argmax(long))
-                if self.is_still(k):
-                    raise SensorError(
-                        f'position of {self.joints[k]} stays the same at an effort of '
-                        f'{effort[k]:.4g}: {CHECK_POSITION}'
-                    )
-                raise RobotStateError(
-                    f'effort of {self.joints[k]} is {effort[k]:.4g}, for '
-                    f'{stamp - self._high_since[k]:.2f} s at or above {self._effort[k]:.4g}, '
-                    f'{self._settings.effort_share:.0%} of its limit'
+            duration = stamp - self._high_since
+            long = duration >= self._settings.effort_time
+            if not long.any():
+                continue
+            k = int(np.argmax(long))
+            if self.is_still(k):
+                raise SensorError(
+                    f'position of {self.joints[k]} stays the same at an effort of '
+                    f'{effort[k]:.4g}: {CHECK_POSITION}'
                 )
+            raise RobotStateError(
+                f'effort of {self.joints[k]} is {effort[k]:.4g}, for {duration[k]:.2f} s at or '
+                f'above {self._effort[k]:.4g}, {self._settings.effort_share:.0%} of its limit'
+            )
 
     def _check_effort_changes(self, states: JointTable) -> None:
         """Find a sensor that has failed: its joint moves on while its effort stays the same."""
@@ -337,8 +327,8 @@ class FrozenWatch:
 
     def __init__(self, joints: Sequence[str], sticking: Array):
         self._joints, self._sticking = joints, sticking
-        self._first, self._travel = np.full(len(joints), np.nan), np.zeros(len(joints))
-        self._error = np.zeros(len(joints))
+        self._first = np.full(len(joints), np.nan)
+        self._travel, self._error = np.zeros((2, len(joints)))
         self.begin()
 
     def begin(self) -> None:
@@ -397,27 +387,24 @@ class VelocityWatch:
                 np.concatenate([[old], new])
                 for old, new in zip(self._last, (stamp, position, velocity), strict=True)
             )
-        step = np.diff(stamp)
+        step, moved = np.diff(stamp), np.diff(position, axis=0)
         continues = self._last is not None and bool(np.all((step >= 0.0) & (step < FAILED_FOR)))
         self._last = stamp[-1], position[-1], velocity[-1]
-        if not continues:
-            self._start, self._travel = stamp[-1], np.zeros_like(self._travel)
-            return
-        by_velocity = 0.5 * step @ (velocity[1:] + velocity[:-1])
-        # A turning joint may count from -pi to pi.
-        by_position = np.diff(position, axis=0)
-        by_position -= math.tau * np.round(by_position / math.tau)
-        self._travel = self._travel + np.stack([by_velocity, by_position.sum(axis=0)])
+        if continues:
+            # A turning joint may count from -pi to pi.
+            moved -= math.tau * np.round(moved / math.tau)
+            by_velocity = 0.5 * step @ (velocity[1:] + velocity[:-1])
+            self._travel = self._travel + np.stack([by_velocity, moved.sum(axis=0)])
         length = stamp[-1] - self._start
         failed = np.abs(self._travel[0] - self._travel[1]) > self._limit * max(length, FAILED_FOR)
-        if failed.any():
+        if continues and failed.any():
             k = int(np.argmax(failed))
             by_velocity, by_position = self._travel[:, k] / length
             raise SensorError(
                 f'velocity of {self._joints[k]} is {by_velocity:.3g} by the joint states and '
                 f'{by_position:.3g} by its positions: check its sensor'
             )
-        if length >= FAILED_FOR:
+        if not continues or length >= FAILED_FOR:
             self._start, self._travel = stamp[-1], np.zeros_like(self._travel)
 
 
@@ -434,18 +421,16 @@ def describe_violation(
     the motion ends, if that tolerance is violated.
     """
 
-    def values(point: Any, state: Any) -> Array:
-        found = by_joint(state, point.positions, joints)
-        assert found is not None
-        return found
+    def stack(part: str) -> Array:
+        rows = [by_joint(s, getattr(s, part).positions, joints) for s in states]
+        return np.array(rows, float).reshape(-1, len(joints))
 
     if end is not None:
-        states = [
-            s for s in states if np.abs(values(s.reference, s) - end).max(initial=0.0) <= AT_END
-        ][-1:]
+        there = np.abs(stack('reference') - end).max(axis=1, initial=0.0) <= AT_END
+        states = [states[row] for row in np.flatnonzero(there)[-1:]]
     if not states:
         return 'no state of the controller that arrived here shows which joint'
-    shares = np.stack([np.abs(values(s.error, s)) for s in states]) / tolerance
+    shares = np.abs(stack('error')) / tolerance
     largest = shares.max(axis=1)
     row = int(np.argmax(largest > 1.0)) if (largest > 1.0).any() else int(np.argmax(largest))
     k = int(np.argmax(shares[row]))
@@ -482,22 +467,22 @@ class ReferenceWatch:
             return
         self._compared = now
         reference = reference_positions(states[-1], self._points.joints)
-        at = np.clip([clock.elapsed], 0.0, self._points.duration)
-        motion = self._points.sample(at)
-        beyond = np.abs(reference - motion.q[0]) - self._tolerance - LATE * np.abs(motion.dq[0])
-        worst = int(np.argmax(beyond))
-        if beyond[worst] <= 0.0:
+        motion = self._points.sample(np.clip([clock.elapsed], 0.0, self._points.duration))
+        away = np.abs(reference - motion.q[0])
+        beyond = away - self._tolerance - LATE * np.abs(motion.dq[0])
+        k = int(np.argmax(beyond))
+        if beyond[k] <= 0.0:
             self._since = None
             return
         if self._since is None:
             self._since, self._left = now, reference
         if now - self._since >= PERSISTENCE:
-            away = abs(reference[worst] - motion.q[0, worst])
-            stands = np.array_equal(reference, self._left)
+            is_or, why = 'is', 'somebody else commands it, end that first'
+            if np.array_equal(reference, self._left):
+                is_or, why = 'stands', 'it was cancelled'
             raise RobotStateError(
-                f"the controller's reference of {self._points.joints[worst]} "
-                f'{"stands" if stands else "is"} {away:.4g} away from the motion that was sent: '
-                f'{"it was cancelled" if stands else "somebody else commands it, end that first"}'
+                f"the controller's reference of {self._points.joints[k]} {is_or} {away[k]:.4g} "
+                f'away from the motion that was sent: {why}'
             )
 
 
@@ -507,7 +492,7 @@ class GainWatch:
     def __init__(self, node: Node, controller: str):
         self._controller = node.resolve_topic_name(controller)
         self._events = BatchedSubscription(node, ParameterEvent, EVENTS)
-        self._expected: dict[str, Any] = {}
+        self.close, self._expected = self._events.close, dict[str, Any]()
 
     def expect(self, values: Mapping[str, Any]) -> None:
         """Take parameters of the controller, present or about to be set, for the right ones."""
@@ -528,10 +513,6 @@ class GainWatch:
                         f'{value} during the session: run it again with gains that stay'
                     )
 
-    def close(self) -> None:
-        """Unsubscribe."""
-        self._events.close()
-
 
 class RecorderWatch:
     """
@@ -544,6 +525,7 @@ class RecorderWatch:
     def __init__(self, node: Node, session: str):
         self._session = session
         self._heartbeats = BatchedSubscription(node, DiagnosticStatus, HEARTBEAT, depth=100)
+        self.close = self._heartbeats.close
         self._state = self._message = ''
         self._values: Mapping[str, str] = {}
         self._silence = Silence(time.monotonic())
@@ -560,12 +542,11 @@ class RecorderWatch:
 
     def wait_recording(self, timeout: float, check: Callable[[], object]) -> None:
         """Wait until it records; `check` is called meanwhile and raises what else is wrong."""
-        begin = time.monotonic()
-        while not self._is_recording():
+        end = time.monotonic() + timeout
+        while not self._is('recording'):
             check()
             self._read()
-            failed = self._state == 'failed' and self._values.get('session') == self._session
-            if failed or time.monotonic() - begin > timeout:
+            if self._is('failed') or time.monotonic() > end:
                 raise RecordingError(f'no motion begins, {self._why()}')
             time.sleep(POLL_PERIOD)
         self._silence = Silence(time.monotonic())
@@ -573,7 +554,7 @@ class RecorderWatch:
     def check(self) -> None:
         """Check that it still records."""
         silence = self._silence.update(time.monotonic(), heard=self._read())
-        if not self._is_recording():
+        if not self._is('recording'):
             raise RecordingError(f'the robot was stopped, {self._why()}')
         # On another machine, it is not known to run.
         if silence > BUSY_SILENCE or (silence > LONGEST_SILENCE and not is_alive(self._values)):
@@ -581,10 +562,6 @@ class RecorderWatch:
                 f"the robot was stopped, the recorder has been silent on '{HEARTBEAT}' for "
                 f'{silence:.2f} s: is it still running?'
             )
-
-    def close(self) -> None:
-        """Unsubscribe."""
-        self._heartbeats.close()
 
     def _read(self) -> bool:
         """Take what has arrived; whether anything has."""
@@ -594,8 +571,8 @@ class RecorderWatch:
             self._state, self._message = self._values.get('state', ''), message.message
         return bool(newest)
 
-    def _is_recording(self) -> bool:
-        return self._state == 'recording' and self._values.get('session') == self._session
+    def _is(self, state: str) -> bool:
+        return self._state == state and self._values.get('session') == self._session
 
     def _why(self) -> str:
         other = self._values.get('session') not in ('', self._session)
@@ -613,14 +590,15 @@ class OtherClients:
     def __init__(self, node: Node, controller: str):
         self._node, self._controller = node, controller
         self._own_goals: set[bytes] = set()
-        topic, self._name = f'{controller}/{RESERVATION}', uuid.uuid4().hex
-        self._reservation = node.create_publisher(String, topic, 1)
-        self._signs = BatchedSubscription(node, String, topic, depth=100)
-        sign = String(data=self._name)
-        self._timer = node.create_timer(
-            SIGN_PERIOD, lambda: self._reservation.publish(sign), clock=STEADY
+        reservation, goals, commands = (
+            f'{controller}/{name}' for name in (RESERVATION, GOALS, COMMANDS)
         )
-        goals, commands = f'{controller}/{GOALS}', f'{controller}/{COMMANDS}'
+        self._sign = String(data=uuid.uuid4().hex)
+        self._reservation = node.create_publisher(String, reservation, 1)
+        self._signs = BatchedSubscription(node, String, reservation, depth=100)
+        self._timer = node.create_timer(
+            SIGN_PERIOD, lambda: self._reservation.publish(self._sign), clock=STEADY
+        )
         self._goals = BatchedSubscription(node, GoalStatusArray, goals, depth=100, latched=True)
         self._commands = BatchedSubscription(node, JointTrajectory, commands, depth=1)
 
@@ -631,18 +609,18 @@ class OtherClients:
     def check_alone(self) -> None:
         """Check that nobody else is there, before anything moves; call from a worker thread."""
         # This session's own publisher is one of them, perhaps of a node with the same name.
-        rivals = self._node.count_publishers(self._reservation.topic_name) > 1
-        if rivals and wait_until(
-            lambda: any(sign.data != self._name for sign in self._signs.take_messages()), DEAD_TIME
+        topic = self._reservation.topic_name
+        if self._node.count_publishers(topic) > 1 and wait_until(
+            lambda: any(sign != self._sign for sign in self._signs.take_messages()), DEAD_TIME
         ):
             raise ControllerError(
-                f"another session uses '{self._controller}' "
-                f'({self._publishers(self._reservation.topic_name)}): wait for its end, or stop it'
+                f"another session uses '{self._controller}' ({self._publishers(topic)}): wait for "
+                'its end, or stop it'
             )
-        if self._node.count_publishers(self._commands.topic):
+        if self._node.count_publishers(topic := self._commands.topic):
             raise ControllerError(
-                f"{self._publishers(self._commands.topic)} can command '{self._controller}' on "
-                f"'{self._commands.topic}': end it, only one may move the robot"
+                f"{self._publishers(topic)} can command '{self._controller}' on '{topic}': end "
+                'it, only one may move the robot'
             )
         # What others did meanwhile is past, what of it still runs is told by the newest message.
         list(self._commands.take_serialized())
@@ -658,24 +636,19 @@ class OtherClients:
 
     def close(self) -> None:
         """Free the controller."""
-        run_in_executor(self._node, self._destroy)
+        run_in_executor(self._node, lambda: self._node.destroy_timer(self._timer))
+        run_in_executor(self._node, lambda: self._node.destroy_publisher(self._reservation))
         for subscription in (self._signs, self._goals, self._commands):
             subscription.close()
 
     def _check_goals(self, messages: Iterable[Any]) -> None:
-        for message in messages:
-            for status in message.status_list:
-                goal_id = bytes(status.goal_info.goal_id.uuid)
-                if status.status in RUNNING and goal_id not in self._own_goals:
-                    raise ControllerError(
-                        f'goal {uuid.UUID(bytes=goal_id)} of another client runs on '
-                        f"'{self._controller}/{ACTION}': end it first, only one may move "
-                        'the robot'
-                    )
-
-    def _destroy(self) -> None:
-        self._node.destroy_timer(self._timer)
-        self._node.destroy_publisher(self._reservation)
+        for status in (status for message in messages for status in message.status_list):
+            goal_id = bytes(status.goal_info.goal_id.uuid)
+            if status.status in RUNNING and goal_id not in self._own_goals:
+                raise ControllerError(
+                    f"goal {uuid.UUID(bytes=goal_id)} of another client runs on '"
+                    f"{self._controller}/{ACTION}': end it first, only one may move the robot"
+                )
 
     def _publishers(self, topic: str) -> str:
         infos = self._node.get_publishers_info_by_topic(topic)

@@ -28,8 +28,7 @@ from .supervisor import SessionContext
 from .trajectory_goal import TrajectoryClient
 from .verifications import KINDS, Verifications
 
-# How often a state in which the robot moves is repeated, waits included [s].
-HEARTBEAT_PERIOD = 0.1
+HEARTBEAT_PERIOD = 0.1  # from one state in which the robot moves to the next, waits included [s]
 # Silence of who follows the motion, after which it runs on as planned: three of its periods [s].
 FOLLOWER_SILENCE = 3.0
 # Requests that may wait: more than these at once would go without an answer.
@@ -43,10 +42,7 @@ class Excitation(WorkerNode):
     """
     Drives a session: idle → designing → approaching → exciting → validating → done or failed.
 
-    Parameters
-    ----------
-    options : of `WorkerNode`, for example `context` and `parameter_overrides`
-
+    Its options are those of `WorkerNode`, for example `context` and `parameter_overrides`.
     """
 
     def __init__(self, **options: Any):
@@ -64,21 +60,20 @@ class Excitation(WorkerNode):
         self.subscribe_description()
         name, timeout = self.settings.controller, self.settings.timeout
         self._controller = TrajectoryClient(self, name, timeout)
-        group = MutuallyExclusiveCallbackGroup()
         self._rehearsals = Rehearsals(self, self._controller)
         self._verifications = Verifications(self)
-        jobs = {
+        jobs: dict[str, tuple[Job, str]] = {
             'design': (self._run_design, 'designing'),
             'rehearse': (self._run_rehearsal, 'rehearsing'),
             'start': (self._run_session, 'started'),
+            **{kind: (partial(self._run_verification, kind), 'verifying') for kind in KINDS},
         }
-        for kind in KINDS:
-            jobs[kind] = partial(self._run_verification, kind), 'verifying'
         for name, (job, what) in jobs.items():
             # A request that waits for its answer holds up those of its own service alone.
             own, callback = MutuallyExclusiveCallbackGroup(), partial(self._on_job, job, what)
             queue = {'qos_profile': SERVICE_QUEUE, 'callback_group': own}
             self.create_service(Trigger, f'~/{name}', callback, **queue)
+        group = MutuallyExclusiveCallbackGroup()
         serve(self, 'stop', self._stop_all, qos_profile=SERVICE_QUEUE, callback_group=group)
         self._moving: tuple[str, str, dict[str, Any]] | None = None
         self._publish_lock = threading.Lock()
@@ -144,8 +139,7 @@ class Excitation(WorkerNode):
     def _run_rehearsal(self, accept: Accept) -> tuple[State, str]:
         """Run the session on a twin of the robot."""
         urdf = self.wait_for_urdf()
-        robot = self._design.build(urdf)
-        plan = self._design.find()
+        robot, plan = self._design.build(urdf), self._design.find()
         if plan is None:
             accept()
             plan = self._design.make(urdf)
@@ -159,8 +153,7 @@ class Excitation(WorkerNode):
         self._rehearsals.require(self._design.plan)
         self._publish_session_state(State.DESIGNING, 'checking the robot', {})
         urdf = self.wait_for_urdf()
-        robot = self._design.build(urdf)
-        plan = self._design.find()
+        robot, plan = self._design.build(urdf), self._design.find()
         if plan is not None:
             check_design(plan)
         with closing(Session(self._session_context(robot, accept))) as session:
@@ -182,9 +175,8 @@ class Excitation(WorkerNode):
         urdf = self.wait_for_urdf()
         context = self._session_context(self._design.build(urdf), accept)
         self._publish_session_state(State.DESIGNING, 'checking the robot', {})
-        settings = self._design.placed
-        text = self._verifications.run(kind, context, plan.validation, urdf, settings)
-        return State.DONE, text
+        of = plan.validation, urdf, self._design.placed
+        return State.DONE, self._verifications.run(kind, context, *of)
 
     def _on_progress(self, message: DiagnosticStatus) -> None:
         self._heard = time.monotonic(), values_of(message)
@@ -212,11 +204,9 @@ class Excitation(WorkerNode):
 
     def _publish_session_state(self, state: State, message: str, values: dict[str, Any]) -> None:
         """Publish a state; `start` among the values is when it began, on the robot's clock."""
-        now = self.get_clock().now().nanoseconds
-        stamp = values.pop('start', None) or now
+        stamp = values.pop('start', None) or self.get_clock().now().nanoseconds
         values = {'stamp': format_seconds(stamp), 'session': self._session, **values}
-        values |= self._design.values()
-        arguments = (state.value, message, values)
+        arguments = (state.value, message, {**values, **self._design.values()})
         with self._publish_lock:
             self._moving = arguments if state.moving else None
             self.publish_state(*arguments)

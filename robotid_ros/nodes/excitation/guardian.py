@@ -28,6 +28,7 @@ import time
 from typing import Any
 import uuid
 
+from action_msgs.msg import GoalInfo
 from action_msgs.srv import CancelGoal
 from controller_manager_msgs.srv import SwitchController
 from rcl_interfaces.srv import SetParametersAtomically
@@ -35,6 +36,7 @@ import rclpy
 from rclpy.client import Client
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from unique_identifier_msgs.msg import UUID
 
 from ...exceptions import ControllerError
 from ..common.controller import switch_request
@@ -43,8 +45,7 @@ from ..common.waiting import Silence
 
 # What it tells the excitation: that it could cancel a goal; why it has cancelled one.
 READY, SUSPENDED, SILENT = 'ready', 'suspended', 'silent'
-# Nobody reads that any more, but it is logged.
-GONE = 'gone, or its own request was not confirmed'
+GONE = 'gone, or its own request was not confirmed'  # nobody reads that any more, it is logged
 _REASONS = {
     SUSPENDED: 'this process was suspended for {:.1f} s: the guardian stopped the robot',
     SILENT: 'this process did not watch the robot for {:.1f} s: the guardian stopped the '
@@ -56,12 +57,9 @@ _REASONS = {
 FIRST_ATTEMPT = 15.0
 # How long a process may take that starts Python and joins the graph, on a busy machine [s].
 START_TIMEOUT = 45.0
-# How often a sign of life is given at the most [s].
-BEAT_PERIOD = 0.05
-# How long the guardian looks for the controller's cancel service before it gives up [s].
-SERVICE_TIMEOUT = 30.0
-# How often it looks whether the excitation is suspended [s].
-LOOK_PERIOD = 0.05
+BEAT_PERIOD = 0.05  # from one sign of life to the next, at the least [s]
+SERVICE_TIMEOUT = 30.0  # in which the guardian looks for the controller's cancel service [s]
+LOOK_PERIOD = 0.05  # from one look whether the excitation is suspended to the next [s]
 # How long the excitation may fail to watch the robot though it is not suspended [s]: on two cores
 # with a load of 5 to 12 the longest gap in a session was 0.37 s.
 LONGEST_SILENCE = 1.0
@@ -73,8 +71,15 @@ ANSWER_TIMEOUT, RETRY_PERIOD = 0.2, 0.02
 LEAVE_TIMEOUT = 1.0
 # How often controllers are switched back: the dead node's own request may still be on its way.
 SWITCHES = 2
-# More than waits in a pipe: lines are read whole [B].
-PIPE_BUFFER = 1 << 20
+PIPE_BUFFER = 1 << 20  # more than waits in a pipe: lines are read whole [B]
+# Answers to the cancellation of a goal that does not run any more. One that is unknown may still
+# be on its way.
+CANCELLED = CancelGoal.Response.ERROR_NONE, CancelGoal.Response.ERROR_GOAL_TERMINATED
+
+
+def cancel_request(goal: uuid.UUID) -> CancelGoal.Request:
+    """Return a request to cancel one goal."""
+    return CancelGoal.Request(goal_info=GoalInfo(goal_id=UUID(uuid=list(goal.bytes))))
 
 
 class Guardian:
@@ -100,13 +105,8 @@ class Guardian:
     ):
         self._arguments = stop, set_parameters, str(os.getpid()), client, *switch
         self._domain = domain
-        self._process = self._start()
         self._beat = self._checked = self._longest_gap = 0.0
-
-    @property
-    def pid(self) -> int:
-        """Process id."""
-        return self._process.pid
+        self._start()
 
     @property
     def is_running(self) -> bool:
@@ -121,7 +121,8 @@ class Guardian:
             if time.monotonic() > again:
                 self.close()
                 self._process.kill()
-                self._process, attempt = self._start(), 2.0 * attempt
+                self._start()
+                attempt *= 2.0
                 again = time.monotonic() + attempt
             if not self.is_running or time.monotonic() > end:
                 raise ControllerError(
@@ -166,15 +167,14 @@ class Guardian:
 
     def close(self) -> None:
         """Close the pipe, which cancels a goal that still runs, and let it end by itself."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.stdout.close()
+        self._sending.close()
+        self._reading.close()
         # Nobody waits for it: a state 'failed' must not come late.
         threading.Thread(target=self._process.wait, daemon=True).start()
 
-    def _start(self) -> 'subprocess.Popen[bytes]':
+    def _start(self) -> None:
         # Unbuffered and non-blocking: a guardian that does not read must not hold up anything.
-        process = subprocess.Popen(
+        self._process = subprocess.Popen(
             [sys.executable, '-m', __name__, *self._arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -182,21 +182,20 @@ class Guardian:
             bufsize=0,
             env=child_environment(ROS_DOMAIN_ID=str(self._domain)),
         )
-        for pipe in (process.stdin, process.stdout):
-            assert pipe is not None
+        self.pid = self._process.pid
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._sending, self._reading = self._process.stdin, self._process.stdout
+        for pipe in (self._sending, self._reading):
             os.set_blocking(pipe.fileno(), False)
-        return process
 
     def _read(self) -> str:
         """Read what the guardian has said since the last call."""
-        assert self._process.stdout is not None
         with _gone():
-            return (self._process.stdout.read() or b'').decode()
+            return (self._reading.read() or b'').decode()
 
     def _send_line(self, line: str) -> None:
-        assert self._process.stdin is not None
         with _gone():
-            self._process.stdin.write(f'{line}\n'.encode())
+            self._sending.write(f'{line}\n'.encode())
 
 
 @contextlib.contextmanager
@@ -246,38 +245,36 @@ def _guard(
     trial: dict[str, float] = {}
     goals, reason = _watch(process, trial)
     _say(reason)
-    done, what = True, f'the {name} node is {reason}'
+    all_done = True
+
+    def tell(done: bool, good: str, bad: str) -> None:
+        nonlocal all_done
+        all_done = all_done and done
+        if done:
+            node.get_logger().warn(f'the {name} node is {reason}: {good}')
+        else:
+            node.get_logger().fatal(f'the {name} node is {reason}, {bad}')
+
     if goals and switch:
-        active, _ = switch
+        active, other = switch
+        request = switch_request([active], [other])
         for _ in range(SWITCHES):
-            request = switch_request(*([name] for name in switch))
             done = _ask_until(node, client, [request], lambda answer: answer.ok)
             time.sleep(ANSWER_TIMEOUT)
-        _log(node, what, done, f"'{active}' is active again", f"'{active}' could not be activated")
+        tell(done, f"'{active}' is active again", f"'{active}' could not be activated")
     elif goals:
-        cancels = [CancelGoal.Request() for _ in goals]
-        for goal, cancel in zip(goals, cancels, strict=True):
-            cancel.goal_info.goal_id.uuid = list(goal.bytes)
-        # A goal that is unknown may still be on its way.
-        ended = CancelGoal.Response.ERROR_NONE, CancelGoal.Response.ERROR_GOAL_TERMINATED
-        done = _ask_until(node, client, cancels, lambda answer: answer.return_code in ended)
-        _log(node, what, done, 'its motion was cancelled', 'its motion could not be cancelled')
+        cancels = [cancel_request(goal) for goal in goals]
+        done = _ask_until(node, client, cancels, lambda answer: answer.return_code in CANCELLED)
+        tell(done, 'its motion was cancelled', 'its motion could not be cancelled')
     if trial:
         parameters = [Parameter(k, Parameter.Type.DOUBLE, v) for k, v in trial.items()]
-        back = SetParametersAtomically.Request()
-        back.parameters = [parameter.to_parameter_msg() for parameter in parameters]
-        are_back = _ask_until(node, setter, [back], lambda answer: answer.result.successful)
+        back = SetParametersAtomically.Request(
+            parameters=[parameter.to_parameter_msg() for parameter in parameters]
+        )
+        done = _ask_until(node, setter, [back], lambda answer: answer.result.successful)
         gains = "the controller's gains are"
-        _log(node, what, are_back, f'{gains} back', f'{gains} not back')
-        done = done and are_back
-    return 0 if done else 1
-
-
-def _log(node: Node, what: str, done: bool, good: str, bad: str) -> None:
-    if done:
-        node.get_logger().warn(f'{what}: {good}')
-    else:
-        node.get_logger().fatal(f'{what}, {bad}')
+        tell(done, f'{gains} back', f'{gains} not back')
+    return 0 if all_done else 1
 
 
 def _say(word: str) -> None:

@@ -53,14 +53,12 @@ class MotionClock:
     """
 
     def __init__(self, points: Waypoints, grace: float = math.inf, patience: float = 0.0):
-        self._points, self._longest = points, points.duration + grace
-        self._duration = round(points.duration * 1e9)
+        self._points, self.duration = points, points.duration
+        self._longest, self._duration = points.duration + grace, round(points.duration * 1e9)
         self._scaling = SpeedScaling()
         self._patience, self._in_time = patience, Silence(time.monotonic())
-        # Until the start is known: stamps and times of the controller [ns], references.
-        self._stamps: list[int] = []
-        self._times: list[int] = []
-        self._references: list[Array] = []
+        # Until the start is known: stamp and time of the controller [ns], reference.
+        self._seen: list[tuple[int, int, Array]] = []
         self._first = self._latest = self._stamp = 0
         # Own time of the controller since the first state, now and at the start [ns].
         self._time = self._begin = 0
@@ -68,11 +66,6 @@ class MotionClock:
         self._end: int | None = None
         self.start: int | None = None
         self.exact = True
-
-    @property
-    def duration(self) -> float:
-        """Duration of the motion as designed [s]."""
-        return self._points.duration
 
     @property
     def elapsed(self) -> float:
@@ -109,9 +102,8 @@ class MotionClock:
         for stamp, message in zip(stamps_to_nanoseconds(messages).tolist(), messages, strict=True):
             self._advance(stamp, self._scaling.read(message))
             if self.start is None:
-                self._stamps.append(self._latest)
-                self._times.append(self._time)
-                self._references.append(reference_positions(message, self._points.joints))
+                reference = reference_positions(message, self._points.joints)
+                self._seen.append((self._latest, self._time, reference))
         if messages and self.start is None:
             self._find_start()
         since = (self._latest - self.known_start) * 1e-9
@@ -141,11 +133,11 @@ class MotionClock:
 
     def _find_start(self) -> None:
         """Find the start in the controller's own time, then its stamp."""
-        times = np.array(self._times, np.int64)
-        begin = estimate_start(self._points, times, np.stack(self._references))
+        stamps, times, references = zip(*self._seen, strict=True)
+        begin = estimate_start(self._points, np.array(times, np.int64), np.stack(references))
         if begin is None:
             return
-        since = float(np.interp(begin, times, np.array(self._stamps) - self._first))
+        since = float(np.interp(begin, times, np.array(stamps) - self._first))
         if begin < 0:
             since = begin / max(self._factor, MIN_SPEED)
         self._begin, self.start = begin, self._first + round(since)
@@ -153,44 +145,35 @@ class MotionClock:
 
 
 def course_of(clocks: Sequence[MotionClock]) -> dict[str, float]:
-    """
-    Return `speed` of all motions of a phase, nothing while it is 1; `rests` between them [s].
-
-    These are given where there are several.
-    """
-    speeds = [clock.speed for clock in clocks]
-    course = dict(speeds[0])
-    if len(clocks) > 1:
-        low = min(speed.get('speed_min', 1.0) for speed in speeds)
-        high = max(speed.get('speed_max', 1.0) for speed in speeds)
-        if any(speeds):
-            took = sum(
-                c.duration / s.get('speed', 1.0) for c, s in zip(clocks, speeds, strict=True)
-            )
-            mean = sum(clock.duration for clock in clocks) / took
-            course = {'speed': min(max(mean, low), high), 'speed_min': low, 'speed_max': high}
-        rests = sum(after.known_start - clock.end for clock, after in pairwise(clocks))
-        course['rests'] = round(max(rests, 0) * 1e-9, 6)
-    return course
+    """Return `speed` of all motions of a phase, none while it is 1; `rests` of several [s]."""
+    course = dict(clocks[0].speed)
+    if len(clocks) == 1:
+        return course
+    if any(clock.speed for clock in clocks):
+        durations = np.array([clock.duration for clock in clocks])
+        mean, low, high = np.array(
+            [[c.speed.get(f'speed{of}', 1.0) for c in clocks] for of in ('', '_min', '_max')]
+        )
+        mean, low, high = durations.sum() / (durations / mean).sum(), low.min(), high.max()
+        values = min(max(mean, low), high), low, high
+        course = dict(zip(('speed', 'speed_min', 'speed_max'), map(float, values), strict=True))
+    rests = sum(after.known_start - clock.end for clock, after in pairwise(clocks))
+    return {**course, 'rests': round(max(rests, 0) * 1e-9, 6)}
 
 
 def estimate_start(points: Waypoints, stamp: NDArray[np.int64], reference: Array) -> int | None:
     """
-    Find the start of a motion that was sent with stamp 0 = 'at the next update'.
+    Find the start [ns] of a motion that was sent with stamp 0 = 'at the next update'.
 
     The controller's reference at stamp t is the interpolation of the points at t − t0. Starting
-    from the last sample at rest, Gauss-Newton finds the t0 that explains all samples.
+    from the last sample at rest, Gauss-Newton finds the t0 that explains all samples; None while
+    they do not show it yet.
 
     Parameters
     ----------
     points : what was sent
-    stamp : (K,) times of the controller's states since the goal was sent, by a clock that runs
-        with its speed scaling [ns]
-    reference : (K, n) their reference positions
-
-    Returns
-    -------
-    The start [ns], None while the samples do not show it yet.
+    stamp, reference : (K,) times of the controller's states since the goal was sent, by a clock
+        that runs with its speed scaling [ns], and (K, n) their reference positions
 
     """
     # What was held need not be where the motion begins: controllers may hold what they measured.
@@ -199,15 +182,14 @@ def estimate_start(points: Waypoints, stamp: NDArray[np.int64], reference: Array
     if np.abs(reference - points.q[0]).max(initial=0.0) < MIN_TRAVEL * scale or not moved.any():
         return None
     first = int(np.argmax(moved))
-    rows = slice(first, None)
-    t = (stamp[rows] - stamp[first]) * 1e-9
+    t = (stamp[first:] - stamp[first]) * 1e-9
     start = -FIRST_GUESS if first == 0 else (stamp[first - 1] - stamp[first]) * 1e-9
     # Before it moves, a motion may stand still.
     leaves = (points.q != points.q[0]).any(axis=1)
     start -= float(points.time[max(int(np.argmax(leaves)) - 1, 0)])
     for _ in range(MAX_ITERATIONS):
         motion = points.sample(np.clip(t - start, 0.0, points.duration))
-        residual = motion.q - reference[rows]
+        residual = motion.q - reference[first:]
         step = float(np.sum(motion.dq * residual) / max(np.sum(motion.dq**2), 1e-300))
         start += np.clip(step, -MAX_STEP, MAX_STEP)
         if abs(step) < STEP_TOLERANCE:

@@ -1,11 +1,11 @@
 """
 What robot and controller said during a motion, and what an identified model makes of it.
 
-To read the messages of a motion takes seconds, in which the robot has to be watched: that is for a
-process of its own.
+To read a motion takes seconds in which the robot has to be watched: do so in another process.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -48,14 +48,7 @@ class MotionLog:
     stop: int = 1 << 62
 
     def tracking(self) -> Tracking:
-        """
-        Return the controller's errors.
-
-        Raises
-        ------
-        RobotStateError : there are next to none
-
-        """
+        """Return the controller's errors; `RobotStateError`: there are next to none."""
         stamp = stamps_to_nanoseconds(self._states)
         rows = np.flatnonzero((stamp >= self.start) & (stamp <= self.stop))
         if len(rows) < LEAST_STATES:
@@ -65,13 +58,13 @@ class MotionLog:
             )
         states = [self._states[row] for row in rows]
         error = np.array([by_joint(m, m.error.positions, self.joints) for m in states], float)
-        return Tracking(self.joints, _seconds(stamp[rows] - self.start), error)
+        return Tracking(self.joints, np.multiply(stamp[rows] - self.start, 1e-9), error)
 
     def recording(self) -> Recording:
         """Return positions and efforts, see `_samples`."""
         stamp, position, effort = self._samples()
         rows = (stamp >= self.start) & (stamp <= self.stop)
-        time = _seconds(stamp[rows] - self.start)
+        time = np.multiply(stamp[rows] - self.start, 1e-9)
         return Recording(self.joints, time, position[rows], effort[rows], source='the robot')
 
     def means(self) -> tuple[Array, Array]:
@@ -85,15 +78,12 @@ class MotionLog:
         """
         Return how often the controller updates, which its parameter need not say [Hz].
 
-        Raises
-        ------
-        RobotStateError : neither parameter nor states say it
-
+        `RobotStateError`: neither parameter nor states say it.
         """
-        steps = np.diff(_seconds(self._measured.stamp))
-        rate = 1.0 / float(np.median(steps)) if len(steps) and np.median(steps) > 0.0 else 0.0
+        steps = np.diff(self._measured.stamp) * 1e-9
         stamp = stamps_to_nanoseconds(self._states)
-        found = observed_update_rate(nominal, _seconds(stamp - stamp[:1]), rate)
+        rate = 1.0 / float(np.median(steps)) if len(steps) and np.median(steps) > 0.0 else 0.0
+        found = observed_update_rate(nominal, np.multiply(stamp - stamp[:1], 1e-9), rate)
         if not found:
             raise RobotStateError("the controller's states do not show how often it updates")
         return found
@@ -110,46 +100,30 @@ class MotionLog:
     def _samples(self) -> tuple[NDArray[np.int64], Array, Array]:
         """Stamps, positions, efforts: commanded ones where joint states hold none."""
         measured = self._measured
-        if np.nan_to_num(measured.effort).any():
-            return measured.stamp, measured.position, measured.effort
-        rows = []
-        for message in self._states:
-            position = by_joint(message, message.feedback.positions, self.joints)
-            effort = by_joint(message, message.output.effort, self.joints)
-            if position is not None and effort is not None:
-                rows.append((message, position, effort))
-        if not rows:
-            return measured.stamp, measured.position, measured.effort
-        messages, positions, efforts = zip(*rows, strict=True)
-        return stamps_to_nanoseconds(messages), np.array(positions), np.array(efforts)
+        if not np.nan_to_num(measured.effort).any():
+            pairs = ((m, (m.feedback.positions, m.output.effort)) for m in self._states)
+            rows = [(m, *(by_joint(m, each, self.joints) for each in pair)) for m, pair in pairs]
+            if rows := [row for row in rows if not any(each is None for each in row)]:
+                messages, *columns = zip(*rows, strict=True)
+                position, effort = np.array(columns)
+                return stamps_to_nanoseconds(messages), position, effort
+        return measured.stamp, measured.position, measured.effort
 
 
 def _decode(messages: Sequence[bytes], message_type: type) -> list[Any]:
     decoded = []
     for data in messages:
-        try:
+        with suppress(Exception):  # the middleware raises whatever the bytes lead to
             decoded.append(deserialize_message(data, message_type))
-        except Exception:  # the middleware raises whatever the bytes lead to
-            continue
     return decoded
-
-
-def _seconds(nanoseconds: NDArray[np.int64]) -> Array:
-    return np.asarray(nanoseconds * 1e-9, np.float64)
 
 
 class VerifiedModel(NamedTuple):
     """
-    Identified parameters on their model.
+    Results in a folder, and the robot with the friction that was chosen.
 
-    Parameters
-    ----------
-    folder : of the results
-    results : as they are in the files
-    robot : with the friction that was chosen
-    chi : (p,) standard parameters that give the identified torques, others zero
-    consistent : (p,) standard parameters of bodies that can exist
-
+    `chi` (p,) are standard parameters that give the identified torques, others zero; `consistent`
+    (p,) those of bodies that can exist.
     """
 
     folder: Path
@@ -163,10 +137,7 @@ def load_model(folder: Path, urdf: str, settings: RobotSettings) -> VerifiedMode
     """
     Read the results in a folder onto the robot that is here, of `urdf` and `settings`.
 
-    Raises
-    ------
-    FileError : there are none, or of another robot
-
+    `FileError`: there are none, or of another robot.
     """
     results = read_results(folder)
     robot = build_robot(urdf, chosen_settings(settings, results))

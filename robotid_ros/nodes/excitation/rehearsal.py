@@ -33,6 +33,12 @@ from .supervisor import SessionContext
 # What a rehearsal may take beside the motions themselves [s]: start, approaches and identification
 # on a machine with other work.
 GRACE = 300.0
+# How far the twin's bodies are from the URDF's, where the configuration does not say: an
+# identification has to find them.
+INERTIAL_ERROR = 0.1
+# What is guessed of the drives.
+GUESSED = ('rotor_inertia', 'viscous', 'coulomb', 'offset')
+CONFIGURATION, DESCRIPTION, TRAJECTORY = 'twin.yaml', 'robot.urdf', 'trajectory.yaml'
 
 
 class Rehearsals:
@@ -72,10 +78,7 @@ class Rehearsals:
         """
         Run the very session on a twin of the present robot; publish and return what came of it.
 
-        Raises
-        ------
-        RobotIdError : the robot is not there, or its twin's session did not go well
-
+        `RobotIdError`: the robot is not there, or its twin's session did not go well.
         """
         motions = _motions(design)
         self._passed.pop(motions, None)
@@ -84,25 +87,16 @@ class Rehearsals:
             controller = self._controller.describe()
             verdict = self._rehearse(context, design, urdf, controller)
         except RobotIdError as error:
-            message = status('rehearsal', one_line(error), values, failed=True)
-            self._publisher.publish(message)
+            self._publisher.publish(status('rehearsal', one_line(error), values, failed=True))
             raise
         self._passed[motions] = controller.values
-        values |= {
-            'passed': True,
-            'inside_3_sigma': verdict.inside,
-            'known': verdict.known,
-            'validation_residual': verdict.residual,
-        }
+        found = {'inside_3_sigma': verdict.inside, 'known': verdict.known}
+        values |= {'passed': True, **found, 'validation_residual': verdict.residual}
         self._publisher.publish(status('rehearsal', f'on the twin {verdict}', values))
         return f'rehearsed: {verdict}'
 
     def _rehearse(
-        self,
-        context: SessionContext,
-        design: Design,
-        urdf: str,
-        controller: ControllerDescription,
+        self, context: SessionContext, design: Design, urdf: str, controller: ControllerDescription
     ) -> Recovery:
         robot, settings, limits = context.robot, context.settings, context.robot.limits
 
@@ -127,14 +121,12 @@ class Rehearsals:
         values = {**values, 'robot': {**values.get('robot', {}), **locked}}
         period = design.trajectory.period
         limit = period * settings.until.most_periods(settings.periods, period) + GRACE
-        if design.validation is not None:
-            limit += design.validation.period
+        limit += design.validation.period if design.validation is not None else 0.0
         with tempfile.TemporaryDirectory(prefix='robotid_rehearsal_') as name:
             folder = Path(name)
             config = write_twin(folder, values, urdf, design, controller, positions, drives)
             verdict: Recovery = run_in_process(
-                rehearse,
-                *(config, folder, limit),
+                *(rehearse, config, folder, limit),
                 progress=lambda value: show(*value),
                 stop=context.stop,
                 time_limit=limit,
@@ -165,14 +157,6 @@ def rehearse(
     if not verdict.passed:
         raise RobotIdError(f'the session on the twin ended, but only {verdict}')
     return verdict
-
-
-# How far the twin's bodies are from the URDF's, where the configuration does not say: an
-# identification has to find them.
-INERTIAL_ERROR = 0.1
-# What is guessed of the drives.
-GUESSED = ('rotor_inertia', 'viscous', 'coulomb', 'offset')
-CONFIGURATION, DESCRIPTION, TRAJECTORY = 'twin.yaml', 'robot.urdf', 'trajectory.yaml'
 
 
 def write_twin(
@@ -209,49 +193,37 @@ def write_twin(
     given = groups.get('simulation', {})
     if drives is not None and given.keys().isdisjoint(('joints', *GUESSED)):
         given = {**{key: getattr(drives, key).tolist() for key in GUESSED}, **given}
-    groups['simulation'] = _simulation(given, controller, positions)
-    content = {'/**': {'ros__parameters': _without_empty(groups)}}
-    return write_text(folder / CONFIGURATION, dump_yaml(content))
-
-
-def _simulation(
-    given: Mapping[str, Any], controller: ControllerDescription, positions: Mapping[str, float]
-) -> dict[str, Any]:
-    """Take from the controller what it says, the rest from the configuration."""
-    values = controller.values
     # The order of the configuration's arrays, which need not be the controller's.
     joints = given.get('joints') or list(positions)
-    taken: dict[str, Any] = {
+    groups['simulation'] = simulation = {
+        'inertial_error': INERTIAL_ERROR,
+        **given,
         'controller': controller.name,
         'joints': joints,
         'command_interface': controller.followed_interface,
         'initial_positions': [positions[joint] for joint in joints],
-        'gains': {
-            joint: _named(GainSettings, values, f'gains.{joint}.')
-            for joint in joints
-            if joint in controller.gains
-        },
-        'constraints': {
-            **_named(ConstraintSettings, values, 'constraints.'),
-            'joints': {
-                joint: _named(JointConstraintSettings, values, f'constraints.{joint}.')
-                for joint in joints
-            },
-        },
         'real_time_factor': 1.0,
         'fault': {'kind': ''},
     }
-    if controller.rate:
+    if rate := controller.rate:
         states = given.get('state_rate', SimulationSettings.state_rate)
-        taken |= {'update_rate': controller.rate, 'state_rate': min(states, controller.rate)}
-    return {'inertial_error': INERTIAL_ERROR, **given, **taken}
+        simulation |= {'update_rate': rate, 'state_rate': min(states, rate)}
 
+    def said(cls: type, prefix: str) -> dict[str, Any]:
+        """Those of the controller's parameters that the simulated one has as well."""
+        names = {field.name for field in dataclasses.fields(cls)}
+        found = {key.removeprefix(prefix): value for key, value in controller.values.items()}
+        return {k: v for k, v in found.items() if k in names and v is not None}
 
-def _named(cls: type, values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """Those of a controller's parameters that the simulated one has as well."""
-    names = {field.name for field in dataclasses.fields(cls)}
-    found = {key.removeprefix(prefix): value for key, value in values.items()}
-    return {k: v for k, v in found.items() if k in names and v is not None}
+    simulation['gains'] = {
+        joint: said(GainSettings, f'gains.{joint}.')
+        for joint in joints
+        if joint in controller.gains
+    }
+    tolerances = {j: said(JointConstraintSettings, f'constraints.{j}.') for j in joints}
+    simulation['constraints'] = {**said(ConstraintSettings, 'constraints.'), 'joints': tolerances}
+    content = {'/**': {'ros__parameters': _without_empty(groups)}}
+    return write_text(folder / CONFIGURATION, dump_yaml(content))
 
 
 def _without_empty(groups: Mapping[str, Any]) -> dict[str, Any]:

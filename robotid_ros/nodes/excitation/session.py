@@ -1,12 +1,13 @@
 """
 A session: the robot is checked, approaches each motion, and runs it under supervision.
 
-Its methods are called from a worker thread, in one straight line: each step returns when it is
-done and raises when the robot must not move on, whose motion is cancelled then.
+In a worker thread, in one straight line: each step returns when it is done and raises when the
+robot must not move on, whose motion is cancelled then.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,16 +45,10 @@ class Session(Supervisor):
     Moves a robot, once all that needs no design is checked; `close` in any case.
 
     It and its methods raise `RobotIdError`: why the robot could not be moved, or was stopped.
-
-    Parameters
-    ----------
-    context : what moves, how, and who is told
-
-    Attributes
-    ----------
-    description : what the controller said when it was checked last
-
+    `description` is what the controller said when it was checked last.
     """
+
+    description: ControllerDescription
 
     def __init__(self, context: SessionContext):
         self._scene = CollisionScene(context.robot, context.settings.workspace)
@@ -63,9 +58,8 @@ class Session(Supervisor):
         # From here on: robot and controller are discovered in these threads, too.
         prefer_threads(True)
         try:
-            self.description = self.check_robot()
-            timeout = max(context.settings.timeout, START_TIMEOUT)
-            self.guardian.wait_ready(timeout)
+            self.check_robot()
+            self.guardian.wait_ready(max(context.settings.timeout, START_TIMEOUT))
         except BaseException:
             self.close()
             raise
@@ -75,26 +69,15 @@ class Session(Supervisor):
         super().close()
         prefer_threads(False)
 
-    def check_robot(self) -> ControllerDescription:
+    def check_robot(self) -> None:
         """Check robot, controller, recorder and other clients as they are now."""
         self.others.check_alone()
-        controller = self.context.controller
-        self.description = controller.describe()
-        self.gains.expect(self.description.values)
-        check_controller(self.description, self.context.robot)
-        self._check_bodies()
-        self.holds_itself = (
-            'effort' not in self.description.command_interfaces
-            or self.context.settings.deactivate_effort_controller
-        )
-        controller.wait_for_server()
-        self.check_ready()
-        return self.description
-
-    def _check_bodies(self) -> None:
-        """Refuse gains that shake a simulation without rotors; elsewhere, say so."""
-        robot, description = self.context.robot, self.description
-        gazebo = self.context.controller.hardware.is_gazebo(robot.joints)
+        controller, robot = self.context.controller, self.context.robot
+        self.description = description = controller.describe()
+        self.gains.expect(description.values)
+        check_controller(description, robot)
+        # Gains that shake a simulation without rotors are refused there; elsewhere, it is said.
+        gazebo = controller.hardware.is_gazebo(robot.joints)
         joints = unbearable_gains(description, robot, description.rate, in_gazebo=gazebo)
         if joints and gazebo:
             raise ControllerError(
@@ -105,6 +88,12 @@ class Session(Supervisor):
         if joints:
             text = f'without rotor inertia the gains of {shortened(joints)} would be unstable'
             self.context.node.get_logger().info(text, once=True)
+        self.holds_itself = (
+            'effort' not in description.command_interfaces
+            or self.context.settings.deactivate_effort_controller
+        )
+        controller.wait_for_server()
+        self.check_ready()
 
     def check_motion(self, motion: Waypoints) -> None:
         """Check a motion between its points too; raises `TrajectoryError`."""
@@ -154,15 +143,9 @@ class Session(Supervisor):
         self, points: Waypoints, phase: GoalPhase, pieces: Sequence[Piece] = ()
     ) -> MotionClock:
         """Run one motion, in pieces where `horizon` asks for it and it has no efforts."""
-        settings = self.context.settings
-        if settings.horizon and points.tau is None and not pieces:
-            tolerance = self.context.per_joint('position_tolerance')
-            robot = let_in(self.context.robot, points.q[0], points.q[-1], tolerance)
-
-            def check(way: Waypoints) -> None:
-                check_trajectory(robot, way, settings, scene=self._scene)
-
-            pieces = in_pieces(points, settings.horizon, check)
+        horizon = self._settings.horizon
+        if horizon and points.tau is None and not pieces:
+            pieces = in_pieces(points, horizon, self._checker(points.q[0], points.q[-1]))
         return super().run(points, phase, pieces)
 
     def move_to(self, state: State, goal: Array, what: str, speed: float = np.inf) -> None:
@@ -171,9 +154,8 @@ class Session(Supervisor):
 
         Parameters
         ----------
-        state : that is published meanwhile
+        state, what : published meanwhile, and what is being done
         goal : (n,) positions, such as those with which a motion begins [rad or m]
-        what : is being done
         speed : largest of any joint, below that of approaches [rad/s or m/s]
 
         """
@@ -206,10 +188,15 @@ class Session(Supervisor):
         # Slow in acceleration too: from rest to that speed in a second.
         acceleration = np.minimum(velocity, share * robot.limits.acceleration)
         motion = point_to_point(robot.joints, start, goal, velocity, acceleration)
-        widened = let_in(robot, start, goal, self.context.per_joint('position_tolerance'))
-        check_trajectory(widened, motion, settings, scene=self._scene)
+        self._checker(start, goal)(motion)
         self.run(motion, phase)
         self.wait_at_rest()
+
+    def _checker(self, start: Array, goal: Array) -> Callable[[Waypoints], object]:
+        """Return the check of a motion that may begin a little outside, see `let_in`."""
+        tolerance = self.context.per_joint('position_tolerance')
+        robot = let_in(self.context.robot, start, goal, tolerance)
+        return partial(check_trajectory, robot, settings=self._settings, scene=self._scene)
 
 
 def check_accepted(

@@ -42,25 +42,18 @@ from .supervisor import PublishState
 # What a recording needs at the most [bytes/s]: seven joints and their controller at 1 kHz; and how
 # long a session may last besides its excitation [s].
 RECORDING_RATE, OTHER_MOTIONS = 2e6, 60.0
-# How long a design that does not keep its time limit may go on before it is killed [s].
-GRACE = 60.0
+GRACE = 60.0  # in which a design that does not keep its time limit may go on unkilled [s]
 # How long its page may take, and how it gives way: to the robot and its guards by three to one. At
 # the lowest priority of all it is never drawn on a machine that has something else to do.
 PAGE_LIMIT, LOW_PRIORITY = 600.0, 5
-# How long other publishers of joint states, such as a gripper's, are listened to [s].
-LISTENING = 0.3
+LISTENING = 0.3  # to other publishers of joint states, such as a gripper's [s]
 
 
 class SessionDesign:
     """
-    The design that sessions run, on `~/reference` and `~/trajectory` once there is one.
+    The design, or None, that sessions run, on `~/reference` and `~/trajectory` once there is one.
 
-    Attributes
-    ----------
-    plan : the design, or None
-    file : where it is
-    placed : the robot's settings, with other joints where they stood as the design was made
-
+    It is in `file`; `placed` are the robot's settings, with other joints where they stood then.
     """
 
     def __init__(
@@ -106,16 +99,15 @@ class SessionDesign:
         # The start of its process counts.
         end = time.monotonic() + settings.time_limit
         plan: Design = run_in_process(
-            _design_until,
-            *(urdf, robot, settings, end),
+            *(_design_until, urdf, robot, settings, end),
             progress=self._on_progress,
             stop=self._stop,
             time_limit=settings.time_limit + GRACE,
         )
         self._publish(plan)
         file = save_design(folder, robot.name, plan)
-        self.file = str(file)
-        condition, log = plan.condition_numbers['raw'], self._node.get_logger()
+        self.file, log = str(file), self._node.get_logger()
+        condition = plan.condition_numbers['raw']
         log.info(f"condition number {condition:.3g}, {plan.verdict}: saved as '{self.file}'")
         log_findings(log, (*plan.notes, *plan.unchecked, *plan.shortcomings))
         configuration = dataclasses.replace(self._node.configuration, robot=robot)
@@ -178,13 +170,9 @@ def write_page(
         return
 
     def wait() -> None:
+        never, job = threading.Event(), (_draw_page, page, plan, urdf, configuration)
         try:
-            run_in_process(
-                _draw_page,
-                *(page, plan, urdf, configuration),
-                stop=threading.Event(),
-                time_limit=PAGE_LIMIT,
-            )
+            run_in_process(*job, stop=never, time_limit=PAGE_LIMIT)
         except RobotIdError as error:
             log.warning(f'the design has no page: {one_line(error)}')
         else:
@@ -219,9 +207,8 @@ def read_positions(
                 positions.update({name: q for name, q in pairs if np.isfinite(q)})
             return set(joints) <= positions.keys() and time.monotonic() > end
 
-        lacking = f"no joint states of every joint on '{states.topic}'"
-        what = f'{lacking}: start the joint_state_broadcaster'
-        wait_until(heard, timeout + listening, what=what)
+        what = f"no joint states of every joint on '{states.topic}'"
+        wait_until(heard, timeout + listening, what=f'{what}: start the joint_state_broadcaster')
     return positions
 
 

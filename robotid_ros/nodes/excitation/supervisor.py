@@ -4,14 +4,12 @@ The supervisor: sends motions to the controller, watches the robot, and cancels 
 Every 10 ms it passes what has arrived to the checks of `checks.py`, gives the guardian a sign of
 life, and looks whether a stop was requested. The first check that raises ends the motion: the goal
 is cancelled within 0.2 s, or else the guardian does it until the controller confirms; then the
-error goes on to whoever called.
-
-Called from a worker thread: each call returns when it has ended well.
+error goes on to whoever called, a worker thread. Each call returns when it has ended well.
 """
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, ExitStack
+from contextlib import closing, ExitStack, suppress
 from dataclasses import dataclass
 import threading
 import time
@@ -46,43 +44,26 @@ from ..common.controller import (
     subscribe_states,
     SWITCH,
 )
-from ..common.messages import (
-    is_well_formed,
-    stack_joint_states,
-    stamps_to_nanoseconds,
-    State,
-    to_nanoseconds,
-)
+from ..common.messages import is_well_formed, stack_joint_states, stamps_to_nanoseconds, State
 from ..common.waiting import result_of, Silence, wait_until
-from .checks import (
-    CHECK_POSITION,
-    describe_violation,
-    expand_per_joint,
-    GainWatch,
-    OtherClients,
-    RecorderWatch,
-    ReferenceWatch,
-    Watchdog,
-)
+from . import checks
 from .guardian import Guardian
 from .motion_clock import course_of, MotionClock, MOVED
 from .trajectory_goal import END_VIOLATED, TrajectoryClient, TrajectoryGoal
 
 # How often the states of a moving robot are checked [s]: well below `stale_after`.
 POLL_PERIOD = 0.01
-# How often progress is published [s].
-PROGRESS_PERIOD = 0.5
+PROGRESS_PERIOD = 0.5  # from one publication of progress to the next [s]
 # How long the controller may take to accept a goal [s]: as long it is not known whether the robot
 # will move. Less would give up on controllers whose action server is slow.
 ACCEPT_TIMEOUT, ACCEPT_POLL_PERIOD = 1.0, 0.002
-# How long to wait for the confirmation of a cancellation before 'failed' is published and the
+# How long the confirmation of a cancellation may take before 'failed' is published and the
 # guardian takes over [s].
 CANCEL_TIMEOUT = 0.2
 # How long a goal's result may take to arrive after the motion's duration and its goal time [s]: of
 # this node's own time, which simulated time may outrun.
 GOAL_END_GRACE = 1.0
-# Messages that may wait in a queue: 5 s at 1 kHz, should Python be late.
-DEPTH = 5000
+DEPTH = 5000  # messages that may wait in a queue: 5 s at 1 kHz, should Python be late
 # States of the controller that are kept to tell which joint left its tolerance: the last second at
 # 1 kHz, of which a result takes 0.05 s and a busy machine some more.
 KEPT_STATES = 1000
@@ -91,8 +72,7 @@ KEPT_STATES = 1000
 REST_TIME = 0.1
 # How much later than its end the reason of a motion's end may arrive [s].
 REASON_TIMEOUT, REASON_POLL_PERIOD = 0.1, 0.01
-# States of the controller after which a cancelled motion is one that is held.
-HOLDING_STATES = 3
+HOLDING_STATES = 3  # of the controller, after which a cancelled motion is one that is held
 
 UNEVEN = (
     'the controller runs the motion at another speed, or its clock was set: a motion in pieces '
@@ -105,12 +85,10 @@ PublishState = Callable[[State, str, dict[str, Any]], None]
 @dataclass(frozen=True)
 class SessionContext:
     """
-    What moves, how, and who is told.
+    What moves, how, and who is told; the executor of `node` spins meanwhile.
 
     Parameters
     ----------
-    node : whose executor spins meanwhile
-    robot, settings : what moves, and how
     publish_state : called with each state, a sentence and values
     session : its name, by which the recorder says what it records
     stop : set from outside to stop the robot
@@ -132,7 +110,7 @@ class SessionContext:
 
     def per_joint(self, setting: str) -> Array:
         """Values (n,) of a setting that has one for all joints or one for each."""
-        return expand_per_joint(getattr(self.settings, setting), self.robot.joints, setting)
+        return checks.expand_per_joint(getattr(self.settings, setting), self.robot.joints, setting)
 
 
 class GoalPhase(NamedTuple):
@@ -157,11 +135,9 @@ class Supervisor:
 
     Attributes
     ----------
-    context : of the session
-    others : who else may use the controller
+    others, gains : who else may use the controller, and its gains, which have to stay
     recorder : that has to record, None where none has to
     guardian : the process that cancels, and sets parameters back, should this one die
-    gains : those of the controller, which have to stay
     holds_itself : whether the robot stands still once its controller is deactivated
 
     """
@@ -171,7 +147,7 @@ class Supervisor:
         self._joints, node = context.robot.joints, context.node
         self._tracking = context.per_joint('tracking_error')
         self._latest_stamp = 0
-        self._watchdog: Watchdog | None = None
+        self._watchdog: checks.Watchdog | None = None
         self._malformed_told = self.holds_itself = False
         # The motion's newest goal, and the one before.
         self._goals: deque[uuid.UUID] = deque(maxlen=2)
@@ -180,19 +156,19 @@ class Supervisor:
             node.resolve_service_name(f'{controller}/{name}') for name in (CANCEL, SET_PARAMETERS)
         )
         with ExitStack() as ends:
-            self.others = ends.enter_context(closing(OtherClients(node, controller)))
-            self.gains = ends.enter_context(closing(GainWatch(node, controller)))
-            self.recorder: RecorderWatch | None = None
+            hold = ends.enter_context
+            self.others = hold(closing(checks.OtherClients(node, controller)))
+            self.gains = hold(closing(checks.GainWatch(node, controller)))
+            self.recorder: checks.RecorderWatch | None = None
             if self._settings.require_recorder:
-                watch = RecorderWatch(node, context.session)
-                self.recorder = ends.enter_context(closing(watch))
+                self.recorder = hold(closing(checks.RecorderWatch(node, context.session)))
             joint_states = BatchedSubscription(node, JointState, 'joint_states', depth=DEPTH)
-            self._joint_states = ends.enter_context(closing(joint_states))
+            self._joint_states = hold(closing(joint_states))
             states = subscribe_states(node, controller, depth=DEPTH, kept=KEPT_STATES)
-            self._states = ends.enter_context(closing(states))
+            self._states = hold(closing(states))
             # The last to begin is the first to end, and cancels what runs.
             guardian = Guardian(cancel, set_parameters, node.context.get_domain_id())
-            self.guardian = ends.enter_context(closing(guardian))
+            self.guardian = hold(closing(guardian))
             self._ends = ends.pop_all()
 
     def close(self) -> None:
@@ -234,15 +210,12 @@ class Supervisor:
                     self._joints,
                 )
             states.extend(newest)
-            stamps = stamps_to_nanoseconds([states[0], states[-1]]) if states else [0]
-            return bool(stamps[-1] - stamps[0] >= REST_TIME * 1e9)
+            stamps = stamps_to_nanoseconds(states)
+            return bool(len(stamps) and stamps[-1] - stamps[0] >= REST_TIME * 1e9)
 
         self._discard()
-        wait_until(
-            seen_long_enough,
-            self._settings.timeout,
-            what=f"'{name}' publishes no controller_state: activate it",
-        )
+        inactive = f"'{name}' publishes no controller_state: activate it"
+        wait_until(seen_long_enough, self._settings.timeout, what=inactive)
         references = np.stack([reference_positions(m, self._joints) for m in states])
         travel = np.ptp(references, axis=0)
         if travel.max() > MOVED:
@@ -251,7 +224,7 @@ class Supervisor:
                 f"'{name}' moves {joint} though no motion of this session runs: end what commands "
                 'it, only one may move the robot'
             )
-        return to_nanoseconds(states[-1].header.stamp), references[-1]
+        return int(stamps_to_nanoseconds(states[-1:])[0]), references[-1]
 
     # While it moves, and stands
 
@@ -266,8 +239,10 @@ class Supervisor:
             goal = self._send(pieces[0].points if pieces else points)
             clock = self._follow(goal, points, phase, pieces[1:])
         except BaseException as error:
-            # Cancelled, a controller would hold the arm by what is measured.
-            answer = self._deactivate() if isinstance(error, SensorError) else None
+            answer = None
+            if isinstance(error, SensorError) and self.holds_itself:
+                # Cancelled, a controller would hold the arm by what is measured.
+                answer = self.context.controller.hardware.deactivate()
             self._cancel()
             if answer is not None:
                 raise RobotStateError(f'{error}; {self._outcome(answer)}') from None
@@ -292,17 +267,14 @@ class Supervisor:
 
     def keep_messages(self) -> None:
         """Keep all messages of robot and controller; a motion forgets those before it."""
-        for subscription in (self._joint_states, self._states):
-            subscription.recent = deque()
+        self._joint_states.recent, self._states.recent = deque(), deque()
         self._discard()
 
     @property
     def kept_messages(self) -> tuple[list[bytes], list[bytes]]:
         """Serialised states of the controller and of the joints that were kept."""
-        states, joint_states = (
-            [message.data for message in stream.recent]
-            for stream in (self._states, self._joint_states)
-        )
+        streams = self._states, self._joint_states
+        states, joint_states = ([message.data for message in each.recent] for each in streams)
         return states, joint_states
 
     def begin(self) -> None:
@@ -349,6 +321,25 @@ class Supervisor:
         self._latest_stamp = self._latest_stamp if since is None else since
         self._publish_progress(state, 'standing still', self._latest_stamp, progress, 1)
 
+    def publish_motion(self, phase: GoalPhase, clock: MotionClock, elapsed: float) -> None:
+        """Say how far a phase is, `elapsed` [s] of its last goal."""
+        clocks = [*phase.before, clock]
+        done = sum(each.duration for each in phase.before) + elapsed
+        progress, values = done / (phase.duration or clock.duration), course_of(clocks)
+        start = clocks[0].known_start
+        self._publish_progress(phase.state, phase.what, start, progress, phase.periods, **values)
+
+    def _publish_progress(
+        self, state: State, what: str, start: int, progress: float, periods: int, **course: float
+    ) -> None:
+        progress = min(max(progress, 0.0), 1.0)
+        cycle = min(int(progress * periods) + 1, periods)
+        message = f'{what}: cycle {cycle} of {periods}' if periods > 1 else what
+        if 'speed' in course:
+            message += f', at {course["speed"]:.0%} of the planned speed'
+        values = {'cycle': cycle, 'cycles': periods, 'progress': round(progress, 4)}
+        self.context.publish_state(state, message, {**values, **course, 'start': start})
+
     def _discard(self) -> None:
         """Forget the states that have arrived so far."""
         for subscription in (self._joint_states, self._states):
@@ -390,13 +381,9 @@ class Supervisor:
     def _follow(
         self, goal: TrajectoryGoal, points: Waypoints, phase: GoalPhase, pieces: Sequence[Piece]
     ) -> MotionClock:
-        """
-        Watch until the motion has ended; publish the phase once its start is known.
-
-        The `pieces` that are left of it are sent as they are due.
-        """
+        """Watch a motion to its end, and send the `pieces` that are left of it as they are due."""
         clock = MotionClock(points, self._settings.goal_time, GOAL_END_GRACE)
-        followed = ReferenceWatch(points, self._tracking)
+        followed = checks.ReferenceWatch(points, self._tracking)
         self.begin()
         published, left = 0.0, list(pieces)
 
@@ -429,34 +416,13 @@ class Supervisor:
         self._latest_stamp = clock.end
         return clock
 
-    def publish_motion(self, phase: GoalPhase, clock: MotionClock, elapsed: float) -> None:
-        """Say how far a phase is, `elapsed` [s] of its last goal."""
-        clocks = [*phase.before, clock]
-        done = sum(each.duration for each in phase.before) + elapsed
-        progress, values = done / (phase.duration or clock.duration), course_of(clocks)
-        start = clocks[0].known_start
-        self._publish_progress(phase.state, phase.what, start, progress, phase.periods, **values)
-
-    def _publish_progress(
-        self, state: State, what: str, start: int, progress: float, periods: int, **course: float
-    ) -> None:
-        progress = min(max(progress, 0.0), 1.0)
-        cycle = min(int(progress * periods) + 1, periods)
-        message = f'{what}: cycle {cycle} of {periods}' if periods > 1 else what
-        if 'speed' in course:
-            message += f', at {course["speed"]:.0%} of the planned speed'
-        values = {'cycle': cycle, 'cycles': periods, 'progress': round(progress, 4)}
-        self.context.publish_state(state, message, {**values, **course, 'start': start})
-
     # When it must stop
 
     def _cancel(self) -> None:
         """Cancel, and leave it to the guardian when the controller does not confirm."""
         # The goal before, too, where the newest one may not have come.
-        cancelled = [
-            self.context.controller.cancel(goal_id, CANCEL_TIMEOUT)
-            for goal_id in reversed(self._goals)
-        ]
+        cancel = self.context.controller.cancel
+        cancelled = [cancel(goal_id, CANCEL_TIMEOUT) for goal_id in reversed(self._goals)]
         if all(cancelled) and self.guardian.is_running:
             try:
                 self.guardian.clear_goal()
@@ -464,19 +430,12 @@ class Supervisor:
                 self.context.node.get_logger().error('the guardian has ended')
         self.guardian.close()
 
-    def _deactivate(self) -> Any:
-        """Ask for the controller to be deactivated where the robot holds itself then."""
-        return self.context.controller.hardware.deactivate() if self.holds_itself else None
-
     def _outcome(self, answer: Any) -> str:
         """Say whether the controller was deactivated."""
         name = self.context.controller.name
-        try:
-            done = bool(result_of(answer, CANCEL_TIMEOUT, SWITCH).ok)
-        except ControllerError:
-            done = False
-        if done:
-            return f"'{name}' was deactivated: activate it again"
+        with suppress(ControllerError):
+            if result_of(answer, CANCEL_TIMEOUT, SWITCH).ok:
+                return f"'{name}' was deactivated: activate it again"
         return f"'{name}' was cancelled, but could not be deactivated: deactivate it by hand"
 
     def _has_finished(self, goal: TrajectoryGoal, points: Waypoints) -> bool:
@@ -484,10 +443,7 @@ class Supervisor:
         try:
             return goal.finished()
         except RobotStateError as error:
-            end = time.monotonic() + REASON_TIMEOUT
-            while time.monotonic() < end:
-                self.raise_if_stopped()
-                time.sleep(REASON_POLL_PERIOD)
+            wait_until(self.raise_if_stopped, REASON_TIMEOUT, period=REASON_POLL_PERIOD)
             if goal.violated is None:
                 raise
             raise self._with_joint(error, goal, points) from None
@@ -498,36 +454,32 @@ class Supervisor:
 
         After that it holds what it measured, and other joints are away from it while they brake.
         """
-        end = time.monotonic() + REASON_TIMEOUT
-        while time.monotonic() < end:
-            try:
-                goal.finished()
-            except RobotStateError as error:
-                if goal.violated is None:
-                    return
+        try:
+            wait_until(goal.finished, REASON_TIMEOUT, period=REASON_POLL_PERIOD)
+        except RobotStateError as error:
+            if goal.violated is not None:
                 raise self._with_joint(error, goal, points) from None
-            time.sleep(REASON_POLL_PERIOD)
 
     def _with_joint(
         self, error: RobotStateError, goal: TrajectoryGoal, points: Waypoints
     ) -> RobotStateError:
         """Add the joint to what the controller says of a violated tolerance."""
         list(self._states.take_serialized())
-        last = list(self._states.recent)[-KEPT_STATES:]
+        last, joints = list(self._states.recent)[-KEPT_STATES:], self._joints
         decoded = (self._states.decode(sample) for sample in last)
-        states = [s for s in decoded if s is not None and is_well_formed_state(s, self._joints)]
-        at_end = goal.violated == END_VIOLATED
-        tolerance = self.context.per_joint('goal_tolerance') if at_end else self._tracking
-        why = describe_violation(states, self._joints, tolerance, points.q[-1] if at_end else None)
-        if states and not at_end and self._watchdog is not None:
-            away = by_joint(states[-1], states[-1].error.positions, self._joints)
+        states = [s for s in decoded if s is not None and is_well_formed_state(s, joints)]
+        tolerance, end = self._tracking, None
+        if goal.violated == END_VIOLATED:
+            tolerance, end = self.context.per_joint('goal_tolerance'), points.q[-1]
+        elif states and self._watchdog is not None:
+            away = by_joint(states[-1], states[-1].error.positions, joints)
             assert away is not None
             worst = int(np.argmax(np.abs(away) / tolerance))
             if self._watchdog.is_still(worst):
-                joint = self._joints[worst]
                 return SensorError(
-                    f'position of {joint} stays the same: {CHECK_POSITION}; {error}'
+                    f'position of {joints[worst]} stays the same: {checks.CHECK_POSITION}; {error}'
                 )
+        why = checks.describe_violation(states, joints, tolerance, end)
         return RobotStateError(f'{error}; {why}')
 
     def _is_silent(self) -> bool:
@@ -553,29 +505,20 @@ class Supervisor:
             states += self._states.take_newest(count=HOLDING_STATES)[0]
             time.sleep(REASON_POLL_PERIOD / 2)
         known = [s for s in states if is_well_formed_state(s, self._joints)]
-        for joint in self._joints if known else ():
-            index = known[-1].joint_names.index(joint)
-            if not np.isfinite(known[-1].reference.positions[index : index + 1]).all():
-                return joint
-        return ''
+        held = by_joint(known[-1], known[-1].reference.positions, self._joints) if known else None
+        lost = [] if held is None else np.flatnonzero(~np.isfinite(held)).tolist()
+        return self._joints[lost[0]] if lost else ''
 
 
 def check_states(
     streams: Sequence[BatchedSubscription], robot: Robot, settings: ExcitationNodeSettings
-) -> Watchdog:
+) -> checks.Watchdog:
     """
-    Check that states flow, are complete and inside the limits.
+    Check that states flow, are complete and inside the limits; return what watches them then.
 
-    Parameters
-    ----------
-    streams : joint states, the controller's states
-    robot, settings : what the states are held against
-
-    Returns
-    -------
-    What watches them from now on. Where the joint states report no efforts, or exactly 0 for all
-    joints while the controller commands others, as with gz_ros2_control, those count for it.
-
+    `streams` are the joint states and the controller's. Where the former report no efforts, or
+    exactly 0 for all joints while the controller commands others, as with gz_ros2_control, those
+    count for it.
     """
     states, controller_states = streams
     state = states.wait_for_latest(
@@ -600,7 +543,7 @@ def check_states(
         np.nan_to_num(measured.effort).any() or not (np.isnan(measured.effort).all() or commanded)
     )
     now = time.monotonic()
-    watchdog = Watchdog(robot, settings, now, effort_reported=reported)
+    watchdog = checks.Watchdog(robot, settings, now, effort_reported=reported)
     watchdog.check_joint_states(measured, now)
     watchdog.check_locked([state])
     SpeedScaling().check(message, now, max_pause=0.0)

@@ -1,6 +1,7 @@
 """One goal of FollowJointTrajectory: send, accept, watch, cancel; every wait is bounded."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 import uuid
 
@@ -17,6 +18,7 @@ from ...exceptions import ControllerError, RobotStateError
 from ..common.controller import ACTION, CANCEL, ControllerClient, HardwareClient
 from ..common.messages import duration_message, to_time, trajectory_message
 from ..common.waiting import result_of, wait_until
+from .guardian import cancel_request, CANCELLED
 
 _STATUS_TEXTS = {
     GoalStatus.STATUS_ABORTED: 'aborted',
@@ -36,12 +38,7 @@ class TrajectoryClient(ControllerClient):
     """
     A controller and its action; all waits, those of its goals too, end in `ControllerError`.
 
-    Parameters
-    ----------
-    node : whose executor spins
-    controller : its name
-    timeout : longest wait for an answer [s]
-
+    The executor of the node spins; `timeout` is the longest wait for an answer [s].
     """
 
     def __init__(self, node: Node, controller: str, timeout: float):
@@ -69,7 +66,7 @@ class TrajectoryClient(ControllerClient):
         stamp: int = 0,
     ) -> 'TrajectoryGoal':
         """
-        Send a goal.
+        Send a goal; return it, not yet accepted.
 
         Parameters
         ----------
@@ -79,17 +76,17 @@ class TrajectoryClient(ControllerClient):
         goal_time : time to come within the end's tolerance [s]
         stamp : when the motion begins or has begun [ns]; 0: as it is received
 
-        Returns
-        -------
-        The goal, not yet accepted.
-
         """
         trajectory = trajectory_message(points)
         trajectory.header.stamp = to_time(stamp)
+        path_tolerance, goal_tolerance = (
+            [JointTolerance(name=name, position=float(x)) for name, x in rows]
+            for rows in (zip(points.joints, values, strict=True) for values in (path, end))
+        )
         goal = FollowJointTrajectory.Goal(
             trajectory=trajectory,
-            path_tolerance=_tolerances(points.joints, path),
-            goal_tolerance=_tolerances(points.joints, end),
+            path_tolerance=path_tolerance,
+            goal_tolerance=goal_tolerance,
             goal_time_tolerance=duration_message(goal_time),
         )
         message = UUID(uuid=list(goal_id.bytes))
@@ -111,14 +108,10 @@ class TrajectoryClient(ControllerClient):
 
     def cancel(self, goal_id: uuid.UUID, timeout: float) -> bool:
         """Cancel a goal; True when the controller confirms that it does not run any more."""
-        request = CancelGoal.Request()
-        request.goal_info.goal_id.uuid = list(goal_id.bytes)
-        try:
-            answer = result_of(self._cancel.call_async(request), timeout, self.action)
-        except ControllerError:
-            return False
-        ended = (CancelGoal.Response.ERROR_NONE, CancelGoal.Response.ERROR_GOAL_TERMINATED)
-        return answer.return_code in ended
+        with suppress(ControllerError):
+            future = self._cancel.call_async(cancel_request(goal_id))
+            return result_of(future, timeout, self.action).return_code in CANCELLED
+        return False
 
 
 class TrajectoryGoal:
@@ -154,20 +147,12 @@ class TrajectoryGoal:
         if answer.status == GoalStatus.STATUS_SUCCEEDED:
             return True
         code, text = answer.result.error_code, answer.result.error_string
-        why = ''
-        if code == ENDED_BY_CONTROLLER:
-            why = self._client.hardware.explain_end(self._joints)
-        if answer.status == GoalStatus.STATUS_ABORTED:
-            text = text or _ERROR_TEXTS.get(code, '')
-            self.violated = code if code in _ERROR_TEXTS else None
+        if answer.status == GoalStatus.STATUS_ABORTED and code in _ERROR_TEXTS:
+            text, self.violated = text or _ERROR_TEXTS[code], code
         end = _STATUS_TEXTS.get(answer.status, f'ended with status {answer.status}')
         # What the controller itself says comes first.
-        details = ': '.join(part for part in (end, text, why) if part)
+        parts = [end, text]
+        if code == ENDED_BY_CONTROLLER:
+            parts.append(self._client.hardware.explain_end(self._joints))
+        details = ': '.join(filter(None, parts))
         raise RobotStateError(f'the controller stopped the motion, {details}')
-
-
-def _tolerances(joints: Sequence[str], values: Sequence[float]) -> list[JointTolerance]:
-    return [
-        JointTolerance(name=name, position=float(value))
-        for name, value in zip(joints, values, strict=True)
-    ]

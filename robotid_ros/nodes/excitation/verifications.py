@@ -20,10 +20,9 @@ from ...core.arrays import Array
 from ...core.excitation.trajectory import Trajectory, Waypoints, waypoints
 from ...core.model import RobotSettings
 from ...core.verification.feed_forward import check_feed_forward, REST, with_rests
-from ...core.verification.gains import Gains, NAMES
+from ...core.verification.gains import NAMES
 from ...core.verification.tracking import (
     evaluate_postures,
-    JointStatics,
     static_postures,
     Tracking,
     tracks_better,
@@ -65,8 +64,7 @@ from .supervisor import GoalPhase, SessionContext
 # How long the last stretch to a posture takes [s]: braking must need less than friction, or joints
 # overshoot, come back, and are held from the other side.
 CREEP_TIME = 4.0
-# For how long the efforts of a posture are averaged [s]: they are noisy and do not change.
-MEASURING_TIME = 1.0
+MEASURING_TIME = 1.0  # for which the noisy efforts of a posture are averaged [s]
 # What a worker process may take for a motion [s]: a hundred times what it needs on a free machine.
 WORKER_TIME = 600.0
 # Shares of the motion, one after the other, that are run with proposed gains before all of it.
@@ -81,9 +79,7 @@ class Verifications:
     """Verifies on the robot, and publishes `~/verification`."""
 
     def __init__(self, node: ConfiguredNode):
-        self._node = node
-        self._configuration = node.configuration
-        self._told = ''
+        self._node, self._told = node, ''
         self._publisher = node.create_publisher(DiagnosticArray, '~/verification', LATCHED)
         node.create_subscription(
             DiagnosticStatus, 'identification/state', self._on_identification, LATCHED
@@ -100,30 +96,21 @@ class Verifications:
         """
         Verify on a motion; return what came of it, a sentence. The robot rests afterwards.
 
-        Parameters
-        ----------
-        kind : one of `KINDS`
-        context : of a session that begins once the results are read
-        motion : to verify on
-        urdf, settings : of the robot that is here
-
+        The session of the `context`, for one of `KINDS`, begins once the results are read; `urdf`
+        and `settings` are of the robot that is here.
         """
-        identification = self._configuration.identification
-        folders = (
-            self._configuration.recorder.folder,
-            *identification.folders,
-            identification.output_dir,
-        )
-        configured = self._configuration.excitation.verification.results
-        folder = find_results(configured, self._told, folders)
-        model = load_model(folder, urdf, settings)
+        configuration = self._node.configuration
+        identification, recorded = configuration.identification, configuration.recorder.folder
+        folders = (recorded, *identification.folders, identification.output_dir)
+        configured = configuration.excitation.verification.results
+        model = load_model(find_results(configured, self._told, folders), urdf, settings)
         found = read_verification(model.folder / VERIFICATION)
         if found is None or found.results != model.results.created:
             found = Verification(model.results.created)
-        work, sentence = KINDS[kind]
-        with closing(VerificationSession(context, model, motion, self._configuration)) as session:
+        with closing(VerificationSession(context, model, motion, configuration)) as session:
+            found, sentence = KINDS[kind](session, found)
             found = dataclasses.replace(
-                work(session, found),
+                found,
                 created=datetime.now(timezone.utc).isoformat(timespec='seconds'),
                 controller=context.controller.name,
                 trajectory=motion.hash,
@@ -133,12 +120,10 @@ class Verifications:
             self._publisher.publish(verification_message(found, stamp))
             try:
                 # A verification is worth something without its picture.
-                run_in_process(
-                    *(renew_report, model.folder), stop=context.stop, time_limit=WORKER_TIME
-                )
+                session.in_worker(renew_report, model.folder)
             except RobotIdError as error:
                 self._node.get_logger().error(f'the report is as it was before: {error}')
-        return sentence(found)
+        return sentence
 
     def _on_identification(self, message: DiagnosticStatus) -> None:
         values = values_of(message)
@@ -150,7 +135,7 @@ class VerificationSession(Session):
     """
     Moves a robot along a motion, as it is or as identified.
 
-    Each `verify_…` adds to what is verified already.
+    Each `verify_…` adds to what is verified already, and says in a sentence what came of it.
     """
 
     def __init__(
@@ -166,16 +151,18 @@ class VerificationSession(Session):
         self._points = with_rests(waypoints(motion, context.settings.rate))
         super().__init__(context)
 
-    def verify_motion(self, found: Verification) -> Verification:
+    def verify_motion(self, found: Verification) -> tuple[Verification, str]:
         """Run the motion without and with feed-forward, where the controller takes it."""
         self.check_motion(self._points)
         log = self._run_logged('running the motion as it is', self._points)
         controller = self.description
-        before, efforts, points = self._in_worker(
+        before, efforts, points = self.in_worker(
             *(read_present_run, log, controller.rate, self._points, self._model, self._signals)
         )
         series = {k: v for k, v in found.series.items() if k == NEW_GAINS}
-        series = {PRESENT: before, **series}
+        found = dataclasses.replace(
+            found, efforts=efforts, tracking=(), reason='', series={PRESENT: before, **series}
+        )
         worst = max(efforts, key=lambda row: row.relative)
         bound = self._verification.largest_residual
         reason = controller.why_no_feed_forward
@@ -184,20 +171,23 @@ class VerificationSession(Session):
                 f'{100 * worst.relative:.0f} % of the effort of {worst.joint} is not predicted, '
                 f'more than {100 * bound:.0f} %: such efforts are not commanded, identify again'
             )
-        tracking: tuple[TrackingRow, ...] = ()
         if reason:
             self.context.node.get_logger().warning(reason)
-        else:
-            self.check_motion(points)
-            check_feed_forward(points, self.context.robot, self.context.settings.effort_share)
-            after = self._track('running the motion with feed-forward', points)
-            tracking = tracking_rows(before, after, units(self._model.robot))
-            series = {PRESENT: before, FEED_FORWARD: after, **series}
-        return dataclasses.replace(
-            found, efforts=efforts, tracking=tracking, reason=reason, series=series
+            sentence = f'verified without feed-forward: {reason}'
+            return dataclasses.replace(found, reason=reason), sentence
+        self.check_motion(points)
+        check_feed_forward(points, self.context.robot, self.context.settings.effort_share)
+        after = self._track('running the motion with feed-forward', points)
+        tracking = tracking_rows(before, after, units(self._model.robot))
+        ratios = [row.ratio for row in tracking]
+        sentence = (
+            f'with feed-forward the tracking error is {min(ratios):.3g} to {max(ratios):.3g} '
+            'times smaller'
         )
+        series = {PRESENT: before, FEED_FORWARD: after, **series}
+        return dataclasses.replace(found, tracking=tracking, series=series), sentence
 
-    def verify_gains(self, found: Verification) -> Verification:
+    def verify_gains(self, found: Verification) -> tuple[Verification, str]:
         """
         Run the motion with present and with proposed gains; keep these only if they are better.
 
@@ -212,20 +202,23 @@ class VerificationSession(Session):
             self.check_motion(points)
         what = 'running the motion with the present gains'
         log = self._run_logged(what, self._points)
-        before, proposal = self._in_worker(
+        before, proposal = self.in_worker(
             propose_after_run, *(log, description, self._points, model, wanted)
         )
-        old, new = _plain(proposal.old), _plain(proposal.new)
+        old, new = (
+            {joint: {name: getattr(g, name) for name in NAMES} for joint, g in gains.items()}
+            for gains in (proposal.old, proposal.new)
+        )
+        series = {PRESENT: before, **found.series}
         if not proposal.better and (proposal.why or not wanted.although_not_better):
             trial = GainTrial(False, proposal_sentence(proposal), old, new)
-            return dataclasses.replace(
-                found, gains=trial, series={PRESENT: before, **found.series}
-            )
+            return dataclasses.replace(found, gains=trial, series=series), trial.sentence
         present = [before, self._track(f'{what} again', self._points)]
         self._write_gains(GAINS_BEFORE, old, 'before a trial of others')
         parameters = gain_parameters(proposal.old), gain_parameters(proposal.new)
         self.gains.expect(parameters[1])
         what = 'running the motion with the proposed gains'
+        sentence = 'the proposed gains are not better: the old ones are set again'
         with on_trial(self.guardian, self.context.controller, *parameters) as keep:
             self.wait_at_rest()
             for share, points in zip(GROWTH, growing, strict=True):
@@ -240,30 +233,37 @@ class VerificationSession(Session):
             if kept := tracks_better(present, after):
                 path = self._write_gains(GAINS, new, 'that follow from the inertia')
                 keep()
-        sentence = 'the proposed gains are not better: the old ones are set again'
-        if kept:
-            sentence = (
-                f"the proposed gains are better, and set until the controller ends: load '{path}' "
-                'with its configuration to keep them'
-            )
+                sentence = (
+                    'the proposed gains are better, and set until the controller ends: load '
+                    f"'{path}' with its configuration to keep them"
+                )
         sentence = f'{sentence} ({proposal_sentence(proposal)})'
         rows = tracking_rows(before, after[-1], units(model.robot))
         trial = GainTrial(kept, sentence, old, new, rows)
-        series = {PRESENT: before, **found.series, NEW_GAINS: after[-1]}
-        return dataclasses.replace(found, gains=trial, series=series)
+        series[NEW_GAINS] = after[-1]
+        return dataclasses.replace(found, gains=trial, series=series), sentence
 
-    def verify_static(self, found: Verification) -> Verification:
+    def verify_static(self, found: Verification) -> tuple[Verification, str]:
         """Compare the efforts that hold the robot with those predicted."""
         rests = self._rests(self._verification.postures, self._verification.distance)
         rows = evaluate_postures(self._model.robot, self._model.chi, rests)
-        return dataclasses.replace(found, static=rows, postures=len(rests))
+        worst = max(rows, key=lambda row: abs(row.gravity_worst) / max(row.gravity, 1e-300))
+        sentence = (
+            f'in {len(rests)} postures gravity is predicted to {abs(worst.gravity_worst):.3g} '
+            f'{worst.unit} or better of {worst.joint}'
+        )
+        return dataclasses.replace(found, static=rows, postures=len(rests)), sentence
+
+    def in_worker(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function in a process of its own, which ends when a stop is requested."""
+        return run_in_process(function, *arguments, stop=self.context.stop, time_limit=WORKER_TIME)
 
     def _write_gains(self, name: str, gains: PlainGains, comment: str) -> Path:
         """Write gains beside the results, as a file for the controller."""
         controller = self.context.node.resolve_topic_name(self.context.controller.name)
-        text = f'Gains of {controller} {comment}.'
-        write_gains(self._model.folder / name, controller, gains, text)
-        return self._model.folder / name
+        path = self._model.folder / name
+        write_gains(path, controller, gains, f'Gains of {controller} {comment}.')
+        return path
 
     def _rests(self, count: int, distance: float) -> list[Array]:
         """
@@ -298,7 +298,7 @@ class VerificationSession(Session):
         return position, np.asarray(effort * self.context.robot.drive_gain)
 
     def _track(self, what: str, points: Waypoints) -> Tracking:
-        found: Tracking = self._in_worker(self._run_logged(what, points).tracking)
+        found: Tracking = self.in_worker(self._run_logged(what, points).tracking)
         return found
 
     def _run_logged(self, what: str, points: Waypoints) -> MotionLog:
@@ -312,13 +312,6 @@ class VerificationSession(Session):
         rest = round(REST * 1e9 / clock.speed.get('speed', 1.0))
         start, stop = clock.known_start + rest, clock.end - rest
         return MotionLog(self.context.robot.joints, *self.kept_messages, start, stop)
-
-    def _in_worker(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return run_in_process(function, *arguments, stop=self.context.stop, time_limit=WORKER_TIME)
-
-
-def _plain(gains: Gains) -> PlainGains:
-    return {joint: {name: getattr(g, name) for name in NAMES} for joint, g in gains.items()}
 
 
 def grown(points: Waypoints, share: float) -> Waypoints:
@@ -347,61 +340,36 @@ def on_trial(
         guardian.release()
         kept = True
 
+    def set_back() -> None:
+        try:
+            controller.set(old)
+        except ControllerError as error:
+            raise ControllerError(
+                f"the controller's gains may not be back ({error}): set them by hand, "
+                f"'{GAINS_BEFORE}' beside the results holds them"
+            ) from error
+        # It has ended, and set them back itself, where it had to cancel the motion.
+        with suppress(ControllerError):
+            guardian.release()
+
     guardian.protect(old)
     try:
         controller.set(new)
         yield keep
-    except RobotIdError as error:
-        _set_back(guardian, controller, old)
+    except BaseException as error:
+        set_back()
+        if not isinstance(error, RobotIdError):
+            raise
         raise RobotStateError(f'{error}; the old gains are set again') from error
-    except BaseException:
-        _set_back(guardian, controller, old)
-        raise
     if not kept:
-        _set_back(guardian, controller, old)
+        set_back()
 
 
-def _set_back(guardian: Guardian, controller: ControllerClient, old: Mapping[str, float]) -> None:
-    try:
-        controller.set(old)
-    except ControllerError as error:
-        raise ControllerError(
-            f"the controller's gains may not be back ({error}): set them by hand, "
-            f"'{GAINS_BEFORE}' beside the results holds them"
-        ) from error
-    # It has ended, and set them back itself, where it had to cancel the motion.
-    with suppress(ControllerError):
-        guardian.release()
-
-
-def _motion_sentence(found: Verification) -> str:
-    if not found.tracking:
-        return f'verified without feed-forward: {found.reason}'
-    ratios = [row.ratio for row in found.tracking]
-    return (
-        f'with feed-forward the tracking error is {min(ratios):.3g} to {max(ratios):.3g} times '
-        'smaller'
-    )
-
-
-def _static_sentence(found: Verification) -> str:
-    worst = max(found.static, key=lambda row: abs(row.gravity_worst) / max(row.gravity, 1e-300))
-    return (
-        f'in {found.postures} postures gravity is predicted to {abs(worst.gravity_worst):.3g} '
-        f'{worst.unit} or better of {worst.joint}'
-    )
-
-
-def _gains_sentence(found: Verification) -> str:
-    assert found.gains is not None
-    return found.gains.sentence
-
-
-# How each service verifies, and the sentence on what came of it.
-KINDS: dict[str, tuple[Callable[[VerificationSession, Verification], Verification], Any]] = {
-    'verify': (VerificationSession.verify_motion, _motion_sentence),
-    'verify_gains': (VerificationSession.verify_gains, _gains_sentence),
-    'verify_static': (VerificationSession.verify_static, _static_sentence),
+# How each service verifies.
+KINDS: dict[str, Callable[[VerificationSession, Verification], tuple[Verification, str]]] = {
+    'verify': VerificationSession.verify_motion,
+    'verify_gains': VerificationSession.verify_gains,
+    'verify_static': VerificationSession.verify_static,
 }
 
 
@@ -415,14 +383,10 @@ def renew_report(folder: Path) -> None:
 
 def find_results(configured: str, told: str, folders: Sequence[str]) -> Path:
     """
-    Find the folder of the results to verify.
+    Find the folder of the results to verify: those `configured`, if any, or those last `told`.
 
-    Parameters
-    ----------
-    configured : `excitation.verification.results`, '' for none
-    told : by the identification, which may be anybody on the network; '' for none yet
-    folders : below one of which that must be, links followed
-
+    The identification that told may be anybody on the network: they must be below one of the
+    `folders`, links followed.
     """
     if configured:
         path = Path(configured).expanduser()
@@ -445,34 +409,28 @@ def find_results(configured: str, told: str, folders: Sequence[str]) -> Path:
 
 def verification_message(found: Verification, stamp: Time) -> DiagnosticArray:
     """One status a joint for each thing that was verified, `tracking <joint>` and so on."""
-    return status_array(stamp, _statuses(found))
+    statuses = list[DiagnosticStatus]()
 
+    def add(name: str, text: str, values: Mapping[str, Any], *, warn: bool = False) -> None:
+        values = {key: value for key, value in values.items() if key != 'joint'}
+        statuses.append(status(name, text, values, warn=warn))
 
-def _statuses(found: Verification) -> Iterator[DiagnosticStatus]:
-    yield from _tracking('tracking', 'with feed-forward', found.tracking)
+    def add_tracking(kind: str, how: str, rows: Iterable[TrackingRow]) -> None:
+        for row in rows:
+            text = f'tracking error {how}: {row.ratio:.3g} times smaller'
+            add(f'{kind} {row.joint}', text, {**vars(row), 'ratio': row.ratio})
+
+    add_tracking('tracking', 'with feed-forward', found.tracking)
     if found.reason:
-        yield status('feed-forward', found.reason, {}, warn=True)
+        add('feed-forward', found.reason, {}, warn=True)
     for effort in found.efforts:
         text = f'{100 * effort.relative:.2f} % of the effort is not predicted'
         values = {'relative_residual': effort.relative, 'rms': effort.rms, 'unit': effort.unit}
-        yield status(f'effort {effort.joint}', text, values)
+        add(f'effort {effort.joint}', text, values)
     if found.gains is not None:
-        values = {'kept': found.gains.kept}
-        yield status('gains', found.gains.sentence, values)
-        yield from _tracking('gains', 'with the proposed gains', found.gains.tracking)
+        add('gains', found.gains.sentence, {'kept': found.gains.kept})
+        add_tracking('gains', 'with the proposed gains', found.gains.tracking)
     for row in found.static:
-        text = (
-            f'gravity {row.gravity_error:.3g} {row.unit} off, stiction {row.stiction:.3g} '
-            f'{row.unit}'
-        )
-        yield status(f'static {row.joint}', text, _values(row))
-
-
-def _tracking(kind: str, how: str, rows: Iterable[TrackingRow]) -> Iterator[DiagnosticStatus]:
-    for row in rows:
-        text = f'tracking error {how}: {row.ratio:.3g} times smaller'
-        yield status(f'{kind} {row.joint}', text, {**_values(row), 'ratio': row.ratio})
-
-
-def _values(row: TrackingRow | JointStatics) -> dict[str, Any]:
-    return {name: value for name, value in vars(row).items() if name != 'joint'}
+        off, unit = f'gravity {row.gravity_error:.3g} {row.unit} off', row.unit
+        add(f'static {row.joint}', f'{off}, stiction {row.stiction:.3g} {unit}', vars(row))
+    return status_array(stamp, statuses)

@@ -51,6 +51,7 @@ from ..common.processes import prefer_threads
 from ..common.runtime import in_thread, LATCHED, STEADY
 from ..common.waiting import Silence, wait_until
 from ..excitation.guardian import Guardian
+from ..excitation.motion_log import units
 from .model_node import ModelNode, RETRY_PERIOD
 
 # Signs of life for the guardian, and looks at the controller's states [s].
@@ -61,10 +62,8 @@ TAKEN = 'a newer goal has taken its place'
 # How long a controller may take to end a goal that was cancelled [s]: then it is gone. One that a
 # newer goal has replaced ends with that one before ros2_controllers 4.41: it is ended here.
 ENDING_TIME = 2.0
-# Of its updates where the controller does not say [Hz].
-USUAL_RATE = 500.0
-# Speed of a reference that is held [rad/s or m/s].
-AT_REST = 1e-6
+USUAL_RATE = 500.0  # of its updates where the controller does not say [Hz]
+AT_REST = 1e-6  # speed of a reference that is held [rad/s or m/s]
 Result = FollowJointTrajectory.Result
 
 
@@ -92,57 +91,47 @@ def read_goal(
         raise TrajectoryError('the goal has no points')
     order = [names.index(joint) for joint in joints]
     with_accelerations = all(len(point.accelerations) for point in points)
-    parts = []
-    for field in ('positions', 'velocities', *['accelerations'] * with_accelerations):
+    stamps = (point.time_from_start for point in points)
+    time = np.array([stamp.sec + stamp.nanosec * 1e-9 for stamp in stamps])
+    # Positions, velocities, accelerations: (3, N, n).
+    motion = np.zeros((3, len(time), robot.n))
+    fields = ('positions', 'velocities', 'accelerations')
+    for field, values in zip(fields[: 2 + with_accelerations], motion, strict=False):
         rows = [getattr(point, field) for point in points]
         if any(len(row) != len(names) for row in rows):
             raise TrajectoryError(
                 f'a point of the goal lacks {field} of some joint: efforts follow from smooth '
                 'motion, let the planner fill in positions and velocities'
             )
-        parts.append(np.array(rows, dtype=float)[:, order])
-    stamps = (point.time_from_start for point in points)
-    time = np.array([stamp.sec + stamp.nanosec * 1e-9 for stamp in stamps])
-    q, dq, ddq = (*parts, np.zeros_like(parts[0]))[:3]
+        values[:] = np.array(rows, dtype=float)[:, order]
     first = 0.0
     if time[0] > 0.0:
-        moving = bool(np.abs(start[1]).max() > AT_REST)
-        first = float(time[0]) if moving else 0.0
+        q, dq = start
+        first = float(time[0]) if np.abs(dq).max() > AT_REST else 0.0
         # A controller counts joints without limits from the turn that is nearest to the goal.
-        turns = np.round((q[0] - start[0]) / (2.0 * np.pi))
+        turns = np.round((motion[0, 0] - q) / (2.0 * np.pi))
         endless = ~np.isfinite(robot.limits.upper - robot.limits.lower) & ~robot.prismatic
-        begin = start[0] + np.where(endless, 2.0 * np.pi * turns, 0.0)
+        begin = q + np.where(endless, 2.0 * np.pi * turns, 0.0)
         time = np.insert(time, 0, 0.0)
-        q, dq, ddq = (
-            np.insert(values, 0, own, axis=0)
-            for values, own in ((q, begin), (dq, start[1]), (ddq, np.zeros(robot.n)))
-        )
-    if not all(np.isfinite(values).all() for values in (time, q, dq, ddq)):
+        motion = np.insert(motion, 0, [begin, dq, np.zeros(robot.n)], axis=1)
+    if not (np.isfinite(time).all() and np.isfinite(motion).all()):
         raise TrajectoryError('the goal holds a value that is not a number')
     if len(time) < 2:
         raise TrajectoryError('the goal has no duration')
     kind = Waypoints if with_accelerations else CubicWaypoints
-    return kind(tuple(joints), time, q, dq, ddq), first
+    return kind(tuple(joints), time, *motion), first
 
 
 class Running:
-    """
-    A goal that was handed on.
-
-    Attributes
-    ----------
-    handle, points : at the controller, and as sent, None where it went on as it came
-    squares, states : sum (n,) of squared tracking errors, and of how many states
-    reason, cancelled : why and when the node has cancelled it, '' where it has not
-    replaced : when the controller has accepted a newer goal
-    ended : future of the controller's result, None where it is gone
-
-    """
+    """A goal that was handed on: `points` as sent, None where it went on as it came."""
 
     def __init__(self, handle: Any, points: Waypoints | None, n: int):
         self.handle, self.points, self.began = handle, points, time.monotonic()
+        # The sum of squared tracking errors, and of how many states.
         self.squares, self.states = np.zeros(n), 0
-        self.reason, self.cancelled, self.replaced, self.ended = '', np.inf, np.inf, Future()
+        # Why and when the node has cancelled it, and when the controller has accepted a newer one.
+        self.reason, self.cancelled, self.replaced = '', np.inf, np.inf
+        self.ended = Future()  # of the controller's result, None where it is gone
 
     def end(self, answer: Any) -> None:
         """End it, once, with what the controller says, or None where it says nothing."""
@@ -235,17 +224,16 @@ class FeedForward(ModelNode):
         self._own_goals.add(goal_id.bytes)
         prefer_threads(True)
         try:
-            try:
-                running = await self._send(handle, goal_id)
-            except RobotIdError as error:
-                reason = one_line(error)
-                self.get_logger().warning(f'a goal was refused: {reason}')
-                handle.abort()
-                return Result(error_code=Result.INVALID_GOAL, error_string=reason)
+            running = await self._send(handle, goal_id)
             if running is None:
                 handle.canceled()
                 return Result()
             return self._finish(handle, goal_id, running, await running.ended)
+        except RobotIdError as error:
+            reason = one_line(error)
+            self.get_logger().warning(f'a goal was refused: {reason}')
+            handle.abort()
+            return Result(error_code=Result.INVALID_GOAL, error_string=reason)
         finally:
             prefer_threads(False)
 
@@ -255,29 +243,25 @@ class FeedForward(ModelNode):
         request, points = handle.request, None
         self._check_guardian()
         if self._guardian is None:
-            await in_thread(
-                self,
-                lambda: wait_until(
-                    lambda: self._guardian is not None or handle.is_cancel_requested,
-                    self._timeout,
-                    what=NO_GUARDIAN,
-                ),
-            )
+
+            def is_there() -> bool:
+                return self._guardian is not None or handle.is_cancel_requested
+
+            await in_thread(self, lambda: wait_until(is_there, self._timeout, what=NO_GUARDIAN))
+        given = request.trajectory
         if self.get_parameter('feedforward.enabled').value:
-            if self._is_quick(request.trajectory):
-                points, first = self._with_efforts(request.trajectory)
+            if self._is_quick(given):
+                points, first = self._with_efforts(given)
             else:
-                points, first = await in_thread(
-                    self, lambda: self._with_efforts(request.trajectory)
-                )
+                points, first = await in_thread(self, lambda: self._with_efforts(given))
         goal = FollowJointTrajectory.Goal(
-            trajectory=request.trajectory,
+            trajectory=given,
             path_tolerance=request.path_tolerance,
             goal_tolerance=request.goal_tolerance,
             goal_time_tolerance=request.goal_time_tolerance,
         )
         if points is not None:
-            goal.trajectory = trajectory_message(points, request.trajectory.header, first)
+            goal.trajectory = trajectory_message(points, given.header, first)
         if handle.is_cancel_requested:
             return None
         if self._latest != goal_id:
@@ -328,7 +312,7 @@ class FeedForward(ModelNode):
         robot = self._robot
         assert robot is not None
         wait_until(
-            lambda: bool(self._take_states(1) or time.monotonic() - self._heard < WATCH_PERIOD),
+            lambda: self._take_states(1) or time.monotonic() - self._heard < WATCH_PERIOD,
             self._timeout,
             what=f"'{self._controller}' publishes no controller_state: activate it",
         )
@@ -377,8 +361,10 @@ class FeedForward(ModelNode):
             if self._guardian is not None:
                 with contextlib.suppress(ControllerError):
                     self._guardian.clear_goal()
-        result = Result(error_code=Result.INVALID_GOAL) if answer is None else answer.result
-        end = GoalStatus.STATUS_ABORTED if answer is None else answer.status
+        result, end = Result(error_code=Result.INVALID_GOAL), GoalStatus.STATUS_ABORTED
+        why = TAKEN
+        if answer is not None:
+            result, end, why = answer.result, answer.status, 'the controller has ended the goal'
         if end == GoalStatus.STATUS_SUCCEEDED:
             points = running.points
             self._held = None if points is None or points.tau is None else points.tau[-1]
@@ -386,10 +372,7 @@ class FeedForward(ModelNode):
         elif end == GoalStatus.STATUS_CANCELED and handle.is_cancel_requested:
             handle.canceled()
         else:
-            told = running.reason or result.error_string
-            if answer is None and not told:
-                told = TAKEN
-            result.error_string = told or 'the controller has ended the goal'
+            result.error_string = running.reason or result.error_string or why
             handle.abort()
         self._publish_tracking(running)
         return result
@@ -453,9 +436,8 @@ class FeedForward(ModelNode):
 
     def _on_goals(self, message: GoalStatusArray) -> None:
         """Forget what is held where a goal of another client has run."""
-        if any(
-            bytes(s.goal_info.goal_id.uuid) not in self._own_goals for s in message.status_list
-        ):
+        goals = {bytes(each.goal_info.goal_id.uuid) for each in message.status_list}
+        if not goals <= self._own_goals:
             self._held = None
 
     def _renew_guardian(self) -> None:
@@ -471,8 +453,7 @@ class FeedForward(ModelNode):
             return
         statuses, given = [], running.points is not None
         rms = np.sqrt(running.squares / running.states).tolist()
-        units = ['m' if prismatic else 'rad' for prismatic in self._robot.prismatic]
-        for joint, unit, value in zip(self._robot.joints, units, rms, strict=True):
+        for (joint, unit), value in zip(units(self._robot).items(), rms, strict=True):
             values = {'rms': value, 'unit': unit, 'feed_forward': given}
             what = 'with' if given else 'without'
             text = f'tracking error {value:.3g} {unit} {what} feed-forward'

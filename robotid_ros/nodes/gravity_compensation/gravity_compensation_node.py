@@ -11,7 +11,7 @@ that.
 
 from array import array
 from collections.abc import Iterator
-import contextlib
+from contextlib import closing, suppress
 import threading
 import time
 from typing import Any, NamedTuple
@@ -37,17 +37,13 @@ from ..common.waiting import answer_of, result_of, Silence
 from ..excitation.guardian import Guardian
 from ..feedforward.model_node import ModelNode
 
-# Fewest commands a second with which an arm is guided [Hz].
-LEAST_RATE = 200.0
+LEAST_RATE = 200.0  # of commands with which an arm is guided [Hz]
 # For how long arm and node are watched before, and each rate is measured [s]; what a joint at rest
 # may move meanwhile [rad or m].
 WATCH_TIME, REST = 1.0, 0.005
-# Time in which the model takes over from what held the arm [s].
-RAMP = 1.0
-# From one look for joint states to the next [s].
-LOOK_PERIOD = 0.0005
-# From one look at the controllers to the next: while they are spawned, and while an arm is guided
-# [s].
+RAMP = 1.0  # in which the model takes over from what held the arm [s]
+LOOK_PERIOD = 0.0005  # from one look for joint states to the next [s]
+# From one look at the controllers to the next, while they are spawned and an arm is guided [s].
 LOOK_AGAIN, WATCH_AGAIN = 0.2, 0.1
 # How long controllers may take to be switched [s]: then the guardian tries, too.
 SWITCH_TIMEOUT = 1.0
@@ -91,15 +87,16 @@ class GravityCompensation(ModelNode):
 
     def __init__(self, **options: Any):
         super().__init__('gravity_compensation', **options)
-        place, slash, self._held_by = self._controller.rpartition('/')
         self._effort = self.settings.controller
         self._states = BatchedSubscription(self, JointState, 'joint_states', depth=10, kept=1)
-        self._commands = self.create_publisher(
-            Float64MultiArray, f'{place}{slash}{self._effort}/{FORWARDED}', 1
+        place, slash, self._held_by = self._controller.rpartition('/')
+        commands, listing, switching = (
+            f'{place}{slash}{name}'
+            for name in (f'{self._effort}/{FORWARDED}', f'{MANAGER}/list_controllers', SWITCH)
         )
-        manager = f'{place}{slash}{MANAGER}'
-        self._list = self.create_client(ListControllers, f'{manager}/list_controllers')
-        self._switch = self.create_client(SwitchController, f'{place}{slash}{SWITCH}')
+        self._commands = self.create_publisher(Float64MultiArray, commands, 1)
+        self._list = self.create_client(ListControllers, listing)
+        self._switch = self.create_client(SwitchController, switching)
         self._guiding, self._ending = False, threading.Event()
         self._listed: Future | None = None
         self._listed_at = -np.inf
@@ -120,13 +117,14 @@ class GravityCompensation(ModelNode):
         serve(self, 'stop', self._on_stop)
         return "call '~/start' where the arm rests"
 
+    def _ask_controllers(self) -> Future:
+        return self._list.call_async(ListControllers.Request())
+
     def _check_controllers(self, patience: float = 0.0) -> None:
         """Check that the right one holds the arm and the other can be activated, within [s]."""
         end = time.monotonic() + patience
         while True:
-            answer = answer_of(
-                lambda: self._list.call_async(ListControllers.Request()), self._timeout, MANAGER
-            )
+            answer = answer_of(self._ask_controllers, self._timeout, MANAGER)
             found = {each.name: each for each in answer.controller}
             wrong = [
                 f"'{name}' is {known}: it must be {state} before the start"
@@ -153,10 +151,10 @@ class GravityCompensation(ModelNode):
 
     def _check_alone(self) -> None:
         """Check that nobody else commands the controller: it forwards whatever came last."""
-        if self.count_publishers(self._commands.topic_name) > 1:
+        if self.count_publishers(topic := self._commands.topic_name) > 1:
             raise ControllerError(
-                f"somebody else can command '{self._effort}' on '{self._commands.topic_name}': "
-                'end it, only one may move the robot'
+                f"somebody else can command '{self._effort}' on '{topic}': end it, only one may "
+                'move the robot'
             )
 
     def _check_active(self) -> None:
@@ -170,7 +168,7 @@ class GravityCompensation(ModelNode):
             self._check_alone()
         now = time.monotonic()
         if self._listed is None and now - self._listed_at > WATCH_AGAIN:
-            self._listed_at, self._listed = now, self._list.call_async(ListControllers.Request())
+            self._listed_at, self._listed = now, self._ask_controllers()
 
     # Services, in the executor's thread
 
@@ -193,15 +191,14 @@ class GravityCompensation(ModelNode):
         try:
             self.publish_state('checking', 'hands off: the arm must rest for a second')
             manager = str(self._switch.srv_name)
-            guardian = self._new_guardian(manager, self._held_by, self._effort)
-            prefer_threads(True)
-            try:
-                self._check_controllers()
-                self._check_alone()
-                self._run(guardian)
-            finally:
-                prefer_threads(False)
-                guardian.close()
+            with closing(self._new_guardian(manager, self._held_by, self._effort)) as guardian:
+                prefer_threads(True)
+                try:
+                    self._check_controllers()
+                    self._check_alone()
+                    self._run(guardian)
+                finally:
+                    prefer_threads(False)
         except RobotIdError as error:
             # What stopped it comes before what then went wrong.
             causes = (error.__context__, error)
@@ -214,8 +211,7 @@ class GravityCompensation(ModelNode):
             self._guiding = False
 
     def _run(self, guardian: Guardian) -> None:
-        found = self._watch_at_rest(guardian)
-        if found is None:
+        if (found := self._watch_at_rest(guardian)) is None:
             return
         law, held, figures = found
         guardian.set_goal(uuid.uuid4())
@@ -255,9 +251,15 @@ class GravityCompensation(ModelNode):
         if not self.get_clock().now().nanoseconds:
             raise ControllerError("use_sim_time is set, but nobody publishes '/clock': unset it")
         law, rows, pace = None, list[Array](), Pace()
+        settings, share = self.settings, self.configuration.excitation.effort_share
         for seen in self._follow(guardian):
             rows.append(np.array(seen[1:]))
-            law = law or self._law(seen.q)
+            law = law or HandGuiding(
+                *(self._model.robot, self._carried(self._model.consistent), seen.q),
+                damping_time=settings.damping_time,
+                margin=settings.limit_margin,
+                effort_share=share,
+            )
             self._message(law, seen, np.nan_to_num(seen.tau), 0.0)
             if pace.note(seen.time, self._states.recent[-1].published):
                 break
@@ -272,27 +274,18 @@ class GravityCompensation(ModelNode):
         law.check(q.mean(axis=0), held)
         return law, held, pace.figures()
 
-    def _law(self, q: Array) -> HandGuiding:
-        return HandGuiding(
-            self._model.robot,
-            self._carried(self._model.consistent),
-            q,
-            damping_time=self.settings.damping_time,
-            margin=self.settings.limit_margin,
-            effort_share=self.configuration.excitation.effort_share,
-        )
-
     def _follow(self, guardian: Guardian) -> Iterator[Seen]:
         """Yield joint states until it is stopped; raise where the arm must not be guided on."""
         robot, silence = self._model.robot, Silence(time.monotonic())
-        known, limits = set(robot.joints), robot.limits
+        names, known, limits = np.array(robot.joints), set(robot.joints), robot.limits
         fastest = np.minimum(limits.velocity, self.settings.speed_limit)
-        names = np.array(robot.joints)
+
+        def is_whole(message: JointState) -> bool:
+            return is_well_formed(message) and known <= set(message.name)
+
         while not (self._ending.is_set() or self._stop.is_set()):
             guardian.check()
-            found, _ = self._states.take_newest(
-                lambda message: is_well_formed(message) and known <= set(message.name), 1
-            )
+            found, _ = self._states.take_newest(is_whole, 1)
             silent = silence.update(time.monotonic(), heard=bool(found))
             if silent > self.configuration.excitation.stale_after:
                 raise RobotStateError('the joint states stopped: the arm was stopped')
@@ -329,7 +322,7 @@ class GravityCompensation(ModelNode):
                 f"'{self._held_by}' is not active, the guardian tries to activate it: stop an arm "
                 'that nothing holds'
             )
-        with contextlib.suppress(ControllerError):  # it is gone, and no longer needed
+        with suppress(ControllerError):  # it is gone, and no longer needed
             guardian.clear_goal()
 
 
