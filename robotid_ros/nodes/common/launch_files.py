@@ -7,14 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ament_index_python.packages import get_package_prefix, PackageNotFoundError
-from launch import Action, LaunchContext, LaunchDescription
-from launch.actions import (
-    DeclareLaunchArgument,
-    IncludeLaunchDescription,
-    LogInfo,
-    OpaqueFunction,
-    Shutdown,
-)
+from launch import Action, actions, LaunchContext, LaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
@@ -43,11 +36,11 @@ VIEWS = {
 }
 
 
-def _argument(name: str, description: str, **options: Any) -> DeclareLaunchArgument:
-    return DeclareLaunchArgument(name, description=description, **options)
+def _argument(name: str, description: str, **options: Any) -> actions.DeclareLaunchArgument:
+    return actions.DeclareLaunchArgument(name, description=description, **options)
 
 
-def robot_arguments(folder: Path) -> list[DeclareLaunchArgument]:
+def robot_arguments(folder: Path) -> list[actions.DeclareLaunchArgument]:
     """Arguments `robot`, a configuration in a folder, and `config`, the file of another robot."""
     robots = sorted(path.stem for path in folder.glob('*.yaml'))
     chosen = [str(folder), '/', LaunchConfiguration('robot'), '.yaml']
@@ -59,12 +52,12 @@ def robot_arguments(folder: Path) -> list[DeclareLaunchArgument]:
 
 def end_launch(reason: str) -> list[Action]:
     """End the launch and say why, which Shutdown keeps to itself."""
-    return [LogInfo(msg=f'{reason}: the launch ends'), Shutdown(reason=reason)]
+    return [actions.LogInfo(msg=f'{reason}: the launch ends'), actions.Shutdown(reason=reason)]
 
 
-def include_session(folder: Path) -> IncludeLaunchDescription:
+def include_session(folder: Path) -> actions.IncludeLaunchDescription:
     """Include identify.launch.py of a folder; its further arguments are those of the launch."""
-    return IncludeLaunchDescription(
+    return actions.IncludeLaunchDescription(
         PythonLaunchDescriptionSource(str(folder / 'identify.launch.py')),
         launch_arguments={'config': LaunchConfiguration('config')}.items(),
     )
@@ -114,7 +107,7 @@ def model_launch(name: str) -> LaunchDescription:
             parameters.append(Parameter('excitation.controller', given['controller']))
         return [package_node(name, [str(paths['config']), *parameters], 'info')]
 
-    return LaunchDescription([*arguments, OpaqueFunction(function=start)])
+    return LaunchDescription([*arguments, actions.OpaqueFunction(function=start)])
 
 
 def view_actions(
@@ -147,7 +140,7 @@ def view_actions(
     except RobotIdError as error:
         raise RuntimeError(str(error)) from None
     where = f'ws://localhost:{FOXGLOVE["port"]}'
-    told = LogInfo(msg=f"Foxglove: open {where}, and import the layout '{layout}'")
+    told = actions.LogInfo(msg=f"Foxglove: open {where}, and import the layout '{layout}'")
     return [view(parameters=[FOXGLOVE]), told]
 
 

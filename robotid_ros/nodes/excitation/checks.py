@@ -20,6 +20,8 @@ the robot (`supervisor.py`). That the supervisor itself lives is the guardian's 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+import itertools
 import math
 import time
 from typing import Any
@@ -50,16 +52,8 @@ from ...exceptions import (
 )
 from ...files.formats.joint_table import JointTable
 from ...node_settings import ExcitationNodeSettings
+from ..common import controller as jtc
 from ..common.batched_subscription import BatchedSubscription
-from ..common.controller import (
-    ACTION,
-    by_joint,
-    COMMANDS,
-    GOALS,
-    NO_COMMANDS,
-    reference_positions,
-    SpeedScaling,
-)
 from ..common.messages import stamps_to_nanoseconds, values_of
 from ..common.processes import is_alive
 from ..common.runtime import STEADY
@@ -93,7 +87,8 @@ RESERVATION, SIGN_PERIOD, DEAD_TIME = 'excitation_session', 0.1, 1.0
 # A goal that is being cancelled moves nothing any more; and the controller leaves one so for ever
 # whose cancel arrived when it had just ended.
 RUNNING = (GoalStatus.STATUS_ACCEPTED, GoalStatus.STATUS_EXECUTING)
-# Fields of trajectory_msgs/JointTrajectoryPoint that mirror interfaces; accelerations are none.
+# Of a controller's state, and fields of them that mirror interfaces; accelerations are none.
+_PARTS = ('reference', 'feedback', 'error', 'output')
 _QUANTITIES = {'positions': 'position', 'velocities': 'velocity', 'effort': 'effort'}
 
 
@@ -137,7 +132,7 @@ class Watchdog:
             for name in ('position_tolerance', 'tracking_error')
         )
         self._effort = settings.effort_share * robot.limits.effort / np.abs(robot.drive_gain)
-        self._speed = SpeedScaling(now)
+        self._speed = jtc.SpeedScaling(now)
         self._frozen = FrozenWatch(robot.joints, STICKING * self._tracking)
         self._velocity = VelocityWatch(robot.joints, robot.limits.velocity)
         self._stamp, self._position = -1, np.full(len(robot.joints), np.nan)
@@ -210,11 +205,11 @@ class Watchdog:
             self._check_tracking(message)
             self._speed.check(message, now)
             # Whatever else the controller says, of interfaces that it has.
-            for part in ('reference', 'feedback', 'error', 'output'):
-                for field, quantity in _QUANTITIES.items():
-                    values = by_joint(message, getattr(getattr(message, part), field), self.joints)
-                    if values is not None:
-                        self._check_still_finite(f"the controller's {part} {quantity}", values)
+            for part, field in itertools.product(_PARTS, _QUANTITIES):
+                given = getattr(getattr(message, part), field)
+                if (values := jtc.by_joint(message, given, self.joints)) is not None:
+                    what = f"the controller's {part} {_QUANTITIES[field]}"
+                    self._check_still_finite(what, values)
             self._check_commanded_effort(message)
         silence = self._controller_silence.update(now, heard=message is not None)
         if silence > self._settings.stale_after:
@@ -226,32 +221,30 @@ class Watchdog:
         return self._frozen.is_still(k, self._stamp * 1e-9)
 
     def _check_tracking(self, message: Any) -> None:
-        error = by_joint(message, message.error.positions, self.joints)
+        error = jtc.by_joint(message, message.error.positions, self.joints)
         assert error is not None
         self._check_finite('tracking error', error[None], SensorError)
         k = int(np.argmax(np.abs(error) / self._tracking))
         joint, away, bound = self.joints[k], abs(error[k]), self._tracking[k]
         if away > bound and self.is_still(k):
-            raise SensorError(
-                f'position of {joint} stays the same while its reference moves on: '
-                f'{CHECK_POSITION}'
-            )
+            why = f'position of {joint} stays the same while its reference moves on'
+            raise SensorError(f'{why}: {CHECK_POSITION}')
         if away > bound:
-            raise TrackingError(
-                f'{joint} is {away:.4g} away from its reference, more than {bound:.4g}'
-            )
-        reference = by_joint(message, message.reference.positions, self.joints)
+            why = f'{joint} is {away:.4g} away from its reference, more than {bound:.4g}'
+            raise TrackingError(why)
+        reference = jtc.by_joint(message, message.reference.positions, self.joints)
         if reference is not None:
             self._frozen.check(self._stamp * 1e-9, self._position, reference, error)
 
     def _check_commanded_effort(self, message: Any) -> None:
-        effort = by_joint(message, message.output.effort, self.joints)
+        effort = jtc.by_joint(message, message.output.effort, self.joints)
         if effort is not None:
             self._commands_effort = bool(effort.any())
         if self.effort_reported:
             return
         if effort is None:
-            raise RobotStateError(f'the controller publishes no commands any more: {NO_COMMANDS}')
+            why = 'the controller publishes no commands any more'
+            raise RobotStateError(f'{why}: {jtc.NO_COMMANDS}')
         self._check_finite('commanded effort', effort[None])
         self._check_effort(stamps_to_nanoseconds([message]), effort[None])
 
@@ -334,23 +327,20 @@ class FrozenWatch:
     def begin(self) -> None:
         """Begin to watch a motion."""
         # When a position last changed, and what position and reference were then.
-        self._since, self._position, self._reference = np.full((3, len(self._joints)), np.nan)
+        self._last = np.full((3, len(self._joints)), np.nan)
 
     def check(self, stamp: float, position: Array, reference: Array, error: Array) -> None:
         """Check stamp [s] and position (n,), NaN before the first, with the controller's (n,)."""
-        changed = position != self._position
+        changed = position != self._last[1]
         self._first = np.where(np.isnan(self._first), position, self._first)
         self._travel = np.fmax(self._travel, np.abs(position - self._first))
-        known = changed | (reference == self._reference)
+        known = changed | (reference == self._last[2])
         self._error = np.where(known, np.fmax(self._error, np.abs(error)), self._error)
         now = np.stack([np.full(len(position), stamp), position, reference])
-        self._since, self._position, self._reference = np.where(
-            changed, now, [self._since, self._position, self._reference]
-        )
-        moved = np.abs(reference - self._reference)
-        failed = (moved > np.maximum(TIMES_AS_BEFORE * self._error, self._sticking)) & (
-            (stamp - self._since > FAILED_FOR) & (self._travel > CONSTANT_EFFORT_TRAVEL)
-        )
+        self._last = np.where(changed, now, self._last)
+        moved = np.abs(reference - self._last[2])
+        failed = moved > np.maximum(TIMES_AS_BEFORE * self._error, self._sticking)
+        failed &= (stamp - self._last[0] > FAILED_FOR) & (self._travel > CONSTANT_EFFORT_TRAVEL)
         if failed.any():
             k = int(np.argmax(failed))
             raise SensorError(
@@ -360,9 +350,8 @@ class FrozenWatch:
 
     def is_still(self, k: int, stamp: float) -> bool:
         """Whether a joint has moved, and stands bitwise since `STILL_FOR` before a stamp [s]."""
-        return bool(
-            self._travel[k] > CONSTANT_EFFORT_TRAVEL and stamp - self._since[k] >= STILL_FOR
-        )
+        stands = stamp - self._last[0, k] >= STILL_FOR
+        return bool(stands and self._travel[k] > CONSTANT_EFFORT_TRAVEL)
 
 
 class VelocityWatch:
@@ -422,7 +411,7 @@ def describe_violation(
     """
 
     def stack(part: str) -> Array:
-        rows = [by_joint(s, getattr(s, part).positions, joints) for s in states]
+        rows = [jtc.by_joint(s, getattr(s, part).positions, joints) for s in states]
         return np.array(rows, float).reshape(-1, len(joints))
 
     if end is not None:
@@ -466,7 +455,7 @@ class ReferenceWatch:
         if not states or not known or now < self._compared + PERIOD:
             return
         self._compared = now
-        reference = reference_positions(states[-1], self._points.joints)
+        reference = jtc.reference_positions(states[-1], self._points.joints)
         motion = self._points.sample(np.clip([clock.elapsed], 0.0, self._points.duration))
         away = np.abs(reference - motion.q[0])
         beyond = away - self._tolerance - LATE * np.abs(motion.dq[0])
@@ -590,15 +579,13 @@ class OtherClients:
     def __init__(self, node: Node, controller: str):
         self._node, self._controller = node, controller
         self._own_goals: set[bytes] = set()
-        reservation, goals, commands = (
-            f'{controller}/{name}' for name in (RESERVATION, GOALS, COMMANDS)
-        )
+        names = RESERVATION, jtc.GOALS, jtc.COMMANDS
+        reservation, goals, commands = (f'{controller}/{name}' for name in names)
         self._sign = String(data=uuid.uuid4().hex)
         self._reservation = node.create_publisher(String, reservation, 1)
         self._signs = BatchedSubscription(node, String, reservation, depth=100)
-        self._timer = node.create_timer(
-            SIGN_PERIOD, lambda: self._reservation.publish(self._sign), clock=STEADY
-        )
+        give_sign = partial(self._reservation.publish, self._sign)
+        self._timer = node.create_timer(SIGN_PERIOD, give_sign, clock=STEADY)
         self._goals = BatchedSubscription(node, GoalStatusArray, goals, depth=100, latched=True)
         self._commands = BatchedSubscription(node, JointTrajectory, commands, depth=1)
 
@@ -630,8 +617,9 @@ class OtherClients:
         """Check what has arrived since the last call."""
         self._check_goals(self._goals.take_messages())
         for _ in self._commands.take_serialized():
+            topic = self._commands.topic
             raise ControllerError(
-                f"somebody else commands the robot on '{self._commands.topic}': stop that first"
+                f"somebody else commands the robot on '{topic}': stop that first"
             )
 
     def close(self) -> None:
@@ -647,7 +635,7 @@ class OtherClients:
             if status.status in RUNNING and goal_id not in self._own_goals:
                 raise ControllerError(
                     f"goal {uuid.UUID(bytes=goal_id)} of another client runs on '"
-                    f"{self._controller}/{ACTION}': end it first, only one may move the robot"
+                    f"{self._controller}/{jtc.ACTION}': end it first, only one may move the robot"
                 )
 
     def _publishers(self, topic: str) -> str:

@@ -88,22 +88,16 @@ class Guardian:
 
     Parameters
     ----------
-    stop, set_parameters : full names of the services that cancel, or switch, and set parameters
-    domain : ROS domain of the node
-    client : name of the node, for the log
+    stop, setter : full names of the services that cancel, or switch, and set parameters
+    domain, name : ROS domain of the node, and its name for the log
     switch : controllers to activate and to deactivate in need; none: the goal is cancelled
 
     """
 
     def __init__(
-        self,
-        stop: str,
-        set_parameters: str,
-        domain: int,
-        client: str = 'excitation',
-        *switch: str,
+        self, stop: str, setter: str, domain: int, name: str = 'excitation', *switch: str
     ):
-        self._arguments = stop, set_parameters, str(os.getpid()), client, *switch
+        self._arguments = stop, setter, str(os.getpid()), name, *switch
         self._domain = domain
         self._beat = self._checked = self._longest_gap = 0.0
         self._start()
@@ -204,9 +198,8 @@ def _gone() -> Iterator[None]:
     try:
         yield
     except (BrokenPipeError, ValueError) as error:
-        raise ControllerError(
-            'the guardian, which stops the robot should this node die, is gone: start again'
-        ) from error
+        why = 'the guardian, which stops the robot should this node die, is gone: start again'
+        raise ControllerError(why) from error
 
 
 def main() -> None:
@@ -215,14 +208,10 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     rclpy.init(signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
-    node = Node(
-        f'guardian_{os.getpid()}',
-        use_global_arguments=False,
-        enable_rosout=False,
-        start_parameter_services=False,
-    )
-    _, stop, set_parameters, process, client, *switch = sys.argv
-    code = _guard(node, stop, set_parameters, int(process), client, *switch)
+    off = ('use_global_arguments', 'enable_rosout', 'start_parameter_services')
+    node = Node(f'guardian_{os.getpid()}', **dict.fromkeys(off, False))
+    _, stop, setter, process, name, *switch = sys.argv
+    code = _guard(node, stop, setter, int(process), name, *switch)
     sys.stderr.flush()
     exit_after(LEAVE_TIMEOUT)
     node.destroy_node()
@@ -230,12 +219,10 @@ def main() -> None:
     os._exit(code)
 
 
-def _guard(
-    node: Node, stop: str, set_parameters: str, process: int, name: str, *switch: str
-) -> int:
+def _guard(node: Node, stop: str, setter: str, process: int, name: str, *switch: str) -> int:
     """Watch a process, of the node `name`, and stop the robot in need; return the exit code."""
     client = node.create_client(SwitchController if switch else CancelGoal, stop)
-    setter = node.create_client(SetParametersAtomically, set_parameters)
+    set_client = node.create_client(SetParametersAtomically, setter)
     end = time.monotonic() + SERVICE_TIMEOUT
     while not client.wait_for_service(timeout_sec=LOOK_PERIOD):
         if time.monotonic() > end or _read_lines(0.0) is None:
@@ -268,10 +255,9 @@ def _guard(
         tell(done, 'its motion was cancelled', 'its motion could not be cancelled')
     if trial:
         parameters = [Parameter(k, Parameter.Type.DOUBLE, v) for k, v in trial.items()]
-        back = SetParametersAtomically.Request(
-            parameters=[parameter.to_parameter_msg() for parameter in parameters]
-        )
-        done = _ask_until(node, setter, [back], lambda answer: answer.result.successful)
+        back = SetParametersAtomically.Request()
+        back.parameters = [parameter.to_parameter_msg() for parameter in parameters]
+        done = _ask_until(node, set_client, [back], lambda answer: answer.result.successful)
         gains = "the controller's gains are"
         tell(done, f'{gains} back', f'{gains} not back')
     return 0 if all_done else 1
@@ -282,28 +268,21 @@ def _say(word: str) -> None:
         os.write(sys.stdout.fileno(), f'{word}\n'.encode())
 
 
-def _ask_until(
-    node: Node, client: Client, requests: list[Any], confirms: Callable[[Any], bool]
-) -> bool:
+def _ask_until(node: Node, client: Client, requests: list[Any], ok: Callable[[Any], bool]) -> bool:
     """Ask again and again, for a while, until each is confirmed; return whether one was."""
     end, count = time.monotonic() + CANCEL_RETRY_TIME, len(requests)
     while requests and time.monotonic() < end:
-        futures = [client.call_async(request) for request in requests]
-        for future in futures:
+        asked = [(request, client.call_async(request)) for request in requests]
+        for _, future in asked:
             rclpy.spin_until_future_complete(node, future, timeout_sec=ANSWER_TIMEOUT)
-        answers = [future.result() if future.done() else None for future in futures]
-        asked = zip(requests, answers, strict=True)
-        if requests := [request for request, a in asked if not (a and confirms(a))]:
+        answered = [(r, future.result() if future.done() else None) for r, future in asked]
+        if requests := [r for r, answer in answered if not (answer and ok(answer))]:
             time.sleep(RETRY_PERIOD)
     return len(requests) < count
 
 
 def _watch(client: int, trial: dict[str, float]) -> tuple[list[uuid.UUID], str]:
-    """
-    Read the pipe until its end or until nobody watches a goal; return what runs and why.
-
-    `trial` holds the parameters to set back then, by name.
-    """
+    """Read until the pipe's end, or nobody watches a goal: what runs, why, what is on `trial`."""
     goals, silence = list[uuid.UUID](), None
     while (lines := _read_lines(LOOK_PERIOD)) is not None:
         now = time.monotonic()

@@ -1,6 +1,6 @@
 """The session on a simulated twin, in a ROS domain of its own, before the robot itself moves."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 import copy
 import dataclasses
 from pathlib import Path
@@ -10,22 +10,17 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 
+from ... import simulation_settings as simulated
 from ...core.excitation.design import Design
 from ...core.setup.robot_setup import drives_for_gains, SimulatedDrives
 from ...exceptions import ControllerError, RobotIdError, shortened
 from ...files.atomic import write_text
 from ...files.trajectory_file import write_design
 from ...files.yaml import dump_yaml
-from ...simulation_settings import (
-    ConstraintSettings,
-    GainSettings,
-    JointConstraintSettings,
-    SimulationSettings,
-)
 from ..common.controller import check_controller, ControllerClient, ControllerDescription
 from ..common.messages import one_line, State, status
 from ..common.runtime import ConfiguredNode, LATCHED
-from ..common.worker_process import run_in_process
+from ..common.worker_process import ProgressCallback, run_in_process
 from ..demo.node_processes import Recovery, recovery_of
 from .session_design import read_positions
 from .supervisor import SessionContext
@@ -113,7 +108,7 @@ class Rehearsals:
         # Rotors and friction are guessed from the robot's size and its controller's gains.
         rows = [controller.gains.get(joint, {}) for joint in robot.joints]
         p, d = (np.array([row.get(name, 0.0) for row in rows]) for name in 'pd')
-        rate = controller.rate or SimulationSettings.update_rate
+        rate = controller.rate or simulated.SimulationSettings.update_rate
         error = context.per_joint('tracking_error')
         drives = drives_for_gains(robot, settings, (p, d), rate, error)
         locked = {'locked': dict(robot.locked)} if robot.locked else {}
@@ -139,9 +134,7 @@ def _motions(design: Design) -> tuple[str, ...]:
     return tuple(plan.hash for plan in plans if plan is not None)
 
 
-def rehearse(
-    config: Path, folder: Path, time_limit: float, progress: Callable[[Any], None]
-) -> Recovery:
+def rehearse(config: Path, folder: Path, limit: float, progress: ProgressCallback) -> Recovery:
     """
     Run a twin's session to its end; in a process of its own, see `run_in_process`.
 
@@ -152,7 +145,7 @@ def rehearse(
 
     # What its nodes warn of is not about the robot, in whose log it would stand.
     with Demo(config, folder, 'error') as session:
-        results = session.run(lambda share, text: progress((share, text)), time_limit)
+        results = session.run(lambda share, text: progress((share, text)), limit)
     verdict = recovery_of(results)
     if not verdict.passed:
         raise RobotIdError(f'the session on the twin ended, but only {verdict}')
@@ -206,7 +199,7 @@ def write_twin(
         'fault': {'kind': ''},
     }
     if rate := controller.rate:
-        states = given.get('state_rate', SimulationSettings.state_rate)
+        states = given.get('state_rate', simulated.SimulationSettings.state_rate)
         simulation |= {'update_rate': rate, 'state_rate': min(states, rate)}
 
     def said(cls: type, prefix: str) -> dict[str, Any]:
@@ -215,13 +208,11 @@ def write_twin(
         found = {key.removeprefix(prefix): value for key, value in controller.values.items()}
         return {k: v for k, v in found.items() if k in names and v is not None}
 
-    simulation['gains'] = {
-        joint: said(GainSettings, f'gains.{joint}.')
-        for joint in joints
-        if joint in controller.gains
-    }
-    tolerances = {j: said(JointConstraintSettings, f'constraints.{j}.') for j in joints}
-    simulation['constraints'] = {**said(ConstraintSettings, 'constraints.'), 'joints': tolerances}
+    known = [joint for joint in joints if joint in controller.gains]
+    simulation['gains'] = {j: said(simulated.GainSettings, f'gains.{j}.') for j in known}
+    tolerances = {j: said(simulated.JointConstraintSettings, f'constraints.{j}.') for j in joints}
+    tolerances_of_all = said(simulated.ConstraintSettings, 'constraints.')
+    simulation['constraints'] = {**tolerances_of_all, 'joints': tolerances}
     content = {'/**': {'ros__parameters': _without_empty(groups)}}
     return write_text(folder / CONFIGURATION, dump_yaml(content))
 

@@ -32,18 +32,8 @@ from ...exceptions import (
     TrackingError,
 )
 from ...node_settings import ExcitationNodeSettings
+from ..common import controller as jtc
 from ..common.batched_subscription import BatchedSubscription, NEWEST
-from ..common.controller import (
-    by_joint,
-    CANCEL,
-    is_well_formed_state,
-    NO_COMMANDS,
-    reference_positions,
-    SET_PARAMETERS,
-    SpeedScaling,
-    subscribe_states,
-    SWITCH,
-)
 from ..common.messages import is_well_formed, stack_joint_states, stamps_to_nanoseconds, State
 from ..common.waiting import result_of, Silence, wait_until
 from . import checks
@@ -152,9 +142,8 @@ class Supervisor:
         # The motion's newest goal, and the one before.
         self._goals: deque[uuid.UUID] = deque(maxlen=2)
         controller = context.controller.name
-        cancel, set_parameters = (
-            node.resolve_service_name(f'{controller}/{name}') for name in (CANCEL, SET_PARAMETERS)
-        )
+        names = (f'{controller}/{name}' for name in (jtc.CANCEL, jtc.SET_PARAMETERS))
+        cancel, set_parameters = map(node.resolve_service_name, names)
         with ExitStack() as ends:
             hold = ends.enter_context
             self.others = hold(closing(checks.OtherClients(node, controller)))
@@ -164,7 +153,7 @@ class Supervisor:
                 self.recorder = hold(closing(checks.RecorderWatch(node, context.session)))
             joint_states = BatchedSubscription(node, JointState, 'joint_states', depth=DEPTH)
             self._joint_states = hold(closing(joint_states))
-            states = subscribe_states(node, controller, depth=DEPTH, kept=KEPT_STATES)
+            states = jtc.subscribe_states(node, controller, depth=DEPTH, kept=KEPT_STATES)
             self._states = hold(closing(states))
             # The last to begin is the first to end, and cancels what runs.
             guardian = Guardian(cancel, set_parameters, node.context.get_domain_id())
@@ -216,7 +205,7 @@ class Supervisor:
         self._discard()
         inactive = f"'{name}' publishes no controller_state: activate it"
         wait_until(seen_long_enough, self._settings.timeout, what=inactive)
-        references = np.stack([reference_positions(m, self._joints) for m in states])
+        references = np.stack([jtc.reference_positions(m, self._joints) for m in states])
         travel = np.ptp(references, axis=0)
         if travel.max() > MOVED:
             joint = self._joints[int(np.argmax(travel))]
@@ -297,7 +286,7 @@ class Supervisor:
         self._watchdog.check_joint_states(stack_joint_states(joint_states, joints), now, malformed)
         self._watchdog.check_locked(joint_states)
         states, malformed_too = self._states.take_newest(
-            lambda message: is_well_formed_state(message, joints), NEWEST if every_state else 1
+            lambda message: jtc.is_well_formed_state(message, joints), NEWEST if every_state else 1
         )
         self._watchdog.check_controller_state(states[-1] if states else None, now)
         if malformed + malformed_too and not self._malformed_told:
@@ -434,7 +423,7 @@ class Supervisor:
         """Say whether the controller was deactivated."""
         name = self.context.controller.name
         with suppress(ControllerError):
-            if result_of(answer, CANCEL_TIMEOUT, SWITCH).ok:
+            if result_of(answer, CANCEL_TIMEOUT, jtc.SWITCH).ok:
                 return f"'{name}' was deactivated: activate it again"
         return f"'{name}' was cancelled, but could not be deactivated: deactivate it by hand"
 
@@ -460,19 +449,17 @@ class Supervisor:
             if goal.violated is not None:
                 raise self._with_joint(error, goal, points) from None
 
-    def _with_joint(
-        self, error: RobotStateError, goal: TrajectoryGoal, points: Waypoints
-    ) -> RobotStateError:
+    def _with_joint(self, error: object, goal: TrajectoryGoal, points: Waypoints) -> Exception:
         """Add the joint to what the controller says of a violated tolerance."""
         list(self._states.take_serialized())
         last, joints = list(self._states.recent)[-KEPT_STATES:], self._joints
         decoded = (self._states.decode(sample) for sample in last)
-        states = [s for s in decoded if s is not None and is_well_formed_state(s, joints)]
+        states = [s for s in decoded if s is not None and jtc.is_well_formed_state(s, joints)]
         tolerance, end = self._tracking, None
         if goal.violated == END_VIOLATED:
             tolerance, end = self.context.per_joint('goal_tolerance'), points.q[-1]
         elif states and self._watchdog is not None:
-            away = by_joint(states[-1], states[-1].error.positions, joints)
+            away = jtc.by_joint(states[-1], states[-1].error.positions, joints)
             assert away is not None
             worst = int(np.argmax(np.abs(away) / tolerance))
             if self._watchdog.is_still(worst):
@@ -504,10 +491,13 @@ class Supervisor:
         while len(states) < HOLDING_STATES and time.monotonic() < end:
             states += self._states.take_newest(count=HOLDING_STATES)[0]
             time.sleep(REASON_POLL_PERIOD / 2)
-        known = [s for s in states if is_well_formed_state(s, self._joints)]
-        held = by_joint(known[-1], known[-1].reference.positions, self._joints) if known else None
-        lost = [] if held is None else np.flatnonzero(~np.isfinite(held)).tolist()
-        return self._joints[lost[0]] if lost else ''
+        known = [s for s in states if jtc.is_well_formed_state(s, self._joints)]
+        for last in known[-1:]:
+            held = jtc.by_joint(last, last.reference.positions, self._joints)
+            assert held is not None
+            for k in np.flatnonzero(~np.isfinite(held)):
+                return self._joints[k]
+        return ''
 
 
 def check_states(
@@ -538,19 +528,17 @@ def check_states(
     message = controller_states.wait_for_latest(settings.timeout, inactive)
     measured = stack_joint_states([state], robot.joints)
     # A driver that has no sensors may publish zeros.
-    commanded = np.nan_to_num(np.array(message.output.effort, float)).any()
-    reported = bool(
-        np.nan_to_num(measured.effort).any() or not (np.isnan(measured.effort).all() or commanded)
-    )
+    commanded, sensed = (np.nan_to_num(x).any() for x in (message.output.effort, measured.effort))
+    reported = bool(sensed or not (np.isnan(measured.effort).all() or commanded))
     now = time.monotonic()
     watchdog = checks.Watchdog(robot, settings, now, effort_reported=reported)
     watchdog.check_joint_states(measured, now)
     watchdog.check_locked([state])
-    SpeedScaling().check(message, now, max_pause=0.0)
+    jtc.SpeedScaling().check(message, now, max_pause=0.0)
     if not reported and len(message.output.effort) != len(message.joint_names):
         raise RobotStateError(
             'the joint states hold no effort and the controller publishes no commanded ones, so '
             'nothing tells the torques: give the joint_state_broadcaster the effort interfaces; '
-            f'where the controller commands efforts, {NO_COMMANDS}'
+            f'where the controller commands efforts, {jtc.NO_COMMANDS}'
         )
     return watchdog

@@ -28,36 +28,15 @@ from ...core.verification.tracking import (
     tracks_better,
 )
 from ...exceptions import ControllerError, RobotIdError, RobotStateError, TrajectoryError
+from ...files import verification as record
 from ...files.configuration import Configuration
-from ...files.verification import (
-    FEED_FORWARD,
-    GAINS,
-    GAINS_BEFORE,
-    GainTrial,
-    NEW_GAINS,
-    PRESENT,
-    read_verification,
-    tracking_rows,
-    TrackingRow,
-    VERIFICATION,
-    Verification,
-    write_gains,
-    write_verification,
-)
 from ..common.controller import ControllerClient
 from ..common.messages import State, status, status_array, values_of
 from ..common.runtime import ConfiguredNode, LATCHED
 from ..common.worker_process import run_in_process
 from ..identification.gain_proposal import gain_parameters, proposal_sentence
+from . import motion_log
 from .guardian import Guardian
-from .motion_log import (
-    load_model,
-    MotionLog,
-    propose_after_run,
-    read_present_run,
-    units,
-    VerifiedModel,
-)
 from .session import Session
 from .supervisor import GoalPhase, SessionContext
 
@@ -81,9 +60,7 @@ class Verifications:
     def __init__(self, node: ConfiguredNode):
         self._node, self._told = node, ''
         self._publisher = node.create_publisher(DiagnosticArray, '~/verification', LATCHED)
-        node.create_subscription(
-            DiagnosticStatus, 'identification/state', self._on_identification, LATCHED
-        )
+        node.create_subscription(DiagnosticStatus, 'identification/state', self._on_state, LATCHED)
 
     def run(
         self,
@@ -103,10 +80,11 @@ class Verifications:
         identification, recorded = configuration.identification, configuration.recorder.folder
         folders = (recorded, *identification.folders, identification.output_dir)
         configured = configuration.excitation.verification.results
-        model = load_model(find_results(configured, self._told, folders), urdf, settings)
-        found = read_verification(model.folder / VERIFICATION)
+        folder = find_results(configured, self._told, folders)
+        model = motion_log.load_model(folder, urdf, settings)
+        found = record.read_verification(model.folder / record.VERIFICATION)
         if found is None or found.results != model.results.created:
-            found = Verification(model.results.created)
+            found = record.Verification(model.results.created)
         with closing(VerificationSession(context, model, motion, configuration)) as session:
             found, sentence = KINDS[kind](session, found)
             found = dataclasses.replace(
@@ -115,7 +93,7 @@ class Verifications:
                 controller=context.controller.name,
                 trajectory=motion.hash,
             )
-            write_verification(model.folder, found)
+            record.write_verification(model.folder, found)
             stamp = self._node.get_clock().now().to_msg()
             self._publisher.publish(verification_message(found, stamp))
             try:
@@ -125,7 +103,7 @@ class Verifications:
                 self._node.get_logger().error(f'the report is as it was before: {error}')
         return sentence
 
-    def _on_identification(self, message: DiagnosticStatus) -> None:
+    def _on_state(self, message: DiagnosticStatus) -> None:
         values = values_of(message)
         if values.get('state') == 'done':
             self._told = values.get('folder', '')
@@ -141,7 +119,7 @@ class VerificationSession(Session):
     def __init__(
         self,
         context: SessionContext,
-        model: VerifiedModel,
+        model: motion_log.VerifiedModel,
         motion: Trajectory,
         configuration: Configuration,
     ):
@@ -151,21 +129,17 @@ class VerificationSession(Session):
         self._points = with_rests(waypoints(motion, context.settings.rate))
         super().__init__(context)
 
-    def verify_motion(self, found: Verification) -> tuple[Verification, str]:
+    def verify_motion(self, found: record.Verification) -> tuple[record.Verification, str]:
         """Run the motion without and with feed-forward, where the controller takes it."""
         self.check_motion(self._points)
         log = self._run_logged('running the motion as it is', self._points)
-        controller = self.description
-        before, efforts, points = self.in_worker(
-            *(read_present_run, log, controller.rate, self._points, self._model, self._signals)
-        )
-        series = {k: v for k, v in found.series.items() if k == NEW_GAINS}
-        found = dataclasses.replace(
-            found, efforts=efforts, tracking=(), reason='', series={PRESENT: before, **series}
-        )
+        of = log, self.description.rate, self._points, self._model, self._signals
+        before, efforts, points = self.in_worker(motion_log.read_present_run, *of)
+        found = dataclasses.replace(found, efforts=efforts, tracking=(), reason='')
+        series = {k: v for k, v in found.series.items() if k == record.NEW_GAINS}
         worst = max(efforts, key=lambda row: row.relative)
         bound = self._verification.largest_residual
-        reason = controller.why_no_feed_forward
+        reason = self.description.why_no_feed_forward
         if not reason and worst.relative > bound:
             reason = (
                 f'{100 * worst.relative:.0f} % of the effort of {worst.joint} is not predicted, '
@@ -173,21 +147,22 @@ class VerificationSession(Session):
             )
         if reason:
             self.context.node.get_logger().warning(reason)
+            series = {record.PRESENT: before, **series}
             sentence = f'verified without feed-forward: {reason}'
-            return dataclasses.replace(found, reason=reason), sentence
+            return dataclasses.replace(found, reason=reason, series=series), sentence
         self.check_motion(points)
         check_feed_forward(points, self.context.robot, self.context.settings.effort_share)
         after = self._track('running the motion with feed-forward', points)
-        tracking = tracking_rows(before, after, units(self._model.robot))
+        tracking = record.tracking_rows(before, after, motion_log.units(self._model.robot))
         ratios = [row.ratio for row in tracking]
         sentence = (
             f'with feed-forward the tracking error is {min(ratios):.3g} to {max(ratios):.3g} '
             'times smaller'
         )
-        series = {PRESENT: before, FEED_FORWARD: after, **series}
+        series = {record.PRESENT: before, record.FEED_FORWARD: after, **series}
         return dataclasses.replace(found, tracking=tracking, series=series), sentence
 
-    def verify_gains(self, found: Verification) -> tuple[Verification, str]:
+    def verify_gains(self, found: record.Verification) -> tuple[record.Verification, str]:
         """
         Run the motion with present and with proposed gains; keep these only if they are better.
 
@@ -202,19 +177,18 @@ class VerificationSession(Session):
             self.check_motion(points)
         what = 'running the motion with the present gains'
         log = self._run_logged(what, self._points)
-        before, proposal = self.in_worker(
-            propose_after_run, *(log, description, self._points, model, wanted)
-        )
+        of = log, description, self._points, model, wanted
+        before, proposal = self.in_worker(motion_log.propose_after_run, *of)
         old, new = (
             {joint: {name: getattr(g, name) for name in NAMES} for joint, g in gains.items()}
             for gains in (proposal.old, proposal.new)
         )
-        series = {PRESENT: before, **found.series}
+        series = {record.PRESENT: before, **found.series}
         if not proposal.better and (proposal.why or not wanted.although_not_better):
-            trial = GainTrial(False, proposal_sentence(proposal), old, new)
+            trial = record.GainTrial(False, proposal_sentence(proposal), old, new)
             return dataclasses.replace(found, gains=trial, series=series), trial.sentence
         present = [before, self._track(f'{what} again', self._points)]
-        self._write_gains(GAINS_BEFORE, old, 'before a trial of others')
+        self._write_gains(record.GAINS_BEFORE, old, 'before a trial of others')
         parameters = gain_parameters(proposal.old), gain_parameters(proposal.new)
         self.gains.expect(parameters[1])
         what = 'running the motion with the proposed gains'
@@ -231,19 +205,19 @@ class VerificationSession(Session):
                     )
             after = [self._track(text, self._points) for text in (what, f'{what} again')]
             if kept := tracks_better(present, after):
-                path = self._write_gains(GAINS, new, 'that follow from the inertia')
+                path = self._write_gains(record.GAINS, new, 'that follow from the inertia')
                 keep()
                 sentence = (
                     'the proposed gains are better, and set until the controller ends: load '
                     f"'{path}' with its configuration to keep them"
                 )
         sentence = f'{sentence} ({proposal_sentence(proposal)})'
-        rows = tracking_rows(before, after[-1], units(model.robot))
-        trial = GainTrial(kept, sentence, old, new, rows)
-        series[NEW_GAINS] = after[-1]
+        rows = record.tracking_rows(before, after[-1], motion_log.units(model.robot))
+        trial = record.GainTrial(kept, sentence, old, new, rows)
+        series[record.NEW_GAINS] = after[-1]
         return dataclasses.replace(found, gains=trial, series=series), sentence
 
-    def verify_static(self, found: Verification) -> tuple[Verification, str]:
+    def verify_static(self, found: record.Verification) -> tuple[record.Verification, str]:
         """Compare the efforts that hold the robot with those predicted."""
         rests = self._rests(self._verification.postures, self._verification.distance)
         rows = evaluate_postures(self._model.robot, self._model.chi, rests)
@@ -262,7 +236,7 @@ class VerificationSession(Session):
         """Write gains beside the results, as a file for the controller."""
         controller = self.context.node.resolve_topic_name(self.context.controller.name)
         path = self._model.folder / name
-        write_gains(path, controller, gains, f'Gains of {controller} {comment}.')
+        record.write_gains(path, controller, gains, f'Gains of {controller} {comment}.')
         return path
 
     def _rests(self, count: int, distance: float) -> list[Array]:
@@ -293,7 +267,7 @@ class VerificationSession(Session):
         self.move_to(State.VERIFYING, posture, what, speed)
         self.keep_messages()
         self.wait_at_rest(MEASURING_TIME)
-        log = MotionLog(self.context.robot.joints, *self.kept_messages)
+        log = motion_log.MotionLog(self.context.robot.joints, *self.kept_messages)
         position, effort = log.means()
         return position, np.asarray(effort * self.context.robot.drive_gain)
 
@@ -301,7 +275,7 @@ class VerificationSession(Session):
         found: Tracking = self.in_worker(self._run_logged(what, points).tracking)
         return found
 
-    def _run_logged(self, what: str, points: Waypoints) -> MotionLog:
+    def _run_logged(self, what: str, points: Waypoints) -> motion_log.MotionLog:
         """Run the motion between its rests."""
         self.check_robot()
         self.move_to(State.VERIFYING, points.q[0], 'moving to the start')
@@ -311,7 +285,7 @@ class VerificationSession(Session):
         self.wait_at_rest()
         rest = round(REST * 1e9 / clock.speed.get('speed', 1.0))
         start, stop = clock.known_start + rest, clock.end - rest
-        return MotionLog(self.context.robot.joints, *self.kept_messages, start, stop)
+        return motion_log.MotionLog(self.context.robot.joints, *self.kept_messages, start, stop)
 
 
 def grown(points: Waypoints, share: float) -> Waypoints:
@@ -346,7 +320,7 @@ def on_trial(
         except ControllerError as error:
             raise ControllerError(
                 f"the controller's gains may not be back ({error}): set them by hand, "
-                f"'{GAINS_BEFORE}' beside the results holds them"
+                f"'{record.GAINS_BEFORE}' beside the results holds them"
             ) from error
         # It has ended, and set them back itself, where it had to cancel the motion.
         with suppress(ControllerError):
@@ -366,7 +340,8 @@ def on_trial(
 
 
 # How each service verifies.
-KINDS: dict[str, Callable[[VerificationSession, Verification], tuple[Verification, str]]] = {
+Kind = Callable[[VerificationSession, record.Verification], tuple[record.Verification, str]]
+KINDS: dict[str, Kind] = {
     'verify': VerificationSession.verify_motion,
     'verify_gains': VerificationSession.verify_gains,
     'verify_static': VerificationSession.verify_static,
@@ -407,7 +382,7 @@ def find_results(configured: str, told: str, folders: Sequence[str]) -> Path:
     return path
 
 
-def verification_message(found: Verification, stamp: Time) -> DiagnosticArray:
+def verification_message(found: record.Verification, stamp: Time) -> DiagnosticArray:
     """One status a joint for each thing that was verified, `tracking <joint>` and so on."""
     statuses = list[DiagnosticStatus]()
 
@@ -415,7 +390,7 @@ def verification_message(found: Verification, stamp: Time) -> DiagnosticArray:
         values = {key: value for key, value in values.items() if key != 'joint'}
         statuses.append(status(name, text, values, warn=warn))
 
-    def add_tracking(kind: str, how: str, rows: Iterable[TrackingRow]) -> None:
+    def add_tracking(kind: str, how: str, rows: Iterable[record.TrackingRow]) -> None:
         for row in rows:
             text = f'tracking error {how}: {row.ratio:.3g} times smaller'
             add(f'{kind} {row.joint}', text, {**vars(row), 'ratio': row.ratio})

@@ -9,6 +9,7 @@ goal runs, the node cancels it; should the node die, its guardian does.
 """
 
 import contextlib
+from functools import partial
 import threading
 import time
 from typing import Any
@@ -33,19 +34,8 @@ from ...core.verification.feed_forward import (
     slowed,
 )
 from ...exceptions import ControllerError, LimitError, RobotIdError, TrajectoryError
-from ..common import runtime
-from ..common.batched_subscription import BatchedSubscription, NEWEST
-from ..common.controller import (
-    ACTION,
-    by_joint,
-    CANCEL,
-    check_controller,
-    ControllerClient,
-    GOALS,
-    is_well_formed_state,
-    reference_positions,
-    subscribe_states,
-)
+from ..common import controller as jtc, runtime
+from ..common.batched_subscription import NEWEST
 from ..common.messages import one_line, status, status_array, to_nanoseconds, trajectory_message
 from ..common.processes import prefer_threads
 from ..common.runtime import in_thread, LATCHED, STEADY
@@ -170,12 +160,12 @@ class FeedForward(ModelNode):
         self._heard = -np.inf
         self._silence = Silence(time.monotonic())
         self._tracking = self.create_publisher(DiagnosticArray, '~/tracking', LATCHED)
-        self._client = ActionClient(self, FollowJointTrajectory, f'{self._controller}/{ACTION}')
-        self._description_client = ControllerClient(self, self._controller, self._timeout)
-        self._states: BatchedSubscription = subscribe_states(self, self._controller)
-        self.create_subscription(
-            GoalStatusArray, f'{self._controller}/{GOALS}', self._on_goals, LATCHED
-        )
+        names = jtc.ACTION, jtc.GOALS, jtc.CANCEL
+        action, goals, self._stopping = (f'{self._controller}/{name}' for name in names)
+        self._client = ActionClient(self, FollowJointTrajectory, action)
+        self._description_client = jtc.ControllerClient(self, self._controller, self._timeout)
+        self._states = jtc.subscribe_states(self, self._controller)
+        self.create_subscription(GoalStatusArray, goals, self._on_goals, LATCHED)
         self.create_timer(WATCH_PERIOD, self._watch, clock=STEADY)
         self.start_worker(self._prepare)
 
@@ -201,14 +191,14 @@ class FeedForward(ModelNode):
         description = self._description_client.describe()
         if reason := description.why_no_feed_forward:
             raise ControllerError(reason)
-        check_controller(description, model.robot)
+        jtc.check_controller(description, model.robot)
         self._period = 1.0 / (description.rate or USUAL_RATE)
         self._carried(model.chi)
-        self._guardian = self._new_guardian(f'{self._controller}/{CANCEL}')
+        self._guardian = self._new_guardian(self._stopping)
         self._server = ActionServer(
             self,
             FollowJointTrajectory,
-            f'~/{ACTION}',
+            f'~/{jtc.ACTION}',
             execute_callback=self._execute,
             goal_callback=lambda _: GoalResponse.ACCEPT,
             cancel_callback=self._cancel,
@@ -317,8 +307,8 @@ class FeedForward(ModelNode):
             what=f"'{self._controller}' publishes no controller_state: activate it",
         )
         state, zero = self._newest, np.zeros(robot.n)
-        speed = by_joint(state, state.reference.velocities, robot.joints)
-        start = reference_positions(state, robot.joints), zero if speed is None else speed
+        speed = jtc.by_joint(state, state.reference.velocities, robot.joints)
+        start = jtc.reference_positions(state, robot.joints), zero if speed is None else speed
         goal, first = read_goal(trajectory, robot, start)
         chi, share = self._carried(self._model.chi), self.configuration.excitation.effort_share
         running = self._running.get(self._present)
@@ -326,9 +316,8 @@ class FeedForward(ModelNode):
         present = zero if present is None else present
 
         def planned(factor: float) -> Waypoints:
-            points = goal_with_efforts(
-                slowed(goal, factor), robot, chi, self._period, present, self.settings.ramp
-            )
+            given = robot, chi, self._period, present, self.settings.ramp
+            points = goal_with_efforts(slowed(goal, factor), *given)
             check_feed_forward(points, robot, share)
             return points
 
@@ -394,7 +383,7 @@ class FeedForward(ModelNode):
         if latest is None:
             return
         for message in states:
-            error = by_joint(message, message.error.positions, self._robot.joints)
+            error = jtc.by_joint(message, message.error.positions, self._robot.joints)
             if error is not None:
                 latest.squares += error**2
                 latest.states += 1
@@ -417,9 +406,9 @@ class FeedForward(ModelNode):
     def _take_states(self, count: int) -> list[Any]:
         """Take the newest states of the controller, at most so many, and keep the last one."""
         assert self._robot is not None
-        joints = self._robot.joints
+        is_usable = partial(jtc.is_well_formed_state, joints=self._robot.joints)
         with self._taking:
-            found, _ = self._states.take_newest(lambda m: is_well_formed_state(m, joints), count)
+            found, _ = self._states.take_newest(is_usable, count)
             if found:
                 self._newest, self._heard = found[-1], time.monotonic()
         return found
@@ -443,7 +432,7 @@ class FeedForward(ModelNode):
     def _renew_guardian(self) -> None:
         while self._guardian is None and not self._stop.wait(RETRY_PERIOD):
             try:
-                self._guardian = self._new_guardian(f'{self._controller}/{CANCEL}')
+                self._guardian = self._new_guardian(self._stopping)
             except RobotIdError as error:
                 self.publish_state('failed', one_line(error))
 

@@ -21,14 +21,7 @@ from ...core.arrays import Array
 from ...core.excitation.collision_scene import body_frame, BodyFrame
 from ...core.model import build_robot, Robot
 from ...core.monitoring.motion_rows import StateVariableFilter
-from ...core.payload.force_torque import (
-    ACTION,
-    FORCES,
-    identify_at_sensor,
-    REACTION,
-    sensor_motion,
-    SensorModel,
-)
+from ...core.payload import force_torque
 from ...core.payload.payload import payload_notes
 from ...exceptions import RecordingError, RobotIdError
 from ...files.atomic import new_names
@@ -55,10 +48,10 @@ class ForceTorque(WorkerNode):
     def __init__(self, **options: Any):
         super().__init__('force_torque', ('robot', 'force_torque'), **options)
         self.settings: ForceTorqueSettings = self.configuration.force_torque
-        self._sign = REACTION if self.settings.reaction else ACTION
+        self._sign = force_torque.REACTION if self.settings.reaction else force_torque.ACTION
         self._robot: Robot | None = None
         self._frame: BodyFrame | None = None
-        self._model: SensorModel | None = None
+        self._model: force_torque.SensorModel | None = None
         # A row is of filtered motion (3, n) and wrench (6,), once per time constant of the filter,
         # so that noise hardly correlates between rows.
         self._rows: list[tuple[Array, Array]] | None = None
@@ -73,9 +66,8 @@ class ForceTorque(WorkerNode):
         self.create_subscription(JointState, 'joint_states', self._on_joint_states, sensor)
         self.create_service(SetBool, '~/identify', self._on_identify)
         publish_diagnostics(self, 'offset', self._diagnose_offset)
-        self.publish_state(
-            'idle', 'call ~/identify with true, move the sensor, call it with false'
-        )
+        what = 'call ~/identify with true, move the sensor, call it with false'
+        self.publish_state('idle', what)
         if urdf := read_urdf(self.configuration):
             self.on_description(String(data=urdf))
         else:
@@ -107,19 +99,17 @@ class ForceTorque(WorkerNode):
             self._wrenches.clear()
         self._wrenches.append((stamp, wrench))
         if self._model is not None and self._filter is not None:
-            n = self._robot.n
             # Where the arm is now; how it moves comes through the filter.
-            motion = np.vstack([self._position, self._filter.state[1:, :n]])
-            left = self._left_of(wrench, motion)
-            force, torque = (Vector3(x=x, y=y, z=z) for x, y, z in left.reshape(2, 3).tolist())
-            self._publisher.publish(
-                WrenchStamped(header=message.header, wrench=Wrench(force=force, torque=torque))
-            )
+            motion = np.vstack([self._position, self._filter.state[1:, : self._robot.n]])
+            left = self._left_of(wrench, motion).reshape(2, 3).tolist()
+            force, torque = (Vector3(x=x, y=y, z=z) for x, y, z in left)
+            found = Wrench(force=force, torque=torque)
+            self._publisher.publish(WrenchStamped(header=message.header, wrench=found))
 
     def _left_of(self, wrench: Array, motion: Array) -> Array:
         """Return a wrench (6,) without what the sensor measures anyhow on a motion (3, n)."""
         assert self._model and self._robot and self._frame
-        moved = sensor_motion(self._robot, self._frame, *motion[:, None])
+        moved = force_torque.sensor_motion(self._robot, self._frame, *motion[:, None])
         return np.asarray(wrench - self._model.wrench(moved)[0])
 
     def _on_joint_states(self, message: JointState) -> None:
@@ -135,8 +125,8 @@ class ForceTorque(WorkerNode):
         times = (np.array(stamps) - stamp) * 1e-9
         if np.abs(times).min() > MAX_DISTANCE:
             raise RecordingError(f'no wrench has a stamp within {MAX_DISTANCE} s of it')
-        wrench = [np.interp(0.0, times, column) for column in np.array(values).T]
-        sample = np.array([*self._position, *wrench])
+        around = [np.interp(0.0, times, column) for column in np.array(values).T]
+        sample = np.array([*self._position, *around])
         dt = (stamp - self._stamp) * 1e-9
         self._stamp = stamp
         if self._filter is None or not 0.0 < dt < MAX_GAP:
@@ -145,39 +135,33 @@ class ForceTorque(WorkerNode):
             return
         self._filter.step(sample, dt)
         period = 1.0 / self.settings.cutoff
-        if (stamp - self._row_stamp) * 1e-9 >= period:
-            self._row_stamp = stamp
-            # What the filter began with is forgotten by then.
-            if (stamp - self._since) * 1e-9 > 3.0 * period:
-                self._add_row(self._filter.state.copy())
-
-    def _add_row(self, state: Array) -> None:
-        assert self._robot is not None
-        motion, wrench = state[:, : self._robot.n], state[0, self._robot.n :]
-        if self._rows is not None and len(self._rows) < MOST_ROWS:
-            self._rows.append((motion, wrench))
-        if self._model is not None:
-            self._left.append(self._left_of(wrench, motion))
+        if (stamp - self._row_stamp) * 1e-9 < period:
+            return
+        self._row_stamp = stamp
+        # What the filter began with is forgotten by then.
+        if (stamp - self._since) * 1e-9 > 3.0 * period:
+            state, n = self._filter.state.copy(), self._robot.n
+            motion, wrench = state[:, :n], state[0, n:]
+            if self._rows is not None and len(self._rows) < MOST_ROWS:
+                self._rows.append((motion, wrench))
+            if self._model is not None:
+                self._left.append(self._left_of(wrench, motion))
 
     def _on_identify(
         self, request: SetBool.Request, response: SetBool.Response
     ) -> SetBool.Response:
         """Begin to gather, or identify from what was gathered."""
-        if request.data:
-            self._rows = []
-            response.success, response.message = True, 'gathering: move the sensor, or hold poses'
-            self.publish_state('gathering', response.message)
-            return response
-        rows, self._rows = self._rows, None
-        try:
-            if rows is None:
-                raise RecordingError('nothing is gathered: call it with true first')
-            response.message = self._identify(rows)
-            response.success = True
-            self.publish_state('done', response.message)
-        except RobotIdError as error:
-            response.message = one_line(error)
-            self.publish_state('failed', response.message)
+        rows, self._rows = self._rows, [] if request.data else None
+        state, response.success = 'gathering', True
+        response.message = 'gathering: move the sensor, or hold poses'
+        if not request.data:
+            try:
+                if rows is None:
+                    raise RecordingError('nothing is gathered: call it with true first')
+                state, response.message = 'done', self._identify(rows)
+            except RobotIdError as error:
+                state, response.success, response.message = 'failed', False, one_line(error)
+        self.publish_state(state, response.message)
         return response
 
     def _identify(self, rows: list[tuple[Array, Array]]) -> str:
@@ -187,9 +171,9 @@ class ForceTorque(WorkerNode):
                 'robot_description: look at /diagnostics'
             )
         motion, wrench = (np.array(part) for part in zip(*rows, strict=True))
-        moved = sensor_motion(self._robot, self._frame, *motion.transpose(1, 0, 2))
+        moved = force_torque.sensor_motion(self._robot, self._frame, *motion.transpose(1, 0, 2))
         gravity, frame = self._robot.gravity, self._frame
-        sensed = identify_at_sensor(moved, wrench, gravity, frame.name, self._sign)
+        sensed = force_torque.identify_at_sensor(moved, wrench, gravity, frame.name, self._sign)
         payload, model = sensed.payload, sensed.model
         cosine = float(model.gravity @ gravity / (gravity @ gravity))
         if cosine < 0.0:
@@ -223,12 +207,12 @@ class ForceTorque(WorkerNode):
         drift = np.median(np.array(self._left), axis=0)
         force, torque = self.settings.drift
         told = np.abs(drift) > np.repeat([force, torque], 3)
-        names = ', '.join(np.array(FORCES)[told])
+        names = ', '.join(np.array(force_torque.FORCES)[told])
         text = f'the offset of {names} has drifted: identify again' if names else 'as identified'
         if names and names != self._drifted:
             self.get_logger().warn(text)
         self._drifted = names
-        values = dict(zip(FORCES, drift.tolist(), strict=True))
+        values = dict(zip(force_torque.FORCES, drift.tolist(), strict=True))
         return status('', text, values, warn=bool(names))
 
 
