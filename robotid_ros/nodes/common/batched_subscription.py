@@ -154,13 +154,13 @@ def matching_qos(node: Node, topic: str, depth: int, *, latched: bool) -> QoSPro
     """
     name = node.resolve_topic_name(topic)
     offers = [info.qos_profile for info in node.get_publishers_info_by_topic(name)]
-    reliable = latched or (
-        bool(offers) and all(o.reliability == ReliabilityPolicy.RELIABLE for o in offers)
-    )
-    keeps = latched and all(o.durability == DurabilityPolicy.TRANSIENT_LOCAL for o in offers)
+    reliable, best_effort = ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT
+    kept, volatile = DurabilityPolicy.TRANSIENT_LOCAL, DurabilityPolicy.VOLATILE
+    all_reliable = bool(offers) and all(offer.reliability == reliable for offer in offers)
+    all_kept = all(offer.durability == kept for offer in offers)
     return QoSProfile(
         history=HistoryPolicy.KEEP_LAST,
         depth=depth,
-        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
-        durability=DurabilityPolicy.TRANSIENT_LOCAL if keeps else DurabilityPolicy.VOLATILE,
+        reliability=reliable if latched or all_reliable else best_effort,
+        durability=kept if latched and all_kept else volatile,
     )

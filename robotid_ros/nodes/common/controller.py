@@ -143,8 +143,9 @@ def check_controller(controller: ControllerDescription, robot: Robot) -> None:
     if commands in (('effort',), ('velocity',)):
         idle = [joint for joint in robot.joints if not controller.gains.get(joint, {}).get('p')]
         if idle:
+            remedy = f'set gains.{idle[0]}.p'
             raise ControllerError(
-                f'{who} has no proportional gain for {", ".join(idle)}: set gains.{idle[0]}.p'
+                f'{who} has no proportional gain for {", ".join(idle)}: {remedy}'
             )
 
 
@@ -217,15 +218,12 @@ class ControllerClient:
         parameters = [Parameter(name, double, float(value)) for name, value in values.items()]
         answer = self._answer(lambda: self._parameters.set_parameters_atomically(parameters))
         if not answer.result.successful:
-            raise ControllerError(
-                f"'{self.name}' refused the new parameters: {answer.result.reason or 'no reason'}"
-            )
-        found = self.get(list(values))
-        for name, value in values.items():
-            if found[name] != float(value):
-                raise ControllerError(
-                    f"'{self.name}' says {name} is {found[name]} after it was set to {value}"
-                )
+            reason = answer.result.reason or 'no reason'
+            raise ControllerError(f"'{self.name}' refused the new parameters: {reason}")
+        for name, found in self.get(list(values)).items():
+            if found != float(values[name]):
+                then = f'after it was set to {values[name]}'
+                raise ControllerError(f"'{self.name}' says {name} is {found} {then}")
 
     def _answer(self, ask: Callable[[], Any]) -> Any:
         return answer_of(ask, self.timeout, f"controller '{self.name}'")
@@ -287,16 +285,15 @@ class SpeedScaling:
 
     def check(self, message: Any, now: float, max_pause: float = MAX_PAUSE) -> None:
         """Check that the robot is neither faster than the design nor slow for long."""
-        factor = self.read(message)
+        factor, scaling = self.read(message), 'the speed scaling is'
         if factor > 1.0 + ROUNDING:
-            raise RobotStateError(
-                f'the speed scaling is {factor:.0%}: limits were checked for 100 %, lower it'
-            )
+            why = 'limits were checked for 100 %, lower it'
+            raise RobotStateError(f'{scaling} {factor:.0%}: {why}')
         pause = self._pause.update(now, heard=factor >= MIN_SPEED)
         if factor < MIN_SPEED and pause >= max_pause:
             raise RobotStateError(
-                f'the speed scaling is {factor:.1%}: raise it to {MIN_SPEED:.0%} at least, at the '
-                "robot's speed slider, and let its program run"
+                f"{scaling} {factor:.1%}: raise it to {MIN_SPEED:.0%} at least, at the robot's "
+                'speed slider, and let its program run'
             )
 
 
@@ -304,9 +301,8 @@ def switch_request(
     activate: Sequence[str], deactivate: Sequence[str], *, strict: bool = False
 ) -> SwitchController.Request:
     """Return a request to activate controllers in place of others."""
-    request = SwitchController.Request(
-        activate_controllers=activate, deactivate_controllers=deactivate, activate_asap=True
-    )
+    request = SwitchController.Request(activate_asap=True)
+    request.activate_controllers, request.deactivate_controllers = activate, deactivate
     request.strictness = request.STRICT if strict else request.BEST_EFFORT
     request.timeout.sec = 1
     return request

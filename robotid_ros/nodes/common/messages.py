@@ -57,16 +57,13 @@ def status(
 ) -> DiagnosticStatus:
     """Build a DiagnosticStatus, OK but where said; numbers keep their full precision."""
     level = DiagnosticStatus.WARN if warn else DiagnosticStatus.OK
-    level = DiagnosticStatus.ERROR if failed else level
-    pairs = [KeyValue(key=key, value=format_value(value)) for key, value in values.items()]
-    return DiagnosticStatus(
-        level=level, name=name, message=message, hardware_id=hardware, values=pairs
-    )
+    found = DiagnosticStatus(name=name, message=message, hardware_id=hardware)
+    found.level = DiagnosticStatus.ERROR if failed else level
+    found.values = [KeyValue(key=key, value=format_value(value)) for key, value in values.items()]
+    return found
 
 
-def status_array(
-    stamp: Time, statuses: Iterable[DiagnosticStatus], frame: str = ''
-) -> DiagnosticArray:
+def status_array(stamp: Time, statuses: Iterable[Any], frame: str = '') -> DiagnosticArray:
     """Put statuses under one header."""
     return DiagnosticArray(header=Header(stamp=stamp, frame_id=frame), status=list(statuses))
 

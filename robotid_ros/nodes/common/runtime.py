@@ -226,7 +226,8 @@ class WorkerNode(ConfiguredNode):
 
     def __init__(self, name: str, groups: Sequence[str], **options: Any):
         super().__init__(name, groups, **options)
-        self._status_name = name
+        robot = self.configuration.robot.name
+        self._make_status = functools.partial(status, name, hardware=robot)
         self._stop = threading.Event()
         self._worker: threading.Thread | None = None
         self._state = self.create_publisher(DiagnosticStatus, '~/state', LATCHED)
@@ -264,11 +265,9 @@ class WorkerNode(ConfiguredNode):
         """Call a function in the worker thread."""
         self._worker = start_thread(function, *arguments)
 
-    def publish_state(
-        self, state: str, message: str, values: Mapping[str, Any] | None = None
-    ) -> None:
+    def publish_state(self, state: str, message: str, values: Mapping[str, Any] = {}) -> None:
         """Publish a state, a sentence and values; the state 'failed' has the level ERROR."""
-        values = {'state': state, **own_process(), **(values or {})}
+        values = {'state': state, **own_process(), **values}
         self._last = self._make_status(message, values, failed=state == 'failed')
         self._state.publish(self._last)
 
@@ -278,12 +277,6 @@ class WorkerNode(ConfiguredNode):
         failed = last.level == DiagnosticStatus.ERROR
         values = {**values_of(last), 'messages_passed_over': passed_over}
         return self._make_status(last.message, values, warn=passed_over > 0, failed=failed)
-
-    def _make_status(
-        self, message: str, values: Mapping[str, Any], **level: bool
-    ) -> DiagnosticStatus:
-        hardware = self.configuration.robot.name
-        return status(self._status_name, message, values, hardware=hardware, **level)
 
 
 def run(make: Callable[[], Node], args: Sequence[str] | None = None) -> int:
@@ -365,8 +358,7 @@ class SpinThread:
         self.executor, self.stop = executor, stop or threading.Event()
         self.failures: list[BaseException] = []
         self._ended = False
-        self._thread = threading.Thread(target=self._spin, daemon=True)
-        self._thread.start()
+        self._thread = start_thread(self._spin)
 
     def end(self) -> None:
         """Stop spinning; what rclpy lacks from here on is due to that."""
@@ -414,18 +406,13 @@ def params_file_folder(argv: Sequence[str]) -> Path | None:
 def lone_node(name: str, namespace: str, domain: int | None, **options: Any) -> Iterator[Node]:
     """Give a node in a context of its own that spins in a thread; options of `rclpy.node.Node`."""
     context = Context()
+    options |= {'context': context, 'namespace': namespace}
+    options |= {'use_global_arguments': False, 'enable_rosout': False}
     with contextlib.ExitStack() as ends:
         ends.callback(rclpy.try_shutdown, context=context)
         no_signals = SignalHandlerOptions.NO
         rclpy.init(context=context, domain_id=domain, signal_handler_options=no_signals, args=[])
-        node = rclpy.create_node(
-            name,
-            context=context,
-            namespace=namespace,
-            use_global_arguments=False,
-            enable_rosout=False,
-            **options,
-        )
+        node = rclpy.create_node(name, **options)
         ends.callback(node.destroy_node)
         executor = NodeExecutor(context=context)
         executor.add_node(node)
