@@ -102,17 +102,11 @@ class MessageGuard:
 
 class ConfiguredNode(Node):
     """
-    A node that was given a robot's configuration as parameters.
+    A node that was given a robot's configuration as parameters, and declares `groups` of it.
 
-    Its `guard` counts the messages that callbacks could not use. `ConfigurationError`: an unknown
-    key or a wrong type, named.
-
-    Parameters
-    ----------
-    name, groups : of the node, and those of the configuration that it declares as parameters
-    folder : what a relative URDF path starts from; None: the folder of the parameter file
-    options : of `rclpy.node.Node`, for example `context` and `parameter_overrides`
-
+    A relative URDF path starts from `folder`, by default that of the parameter file; options of
+    `rclpy.node.Node`, for example `context` and `parameter_overrides`. Its `guard` counts the
+    messages that callbacks could not use. `ConfigurationError`: an unknown key or a wrong type.
     """
 
     def __init__(
@@ -123,7 +117,9 @@ class ConfiguredNode(Node):
         super().__init__(name, **options)
         try:
             given = {key: p.value for key, p in self._parameter_overrides.items()}
-            folder = params_file_folder(sys.argv) if folder is None else folder
+            files = (b for a, b in itertools.pairwise(sys.argv) if a == '--params-file')
+            if folder is None and (file := next(files, None)) is not None:
+                folder = Path(file).absolute().parent
             self.configuration, self.values = configuration_from_overrides(given, folder)
             declare_settings(self, self.configuration, groups)
         except RobotIdError:
@@ -392,14 +388,6 @@ def _is_of_shutdown(error: Exception, ended: bool) -> bool:
     inside = frame.f_globals.get('__name__', '').startswith('rclpy.')
     lacks = ended or isinstance(error, AttributeError)
     return isinstance(error, InvalidHandle) or (inside and lacks)
-
-
-def params_file_folder(argv: Sequence[str]) -> Path | None:
-    """Folder of the first `--params-file` among a process's arguments."""
-    for flag, value in itertools.pairwise(argv):
-        if flag == '--params-file':
-            return Path(value).absolute().parent
-    return None
 
 
 @contextlib.contextmanager

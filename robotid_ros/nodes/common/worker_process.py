@@ -32,13 +32,9 @@ def run_in_process(
     """
     Call `function(*arguments)` in a process; wait for its result in a worker thread.
 
-    Parameters
-    ----------
-    function, arguments : a module's function, whose `RobotIdError` is raised here, and values that
-        can be pickled
-    progress : called here with what the function reports, to one more argument that it then has
-    stop, time_limit : end the process when set, or after a time [s]
-
+    It is a module's function, whose `RobotIdError` is raised here, of values that can be pickled.
+    What it reports, to one more argument that it then has, `progress` is called with here. `stop`
+    ends the process when set, and so does `time_limit` [s].
     """
     limit_blas_threads()
     context = multiprocessing.get_context('spawn')

@@ -106,12 +106,8 @@ class Watchdog:
     """
     Checks what robot and controller say of themselves, from a time on [s, any monotonic clock].
 
-    Parameters
-    ----------
-    robot, settings : joints and limits, and how far from them is too far
-    effort_reported : whether joint states hold efforts, as far as is known; else those that are
-        commanded count
-
+    The `settings` say how far from the robot's limits is too far. Where joint states hold no
+    efforts, as far as is known, those that are commanded count: not `effort_reported`.
     """
 
     def __init__(
@@ -150,11 +146,7 @@ class Watchdog:
         self._frozen.begin()
 
     def check_joint_states(self, states: JointTable, now: float, malformed: int = 0) -> None:
-        """
-        Check what the sensors say since the last call, which may be nothing, at a time [s].
-
-        So many messages were `malformed` meanwhile.
-        """
+        """Check what sensors say since the last call, at a time [s]; others were `malformed`."""
         # A repeated stamp brings nothing new: it counts as silence.
         heard = bool(len(states.stamp)) and int(states.stamp[-1]) != self._stamp
         self._malformed = malformed + (0 if heard else self._malformed)
@@ -287,10 +279,10 @@ class Watchdog:
                 continue
             k = int(np.argmax(long))
             if self.is_still(k):
-                raise SensorError(
-                    f'position of {self.joints[k]} stays the same at an effort of '
-                    f'{effort[k]:.4g}: {CHECK_POSITION}'
+                why = (
+                    f'position of {self.joints[k]} stays the same at an effort of {effort[k]:.4g}'
                 )
+                raise SensorError(f'{why}: {CHECK_POSITION}')
             raise RobotStateError(
                 f'effort of {self.joints[k]} is {effort[k]:.4g}, for {duration[k]:.2f} s at or '
                 f'above {self._effort[k]:.4g}, {self._settings.effort_share:.0%} of its limit'
@@ -507,8 +499,7 @@ class RecorderWatch:
     """
     Watches the recorder's heartbeat: a motion that nobody records is worth nothing.
 
-    Its methods raise `RecordingError` when nothing of the session is recorded: a bag of an earlier
-    one does not count.
+    `RecordingError`: nothing of the session is recorded; a bag of an earlier one does not count.
     """
 
     def __init__(self, node: Node, session: str):

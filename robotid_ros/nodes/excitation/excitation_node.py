@@ -218,6 +218,4 @@ class Excitation(WorkerNode):
                 self.publish_state(*self._moving)
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node."""
-    return runtime.run(Excitation, args)
+main = partial(runtime.run, Excitation)

@@ -86,12 +86,9 @@ class Guardian:
     """
     The excitation's end of the pipe; its methods raise `ControllerError` where nobody guards.
 
-    Parameters
-    ----------
-    stop, setter : full names of the services that cancel, or switch, and set parameters
-    domain, name : ROS domain of the node, and its name for the log
-    switch : controllers to activate and to deactivate in need; none: the goal is cancelled
-
+    It calls the services `stop`, and `setter` of parameters, in a node's domain; the log has that
+    node's name. In need it cancels the goal, or activates the first controller to `switch` in
+    place of the second.
     """
 
     def __init__(

@@ -45,11 +45,6 @@ class MotionClock:
     grace : what the controller may need beyond the motion's duration, of its own time [s]
     patience : how long its result may take to arrive after that, by this machine's time [s]
 
-    Attributes
-    ----------
-    start : when it began [ns], None while the reference does not show it
-    exact : whether the stamps have told the time without a step
-
     """
 
     def __init__(self, points: Waypoints, grace: float = math.inf, patience: float = 0.0):
@@ -64,6 +59,8 @@ class MotionClock:
         self._time = self._begin = 0
         self._factor = self._lowest = self._highest = 1.0
         self._end: int | None = None
+        # When it began [ns], None while the reference does not show it; whether the stamps have
+        # told the time without a step.
         self.start: int | None = None
         self.exact = True
 
@@ -167,14 +164,8 @@ def estimate_start(points: Waypoints, stamp: NDArray[np.int64], reference: Array
 
     The controller's reference at stamp t is the interpolation of the points at t − t0. Starting
     from the last sample at rest, Gauss-Newton finds the t0 that explains all samples; None while
-    they do not show it yet.
-
-    Parameters
-    ----------
-    points : what was sent
-    stamp, reference : (K,) times of the controller's states since the goal was sent, by a clock
-        that runs with its speed scaling [ns], and (K, n) their reference positions
-
+    they do not show it yet. `stamp` (K,) are times of the controller's states since the goal was
+    sent, by a clock that runs with its speed scaling [ns], `reference` (K, n) their positions.
     """
     # What was held need not be where the motion begins: controllers may hold what they measured.
     moved = np.abs(reference - reference[0]).max(axis=1) > MOVED

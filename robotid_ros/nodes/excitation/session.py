@@ -150,14 +150,9 @@ class Session(Supervisor):
 
     def move_to(self, state: State, goal: Array, what: str, speed: float = np.inf) -> None:
         """
-        Move on a straight line in joint space, and rest there.
+        Move on a straight line in joint space to positions (n,) [rad or m], and rest there.
 
-        Parameters
-        ----------
-        state, what : published meanwhile, and what is being done
-        goal : (n,) positions, such as those with which a motion begins [rad or m]
-        speed : largest of any joint, below that of approaches [rad/s or m/s]
-
+        No joint is faster than `speed` [rad/s or m/s], nor than approaches are.
         """
         stamp, start = self.wait_for_reference()
         self.publish_standing(state, 0.0, stamp)

@@ -74,28 +74,17 @@ PublishState = Callable[[State, str, dict[str, Any]], None]
 
 @dataclass(frozen=True)
 class SessionContext:
-    """
-    What moves, how, and who is told; the executor of `node` spins meanwhile.
-
-    Parameters
-    ----------
-    publish_state : called with each state, a sentence and values
-    session : its name, by which the recorder says what it records
-    stop : set from outside to stop the robot
-    controller : its client, which outlives a session
-    accept : called once what needs no other node is checked
-    known : what is told of the session on `identification/progress`, nothing without
-
-    """
+    """What moves, how, and who is told; the executor of `node` spins meanwhile."""
 
     node: Node
     robot: Robot
     settings: ExcitationNodeSettings
-    publish_state: PublishState
-    session: str
-    stop: threading.Event
-    controller: TrajectoryClient
-    accept: Callable[[], None] = lambda: None
+    publish_state: PublishState  # called with each state, a sentence and values
+    session: str  # its name, by which the recorder says what it records
+    stop: threading.Event  # set from outside to stop the robot
+    controller: TrajectoryClient  # which outlives a session
+    accept: Callable[[], None] = lambda: None  # called once what needs no other node is checked
+    # What is told of the session on `identification/progress`, nothing without.
     known: Callable[[], Mapping[str, str]] = dict
 
     def per_joint(self, setting: str) -> Array:
@@ -122,14 +111,6 @@ class Supervisor:
     Runs motions, one after another, and watches the robot meanwhile; `close` in any case.
 
     Its methods raise what stops the robot, or why it must not move, see `checks`.
-
-    Attributes
-    ----------
-    others, gains : who else may use the controller, and its gains, which have to stay
-    recorder : that has to record, None where none has to
-    guardian : the process that cancels, and sets parameters back, should this one die
-    holds_itself : whether the robot stands still once its controller is deactivated
-
     """
 
     def __init__(self, context: SessionContext):
@@ -138,7 +119,9 @@ class Supervisor:
         self._tracking = context.per_joint('tracking_error')
         self._latest_stamp = 0
         self._watchdog: checks.Watchdog | None = None
-        self._malformed_told = self.holds_itself = False
+        self._malformed_told = False
+        # Whether the robot stands still once its controller is deactivated.
+        self.holds_itself = False
         # The motion's newest goal, and the one before.
         self._goals: deque[uuid.UUID] = deque(maxlen=2)
         controller = context.controller.name
@@ -194,10 +177,8 @@ class Supervisor:
             newest = self._states.take_newest(count=1)[0]
             silent = silence.update(time.monotonic(), heard=bool(newest))
             if silent > self._settings.stale_after:
-                raise SilentRobotError(
-                    f"'{name}' stopped publishing its state {silent:.2f} s ago: is it active?",
-                    self._joints,
-                )
+                why = f"'{name}' stopped publishing its state {silent:.2f} s ago: is it active?"
+                raise SilentRobotError(why, self._joints)
             states.extend(newest)
             stamps = stamps_to_nanoseconds(states)
             return bool(len(stamps) and stamps[-1] - stamps[0] >= REST_TIME * 1e9)
@@ -361,10 +342,8 @@ class Supervisor:
                 ) from None
             (watch or self.raise_if_stopped)()
             if time.monotonic() > deadline:
-                raise ControllerError(
-                    f"no answer from '{client.action}' within {ACCEPT_TIMEOUT:g} s: the motion "
-                    'was cancelled'
-                )
+                why = f"no answer from '{client.action}' within {ACCEPT_TIMEOUT:g} s"
+                raise ControllerError(f'{why}: the motion was cancelled')
             time.sleep(ACCEPT_POLL_PERIOD)
 
     def _follow(
@@ -438,11 +417,7 @@ class Supervisor:
             raise self._with_joint(error, goal, points) from None
 
     def _raise_violation(self, goal: TrajectoryGoal, points: Waypoints) -> None:
-        """
-        Raise what the controller says of a violation that it has noticed as well.
-
-        After that it holds what it measured, and other joints are away from it while they brake.
-        """
+        """Raise what the controller says of a violation that it has noticed as well."""
         try:
             wait_until(goal.finished, REASON_TIMEOUT, period=REASON_POLL_PERIOD)
         except RobotStateError as error:
@@ -463,9 +438,8 @@ class Supervisor:
             assert away is not None
             worst = int(np.argmax(np.abs(away) / tolerance))
             if self._watchdog.is_still(worst):
-                return SensorError(
-                    f'position of {joints[worst]} stays the same: {checks.CHECK_POSITION}; {error}'
-                )
+                why = f'position of {joints[worst]} stays the same: {checks.CHECK_POSITION}'
+                return SensorError(f'{why}; {error}')
         why = checks.describe_violation(states, joints, tolerance, end)
         return RobotStateError(f'{error}; {why}')
 
@@ -481,12 +455,9 @@ class Supervisor:
         return True
 
     def _find_unheld_joint(self) -> str:
-        """
-        Return a joint whose position the controller does not hold after a cancel, '' if it does.
-
-        It takes what it measures for its reference, also what is not a number, and keeps that when
-        the sensor has recovered.
-        """
+        """Return a joint whose position the controller does not hold after a cancel, or ''."""
+        # It takes what it measures for its reference, also what is not a number, and keeps that
+        # when the sensor has recovered.
         end, states = time.monotonic() + REASON_TIMEOUT, list[Any]()
         while len(states) < HOLDING_STATES and time.monotonic() < end:
             states += self._states.take_newest(count=HOLDING_STATES)[0]

@@ -66,16 +66,10 @@ class TrajectoryClient(ControllerClient):
         stamp: int = 0,
     ) -> 'TrajectoryGoal':
         """
-        Send a goal; return it, not yet accepted.
+        Send a goal; return it, not yet accepted. Whoever may have to cancel it knows its id.
 
-        Parameters
-        ----------
-        goal_id : its name, known to whoever may have to cancel it
-        points : the motion
-        path, end : (n,) tolerances on the way and at the end [rad or m]
-        goal_time : time to come within the end's tolerance [s]
-        stamp : when the motion begins or has begun [ns]; 0: as it is received
-
+        Tolerances (n,) are on the way and at the `end` [rad or m], and `goal_time` the time to
+        come within these [s]. The motion begins or has begun at a stamp [ns], or as it is received.
         """
         trajectory = trajectory_message(points)
         trajectory.header.stamp = to_time(stamp)

@@ -229,7 +229,6 @@ class FeedForward(ModelNode):
 
     async def _send(self, handle: ServerGoalHandle, goal_id: uuid.UUID) -> Running | None:
         """Send a goal with efforts; None where it was cancelled before."""
-        assert self._robot is not None
         request, points = handle.request, None
         self._check_guardian()
         if self._guardian is None:
@@ -272,12 +271,11 @@ class FeedForward(ModelNode):
                 self._guardian.set_goal(self._present)
             else:
                 self._guardian.clear_goal()
-            raise ControllerError(
-                f"'{self._controller}' refused the goal: its log says why (is it active?)"
-            )
+            why = 'its log says why (is it active?)'
+            raise ControllerError(f"'{self._controller}' refused the goal: {why}")
         for older in self._running.values():
             older.replaced = min(older.replaced, time.monotonic())
-        self._running[goal_id] = running = Running(sent, points, self._robot.n)
+        self._running[goal_id] = running = Running(sent, points, self._model.robot.n)
         self._present = goal_id
         sent.get_result_async().add_done_callback(lambda future: running.end(future.result()))
         if handle.is_cancel_requested:
@@ -299,8 +297,7 @@ class FeedForward(ModelNode):
 
         Returns the points, and the time from which they are sent [s].
         """
-        robot = self._robot
-        assert robot is not None
+        robot = self._model.robot
         wait_until(
             lambda: self._take_states(1) or time.monotonic() - self._heard < WATCH_PERIOD,
             self._timeout,
@@ -340,9 +337,7 @@ class FeedForward(ModelNode):
             running.handle.cancel_goal_async()
         return CancelResponse.ACCEPT
 
-    def _finish(
-        self, handle: ServerGoalHandle, goal_id: uuid.UUID, running: Running, answer: Any
-    ) -> Any:
+    def _finish(self, handle: Any, goal_id: uuid.UUID, running: Running, answer: Any) -> Any:
         """End a goal as the controller has ended its own."""
         del self._running[goal_id]
         if goal_id == self._present:
@@ -405,8 +400,7 @@ class FeedForward(ModelNode):
 
     def _take_states(self, count: int) -> list[Any]:
         """Take the newest states of the controller, at most so many, and keep the last one."""
-        assert self._robot is not None
-        is_usable = partial(jtc.is_well_formed_state, joints=self._robot.joints)
+        is_usable = partial(jtc.is_well_formed_state, joints=self._model.robot.joints)
         with self._taking:
             found, _ = self._states.take_newest(is_usable, count)
             if found:
@@ -438,11 +432,11 @@ class FeedForward(ModelNode):
 
     def _publish_tracking(self, running: Running) -> None:
         """Tell the tracking error of a goal that has ended, joint by joint."""
-        if not running.states or self._robot is None:
+        if not running.states:
             return
         statuses, given = [], running.points is not None
         rms = np.sqrt(running.squares / running.states).tolist()
-        for (joint, unit), value in zip(units(self._robot).items(), rms, strict=True):
+        for (joint, unit), value in zip(units(self._model.robot).items(), rms, strict=True):
             values = {'rms': value, 'unit': unit, 'feed_forward': given}
             what = 'with' if given else 'without'
             text = f'tracking error {value:.3g} {unit} {what} feed-forward'
@@ -450,6 +444,4 @@ class FeedForward(ModelNode):
         self._tracking.publish(status_array(self.get_clock().now().to_msg(), statuses))
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node."""
-    return runtime.run(FeedForward, args)
+main = partial(runtime.run, FeedForward)

@@ -41,7 +41,11 @@ class ModelNode(WorkerNode):
         last = ''
         while not self._stop.is_set():
             try:
-                self._model = self._load()
+                urdf, folder = self.wait_for_urdf(), self.settings.results
+                if not folder:
+                    remedy = f'set {self._group}.results to the folder of an identification'
+                    raise ControllerError(remedy)
+                self._model = load_model(Path(folder), urdf, self.configuration.robot)
                 self._robot = self._model.robot
                 self.publish_state('ready', self._make_ready())
                 return
@@ -56,18 +60,11 @@ class ModelNode(WorkerNode):
         """Find what the node needs besides the model; return a sentence."""
         raise NotImplementedError
 
-    def _load(self) -> VerifiedModel:
-        urdf = self.wait_for_urdf()
-        if not self.settings.results:
-            raise ControllerError(f'set {self._group}.results to the folder of an identification')
-        return load_model(Path(self.settings.results), urdf, self.configuration.robot)
-
     def _new_guardian(self, service: str, *switch: str) -> Guardian:
         """Start a guardian that calls a service; `switch` as in `Guardian`."""
         names = service, f'{self._controller}/{SET_PARAMETERS}'
-        stop, parameters = (self.resolve_service_name(name) for name in names)
-        domain = self.context.get_domain_id()
-        guardian = Guardian(stop, parameters, domain, self._group, *switch)
+        stop, setter = map(self.resolve_service_name, names)
+        guardian = Guardian(stop, setter, self.context.get_domain_id(), self._group, *switch)
         try:
             guardian.wait_ready(max(self._timeout, START_TIMEOUT))
         except ControllerError:
@@ -76,11 +73,7 @@ class ModelNode(WorkerNode):
         return guardian
 
     def _carried(self, chi: Array, changed: dict[str, Any] | None = None) -> Array:
-        """
-        Return standard parameters (p,), of those without it, with the body that is carried.
-
-        That is given by parameters, of which some are `changed`, see `CENTRAL`.
-        """
+        """Return parameters (p,) with the body that the node's say is carried, some `changed`."""
         names = [f'{self._group}.payload.{key}' for key in ('mass', 'center', 'inertia', 'frame')]
         given = changed or {}
         *values, frame = (given.get(name, self.get_parameter(name).value) for name in names)

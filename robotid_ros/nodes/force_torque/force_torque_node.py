@@ -6,6 +6,7 @@ and its offsets, and publishes the wrench without both. An offset that drifts is
 """
 
 from collections import deque
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -216,6 +217,4 @@ class ForceTorque(WorkerNode):
         return status('', text, values, warn=bool(names))
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node."""
-    return runtime.run(ForceTorque, args)
+main = partial(runtime.run, ForceTorque)

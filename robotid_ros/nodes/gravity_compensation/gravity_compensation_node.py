@@ -12,6 +12,7 @@ that.
 from array import array
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from functools import partial
 import threading
 import time
 from typing import Any, NamedTuple
@@ -47,6 +48,7 @@ LOOK_PERIOD = 0.0005  # from one look for joint states to the next [s]
 LOOK_AGAIN, WATCH_AGAIN = 0.2, 0.1
 # How long controllers may take to be switched [s]: then the guardian tries, too.
 SWITCH_TIMEOUT = 1.0
+WHY = f'the log of {MANAGER} says why'
 
 
 class Seen(NamedTuple):
@@ -56,6 +58,9 @@ class Seen(NamedTuple):
     q: Array
     dq: Array
     tau: Array
+
+
+Figures = dict[str, float]
 
 
 class Pace:
@@ -70,7 +75,7 @@ class Pace:
         self._latencies.append(time.time() - 1e-9 * published)
         return now - self._times[0] >= WATCH_TIME
 
-    def figures(self) -> dict[str, float]:
+    def figures(self) -> Figures:
         """Return rate [Hz], median and largest latency [s]; refuse a low rate."""
         rate = (len(self._times) - 1) / (self._times[-1] - self._times[0])
         if rate < LEAST_RATE:
@@ -89,14 +94,12 @@ class GravityCompensation(ModelNode):
         super().__init__('gravity_compensation', **options)
         self._effort = self.settings.controller
         self._states = BatchedSubscription(self, JointState, 'joint_states', depth=10, kept=1)
-        place, slash, self._held_by = self._controller.rpartition('/')
-        commands, listing, switching = (
-            f'{place}{slash}{name}'
-            for name in (f'{self._effort}/{FORWARDED}', f'{MANAGER}/list_controllers', SWITCH)
-        )
+        *place, self._held_by = self._controller.rpartition('/')
+        at = ''.join(place)
+        commands = f'{at}{self._effort}/{FORWARDED}'
         self._commands = self.create_publisher(Float64MultiArray, commands, 1)
-        self._list = self.create_client(ListControllers, listing)
-        self._switch = self.create_client(SwitchController, switching)
+        self._list = self.create_client(ListControllers, f'{at}{MANAGER}/list_controllers')
+        self._switch = self.create_client(SwitchController, f'{at}{SWITCH}')
         self._guiding, self._ending = False, threading.Event()
         self._listed: Future | None = None
         self._listed_at = -np.inf
@@ -162,9 +165,7 @@ class GravityCompensation(ModelNode):
         if self._listed is not None and self._listed.done():
             listed, self._listed = self._listed.result().controller, None
             if (self._effort, 'active') not in [(each.name, each.state) for each in listed]:
-                raise RobotStateError(
-                    f"'{self._effort}' is not active any more: the log of {MANAGER} says why"
-                )
+                raise RobotStateError(f"'{self._effort}' is not active any more: {WHY}")
             self._check_alone()
         now = time.monotonic()
         if self._listed is None and now - self._listed_at > WATCH_AGAIN:
@@ -223,9 +224,7 @@ class GravityCompensation(ModelNode):
             for seen in self._follow(guardian):
                 if begin == np.inf and switched.done():
                     if not switched.result().ok:
-                        raise ControllerError(
-                            f"'{self._effort}' was not activated: the log of {MANAGER} says why"
-                        )
+                        raise ControllerError(f"'{self._effort}' was not activated: {WHY}")
                     begin, pace = seen.time, Pace()
                     self.publish_state('guiding', 'the arm can be guided', figures)
                 elif begin == np.inf and time.monotonic() - asked > self._timeout:
@@ -240,9 +239,7 @@ class GravityCompensation(ModelNode):
         finally:
             self._switch_back(guardian)
 
-    def _watch_at_rest(
-        self, guardian: Guardian
-    ) -> tuple[HandGuiding, Array, dict[str, float]] | None:
+    def _watch_at_rest(self, guardian: Guardian) -> tuple[HandGuiding, Array, Figures] | None:
         """
         Check that the arm rests, what holds it, and how often it could be commanded.
 
@@ -295,21 +292,18 @@ class GravityCompensation(ModelNode):
             rows = stack_joint_states(found, robot.joints)
             q, dq, tau = rows.position[0], rows.velocity[0], rows.effort[0]
             if not (np.isfinite(q).all() and np.isfinite(dq).all()):
+                what = 'a position or velocity in the joint states is not a number'
+                raise RobotStateError(f'{what}: the arm was stopped')
+            if (wrong := np.abs(dq) > fastest).any():
+                what = 'faster than its speed limit: the arm was stopped'
+                raise RobotStateError(f'{", ".join(names[wrong])} is {what}')
+            if (wrong := (q < limits.lower) | (q > limits.upper)).any():
                 raise RobotStateError(
-                    'a position or velocity in the joint states is not a number: the arm was '
-                    'stopped'
+                    f'{", ".join(names[wrong])} is beyond its limits: jog it back'
                 )
-            for wrong, what in (
-                (np.abs(dq) > fastest, 'faster than its speed limit: the arm was stopped'),
-                ((q < limits.lower) | (q > limits.upper), 'beyond its limits: jog it back'),
-            ):
-                if wrong.any():
-                    raise RobotStateError(f'{", ".join(names[wrong])} is {what}')
             yield Seen(self.get_clock().now().nanoseconds * 1e-9, q, dq, tau)
 
-    def _message(
-        self, law: HandGuiding, seen: Seen, held: Array, share: float
-    ) -> Float64MultiArray:
+    def _message(self, law: HandGuiding, seen: Seen, held: Array, share: float) -> Any:
         efforts = law.torques(seen.q, seen.dq, held, share) / self._model.robot.drive_gain
         return Float64MultiArray(data=array('d', efforts[self._order]))
 
@@ -326,6 +320,4 @@ class GravityCompensation(ModelNode):
             guardian.clear_goal()
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node."""
-    return runtime.run(GravityCompensation, args)
+main = partial(runtime.run, GravityCompensation)
