@@ -95,21 +95,17 @@ class ControllerDescription(Controller):
     @property
     def why_no_feed_forward(self) -> str:
         """Why it is sent no efforts beside a motion, '' where it takes them."""
-        commands = ', '.join(self.command_interfaces)
-        names = self.values.get('command_joints') or ()
-        if below := sorted({name.rpartition('/')[0] for name in names} - {''}):
-            return (
-                f"'{self.name}' commands {', '.join(below)}: what a controller below it adds is "
-                'not known here, so it is sent no efforts'
-            )
-        if self.command_interfaces == ('effort',):
+        names, commands = self.values.get('command_joints') or (), self.command_interfaces
+        below = sorted({name.rpartition('/')[0] for name in names} - {''})
+        if commands == ('effort',) and not below:
             return ''
-        why = (
-            ': what its drives make of efforts beside these is not known here, so none are sent'
-            if 'effort' in self.command_interfaces
-            else ' and takes no efforts: its command_interfaces would have to be [effort]'
-        )
-        return f"'{self.name}' commands {commands}{why}"
+        why = ' and takes no efforts: its command_interfaces would have to be [effort]'
+        if 'effort' in commands:
+            why = ': what its drives make of efforts beside these is not known here, '
+            why += 'so none are sent'
+        if below:
+            why = ': what a controller below it adds is not known here, so it is sent no efforts'
+        return f"'{self.name}' commands {', '.join(below or commands)}{why}"
 
     def check_gains_are_torques(self) -> None:
         """Check that gains are torques per error, which follow from the inertia."""
@@ -143,10 +139,8 @@ def check_controller(controller: ControllerDescription, robot: Robot) -> None:
     if commands in (('effort',), ('velocity',)):
         idle = [joint for joint in robot.joints if not controller.gains.get(joint, {}).get('p')]
         if idle:
-            remedy = f'set gains.{idle[0]}.p'
-            raise ControllerError(
-                f'{who} has no proportional gain for {", ".join(idle)}: {remedy}'
-            )
+            why = f'has no proportional gain for {", ".join(idle)}: set gains.{idle[0]}.p'
+            raise ControllerError(f'{who} {why}')
 
 
 def unbearable_gains(
@@ -231,8 +225,7 @@ class ControllerClient:
 
 def subscribe_states(node: Node, controller: str, **options: Any) -> BatchedSubscription:
     """Subscribe to the states of a controller; options of `BatchedSubscription`."""
-    topic = f'{controller}/{STATE}'
-    return BatchedSubscription(node, STATE_TYPE, topic, **options)
+    return BatchedSubscription(node, STATE_TYPE, f'{controller}/{STATE}', **options)
 
 
 def is_well_formed_state(message: Any, joints: Sequence[str]) -> bool:
@@ -328,23 +321,23 @@ class HardwareClient:
 
     def explain_end(self, joints: Collection[str]) -> str:
         """Say which hardware of these joints has failed; where nobody answers, who knows."""
-        if self._failed(joints) is None:
+        failed = self._failed(joints)
+        if failed is None:
             return (
                 "if its hardware failed, 'ros2 control list_hardware_components' and "
                 "controller_manager's log say which"
             )
-        return self.explain_silence(joints) or 'its hardware is active'
+        return failed or 'its hardware is active'
 
     def explain_silence(self, joints: Collection[str]) -> str:
         """Say which hardware of these joints has failed, '' where none is known to have."""
-        failed = self._failed(joints)
-        return f'its hardware failed: {failed}' if failed else ''
+        return self._failed(joints) or ''
 
     def _failed(self, joints: Collection[str]) -> str | None:
-        """Return the hardware of these joints that is not active, None where nobody knows."""
+        """Say which hardware of these joints is not active, None where nobody knows."""
         states = {c.name: c.state.label for c in self._components(joints)}
-        failed = (f'{name} is {label}' for name, label in states.items() if label != 'active')
-        return ', '.join(failed) if states else None
+        failed = ', '.join(f'{k} is {label}' for k, label in states.items() if label != 'active')
+        return f'its hardware failed: {failed}' if failed else '' if states else None
 
     def _components(self, joints: Collection[str]) -> list[Any]:
         """Return the hardware of these joints, none where nobody knows."""
@@ -353,12 +346,10 @@ class HardwareClient:
             with suppress(ControllerError):
                 future = self._client.call_async(ListHardwareComponents.Request())
                 components = result_of(future, HARDWARE_TIMEOUT, _HARDWARE).component
+
+        def moves(component: Any) -> bool:
+            interfaces = (*component.command_interfaces, *component.state_interfaces)
+            return any(each.name.rpartition('/')[0] in joints for each in interfaces)
+
         # Others may be inactive all along: a gripper that nobody needs.
-        return [
-            component
-            for component in components
-            if any(
-                each.name.rpartition('/')[0] in joints
-                for each in (*component.command_interfaces, *component.state_interfaces)
-            )
-        ]
+        return [component for component in components if moves(component)]

@@ -161,9 +161,10 @@ def start_thread(function: Callable[..., object], *arguments: Any) -> threading.
     return thread
 
 
-async def in_thread(
-    node: Node, work: Callable[[], Any], start: Callable[..., object] = start_thread
-) -> Any:
+Start = Callable[..., object]
+
+
+async def in_thread(node: Node, work: Callable[[], Any], start: Start = start_thread) -> Any:
     """Return or raise what a function does that `start` calls beside the executor."""
     executor = node.executor
     assert executor is not None
@@ -184,11 +185,7 @@ async def in_thread(
 
 
 def serve(
-    node: Node,
-    name: str,
-    work: Callable[[], str],
-    start: Callable[..., object] | None = None,
-    **options: Any,
+    node: Node, name: str, work: Callable[[], str], start: Start | None = None, **options: Any
 ) -> None:
     """
     Offer a service `~/name`: `work` does what is asked for and says so, or raises why not.
@@ -222,8 +219,8 @@ class WorkerNode(ConfiguredNode):
 
     def __init__(self, name: str, groups: Sequence[str], **options: Any):
         super().__init__(name, groups, **options)
-        robot = self.configuration.robot.name
-        self._make_status = functools.partial(status, name, hardware=robot)
+        hardware = self.configuration.robot.name
+        self._make_status = functools.partial(status, name, hardware=hardware)
         self._stop = threading.Event()
         self._worker: threading.Thread | None = None
         self._state = self.create_publisher(DiagnosticStatus, '~/state', LATCHED)

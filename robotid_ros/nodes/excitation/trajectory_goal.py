@@ -69,7 +69,7 @@ class TrajectoryClient(ControllerClient):
         Send a goal; return it, not yet accepted. Whoever may have to cancel it knows its id.
 
         Tolerances (n,) are on the way and at the `end` [rad or m], and `goal_time` the time to
-        come within these [s]. The motion begins or has begun at a stamp [ns], or as it is received.
+        come within these [s]. The motion begins or began at a stamp [ns], 0: as it is received.
         """
         trajectory = trajectory_message(points)
         trajectory.header.stamp = to_time(stamp)
