@@ -147,11 +147,7 @@ class BatchedSubscription:
 
 
 def matching_qos(node: Node, topic: str, depth: int, *, latched: bool) -> QoSProfile:
-    """
-    Choose a profile that connects to every publisher that is there, as reliable as they allow.
-
-    Without any publisher, or with one that is best effort, best effort connects to all.
-    """
+    """Choose a profile that connects to all publishers, as reliable as they allow."""
     name = node.resolve_topic_name(topic)
     offers = [info.qos_profile for info in node.get_publishers_info_by_topic(name)]
     reliable, best_effort = ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT

@@ -146,11 +146,7 @@ def check_controller(controller: ControllerDescription, robot: Robot) -> None:
 def unbearable_gains(
     controller: ControllerDescription, robot: Robot, rate: float, *, in_gazebo: bool
 ) -> list[str]:
-    """
-    Return the joints whose gains the bodies of the description alone do not bear, as far as known.
-
-    At the controller's rate [Hz]; a command of Gazebo acts at once.
-    """
+    """Return joints whose gains the bodies alone do not bear; Gazebo's commands act at once."""
     from ...core.verification.gains import BodyLoops
 
     rows = [controller.gains.get(joint, {}) for joint in robot.joints]
@@ -244,11 +240,7 @@ def by_joint(message: Any, values: Sequence[float], joints: Sequence[str]) -> Ar
 
 
 def reference_positions(message: Any, joints: Sequence[str]) -> Array:
-    """
-    Read the reference positions (n,) of a controller's state, in the order of `joints`.
-
-    `RobotStateError`: a joint is missing, or its reference is not a number.
-    """
+    """Read a state's reference (n,); `RobotStateError`: joints are missing, or no numbers."""
     known = set(joints) <= set(message.joint_names)
     reference = by_joint(message, message.reference.positions, joints) if known else None
     if reference is None:

@@ -1,8 +1,4 @@
-"""
-Processes: whether one runs, is suspended or dead, who started this one, and its end by force.
-
-No ROS here: the guardian starts quickly, and a node looks for its launch before all else.
-"""
+"""Processes: whether one runs, and its end by force; no ROS, which is slow to import."""
 
 from collections.abc import Mapping
 import contextlib
@@ -69,11 +65,7 @@ def is_suspended(pid: int) -> bool:
 
 
 def is_alive(values: Mapping[str, str]) -> bool | None:
-    """
-    Whether a process that the values of a message name runs or waits on this machine.
-
-    It is not alive where it is suspended or dead; None: it is on another machine.
-    """
+    """Whether the process of a message runs, not suspended; None: on another machine."""
     known = values.get('pid', '').isdecimal() and values.get('processes')
     if not known or known != _process_space():
         return None

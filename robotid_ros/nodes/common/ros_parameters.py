@@ -1,9 +1,4 @@
-"""
-A node's ROS parameters and the package's configuration: the same settings, declared once.
-
-A node is given the robot's YAML by `--params-file`. Its overrides become the nested mapping that
-`files/configuration.py` checks; the checked values are then declared as read-only parameters.
-"""
+"""A node's ROS parameters and the package's configuration: the same settings, declared once."""
 
 from collections.abc import Iterable, Iterator, Mapping
 import dataclasses

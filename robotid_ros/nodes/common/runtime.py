@@ -1,9 +1,4 @@
-"""
-What every node shares: its configuration, start, signals, state, worker thread and shutdown.
-
-The executor spins in a thread of its own, so that the main thread can take signals at once; work
-that waits runs in further threads and never blocks the executor.
-"""
+"""What nodes share; executors spin beside the main thread, which takes signals at once."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -62,7 +57,8 @@ LAUNCHER_PERIOD = 0.1  # from one look whether its launch is still there to the 
 # How long `close` waits for a worker [s], less than `CLOSE_TIMEOUT`: what cannot end is a daemon
 # thread, and ends with the process.
 JOIN_TIMEOUT = 2.0
-# How often the middleware's events are looked at [s]: they only warn of incompatible QoS.
+# How often the middleware's events are looked at [s]: they only warn of incompatible QoS, and to
+# wait in every turn for all, two of each publisher and subscription, takes up to half of the time.
 EVENT_PERIOD = 1.0
 DIAGNOSTICS_PERIOD = 1.0  # from one status on `/diagnostics` to the next, as REP 107 has it [s]
 
@@ -138,11 +134,7 @@ class ConfiguredNode(Node):
 
 
 def publish_diagnostics(node: Node, task: str, current: Callable[[], DiagnosticStatus]) -> None:
-    """
-    Publish a node's status on `/diagnostics` once a second, as REP 107 asks for.
-
-    It is named `<node>: <task>`, namespace included; `current` makes it, in the executor's thread.
-    """
+    """Publish a status `<node>: <task>` on `/diagnostics` once a second, as REP 107 asks for."""
     name = f'{node.get_fully_qualified_name().lstrip("/")}: {task}'
     publisher = node.create_publisher(DiagnosticArray, '/diagnostics', 10)
 
@@ -187,11 +179,7 @@ async def in_thread(node: Node, work: Callable[[], Any], start: Start = start_th
 def serve(
     node: Node, name: str, work: Callable[[], str], start: Start | None = None, **options: Any
 ) -> None:
-    """
-    Offer a service `~/name`: `work` does what is asked for and says so, or raises why not.
-
-    With `start`, it does so in the thread that this starts, while the executor goes on.
-    """
+    """Offer `~/name`: `work` does it and says so, or raises why not; `start` gives it a thread."""
 
     async def answer(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         try:
@@ -273,11 +261,7 @@ class WorkerNode(ConfiguredNode):
 
 
 def run(make: Callable[[], Node], args: Sequence[str] | None = None) -> int:
-    """
-    Run one node until it is asked to stop; the `main` of every executable.
-
-    Returns 0 after SIGINT or SIGTERM, 1 on an error, which is logged in one sentence.
-    """
+    """Run a node until it is asked to stop: 0; 1 on an error, which is logged in a sentence."""
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
@@ -319,12 +303,7 @@ def run(make: Callable[[], Node], args: Sequence[str] | None = None) -> int:
 
 
 class NodeExecutor(SingleThreadedExecutor):
-    """
-    An executor that looks at each of the middleware's events once in `EVENT_PERIOD`.
-
-    Every publisher and subscription has two of them: to wait for all in every turn takes up to
-    half of its time.
-    """
+    """An executor that looks at each of the middleware's events once in `EVENT_PERIOD`."""
 
     def __init__(self, **options: Any):
         super().__init__(**options)
@@ -341,11 +320,7 @@ class NodeExecutor(SingleThreadedExecutor):
 
 
 class SpinThread:
-    """
-    An executor that spins in a thread of its own; `stop` is set when it ends.
-
-    `failures` holds what a callback raised, which ends the spinning.
-    """
+    """Spins an executor in a thread; `stop` is set at its end, `failures` are of callbacks."""
 
     def __init__(self, executor: Executor, stop: threading.Event | None = None) -> None:
         self.executor, self.stop = executor, stop or threading.Event()
@@ -376,11 +351,7 @@ class SpinThread:
 
 
 def _is_of_shutdown(error: Exception, ended: bool) -> bool:
-    """
-    Whether rclpy lacks what its own shutdown took away: that waits for no long callback.
-
-    Before the executor is `ended`, while a node still closes, a lacking handle alone is that.
-    """
+    """Whether rclpy lacks what its own shutdown took away, or a handle before it `ended`."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     inside = frame.f_globals.get('__name__', '').startswith('rclpy.')
     lacks = ended or isinstance(error, AttributeError)

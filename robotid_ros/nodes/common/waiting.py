@@ -31,11 +31,7 @@ class Silence:
 
 
 def run_in_executor(node: Node, function: Callable[[], object]) -> None:
-    """
-    Call a function in the thread of a node's executor, soon; at once where none spins.
-
-    Only there may be destroyed what a node has: an executor that waits for it ends with an error.
-    """
+    """Call a function in the executor, if one spins: what a node has is destroyed there."""
     if node.executor is None:
         function()
     else:

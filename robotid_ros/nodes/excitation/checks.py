@@ -496,11 +496,7 @@ class GainWatch:
 
 
 class RecorderWatch:
-    """
-    Watches the recorder's heartbeat: a motion that nobody records is worth nothing.
-
-    `RecordingError`: nothing of the session is recorded; a bag of an earlier one does not count.
-    """
+    """Watches the recorder's heartbeat; `RecordingError`: it does not record this session."""
 
     def __init__(self, node: Node, session: str):
         self._session = session

@@ -39,11 +39,7 @@ Job = Callable[[Accept], tuple[State, str]]
 
 
 class Excitation(WorkerNode):
-    """
-    Drives a session: idle → designing → approaching → exciting → validating → done or failed.
-
-    Its options are those of `WorkerNode`, for example `context` and `parameter_overrides`.
-    """
+    """Drives a session: idle → designing → approaching → exciting → validating → done, failed."""
 
     def __init__(self, **options: Any):
         super().__init__('excitation', ('robot', 'excitation', 'recorder'), **options)

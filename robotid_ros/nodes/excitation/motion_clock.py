@@ -91,11 +91,7 @@ class MotionClock:
         return {'speed': min(max(mean, low), high), 'speed_min': low, 'speed_max': high}
 
     def update(self, messages: Sequence[Any]) -> None:
-        """
-        Take in the controller's states that have arrived: all until the start is known.
-
-        `RobotStateError`: a state holds no reference, or the motion does not end.
-        """
+        """Take in new states; `RobotStateError`: no reference, or a motion that does not end."""
         for stamp, message in zip(stamps_to_nanoseconds(messages).tolist(), messages, strict=True):
             self._advance(stamp, self._scaling.read(message))
             if self.start is None:

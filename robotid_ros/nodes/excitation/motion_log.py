@@ -1,8 +1,4 @@
-"""
-What robot and controller said during a motion, and what an identified model makes of it.
-
-To read a motion takes seconds in which the robot has to be watched: do so in another process.
-"""
+"""What was said during a motion, and what a model makes of it: seconds for another process."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -75,11 +71,7 @@ class MotionLog:
         return position.mean(axis=0), effort.mean(axis=0)
 
     def update_rate(self, nominal: float) -> float:
-        """
-        Return how often the controller updates, which its parameter need not say [Hz].
-
-        `RobotStateError`: neither parameter nor states say it.
-        """
+        """Return the controller's rate of updates [Hz]; `RobotStateError`: nothing tells it."""
         steps = np.diff(self._measured.stamp) * 1e-9
         stamp = stamps_to_nanoseconds(self._states)
         rate = 1.0 / float(np.median(steps)) if len(steps) and np.median(steps) > 0.0 else 0.0
@@ -134,11 +126,7 @@ class VerifiedModel(NamedTuple):
 
 
 def load_model(folder: Path, urdf: str, settings: RobotSettings) -> VerifiedModel:
-    """
-    Read the results in a folder onto the robot that is here, of `urdf` and `settings`.
-
-    `FileError`: there are none, or of another robot.
-    """
+    """Read results onto the robot that is here; `FileError`: none, or those of another."""
     results = read_results(folder)
     robot = build_robot(urdf, chosen_settings(settings, results))
     if results.joints not in (robot.joints, robot.recorded_joints):

@@ -46,11 +46,7 @@ class Rehearsals:
         self._publisher = node.create_publisher(DiagnosticStatus, '~/rehearsal', LATCHED)
 
     def require(self, design: Design | None) -> None:
-        """
-        Refuse to go on where a rehearsal is required and this design had none that went well.
-
-        A controller whose parameters were changed since is another one.
-        """
+        """Refuse to go on without a required rehearsal, or where the controller has changed."""
         if not self._node.configuration.excitation.require_rehearsal:
             return
         before = self._passed.get(_motions(design)) if design is not None else None
@@ -70,11 +66,7 @@ class Rehearsals:
             )
 
     def run(self, context: SessionContext, design: Design, urdf: str) -> str:
-        """
-        Run the very session on a twin of the present robot; publish and return what came of it.
-
-        `RobotIdError`: the robot is not there, or its twin's session did not go well.
-        """
+        """Run the session on a twin; publish and return what came of it, or raise why not."""
         motions = _motions(design)
         self._passed.pop(motions, None)
         values = {'trajectory': motions[0], 'passed': False}
@@ -135,11 +127,7 @@ def _motions(design: Design) -> tuple[str, ...]:
 
 
 def rehearse(config: Path, folder: Path, limit: float, progress: ProgressCallback) -> Recovery:
-    """
-    Run a twin's session to its end; in a process of its own, see `run_in_process`.
-
-    `progress` is called with the share that is done and what is being done.
-    """
+    """Run a twin's session, in a process of its own; `progress`: share done, what is done."""
     # Only the worker imports what it needs, the node starts without.
     from ..demo.demo import Demo
 

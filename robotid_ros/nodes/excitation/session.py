@@ -1,9 +1,4 @@
-"""
-A session: the robot is checked, approaches each motion, and runs it under supervision.
-
-In a worker thread, in one straight line: each step returns when it is done and raises when the
-robot must not move on, whose motion is cancelled then.
-"""
+"""A session in one straight line: the robot is checked, and approaches and runs each motion."""
 
 from collections.abc import Callable, Mapping, Sequence
 import dataclasses
@@ -119,11 +114,7 @@ class Session(Supervisor):
             self.wait_at_rest()
 
     def _run_periods(self, motion: Waypoints, phase: GoalPhase) -> None:
-        """
-        Run the periods of a motion, each a goal that ends at rest, until enough is known.
-
-        Where nobody follows the motion, or no longer, all periods that are left are one goal.
-        """
+        """Run periods, a goal each, until enough is known; one goal where nobody follows."""
         done, periods = 0, phase.periods
         while done < periods:
             known = self.context.known()
@@ -149,11 +140,7 @@ class Session(Supervisor):
         return super().run(points, phase, pieces)
 
     def move_to(self, state: State, goal: Array, what: str, speed: float = np.inf) -> None:
-        """
-        Move on a straight line in joint space to positions (n,) [rad or m], and rest there.
-
-        No joint is faster than `speed` [rad/s or m/s], nor than approaches are.
-        """
+        """Move straight in joint space to (n,) and rest; no faster than `speed` [rad/s or m/s]."""
         stamp, start = self.wait_for_reference()
         self.publish_standing(state, 0.0, stamp)
         if self.recorder is not None:

@@ -1,9 +1,4 @@
-"""
-The design of a session: read where the settings name one, else made; published and saved.
-
-It is made in a process of its own, and its page in another one, at leisure. Joints that do not
-take part are locked where they stand, whoever publishes them.
-"""
+"""The design of a session, read or made in a process of its own; published, and saved."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
@@ -50,11 +45,7 @@ LISTENING = 0.3  # to other publishers of joint states, such as a gripper's [s]
 
 
 class SessionDesign:
-    """
-    The design, or None, that sessions run, on `~/reference` and `~/trajectory` once there is one.
-
-    It is in `file`; `placed` are the robot's settings, with other joints where they stood then.
-    """
+    """The design that sessions run, in a `file`; `placed`: where joints stood as it was made."""
 
     def __init__(
         self,
@@ -160,11 +151,7 @@ def _design_until(
 def write_page(
     file: Path, plan: Design, urdf: str, configuration: Configuration, log: RcutilsLogger
 ) -> None:
-    """
-    Write the page of a design beside its file, while whoever called goes on.
-
-    A page that is there stays; the log says that it is there, or why it is not.
-    """
+    """Write a design's page, unless it is there, in a thread; the log says how that went."""
     page = page_beside(file)
     if page.exists():
         return

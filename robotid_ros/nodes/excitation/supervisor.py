@@ -93,25 +93,17 @@ class SessionContext:
 
 
 class GoalPhase(NamedTuple):
-    """
-    What a goal is a part of: the state that is published meanwhile, and what is being done.
-
-    Its goals last for `duration` in all [s], None: as long as this one; some have run `before`.
-    """
+    """What a goal is a part of: goals of a `duration` in all [s], of which some ran `before`."""
 
     state: State
     what: str
     periods: int = 1
-    duration: float | None = None
+    duration: float | None = None  # None: as long as this one
     before: Sequence[MotionClock] = ()
 
 
 class Supervisor:
-    """
-    Runs motions, one after another, and watches the robot meanwhile; `close` in any case.
-
-    Its methods raise what stops the robot, or why it must not move, see `checks`.
-    """
+    """Runs motions under watch; raises what stops the robot, see `checks`; `close` it."""
 
     def __init__(self, context: SessionContext):
         self.context, self._settings = context, context.settings
@@ -163,11 +155,7 @@ class Supervisor:
             self.recorder.wait_present(self._settings.timeout, self.raise_if_stopped)
 
     def wait_for_reference(self) -> tuple[int, Array]:
-        """
-        Wait for the reference that is held: a motion from there starts without a jump.
-
-        Returns its stamp [ns] and the positions (n,).
-        """
+        """Wait for the held reference, where a motion starts: its stamp [ns] and place (n,)."""
         states: list[Any] = []
         name, silence = self.context.controller.name, Silence(time.monotonic())
 
@@ -253,11 +241,7 @@ class Supervisor:
         self._watchdog.begin(time.monotonic())
 
     def check(self, *, every_state: bool = False) -> list[Any]:
-        """
-        Check everything that has arrived since the last call.
-
-        Returns the controller's states, oldest first: every one, or only the newest.
-        """
+        """Check what has arrived; return the controller's states, oldest first, or the newest."""
         self.raise_if_stopped()
         if self.recorder is not None:
             self.recorder.check()

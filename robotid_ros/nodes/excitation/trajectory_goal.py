@@ -35,11 +35,7 @@ _ERROR_TEXTS = {
 
 
 class TrajectoryClient(ControllerClient):
-    """
-    A controller and its action; all waits, those of its goals too, end in `ControllerError`.
-
-    The executor of the node spins; `timeout` is the longest wait for an answer [s].
-    """
+    """A controller and its action; waits end in `ControllerError` after a `timeout` [s]."""
 
     def __init__(self, node: Node, controller: str, timeout: float):
         super().__init__(node, controller, timeout)
@@ -90,12 +86,7 @@ class TrajectoryClient(ControllerClient):
         return TrajectoryGoal(self, points.joints, handle)
 
     def call_in_executor(self, function: Callable[[], Any]) -> Any:
-        """
-        Call a function of the action client in the executor's thread.
-
-        The client registers a request after it has sent it: an answer that another thread takes
-        in between would be lost.
-        """
+        """Call in the executor: the client loses an answer taken before it notes its request."""
         executor = self._node.executor
         assert executor is not None
         return result_of(executor.create_task(function), self.timeout, 'this node')
@@ -109,11 +100,7 @@ class TrajectoryClient(ControllerClient):
 
 
 class TrajectoryGoal:
-    """
-    A goal that was sent, by the future of its handle.
-
-    `violated` is PATH_ or END_VIOLATED where the controller has stopped it by a tolerance.
-    """
+    """A goal that was sent; `violated` is the tolerance by which the controller has stopped it."""
 
     def __init__(self, client: TrajectoryClient, joints: Sequence[str], handle: Any):
         self._client, self._joints, self._handle = client, joints, handle

@@ -1,9 +1,4 @@
-"""
-Verifies on the robot what was identified; what came of it is on a topic and in files.
-
-Each verification is a straight line that leaves the robot at rest. Gains that follow from what was
-identified are tried, and stay only if they are better.
-"""
+"""Verifies on the robot what was identified; what came of it is on a topic and in files."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -110,11 +105,7 @@ class Verifications:
 
 
 class VerificationSession(Session):
-    """
-    Moves a robot along a motion, as it is or as identified.
-
-    Each `verify_…` adds to what is verified already, and says in a sentence what came of it.
-    """
+    """Moves a robot as it is or as identified; each `verify_…` adds to what is verified."""
 
     def __init__(
         self,
@@ -240,12 +231,7 @@ class VerificationSession(Session):
         return path
 
     def _rests(self, count: int, distance: float) -> list[Array]:
-        """
-        Rest in postures of the motion, after coming from below and from above.
-
-        Those that cannot be reached on straight lines are left out; `TrajectoryError`: all of
-        them. Each joint comes from a `distance` [rad or m].
-        """
+        """Rest in postures that can be reached from a `distance` [rad or m] below and above."""
         rests, error = list[Array](), None
         postures = static_postures(self._motion, self.context.robot, count, distance)
         for number, posture in enumerate(postures, start=1):

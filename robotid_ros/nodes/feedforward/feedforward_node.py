@@ -137,11 +137,7 @@ class Running:
 
 
 class FeedForward(ModelNode):
-    """
-    Hands goals on; options of `ModelNode`.
-
-    It is ready, and offers its action, once controller, results and guardian are found.
-    """
+    """Hands goals on; ready, and its action there, once controller, results and guardian are."""
 
     def __init__(self, **options: Any):
         super().__init__('feedforward', **options)
@@ -292,11 +288,7 @@ class FeedForward(ModelNode):
         return duration <= IN_ONE_CALL * self._period
 
     def _with_efforts(self, trajectory: Any) -> tuple[Waypoints, float]:
-        """
-        Add efforts to a goal, stretched in time as far as that is wanted and needed.
-
-        Returns the points, and the time from which they are sent [s].
-        """
+        """Add efforts to a goal, slowed if need be; return points, from which time on [s]."""
         robot = self._model.robot
         wait_until(
             lambda: self._take_states(1) or time.monotonic() - self._heard < WATCH_PERIOD,

@@ -1,9 +1,4 @@
-"""
-Node `force_torque`: a force-torque sensor without its offsets and what hangs at it.
-
-It gathers the wrench and the joint states of a motion or of poses, finds what hangs at the sensor
-and its offsets, and publishes the wrench without both. An offset that drifts is told.
-"""
+"""Node `force_torque`: a wrench without offsets and what hangs at the sensor, which it finds."""
 
 from collections import deque
 from functools import partial

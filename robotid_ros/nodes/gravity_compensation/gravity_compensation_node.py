@@ -240,11 +240,7 @@ class GravityCompensation(ModelNode):
             self._switch_back(guardian)
 
     def _watch_at_rest(self, guardian: Guardian) -> tuple[HandGuiding, Array, Figures] | None:
-        """
-        Check that the arm rests, what holds it, and how often it could be commanded.
-
-        Returns the law, torques (n,) that hold the arm, and figures; None where it was stopped.
-        """
+        """Return the law, torques (n,) that hold the arm at rest, figures; None: stopped."""
         if not self.get_clock().now().nanoseconds:
             raise ControllerError("use_sim_time is set, but nobody publishes '/clock': unset it")
         law, rows, pace = None, list[Array](), Pace()
