@@ -48,8 +48,7 @@ NO_COMMANDS = (
 MIN_SPEED = 0.1
 MAX_PAUSE = 5.0  # in which a robot may be slower on its way, as while somebody stands near it [s]
 ROUNDING = 1e-6  # of a speed scaling that a driver hands on as a percentage
-# How long controller_manager's answer may take [s]: 'failed' is not published before.
-HARDWARE_TIMEOUT = 0.1
+HARDWARE_TIMEOUT = 0.1  # of controller_manager's answer [s]: 'failed' is not published before
 _HARDWARE = f'{MANAGER}/list_hardware_components'
 SWITCH = f'{MANAGER}/switch_controller'
 # Packages of hardware that simulates a description's bodies as they are, without rotors.

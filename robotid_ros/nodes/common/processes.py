@@ -9,10 +9,8 @@ from pathlib import Path
 import threading
 
 _NOWHERE = open(os.devnull, 'w')
-# Above all that computes, below drivers and controllers, which ask for 50.
-WATCHING_PRIORITY = 1
-# How many ask for it in this process.
-_preferring, _PREFERRING_LOCK = 0, threading.Lock()
+WATCHING_PRIORITY = 1  # above all that computes, below drivers and controllers: 50
+_preferring, _PREFERRING_LOCK = 0, threading.Lock()  # how many ask for it
 # Id of the process that a child ends with, as children of `ros2 launch` and `ros2 run` do.
 ENDS_WITH = 'ROBOTID_ENDS_WITH'
 

@@ -292,8 +292,7 @@ def run(make: Callable[[], Node], args: Sequence[str] | None = None) -> int:
         with contextlib.suppress(RCLError, InvalidHandle):
             publisher.wait_for_all_acked(Duration(seconds=max(0.0, end - time.monotonic())))
     spinning.end()
-    # What other threads still close, they close at once.
-    node.executor = None
+    node.executor = None  # what other threads still close, they close at once
     for failure in spinning.failures:
         node.get_logger().fatal(one_line(failure))
     node.destroy_node()

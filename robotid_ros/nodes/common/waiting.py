@@ -10,8 +10,7 @@ from rclpy.task import Future
 
 from ...exceptions import ControllerError
 
-# How long an answer is waited for before it is asked for again [s]: most take far less.
-REPEAT_PERIOD = 1.0
+REPEAT_PERIOD = 1.0  # from one request to the next [s]: most answers take far less
 # What one look can add to a silence [s]: a process that had no processor for longer has not
 # listened meanwhile. Five such looks are needed for the default of `stale_after`.
 LONGEST_STEP = 0.05

@@ -160,8 +160,7 @@ class Watchdog:
                 self._velocity.check(states)
             self._sensed = self._sensed or bool(np.nan_to_num(states.effort).any())
             if self._commands_effort and not self._sensed:
-                # A driver without sensors: at rest both may have been 0.
-                self.effort_reported = False
+                self.effort_reported = False  # a driver without sensors; at rest both were 0
             if self.effort_reported:
                 self._check_finite('effort', states.effort)
                 self._check_effort(states.stamp, states.effort)
@@ -372,8 +371,7 @@ class VelocityWatch:
         continues = self._last is not None and bool(np.all((step >= 0.0) & (step < FAILED_FOR)))
         self._last = stamp[-1], position[-1], velocity[-1]
         if continues:
-            # A turning joint may count from -pi to pi.
-            moved -= math.tau * np.round(moved / math.tau)
+            moved -= math.tau * np.round(moved / math.tau)  # it may count from -pi to pi
             by_velocity = 0.5 * step @ (velocity[1:] + velocity[:-1])
             self._travel = self._travel + np.stack([by_velocity, moved.sum(axis=0)])
         length = stamp[-1] - self._start

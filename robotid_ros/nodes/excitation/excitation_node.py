@@ -44,8 +44,7 @@ class Excitation(WorkerNode):
     def __init__(self, **options: Any):
         super().__init__('excitation', ('robot', 'excitation', 'recorder'), **options)
         self.settings: ExcitationNodeSettings = payload_settings(self.configuration.excitation)
-        # Of the job that runs: who missed its end tells the next one by it.
-        self._session = ''
+        self._session = ''  # of the job that runs: who missed its end tells the next one by it
         self.busy = False
         self._lock = threading.Lock()
         self._design = SessionDesign(self, self.settings, self._publish_session_state, self._stop)

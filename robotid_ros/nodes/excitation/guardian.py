@@ -69,8 +69,7 @@ CANCEL_RETRY_TIME = 5.0
 ANSWER_TIMEOUT, RETRY_PERIOD = 0.2, 0.02
 # How long it may take to leave the graph [s]: whoever ends without that is missed for 20 s.
 LEAVE_TIMEOUT = 1.0
-# How often controllers are switched back: the dead node's own request may still be on its way.
-SWITCHES = 2
+SWITCHES = 2  # so often back: the dead node's own request may still be on its way
 PIPE_BUFFER = 1 << 20  # more than waits in a pipe: lines are read whole [B]
 # Answers to the cancellation of a goal that does not run any more. One that is unknown may still
 # be on its way.
@@ -286,8 +285,7 @@ def _watch(client: int, trial: dict[str, float]) -> tuple[list[uuid.UUID], str]:
         for line in lines:
             word, _, name = line.partition(' ')
             if word == 'beat':
-                # From the first one on: a trajectory may be long to send.
-                silence = Silence(now)
+                silence = Silence(now)  # from the first one on: a trajectory is long to send
             elif word == 'keep':
                 trial.clear()
             elif word == 'restore':

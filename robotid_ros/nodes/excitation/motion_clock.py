@@ -16,8 +16,7 @@ from ..common.controller import MIN_SPEED, reference_positions, SpeedScaling
 from ..common.messages import stamps_to_nanoseconds
 from ..common.waiting import Silence
 
-# The reference moves at all: above rounding errors of the controller's interpolation [rad or m].
-MOVED = 1e-9
+MOVED = 1e-9  # by more than rounding errors of the controller's interpolation [rad or m]
 # Share of the motion's amplitude from which the fit is conditioned well enough. Less would know
 # the start earlier, from samples that hardly differ from rest.
 MIN_TRAVEL = 1e-3
@@ -27,8 +26,7 @@ MAX_ITERATIONS, MAX_STEP, STEP_TOLERANCE = 20, 0.05, 1e-9  # steps in s
 # Longest time from one state to the next [s]: watchdogs stop the robot in a longer silence. Stamps
 # that step further, or back, are of a clock that was set; the controller's own is a steady one.
 MAX_STATE_STEP = 1.0
-# First guess before the first sample, where none at rest precedes it: a cycle at 1 kHz [s].
-FIRST_GUESS = 1e-3
+FIRST_GUESS = 1e-3  # before the first sample, where none at rest precedes it: a cycle [s]
 
 
 class MotionClock:
@@ -171,8 +169,7 @@ def estimate_start(points: Waypoints, stamp: NDArray[np.int64], reference: Array
     first = int(np.argmax(moved))
     t = (stamp[first:] - stamp[first]) * 1e-9
     start = -FIRST_GUESS if first == 0 else (stamp[first - 1] - stamp[first]) * 1e-9
-    # Before it moves, a motion may stand still.
-    leaves = (points.q != points.q[0]).any(axis=1)
+    leaves = (points.q != points.q[0]).any(axis=1)  # before, a motion may stand still
     start -= float(points.time[max(int(np.argmax(leaves)) - 1, 0)])
     for _ in range(MAX_ITERATIONS):
         motion = points.sample(np.clip(t - start, 0.0, points.duration))

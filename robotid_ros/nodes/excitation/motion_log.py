@@ -29,8 +29,7 @@ from ...files.verification import EffortRow
 from ..common.controller import by_joint, ControllerDescription, is_well_formed_state, STATE_TYPE
 from ..common.messages import stack_joint_states, stamps_to_nanoseconds
 
-# States of a motion that must be there: lost ones are no reason to doubt a root mean square.
-LEAST_STATES = 50
+LEAST_STATES = 50  # of a motion: lost ones are no reason to doubt a root mean square
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,7 @@ GRACE = 300.0
 # How far the twin's bodies are from the URDF's, where the configuration does not say: an
 # identification has to find them.
 INERTIAL_ERROR = 0.1
-# What is guessed of the drives.
-GUESSED = ('rotor_inertia', 'viscous', 'coulomb', 'offset')
+GUESSED = ('rotor_inertia', 'viscous', 'coulomb', 'offset')  # of the drives
 CONFIGURATION, DESCRIPTION, TRAJECTORY = 'twin.yaml', 'robot.urdf', 'trajectory.yaml'
 
 

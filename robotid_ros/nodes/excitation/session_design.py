@@ -87,8 +87,7 @@ class SessionDesign:
         robot, settings = self.placed, self._settings
         seconds = settings.periods * settings.period + OTHER_MOTIONS
         expect_writable(folder, round(seconds * RECORDING_RATE))
-        # The start of its process counts.
-        end = time.monotonic() + settings.time_limit
+        end = time.monotonic() + settings.time_limit  # the start of its process counts
         plan: Design = run_in_process(
             *(_design_until, urdf, robot, settings, end),
             progress=self._on_progress,

@@ -41,8 +41,7 @@ from .guardian import Guardian
 from .motion_clock import course_of, MotionClock, MOVED
 from .trajectory_goal import END_VIOLATED, TrajectoryClient, TrajectoryGoal
 
-# How often the states of a moving robot are checked [s]: well below `stale_after`.
-POLL_PERIOD = 0.01
+POLL_PERIOD = 0.01  # from one check of a moving robot to the next [s]: well below `stale_after`
 PROGRESS_PERIOD = 0.5  # from one publication of progress to the next [s]
 # How long the controller may take to accept a goal [s]: as long it is not known whether the robot
 # will move. Less would give up on controllers whose action server is slow.
@@ -112,10 +111,8 @@ class Supervisor:
         self._latest_stamp = 0
         self._watchdog: checks.Watchdog | None = None
         self._malformed_told = False
-        # Whether the robot stands still once its controller is deactivated.
-        self.holds_itself = False
-        # The motion's newest goal, and the one before.
-        self._goals: deque[uuid.UUID] = deque(maxlen=2)
+        self.holds_itself = False  # and stands still once its controller is deactivated
+        self._goals: deque[uuid.UUID] = deque(maxlen=2)  # the newest, and the one before
         controller = context.controller.name
         names = (f'{controller}/{name}' for name in (jtc.CANCEL, jtc.SET_PARAMETERS))
         cancel, set_parameters = map(node.resolve_service_name, names)

@@ -131,8 +131,7 @@ class TrajectoryGoal:
         if answer.status == GoalStatus.STATUS_ABORTED and code in _ERROR_TEXTS:
             text, self.violated = text or _ERROR_TEXTS[code], code
         end = _STATUS_TEXTS.get(answer.status, f'ended with status {answer.status}')
-        # What the controller itself says comes first.
-        parts = [end, text]
+        parts = [end, text]  # what the controller itself says comes first
         if code == ENDED_BY_CONTROLLER:
             parts.append(self._client.hardware.explain_end(self._joints))
         details = ': '.join(filter(None, parts))

@@ -44,8 +44,7 @@ from ..excitation.guardian import Guardian
 from ..excitation.motion_log import units
 from .model_node import ModelNode, RETRY_PERIOD
 
-# Signs of life for the guardian, and looks at the controller's states [s].
-WATCH_PERIOD = 0.05
+WATCH_PERIOD = 0.05  # of signs of life for the guardian, and looks at states [s]
 NO_GUARDIAN = 'the guardian is being started again: try again in a moment'
 NONE = uuid.UUID(int=0)
 TAKEN = 'a newer goal has taken its place'
@@ -83,8 +82,7 @@ def read_goal(
     with_accelerations = all(len(point.accelerations) for point in points)
     stamps = (point.time_from_start for point in points)
     time = np.array([stamp.sec + stamp.nanosec * 1e-9 for stamp in stamps])
-    # Positions, velocities, accelerations: (3, N, n).
-    motion = np.zeros((3, len(time), robot.n))
+    motion = np.zeros((3, len(time), robot.n))  # positions, velocities, accelerations
     fields = ('positions', 'velocities', 'accelerations')
     for field, values in zip(fields[: 2 + with_accelerations], motion, strict=False):
         rows = [getattr(point, field) for point in points]

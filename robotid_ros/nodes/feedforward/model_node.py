@@ -17,8 +17,7 @@ from ..common.runtime import WorkerNode
 from ..excitation.guardian import Guardian, START_TIMEOUT
 from ..excitation.motion_log import load_model, VerifiedModel
 
-# From one attempt to find controller, results and guardian to the next [s].
-RETRY_PERIOD = 1.0
+RETRY_PERIOD = 1.0  # from one attempt to find controller, results and guardian to the next [s]
 
 
 class ModelNode(WorkerNode):

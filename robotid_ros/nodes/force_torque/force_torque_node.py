@@ -34,8 +34,7 @@ from ..common.runtime import publish_diagnostics, WorkerNode
 MAX_GAP, MAX_DISTANCE = 0.5, 0.02
 # Rows that are gathered at the most, and wrenches that may wait for joint states.
 MOST_ROWS, WAITING = 3000, 50
-# The median over so long is the drift of an offset: contacts take less than half of it [s].
-WATCHED = 60.0
+WATCHED = 60.0  # whose median is the drift of an offset: contacts take less than half of it [s]
 
 
 class ForceTorque(WorkerNode):

@@ -46,8 +46,7 @@ RAMP = 1.0  # in which the model takes over from what held the arm [s]
 LOOK_PERIOD = 0.0005  # from one look for joint states to the next [s]
 # From one look at the controllers to the next, while they are spawned and an arm is guided [s].
 LOOK_AGAIN, WATCH_AGAIN = 0.2, 0.1
-# How long controllers may take to be switched [s]: then the guardian tries, too.
-SWITCH_TIMEOUT = 1.0
+SWITCH_TIMEOUT = 1.0  # of controllers [s]: then the guardian tries, too
 WHY = f'the log of {MANAGER} says why'
 
 
@@ -201,8 +200,7 @@ class GravityCompensation(ModelNode):
                 finally:
                     prefer_threads(False)
         except RobotIdError as error:
-            # What stopped it comes before what then went wrong.
-            causes = (error.__context__, error)
+            causes = (error.__context__, error)  # what stopped it comes first
             told = '; '.join(one_line(e) for e in causes if isinstance(e, RobotIdError))
             self.get_logger().error(told)
             self.publish_state('failed', told)
