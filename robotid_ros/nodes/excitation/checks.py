@@ -111,12 +111,7 @@ class Watchdog:
     """
 
     def __init__(
-        self,
-        robot: Robot,
-        settings: ExcitationNodeSettings,
-        now: float,
-        *,
-        effort_reported: bool = True,
+        self, robot: Robot, settings: ExcitationNodeSettings, now: float, *, effort_reported: bool
     ):
         self._settings, self.joints, self._locked = settings, robot.joints, robot.locked
         self.effort_reported = effort_reported
@@ -456,11 +451,11 @@ class ReferenceWatch:
         if self._since is None:
             self._since, self._left = now, reference
         if now - self._since >= PERSISTENCE:
-            is_or, why = 'is', 'somebody else commands it, end that first'
+            verb, why = 'is', 'somebody else commands it, end that first'
             if np.array_equal(reference, self._left):
-                is_or, why = 'stands', 'it was cancelled'
+                verb, why = 'stands', 'it was cancelled'
             raise RobotStateError(
-                f"the controller's reference of {self._points.joints[k]} {is_or} {away[k]:.4g} "
+                f"the controller's reference of {self._points.joints[k]} {verb} {away[k]:.4g} "
                 f'away from the motion that was sent: {why}'
             )
 
@@ -602,10 +597,8 @@ class OtherClients:
         """Check what has arrived since the last call."""
         self._check_goals(self._goals.take_messages())
         for _ in self._commands.take_serialized():
-            topic = self._commands.topic
-            raise ControllerError(
-                f"somebody else commands the robot on '{topic}': stop that first"
-            )
+            what = f"somebody else commands the robot on '{self._commands.topic}'"
+            raise ControllerError(f'{what}: stop that first')
 
     def close(self) -> None:
         """Free the controller."""
