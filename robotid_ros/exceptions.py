@@ -36,11 +36,7 @@ def reason_of(error: BaseException) -> str:
 
 
 class RobotIdError(Exception):
-    """
-    Base of every error that the package raises on purpose.
-
-    Command line and nodes print its text and stop; anything else is a bug.
-    """
+    """Base of every error that is raised on purpose: its text is shown; others are bugs."""
 
 
 class ConfigurationError(RobotIdError, ValueError):
@@ -91,11 +87,7 @@ class TrajectoryError(RobotIdError, ValueError):
 
 
 class LimitError(TrajectoryError):
-    """
-    A joint leaves a limit of its position, velocity, acceleration, jerk or effort.
-
-    Value and limit are in SI units of the joint, the time [s] is from the trajectory's start.
-    """
+    """A joint leaves a limit; value and limit in its SI units, time [s] from the start."""
 
     def __init__(self, joint: str, quantity: str, time: float, value: float, limit: float):
         self.joint, self.quantity, self.time = joint, quantity, time
@@ -111,11 +103,7 @@ class CollisionError(TrajectoryError):
 
 
 class RankDeficientError(RobotIdError, ArithmeticError):
-    """
-    The data cannot tell some columns of the observation matrix apart.
-
-    Its singular values (scaled, descending) and, where that is known, the joints stand beside.
-    """
+    """Data cannot tell columns apart; singular values (scaled, descending) stand beside."""
 
     def __init__(
         self, names: Sequence[str], singular_values: Sequence[float], joints: Sequence[str] = ()

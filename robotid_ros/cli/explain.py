@@ -52,8 +52,15 @@ def run(args: argparse.Namespace) -> Outcome:
     def data(code: 'Code') -> dict[str, Any]:
         return {**dataclasses.asdict(code), **code.texts(), 'severity': code.severity.word}
 
+    def show_all() -> None:
+        for word, meaning in WORDS.items():
+            print_paragraph(meaning, word)
+        show()
+        rows = [(c.code, c.severity.word, c.name, c.texts()['seen']) for c in CODES.values()]
+        print_table(('code', 'severity', 'name', 'what was seen'), rows)
+
     if not args.code:
-        return Outcome([data(code) for code in CODES.values()], _print_all)
+        return Outcome([data(code) for code in CODES.values()], show_all)
     word = args.code.lower()
     if word in WORDS:
         meaning = WORDS[word]
@@ -63,20 +70,10 @@ def run(args: argparse.Namespace) -> Outcome:
         known = NAMES if '_' in args.code or args.code.islower() else CODES
         raise UnknownNameError('finding', args.code, (*WORDS, *known))
 
-    def show() -> None:
+    def show_one() -> None:
         print_paragraph(f'{found.code} {found.name}, {found.severity.word}')
         for label, text in found.texts().items():
             if text:
                 print_paragraph(text, label)
 
-    return Outcome(data(found), show)
-
-
-def _print_all() -> None:
-    from ..core.finding_codes import CODES
-
-    for word, meaning in WORDS.items():
-        print_paragraph(meaning, word)
-    show()
-    rows = [(c.code, c.severity.word, c.name, c.texts()['seen']) for c in CODES.values()]
-    print_table(('code', 'severity', 'name', 'what was seen'), rows)
+    return Outcome(data(found), show_one)

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 # How long a robot that is up is listened to [s]: DDS announces participants every 3 s.
 LISTENING = 3.0
 
-# Label of the longest step; steps with the share of the time that each takes.
 PERIOD = 'choosing the period of the motion'
 STEPS = (('asking the robot', 1.0), ('reading the description', 1.0), (PERIOD, 4.0))
 

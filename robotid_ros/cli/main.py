@@ -1,7 +1,8 @@
 """
 `robotid`: one verb a module, with `add_arguments(parser)`, `run(args)` and `STEPS`.
 
-What a verb's module says of itself is its help: a sentence, a description, examples.
+What a verb's module says of itself is its help: a sentence, a description, examples. Steps are so
+many, or labels with the share of the time that each takes.
 """
 
 import argparse
@@ -118,11 +119,7 @@ def _commands_of(parser: argparse.ArgumentParser) -> Mapping[str, Any]:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """
-    Parser of the whole command line, a subparser per verb.
-
-    A verb's module imports what is heavy inside its `run`, so that `--help` is quick.
-    """
+    """Parser of all verbs, which import what is heavy inside their `run`: `--help` is quick."""
     parser = Parser(
         prog='robotid',
         description="Identify a robot's dynamic parameters: masses, inertias, friction.",

@@ -15,7 +15,6 @@ from ..exceptions import FileError, RobotIdError
 from .shared_options import add_output_option, Outcome
 from .terminal import show
 
-# Steps with the share of the time that each takes.
 STEPS = (('reading', 1.0), ('writing the page', 4.0))
 
 

@@ -81,11 +81,7 @@ def print_found(results: Results, *, every: bool) -> None:
 
 
 def print_joints(results: Results, *, every: bool = False) -> None:
-    """
-    Print effort, residual and expected error of each joint, and the residual of all.
-
-    `every`: residual in motion, R² and RMS of the last recording, and both parts of the error.
-    """
+    """Print effort, residuals and expected error of each joint; `every`: in motion, R², RMS."""
     groups = [rows for rows in (results.identification, results.validation) if rows]
     errors = {joint.joint: joint for joint in verdict_of(results).joints}
     expected = any(not math.isnan(joint.from_parameters) for joint in errors.values())

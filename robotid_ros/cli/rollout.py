@@ -25,7 +25,6 @@ from .terminal import format_number, print_paragraph, print_table, print_written
 if TYPE_CHECKING:
     from ..files.rollouts import Rollouts
 
-# Steps with the share of the time that each takes.
 STEPS = (('reading', 1.0), ('simulating', 8.0), ('writing the page', 1.0))
 DRIVERS = ('auto', 'controller', 'efforts')
 

@@ -88,16 +88,15 @@ def _console(stream: TextIO) -> 'Console':
     return Console(file=stream, color_system=None if os.environ.get('NO_COLOR') else 'auto')
 
 
-def print_paragraph(text: str, label: str = '', style: str = '', indent: int = 2) -> None:
+def print_paragraph(text: str, label: str = '', style: str = '') -> None:
     """
     Print a paragraph, beside its label in a margin, on a terminal with that in colour.
 
-    `style`, one of `STYLES`, is that of the label, or of the whole text without one; `indent` that
-    of all lines but the first, without a label.
+    `style`, one of `STYLES`, is that of the label, or of the whole text without one.
     """
-    head = len(label) or None
-    if 0 < len(label) < MARGIN:
-        text, indent = f'{label:<{MARGIN}}{text}', MARGIN
+    head, indent = len(label) or None, MARGIN if 0 < len(label) < MARGIN else 2
+    if indent == MARGIN:
+        text = f'{label:<{MARGIN}}{text}'
     elif label:
         text, head = f'{label}: {text}', len(label) + 1
     style = style or LABELS.get(label, 'heading' if label else '')
@@ -256,11 +255,7 @@ class ProgressBar:
         self._bar: Any = None
 
     def plan(self, steps: int | Sequence[tuple[str, float]]) -> None:
-        """
-        Take other steps, of which the one that is being done stands where it stood.
-
-        `steps` are how many; or their labels, with the share of the time that each takes.
-        """
+        """Take other steps, a number or labels with shares of time; the present place stays."""
         self._plan = [('', 1.0)] * steps if isinstance(steps, int) else list(steps)
         self._total = sum(weight for _, weight in self._plan)
 

@@ -20,7 +20,6 @@ from .terminal import print_findings, print_paragraph, print_written
 if TYPE_CHECKING:
     from ..files.results import CheckedParameters
 
-# Steps with the share of the time that each takes.
 STEPS = (('reading', 2.0), ('predicting', 2.0), ('writing the page', 2.0))
 
 

@@ -35,11 +35,7 @@ SESSION_COLUMNS = ('status', 'configuration', 'version', 'time', 'parameters')
 
 
 def merge(systems: Iterable[Factors]) -> Factors | None:
-    """
-    Merge triangular factors of the same columns, in any order and grouping; None of none.
-
-    Of any number of them, so many are in memory at once as are merged.
-    """
+    """Merge factors of the same columns in any order and grouping, some at once; None of none."""
     total, rest = None, iter(systems)
     while waiting := list(itertools.islice(rest, AT_ONCE)):
         waiting = waiting if total is None else [total, *waiting]
@@ -235,11 +231,7 @@ def find_changes(
 
 
 def effort_gains(system: Factors, typical: Array) -> tuple[Array, Array]:
-    """
-    Compare the efforts of a robot with what typical parameters (b,) predict.
-
-    Returns (n,) g of Y_j = g W_j χ + ρ by least squares, and the share of Y_j that g W_j χ leaves.
-    """
+    """Return (n,) g of Y_j = g W_j χ + ρ, typical χ (b,), and the share of Y_j that is left."""
     predicted = np.asarray(system.W @ typical)
     power = np.maximum((predicted**2).sum(axis=1), 1e-300)
     gain = (predicted * system.Y).sum(axis=1) / power
@@ -339,11 +331,7 @@ def find_all(store: Store, types: Sequence[Robots]) -> list[Finding]:
 
 
 def drifts(types: Sequence[tuple[Robots, set[str]]]) -> list[Finding]:
-    """
-    Find robots whose friction changed: of each the clearest change, all of them counted.
-
-    Robots of each type, and the names of those that are left out.
-    """
+    """Find robots whose friction changed, all counted, but for names that are left out."""
     every = list[tuple[float, float, dict[str, Any]]]()
     for robots, left_out in types:
         kept = [k for k, name in enumerate(robots.names) if name not in left_out]

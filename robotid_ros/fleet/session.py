@@ -199,11 +199,7 @@ def _packed(factors: Array) -> Array:
 
 
 def factors_of(row: Row) -> Factors:
-    """
-    Return the triangular factors of a session's row.
-
-    FileError: a program that counted the model's errors otherwise wrote it.
-    """
+    """Return a session's triangular factors; FileError: they count errors otherwise."""
     joints, parameters = row['joints'], row['parameters']
     n, b, size = len(joints), len(parameters), int(row['factor_size'])
     if size != b + COLUMNS + 1:

@@ -108,11 +108,7 @@ class Store:
     def rows(
         self, table: str, columns: Iterable[str] | None = None, of: Sequence[str] = ()
     ) -> list[Row]:
-        """
-        Read a table as rows, some of its columns or all; of sessions, with `type` and `robot`.
-
-        `of` is a type, or type and robot, of sessions.
-        """
+        """Read a table or columns of it; sessions with `type` and `robot`, `of` these alone."""
         folder = self.folder / table
         dataset = optional_package('pyarrow.dataset', str(folder))
         pa = optional_package('pyarrow', str(folder))

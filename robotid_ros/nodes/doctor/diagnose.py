@@ -32,11 +32,7 @@ def subject_of(found: Finding) -> str:
 
 
 def known_facts(snapshot: GraphSnapshot) -> tuple[str, KnownFacts]:
-    """
-    Return the text of a robot's description, and what else its graph tells.
-
-    No description or several are a ModelError, no joint_trajectory_controller a ControllerError.
-    """
+    """Return a robot's description and what its graph tells besides; RobotIdError: too little."""
     controller = snapshot.controller
     if controller is None:
         found = ', '.join(snapshot.candidates)

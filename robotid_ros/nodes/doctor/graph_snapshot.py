@@ -160,11 +160,7 @@ _JOINT_STATE = 'sensor_msgs/msg/JointState'
 
 
 class GraphListener:
-    """
-    Subscribes to what a robot publishes, and keeps what arrives.
-
-    The executor of the node spins; `timeout` is the longest wait for anything [s].
-    """
+    """Keeps what a robot publishes; the executor spins, each wait is at most `timeout` [s]."""
 
     def __init__(self, node: Node, timeout: float):
         self._node, self._timeout = node, timeout
@@ -180,11 +176,7 @@ class GraphListener:
         return tuple(n.removesuffix(ends).removeprefix(own) for n in served if n.endswith(ends))
 
     def find_controller(self, name: str, default: str) -> str:
-        """
-        Wait until states, description and this or any controller are there, or time is up.
-
-        Without a name, it is the default, unless there is exactly one controller of another name.
-        """
+        """Wait for the robot; return the name, the only controller's, or the default."""
 
         def is_there() -> bool:
             found, topics = self.controllers(), ('joint_states', 'robot_description')
@@ -339,7 +331,7 @@ def snapshot_of_graph(
     domain: int | None = None,
 ) -> GraphSnapshot:
     """
-    Listen to a graph and ask it.
+    Listen to a graph and ask it; RobotIdError: no URDF, ROS does not start, or a name is none.
 
     Parameters
     ----------
@@ -348,10 +340,6 @@ def snapshot_of_graph(
     timeout : longest wait for an answer, to discover the robot, and for a message of a topic that
         is published [s]
     domain : ROS domain; None: the environment's
-
-    Raises
-    ------
-    RobotIdError : the configured URDF is missing, ROS does not start, or a name is none
 
     """
     default = configuration.excitation.controller

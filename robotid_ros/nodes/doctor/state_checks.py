@@ -122,11 +122,7 @@ def _clock_findings(snapshot: GraphSnapshot, stream: JointTable) -> Iterator[Fin
 
 
 def described_robot(snapshot: GraphSnapshot) -> tuple[Robot | None, tuple[Finding, ...]]:
-    """
-    Build the robot that a session would take; joints that are not meant are locked as they stand.
-
-    It is None where that is impossible; also returns what there is to say about its description.
-    """
+    """Build the robot that a session would take, if possible; and say what there is of it."""
     topic = snapshot.topic('robot_description')
     if not snapshot.description:
         nodes = topic.publishing_nodes

@@ -64,11 +64,7 @@ POLL_PERIOD = 0.01
 
 
 def check_at_rest(node: Node, controller: str, timeout: float) -> None:
-    """
-    Watch the states of a controller for a moment; call from a worker thread.
-
-    Where the robot moves, or nobody knows, this is a ControllerError.
-    """
+    """Watch states, in a worker thread; ControllerError: the robot moves, or nobody knows."""
 
     def is_well_formed(state: Any) -> bool:
         positions = (state.reference.positions, state.feedback.positions)
@@ -103,11 +99,7 @@ NO_GAINS = 'the recording holds none of a controller that commands efforts'
 
 
 def check_trial(folder: Path, created: str) -> None:
-    """
-    Check that a trial of the gains that follow from results, if there was one, found them better.
-
-    Else this is a ControllerError of the tracking errors, and of how to set them all the same.
-    """
+    """Raise a ControllerError where a trial of the gains of results found them not better."""
     found = read_verification(folder / VERIFICATION)
     if found is None or found.results != created or found.gains is None or found.gains.kept:
         return

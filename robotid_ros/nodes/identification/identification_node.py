@@ -232,11 +232,7 @@ class IdentificationNode(WorkerNode):
 
 
 def find_bag(name: str, folders: Sequence[str]) -> Path:
-    """
-    Find a recording by its path, which anybody on the network may have named.
-
-    It is a RecordingError where it is not there, or not below one of the folders, links followed.
-    """
+    """Find a recording that anybody may have named, below these folders, links followed."""
     allowed = [Path(folder).expanduser().resolve() for folder in folders]
     shown = ''.join(c if c.isprintable() else '?' for c in name[:MAX_SHOWN])
     try:

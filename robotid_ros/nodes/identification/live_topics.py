@@ -228,11 +228,7 @@ class DriftTopics:
 
 
 def drift_statuses(monitor: DriftMonitor) -> list[DiagnosticStatus]:
-    """
-    One status per joint or coupling, and one of the payload.
-
-    Each value reads 'value; σ; identified; unit', numbers with full precision.
-    """
+    """One status per joint or coupling, and the payload's: 'value; σ; identified; unit' each."""
     groups = dict[str, list[ParameterGroup]]()
     for group in monitor.followed.groups:
         name = 'payload' if group.kind == PAYLOAD else group.name

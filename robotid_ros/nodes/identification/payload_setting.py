@@ -61,11 +61,7 @@ def set_payload(
 
 
 def restore_payload(node: Node, file: str, timeout: float) -> str:
-    """
-    Set again what was set before, by the file that `set_payload` has written.
-
-    RobotIdError: nothing is set, as it is unknown, or as `set_payload` raises it.
-    """
+    """Set again what was set before, by a file of `set_payload`; RobotIdError: nothing is set."""
     frame, body, content = read_body(file)
     maker, relay = content.get('maker'), content.get('relay')
     if maker is None or not (relay is None or set(relay) == set(PARAMETERS)):

@@ -44,11 +44,7 @@ DEPTH = 5000
 
 
 def subscribe(node: ConfiguredNode, controller: str) -> list[BatchedSubscription]:
-    """
-    Subscribe to the robot and its controller, these two first, and to what the settings name.
-
-    A topic of the settings that nobody publishes is an UnknownNameError.
-    """
+    """Subscribe to robot and controller first; UnknownNameError: nobody publishes a topic."""
     subscriptions = [
         BatchedSubscription(node, JointState, 'joint_states', depth=DEPTH),
         subscribe_states(node, controller, depth=DEPTH),
@@ -376,11 +372,7 @@ class BagWriterLoop:
 
 
 def check_bag(path: Path, written: Mapping[str, int]) -> None:
-    """
-    Open a bag as whoever uses it will do, and count the messages that were written, by topic.
-
-    It is a FileError where the bag cannot be read, or messages are missing.
-    """
+    """Open a bag as its users will, and compare its counts; FileError: messages are missing."""
     if not any(written.values()):
         return
     try:
