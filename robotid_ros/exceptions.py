@@ -8,8 +8,7 @@ attributes, never on its text: the type is its code.
 
 from collections.abc import Iterable, Sequence
 
-# Of a list of names in a sentence; FEW are a line or two.
-MOST_NAMES, FEW = 40, 8
+MOST_NAMES, FEW = 40, 8  # of a list of names in a sentence; FEW are a line or two
 
 
 def shortened(names: Sequence[str], most: int = MOST_NAMES) -> str:

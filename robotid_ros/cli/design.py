@@ -33,8 +33,7 @@ FIGURES = (
     *('criterion', 'value', 'condition_numbers', 'usage', 'limits', 'seed', 'solver'),
     *('evaluations', 'elapsed', 'verdict', 'notes', 'unchecked', 'shortcomings'),
 )
-# Writing the page takes about so many times as long as importing what draws it.
-PAGE_SHARE = 2.0
+PAGE_SHARE = 2.0  # writing the page takes about so many times as long as importing what draws it
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -24,8 +24,7 @@ from .terminal import print_findings, print_paragraph, print_table, ProgressBar
 if TYPE_CHECKING:
     from ..fleet.run import Run
 
-# Failed bags that are named after a run; the store has all.
-MOST_REASONS = 10
+MOST_REASONS = 10  # failed bags that are named after a run; the store has all
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

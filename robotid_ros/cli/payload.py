@@ -24,8 +24,7 @@ from . import shared_options as shared, terminal
 from .demo import expect_ros
 from .terminal import print_paragraph, show
 
-# Reading and identifying each recording, writing.
-STEPS = 5
+STEPS = 5  # reading and identifying each recording, writing
 # Longest wait for a service that is not there, or does not answer [s]: UR's checks for seconds.
 TIMEOUT = 15.0
 

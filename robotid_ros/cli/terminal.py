@@ -19,22 +19,16 @@ if TYPE_CHECKING:
 
     from ..core.findings import Finding
 
-# Columns of paragraphs; a narrower terminal has fewer.
-WIDTH = 80
+WIDTH = 80  # columns of paragraphs; a narrower terminal has fewer
 # Characters of a line: what one can still look at. Of an error: a sentence, not a page.
 MAX_LINE, MAX_ERROR = 4000, 1000
-# So much of the end of what is cut is kept: the remedy stands there.
-KEPT_END = 400
+KEPT_END = 400  # so much of the end of what is cut is kept: the remedy stands there
 # Rows of a table: what one can still look at; what is shown unasked fits on a screen.
 MAX_ROWS, SHORT = 500, 20
-# Columns of the label in front of a paragraph; a longer one has a colon.
-MARGIN = 9
-# Findings that are shown unasked.
-MOST_FINDINGS = 6
-# Decimals of a value with σ; smaller ones have an exponent.
-MOST_DECIMALS = 6
-# Columns of a text in a narrow table.
-MIN_TEXT_WIDTH = 8
+MARGIN = 9  # columns of the label in front of a paragraph; a longer one has a colon
+MOST_FINDINGS = 6  # findings that are shown unasked
+MOST_DECIMALS = 6  # decimals of a value with σ; smaller ones have an exponent
+MIN_TEXT_WIDTH = 8  # columns of a text in a narrow table
 # Characters of the progress bar: room is left for a label on a terminal of 80 columns.
 BAR_WIDTH = 24
 # Without a terminal: seconds until the first line on the progress, and between two at least.

@@ -171,16 +171,14 @@ def read_robots(store: Store, type_: str, pooled: Sequence[Row]) -> Robots | Non
 
 # Chance that any robot of a fleet in which nothing is wrong is accused, of each kind.
 SIGNIFICANT = 0.01
-# Robots of a type below which none can differ from the others.
-FEWEST = 4
+FEWEST = 4  # robots of a type below which none can differ from the others
 # A joint's efforts are inverted where so large a share of them is explained once they are turned.
 EXPLAINED = 0.5
 # Names of findings. Their values have type and robot, and p of as much by chance, all robots and
 # parameters counted.
 SIGN, PAYLOAD = 'inverted_effort', 'undeclared_payload'
 OUTLIER, DRIFT = 'outlier', 'friction_drift'
-# Sessions of a robot below which nothing is said of its changes.
-FEWEST_SESSIONS = 3
+FEWEST_SESSIONS = 3  # sessions of a robot below which nothing is said of its changes
 # Median of the variance of two values over its mean, for Gaussian noise: χ² with one degree.
 MEDIAN_OF_SQUARES = 0.4549
 # Degrees of freedom that a median of squares keeps, as a share of those of their mean.

@@ -25,8 +25,7 @@ from .session import IDENTIFIED, Row
 from .store import Store
 
 QUALITY = ('source', 'status', 'reason', 'warnings', 'robot', 'type', 'time', 'residual', 'joints')
-# Robots whose names fit below a plot; of more, the pointer tells them.
-MOST_NAMES = 30
+MOST_NAMES = 30  # robots whose names fit below a plot; of more, the pointer tells them
 
 
 def write_fleet_report(folder: str | Path, target: str | Path) -> list[Finding]:

@@ -29,8 +29,7 @@ from .session import FleetModel, identify_session, LOST, Row, without_result
 from .store import FORMAT, SESSIONS, Store
 
 COLUMNS = ('source', 'robot', 'type', 'time', 'tags')
-# Of manifests of before, which nothing uses.
-RETIRED = 'temperature'
+RETIRED = 'temperature'  # of manifests of before, which nothing uses
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,10 +105,8 @@ def _read_manifest(manifest: str) -> Iterator[Source]:
         )
 
 
-# Longest waits for a scheduler and the first of its workers [s].
-FIRST_WORKER = 120.0
-# Bags handed out per worker at a time, those it works on included.
-WAITING = 3
+FIRST_WORKER = 120.0  # longest waits for a scheduler and the first of its workers [s]
+WAITING = 3  # bags handed out per worker at a time, those it works on included
 # Of Dask on this machine: workers that may have children; and nothing that looks every few
 # milliseconds how the time is spent, which on two cores is a tenth of it.
 LOCAL = {
@@ -213,8 +210,7 @@ class Engine(contextlib.ExitStack):
 
 # Called with how many bags are done, how many there are, and how many of the done failed.
 Progress = Callable[[int, int, int], None]
-# Sessions after which the plan is written, for a client that is killed.
-PLAN_EVERY = 100
+PLAN_EVERY = 100  # sessions after which the plan is written, for a client that is killed
 
 
 @lru_cache

@@ -37,13 +37,11 @@ from ..settings import parse
 # A row of a table of the store.
 Row = dict[str, Any]
 
-# Of a bag: σ of a pool of K bags come from so many times K batches.
-MOST_BATCHES = 16
+MOST_BATCHES = 16  # of a bag: σ of a pool of K bags come from so many times K batches
 # What became of a bag. The motion of one that is UNDETERMINED does not tell all parameters, though
 # its factors help others. LOST says nothing about it: the next run tries it again.
 IDENTIFIED, UNDETERMINED, FAILED, LOST = 'identified', 'undetermined', 'failed', 'lost'
-# Stamps before that are of a clock that was never set [s since 1970].
-CLOCK_SET = 1_000_000_000
+CLOCK_SET = 1_000_000_000  # stamps before that are of a clock that was never set [s since 1970]
 
 # Methods that need no more than triangular factors, which can be merged.
 MERGED_METHODS = ('auto', 'wls', 'ols', 'tls')

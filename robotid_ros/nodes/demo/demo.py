@@ -176,12 +176,10 @@ PROGRESS_STAGES = {
 }  # fmt: skip
 # Where the verifications begin, which take equal parts, and where the model goes to work.
 VERIFYING_STAGE, WORKING_STAGE = 0.7, 0.9
-# What is verified on the robot, besides a session.
-VERIFICATIONS = ('verify', 'verify_gains')
+VERIFICATIONS = ('verify', 'verify_gains')  # what is verified on the robot, besides a session
 # Whose failure ends the demo; and how long a service may take [s].
 SESSION_NODES, SERVICE_TIMEOUT = ('excitation', 'recorder', 'identification'), 30.0
-# How many times longer a design may take on a busy machine.
-MOST_BUSY = 4.0
+MOST_BUSY = 4.0  # how many times longer a design may take on a busy machine
 # Of a verification, each motion leaves so much of what was left: two runs and the ways to them.
 LEFT_BY_MOTION = 0.6
 

@@ -62,8 +62,7 @@ SHUTDOWN_ORDER = (
     *('gravity_compensation', 'feedforward', 'excitation'),
     *('recorder', 'identification', 'simulated_robot'),
 )
-# Above `runtime.CLOSE_TIMEOUT`, within which a node ends by itself [s].
-STOP_TIMEOUT = 6.0
+STOP_TIMEOUT = 6.0  # above `runtime.CLOSE_TIMEOUT`, within which a node ends by itself [s]
 
 
 class NodeProcesses:

@@ -74,8 +74,7 @@ def diagnose(snapshot: GraphSnapshot) -> tuple[Finding, ...]:
 
 # States that tell a rate, and the share of them that has to arrive: real publishers drop few.
 LEAST_STATES, MIN_STATE_SHARE = 20, 0.8
-# A rate that divides another is a whole number of hertz, rounded.
-RATE_ROUNDING = 0.01
+RATE_ROUNDING = 0.01  # a rate that divides another is a whole number of hertz, rounded
 # Factor of a joint's dry friction in Gazebo from which it is said.
 LIGHT = 1.1
 _BROADCASTER = 'joint_state_broadcaster/JointStateBroadcaster'

@@ -186,8 +186,7 @@ def effort_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterator[Fi
 # Weight that shows in an effort at rest: more than these shares of the effort limit and of the
 # largest weight, and than twice the description's dry friction, all of which friction may hide.
 FRICTION_SHARE, LEAST_SHARE, FRICTION_FACTOR = 0.05, 0.05, 2.0
-# An effort that bears no weight exceeds what friction may hide by so much.
-OFFSET_FACTOR = 2.0
+OFFSET_FACTOR = 2.0  # an effort that bears no weight exceeds what friction may hide by so much
 # Reported over predicted effort: masses of a description may be off by a factor of two, units and
 # gears by more; what is below a fifth holds no weight.
 MAX_SCALE, NO_WEIGHT = 2.5, 0.2

@@ -33,8 +33,7 @@ from ...node_settings import IdentificationNodeSettings
 from .result_messages import IdentificationOutcome
 
 FAILED = 'failed'
-# Of a motion that is simulated with proposed gains [s].
-SIMULATED_TIME = 30.0
+SIMULATED_TIME = 30.0  # of a motion that is simulated with proposed gains [s]
 
 
 def identify_bag(

@@ -55,8 +55,7 @@ def proposal_sentence(proposal: GainProposal) -> str:
     return f'the gains in place ({margins}) {verdict}: {reason}'
 
 
-# How long the robot is watched, by its own clock [s].
-OBSERVED_TIME = 0.3
+OBSERVED_TIME = 0.3  # how long the robot is watched, by its own clock [s]
 # Travel meanwhile that is a motion [rad or m]: a reference at rest is constant, and positions that
 # are measured at rest differ by less, even with an encoder of 12 bits.
 MAX_REFERENCE_TRAVEL, MAX_TRAVEL = 1e-5, 5e-3

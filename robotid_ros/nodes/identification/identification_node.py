@@ -38,8 +38,7 @@ from .result_messages import (
 POLL_PERIOD, PREDICTION_PERIOD = 0.005, 0.02
 # Every sample of the validation is kept for subscribers that come late: 20 s at 1 kHz.
 SERIES_QOS = QoSProfile(depth=20000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-# Characters of a path that somebody else wrote.
-MAX_SHOWN = 200
+MAX_SHOWN = 200  # characters of a path that somebody else wrote
 
 
 class IdentificationNode(WorkerNode):

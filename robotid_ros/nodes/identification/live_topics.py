@@ -85,8 +85,7 @@ class LivePrediction:
         return states.stamp, predicted, residual
 
 
-# Joint states at 1 kHz that a subscriber may be late by [messages].
-DEPTH = 100
+DEPTH = 100  # joint states at 1 kHz that a subscriber may be late by [messages]
 # What follows the joint states of one model.
 _Live = tuple[ContactThresholds, ExternalEffortEstimator, ContactDetector, ExternalWrench]
 
@@ -179,8 +178,7 @@ def contact_message(contact: Contact | None) -> DiagnosticStatus:
 
 # From one message of `~/drift` or `~/progress` to the next; length of a motion's pieces [s].
 PERIOD = 1.0
-# A joint that has not moved for so long has its last motion told [s].
-LONG_AGO = 60.0
+LONG_AGO = 60.0  # a joint that has not moved for so long has its last motion told [s]
 # Stamps from this year on are dates, earlier ones simulated time.
 FIRST_YEAR = datetime(2000, 1, 1, tzinfo=timezone.utc).timestamp()
 AS_IDENTIFIED = 'as identified'
@@ -315,10 +313,8 @@ FIRST_SHARE, LONGEST_FIRST = 0.85, 20.0
 # How often joint states are taken [s], how many may wait (5 s at 1 kHz), and how many such parts
 # a piece may have, should stamps stand still.
 POLL_PERIOD, WAITING, MOST_PARTS = 0.1, 5000, 300
-# Most of a core that looks at what is known may take.
-CORE_SHARE = 0.1
-# Parameters that are named.
-WORST = 3
+CORE_SHARE = 0.1  # most of a core that looks at what is known may take
+WORST = 3  # parameters that are named
 
 
 class ProgressTopic:

@@ -24,8 +24,7 @@ from .gain_proposal import MAX_TRAVEL, OBSERVED_TIME, POLL_PERIOD
 
 # Of the relay, in the order of mass, centre, inertia and frame.
 PARAMETERS = tuple(f'feedforward.payload.{key}' for key in ('mass', 'center', 'inertia', 'frame'))
-# Whoever runs is discovered within this time [s]: DDS announces every 3 s.
-DISCOVERY = 3.5
+DISCOVERY = 3.5  # whoever runs is discovered within this time [s]: DDS announces every 3 s
 # From one call of a driver to the next, where no answer comes [s]: some check what they have set.
 REPEAT = 5.0
 

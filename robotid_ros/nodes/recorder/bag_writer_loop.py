@@ -39,8 +39,7 @@ from ..common.processes import is_alive, prefer_threads
 from ..common.runtime import ConfiguredNode, start_thread
 from ..common.waiting import run_in_executor
 
-# Messages that may wait to be written: 5 s at 1 kHz.
-DEPTH = 5000
+DEPTH = 5000  # messages that may wait to be written: 5 s at 1 kHz
 
 
 def subscribe(node: ConfiguredNode, controller: str) -> list[BatchedSubscription]:

@@ -23,8 +23,7 @@ from ..common.processes import own_process
 from ..common.runtime import LATCHED, LATCHED_HISTORY, STEADY, WorkerNode
 from .bag_writer_loop import BagWriterLoop, ENDED, MOVING, ReceivedState, STATES
 
-# From one heartbeat to the next [s].
-PERIOD = 0.1
+PERIOD = 0.1  # from one heartbeat to the next [s]
 
 
 class Recorder(WorkerNode):
