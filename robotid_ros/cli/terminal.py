@@ -292,8 +292,7 @@ class ProgressBar:
         text = f'{seconds:.0f} s' if seconds < 100.0 else f'{seconds / 60.0:.0f} min'
         return f'about {text} left' if seconds >= 1.0 else ''
 
-    # What the column of a bar shows.
-    __rich__ = left
+    __rich__ = left  # what the column of a bar shows
 
     def print_line(self, text: str) -> None:
         """Print a line above the bar."""

@@ -328,8 +328,7 @@ class ProgressTopic:
         self._until = dataclasses.replace(until, prediction=0.0) if carries else until
         self._session = self._state = ''
         self._known: Knowledge | None = None
-        # Why the session is not followed, '' while it is.
-        self._refusal = ''
+        self._refusal = ''  # why the session is not followed, '' while it is
         if self._until.asks:
             self._publisher = node.create_publisher(DiagnosticStatus, '~/progress', LATCHED)
             node.create_subscription(

@@ -58,8 +58,7 @@ class Live(ConfiguredNode):
 
     def __init__(self, **options: Any):
         check_plotting()
-        # Tornado comes with Bokeh.
-        from .page_server import PageServer
+        from .page_server import PageServer  # Tornado comes with Bokeh
 
         super().__init__('live', ('robot', 'excitation', 'recorder', 'live'), **options)
         self.settings: LiveSettings = self.configuration.live
