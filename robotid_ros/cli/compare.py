@@ -27,8 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         'parameters', nargs='+', help='parameters.yaml of each, or the folder that holds it'
     )
-    text, page = 'default: %(default)s', 'comparison.html'
-    shared.add_output_option(parser, text, default=page, replaces='an existing page')
+    output = 'default: %(default)s', 'FILE', 'comparison.html', 'an existing page'
+    shared.add_output_option(parser, *output)
     shared.option(parser, *shared.ALL)
 
 

@@ -40,8 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     parser.add_argument('config', help="the robot's configuration file")
     text = 'default: %(default)s; the page has its name, too, and ends in .html'
-    file = 'trajectory.yaml'
-    shared.add_output_option(parser, text, default=file, replaces='existing files')
+    shared.add_output_option(parser, text, 'FILE', 'trajectory.yaml', 'existing files')
     shared.option(parser, '--seed N', "default: the configuration's", type=int)
     shared.option(parser, '--time-limit SECONDS', 'of all, likewise', type=shared.above_zero)
     text = 'a short motion instead, which tells payloads up to this mass'

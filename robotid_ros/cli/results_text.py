@@ -140,7 +140,6 @@ def print_parameters(base: Sequence[Entry]) -> None:
         figures = [*format_measured(entry.value, entry.sigma), percent]
         if known:
             true = math.nan if entry.true is None else entry.true
-            error = format_number(entry.error, 2)
-            figures += [format_measured(true, entry.sigma)[0], error]
+            figures += [format_measured(true, entry.sigma)[0], format_number(entry.error, 2)]
         rows.append([entry.name, *figures, entry.unit])
     print_table(head, rows, '<' + '>' * (len(head) - 2) + '<')

@@ -132,8 +132,7 @@ class Store:
 
     def names(self, *of: str) -> list[str]:
         """Return the types of the sessions, or the robots of a type."""
-        folder = _partition(self.folder / SESSIONS, of)
-        found = folder.glob(f'{PARTITIONS[len(of)]}=*')
+        found = _partition(self.folder / SESSIONS, of).glob(f'{PARTITIONS[len(of)]}=*')
         return sorted(unquote(path.name.partition('=')[2]) for path in found)
 
     def current(self, columns: Iterable[str] | None = None, of: Sequence[str] = ()) -> list[Row]:

@@ -382,8 +382,7 @@ def true_standard_parameters(robot: Robot, message: DiagnosticArray) -> np.ndarr
     groups = {status.name: values_of(status) for status in message.status}
     names: dict[str, str] = {}
     for number, joint in enumerate(robot.links, start=1):
-        known = groups.get(joint, {})
-        names |= {f'{symbol}{number}': value for symbol, value in known.items()}
+        names |= {f'{symbol}{number}': x for symbol, x in groups.get(joint, {}).items()}
     for coupling in robot.couplings:
         for values in groups.values():
             ratios = [float(x) for x in values.get('ratios', '').split()]

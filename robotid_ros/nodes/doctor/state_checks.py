@@ -148,8 +148,8 @@ def described_robot(snapshot: GraphSnapshot) -> tuple[Robot | None, tuple[Findin
         values = getattr(robot.limits, name)
         if lacking := [*compress(robot.joints, ~np.isfinite(values) | (values <= 0.0))]:
             found.append(finding('no_limit', lacking, limit=name))
-    described = finding('described', robot.joints, robot=robot.name)
-    return robot, (*found, *robot.warnings, described)
+    found += [*robot.warnings, finding('described', robot.joints, robot=robot.name)]
+    return robot, tuple(found)
 
 
 def effort_findings(snapshot: GraphSnapshot, robot: Robot | None) -> Iterator[Finding]:

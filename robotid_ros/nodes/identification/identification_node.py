@@ -77,8 +77,7 @@ class IdentificationNode(WorkerNode):
             ('set_payload', self._payloads.set, start_thread),
         ):
             # A request that waits for its answer holds up those of its own service alone.
-            group = MutuallyExclusiveCallbackGroup()
-            serve(self, name, work, start, callback_group=group)
+            serve(self, name, work, start, callback_group=MutuallyExclusiveCallbackGroup())
         # Without a model there is nothing to predict.
         self._live_timers = [
             self.create_timer(period, self.guard.wrap('joint_states', callback), autostart=False)

@@ -199,8 +199,8 @@ class Live(ConfiguredNode):
             message = self._states.get('excitation')
             values = values_of(message) if message else {}
             moving = values.get('state') in {s.value for s in State if s.moving}
-            began = float(values.get('stamp') or 0.0)
-            gone = 1e-9 * self._stamp - began  # by the robot's clock
+            # By the robot's clock.
+            gone = 1e-9 * self._stamp - float(values.get('stamp') or 0.0)
             progress = self._progress
             sigmas = [(k.partition('sigma.')[2], v) for k, v in values_of(progress).items()]
             content = {
